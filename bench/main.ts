@@ -1,0 +1,14 @@
+// `npm run bench -- NAME [ARGUMENTS]`; without a name: all of them.
+const benches: Readonly<Record<string, () => Promise<{ run(args: readonly string[]): Promise<void> }>>> = {
+  ssh: () => import('./ssh.ts'),
+  manager: () => import('./manager/measure.ts'),
+};
+
+const [wanted, ...args] = process.argv.slice(2);
+const names = wanted === undefined ? Object.keys(benches) : [wanted];
+for (const name of names) {
+  const load = benches[name];
+  if (load === undefined)
+    throw new Error(`no measurement is called ${name}; there are: ${Object.keys(benches).join(', ')}`);
+  await (await load()).run(args);
+}

@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { HostPaths, managerUnit } from '../../src/contract/paths.ts';
+import { startAzure } from '../../test/lab/harness/azure.ts';
+import type { LabHost } from '../../test/lab/harness/host.ts';
+import { writeInventory } from '../../test/lab/harness/inventory.ts';
+import { startLab } from '../../test/lab/harness/lab.ts';
+import { until } from '../../test/lab/harness/run.ts';
+import { stopService } from '../../test/lab/harness/services.ts';
+import { percentile } from '../percentile.ts';
+import { recordResults } from '../results.ts';
+import { release } from '../soak/fleet.ts';
+import { slotsBack, statusOf } from '../soak/hosts.ts';
+import { type Recorded, refills } from './own-time.ts';
+
+const slots = 8;
+const pool = 'gpu-bench';
+const idleS = 60;
+const recorder = `${HostPaths.state}/recorder.mjs`;
+const recording = `${HostPaths.state}/recording.jsonl`;
+const limits = { ownMs: 100, residentMiB: 110, idlePercent: 0.5 };
+
+/** `npm run bench -- manager [JOBS]`: a provisioned machine of the lab with eight slots. */
+export async function run(args: readonly string[]): Promise<void> {
+  const jobs = Number(args[0] ?? 40);
+  const lab = await startLab({
+    prefix: 'soak-bench',
+    hosts: [{ name: 'm', release: 'bookworm', login: 'root', gpus: ['h200'] }],
+  });
+  try {
+    const azure = await startAzure(lab.prefix, lab.folder);
+    const inventory = await writeInventory(lab, azure, { pool, defaults: { agents: slots, share: true } });
+    await release(lab.folder, 'bench')(['provision', inventory, '--yes', '--no-probe']);
+    const host = lab.host('m');
+    await allIdle(host);
+    const idle = await idleCost(host);
+    await loadRecorder(host);
+    await allIdle(host);
+    for (let job = 0; job < jobs; job += 1) {
+      // One at a time: every call between two jobs then belongs to the one slot that is filled again.
+      await azure.control.queue({ pool, script: 'true' });
+      await azure.control.until((all) => all.every(({ state }) => state === 'done'), { timeoutMs: 60_000 });
+      await allIdle(host);
+    }
+    const busy = await memory(host);
+    const { stdout } = await host.exec(`cat ${recording}`);
+    const lines = stdout.trim().split('\n');
+    recordResults(
+      'manager',
+      `one manager with ${slots} slots, ${jobs} jobs one after the other`,
+      table(idle, busy, lines),
+    );
+  } finally {
+    await lab.remove();
+    await stopService(`azure-${lab.prefix}`);
+  }
+}
+
+async function allIdle(host: LabHost): Promise<void> {
+  const isIdle = async (): Promise<boolean> => {
+    const status = await statusOf(host);
+    return status?.slots.length === slots && status.slots.every(({ state }) => state === 'idle');
+  };
+  await slotsBack([host], 0, 180_000);
+  await until('all slots to be idle', isIdle, { timeoutMs: 180_000, everyMs: 300 });
+}
+
+interface Idle {
+  readonly residentMiB: number;
+  readonly percent: number;
+}
+
+/** Nothing happens for a while but the manager's own looks. */
+async function idleCost(host: LabHost): Promise<Idle> {
+  // What starting up took is not idle.
+  await delay(20_000);
+  const before = await processorTicks(host);
+  const from = Date.now();
+  await delay(idleS * 1000);
+  const spent = (await processorTicks(host)) - before;
+  const ticksPerSecond = 100;
+  const percent = (spent / ticksPerSecond / ((Date.now() - from) / 1000)) * 100;
+  return { residentMiB: await memory(host), percent };
+}
+
+async function processorTicks(host: LabHost): Promise<number> {
+  const fields = (await ofManager(host, 'stat')).replace(/^.*\) /su, '').split(' ');
+  // utime and stime, and those of children it has waited for: its nvidia-smi is its cost, too.
+  return [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index] ?? 0), 0);
+}
+
+async function memory(host: LabHost): Promise<number> {
+  const [, kib = ''] = /^VmRSS:\s+(\d+) kB$/mu.exec(await ofManager(host, 'status')) ?? [];
+  return Number(kib) / 1024;
+}
+
+async function ofManager(host: LabHost, file: 'stat' | 'status'): Promise<string> {
+  const { stdout } = await host.exec(`cat /proc/$(systemctl show -p MainPID --value ${managerUnit})/${file}`);
+  return stdout;
+}
+
+async function loadRecorder(host: LabHost): Promise<void> {
+  const dropIn = [
+    '[Service]',
+    `Environment=AZP_FLEET_RECORD=${recording} NODE_OPTIONS=--import=${recorder}`,
+    '',
+  ].join('\n');
+  const folder = `/run/systemd/system/${managerUnit}.d`;
+  await host.exec(`cat >${recorder}`, { input: readFileSync(new URL('recorder.mjs', import.meta.url)) });
+  await host.exec(`mkdir -p ${folder} && cat >${folder}/recorder.conf`, { input: dropIn });
+  await host.exec(`systemctl daemon-reload && systemctl restart ${managerUnit}`);
+}
+
+function table(idle: Idle, busyMiB: number, lines: readonly string[]): string {
+  const all = refills(lines.map((line) => JSON.parse(line) as Recorded));
+  const own = all.map(({ ownMs }) => ownMs);
+  const whole = all.map(({ wholeMs }) => wholeMs);
+  const rows: readonly (readonly [string, number, number | undefined, string])[] = [
+    ["own time from a run's end to the next start request, p95", percentile(own, 0.95), limits.ownMs, 'ms'],
+    ['the same, p50', percentile(own, 0.5), undefined, 'ms'],
+    ['with the calls to engine and server, p50', percentile(whole, 0.5), undefined, 'ms'],
+    ['with the calls to engine and server, p95', percentile(whole, 0.95), undefined, 'ms'],
+    ['resident memory, idle', idle.residentMiB, limits.residentMiB, 'MiB'],
+    ['resident memory, after the jobs', busyMiB, limits.residentMiB, 'MiB'],
+    [`one processor, idle for ${idleS} s`, idle.percent, limits.idlePercent, '%'],
+  ];
+  return [
+    `${all.length} refills.`,
+    '',
+    '| figure | seen | goal | seen ÷ goal |',
+    '|---|---|---|---|',
+    ...rows.map(
+      ([name, seen, goal, unit]) =>
+        `| ${name} | ${seen.toFixed(unit === '%' ? 2 : 0)} ${unit} | ${goal === undefined ? '' : `≤ ${goal} ${unit}`} | ${goal === undefined ? '' : (seen / goal).toFixed(2)} |`,
+    ),
+  ].join('\n');
+}

@@ -1,0 +1,56 @@
+import type { FakeControl, FakeJob } from '../../src/azure/fake/control.ts';
+import { Labels } from '../../src/contract/paths.ts';
+import type { LabHost } from '../../test/lab/harness/host.ts';
+import { until } from '../../test/lab/harness/run.ts';
+import { forms, placesOnHost } from '../../test/lab/support/secret-search.ts';
+import { statusOf } from './hosts.ts';
+
+/** Containers of ours that are not the one running agent of their slot. What just changes, or looks at the GPUs, gets some time. */
+export async function leftOver(hosts: readonly LabHost[]): Promise<readonly string[]> {
+  const found = await Promise.all(
+    hosts.map(async (host) => {
+      let surplus: readonly string[] = [];
+      await until(`${host.name} to be tidy`, async () => (surplus = await surplusOf(host)).length === 0, {
+        timeoutMs: 60_000,
+        everyMs: 1000,
+      }).catch(() => undefined);
+      return surplus.map((each) => `${host.name}: ${each}`);
+    }),
+  );
+  return found.flat();
+}
+
+async function surplusOf(host: LabHost): Promise<readonly string[]> {
+  const format = `{{.Label "${Labels.kind}"}} {{.Label "${Labels.slot}"}} {{.State}} {{.Names}}`;
+  const { stdout } = await host.exec(`docker ps -a --filter label=${Labels.kind} --format '${format}'`);
+  const slots = new Set((await statusOf(host))?.slots.map(({ slot }) => `agent ${slot} running`));
+  const lines = stdout.split('\n').filter((line) => line !== '');
+  return lines.filter((line) => !slots.delete(line.split(' ').slice(0, 3).join(' ')));
+}
+
+/** How often an agent was told that its name has a session already. */
+export async function sessionConflicts(control: FakeControl, since: number): Promise<number> {
+  const requests = await control.requests();
+  return requests.filter(
+    ({ method, path, status, at }) =>
+      method === 'POST' && path.endsWith('/sessions') && status === 409 && Date.parse(at) >= since,
+  ).length;
+}
+
+/** Where the token is but its own root-only files: on the hosts, and in what jobs could see and print. */
+export async function tokenPlaces(
+  hosts: readonly LabHost[],
+  token: string,
+  jobs: readonly FakeJob[],
+): Promise<readonly string[]> {
+  const allowed =
+    /^file (?:\/etc\/azp-fleet\/token|\/run\/credentials\/azp-fleet-manager\.service\/token) [46]00 root$/u;
+  const places: string[] = [];
+  for (const host of hosts) {
+    const found = (await placesOnHost(host, token)).filter((place) => !allowed.test(place));
+    places.push(...found.map((place) => `${host.name}: ${place}`));
+  }
+  const needles = forms(token);
+  const seen = jobs.filter(({ log }) => needles.some((needle) => log.includes(needle)));
+  return [...places, ...seen.map(({ name }) => `log of ${name}`)];
+}

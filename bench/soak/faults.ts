@@ -1,0 +1,108 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { managerUnit } from '../../src/contract/paths.ts';
+import type { Fault } from '../../src/azure/fake/control.ts';
+import type { LabHost } from '../../test/lab/harness/host.ts';
+import { until } from '../../test/lab/harness/run.ts';
+import { statusOf } from './hosts.ts';
+import type { SoakFleet } from './soak.ts';
+
+/** Something that goes wrong, or is done on purpose, while jobs run. */
+export interface Disturbance {
+  readonly name: string;
+  /** Whose slots have to come back. */
+  readonly hosts: readonly LabHost[];
+  /** It may cut jobs on its hosts; the server then has to know. */
+  readonly cutsJobs?: boolean;
+  /** Within which every slot is there again once it is over. */
+  readonly boundMs: number;
+  /** Resolves when it is over. */
+  run(): Promise<void>;
+}
+
+/** With twelve agents on two cores, which provision and jobs share; none of these takes the slots away. */
+const shortMs = 90_000;
+
+export function managerKill(host: LabHost): Disturbance {
+  return {
+    name: `SIGKILL of the manager of ${host.name}`,
+    hosts: [host],
+    boundMs: shortMs,
+    run: async () => void (await host.exec(`systemctl kill -s KILL ${managerUnit}`)),
+  };
+}
+
+/** Provisioned hosts have live-restore: their containers outlive it. */
+export function dockerRestart(host: LabHost): Disturbance {
+  return {
+    name: `restart of dockerd on ${host.name}`,
+    hosts: [host],
+    boundMs: shortMs,
+    run: async () => void (await host.exec('systemctl restart docker')),
+  };
+}
+
+export function dockerKill(host: LabHost): Disturbance {
+  return {
+    name: `SIGKILL of dockerd on ${host.name}`,
+    hosts: [host],
+    boundMs: shortMs,
+    run: async () => void (await host.exec('systemctl kill -s KILL docker.service')),
+  };
+}
+
+/** Every management call of every host gets this answer for some time. */
+export function serverFault(fleet: SoakFleet, answer: Omit<Fault, 'count'>, ms: number): Disturbance {
+  const { control } = fleet.azure;
+  return {
+    name: `${answer.status} from the server for ${ms / 1000} s`,
+    hosts: fleet.lab.hosts,
+    boundMs: 2 * shortMs,
+    run: async () => {
+      await control.fail({ ...answer, count: 1_000_000 });
+      await delay(ms);
+      await control.clearFaults();
+    },
+  };
+}
+
+export function drainAndUndrain(fleet: SoakFleet, host: LabHost): Disturbance {
+  return {
+    name: `drain and undrain of ${host.name}`,
+    hosts: [host],
+    boundMs: shortMs,
+    run: async () => {
+      await fleet.cli(['drain', fleet.inventory, host.name, '--wait', '--drain-timeout', '5m']);
+      await until(
+        `${host.name} to be drained`,
+        async () => (await statusOf(host))?.slots.every(({ state }) => state === 'drained') === true,
+        { timeoutMs: 120_000, everyMs: 500 },
+      );
+      await fleet.cli(['undrain', fleet.inventory, host.name]);
+    },
+  };
+}
+
+/** Another version of azp-fleet is provisioned over the one that runs, as its user would do it. */
+export function managerUpgrade(fleet: SoakFleet, next: SoakFleet['cli']): Disturbance {
+  return {
+    name: 'upgrade of all managers',
+    hosts: fleet.lab.hosts,
+    boundMs: shortMs,
+    run: async () => void (await next(['provision', fleet.inventory, '--yes', '--no-probe'])),
+  };
+}
+
+/**
+ * Cut jobs hold their agents' names until the server gives them up (15 minutes), cut sessions for 5: both divided by
+ * the clock's scale.
+ */
+export function reboot(host: LabHost, clockScale: number): Disturbance {
+  return {
+    name: `reboot of ${host.name}`,
+    hosts: [host],
+    cutsJobs: true,
+    boundMs: (20 * 60_000) / clockScale + 2 * shortMs,
+    run: () => host.reboot(),
+  };
+}

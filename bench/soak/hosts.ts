@@ -1,0 +1,37 @@
+import type { ManagerStatus, SlotStatus } from '../../src/contract/status.ts';
+import { HostPaths } from '../../src/contract/paths.ts';
+import type { LabHost } from '../../test/lab/harness/host.ts';
+import { until } from '../../test/lab/harness/run.ts';
+
+/** The manager's own word, from its file; undefined while the machine or the file is away. */
+export async function statusOf(host: LabHost): Promise<ManagerStatus | undefined> {
+  const { code, stdout } = await host.exec(`cat ${HostPaths.status}`, { allowFailure: true });
+  if (code !== 0 || stdout === '') return undefined;
+  return JSON.parse(stdout) as ManagerStatus;
+}
+
+function isBack({ state }: SlotStatus): boolean {
+  return state === 'idle' || state === 'busy';
+}
+
+/**
+ * Resolves when every slot of these hosts has been seen idle or busy in a status written after `since`: not all at one
+ * moment, because slots that work change their containers all the time.
+ */
+export async function slotsBack(hosts: readonly LabHost[], since: number, timeoutMs: number): Promise<void> {
+  await Promise.all(hosts.map((host) => hostBack(host, since, timeoutMs)));
+}
+
+async function hostBack(host: LabHost, since: number, timeoutMs: number): Promise<void> {
+  const back = new Set<string>();
+  await until(
+    `all slots of ${host.name}`,
+    async () => {
+      const status = await statusOf(host);
+      if (status === undefined || Date.parse(status.at) <= since) return false;
+      for (const slot of status.slots) if (isBack(slot)) back.add(slot.slot);
+      return status.slots.length > 0 && status.slots.every(({ slot }) => back.has(slot));
+    },
+    { timeoutMs, everyMs: 700 },
+  );
+}

@@ -1,0 +1,91 @@
+import type { FakeJob } from '../../src/azure/fake/control.ts';
+import type { ContainerEvent, Evidence, FaultRecord } from './model.ts';
+
+/** Every promise that the evidence shows broken, in words; empty: all were kept. Pure. */
+export function violations(evidence: Evidence): readonly string[] {
+  const { jobs, faults, events, hostOf } = evidence;
+  return [
+    ...jobs.flatMap((job) => onceOrLost(job, faults, hostOf)),
+    ...sharedContainers(jobs),
+    ...overlappingRuns(jobs),
+    ...overlappingContainers(events),
+    ...faults.flatMap(tooLate),
+    ...evidence.quarantines.map((each) => `false quarantine: ${each}`),
+    ...evidence.leftOver.map((each) => `container left over: ${each}`),
+    ...evidence.tokens.map((each) => `token found: ${each}`),
+  ];
+}
+
+/** A job ran once and succeeded, or it was cut by a fault that cuts jobs on that host and the server knows it. */
+function onceOrLost(
+  job: FakeJob,
+  faults: readonly FaultRecord[],
+  hostOf: Evidence['hostOf'],
+): readonly string[] {
+  const [run, ...more] = job.runs;
+  if (more.length > 0) return [`${job.name} ran ${job.runs.length} times`];
+  if (job.state !== 'done') return [`${job.name} is still ${job.state}`];
+  if (run === undefined) return [`${job.name} ended as ${job.result} without running: ${job.message ?? ''}`];
+  if (job.result === 'succeeded') return [];
+  const host = hostOf.get(run.agent) ?? '';
+  const began = Date.parse(run.at);
+  const ended = Date.parse(job.finishedAt ?? '');
+  const isCut = faults.some(
+    ({ cutsJobs, hosts, from, over }) => cutsJobs && hosts.includes(host) && began <= over && ended >= from,
+  );
+  return isCut ? [] : [`${job.name} on ${run.agent} was lost: ${job.result} ${job.message ?? ''}`.trim()];
+}
+
+/** A line `container ID` in a job's log says where it ran. */
+export function containerOf(job: FakeJob): string | undefined {
+  return /^container ([0-9a-f]{12,64})$/mu.exec(job.log)?.[1];
+}
+
+function sharedContainers(jobs: readonly FakeJob[]): readonly string[] {
+  const first = new Map<string, string>();
+  return jobs.flatMap((job) => {
+    const id = containerOf(job);
+    if (id === undefined) return job.result === 'succeeded' ? [`${job.name} does not say where it ran`] : [];
+    const other = first.get(id);
+    first.set(id, job.name);
+    return other === undefined ? [] : [`${other} and ${job.name} ran in the same container`];
+  });
+}
+
+/** Two jobs at a time on one agent name mean two live agents. */
+function overlappingRuns(jobs: readonly FakeJob[]): readonly string[] {
+  const spans = jobs
+    .flatMap(({ name, runs, finishedAt }) =>
+      runs.map(({ agent, at }) => ({ name, agent, from: Date.parse(at), to: Date.parse(finishedAt ?? '') })),
+    )
+    .sort((a, b) => a.from - b.from);
+  const last = new Map<string, (typeof spans)[number]>();
+  return spans.flatMap((span) => {
+    const before = last.get(span.agent);
+    last.set(span.agent, span);
+    return before !== undefined && before.to > span.from
+      ? [`${before.name} and ${span.name} ran on ${span.agent} at the same time`]
+      : [];
+  });
+}
+
+function overlappingContainers(events: readonly ContainerEvent[]): readonly string[] {
+  const live = new Map<string, Set<string>>();
+  return events.flatMap(({ host, slot, kind, id }) => {
+    if (kind === 'again') {
+      for (const [name, ids] of live) if (name.startsWith(`${host} `)) ids.clear();
+      return [];
+    }
+    const key = `${host} slot ${slot}`;
+    const ids = live.get(key) ?? new Set();
+    live.set(key, ids);
+    if (kind === 'die') ids.delete(id);
+    else ids.add(id);
+    return ids.size > 1 && kind !== 'die' ? [`${key} has ${ids.size} live containers`] : [];
+  });
+}
+
+function tooLate({ name, over, recovered, boundMs }: FaultRecord): readonly string[] {
+  const took = recovered - over;
+  return took <= boundMs ? [] : [`after ${name} the slots needed ${took} ms, not ${boundMs} ms`];
+}

@@ -1,0 +1,57 @@
+// npm run soak [-- --jobs N] [--record] [--keep]: three machines, twelve agents, everything goes wrong in turn.
+import { parseArgs } from 'node:util';
+
+import { say as sayOnLab } from '../../test/lab/harness/say.ts';
+import { stopService } from '../../test/lab/harness/services.ts';
+import { recordResults } from '../results.ts';
+import {
+  dockerKill,
+  dockerRestart,
+  drainAndUndrain,
+  managerKill,
+  managerUpgrade,
+  reboot,
+  serverFault,
+} from './faults.ts';
+import { clockScale, release, soakFleet } from './fleet.ts';
+import { report } from './report.ts';
+import { soak } from './soak.ts';
+
+const { values } = parseArgs({
+  options: {
+    jobs: { type: 'string', default: '300' },
+    record: { type: 'boolean', default: false },
+    keep: { type: 'boolean', default: false },
+  },
+});
+
+const fleet = await soakFleet();
+const [a, b, c] = [fleet.lab.host('a'), fleet.lab.host('b'), fleet.lab.host('c')];
+try {
+  const result = await soak(
+    fleet,
+    [
+      managerKill(a),
+      dockerRestart(b),
+      serverFault(fleet, { status: 500 }, 15_000),
+      managerUpgrade(fleet, release(fleet.lab.folder, 'next')),
+      serverFault(fleet, { status: 429, retryAfterS: 5 }, 15_000),
+      drainAndUndrain(fleet, c),
+      serverFault(fleet, { status: 203 }, 15_000),
+      dockerKill(c),
+      reboot(a, clockScale),
+      managerKill(b),
+    ],
+    Number(values.jobs),
+    sayOnLab,
+  );
+  const title = `${result.evidence.jobs.length} jobs on 3 machines with 4 agents each, while things go wrong`;
+  if (values.record) recordResults('soak', title, report(result));
+  else process.stdout.write(`${title}\n\n${report(result)}\n`);
+  process.exitCode = result.violations.length === 0 ? 0 : 1;
+} finally {
+  if (!values.keep) {
+    await fleet.lab.remove();
+    await stopService(`azure-${fleet.lab.prefix}`);
+  }
+}

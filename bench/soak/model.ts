@@ -1,0 +1,43 @@
+import type { FakeJob } from '../../src/azure/fake/control.ts';
+
+/** What is done to the fleet while it works. Times in milliseconds since the epoch. */
+export interface FaultRecord {
+  readonly name: string;
+  /** Whose slots it concerned. */
+  readonly hosts: readonly string[];
+  /** Jobs on these hosts may have been cut by it. */
+  readonly cutsJobs: boolean;
+  readonly from: number;
+  /** When it was over: the server well again, the machine booted, the command done. */
+  readonly over: number;
+  /** When every slot that it concerned had been seen idle or busy again. */
+  readonly recovered: number;
+  /** It must not take longer from `over` to `recovered`. */
+  readonly boundMs: number;
+}
+
+/** The life of a container of a slot, as a host's engine told it. */
+export interface ContainerEvent {
+  readonly host: string;
+  /** `again`: all that live are told anew as `present`, after the engine or the host was away. */
+  readonly kind: 'again' | 'present' | 'start' | 'die';
+  readonly id: string;
+  readonly slot: string;
+}
+
+/** Everything that is judged. */
+export interface Evidence {
+  readonly jobs: readonly FakeJob[];
+  readonly faults: readonly FaultRecord[];
+  readonly events: readonly ContainerEvent[];
+  /** Agent name → host. */
+  readonly hostOf: ReadonlyMap<string, string>;
+  /** `HOST SLOT: cause` of every quarantine that was seen. */
+  readonly quarantines: readonly string[];
+  /** `HOST: container` of every container that should be gone. */
+  readonly leftOver: readonly string[];
+  /** How often the server refused an agent because another one was there under its name. */
+  readonly sessionConflicts: number;
+  /** Places where the token was found and may not be. */
+  readonly tokens: readonly string[];
+}

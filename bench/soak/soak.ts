@@ -1,0 +1,173 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import type { FakeJob } from '../../src/azure/fake/control.ts';
+import type { LabAzure } from '../../test/lab/harness/azure.ts';
+import type { Lab } from '../../test/lab/harness/lab.ts';
+import type { Output } from '../../test/lab/harness/run.ts';
+import type { Disturbance } from './faults.ts';
+import { leftOver, sessionConflicts, tokenPlaces } from './aftermath.ts';
+import { slotsBack, statusOf } from './hosts.ts';
+import { violations } from './invariants.ts';
+import type { Evidence, FaultRecord } from './model.ts';
+import { Observer } from './observe.ts';
+
+export interface SoakFleet {
+  readonly lab: Lab;
+  readonly azure: LabAzure;
+  /** Path. */
+  readonly inventory: string;
+  readonly pool: string;
+  /** azp-fleet as its user runs it; rejects unless it exits 0. */
+  readonly cli: (args: readonly string[]) => Promise<Output>;
+}
+
+export interface Soak {
+  readonly evidence: Evidence;
+  /** Promises broken, in words. */
+  readonly violations: readonly string[];
+  readonly slots: number;
+  /** Milliseconds since the epoch. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Moments to some seconds of work, in a container that no other job has seen. */
+const script = `
+[ ! -e "$HOME/left-behind" ] || exit 9
+touch "$HOME/left-behind"
+echo "container $(sed -n 's|.*/containers/\\([0-9a-f]\\{64\\}\\).*|\\1|p' /proc/self/mountinfo | head -n 1)"
+env
+sleep $((RANDOM % 4)).$((RANDOM % 10))
+`;
+
+/**
+ * Keeps more jobs waiting than there are slots, disturbs the fleet again and again, and judges what the server and the
+ * hosts have recorded. At least `jobs` jobs; more when the disturbances need longer.
+ */
+export async function soak(
+  fleet: SoakFleet,
+  disturbances: readonly Disturbance[],
+  jobs: number,
+  say: (line: string) => void,
+): Promise<Soak> {
+  const { lab, azure } = fleet;
+  await slotsBack(lab.hosts, 0, 120_000);
+  const hostOf = await agents(lab);
+  const observer = new Observer(lab.hosts);
+  const queue = new Queue(fleet, Math.max(6, 2 * hostOf.size));
+  const from = Date.now();
+  let faults: readonly FaultRecord[];
+  try {
+    const trouble = disturb(disturbances, queue, jobs, say).finally(() => queue.noMoreAfter(jobs));
+    [faults] = await Promise.all([trouble, queue.run(jobs)]);
+    say(`${queue.jobs.length} jobs have come to an end`);
+    await slotsBack(lab.hosts, Date.now(), 120_000);
+  } finally {
+    queue.stop();
+    await observer.close();
+  }
+  const to = Date.now();
+  const evidence: Evidence = {
+    jobs: queue.jobs,
+    faults,
+    events: observer.events,
+    hostOf,
+    quarantines: [...observer.quarantines],
+    sessionConflicts: await sessionConflicts(azure.control, from),
+    leftOver: await leftOver(lab.hosts),
+    tokens: await tokenPlaces(lab.hosts, azure.token, queue.jobs),
+  };
+  return { evidence, violations: violations(evidence), slots: hostOf.size, from, to };
+}
+
+/** One disturbance after the other, evenly over the jobs; the next one once all slots are back from the last. */
+async function disturb(
+  disturbances: readonly Disturbance[],
+  queue: Queue,
+  jobs: number,
+  say: (line: string) => void,
+): Promise<readonly FaultRecord[]> {
+  const records: FaultRecord[] = [];
+  for (const [index, disturbance] of disturbances.entries()) {
+    const { name, hosts, cutsJobs, boundMs } = disturbance;
+    await queue.done((jobs * (index + 1)) / (disturbances.length + 1));
+    const from = Date.now();
+    await disturbance.run();
+    const over = Date.now();
+    // Late is a promise broken, which the verdict will say; the soak goes on.
+    await slotsBack(hosts, over, 2 * boundMs).catch((error: unknown) => say(String(error)));
+    const recovered = Date.now();
+    const names = hosts.map((host) => host.name);
+    records.push({ name, hosts: names, cutsJobs: cutsJobs === true, from, over, recovered, boundMs });
+    const seconds = (ms: number): string => (ms / 1000).toFixed(1);
+    say(`${name}: ${seconds(over - from)} s, all slots back ${seconds(recovered - over)} s later`);
+  }
+  return records;
+}
+
+async function agents(lab: Lab): Promise<ReadonlyMap<string, string>> {
+  const statuses = await Promise.all(
+    lab.hosts.map(async (host) => ({ host: host.name, slots: (await statusOf(host))?.slots ?? [] })),
+  );
+  return new Map(statuses.flatMap(({ host, slots }) => slots.map(({ agent }) => [agent, host])));
+}
+
+/** Jobs in the pool's queue: never fewer waiting than `waiting`, until there are enough. */
+class Queue {
+  jobs: readonly FakeJob[] = [];
+  readonly #fleet: SoakFleet;
+  readonly #waiting: number;
+  readonly #ids = new Set<number>();
+  readonly #stop = new AbortController();
+  #enough = Number.POSITIVE_INFINITY;
+
+  constructor(fleet: SoakFleet, waiting: number) {
+    this.#fleet = fleet;
+    this.#waiting = waiting;
+  }
+
+  /** Resolves when enough jobs were queued and all have ended. */
+  async run(atLeast: number): Promise<void> {
+    const { control } = this.#fleet.azure;
+    const { signal } = this.#stop;
+    let quiet = Date.now();
+    for (let ended = 0; !signal.aborted;) {
+      this.jobs = (await control.jobs()).filter(({ id }) => this.#ids.has(id));
+      const count = this.#ended();
+      if (count > ended) quiet = Date.now();
+      ended = count;
+      if (ended === this.#ids.size && ended >= Math.max(atLeast, this.#enough)) return;
+      if (Date.now() - quiet > 240_000) throw new Error(`no job has ended for 4 minutes: ${ended} so far`);
+      await this.#supply();
+      await delay(700, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** Resolves when so many jobs have ended; rejects when the soak is given up. */
+  async done(count: number): Promise<void> {
+    while (this.#ended() < count) await delay(200, undefined, { signal: this.#stop.signal });
+  }
+
+  noMoreAfter(count: number): void {
+    this.#enough = count;
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  async #supply(): Promise<void> {
+    const waiting = this.jobs.filter(({ state }) => state === 'waiting').length;
+    const count = Math.min(this.#waiting - waiting, this.#enough - this.#ids.size);
+    if (count <= 0) return;
+    const { azure, pool } = this.#fleet;
+    for (let left = count; left > 0; left -= 1) {
+      const [job] = await azure.control.queue({ pool, name: `soak-${this.#ids.size + 1}`, script });
+      if (job !== undefined) this.#ids.add(job.id);
+    }
+  }
+
+  #ended(): number {
+    return this.jobs.filter(({ state }) => state === 'done').length;
+  }
+}

@@ -1,0 +1,45 @@
+// Builds dist/: the CLI (split, dependencies external) and the manager (one self-contained file).
+import { rmSync, existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+process.chdir(root);
+if (!existsSync('src')) process.exit(0);
+
+const { build } = await import('esbuild');
+rmSync('dist', { recursive: true, force: true });
+
+const common = { bundle: true, platform: 'node', target: 'node22.13', format: 'esm', logLevel: 'warning' };
+await build({
+  ...common,
+  entryPoints: Object.fromEntries(
+    Object.entries({ cli: 'src/cli/main.ts', 'fake-azure': 'src/azure/fake/main.ts' }).filter(([, f]) =>
+      existsSync(f),
+    ),
+  ),
+  outdir: 'dist',
+  splitting: true,
+  packages: 'external',
+  sourcemap: true,
+  chunkNames: 'chunks/[name]-[hash]',
+  outExtension: { '.js': '.mjs' },
+});
+if (existsSync('src/manager/main.ts'))
+  await build({
+    ...common,
+    entryPoints: ['src/manager/main.ts'],
+    outfile: 'dist/manager.mjs',
+    minifySyntax: true,
+    legalComments: 'eof',
+    loader: { '.node': 'empty' },
+    // gRPC serves only BuildKit sessions, which the manager does not open; ssh2 only dockerode's own ssh protocol.
+    alias: {
+      '@grpc/grpc-js': './scripts/empty-module.mjs',
+      '@grpc/proto-loader': './scripts/empty-module.mjs',
+      ssh2: './scripts/empty-module.mjs',
+    },
+    banner: {
+      js: "import { createRequire as __cr } from 'node:module'; import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const require = __cr(import.meta.url); const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
+    },
+  });

@@ -1,0 +1,181 @@
+// The door to every npm script of a checkout. Plain JavaScript that an old Node can read: it brings what is
+// missing (npm packages, a Node new enough), builds, and runs the task on that Node.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+process.chdir(root);
+
+/** Runs .ts files and the tests; the published CLI itself needs less (package.json, engines). */
+const neededNode = { major: 22, minor: 18 };
+const broughtNode = '24.21.0';
+const bin = join(root, 'node_modules', '.bin');
+
+const [task = '', ...args] = process.argv.slice(2);
+const tasks = {
+  check: () => check(),
+  'test:unit': () => {
+    bringOracles();
+    vitest(['--project', 'unit', ...args]);
+  },
+  test: () => {
+    check();
+    bringOracles();
+    vitest(['--project', 'unit']);
+    vitest(['--project', 'lab-core']);
+    say('left to "npm run test:lab": the long lab tests (test/lab/long), with everything above');
+  },
+  'test:lab': () => {
+    check();
+    bringOracles();
+    vitest([]);
+  },
+  demo: () => node(['demo/main.ts', ...args]),
+  'fake-azure': () => node(['src/azure/fake/main.ts', ...args]),
+  bench: () => node(['bench/main.ts', ...args]),
+  soak: () => node(['bench/soak/main.ts', ...args]),
+  schema: () => node(['scripts/write-schema.ts', ...args]),
+  docs: () => node(['scripts/write-docs.ts', ...args]),
+};
+
+let nodeBinary;
+const counts = { passed: 0, failed: 0, files: 0 };
+if (!(task in tasks)) fail(`unknown task "${task}"; one of: ${Object.keys(tasks).join(', ')}`);
+installPackages();
+nodeBinary = findNode();
+build();
+linkBin();
+tasks[task]();
+if (counts.files > 0) process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
+
+/** npm ci, once for each state of the lock file. */
+function installPackages() {
+  const stamp = join(root, 'node_modules', '.azp-fleet-lock');
+  const digest = createHash('sha256').update(readFileSync('package-lock.json')).digest('hex');
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
+  say('installing the npm packages (once, about half a minute)');
+  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
+  writeFileSync(stamp, digest);
+}
+
+/** This Node when it is new enough, else one from the npm registry, kept beside the packages and not saved. */
+function findNode() {
+  const enough = (version) => {
+    const [major = 0, minor = 0] = version.split('.').map(Number);
+    return major > neededNode.major || (major === neededNode.major && minor >= neededNode.minor);
+  };
+  if (enough(process.versions.node)) return process.execPath;
+  const brought = join(bin, 'node');
+  if (!existsSync(brought)) {
+    if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch))
+      fail(`Node ${process.versions.node} is too old here: install Node 24 and run this again`);
+    say(`Node ${process.versions.node} is too old: bringing Node ${broughtNode} into node_modules (once)`);
+    const name = `node-linux-${process.arch}@${broughtNode}`;
+    run('npm', [
+      'install',
+      '--no-save',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+      name,
+    ]);
+  }
+  return brought;
+}
+
+/** The unit tests hold every script that runs as root against shellcheck, and what we read of ssh_config against ssh. */
+function bringOracles() {
+  const packages = { shellcheck: 'shellcheck', ssh: 'openssh-client' };
+  const missing = Object.keys(packages).filter((program) => spawnSync(program, ['-V']).error !== undefined);
+  if (missing.length === 0) return;
+  const names = missing.map((program) => packages[program]).join(' ');
+  const canInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
+  if (!canInstall) return say(`${names} not installed: what needs it is not checked`);
+  say(`installing ${names} (once)`);
+  run('sh', [
+    '-c',
+    `apt-get -qq update && apt-get -qq install -y --no-install-recommends ${names} >/dev/null`,
+  ]);
+}
+
+function build() {
+  run(nodeBinary, ['scripts/build.mjs']);
+}
+
+/** Lets "npx azp-fleet" find the checkout's own command. */
+function linkBin() {
+  const link = join(bin, 'azp-fleet');
+  if (existsSync(link)) return;
+  mkdirSync(bin, { recursive: true });
+  rmSync(link, { force: true });
+  symlinkSync('../../bin/azp-fleet.js', link);
+}
+
+function check() {
+  step('types', [join(bin, 'tsc'), '-p', '.']);
+  step('lint', [join(bin, 'oxlint'), '--type-aware', '--deny-warnings']);
+  step('format', [join(bin, 'oxfmt'), '--check']);
+  step('unused code', [join(bin, 'knip')]);
+}
+
+function step(name, [program, ...rest]) {
+  const result = spawnSync(program, rest, { encoding: 'utf8', env: environment() });
+  if (result.status === 0) return say(`${name}: ok`);
+  process.stdout.write(`${result.stdout}${result.stderr}`);
+  fail(`${name}: failed`);
+}
+
+function vitest(rest) {
+  const report = join(root, 'node_modules', '.cache', `vitest-${process.pid}.json`);
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile=${report}`];
+  const status = spawn(nodeBinary, [
+    join(root, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    ...reporters,
+    ...rest,
+  ]);
+  if (existsSync(report)) {
+    const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8'));
+    counts.files += 1;
+    counts.passed += numPassedTests;
+    counts.failed += numFailedTests;
+    rmSync(report);
+  }
+  if (status === 0) return;
+  process.stdout.write(`${counts.passed} passed, ${Math.max(1, counts.failed)} failed\n`);
+  process.exit(1);
+}
+
+function node(rest) {
+  const status = spawn(nodeBinary, rest);
+  if (status !== 0) process.exit(status);
+}
+
+function run(program, rest) {
+  if (spawn(program, rest) !== 0) fail(`failed: ${program} ${rest.join(' ')}`);
+}
+
+function spawn(program, rest) {
+  const { status } = spawnSync(program, rest, { stdio: 'inherit', env: environment() });
+  return status ?? 1;
+}
+
+/** The chosen Node and the packages' programs come first in PATH, for everything below. */
+function environment() {
+  const first =
+    nodeBinary === undefined || nodeBinary === process.execPath ? [bin] : [dirname(nodeBinary), bin];
+  return { ...process.env, PATH: [...first, process.env.PATH].join(delimiter) };
+}
+
+function say(text) {
+  process.stdout.write(`» ${text}\n`);
+}
+
+function fail(text) {
+  process.stderr.write(`✗ ${text}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,2 @@
+// Stands in for modules that the bundled manager never calls (see build.mjs).
+export default {};

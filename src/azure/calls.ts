@@ -1,0 +1,152 @@
+import type { NewAgent } from './client.ts';
+import type { Call } from './rest.ts';
+
+const manage =
+  'give the token the scope "Agent Pools (Read & manage)" and its user the Administrator role of the pool (Organization settings > Agent pools > Security)';
+const createPools =
+  'give the token the scope "Agent Pools (Read & manage)" and its user the Administrator role for all pools (Organization settings > Agent pools > Security), or create the pool by hand';
+const queues =
+  'make the user of the token Administrator of agent pools in the project (Project settings > Agent pools > Security)';
+const permissions =
+  'give the token the scope "Pipeline Resources (Use and manage)", or permit the pool for all pipelines by hand (Project settings > Agent pools > the pool > Security)';
+
+const root = '/_apis/distributedtask';
+const include = {
+  includeCapabilities: true,
+  includeAssignedRequest: true,
+  includeLastCompletedRequest: true,
+};
+
+const agents = (poolId: number) => `${root}/pools/${poolId}/agents`;
+const inProject = (project: string) => `/${encodeURIComponent(project)}`;
+
+/** Every request that we make, as data. */
+export const calls = {
+  listPools: (name?: string): Call => ({
+    method: 'GET',
+    path: `${root}/pools`,
+    ...(name === undefined ? {} : { query: { poolName: name } }),
+    what: name === undefined ? 'list the agent pools' : `look up agent pool ${name}`,
+    permission: 'give the token the scope "Agent Pools (Read & manage)"',
+  }),
+  createPool: (name: string): Call => ({
+    method: 'POST',
+    path: `${root}/pools`,
+    body: { name, autoProvision: false, autoUpdate: false, poolType: 'automation', isHosted: false },
+    what: `create agent pool ${name}`,
+    permission: createPools,
+  }),
+  setAutoUpdate: (poolId: number, autoUpdate: boolean): Call => ({
+    method: 'PATCH',
+    path: `${root}/pools/${poolId}`,
+    body: { autoUpdate },
+    what: `turn ${autoUpdate ? 'on' : 'off'} automatic agent updates in pool ${poolId}`,
+    permission: manage,
+  }),
+  listAgents: (poolId: number, agentName?: string): Call => ({
+    method: 'GET',
+    path: agents(poolId),
+    query: { ...include, ...(agentName === undefined ? {} : { agentName }) },
+    what: `list the agents of pool ${poolId}`,
+    permission: manage,
+  }),
+  getAgent: (poolId: number, agentId: number): Call => ({
+    method: 'GET',
+    path: `${agents(poolId)}/${agentId}`,
+    query: include,
+    what: `read agent ${agentId} of pool ${poolId}`,
+    permission: manage,
+  }),
+  createAgent: (poolId: number, agent: NewAgent): Call => ({
+    method: 'POST',
+    path: agents(poolId),
+    body: registration(agent),
+    what: `register agent ${agent.name}`,
+    permission: manage,
+  }),
+  replaceAgent: (poolId: number, agentId: number, agent: NewAgent): Call => ({
+    method: 'PUT',
+    path: `${agents(poolId)}/${agentId}`,
+    body: { id: agentId, ...registration(agent) },
+    what: `register agent ${agent.name} again`,
+    permission: manage,
+  }),
+  setEnabled: (poolId: number, agentId: number, enabled: boolean): Call => ({
+    method: 'PATCH',
+    path: `${agents(poolId)}/${agentId}`,
+    body: { id: agentId, enabled },
+    what: `${enabled ? 'enable' : 'disable'} agent ${agentId}`,
+    permission: manage,
+  }),
+  setUserCapabilities: (poolId: number, agentId: number, body: Readonly<Record<string, string>>): Call => ({
+    method: 'PUT',
+    path: `${agents(poolId)}/${agentId}/usercapabilities`,
+    body,
+    what: `set the capabilities of agent ${agentId}`,
+    permission: manage,
+  }),
+  deleteAgent: (poolId: number, agentId: number): Call => ({
+    method: 'DELETE',
+    path: `${agents(poolId)}/${agentId}`,
+    what: `remove agent ${agentId} from pool ${poolId}`,
+    permission: manage,
+  }),
+  /** `completedRequestCount=0` keeps the complete form of each request; paging would drop matchedAgents. */
+  unfinishedRequests: (poolId: number): Call => ({
+    method: 'GET',
+    path: `${root}/pools/${poolId}/jobrequests`,
+    query: { completedRequestCount: 0 },
+    what: `read the queue of pool ${poolId}`,
+    permission: manage,
+  }),
+  getRequest: (poolId: number, requestId: number): Call => ({
+    method: 'GET',
+    path: `${root}/pools/${poolId}/jobrequests/${requestId}`,
+    what: `read job request ${requestId}`,
+    permission: manage,
+  }),
+  listQueues: (project: string): Call => ({
+    method: 'GET',
+    path: `${inProject(project)}${root}/queues`,
+    what: `list the agent pools of project ${project}`,
+    permission: queues,
+  }),
+  createQueue: (project: string, pool: { readonly id: number; readonly name: string }): Call => ({
+    method: 'POST',
+    path: `${inProject(project)}${root}/queues`,
+    query: { authorizePipelines: false },
+    body: { name: pool.name, pool: { id: pool.id } },
+    what: `make pool ${pool.name} known in project ${project}`,
+    permission: queues,
+  }),
+  readPermission: (project: string, queueId: number): Call => ({
+    ...permission(project, queueId),
+    method: 'GET',
+    what: `read which pipelines of project ${project} may use the pool`,
+  }),
+  authorizeQueue: (project: string, queueId: number): Call => ({
+    ...permission(project, queueId),
+    method: 'PATCH',
+    body: { allPipelines: { authorized: true } },
+    what: `permit the pipelines of project ${project} to use the pool`,
+  }),
+};
+
+function permission(project: string, queueId: number) {
+  return {
+    path: `${inProject(project)}/_apis/pipelines/pipelinepermissions/queue/${queueId}`,
+    apiVersion: '7.1-preview.1',
+    permission: permissions,
+  };
+}
+
+/** As config.sh registers: one job at a time, enabled unless said otherwise, and the public half of our key. */
+function registration({ publicKey, ...agent }: NewAgent) {
+  return {
+    ...agent,
+    maxParallelism: 1,
+    enabled: agent.enabled ?? true,
+    provisioningState: 'Provisioned',
+    authorization: { publicKey },
+  };
+}

@@ -1,0 +1,164 @@
+import { calls } from './calls.ts';
+import type { AzureAgent, AzureClient, JobRequest, Pool, Project } from './client.ts';
+import { AzureError, hasCode } from './errors.ts';
+import { createRest } from './rest.ts';
+import type { Call, Rest, RestOptions } from './rest.ts';
+
+export type AzureClientOptions = RestOptions;
+
+/** Writes may show up in reads this much later; other tools for this service wait as long. */
+const settleMs = 5 * 60_000;
+
+/** Azure DevOps over HTTP. Every error is a FleetError with a code `azure.*` and a next action. */
+export function createAzureClient(options: AzureClientOptions): AzureClient {
+  const rest = createRest(options);
+  const list = async <T>(call: Call) =>
+    ((await rest.send(call)) as { value?: readonly T[] } | undefined)?.value ?? [];
+  const maybe = async <T>(call: Call) => {
+    try {
+      return (await rest.send(call)) as T;
+    } catch (error) {
+      if (hasCode(error, 'azure.not-found')) return undefined;
+      throw error;
+    }
+  };
+  const sameName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
+  const findPool = async (name: string) =>
+    (await list<Pool>(calls.listPools(name))).find((pool) => sameName(pool.name, name));
+  const findAgent = async (poolId: number, name: string) =>
+    (await list<AzureAgent>(calls.listAgents(poolId, name))).find((agent) => sameName(agent.name, name));
+  const findProject = async (name: string): Promise<Project | undefined> => {
+    type Queue = { readonly id: number; readonly pool?: { readonly id: number } };
+    try {
+      const queues = await list<Queue>(calls.listQueues(name));
+      return { name, queues: queues.map(({ id, pool }) => ({ id, poolId: pool?.id ?? 0 })) };
+    } catch (error) {
+      // Any other "not found" is about the organization.
+      if (error instanceof AzureError && error.typeKey?.includes('Project') === true) return undefined;
+      throw error;
+    }
+  };
+  const replaceAgent: AzureClient['replaceAgent'] = async (poolId, agentId, agent) =>
+    (await rest.send(calls.replaceAgent(poolId, agentId, agent))) as AzureAgent;
+
+  return {
+    findPool,
+    findAgent,
+    findProject,
+    replaceAgent,
+    listPools: () => list<Pool>(calls.listPools()),
+    listAgents: (poolId) => list<AzureAgent>(calls.listAgents(poolId)),
+    getAgent: (poolId, agentId) => maybe<AzureAgent>(calls.getAgent(poolId, agentId)),
+    getRequest: (poolId, requestId) => maybe<JobRequest>(calls.getRequest(poolId, requestId)),
+    unfinishedRequests: async (poolId) =>
+      (await list<JobRequest>(calls.unfinishedRequests(poolId))).filter(
+        (request) => request.result === undefined,
+      ),
+
+    ensurePool: async (name) => {
+      const existing = await findPool(name);
+      if (existing !== undefined) return { pool: existing, created: false };
+      const made = await createOrSeen<Pool>(rest, calls.createPool(name), () => findPool(name));
+      if (made.how === 'existed') return { pool: made.value, created: false };
+      // The service ignores autoUpdate when a pool is created.
+      const pool = await untilSeen(rest, `pool ${name}`, async () => {
+        await maybe(calls.setAutoUpdate(made.value.id, false));
+        const seen = await findPool(name);
+        return seen?.autoUpdate === false ? seen : undefined;
+      });
+      return { pool, created: true };
+    },
+    setPoolAutoUpdate: async (poolId, autoUpdate) => {
+      await rest.send(calls.setAutoUpdate(poolId, autoUpdate));
+    },
+    createAgent: async (poolId, agent) => {
+      const made = await createOrSeen<AzureAgent>(rest, calls.createAgent(poolId, agent), () =>
+        findAgent(poolId, agent.name),
+      );
+      if (made.how === 'created') return made.value;
+      if (made.how === 'existed') throw made.conflict;
+      // Ours, but only the answer to a registration says how to log in.
+      return await replaceAgent(poolId, made.value.id, agent);
+    },
+    setAgentEnabled: async (poolId, agentId, enabled) => {
+      await rest.send(calls.setEnabled(poolId, agentId, enabled));
+    },
+    setUserCapabilities: async (poolId, agentId, capabilities) => {
+      await rest.send(calls.setUserCapabilities(poolId, agentId, capabilities));
+    },
+    deleteAgent: async (poolId, agentId) => {
+      try {
+        await maybe(calls.deleteAgent(poolId, agentId));
+        return true;
+      } catch (error) {
+        if (hasCode(error, 'azure.job-running')) return false;
+        throw error;
+      }
+    },
+    createQueue: async (project, pool) => {
+      const made = await createOrSeen<{ readonly id: number }>(
+        rest,
+        calls.createQueue(project, pool),
+        async () => (await findProject(project))?.queues.find(({ poolId }) => poolId === pool.id),
+      );
+      return made.value;
+    },
+    isQueueAuthorized: async (project, queueId) => {
+      const answer = await maybe<{ allPipelines?: { authorized?: boolean } }>(
+        calls.readPermission(project, queueId),
+      );
+      return answer?.allPipelines?.authorized === true;
+    },
+    authorizeQueue: async (project, queueId) => {
+      await rest.send(calls.authorizeQueue(project, queueId));
+    },
+  };
+}
+
+/** No answer, or one from something in between: the request may have been carried out. */
+function isUncertain(error: unknown): boolean {
+  return error instanceof AzureError && (error.status === undefined || error.status >= 500);
+}
+
+type Made<T> =
+  | { readonly how: 'created'; readonly value: T }
+  /** An earlier attempt had made it, whose answer was lost. */
+  | { readonly how: 'found'; readonly value: T }
+  | { readonly how: 'existed'; readonly value: T; readonly conflict: unknown };
+
+/** Creates something with a name of its own, once, even where answers get lost and reads lag behind. */
+async function createOrSeen<T>(rest: Rest, call: Call, find: () => Promise<T | undefined>): Promise<Made<T>> {
+  let lost = false;
+  for (;;) {
+    try {
+      return { how: 'created', value: (await rest.send(call)) as T };
+    } catch (error) {
+      if (hasCode(error, 'azure.conflict')) {
+        const value = await untilSeen(rest, call.what, find);
+        return lost ? { how: 'found', value } : { how: 'existed', value, conflict: error };
+      }
+      if (lost || !isUncertain(error)) throw error;
+      lost = true;
+      const value = await find();
+      if (value !== undefined) return { how: 'found', value };
+    }
+  }
+}
+
+/** Asks every 1 to 10 s until the answer is there. */
+async function untilSeen<T>(rest: Rest, what: string, find: () => Promise<T | undefined>): Promise<T> {
+  let waited = 0;
+  for (let pause = 1000; ; pause = Math.min(pause * 2, 10_000)) {
+    const found = await find();
+    if (found !== undefined) return found;
+    if (waited >= settleMs) {
+      throw new AzureError({
+        code: 'azure.not-settled',
+        what: `Azure DevOps does not show the result of a change after 5 minutes (${what})`,
+        next: 'run the command again; if it stays, look at the organization in the browser',
+      });
+    }
+    await rest.wait(pause);
+    waited += pause;
+  }
+}

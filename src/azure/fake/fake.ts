@@ -1,0 +1,63 @@
+import type { Fault } from './faults.ts';
+import { Rules } from './rules.ts';
+import type { State } from './state.ts';
+
+export type Permission = 'pools.create' | 'pools.manage' | 'queues.create' | 'queues.authorize';
+export type TokenState = 'valid' | 'expired' | 'revoked';
+
+export interface LoggedRequest {
+  readonly n: number;
+  readonly at: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly status: number;
+  readonly caller: 'client' | 'agent' | 'anonymous';
+}
+
+/** The running server's parts, handed to each route. */
+export interface Fake {
+  readonly state: State;
+  readonly organization: string;
+  readonly clockScale: number;
+  now(): number;
+  /** The accepted personal access tokens and client secrets, read anew from their file. */
+  tokens(): readonly string[];
+  tokenState: TokenState;
+  /** Bearer tokens given to service principals: value → end. */
+  readonly bearers: Map<string, number>;
+  readonly denied: Set<Permission>;
+  readonly faults: { fault: Fault; left: number }[];
+  /** Reads see a write this many milliseconds later. */
+  settleMs: number;
+  readonly stale: Map<string, { until: number; before: unknown }>;
+  readonly requestLog: LoggedRequest[];
+  /** Long polls: session id → wakes it. */
+  readonly waiting: Map<string, () => void>;
+  /** Call after every write: assigns jobs, wakes long polls, saves. */
+  changed(): void;
+}
+
+export function rule(fake: Fake, name: keyof typeof Rules): number {
+  return Rules[name] / fake.clockScale;
+}
+
+export function nextId(fake: Fake): number {
+  fake.state.nextId += 1;
+  return fake.state.nextId;
+}
+
+/** Remembers how something looked before a write, for reads within the settling time. */
+export function beforeWrite(fake: Fake, key: string, before: unknown): void {
+  if (fake.settleMs === 0 || fake.stale.has(key)) return;
+  fake.stale.set(key, { until: fake.now() + fake.settleMs, before: structuredClone(before) });
+}
+
+/** What a read shows of something: its present, or its past while that settles. */
+export function asRead<T>(fake: Fake, key: string, present: T | undefined): T | undefined {
+  const past = fake.stale.get(key);
+  if (past === undefined) return present;
+  if (past.until > fake.now()) return past.before as T | undefined;
+  fake.stale.delete(key);
+  return present;
+}

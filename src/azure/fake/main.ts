@@ -1,0 +1,49 @@
+import { parseArgs } from 'node:util';
+import { startFake } from './start.ts';
+
+const help = `fake-azure: an imitation of Azure DevOps for practice and tests. No organization, no licence, no network needed.
+
+  --listen HOST:PORT   where to listen (127.0.0.1:8088)
+  --token-file FILE    the accepted tokens, one per line (required)
+  --organization NAME  first part of the path (lab)
+  --project NAME       a project that exists; repeatable (vision)
+  --clock-scale N      the service's slow rules run N times as fast (1)
+  --state-file FILE    keep everything over a restart
+
+Anyone who reaches the port can steer it under /_fake. Do not expose it.
+`;
+
+const { values } = parseArgs({
+  options: {
+    listen: { type: 'string', default: '127.0.0.1:8088' },
+    'token-file': { type: 'string' },
+    organization: { type: 'string', default: 'lab' },
+    project: { type: 'string', multiple: true, default: ['vision'] },
+    'clock-scale': { type: 'string', default: '1' },
+    'state-file': { type: 'string' },
+    help: { type: 'boolean', short: 'h', default: false },
+  },
+});
+
+const tokenFile = values['token-file'];
+const [, host = '', port = ''] = /^(.*):(\d+)$/u.exec(values.listen) ?? [];
+const clockScale = Number(values['clock-scale']);
+
+if (values.help || tokenFile === undefined || host === '' || !(clockScale >= 1)) {
+  (values.help ? process.stdout : process.stderr).write(help);
+  process.exitCode = values.help ? 0 : 2;
+} else {
+  const running = await startFake({
+    host,
+    port: Number(port),
+    tokenFile,
+    organization: values.organization,
+    projects: values.project,
+    clockScale,
+    ...(values['state-file'] === undefined ? {} : { stateFile: values['state-file'] }),
+  });
+  process.stdout.write(`listening: ${running.organization}\n`);
+  const stop = () => void running.close();
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+}

@@ -1,0 +1,171 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { identify } from './access.ts';
+import type { Caller } from './access.ts';
+import { agentProtocol } from './agent-protocol.ts';
+import { agentRoutes } from './agent-routes.ts';
+import { controlRoutes } from './control-routes.ts';
+import type { Fake } from './fake.ts';
+import { takeFault } from './faults.ts';
+import type { Fault } from './faults.ts';
+import { oauthRoutes, principalToken } from './oauth.ts';
+import { poolRoutes } from './pool-routes.ts';
+import { projectRoutes } from './project-routes.ts';
+import { accessDenied, refusal, serviceHeaders, signInPage, signInRedirect } from './reply.ts';
+import type { FakeCall, Reply, Route } from './reply.ts';
+
+const management: readonly Route[] = [...oauthRoutes, ...poolRoutes, ...agentRoutes, ...projectRoutes];
+/** What an agent's own access token is good for; nothing of this is open to a personal access token. */
+const protocol: readonly Route[] = [...agentProtocol, ...oauthRoutes.slice(1)];
+
+const notFound: Reply = { status: 404, html: '<html><body>404 - File or directory not found.</body></html>' };
+
+/** The fake as an HTTP server; the caller listens and closes. */
+export function createFakeServer(fake: Fake): Server {
+  return createServer((request, response) => {
+    void handle(fake, request, response).catch((error: unknown) => {
+      response.writeHead(500, { 'content-type': 'text/plain' });
+      response.end(`the fake server failed: ${error instanceof Error ? error.stack : String(error)}\n`);
+    });
+  });
+}
+
+async function handle(fake: Fake, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const url = new URL(request.url ?? '/', 'http://fake');
+  const text = await readBody(request);
+  const hangup = new AbortController();
+  response.on('close', () => hangup.abort());
+  const call = (path: string, agentId?: number): FakeCall => ({
+    fake,
+    method: request.method ?? 'GET',
+    path,
+    query: url.searchParams,
+    text,
+    body: parse(text),
+    baseUrl: `http://${request.headers.host}/${fake.organization}`,
+    agentId,
+    signal: hangup.signal,
+  });
+  if (url.pathname.startsWith('/_fake')) {
+    write(response, (await route(controlRoutes, call(url.pathname))) ?? notFound);
+    return;
+  }
+  if (/^\/[^/]+\/oauth2\/v2\.0\/token$/u.test(url.pathname)) {
+    write(response, principalToken(fake, text));
+    return;
+  }
+  const caller = identify(fake, request.headers.authorization);
+  const path = belowOrganization(fake, url.pathname);
+  const fault = takeFault(fake.faults, {
+    method: request.method ?? 'GET',
+    path: path ?? url.pathname,
+    agent: caller.kind === 'agent' || path === '/_apis/oauth2/token',
+  });
+  const reply = await answer(fault, caller, path, call, hangup.signal);
+  log(fake, request, url, caller, reply?.status ?? 0);
+  if (reply === undefined) request.socket.destroy();
+  else write(response, withRetryAfter(reply, fault));
+}
+
+/** Undefined: close the connection instead of answering. */
+async function answer(
+  fault: Fault | undefined,
+  caller: Caller,
+  path: string | undefined,
+  call: (path: string, agentId?: number) => FakeCall,
+  signal: AbortSignal,
+): Promise<Reply | undefined> {
+  if (fault?.delayMs !== undefined) await delay(fault.delayMs, undefined, { signal }).catch(() => undefined);
+  if (fault?.drop === 'before') return undefined;
+  if (fault?.status !== undefined) return faultReply(fault.status);
+  if (path === undefined) return notFound;
+  const reply = await serve(caller, path, call);
+  return fault?.drop === 'after' ? undefined : reply;
+}
+
+async function serve(
+  caller: Caller,
+  path: string,
+  call: (path: string, agentId?: number) => FakeCall,
+): Promise<Reply> {
+  if (path === '/_apis/oauth2/token') return (await route(oauthRoutes, call(path))) ?? notFound;
+  if (caller.kind === 'anonymous') return caller.reply;
+  if (caller.kind === 'client') return (await route(management, call(path))) ?? notFound;
+  return (
+    (await route(protocol, call(path, caller.agentId))) ??
+    accessDenied('more than the access token of an agent allows')
+  );
+}
+
+async function route(routes: readonly Route[], call: FakeCall): Promise<Reply | undefined> {
+  for (const [method, pattern, handler] of routes) {
+    const match = method === call.method ? pattern.exec(call.path) : null;
+    if (match !== null) return await handler(call, ...match.slice(1));
+  }
+  return undefined;
+}
+
+function belowOrganization(fake: Fake, pathname: string): string | undefined {
+  const [, organization = '', rest = ''] = /^\/([^/]+)(\/.*)?$/u.exec(pathname) ?? [];
+  return organization.toLowerCase() === fake.organization.toLowerCase() ? rest : undefined;
+}
+
+function faultReply(status: number): Reply {
+  if (status === 203) return signInPage;
+  if (status === 302) return signInRedirect;
+  if (status === 429) {
+    return refusal(
+      429,
+      '',
+      'TF400733: The request has been canceled: Request was blocked due to exceeding usage.',
+    );
+  }
+  return { status, html: `<html><body>${status}</body></html>` };
+}
+
+function withRetryAfter(reply: Reply, fault: Fault | undefined): Reply {
+  if (fault?.retryAfterS === undefined) return reply;
+  return { ...reply, headers: { ...reply.headers, 'retry-after': String(fault.retryAfterS) } };
+}
+
+function write(response: ServerResponse, reply: Reply): void {
+  const type =
+    reply.json === undefined
+      ? 'text/html; charset=utf-8'
+      : 'application/json; charset=utf-8; api-version=7.1';
+  const bodyless = reply.json === undefined && reply.html === undefined;
+  const headers = serviceHeaders(type);
+  if (bodyless) delete headers['content-type'];
+  response.writeHead(reply.status, { ...headers, ...reply.headers });
+  response.end(reply.json === undefined ? reply.html : JSON.stringify(reply.json));
+}
+
+const maxLogged = 20_000;
+
+function log(fake: Fake, request: IncomingMessage, url: URL, caller: Caller, status: number): void {
+  fake.requestLog.push({
+    n: (fake.requestLog.at(-1)?.n ?? 0) + 1,
+    at: new Date(fake.now()).toISOString(),
+    method: request.method ?? '',
+    path: url.pathname,
+    query: url.search,
+    status,
+    caller: caller.kind,
+  });
+  if (fake.requestLog.length > maxLogged) fake.requestLog.splice(0, maxLogged / 2);
+}
+
+async function readBody(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+function parse(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,83 @@
+import type { AddressInfo } from 'node:net';
+import { readFileSync } from 'node:fs';
+import type { Fake } from './fake.ts';
+import { advance } from './scheduler.ts';
+import { createFakeServer } from './server.ts';
+import { emptyState, loadState, saveState } from './state.ts';
+
+export interface FakeOptions {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** One accepted token per line; read again when it changes. */
+  readonly tokenFile: string;
+  readonly organization: string;
+  readonly projects: readonly string[];
+  readonly clockScale: number;
+  /** Keeps everything over a restart. */
+  readonly stateFile?: string;
+  /** Milliseconds since the epoch; tests let time jump. */
+  readonly now?: () => number;
+}
+
+export interface RunningFake {
+  readonly origin: string;
+  /** `ORIGIN/ORGANIZATION`: what an inventory names. */
+  readonly organization: string;
+  close(): Promise<void>;
+}
+
+/** Starts the fake server in this process. Its rules advance with each write and every half second (scaled). */
+export async function startFake(options: FakeOptions): Promise<RunningFake> {
+  const { stateFile, now = Date.now } = options;
+  let dirty = false;
+  const fake: Fake = {
+    state: (stateFile && loadState(stateFile, now())) || emptyState(options.projects, now()),
+    organization: options.organization,
+    clockScale: options.clockScale,
+    now,
+    tokens: () => readFileSync(options.tokenFile, 'utf8').split(/\s+/u).filter(Boolean),
+    tokenState: 'valid',
+    bearers: new Map(),
+    denied: new Set(),
+    faults: [],
+    settleMs: 0,
+    stale: new Map(),
+    requestLog: [],
+    waiting: new Map(),
+    changed: () => {
+      dirty = true;
+      advance(fake);
+      for (const session of fake.state.sessions) {
+        if (session.messages.length > 0) fake.waiting.get(session.id)?.();
+      }
+    },
+  };
+  const server = createFakeServer(fake);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(options.port, options.host, () => resolve());
+  });
+  const save = () => {
+    if (dirty && stateFile !== undefined) saveState(stateFile, fake.state);
+    dirty = false;
+  };
+  const tick = () => {
+    if (advance(fake)) fake.changed();
+  };
+  const timers = [setInterval(tick, Math.max(25, 500 / options.clockScale)), setInterval(save, 500)];
+  const { port } = server.address() as AddressInfo;
+  const origin = `http://${options.host}:${port}`;
+  return {
+    origin,
+    organization: `${origin}/${options.organization}`,
+    close: async () => {
+      for (const timer of timers) clearInterval(timer);
+      const closed = new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+      server.closeAllConnections();
+      await closed;
+      save();
+    },
+  };
+}

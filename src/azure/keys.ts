@@ -1,0 +1,119 @@
+import { generateKeyPair } from 'node:crypto';
+import { promisify } from 'node:util';
+import { FleetError } from '../base/errors.ts';
+import type { AzureAgent } from './client.ts';
+
+/** An RSA key as JSON Web Key members: base64url, big endian, without leading zeros. */
+export interface PrivateJwk {
+  readonly n: string;
+  readonly e: string;
+  readonly d: string;
+  readonly p: string;
+  readonly q: string;
+  readonly dp: string;
+  readonly dq: string;
+  readonly qi: string;
+}
+
+/** What an agent proves itself with. Never printed: the private part lives only in memory and in the agent's files. */
+export class AgentKey {
+  readonly #jwk: PrivateJwk;
+
+  constructor(jwk: PrivateJwk) {
+    this.#jwk = jwk;
+  }
+
+  /** For the registration: standard base64, big endian. */
+  get publicKey(): { readonly exponent: string; readonly modulus: string } {
+    return { exponent: base64(this.#jwk.e), modulus: base64(this.#jwk.n) };
+  }
+
+  /**
+   * The content of `.credentials_rsaparams`. .NET imports a key only when its parts have exact lengths, so a part
+   * that happens to start with zero bytes (one key in about 85) is padded on the left again.
+   */
+  rsaParameters(): string {
+    const { n, e, d, p, q, dp, dq, qi } = this.#jwk;
+    const bytes = Buffer.from(n, 'base64url').length;
+    const half = bytes / 2;
+    return JSON.stringify({
+      ContainerName: '',
+      UseCng: false,
+      d: base64(d, bytes),
+      dp: base64(dp, half),
+      dq: base64(dq, half),
+      exponent: base64(e),
+      inverseQ: base64(qi, half),
+      modulus: base64(n, bytes),
+      p: base64(p, half),
+      q: base64(q, half),
+    });
+  }
+
+  toJSON(): string {
+    return '***';
+  }
+}
+
+function base64(part: string, length = 0): string {
+  const bytes = Buffer.from(part, 'base64url');
+  return Buffer.concat([Buffer.alloc(Math.max(0, length - bytes.length)), bytes]).toString('base64');
+}
+
+const generate = promisify(generateKeyPair);
+
+/** A new RSA-2048 key, made off the main thread (about 100 ms of another core). */
+export async function generateAgentKey(): Promise<AgentKey> {
+  const { privateKey } = await generate('rsa', { modulusLength: 2048, publicExponent: 0x10001 });
+  return new AgentKey(privateKey.export({ format: 'jwk' }) as unknown as PrivateJwk);
+}
+
+export interface AgentFile {
+  readonly name: '.agent' | '.credentials' | '.credentials_rsaparams';
+  readonly mode: number;
+  readonly content: string;
+}
+
+/** The three files that config.sh would leave in the agent's root; with them `run.sh` needs no token. */
+export function agentFiles(registration: {
+  /** As the server answered the registration: with clientId and authorizationUrl. */
+  readonly agent: AzureAgent;
+  readonly pool: { readonly id: number; readonly name: string };
+  /** Organisation URL, see organizationUrl. */
+  readonly organization: string;
+  readonly key: AgentKey;
+  /** Relative to the agent's root, or absolute. */
+  readonly workFolder?: string;
+}): readonly AgentFile[] {
+  const { agent, pool, organization, key } = registration;
+  const { clientId, authorizationUrl } = agent.authorization ?? {};
+  if (clientId === undefined || authorizationUrl === undefined) {
+    throw new FleetError({
+      code: 'azure.unexpected',
+      what: `Azure DevOps registered agent ${agent.name} without telling how it logs in`,
+      expected: 'authorization.clientId and authorization.authorizationUrl in the answer',
+      seen: clientId === undefined ? 'no clientId' : 'no authorizationUrl',
+      next: 'set "registration: config" for this host, and report it',
+    });
+  }
+  const settings = {
+    acceptTeeEula: true,
+    agentId: agent.id,
+    agentName: agent.name,
+    poolId: pool.id,
+    poolName: pool.name,
+    serverUrl: `${organization}/`,
+    workFolder: registration.workFolder ?? '_work',
+    // Expired sessions end the agent instead of bringing it back while its slot is already being replaced.
+    skipSessionRecover: true,
+  };
+  const credentials = {
+    scheme: 'OAuth',
+    data: { clientId, authorizationUrl, oauthEndpointUrl: authorizationUrl },
+  };
+  return [
+    { name: '.agent', mode: 0o644, content: JSON.stringify(settings) },
+    { name: '.credentials', mode: 0o600, content: JSON.stringify(credentials) },
+    { name: '.credentials_rsaparams', mode: 0o600, content: key.rsaParameters() },
+  ];
+}

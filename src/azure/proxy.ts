@@ -1,0 +1,113 @@
+import http from 'node:http';
+import https from 'node:https';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import tls from 'node:tls';
+import { connectThrough } from './tunnel.ts';
+
+/** As long as the built-in fetch waits for a connection. */
+const connectMs = 10_000;
+
+/** The part of the built-in fetch that we use; `globalThis.fetch` is one. */
+export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
+
+interface FetchInit {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly redirect: 'manual';
+  readonly signal: AbortSignal;
+}
+
+export interface NetworkSettings {
+  readonly http?: string;
+  readonly https?: string;
+  readonly noProxy: readonly string[];
+  /** Additional trusted certificates, PEM. */
+  readonly caPem?: string;
+}
+
+/**
+ * The built-in fetch, or, where a proxy or a private CA is set, one with both. Built-in fetch learns of a CA only
+ * from the environment at start, and of proxies only in newer versions of Node; nothing here touches an environment.
+ */
+export function createFetch(network: NetworkSettings): Fetch {
+  if (network.http === undefined && network.https === undefined && network.caPem === undefined) {
+    return (url, init) => fetch(url, init);
+  }
+  return createPlainFetch(network);
+}
+
+/** The same by node:http alone: the built-in fetch needs WebAssembly, which a process without a JIT compiler lacks. */
+export function createPlainFetch(network: NetworkSettings): Fetch {
+  const ca = network.caPem === undefined ? undefined : [...tls.rootCertificates, network.caPem];
+  return (url, init) => request(new URL(url), init, network, ca);
+}
+
+async function request(
+  url: URL,
+  init: FetchInit,
+  network: NetworkSettings,
+  ca: readonly string[] | undefined,
+): Promise<Response> {
+  const trust = ca === undefined ? {} : { ca: [...ca] };
+  const proxy = proxyFor(url, network);
+  const socket =
+    proxy === undefined
+      ? undefined
+      : await connectThrough({
+          proxy,
+          target: url,
+          trust,
+          signal: AbortSignal.any([init.signal, AbortSignal.timeout(connectMs)]),
+        });
+  return await new Promise<Response>((resolve, reject) => {
+    const outgoing = (url.protocol === 'https:' ? https : http).request(url, {
+      method: init.method,
+      headers: init.headers,
+      signal: init.signal,
+      // A tunnel carries one request: simple, and the CLI and the manager make few.
+      // No agent is named beside createConnection: any would connect by itself, past the proxy.
+      ...(socket === undefined ? trust : { createConnection: () => socket }),
+    });
+    outgoing.on('error', reject).on('response', (answer) => resolve(toResponse(answer)));
+    outgoing.on('socket', (stream) => boundConnect(stream));
+    outgoing.end(init.body);
+  });
+}
+
+function boundConnect(socket: Socket): void {
+  if (!socket.connecting) return;
+  const late = setTimeout(() => socket.destroy(new Error('no connection within 10 s')), connectMs);
+  const done = () => clearTimeout(late);
+  socket.once('connect', done).once('close', done);
+}
+
+function toResponse(answer: http.IncomingMessage): Response {
+  const headers = new Headers();
+  for (const [name, values] of Object.entries(answer.headersDistinct)) {
+    for (const value of values ?? []) headers.append(name, value);
+  }
+  const status = answer.statusCode ?? 502;
+  const empty = status === 204 || status === 205 || status === 304;
+  if (empty) answer.resume();
+  return new Response(empty ? null : (Readable.toWeb(answer) as ReadableStream), { status, headers });
+}
+
+/** The proxy for a URL, undefined for a direct connection. */
+export function proxyFor(url: URL, network: NetworkSettings): URL | undefined {
+  const proxy = url.protocol === 'https:' ? network.https : network.http;
+  if (proxy === undefined || proxy === '' || network.noProxy.some((rule) => bypasses(rule, url)))
+    return undefined;
+  return new URL(proxy.includes('://') ? proxy : `http://${proxy}`);
+}
+
+/** `*`, `host`, `.domain`, `*.domain`, each with an optional port; a domain covers itself and what is below it. */
+function bypasses(rule: string, url: URL): boolean {
+  const [, name = '', port] = /^(.*?)(?::(\d+))?$/u.exec(rule.trim().toLowerCase()) ?? [];
+  if (name === '') return false;
+  if (port !== undefined && port !== (url.port || (url.protocol === 'https:' ? '443' : '80'))) return false;
+  const domain = name.replace(/^\*?\./u, '');
+  const host = url.hostname.toLowerCase();
+  return name === '*' || host === domain || host.endsWith(`.${domain}`);
+}

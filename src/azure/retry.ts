@@ -1,0 +1,37 @@
+/** What came of one attempt: a status, or no answer at all. */
+export interface Outcome {
+  readonly status: number | undefined;
+  /** What the server asks for. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** Attempts of one request, the first included; fewer where nobody answers, so that a user learns of it in half a minute. */
+const maxAttempts = 5;
+const maxUnanswered = 3;
+
+/**
+ * Milliseconds to wait before the next attempt (1, 2, 4, 8 s and up to half as much again; or what the server asks);
+ * undefined: do not try again. 429 means that nothing was done, so any request may be repeated; after other failures
+ * only what has the same effect when done twice, which a POST has not.
+ */
+export function retryDelay(
+  method: string,
+  attempt: number,
+  outcome: Outcome,
+  random: () => number,
+): number | undefined {
+  if (attempt >= (outcome.status === undefined ? maxUnanswered : maxAttempts)) return undefined;
+  const throttled = outcome.status === 429;
+  const failed = outcome.status === undefined || [502, 503, 504].includes(outcome.status);
+  if (!throttled && !(failed && method !== 'POST')) return undefined;
+  return outcome.retryAfterMs ?? 1000 * 2 ** (attempt - 1) * (1 + random() / 2);
+}
+
+/** Milliseconds: seconds or a date as HTTP has them. Undefined when absent or unreadable. */
+export function parseRetryAfter(header: string | null, now: number): number | undefined {
+  if (header === null || header.trim() === '') return undefined;
+  const seconds = Number(header);
+  if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

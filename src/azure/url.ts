@@ -1,0 +1,78 @@
+import { usageError } from '../base/errors.ts';
+
+/**
+ * The organisation or collection URL without a trailing slash, as every request starts with it.
+ * Services: `https://dev.azure.com/ORG`, `https://ORG.visualstudio.com`. Server: `https://HOST[/VIRTUAL]/COLLECTION`.
+ * Throws a usage error that shows the right form when a project or a page of the web interface is pasted.
+ */
+export function organizationUrl(text: string): string {
+  const url = parse(text);
+  const segments = url.pathname.split('/').filter((segment) => segment !== '');
+  if (url.password !== '') throw secretInUrl(url);
+  const origin = `${url.protocol}//${url.host}`;
+  if (url.hostname === 'dev.azure.com') {
+    return exactly(text, `https://${url.host}`, segments, 1, 'https://dev.azure.com/ORGANIZATION');
+  }
+  if (url.hostname.endsWith('.visualstudio.com')) {
+    const rest = segments[0]?.toLowerCase() === 'defaultcollection' ? segments.slice(1) : segments;
+    return exactly(text, `https://${url.host}`, rest, 0, 'https://ORGANIZATION.visualstudio.com');
+  }
+  return exactly(text, origin, segments, serverDepth(segments), 'https://SERVER/COLLECTION');
+}
+
+/** An Azure DevOps Server may sit below a virtual folder, `tfs` by custom; its collection comes next. */
+function serverDepth(segments: readonly string[]): number {
+  const [first = '', second] = segments;
+  const isFolder = first.toLowerCase() === 'tfs' || (second !== undefined && /collection$/i.test(second));
+  return isFolder && !/collection$/i.test(first) ? 2 : 1;
+}
+
+function exactly(
+  text: string,
+  origin: string,
+  segments: readonly string[],
+  depth: number,
+  form: string,
+): string {
+  const wanted = [origin, ...segments.slice(0, depth)].join('/');
+  if (segments.length === depth) return wanted;
+  if (segments.length < depth) {
+    const missing = form.includes('COLLECTION') ? 'collection' : 'organization';
+    throw usageError({
+      code: 'azure.url',
+      what: `the organization URL ${text} names no ${missing}`,
+      expected: form,
+      seen: text,
+      next: `write the URL as ${form}`,
+    });
+  }
+  throw usageError({
+    code: 'azure.url',
+    what: `the organization URL ${text} has more in it than the organization`,
+    expected: form,
+    seen: `also /${segments.slice(depth).join('/')}`,
+    next: `write ${wanted}, and name projects under "projects:"`,
+  });
+}
+
+function parse(text: string): URL {
+  const url = URL.canParse(text.trim()) ? new URL(text.trim()) : undefined;
+  if (url?.protocol === 'https:' || url?.protocol === 'http:') return url;
+  throw usageError({
+    code: 'azure.url',
+    what: `"${text}" is not the URL of an Azure DevOps organization`,
+    expected: 'https://dev.azure.com/ORGANIZATION, or https://SERVER/COLLECTION for Azure DevOps Server',
+    seen: text,
+    next: 'copy the address that the browser shows on the page of the organization',
+  });
+}
+
+function secretInUrl(url: URL): Error {
+  return usageError({
+    code: 'azure.url',
+    what: 'the organization URL contains a password or token',
+    expected: 'a URL without user and password; the token by reference under "token:"',
+    seen: `${url.protocol}//***@${url.host}${url.pathname}`,
+    next: 'take it out of the URL, and revoke it if the file was shared',
+  });
+}

@@ -1,0 +1,54 @@
+/** What went wrong, in the user's words. Every part that is known is filled in; rendering is elsewhere. */
+export interface Problem {
+  /** Stable machine-readable name, for `--json` and tests: `ssh.host-key-mismatch`, `inventory.unknown-key`, … */
+  code: string;
+  host?: string;
+  /** The step or phase: connect, facts, driver, docker, toolkit, image, manager, pool, probe, inventory, … */
+  step?: string;
+  /** One line: what happened. */
+  what: string;
+  expected?: string;
+  seen?: string;
+  /** What the reader should do now. A command where possible. */
+  next?: string;
+  /** Several mistakes found at once (an inventory's): each on its own, in the file's order. */
+  details?: readonly Problem[];
+}
+
+/** Exit codes of the CLI, as documented in the README. */
+export const ExitCode = {
+  ok: 0,
+  hostFailed: 1,
+  usage: 2,
+  changesPending: 3,
+  declined: 4,
+  bug: 70,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
+
+/** An expected failure: the world or the user's input is not as needed. Anything else that is thrown is our bug. */
+export class FleetError extends Error {
+  readonly problem: Problem;
+  readonly exitCode: ExitCode;
+
+  constructor(problem: Problem, options: { cause?: unknown; exitCode?: ExitCode } = {}) {
+    super(problem.what, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'FleetError';
+    this.problem = problem;
+    this.exitCode = options.exitCode ?? ExitCode.hostFailed;
+  }
+
+  /** The same problem with host and step filled in where they were not yet known. */
+  at(place: { host?: string; step?: string }): FleetError {
+    return new FleetError(
+      { ...place, ...this.problem },
+      { cause: this.cause ?? this, exitCode: this.exitCode },
+    );
+  }
+}
+
+/** Usage and inventory mistakes: exit code 2. */
+export function usageError(problem: Problem, cause?: unknown): FleetError {
+  return new FleetError(problem, { cause, exitCode: ExitCode.usage });
+}

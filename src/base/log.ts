@@ -1,0 +1,13 @@
+import type { Secret } from './secret.ts';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** One JSON line per call, to a file (CLI) or stdout (manager). Never to the screen of the CLI. */
+export interface Logger {
+  log(level: LogLevel, message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** From now on this value is replaced by `***` in everything that is written. */
+  redact(secret: Secret): void;
+}
+
+/** For tests and places where nobody listens. */
+export const silentLogger: Logger = { log: () => undefined, redact: () => undefined };

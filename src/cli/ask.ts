@@ -1,0 +1,37 @@
+import type { Context } from '../base/context.ts';
+import { usageError } from '../base/errors.ts';
+import { Secret } from '../base/secret.ts';
+
+/** Somebody sits at a terminal. A piped "y" is not an answer. */
+export function canAsk(context: Context): boolean {
+  return context.stdin.isTTY === true && context.stderr.isTTY === true;
+}
+
+/** A yes-or-no question on stderr; no is the default. Without a terminal: a usage error that names `--yes`. */
+export async function confirm(context: Context, message: string): Promise<boolean> {
+  if (!canAsk(context))
+    throw usageError({
+      code: 'usage.no-terminal',
+      what: 'there is nobody to ask: stdin is not a terminal',
+      next: 'look at the plan with "azp-fleet plan", then run again with --yes',
+    });
+  const { default: inquirer } = await import('inquirer');
+  const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.stderr });
+  const { answer } = await prompt<{ answer: boolean }>({
+    type: 'confirm',
+    name: 'answer',
+    message,
+    default: false,
+  });
+  return answer;
+}
+
+/** Asks for a secret without showing it. */
+export async function askSecret(context: Context, message: string): Promise<Secret> {
+  const { default: inquirer } = await import('inquirer');
+  const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.stderr });
+  const { answer } = await prompt<{ answer: string }>({ type: 'password', name: 'answer', message });
+  const secret = new Secret(answer);
+  context.log.redact(secret);
+  return secret;
+}

@@ -1,0 +1,47 @@
+import type { Context } from '../base/context.ts';
+import type { ExitCode } from '../base/errors.ts';
+import type { Options } from './options.ts';
+
+/** One option of a command, in commander's notation: `--parallel <n>`, `-o, --out <file>`, `--no-probe`. */
+export interface OptionSpec {
+  readonly flags: string;
+  readonly description: string;
+  readonly default?: string;
+  /** Repeatable options gather a list. */
+  readonly repeat?: boolean;
+}
+
+/** What a command is given once the arguments are understood. */
+export interface CommandInput {
+  /** Positional arguments that are not the inventory file. */
+  readonly positionals: readonly string[];
+  /** Everything after `--`. */
+  readonly rest: readonly string[];
+  readonly options: Options;
+  /** The inventory's path: a positional ending in .yaml or .yml, -i, $AZP_FLEET_INVENTORY or ./inventory.yaml. */
+  readonly inventory: string;
+  /** The command line as the user typed it, without secrets: for locks and journals. */
+  readonly commandLine: string;
+}
+
+interface CommandModule {
+  run(context: Context, input: CommandInput): Promise<ExitCode>;
+}
+
+/** A command's declaration: light and eager. Its implementation is imported when it runs. */
+export interface CommandSpec {
+  /** Words as typed: `provision`, `inventory show`. */
+  readonly name: string;
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** More for the command's own help. */
+  readonly description?: string;
+  /** commander's notation: `[targets...]`, `<hosts> [command...]`. */
+  readonly positionals?: string;
+  readonly options?: readonly OptionSpec[];
+  /** Command line → what it does. */
+  readonly examples: readonly (readonly [string, string])[];
+  /** False for commands that read no inventory (completion, init). Default true. */
+  readonly inventory?: boolean;
+  readonly load: () => Promise<CommandModule>;
+}

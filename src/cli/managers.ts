@@ -1,0 +1,58 @@
+import { ExitCode } from '../base/errors.ts';
+import type { Context } from '../base/context.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import { loadFleet } from '../inventory/load.ts';
+import { selectHosts } from '../inventory/select.ts';
+import { askManagers, type ManagerAnswer } from '../plan/fleet-managers.ts';
+import type { ManagerClient } from '../plan/manager-client.ts';
+import { problemLines } from '../render/problem.ts';
+import type { CommandInput } from './command.ts';
+import { openTransport } from './transport.ts';
+
+/** Asks the managers of the chosen hosts. Needs no token: the managers have their own. */
+export async function withManagers<T>(
+  context: Context,
+  input: CommandInput,
+  patterns: readonly string[],
+  ask: (manager: ManagerClient, host: HostSpec) => Promise<T>,
+): Promise<readonly ManagerAnswer<T>[]> {
+  const fleet = loadFleet(input.inventory, context);
+  const hosts = selectHosts(fleet, [...input.options.list('limit'), ...patterns]);
+  const json = input.options.flag('json');
+  const say = (text: string) => void (json || context.stderr.write(`${text}\n`));
+  const transport = openTransport(
+    context,
+    { fleet },
+    { sink: (event) => event.kind === 'note' && say(event.text), aside: (question) => question() },
+    {
+      json,
+    },
+  );
+  try {
+    return await askManagers(hosts, transport, { parallel: 50, signal: context.signal }, ask);
+  } finally {
+    await transport.close();
+  }
+}
+
+/** One JSON document, or the text of each answer on stdout and each problem on stderr. */
+export function showAnswers<T>(
+  context: Context,
+  input: CommandInput,
+  answers: readonly ManagerAnswer<T>[],
+  text: (host: string, value: T) => string,
+): ExitCode {
+  const failed = answers.some((answer) => 'problem' in answer);
+  if (input.options.flag('json')) context.stdout.write(`${JSON.stringify({ hosts: answers }, null, 2)}\n`);
+  else {
+    for (const answer of answers)
+      if ('value' in answer) context.stdout.write(text(answer.host, answer.value));
+    for (const answer of answers) {
+      if (!('problem' in answer)) continue;
+      context.stderr.write(
+        `${problemLines(answer.problem, (context.stderr.columns ?? 80) - 1).join('\n')}\n`,
+      );
+    }
+  }
+  return failed ? ExitCode.hostFailed : ExitCode.ok;
+}

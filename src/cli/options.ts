@@ -1,0 +1,57 @@
+import { usageError } from '../base/errors.ts';
+
+/** Typed access to parsed options. Names are camel case, as commander gives them. */
+export class Options {
+  readonly #values: Readonly<Record<string, unknown>>;
+
+  constructor(values: Readonly<Record<string, unknown>>) {
+    this.#values = values;
+  }
+
+  flag(name: string): boolean {
+    return this.#values[name] === true;
+  }
+
+  string(name: string): string | undefined {
+    const value = this.#values[name];
+    return typeof value === 'string' ? value : undefined;
+  }
+
+  list(name: string): readonly string[] {
+    const value = this.#values[name];
+    return Array.isArray(value) ? value.map(String) : typeof value === 'string' ? [value] : [];
+  }
+
+  /** A whole number within bounds, or a usage error that says them. */
+  integer(name: string, bounds: { readonly min: number; readonly max: number }): number | undefined {
+    const text = this.string(name);
+    if (text === undefined) return undefined;
+    const value = Number(text);
+    if (Number.isInteger(value) && value >= bounds.min && value <= bounds.max) return value;
+    throw usageError({
+      code: 'usage.option',
+      what: `--${kebab(name)} is not a usable number`,
+      expected: `a whole number from ${bounds.min} to ${bounds.max}`,
+      seen: text,
+    });
+  }
+
+  /** `90`, `90s`, `15m`, `4h`, `1d` as milliseconds. */
+  duration(name: string): number | undefined {
+    const text = this.string(name);
+    if (text === undefined) return undefined;
+    const match = /^(\d+)([smhd]?)$/.exec(text);
+    const unit = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
+    if (match?.[1] !== undefined && unit !== undefined) return Number(match[1]) * unit;
+    throw usageError({
+      code: 'usage.option',
+      what: `--${kebab(name)} is not a duration`,
+      expected: 'a number with s, m, h or d, e.g. 90s, 15m, 4h',
+      seen: text,
+    });
+  }
+}
+
+function kebab(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}

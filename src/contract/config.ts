@@ -1,0 +1,53 @@
+import type { Agents, Dataset, SlotLimits } from '../inventory/fleet.ts';
+
+export type { Dataset, SlotSpec } from '../inventory/fleet.ts';
+
+/** /etc/azp-fleet/manager.json: what the CLI asks of the manager. Holds no secret. Readers ignore unknown keys. */
+export interface ManagerConfig {
+  readonly schema: 1;
+  /** Inventory name of the host. */
+  readonly host: string;
+  readonly organization: string;
+  readonly credential:
+    | { readonly kind: 'pat' }
+    | { readonly kind: 'service-principal'; readonly clientId: string; readonly tenantId: string };
+  readonly pool: string;
+  readonly agents: Agents;
+  readonly share: boolean;
+  /** Expected number of GPUs; undefined: whatever the driver shows. */
+  readonly gpus?: number;
+  /** `{host}-{slot}` by default. */
+  readonly agentName: string;
+  readonly limits: SlotLimits;
+  readonly image: ImageConfig;
+  readonly datasets: readonly Dataset[];
+  readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
+  readonly registration: 'rest' | 'config';
+  readonly capabilities: Readonly<Record<string, string>>;
+  readonly proxy: {
+    readonly http?: string;
+    readonly https?: string;
+    readonly noProxy: readonly string[];
+    readonly ca: boolean;
+  };
+  /** Loopback port of the metrics, 0: none. */
+  readonly metricsPort: number;
+  readonly sysroot: string;
+  /** 1 in production. Tests and the fake server run the slow rules faster: every wait is divided by it. */
+  readonly clockScale: number;
+}
+
+/** Either a registry reference, or a build on the host from the uploaded context. */
+export type ImageConfig =
+  | { readonly kind: 'registry'; readonly reference: string }
+  | {
+      readonly kind: 'build';
+      /** Overrides the automatic choice of the base. */
+      readonly base?: string;
+      /** Registry prefix replacing docker.io. */
+      readonly registry?: string;
+      readonly agentVersion: string;
+      readonly agentSha256: string;
+      /** Complete download URL of the agent tarball for this host's architecture. */
+      readonly agentUrl: string;
+    };

@@ -1,0 +1,41 @@
+/** Where things live on a host. The CLI writes them, the manager reads them. */
+export const HostPaths = {
+  opt: '/opt/azp-fleet',
+  runtimes: '/opt/azp-fleet/runtime',
+  versions: '/opt/azp-fleet/versions',
+  current: '/opt/azp-fleet/current',
+  etc: '/etc/azp-fleet',
+  config: '/etc/azp-fleet/manager.json',
+  token: '/etc/azp-fleet/token',
+  caBundle: '/etc/azp-fleet/ca.pem',
+  state: '/var/lib/azp-fleet',
+  runs: '/var/lib/azp-fleet/runs',
+  changes: '/var/lib/azp-fleet/changes',
+  run: '/run/azp-fleet',
+  status: '/run/azp-fleet/status.json',
+  socket: '/run/azp-fleet/manager.sock',
+  unit: '/etc/systemd/system/azp-fleet-manager.service',
+} as const;
+
+export const managerUnit = 'azp-fleet-manager.service';
+
+/** Labels on every container and image that is ours. */
+export const Labels = {
+  /** `agent`, `probe`, `config` or `image`. */
+  kind: 'azp-fleet.kind',
+  host: 'azp-fleet.host',
+  slot: 'azp-fleet.slot',
+  /** Which run of the slot, a ULID-like id. */
+  run: 'azp-fleet.run',
+  agentId: 'azp-fleet.agent-id',
+  poolId: 'azp-fleet.pool-id',
+  gpus: 'azp-fleet.gpus',
+  imageDigest: 'azp-fleet.image-digest',
+  configHash: 'azp-fleet.config-hash',
+} as const;
+
+/** User capabilities of a registered agent. */
+export const Capabilities = {
+  owner: 'azp-fleet.owner',
+  drainReason: 'azp-fleet.disabled',
+} as const;

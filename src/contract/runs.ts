@@ -1,0 +1,22 @@
+/** What is kept of one run after its container is gone. /var/lib/azp-fleet/runs/SLOT/RUN.json, GET /v1/runs. */
+export interface RunRecord {
+  readonly schema: 1;
+  readonly run: string;
+  readonly slot: string;
+  readonly agent: string;
+  readonly image: string;
+  readonly gpus: readonly string[];
+  /** ISO 8601; absent when the container never started. */
+  readonly startedAt?: string;
+  readonly finishedAt: string;
+  readonly durationS?: number;
+  readonly exitCode?: number;
+  readonly oomKilled: boolean;
+  readonly job?: string;
+  /** succeeded, succeededwithissues, failed, canceled, … */
+  readonly result?: string;
+  /** Why it ended without a job done. */
+  readonly cause?: { readonly code: string; readonly what: string; readonly next: string };
+  /** The last lines of the agent's output. */
+  readonly log: readonly string[];
+}

@@ -1,0 +1,68 @@
+/** /run/azp-fleet/status.json (0600) and GET /v1/status on the control socket. */
+export interface ManagerStatus {
+  readonly schema: 1;
+  readonly version: string;
+  /** ISO 8601; at most 30 s old while the manager lives. */
+  readonly at: string;
+  readonly host: string;
+  readonly pool: { readonly name: string; readonly id?: number };
+  readonly configHash: string;
+  readonly image: {
+    readonly state: 'missing' | 'pulling' | 'building' | 'ready' | 'failed';
+    readonly reference?: string;
+    readonly digest?: string;
+    /** The last step of a pull or build that is under way. */
+    readonly progress?: string;
+    /** Plain words when it failed. */
+    readonly cause?: string;
+  };
+  readonly drained: boolean;
+  readonly slots: readonly SlotStatus[];
+  readonly health: HostHealth;
+  /** What stops everything, in plain words with the next action: a bad credential, no Docker, … */
+  readonly problems: readonly { readonly code: string; readonly what: string; readonly next: string }[];
+}
+
+export interface SlotStatus {
+  readonly slot: string;
+  readonly agent: string;
+  readonly agentId?: number;
+  readonly state:
+    | 'starting'
+    | 'idle'
+    | 'busy'
+    | 'stopping'
+    | 'backing-off'
+    | 'drained'
+    | 'quarantined'
+    | 'waiting';
+  /** GPU UUIDs. */
+  readonly gpus: readonly string[];
+  readonly container?: string;
+  readonly job?: string;
+  /** ISO 8601 of the last change of state. */
+  readonly since: string;
+  readonly cause?: string;
+  readonly next?: string;
+  readonly jobsRun: number;
+}
+
+export interface HostHealth {
+  readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unknown';
+  readonly checkedAt?: string;
+  /** The highest CUDA version of the driver. */
+  readonly cudaVersion?: string;
+  /** What nvidia-smi showed, in its order. */
+  readonly gpus?: readonly {
+    readonly uuid: string;
+    readonly name: string;
+    readonly computeCapability?: string;
+  }[];
+  readonly findings: readonly {
+    readonly code: string;
+    readonly gpu?: string;
+    readonly severity: 'info' | 'warn' | 'fail';
+    readonly what: string;
+    readonly next: string;
+  }[];
+}

@@ -1,0 +1,138 @@
+import type Docker from 'dockerode';
+import { bounded, deadline, deadlines } from './deadline.ts';
+import type { Engine } from './engine.ts';
+import { engineFault, isEngineFault } from './fault.ts';
+import { Lines, LogFrames, logText } from './frames.ts';
+
+type SingleContainer = Pick<
+  Engine,
+  | 'create'
+  | 'putArchive'
+  | 'getArchive'
+  | 'start'
+  | 'startWithInput'
+  | 'awaitEnd'
+  | 'stop'
+  | 'exit'
+  | 'logs'
+  | 'followLogs'
+  | 'remove'
+  | 'removeUnlessRunning'
+>;
+
+/** What is done with one container. */
+export function containers(docker: Docker): SingleContainer {
+  return {
+    async create(name, options) {
+      const made = await bounded(`creating container ${name}`, deadlines.normal, (abortSignal) =>
+        docker.createContainer({ ...options, name, abortSignal }),
+      );
+      return made.id;
+    },
+    async putArchive(id, path, archive) {
+      await bounded('copying files into a container', deadlines.normal, (abortSignal) =>
+        docker.getContainer(id).putArchive(archive, { path, abortSignal }),
+      );
+    },
+    async getArchive(id, path) {
+      return bounded('copying files out of a container', deadlines.normal, async (abortSignal) => {
+        const stream = await docker.getContainer(id).getArchive({ path, abortSignal });
+        const chunks: Buffer[] = [];
+        for await (const chunk of stream) chunks.push(chunk as Buffer);
+        return Buffer.concat(chunks);
+      });
+    },
+    async start(id) {
+      await bounded('starting a container', deadlines.normal, (abortSignal) =>
+        docker.getContainer(id).start({ abortSignal }),
+      );
+    },
+    async startWithInput(id, input) {
+      await bounded('giving a container its input', deadlines.normal, async (abortSignal) => {
+        const container = docker.getContainer(id);
+        const stream = await container.attach({ stream: true, stdin: true, hijack: true, abortSignal });
+        await container.start({ abortSignal });
+        await new Promise<void>((resolve) => {
+          stream.end(input, resolve);
+        });
+      });
+    },
+    awaitEnd: (id, deadlineMs) => awaitEnd(docker, id, deadlineMs),
+    async stop(id, timeoutS) {
+      await bounded('stopping a container', timeoutS * 1000 + deadlines.normal, (abortSignal) =>
+        docker.getContainer(id).stop({ t: timeoutS, abortSignal }),
+      ).catch(ignoreStopped);
+    },
+    async exit(id) {
+      const found = await bounded('reading how a container ended', deadlines.short, (abortSignal) =>
+        docker.getContainer(id).inspect({ abortSignal }),
+      );
+      return {
+        code: found.State.ExitCode,
+        oomKilled: found.State.OOMKilled,
+        startedAt: found.State.StartedAt,
+        finishedAt: found.State.FinishedAt,
+      };
+    },
+    async logs(id, tail) {
+      const raw = await bounded('reading the output of a container', deadlines.short, (abortSignal) =>
+        docker.getContainer(id).logs({ stdout: true, stderr: true, tail, follow: false, abortSignal }),
+      );
+      return logText(raw);
+    },
+    followLogs: (id, signal) => followLogs(docker, id, signal),
+    remove: (id) => remove(docker, id, true),
+    removeUnlessRunning: (id) => remove(docker, id, false),
+  };
+}
+
+/** 404: it is gone. 409: it runs, or somebody else is removing it. */
+async function remove(docker: Docker, id: string, force: boolean): Promise<void> {
+  await bounded('removing a container', deadlines.normal, (abortSignal) =>
+    docker.getContainer(id).remove({ force, v: true, abortSignal }),
+  ).catch((error: unknown) => {
+    if (!isEngineFault(error, 'engine.not-found') && !isEngineFault(error, 'engine.conflict')) throw error;
+  });
+}
+
+async function* followLogs(docker: Docker, id: string, signal: AbortSignal): AsyncIterable<string> {
+  const stream = await docker
+    .getContainer(id)
+    .logs({ stdout: true, stderr: true, follow: true, abortSignal: signal });
+  const frames = new LogFrames();
+  const lines = new Lines();
+  for await (const chunk of stream) {
+    for (const payload of frames.push(chunk as Buffer)) yield* lines.push(payload);
+  }
+  yield* lines.end();
+}
+
+/** 304 (not running) and 404 (gone) are what stop wants. */
+function ignoreStopped(error: unknown): void {
+  if (isEngineFault(error, 'engine.not-found')) return;
+  if (error instanceof Error && error.cause instanceof Error && 'statusCode' in error.cause) {
+    if (error.cause.statusCode === 304) return;
+  }
+  throw error;
+}
+
+/** `not-running` answers at once for a container that has already ended. */
+async function awaitEnd(docker: Docker, id: string, deadlineMs: number): Promise<number | undefined> {
+  const { signal, clear } = deadline(deadlineMs);
+  try {
+    const waiting = docker.getContainer(id).wait({ condition: 'not-running', abortSignal: signal });
+    const answer = (await Promise.race([waiting, aborted(signal)])) as { StatusCode: number };
+    return answer.StatusCode;
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw engineFault(error, 'awaiting a container');
+  } finally {
+    clear();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}

@@ -1,0 +1,101 @@
+import type Docker from 'dockerode';
+
+/** One container that carries our labels, whatever its state. */
+export interface OwnContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly state: 'created' | 'running' | 'paused' | 'restarting' | 'removing' | 'exited' | 'dead';
+  readonly labels: Readonly<Record<string, string>>;
+  readonly image: string;
+  /** Seconds since the epoch. */
+  readonly created: number;
+}
+
+export interface ContainerExit {
+  readonly code: number;
+  readonly oomKilled: boolean;
+  /** ISO 8601 */
+  readonly startedAt: string;
+  readonly finishedAt: string;
+}
+
+export interface EngineEvent {
+  readonly type: 'container' | 'image' | 'daemon';
+  /** `die`, `start`, `create`, `destroy`, `oom`, … */
+  readonly action: string;
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface EngineInfo {
+  readonly cgroupDriver: string;
+  readonly cgroupVersion: string;
+  /** Empty: the engine's CDI support is off. */
+  readonly cdiSpecDirs: readonly string[];
+  readonly rootDir: string;
+  readonly runtimes: readonly string[];
+}
+
+export interface OwnImage {
+  readonly id: string;
+  readonly tags: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  /** Seconds since the epoch. */
+  readonly created: number;
+  readonly bytes: number;
+}
+
+/** The Docker Engine as we use it. Every call has a deadline. The manager and the CLI share this. */
+export interface Engine {
+  version(): Promise<{ readonly version: string; readonly apiVersion: string }>;
+  info(): Promise<EngineInfo>;
+  listOwn(filter?: Readonly<Record<string, string>>): Promise<readonly OwnContainer[]>;
+  create(name: string, options: Docker.ContainerCreateOptions): Promise<string>;
+  /** Unpacks a tar archive below `path` of a created container. */
+  putArchive(id: string, path: string, tar: Buffer): Promise<void>;
+  /** A tar archive of one path of a container, running or not. */
+  getArchive(id: string, path: string): Promise<Buffer>;
+  start(id: string): Promise<void>;
+  /** Starts a container that was created with OpenStdin and StdinOnce, and gives it this as its whole input. */
+  startWithInput(id: string, input: string): Promise<void>;
+  /** The exit code, undefined when it has not ended by the deadline. */
+  awaitEnd(id: string, deadlineMs: number): Promise<number | undefined>;
+  /** SIGTERM, then SIGKILL after the given seconds. */
+  stop(id: string, timeoutS: number): Promise<void>;
+  exit(id: string): Promise<ContainerExit>;
+  /** The last lines of stdout and stderr. */
+  logs(id: string, tail: number): Promise<string>;
+  /** Lines as they are written, the earlier ones first; ends with the container, the stream or the signal. */
+  followLogs(id: string, signal: AbortSignal): AsyncIterable<string>;
+  /** Ends it if it runs. A container that is already gone is no error. */
+  remove(id: string): Promise<void>;
+  /** Only if it does not run: the engine itself decides, at that moment. One that runs stays; that is no error. */
+  removeUnlessRunning(id: string): Promise<void>;
+  /** Digest (`sha256:…`) of a local image, undefined when absent. */
+  imageId(reference: string): Promise<string | undefined>;
+  pull(reference: string, onProgress?: (line: string) => void): Promise<void>;
+  build(
+    context: Buffer,
+    options: {
+      readonly tag: string;
+      readonly args: Readonly<Record<string, string>>;
+      readonly labels: Readonly<Record<string, string>>;
+    },
+    onProgress?: (line: string) => void,
+  ): Promise<string>;
+  /** Images that carry our labels. */
+  listOwnImages(): Promise<readonly OwnImage[]>;
+  /** Never forced: the engine keeps an image that a container uses, and says so. */
+  removeImage(id: string): Promise<void>;
+  /** Creates the bridge network when it is not there. */
+  ensureNetwork(name: string, options: Docker.NetworkCreateOptions): Promise<void>;
+  /** Frees the place in a network that the engine keeps for a container of this name which is gone. */
+  freeEndpoint(network: string, name: string): Promise<void>;
+  /** Runs a container to its end and returns its output; the container is removed, also after the deadline. */
+  run(
+    options: Docker.ContainerCreateOptions,
+    deadlineMs: number,
+  ): Promise<{ readonly code: number; readonly output: string; readonly timedOut: boolean }>;
+  /** Ends when the stream or the engine ends; the caller reopens it. */
+  events(signal: AbortSignal): AsyncIterable<EngineEvent>;
+}

@@ -1,0 +1,101 @@
+import { FleetError, type Problem } from '../base/errors.ts';
+
+interface Rule {
+  readonly code: string;
+  readonly match: RegExp;
+  readonly what: string;
+  readonly next: string;
+}
+
+/** What the engine says when something on the host is not as needed, newest spelling included. */
+const rules: readonly Rule[] = [
+  {
+    code: 'engine.no-gpu-driver',
+    match:
+      /could not select device driver|no known GPU vendor found|AMD CDI spec not found|unknown or invalid runtime name/i,
+    what: 'Docker cannot give containers a GPU',
+    next: 'Install nvidia-container-toolkit and restart Docker: azp-fleet provision does both.',
+  },
+  {
+    code: 'engine.cdi-stale',
+    match: /unresolvable CDI devices/i,
+    what: 'the CDI specification does not know the GPU',
+    next: 'Write it anew: nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml',
+  },
+  {
+    code: 'engine.driver-not-loaded',
+    match: /driver not loaded|nvml error/i,
+    what: 'the NVIDIA driver is not loaded or does not match its library',
+    next: 'Run nvidia-smi on the host; after a driver update the host needs a reboot.',
+  },
+  {
+    code: 'engine.cuda-too-new',
+    match: /unsatisfied condition: cuda/i,
+    what: 'the image needs a newer CUDA than the driver offers',
+    next: 'Choose an older base image or a newer driver branch.',
+  },
+  {
+    code: 'engine.gpu-unknown',
+    match: /unknown device/i,
+    what: 'the GPU that the slot names is not there',
+    next: 'Compare nvidia-smi -L on the host with the inventory.',
+  },
+  {
+    code: 'engine.endpoint-left',
+    match: /endpoint with name \S+ already exists in network/i,
+    what: 'Docker still keeps the place in the network of a container that is gone',
+    next: 'Nothing: it is freed and the start tried again; by hand: docker network disconnect -f azp-fleet NAME',
+  },
+  {
+    code: 'engine.disk-full',
+    match: /no space left on device/i,
+    what: 'the disk of Docker is full',
+    next: 'Free space below the Docker root directory (docker system df shows what uses it).',
+  },
+  {
+    code: 'engine.unreachable',
+    match: /ECONNREFUSED|ENOENT|ECONNRESET|EPIPE|socket hang up|EACCES/,
+    what: 'the Docker Engine does not answer',
+    next: 'Check it with: systemctl status docker',
+  },
+  {
+    code: 'engine.timeout',
+    match: /operation was aborted|TimeoutError|aborted due to timeout/i,
+    what: 'the Docker Engine did not answer in time',
+    next: 'Check it with: systemctl status docker; journalctl -u docker -n 50',
+  },
+];
+
+const byStatus: Readonly<Record<number, string>> = { 404: 'engine.not-found', 409: 'engine.conflict' };
+
+/** A dockerode error as a typed problem; `doing` completes "while …". */
+export function engineFault(error: unknown, doing: string): FleetError {
+  if (error instanceof FleetError) return error;
+  const seen = textOf(error);
+  const rule = rules.find((candidate) => candidate.match.test(seen));
+  const status = statusOf(error);
+  const problem: Problem =
+    rule === undefined
+      ? {
+          code: (status === undefined ? undefined : byStatus[status]) ?? 'engine.failed',
+          what: `Docker failed while ${doing}`,
+          seen,
+        }
+      : { code: rule.code, what: `${rule.what} (while ${doing})`, seen, next: rule.next };
+  return new FleetError(problem, { cause: error });
+}
+
+export function isEngineFault(error: unknown, code: string): boolean {
+  return error instanceof FleetError && error.problem.code === code;
+}
+
+function statusOf(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null || !('statusCode' in error)) return undefined;
+  return typeof error.statusCode === 'number' ? error.statusCode : undefined;
+}
+
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = 'code' in error && typeof error.code === 'string' ? `${error.code}: ` : '';
+  return `${code}${error.name === 'Error' ? '' : `${error.name}: `}${error.message}`.trim();
+}

@@ -1,0 +1,73 @@
+import type Docker from 'dockerode';
+import { FleetError } from '../base/errors.ts';
+import { Labels } from '../contract/paths.ts';
+import { bounded, deadlines } from './deadline.ts';
+import type { Engine } from './engine.ts';
+import { engineFault, isEngineFault } from './fault.ts';
+import { contextStream, followProgress } from './progress.ts';
+
+type Images = Pick<Engine, 'imageId' | 'pull' | 'build' | 'listOwnImages' | 'removeImage'>;
+
+/** What is done with images. */
+export function images(docker: Docker): Images {
+  async function imageId(reference: string): Promise<string | undefined> {
+    try {
+      const found = await bounded(`looking for image ${reference}`, deadlines.short, () =>
+        docker.getImage(reference).inspect(),
+      );
+      return found.Id;
+    } catch (error) {
+      if (isEngineFault(error, 'engine.not-found')) return undefined;
+      throw error;
+    }
+  }
+  return {
+    imageId,
+    async pull(reference, onProgress) {
+      await bounded(`pulling ${reference}`, deadlines.image, async (abortSignal) => {
+        const stream: NodeJS.ReadableStream = await docker.pull(reference, { abortSignal });
+        await followProgress(stream, onProgress);
+      });
+    },
+    async build(context, options, onProgress) {
+      await bounded(`building ${options.tag}`, deadlines.image, async (abortSignal) => {
+        const stream = await docker.buildImage(contextStream(context), {
+          t: options.tag,
+          buildargs: { ...options.args },
+          labels: { ...options.labels },
+          rm: true,
+          forcerm: true,
+          abortSignal,
+        });
+        await followProgress(stream, onProgress);
+      });
+      const id = await imageId(options.tag);
+      if (id === undefined) {
+        throw new FleetError({
+          code: 'engine.build-failed',
+          what: `the build ended without the image ${options.tag}`,
+        });
+      }
+      return id;
+    },
+    async listOwnImages() {
+      const found = await bounded('listing images', deadlines.short, (abortSignal) =>
+        docker.listImages({ filters: { label: [Labels.kind] }, abortSignal }),
+      );
+      return found.map((image) => ({
+        id: image.Id,
+        tags: image.RepoTags ?? [],
+        labels: image.Labels,
+        created: image.Created,
+        bytes: image.Size,
+      }));
+    },
+    async removeImage(id) {
+      await bounded('removing an image', deadlines.normal, (abortSignal) =>
+        docker.getImage(id).remove({ abortSignal }),
+      ).catch((error: unknown) => {
+        if (!isEngineFault(error, 'engine.not-found')) throw engineFault(error, 'removing an image');
+      });
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { ManagerStatus } from '../contract/status.ts';
+
+/** What a host is, read once by one script. Unknown is undefined, never a guess. */
+export interface Facts {
+  readonly os: {
+    readonly id: string;
+    readonly idLike: readonly string[];
+    readonly versionId: string;
+    readonly codename: string;
+    readonly pretty: string;
+  };
+  /** `uname -m`: x86_64, aarch64, … */
+  readonly arch: string;
+  readonly kernel: string;
+  readonly machineId: string;
+  readonly bootId: string;
+  /** A machine whose GPU stack is not ours to install: Jetson, or Windows' Linux subsystem. */
+  readonly platform: 'jetson' | 'wsl' | undefined;
+  /** Major version, undefined without systemd. */
+  readonly systemd: number | undefined;
+  readonly login: { readonly user: string; readonly uid: number };
+  readonly gpus: readonly PciGpu[];
+  readonly nvswitches: number;
+  readonly driver: {
+    /** /sys/module/nvidia/version */
+    readonly loaded: string | undefined;
+    readonly open: boolean | undefined;
+    /** Version of the user-space library package. */
+    readonly userspace: string | undefined;
+    /** nouveau, or its successor nova, is loaded. */
+    readonly nouveau: boolean;
+    readonly secureBoot: boolean | undefined;
+    /** The key that DKMS signs with is enrolled in the firmware. Read only when Secure Boot is on. */
+    readonly mokEnrolled: boolean;
+    /** A runfile installation: never mixed with packages. */
+    readonly runfile: boolean;
+    /** Headers of the running kernel are installed. */
+    readonly headers: boolean;
+  };
+  readonly docker: {
+    /** Of the engine that answered on the socket. */
+    readonly serverVersion: string | undefined;
+    /** dockerd runs. With serverVersion undefined it does not answer. */
+    readonly active: boolean;
+    /** Its unit starts at boot. */
+    readonly enabled: boolean;
+    /** The running engine keeps containers while it restarts. */
+    readonly liveRestore: boolean;
+    readonly swarm: boolean;
+    readonly snap: boolean;
+    /** podman is installed. */
+    readonly podman: boolean;
+    /** Raw text of /etc/docker/daemon.json. */
+    readonly daemonJson: string | undefined;
+    /** Names of the runtimes that the running engine knows. */
+    readonly runtimes: readonly string[];
+    readonly cgroupDriver: string | undefined;
+    readonly rootDir: string;
+    /** daemon.json or an NVIDIA helper is newer than the running dockerd. */
+    readonly restartNeeded: boolean;
+  };
+  readonly toolkit: {
+    readonly version: string | undefined;
+    /** Some CDI specification describes nvidia.com/gpu. */
+    readonly cdiSpec: boolean;
+    /** The driver version that it was written for. */
+    readonly cdiDriver: string | undefined;
+  };
+  /** Fully installed packages that some step looks at: name → version. */
+  readonly packages: Readonly<Record<string, string>>;
+  readonly held: readonly string[];
+  /** sha256 of files we manage: path → digest; missing: absent. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly manager: {
+    /** Target of /opt/azp-fleet/current. */
+    readonly current: string | undefined;
+    readonly unitActive: string | undefined;
+    readonly unitEnabled: boolean;
+    readonly credentialDigest: string | undefined;
+    readonly status: ManagerStatus | undefined;
+  };
+  /** Free bytes by path. */
+  readonly disk: Readonly<Record<string, number>>;
+  readonly memoryMiB: number;
+  readonly cpus: number;
+  readonly rebootRequired: boolean;
+  /** Running containers that are not ours, GPU processes outside containers, logged-in users. */
+  readonly others: {
+    readonly containers: readonly string[];
+    readonly gpuProcesses: readonly string[];
+    readonly logins: readonly string[];
+  };
+  /** Durable changes found on the host. */
+  readonly changes: readonly {
+    readonly id: string;
+    readonly title: string;
+    readonly owner: string;
+    readonly state: 'running' | 'done' | 'dead';
+    readonly code: number | undefined;
+  }[];
+  /** dpkg/rpm database locks: who holds them, if anybody. */
+  readonly packageLock: string | undefined;
+}
+
+export interface PciGpu {
+  /** `0000:83:00.0` */
+  readonly address: string;
+  /** Hex without prefix, `2335`. */
+  readonly deviceId: string;
+  /** Kernel driver bound to it: nvidia, nouveau, vfio-pci, … */
+  readonly boundTo: string | undefined;
+}

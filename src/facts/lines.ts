@@ -1,0 +1,34 @@
+/** Output lines of the form `key value`, kept in order. A key may come several times. */
+export class KeyedLines {
+  readonly #values = new Map<string, string[]>();
+
+  constructor(text: string) {
+    for (const line of text.split('\n')) {
+      if (line === '') continue;
+      const space = line.indexOf(' ');
+      const key = space < 0 ? line : line.slice(0, space);
+      const value = space < 0 ? '' : line.slice(space + 1).trim();
+      this.#values.set(key, [...(this.#values.get(key) ?? []), value]);
+    }
+  }
+
+  has(key: string): boolean {
+    return this.#values.has(key);
+  }
+
+  all(key: string): readonly string[] {
+    return this.#values.get(key) ?? [];
+  }
+
+  /** The first value; undefined when the key is absent or its value is empty. */
+  first(key: string): string | undefined {
+    const value = this.#values.get(key)?.[0];
+    return value === '' ? undefined : value;
+  }
+
+  /** Undefined unless it is a whole number. */
+  number(key: string): number | undefined {
+    const value = this.first(key);
+    return value !== undefined && /^\d+$/.test(value) ? Number(value) : undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import { FleetError } from '../base/errors.ts';
+import type { Frame } from '../ssh/frames.ts';
+import type { Facts } from './facts.ts';
+import type { FactProbe } from './probe.ts';
+import { changesProbe } from './probes/changes.ts';
+import { diskProbe } from './probes/disk.ts';
+import { dockerProbe } from './probes/docker.ts';
+import { driverProbe } from './probes/driver.ts';
+import { filesProbe } from './probes/files.ts';
+import { gpusProbe } from './probes/gpus.ts';
+import { machineProbe } from './probes/machine.ts';
+import { managerProbe } from './probes/manager.ts';
+import { osProbe } from './probes/os.ts';
+import { othersProbe } from './probes/others.ts';
+import { packageLockProbe } from './probes/package-lock.ts';
+import { packagesProbe, upstream, userspaceVersion } from './probes/packages.ts';
+import { daemonJsonProbe, managerStatusProbe } from './probes/texts.ts';
+
+/** In the order in which they run. */
+export const probes = [
+  osProbe,
+  machineProbe,
+  gpusProbe,
+  driverProbe,
+  packagesProbe,
+  dockerProbe,
+  daemonJsonProbe,
+  filesProbe,
+  managerProbe,
+  managerStatusProbe,
+  diskProbe,
+  othersProbe,
+  changesProbe,
+  packageLockProbe,
+] as const satisfies readonly FactProbe<unknown>[];
+
+/** @throws FleetError `facts.unreadable` when not even the system or the machine could be read. */
+export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
+  const read = <T>(probe: FactProbe<T>): T => probe.parse(frames.get(probe.name) ?? missing);
+  const { foreign, toolkitCdi, ...engine } = read(dockerProbe);
+  const { packages, held } = read(packagesProbe);
+  const toolkit = packages['nvidia-container-toolkit'];
+  const facts: Facts = {
+    os: read(osProbe),
+    ...read(machineProbe),
+    ...read(gpusProbe),
+    driver: { ...read(driverProbe), userspace: userspaceVersion(packages) },
+    docker: { ...engine, daemonJson: read(daemonJsonProbe), podman: packages['podman'] !== undefined },
+    toolkit: { version: toolkit === undefined ? undefined : upstream(toolkit), ...toolkitCdi },
+    packages,
+    held,
+    files: read(filesProbe),
+    manager: { ...read(managerProbe), status: read(managerStatusProbe) },
+    disk: read(diskProbe),
+    others: { ...read(othersProbe), containers: foreign },
+    changes: read(changesProbe),
+    packageLock: read(packageLockProbe),
+  };
+  for (const probe of [osProbe, machineProbe]) requireFrame(probe.name, frames.get(probe.name));
+  return facts;
+}
+
+const missing: Frame = { code: 127, stdout: '', stderr: '', durationMs: 0, timedOut: false };
+
+function requireFrame(name: string, frame: Frame | undefined): void {
+  if (frame !== undefined && frame.stdout !== '' && !frame.timedOut) return;
+  throw new FleetError({
+    code: 'facts.unreadable',
+    step: 'facts',
+    what: `the host's ${name} facts could not be read`,
+    expected: 'a Linux system with /etc/os-release, /proc and a POSIX shell',
+    seen: frame === undefined ? 'no answer' : frame.timedOut ? 'no answer in time' : frame.stderr.trim(),
+    next: 'log in by hand and look at /etc/os-release; azp-fleet manages Linux hosts with systemd only',
+  });
+}

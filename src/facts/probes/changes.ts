@@ -1,0 +1,44 @@
+import { sh } from '../../base/shell.ts';
+import { HostPaths } from '../../contract/paths.ts';
+import type { Facts } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+/**
+ * Durable changes that an earlier run left: a folder each, with one-line files `title`, `owner`, and `code` once
+ * it has ended. Without a code and without a living unit the host lost it, by a crash or a reboot.
+ */
+export const changesProbe: FactProbe<Facts['changes']> = {
+  name: 'changes',
+  script: () => `${sh`for folder in ${HostPaths.changes}/*/; do`}
+  [ -r "$folder/title" ] || continue
+  folder=\${folder%/}
+  id=\${folder##*/}
+  title='' owner='' code=''
+  read -r title <"$folder/title" || :
+  if [ -r "$folder/owner" ]; then read -r owner <"$folder/owner" || :; fi
+  if [ -r "$folder/code" ]; then
+    read -r code <"$folder/code" || :
+    echo "state $id done \${code:-1}"
+  elif systemctl is-active -q "azp-fleet-change-$id.service"; then
+    echo "state $id running"
+  else
+    echo "state $id dead"
+  fi
+  echo "title $title"
+  echo "owner $owner"
+done`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    return lines.all('state').map((line, index) => {
+      const [id = '', state, code] = line.split(' ');
+      return {
+        id,
+        title: lines.all('title')[index] ?? '',
+        owner: lines.all('owner')[index] ?? '',
+        state: state === 'running' || state === 'done' ? state : 'dead',
+        code: code === undefined ? undefined : Number(code),
+      };
+    });
+  },
+};

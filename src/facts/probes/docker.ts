@@ -1,0 +1,121 @@
+import { sh } from '../../base/shell.ts';
+import { Labels } from '../../contract/paths.ts';
+import type { Facts } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+import { managedFiles } from './files.ts';
+
+export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
+  readonly toolkitCdi: Pick<Facts['toolkit'], 'cdiSpec' | 'cdiDriver'>;
+  /** Names of running containers without our label. */
+  readonly foreign: readonly string[];
+};
+
+/**
+ * Asks the engine over its socket, and only while dockerd lives, because a connection would start a
+ * socket-activated one. The docker command costs more CPU than the whole script may, so the request is made
+ * by curl, or by perl, which is essential on Debian and Ubuntu.
+ */
+export const dockerProbe: FactProbe<EngineFacts> = {
+  name: 'docker',
+  timeoutS: 8,
+  script: () => `
+ask() {
+  if command -v curl >/dev/null; then
+    curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json
+  else
+    perl -MSocket -e '
+      alarm 6;
+      for my $path (qw(/info /containers/json)) {
+        socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un("/run/docker.sock")) or exit 1;
+        syswrite(S, "GET $path HTTP/1.0\\r\\nHost: docker\\r\\n\\r\\n");
+        local $/; $_ = <S>; s/.*?\\r\\n\\r\\n//s; print;
+      }'
+  fi
+}
+pid=
+if [ -r /run/docker.pid ]; then read -r pid </run/docker.pid || :; fi
+if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then
+  echo active
+  # Each answer is one line of JSON.
+  ask | sed 's/^{/info {/; s/^\\[/containers [/'
+  echo
+fi
+if [ -e /etc/systemd/system/multi-user.target.wants/docker.service ]; then echo enabled; fi
+stat -c 'time %n %Y %Z' /run/docker.pid /etc/docker/daemon.json \\
+  /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook ${sh`${managedFiles.siteCa}`} 2>/dev/null
+for entry in /snap/docker/current /var/lib/snapd/snaps/docker_*.snap; do
+  if [ -e "$entry" ]; then echo snap; fi
+done
+for spec in /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json; do
+  [ -r "$spec" ] || continue
+  grep -q 'nvidia\\.com/gpu' "$spec" || continue
+  echo cdi-spec
+  sed -n '/libcuda\\.so\\.[0-9][0-9]*\\.[0-9]/{s/.*libcuda\\.so\\.\\([0-9.]*[0-9]\\).*/cdi-driver \\1/p;q;}' "$spec"
+done
+:`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    const info = json(lines.first('info')) as Info | undefined;
+    return {
+      active: lines.has('active'),
+      enabled: lines.has('enabled'),
+      serverVersion: text(info?.ServerVersion),
+      cgroupDriver: text(info?.CgroupDriver),
+      runtimes: Object.keys(info?.Runtimes ?? {}).sort(),
+      rootDir: text(info?.DockerRootDir) ?? '/var/lib/docker',
+      liveRestore: info?.LiveRestoreEnabled === true,
+      swarm: info?.Swarm?.LocalNodeState !== undefined && info.Swarm.LocalNodeState !== 'inactive',
+      snap: lines.has('snap'),
+      restartNeeded: lines.has('active') && restartNeeded(lines.all('time')),
+      foreign: foreignContainers(json(lines.first('containers'))),
+      toolkitCdi: { cdiSpec: lines.has('cdi-spec'), cdiDriver: lines.first('cdi-driver') },
+    };
+  },
+};
+
+interface Info {
+  readonly ServerVersion?: string;
+  readonly CgroupDriver?: string;
+  readonly Runtimes?: Readonly<Record<string, unknown>>;
+  readonly DockerRootDir?: string;
+  readonly LiveRestoreEnabled?: boolean;
+  readonly Swarm?: { readonly LocalNodeState?: string };
+}
+
+function json(value: string | undefined): unknown {
+  try {
+    return value === undefined ? undefined : (JSON.parse(value) as unknown);
+  } catch {
+    return undefined;
+  }
+}
+
+function text(value: string | undefined): string | undefined {
+  return value === '' ? undefined : value;
+}
+
+/**
+ * dockerd writes its pid file when it starts, and looks for the NVIDIA helpers, its configuration and the system's
+ * certificate authorities only then.
+ * A package keeps the build's time as a file's mtime, so an installation shows in the ctime alone.
+ */
+function restartNeeded(times: readonly string[]): boolean {
+  const files = times.map((line) => line.split(' '));
+  const started = Number(files.find(([name]) => name === '/run/docker.pid')?.[1] ?? Number.POSITIVE_INFINITY);
+  return files.some(([name, , changed]) => name !== '/run/docker.pid' && Number(changed) > started);
+}
+
+function foreignContainers(list: unknown): readonly string[] {
+  if (!Array.isArray(list)) return [];
+  return (list as readonly ContainerEntry[])
+    .filter(({ Labels: labels }) => labels?.[Labels.kind] === undefined)
+    .map(({ Id, Names }) => Names?.[0]?.replace(/^\//, '') ?? Id?.slice(0, 12) ?? '')
+    .sort();
+}
+
+interface ContainerEntry {
+  readonly Id?: string;
+  readonly Names?: readonly string[];
+  readonly Labels?: Readonly<Record<string, string>> | null;
+}

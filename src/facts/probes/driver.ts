@@ -1,0 +1,53 @@
+import { sh } from '../../base/shell.ts';
+import type { Facts } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'>;
+
+/** The driver as the kernel has it. Nothing here calls nvidia-smi: it may hang, and it costs a second. */
+export const driverProbe: FactProbe<KernelDriverFacts> = {
+  name: 'driver',
+  script: ({ sysroot }) => `${sh`root=${sysroot}`}
+if [ -r "$root/sys/module/nvidia/version" ]; then
+  read -r version <"$root/sys/module/nvidia/version"; echo "loaded $version"
+fi
+if [ -r "$root/proc/driver/nvidia/version" ]; then
+  read -r line <"$root/proc/driver/nvidia/version"; echo "nvrm $line"
+fi
+if [ -d "$root/sys/module/nouveau" ] || [ -d "$root/sys/module/nova_core" ]; then echo nouveau; fi
+if [ -e /usr/bin/nvidia-uninstall ]; then echo runfile; fi
+if [ -e "/lib/modules/$(uname -r)/build" ]; then echo headers; fi
+if [ ! -d "$root/sys/firmware/efi" ]; then
+  echo 'secure-boot 0'
+else
+  for variable in "$root"/sys/firmware/efi/efivars/SecureBoot-*; do
+    if [ -r "$variable" ]; then
+      # Four bytes of attributes, then the value. The arguments are meant to be split.
+      # shellcheck disable=SC2046
+      set -- $(od -An -tu1 "$variable")
+      echo "secure-boot \${5:-}"
+      if [ "\${5:-}" = 1 ]; then
+        for key in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do
+          [ -r "$key" ] || continue
+          case $(mokutil --test-key "$key" 2>&1) in *'already enrolled'*) echo mok-enrolled ;; esac
+        done
+      fi
+    fi
+  done
+fi`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    const nvrm = lines.first('nvrm');
+    const secureBoot = lines.first('secure-boot');
+    return {
+      loaded: lines.first('loaded'),
+      open: nvrm === undefined ? undefined : nvrm.includes('Open Kernel Module'),
+      nouveau: lines.has('nouveau'),
+      secureBoot: secureBoot === undefined ? undefined : secureBoot === '1',
+      mokEnrolled: lines.has('mok-enrolled'),
+      runfile: lines.has('runfile'),
+      headers: lines.has('headers'),
+    };
+  },
+};

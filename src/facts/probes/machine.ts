@@ -1,0 +1,54 @@
+import type { Facts } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+export type MachineFacts = Pick<
+  Facts,
+  | 'arch'
+  | 'kernel'
+  | 'machineId'
+  | 'bootId'
+  | 'systemd'
+  | 'login'
+  | 'memoryMiB'
+  | 'cpus'
+  | 'rebootRequired'
+  | 'platform'
+>;
+
+/** The login user is the one before sudo, so that the facts are the same however root was reached. */
+export const machineProbe: FactProbe<MachineFacts> = {
+  name: 'machine',
+  script: () => `
+# Two words.
+# shellcheck disable=SC2046
+set -- $(uname -r -m)
+printf 'kernel %s\\narch %s\\n' "$1" "$2"
+if [ -r /etc/machine-id ]; then read -r id </etc/machine-id; printf 'machine-id %s\\n' "$id"; fi
+read -r id </proc/sys/kernel/random/boot_id; printf 'boot-id %s\\n' "$id"
+if [ -d /run/systemd/system ]; then printf 'systemd '; systemctl --version; fi
+printf 'user %s\\nuid %s\\n' "\${SUDO_USER:-$(id -un)}" "\${SUDO_UID:-$(id -u)}"
+while read -r key value _; do
+  case $key in MemTotal:) printf 'memory %s\\n' "$value"; break ;; esac
+done </proc/meminfo
+printf 'cpus '; nproc
+if [ -e /run/reboot-required ]; then echo reboot-required; fi
+if [ -e /etc/nv_tegra_release ]; then echo 'platform jetson'; elif [ -e /dev/dxg ]; then echo 'platform wsl'; fi`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    const systemd = /^systemd (\d+)/.exec(lines.first('systemd') ?? '')?.[1];
+    const platform = lines.first('platform');
+    return {
+      arch: lines.first('arch') ?? '',
+      kernel: lines.first('kernel') ?? '',
+      machineId: lines.first('machine-id') ?? '',
+      bootId: lines.first('boot-id') ?? '',
+      systemd: systemd === undefined ? undefined : Number(systemd),
+      login: { user: lines.first('user') ?? '', uid: lines.number('uid') ?? 0 },
+      memoryMiB: Math.floor((lines.number('memory') ?? 0) / 1024),
+      cpus: lines.number('cpus') ?? 0,
+      rebootRequired: lines.has('reboot-required'),
+      platform: platform === 'jetson' || platform === 'wsl' ? platform : undefined,
+    };
+  },
+};

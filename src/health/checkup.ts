@@ -1,0 +1,101 @@
+import { explainSmiFailure, type SmiRun, type Where } from './exit.ts';
+import { checkGpu } from './gpu-rules.ts';
+import { parseSmi } from './smi-xml.ts';
+import type { Checkup, Finding, SmiReport, Verdict } from './verdict.ts';
+import { checkXids } from './xid-rules.ts';
+import type { XidEvent } from './xid.ts';
+
+/** What is known about a host besides what nvidia-smi says. */
+export interface Expectation {
+  /** PCI addresses of the NVIDIA GPUs (`0000:83:00.0`); GPUs passed through to virtual machines left out. */
+  readonly pci: readonly string[];
+  /** How many GPUs the inventory promises. */
+  readonly gpus?: number;
+  /** Kernel log since boot. */
+  readonly xids?: readonly XidEvent[];
+}
+
+/** The judgement on one run of nvidia-smi. Pure. */
+export function examine(run: SmiRun, where: Where, expected: Expectation): Checkup {
+  const failure = explainSmiFailure(run, where);
+  const parsed = run.timedOut ? undefined : parseSmi(run.output);
+  const report = parsed?.ok === true ? parsed.report : undefined;
+  const findings = [
+    ...(failure === undefined ? [] : [failure]),
+    ...(parsed?.ok === false && failure === undefined ? [unreadable(parsed.reason)] : []),
+    ...(report === undefined ? [] : [...report.gpus.flatMap(checkGpu), ...missing(report, expected.pci)]),
+    ...fewer(Math.max(report?.gpus.length ?? 0, expected.pci.length), expected.gpus),
+    ...checkXids(expected.xids ?? [], (busId) => uuidOf(report, busId)),
+  ];
+  return conclude(findings, report);
+}
+
+/** A host without NVIDIA GPUs: well, unless the inventory promises some. */
+export function examineWithoutGpus(expectedGpus: number | undefined): Checkup {
+  return conclude(fewer(0, expectedGpus), undefined);
+}
+
+/** Orders findings, worst first, and draws the verdict. */
+export function conclude(found: readonly Finding[], report: SmiReport | undefined): Checkup {
+  const findings = [...found].sort((a, b) => rank[b.severity] - rank[a.severity]);
+  const verdict = verdictOf(findings);
+  return report === undefined ? { verdict, findings } : { verdict, findings, report };
+}
+
+const rank = { info: 0, warn: 1, fail: 2 } as const;
+
+function verdictOf(findings: readonly Finding[]): Verdict {
+  const worst = findings.find(({ severity }) => severity !== 'info');
+  if (worst === undefined) return { state: 'healthy', cause: '', next: '' };
+  const others = findings.filter(({ severity }) => severity !== 'info').length - 1;
+  const more = others === 0 ? '' : ` (and ${others} more)`;
+  const state = worst.severity === 'fail' ? 'failed' : 'degraded';
+  return {
+    state: worst.code === 'smi.hung' ? 'hung' : state,
+    cause: `${worst.gpu === undefined ? '' : `${shortGpu(worst.gpu)}: `}${worst.what}${more}`,
+    next: worst.next,
+  };
+}
+
+/** `GPU-513536b6` instead of the whole UUID; PCI addresses stay. */
+export function shortGpu(gpu: string): string {
+  return /^((?:GPU|MIG)-[\da-f]{8})-/i.exec(gpu)?.[1] ?? `GPU ${gpu}`;
+}
+
+function unreadable(reason: string): Finding {
+  return {
+    code: 'smi.unreadable',
+    severity: 'fail',
+    what: `the output of nvidia-smi cannot be read: ${reason}`,
+    next: 'run `nvidia-smi -q -x` on the host and compare; report it if it looks well',
+  };
+}
+
+function missing(report: SmiReport, pci: readonly string[]): readonly Finding[] {
+  const shown = new Set(report.gpus.map(({ busId }) => busId));
+  return pci
+    .filter((address) => !shown.has(address))
+    .map((address) => ({
+      code: 'gpu.missing',
+      gpu: address,
+      severity: 'fail',
+      what: 'it is on the PCI bus, but nvidia-smi does not show it',
+      next: 'reboot the host; if it stays away, see `journalctl -k | grep NVRM` and have the hardware looked at',
+    }));
+}
+
+function fewer(count: number, expected: number | undefined): readonly Finding[] {
+  if (expected === undefined || count >= expected) return [];
+  return [
+    {
+      code: 'gpu.count',
+      severity: 'fail',
+      what: `${count} of ${expected} GPUs are there`,
+      next: 'reboot the host and have the missing cards looked at, or correct `gpus:` in the inventory',
+    },
+  ];
+}
+
+function uuidOf(report: SmiReport | undefined, busId: string): string {
+  return report?.gpus.find((gpu) => gpu.busId === busId)?.uuid || busId;
+}

@@ -1,0 +1,204 @@
+import { normalizeBusId } from './gpu-report.ts';
+import type { Finding } from './verdict.ts';
+
+/** One run of nvidia-smi: both streams together, since it prints several of its errors on stdout. */
+export interface SmiRun {
+  readonly code: number;
+  readonly output: string;
+  /** It did not answer in time. A GPU in trouble leaves it in an uninterruptible sleep. */
+  readonly timedOut: boolean;
+}
+
+export type Where = 'host' | 'container';
+
+interface Cause {
+  readonly code: string;
+  readonly severity?: 'warn';
+  /** The exit code that means this; the text decides first. */
+  readonly exit?: number;
+  readonly text?: RegExp;
+  readonly where?: Where;
+  readonly what: string;
+  readonly next: string;
+}
+
+const reboot = 'reboot the host; if it comes back, have the hardware looked at';
+
+/**
+ * What a failed nvidia-smi means. Exit codes from its manual ("RETURN VALUE"; 18 is NVML's own number, seen in the
+ * field), texts as users report them. The first line that matches decides; the most telling come first.
+ */
+const causes: readonly Cause[] = [
+  {
+    code: 'driver.mismatch',
+    exit: 18,
+    text: /Driver\/library version mismatch/i,
+    what: 'the loaded kernel module and the driver libraries have different versions',
+    next: 'reboot the host, or drain it and reload the nvidia modules (`azp-fleet provision` does it)',
+  },
+  {
+    code: 'gpu.lost',
+    exit: 15,
+    text: /GPU is lost|fallen off the bus/i,
+    what: 'a GPU has fallen off the PCI bus',
+    next: reboot,
+  },
+  {
+    code: 'gpu.unreachable',
+    text: /Unable to determine the device handle for GPU/i,
+    what: 'the driver cannot reach a GPU, and nvidia-smi shows none because of it',
+    next: reboot,
+  },
+  {
+    code: 'container.gpu-access',
+    text: /Failed to initialize NVML: Unknown Error/i,
+    where: 'container',
+    what: 'the container may not open the GPU devices',
+    next: 'recreate the container; if a new one fails as well, look for no-cgroups=true in /etc/nvidia-container-runtime/config.toml',
+  },
+  {
+    code: 'container.permission',
+    text: /Failed to initialize NVML: Insufficient Permissions/i,
+    where: 'container',
+    what: 'the container is denied the GPU devices, as SELinux does',
+    next: 'allow them in the SELinux policy (setsebool container_use_devices on), or run with label=disable',
+  },
+  {
+    code: 'gpu.none-found',
+    exit: 6,
+    text: /No devices were found|No supported GPUs were found/i,
+    what: 'the driver is loaded but finds no GPU it can use',
+    next: 'Blackwell GPUs need the open kernel modules, GPUs before Turing the proprietary ones of branch 580; then see `journalctl -k | grep NVRM`',
+  },
+  {
+    code: 'driver.not-loaded',
+    exit: 9,
+    text: /couldn't communicate with the NVIDIA driver|driver is not loaded|Driver Not Loaded/i,
+    what: 'the NVIDIA kernel module is not loaded',
+    next: 'run `azp-fleet provision`; if it was installed already, see `dkms status` and `journalctl -k | grep -i nvidia` (Secure Boot, kernel update)',
+  },
+  {
+    code: 'container.no-uvm',
+    text: /azp-fleet: no \/dev\/nvidia-uvm/,
+    what: 'the container has no /dev/nvidia-uvm: CUDA fails with error 999',
+    next: 'run `modprobe nvidia_uvm` on the host, then `systemctl restart nvidia-cdi-refresh.service`',
+  },
+  {
+    code: 'smi.missing',
+    exit: 127,
+    text: /nvidia-smi.*(?:not found|no such file)/i,
+    where: 'container',
+    what: 'nvidia-smi was not put into the container',
+    next: 'check nvidia-container-toolkit and that the driver capabilities hold `utility`; run `azp-fleet provision`',
+  },
+  {
+    code: 'smi.missing',
+    exit: 127,
+    text: /nvidia-smi.*(?:not found|no such file)|ENOENT/i,
+    what: 'there is no nvidia-smi',
+    next: 'run `azp-fleet provision` to install the driver',
+  },
+  {
+    code: 'smi.not-runnable',
+    exit: 126,
+    what: 'nvidia-smi cannot be executed',
+    next: 'compare its architecture with the host’s, and reinstall the driver’s user space',
+  },
+  {
+    code: 'driver.no-library',
+    exit: 12,
+    text: /couldn't find libnvidia-ml/i,
+    what: 'libnvidia-ml, the driver’s management library, is missing',
+    next: 'in a container: let the driver capabilities hold `utility`; on the host: reinstall the driver’s user space',
+  },
+  {
+    code: 'driver.no-library',
+    exit: 13,
+    what: 'libnvidia-ml is too old for this nvidia-smi',
+    next: 'reinstall the driver’s user space, all packages of one version',
+  },
+  {
+    code: 'gpu.power-cable',
+    exit: 8,
+    what: 'a GPU’s external power cable is not attached',
+    next: 'attach the power cable',
+  },
+  {
+    code: 'gpu.interrupt',
+    exit: 10,
+    what: 'the kernel reports an interrupt problem with a GPU',
+    next: 'check BIOS and kernel settings for the card’s interrupts (MSI), then the hardware',
+  },
+  {
+    code: 'gpu.inforom',
+    severity: 'warn',
+    exit: 14,
+    text: /infoROM is corrupted/i,
+    what: 'a GPU’s InfoROM is corrupted; it often still works',
+    next: 'plan to have the card replaced',
+  },
+  {
+    code: 'smi.permission',
+    exit: 4,
+    what: 'nvidia-smi lacks permission',
+    next: 'run as root, and check the device files under /dev/nvidia*',
+  },
+  {
+    code: 'smi.argument',
+    exit: 2,
+    what: 'this nvidia-smi does not know `-q -x`',
+    next: 'install a driver of branch 470 or newer',
+  },
+  {
+    code: 'smi.unsupported',
+    exit: 3,
+    what: 'the GPU does not support what was asked of it',
+    next: 'see the output of `nvidia-smi -q` on the host',
+  },
+];
+
+/** Undefined when the run says nothing bad by itself: exit 0 and none of the known texts. */
+export function explainSmiFailure(run: SmiRun, where: Where): Finding | undefined {
+  if (run.timedOut) return hung;
+  const outside = run.output.replace(
+    /<nvidia_smi_log>[\s\S]*?<\/nvidia_smi_log>|<nvidia_smi_log>[\s\S]*/,
+    '',
+  );
+  const fits = (cause: Cause): boolean => cause.where === undefined || cause.where === where;
+  const cause =
+    causes.find((cause) => fits(cause) && cause.text?.test(outside) === true) ??
+    causes.find((cause) => fits(cause) && cause.exit === run.code);
+  if (cause !== undefined) return finding(cause, busIdIn(outside));
+  if (run.code === 0) return undefined;
+  return {
+    code: 'smi.failed',
+    severity: 'fail',
+    what: `nvidia-smi ended with exit code ${run.code}${lastWords(outside)}`,
+    next: 'run `nvidia-smi` on the host and see `journalctl -k | grep NVRM`',
+  };
+}
+
+const hung: Finding = {
+  code: 'smi.hung',
+  severity: 'fail',
+  what: 'nvidia-smi does not answer: a GPU or the driver hangs',
+  next: reboot,
+};
+
+function finding(cause: Cause, gpu: string | undefined): Finding {
+  const { code, what, next, severity = 'fail' } = cause;
+  return gpu === undefined || !code.startsWith('gpu.')
+    ? { code, severity, what, next }
+    : { code, gpu, severity, what, next };
+}
+
+/** The GPU that an error names by its PCI address. */
+function busIdIn(output: string): string | undefined {
+  const match = /(?:[\da-f]{4}){1,2}:[\da-f]{2}:[\da-f]{2}\.\d/i.exec(output);
+  return match === null ? undefined : normalizeBusId(match[0]);
+}
+
+function lastWords(output: string): string {
+  const line = output.trim().split('\n').at(-1)?.trim() ?? '';
+  return line === '' ? '' : `: ${line.slice(0, 200)}`;
+}

@@ -1,0 +1,88 @@
+import { FleetError } from '../base/errors.ts';
+import { Labels } from '../contract/paths.ts';
+import type { Engine } from '../engine/engine.ts';
+import { conclude, examine, examineWithoutGpus, type Expectation } from './checkup.ts';
+import { deviceRequests, gpuPath } from './device-request.ts';
+import { smiScript } from './smi-script.ts';
+import type { Checkup, Finding } from './verdict.ts';
+
+export interface ProbeOptions {
+  /** Inventory name of the host, for the label. */
+  readonly host: string;
+  /** Local images to try, the best first. Nothing is pulled. Any glibc image with /bin/sh does. */
+  readonly images: readonly string[];
+  /** Whether a CDI specification for nvidia.com/gpu is on the host. */
+  readonly cdiSpec: boolean;
+  readonly expected: Expectation;
+  /** Milliseconds for the container, from create to its end; default 60 000: eight cold GPUs take half of that. */
+  readonly deadlineMs?: number;
+}
+
+/**
+ * Runs nvidia-smi in a container with all GPUs, without network, and judges what it says. Problems of the host,
+ * of the engine and of the runtime are findings; nothing of that kind is thrown.
+ */
+export async function probeHost(engine: Engine, options: ProbeOptions): Promise<Checkup> {
+  if (options.expected.pci.length === 0) return examineWithoutGpus(options.expected.gpus);
+  try {
+    const image = await firstLocal(engine, options.images);
+    if (image === undefined) return conclude([noImage(options.images)], undefined);
+    const [{ version }, { cdiSpecDirs }] = await Promise.all([engine.version(), engine.info()]);
+    const path = gpuPath({ version, cdiSpecDirs }, options.cdiSpec);
+    const run = await engine.run(
+      probeContainer(options.host, image, path.kind, options.expected.pci),
+      options.deadlineMs ?? 60_000,
+    );
+    return examine(run, 'container', options.expected);
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    return conclude([engineFinding(error)], undefined);
+  }
+}
+
+function probeContainer(
+  host: string,
+  image: string,
+  path: 'cdi' | 'nvidia',
+  pci: readonly string[],
+): Parameters<Engine['run']>[0] {
+  return {
+    Image: image,
+    User: '0:0',
+    Entrypoint: ['/bin/sh', '-c', smiScript(pci)],
+    Cmd: [],
+    Env: ['LC_ALL=C', 'NVIDIA_DRIVER_CAPABILITIES=compute,utility'],
+    Labels: { [Labels.kind]: 'probe', [Labels.host]: host },
+    HostConfig: {
+      NetworkMode: 'none',
+      DeviceRequests: deviceRequests(path, 'all', ['compute', 'utility']),
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      PidsLimit: 64,
+    },
+  };
+}
+
+async function firstLocal(engine: Engine, images: readonly string[]): Promise<string | undefined> {
+  for (const image of images) if ((await engine.imageId(image)) !== undefined) return image;
+  return undefined;
+}
+
+function noImage(images: readonly string[]): Finding {
+  return {
+    code: 'probe.no-image',
+    severity: 'fail',
+    what: `there is no image on the host to probe with (looked for ${images.join(', ') || 'none'})`,
+    next: 'run `azp-fleet provision`, which builds or pulls the agent image',
+  };
+}
+
+function engineFinding({ problem }: FleetError): Finding {
+  const seen = problem.seen === undefined ? '' : `: ${problem.seen.split('\n')[0]?.slice(0, 200)}`;
+  return {
+    code: problem.code,
+    severity: 'fail',
+    what: problem.next === undefined ? `${problem.what}${seen}` : problem.what,
+    next: problem.next ?? 'see `journalctl -u docker` on the host',
+  };
+}

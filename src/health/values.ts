@@ -1,0 +1,51 @@
+import type { XmlElement } from './xml.ts';
+
+const absent =
+  /^(?:\[?(?:N\/A|Not Supported|Not Available|Requested functionality has been deprecated|Insufficient Permissions)\]?)?$/i;
+const failed = /unknown error|^\[?ERR!?\]?$|gpu is lost|requires reset/i;
+
+/** A value that nvidia-smi does not have, as opposed to one that says that the GPU failed. */
+function isAbsent(value: string): boolean {
+  return absent.test(value);
+}
+
+/** A value that stands where the driver got an error from the GPU. */
+export function isFailure(value: string): boolean {
+  return failed.test(value);
+}
+
+/** Follows a path of element names. */
+export function find(element: XmlElement, path: string): XmlElement | undefined {
+  let current: XmlElement | undefined = element;
+  for (const name of path.split('.')) current = current?.children.find((child) => child.name === name);
+  return current;
+}
+
+/** The text at a path; undefined when the element is missing, absent or failed. The first path that has one wins. */
+export function text(element: XmlElement, ...paths: readonly string[]): string | undefined {
+  for (const path of paths) {
+    const value = find(element, path)?.text;
+    if (value !== undefined && !isAbsent(value) && !isFailure(value)) return value;
+  }
+  return undefined;
+}
+
+/** The leading number of a value such as `81920 MiB`, `-8 C`, `16x` or `P0`. */
+export function number(element: XmlElement, ...paths: readonly string[]): number | undefined {
+  const match = /^P?(-?\d+(?:\.\d+)?)/.exec(text(element, ...paths) ?? '');
+  return match?.[1] === undefined ? undefined : Number(match[1]);
+}
+
+/** Yes/No, Enabled/Disabled, Active/Not Active, 1/0. Anything else is unknown. */
+export function flag(element: XmlElement, ...paths: readonly string[]): boolean | undefined {
+  const value = text(element, ...paths)?.toLowerCase();
+  if (value === undefined) return undefined;
+  if (['yes', 'enabled', 'active', '1'].includes(value)) return true;
+  return ['no', 'disabled', 'not active', '0'].includes(value) ? false : undefined;
+}
+
+/** Adds up the values that are there; undefined when none is. */
+export function sum(element: XmlElement, ...paths: readonly string[]): number | undefined {
+  const values = paths.map((path) => number(element, path)).filter((value) => value !== undefined);
+  return values.length === 0 ? undefined : values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,7 @@
+/** Versions that a new fleet gets. Newest known to work together, November 2026. */
+export const defaultVersions = {
+  docker: '29.7.2',
+  toolkit: '1.20.0',
+  driverBranch: '580',
+  agent: '4.275.0',
+} as const;

@@ -1,0 +1,160 @@
+/**
+ * What the inventory means once groups, defaults, overrides and variables have been applied.
+ * The zod schema in schema/ describes the file; resolve.ts turns the file into these types.
+ */
+
+import type { Problem } from '../base/errors.ts';
+
+/** Where a secret comes from. Never the secret itself. */
+export type SecretSource =
+  | { readonly env: string }
+  | { readonly file: string }
+  | { readonly cmd: string }
+  | { readonly prompt: true };
+
+/** How to authenticate against Azure DevOps. */
+export type CredentialSource =
+  | { readonly kind: 'pat'; readonly token: SecretSource; readonly expires?: string }
+  | {
+      readonly kind: 'service-principal';
+      readonly clientId: string;
+      readonly tenantId: string;
+      readonly secret: SecretSource;
+      readonly expires?: string;
+    };
+
+export interface Dataset {
+  /** The environment variable, upper case. */
+  readonly name: string;
+  /** Absolute path on the host. */
+  readonly host: string;
+  /** Absolute path in the container. */
+  readonly container: string;
+  /** The host path must be a mount point (a missing NFS mount is then an error, not an empty folder). */
+  readonly requireMount: boolean;
+}
+
+export interface SlotLimits {
+  /** Docker notation, e.g. `64g`. */
+  readonly memory?: string;
+  readonly cpus?: number;
+  readonly shm?: string;
+  readonly pids?: number;
+}
+
+/** One slot written out in the inventory. */
+export interface SlotSpec {
+  readonly name?: string;
+  /** UUIDs (`GPU-…`, `MIG-…`) or indices in PCI bus order. Empty: a CPU-only slot. */
+  readonly gpus: readonly (string | number)[];
+  readonly share: boolean;
+  readonly limits: SlotLimits;
+  readonly capabilities: readonly ('compute' | 'utility' | 'graphics' | 'video' | 'display')[];
+  readonly mode: 'container' | 'host';
+}
+
+export type Agents =
+  | { readonly kind: 'one-per-gpu' }
+  | { readonly kind: 'count'; readonly count: number }
+  | { readonly kind: 'slots'; readonly slots: readonly SlotSpec[] };
+
+export interface DriverSpec {
+  /** False (`driver: none` in the file) leaves the driver alone. */
+  readonly install: boolean;
+  /** e.g. `580`. */
+  readonly branch: string;
+  /** Exact version, e.g. `580.95.05`; without it the newest of the branch that the pinning package gives. */
+  readonly version?: string;
+  readonly flavor: 'auto' | 'open' | 'proprietary';
+}
+
+/** A closed network's copies. Each value replaces the vendor's base URL. */
+export interface Mirrors {
+  /** Base of `…/compute/cuda/repos`. */
+  readonly nvidiaDriver?: string;
+  /** Base of `…/linux/{debian,ubuntu,rhel}` of Docker. */
+  readonly docker?: string;
+  /** Base of `…/libnvidia-container`. */
+  readonly toolkit?: string;
+  /** Base of the agent's downloads: `BASE/agent/VERSION/FILE`. */
+  readonly agent?: string;
+  /** Registry prefix that replaces `docker.io/` for the CUDA base images and the probe image. */
+  readonly images?: string;
+}
+
+export interface Proxy {
+  readonly http?: string;
+  readonly https?: string;
+  readonly noProxy: readonly string[];
+  /** A PEM file on the admin's machine, trusted by the CLI, the manager and the agents. */
+  readonly ca?: string;
+}
+
+export interface SshSpec {
+  /** What the user wrote; without it the inventory name is looked up in ssh_config. */
+  readonly address?: string;
+  readonly port?: number;
+  readonly user?: string;
+  readonly identityFile?: string;
+  /** `user@host:port,user@host:port` as in ProxyJump. */
+  readonly jump?: string;
+  readonly transport: 'builtin' | 'openssh';
+  /** Public keys (`ssh-ed25519 AAAA…`) or SHA256 fingerprints; given, nothing else is accepted. */
+  readonly hostKeys: readonly string[];
+  readonly hostKeyPolicy: 'accept-new' | 'strict';
+  readonly sudoPassword?: SecretSource;
+  readonly loginPassword?: SecretSource;
+}
+
+/** One host with everything that applies to it. */
+export interface HostSpec {
+  readonly name: string;
+  readonly groups: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  readonly ssh: SshSpec;
+  readonly pool: string;
+  readonly agents: Agents;
+  /** Agents may share GPUs. */
+  readonly share: boolean;
+  /** How many GPUs the host should have; undefined: as many as PCI shows. */
+  readonly gpus?: number;
+  /** `{host}` and `{slot}` are filled in. Default `{host}-{slot}`. */
+  readonly agentName: string;
+  readonly limits: SlotLimits;
+  readonly driver: DriverSpec;
+  /** Upstream versions without packaging suffix, e.g. `29.7.2`, `1.20.0`. */
+  readonly docker: { readonly version: string };
+  readonly toolkit: { readonly version: string };
+  /** Azure Pipelines agent: version and, per architecture, the sha256 of its tarball. */
+  readonly agent: {
+    readonly version: string;
+    readonly sha256: Readonly<Record<'x64' | 'arm64', string | undefined>>;
+  };
+  /** A registry image; without it the image is built on the host. */
+  readonly image?: string;
+  /** Overrides the CUDA base that would be chosen, e.g. `nvidia/cuda:12.8.2-base-ubuntu24.04`. */
+  readonly baseImage?: string;
+  readonly datasets: readonly Dataset[];
+  readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
+  readonly registration: 'rest' | 'config';
+  /** User capabilities published for demands. */
+  readonly capabilities: Readonly<Record<string, string>>;
+  /** Prefix for /sys and /proc/driver reads. Only for practice hosts without a GPU; empty on real ones. */
+  readonly sysroot: string;
+}
+
+export interface Fleet {
+  /** Absolute path of the inventory file. */
+  readonly file: string;
+  /** Normalised: no trailing slash, no project. */
+  readonly organization: string;
+  readonly credential: CredentialSource;
+  readonly projects: readonly string[];
+  readonly hosts: readonly HostSpec[];
+  readonly mirrors: Mirrors;
+  readonly proxy: Proxy;
+  /** 1 on real fleets; practice with the fake server runs the slow rules this many times faster. */
+  readonly clockScale: number;
+  /** What is allowed but looks like a mistake. */
+  readonly warnings: readonly Problem[];
+}

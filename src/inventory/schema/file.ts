@@ -1,0 +1,80 @@
+import * as z from 'zod';
+
+import { hostEntry, hostVars } from './host.ts';
+import { servicePrincipal, token } from './secret.ts';
+import { httpUrl, name, text } from './values.ts';
+
+const mirrors = z.strictObject({
+  nvidiaDriver: httpUrl
+    .optional()
+    .meta({ description: 'Instead of https://developer.download.nvidia.com/compute/cuda/repos' }),
+  docker: httpUrl.optional().meta({ description: 'Instead of https://download.docker.com/linux' }),
+  toolkit: httpUrl
+    .optional()
+    .meta({ description: 'Instead of https://nvidia.github.io/libnvidia-container' }),
+  agent: httpUrl.optional().meta({ description: 'Instead of https://download.agent.dev.azure.com' }),
+  images: text
+    .optional()
+    .meta({ description: 'Registry prefix instead of docker.io, e.g. registry.lab.example' }),
+});
+
+const proxy = z.strictObject({
+  http: httpUrl.optional().meta({ description: 'Proxy for http:// addresses' }),
+  https: httpUrl.optional().meta({ description: 'Proxy for https:// addresses' }),
+  noProxy: z
+    .array(text, { error: 'a list of host names' })
+    .optional()
+    .meta({ description: 'Host names and suffixes that are reached directly' }),
+});
+
+const group = z.strictObject({
+  vars: hostVars.optional().meta({ description: 'Settings of all its hosts, over `defaults`' }),
+  hosts: z
+    .array(name, { error: 'a list of host names' })
+    .optional()
+    .meta({ description: 'Names from `hosts`' }),
+  children: z
+    .array(name, { error: 'a list of group names' })
+    .optional()
+    .meta({ description: 'Groups whose hosts belong to this group too' }),
+});
+
+/** The one definition of inventory.yaml: types, validation, messages and the published JSON Schema. */
+export const inventoryFile = z.strictObject({
+  organization: text.meta({
+    description: 'https://dev.azure.com/NAME, or the collection URL of an Azure DevOps Server',
+  }),
+  token: token
+    .optional()
+    .meta({ description: 'Where the personal access token is found; never the token itself' }),
+  servicePrincipal: servicePrincipal
+    .optional()
+    .meta({ description: 'A Microsoft Entra service principal instead of a token' }),
+  projects: z
+    .array(text, { error: 'a list of project names' })
+    .optional()
+    .meta({ description: 'Projects whose pipelines may use the pools' }),
+  defaults: hostVars
+    .optional()
+    .meta({ description: 'What every host has unless a group or the host says otherwise' }),
+  groups: z.record(name, group).optional().meta({ description: 'Hosts with something in common' }),
+  hosts: z.record(name, hostEntry, { error: 'hosts by name' }).meta({ description: 'The machines, by name' }),
+  mirrors: mirrors.optional().meta({ description: "A closed network's copies of the vendors' repositories" }),
+  proxy: proxy
+    .optional()
+    .meta({ description: 'Proxies for the CLI, the manager, the agents, Docker and the package manager' }),
+  ca: text
+    .optional()
+    .meta({ description: 'PEM file on this machine that the CLI, the manager and the agents trust too' }),
+  practice: z
+    .strictObject({
+      clockScale: z.number({ error: 'a number above 0' }).positive('a number above 0').optional().meta({
+        description: 'How many times faster the slow rules run; the fake server must run with the same',
+      }),
+    })
+    .optional()
+    .meta({ description: 'Only for practice with the fake Azure DevOps server' }),
+});
+
+export type InventoryFile = z.infer<typeof inventoryFile>;
+export type Group = NonNullable<InventoryFile['groups']>[string];

@@ -1,0 +1,245 @@
+import * as z from 'zod';
+
+import { defaultVersions } from '../defaults.ts';
+import { secretSource } from './secret.ts';
+import {
+  environmentName,
+  flag,
+  hostPath,
+  label,
+  name,
+  sha256,
+  size,
+  text,
+  version,
+  wholeNumber,
+} from './values.ts';
+
+const threeNumbers = /^\d+\.\d+\.\d+$/;
+
+const limits = z
+  .strictObject({
+    memory: size.optional().meta({ description: 'Memory of an agent container, e.g. 64g' }),
+    cpus: z
+      .number({ error: 'a number of CPUs, e.g. 8 or 1.5' })
+      .positive('a number of CPUs above 0')
+      .optional()
+      .meta({ description: 'CPUs of an agent container' }),
+    shm: size.optional().meta({ description: 'Size of /dev/shm, e.g. 16g' }),
+    pids: wholeNumber(64, 4_194_304, 'a number of processes')
+      .optional()
+      .meta({ description: 'Most processes' }),
+  })
+  .meta({ id: 'limits' });
+
+const oneGpu = 'a GPU: its index in PCI bus order (0, 1, …) or a UUID (GPU-… or MIG-…)';
+const gpu = z.union([z.int().min(0, oneGpu), z.string().regex(/^(GPU|MIG)-[0-9A-Za-z/-]+$/, oneGpu)], {
+  error: oneGpu,
+});
+
+const slot = z.strictObject({
+  name: name.optional().meta({ description: 'Name of the slot; default: its position, from 0' }),
+  gpus: z
+    .array(gpu, { error: 'a list of GPUs' })
+    .optional()
+    .meta({ description: 'GPUs by index or UUID; [] is a slot without a GPU' }),
+  share: flag.optional().meta({ description: 'Other slots may use the same GPUs' }),
+  limits: limits.optional().meta({ description: 'Limits of this slot, over those of the host' }),
+  capabilities: z
+    .array(
+      z.enum(['compute', 'utility', 'graphics', 'video', 'display'], {
+        error: 'compute, utility, graphics, video or display',
+      }),
+      { error: 'a list of driver capabilities' },
+    )
+    .optional()
+    .meta({ description: 'Driver capabilities in the container; default [compute, utility]' }),
+  mode: z
+    .enum(['container', 'host'], { error: 'container or host' })
+    .optional()
+    .meta({ description: 'container (default): a fresh container for each job; host: straight on the host' }),
+});
+
+const someAgents = 'one-per-gpu, a number of agents (0 to 256), or a list of slots';
+const agents = z
+  .union(
+    [
+      z.literal('one-per-gpu'),
+      z.int().min(0, someAgents).max(256, someAgents),
+      z.array(slot).min(1, someAgents),
+    ],
+    { error: someAgents },
+  )
+  .meta({ id: 'agents' });
+
+const volume = z
+  .string({ error: 'host:container:ENV, e.g. /data/models:/models:MODELS' })
+  .regex(/^\/[^:]*:\/[^:]*:[A-Z][A-Z0-9_]*$/, 'host:container:ENV, e.g. /data/models:/models:MODELS');
+
+const dataset = z
+  .strictObject({
+    host: hostPath.meta({ description: 'Folder on the host' }),
+    container: hostPath.meta({ description: 'Where jobs see it, read-only' }),
+    requireMount: flag
+      .optional()
+      .meta({ description: 'The folder must be a mount, so that an unmounted NFS share is noticed' }),
+  })
+  .meta({ id: 'dataset' });
+
+const hostKey = z
+  .string({ error: 'a public key or fingerprint' })
+  .regex(
+    /^(SHA256:[A-Za-z0-9+/]{43}=?|(ssh|ecdsa|sk)-\S+ [A-Za-z0-9+/]+={0,2}( .*)?)$/,
+    'a public key (ssh-ed25519 AAAA…) or a fingerprint (SHA256:…)',
+  );
+
+const driver = z
+  .union(
+    [
+      z.literal('none'),
+      z.strictObject({
+        branch: version(/^\d{3,4}$/, defaultVersions.driverBranch)
+          .optional()
+          .meta({ description: `Driver branch; default "${defaultVersions.driverBranch}"` }),
+        version: version(/^\d{3,4}\.\d+(\.\d+)?$/, '580.95.05')
+          .optional()
+          .meta({ description: 'Exact version; default: the newest of the branch' }),
+        flavor: z
+          .enum(['auto', 'open', 'proprietary'], { error: 'auto, open or proprietary' })
+          .optional()
+          .meta({ description: 'Kernel modules; auto (default) decides by the GPU' }),
+      }),
+    ],
+    { error: 'driver settings such as { branch: "580" }, or none to leave the driver alone' },
+  )
+  .meta({ id: 'driver' });
+
+const agentProgram = z
+  .strictObject({
+    version: version(threeNumbers, defaultVersions.agent)
+      .optional()
+      .meta({ description: `Default "${defaultVersions.agent}"` }),
+    sha256: z
+      .strictObject({
+        x64: sha256.optional().meta({ description: 'Of the archive for x86-64' }),
+        arm64: sha256.optional().meta({ description: 'Of the archive for ARM' }),
+      })
+      .optional()
+      .meta({
+        description:
+          'Digest of the agent archive by architecture. Without it the archive is trusted because it comes over https',
+      }),
+  })
+  .meta({ id: 'agentProgram' });
+
+/** What may stand in `defaults`, in a group's `vars` and at a host. */
+const shared = {
+  user: text.optional().meta({ description: 'Login user; default: as ssh_config says' }),
+  port: wholeNumber(1, 65_535, 'a port').optional().meta({ description: 'SSH port' }),
+  identityFile: text.optional().meta({ description: 'Private key to log in with' }),
+  jump: text.optional().meta({ description: 'Jump hosts as in ProxyJump: user@host:port,user@host' }),
+  transport: z
+    .enum(['builtin', 'openssh'], { error: 'builtin or openssh' })
+    .optional()
+    .meta({ description: 'openssh runs the system’s ssh: for certificates, FIDO keys and GSSAPI' }),
+  hostKeys: z
+    .array(hostKey, { error: 'a list of public keys or fingerprints' })
+    .optional()
+    .meta({ description: 'Host keys or SHA256 fingerprints; given, nothing else is accepted' }),
+  hostKeyPolicy: z
+    .enum(['accept-new', 'strict'], { error: 'accept-new or strict' })
+    .optional()
+    .meta({ description: 'What to do with a host that known_hosts does not list' }),
+  sudoPassword: secretSource
+    .optional()
+    .meta({ description: 'Where the sudo password is found, if one is needed' }),
+  loginPassword: secretSource
+    .optional()
+    .meta({ description: 'Where the login password is found, if one is needed' }),
+  pool: text.max(256).optional().meta({ description: 'Agent pool in Azure DevOps; created when missing' }),
+  agents: agents.optional().meta({ description: 'one-per-gpu (default), a number, or a list of slots' }),
+  share: flag.optional().meta({ description: 'Agents may share GPUs' }),
+  gpus: wholeNumber(0, 64, 'a number of GPUs')
+    .optional()
+    .meta({ description: 'GPUs the host should have; default: what PCI shows' }),
+  agentName: text.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
+  limits: limits.optional().meta({ description: 'Limits of each agent container' }),
+  labels: z.record(name, label).optional().meta({ description: 'For --limit, e.g. room=b12' }),
+  capabilities: z
+    .record(text, label)
+    .optional()
+    .meta({ description: 'User capabilities that pipelines can demand' }),
+  driver: driver.optional().meta({ description: 'NVIDIA driver' }),
+  docker: z
+    .strictObject({
+      version: version(threeNumbers, defaultVersions.docker).meta({
+        description: 'Upstream version, without packaging suffix',
+      }),
+    })
+    .optional()
+    .meta({ description: `Docker Engine; default version "${defaultVersions.docker}"` }),
+  toolkit: z
+    .strictObject({
+      version: version(threeNumbers, defaultVersions.toolkit).meta({
+        description: 'Upstream version, without packaging suffix',
+      }),
+    })
+    .optional()
+    .meta({ description: `nvidia-container-toolkit; default version "${defaultVersions.toolkit}"` }),
+  agent: agentProgram.optional().meta({ description: 'The Azure Pipelines agent' }),
+  image: text.optional().meta({ description: 'Agent image from a registry; default: built on the host' }),
+  baseImage: text
+    .optional()
+    .meta({ description: 'Base of the built image; default: chosen by driver and GPU' }),
+  datasets: z
+    .record(environmentName, dataset)
+    .optional()
+    .meta({ description: 'Read-only folders for jobs, by the environment variable that names them' }),
+  volumes: z
+    .array(volume, { error: 'a list of host:container:ENV' })
+    .optional()
+    .meta({ description: 'Datasets in short: host:container:ENV' }),
+  jobs: z
+    .strictObject({
+      sudo: flag.optional().meta({ description: 'Jobs may use sudo inside their container; default false' }),
+      docker: flag
+        .optional()
+        .meta({ description: 'Jobs get the Docker socket, which is root on the host; default false' }),
+    })
+    .optional()
+    .meta({ description: 'What jobs may do' }),
+  registration: z
+    .enum(['rest', 'config'], { error: 'rest or config' })
+    .optional()
+    .meta({ description: 'How agents register; config runs config.sh in a container of its own' }),
+  sysroot: z
+    .union([z.literal(''), hostPath], { error: 'an absolute path' })
+    .optional()
+    .meta({
+      description: 'Only for practice hosts without a GPU: where /sys and /proc/driver are read instead',
+    }),
+};
+
+export const hostVars = z
+  .strictObject(shared, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : 'settings, e.g. { pool: gpu-lab }'),
+  })
+  .meta({ id: 'hostVars' });
+
+export const hostEntry = z
+  .strictObject(
+    {
+      address: text
+        .optional()
+        .meta({ description: 'Host name or IP address; default: the name, as ssh_config knows it' }),
+      ...shared,
+    },
+    {
+      error: (issue) =>
+        issue.code === 'unrecognized_keys' ? undefined : 'settings such as { address: 192.0.2.11 }, or {}',
+    },
+  )
+  .nullable();
+
+export type HostVars = z.infer<typeof hostVars>;
+export type HostEntry = NonNullable<z.infer<typeof hostEntry>>;

@@ -1,0 +1,45 @@
+import * as z from 'zod';
+
+import { date, text } from './values.ts';
+
+const expected =
+  'where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }';
+
+const sources = {
+  env: text.optional().meta({ description: 'Name of an environment variable that holds it' }),
+  file: text.optional().meta({
+    description: 'File that holds it, readable by you alone (mode 0600); relative to the inventory',
+  }),
+  cmd: text.optional().meta({ description: 'Command that prints it, e.g. "pass show azp"' }),
+  prompt: z
+    .literal(true, { error: 'true' })
+    .optional()
+    .meta({ description: 'Ask for it each time (needs a terminal)' }),
+};
+
+function exactlyOne(value: object): boolean {
+  return Object.keys(value).filter((key) => key in sources).length === 1;
+}
+
+/** A reference to a secret. The file never holds a secret itself. */
+export const secretSource = z
+  .strictObject(sources, { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : expected) })
+  .refine(exactlyOne, `${expected}, exactly one of them`)
+  .meta({ id: 'secretSource' });
+
+export const token = z
+  .strictObject(
+    {
+      ...sources,
+      expires: date.optional().meta({ description: 'When it expires; warned about beforehand' }),
+    },
+    { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : expected) },
+  )
+  .refine(exactlyOne, `${expected}, exactly one of them`);
+
+export const servicePrincipal = z.strictObject({
+  clientId: text.meta({ description: 'Application (client) id' }),
+  tenantId: text.meta({ description: 'Directory (tenant) id' }),
+  secret: secretSource.meta({ description: 'Where the client secret is found' }),
+  expires: date.optional().meta({ description: 'When the client secret expires' }),
+});

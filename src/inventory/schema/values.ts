@@ -1,0 +1,57 @@
+import * as z from 'zod';
+
+/**
+ * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":
+ * it is what a user reads beside the line and column of the mistake.
+ */
+export const text = z.string({ error: 'text' }).min(1, 'text that is not empty');
+
+/** Versions are text: YAML reads 550.10 as the number 550.1. */
+export function version(pattern: RegExp, example: string): z.ZodString {
+  const expected = `a version as text, e.g. "${example}"`;
+  return z.string({ error: expected }).regex(pattern, expected);
+}
+
+export const hostPath = z
+  .string({ error: 'an absolute path' })
+  .regex(/^\/[^\0]*$/, 'an absolute path')
+  .regex(/^(?!.*\/\.\.(\/|$))/, 'an absolute path without ".."');
+
+export const flag = z.boolean({ error: 'true or false' });
+
+export function wholeNumber(lowest: number, highest: number, what: string): z.ZodInt {
+  const expected = `${what} (a whole number from ${lowest} to ${highest})`;
+  return z.int({ error: expected }).min(lowest, expected).max(highest, expected);
+}
+
+/** Docker's notation for sizes. */
+export const size = z
+  .string({ error: 'a size such as 64g or 512m' })
+  .regex(/^[1-9]\d*[bkmg]$/i, 'a size such as 64g or 512m');
+
+export const sha256 = z
+  .string({ error: 'a sha256 (64 hexadecimal digits)' })
+  .regex(/^[0-9a-f]{64}$/, 'a sha256 (64 hexadecimal digits, lower case)');
+
+/** It ends up in files of the hosts that everybody there may read, so it cannot hold a password. */
+export const httpUrl = z
+  .string({ error: 'an http(s) URL' })
+  .regex(/^https?:\/\/[^\s/]+(\/\S*)?$/, { error: 'an http(s) URL', abort: true })
+  .regex(/^https?:\/\/[^\s/@]+(\/\S*)?$/, 'a URL without user and password');
+
+/** Names of hosts, groups and slots: they become parts of agent names, file names and container labels. */
+export const name = z
+  .string({ error: 'a name' })
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'a name: letters, digits, ".", "_", "-", at most 63 of them');
+
+export const environmentName = z
+  .string({ error: 'an environment variable name in upper case' })
+  .regex(/^[A-Z][A-Z0-9_]*$/, 'an environment variable name in upper case, e.g. IMAGENET');
+
+export const date = z
+  .string({ error: 'a date such as 2027-05-01' })
+  .regex(/^\d{4}-\d\d-\d\d$/, 'a date such as 2027-05-01')
+  .refine((value) => !Number.isNaN(Date.parse(value)), 'a date that exists, such as 2027-05-01');
+
+/** Labels and capabilities; numbers and flags are as good as text here. */
+export const label = z.union([z.string(), z.number(), z.boolean()], { error: 'text' });

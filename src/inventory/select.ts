@@ -1,0 +1,73 @@
+import { usageError } from '../base/errors.ts';
+import { nearest } from '../base/nearest.ts';
+import type { Fleet, HostSpec } from './fleet.ts';
+
+/**
+ * The hosts that patterns name, in the inventory's order. A pattern is a comma-separated list of host names, groups,
+ * labels (`room=b12`), globs (`h200-*`, over hosts, groups and label values) and exclusions (`!x`).
+ * No pattern, or only exclusions, starts from all hosts. A term that matches nothing is a usage error.
+ */
+export function selectHosts(fleet: Pick<Fleet, 'hosts'>, patterns: readonly string[]): readonly HostSpec[] {
+  const terms = patterns.flatMap((pattern) => pattern.split(',')).map((term) => term.trim());
+  const given = terms.filter((term) => term !== '');
+  const wanted = given.filter((term) => !term.startsWith('!'));
+  const unwanted = given.filter((term) => term.startsWith('!')).map((term) => term.slice(1));
+  const included = new Set(
+    wanted.length === 0 ? fleet.hosts : wanted.flatMap((term) => match(term, fleet.hosts)),
+  );
+  const excluded = new Set(unwanted.flatMap((term) => match(term, fleet.hosts)));
+  const selected = fleet.hosts.filter((host) => included.has(host) && !excluded.has(host));
+  if (selected.length === 0 && fleet.hosts.length > 0)
+    throw usageError({
+      code: 'inventory.nothing-selected',
+      what: `${given.join(',')} leaves no host`,
+      next: 'azp-fleet inventory list shows hosts, groups and labels',
+    });
+  return selected;
+}
+
+function match(term: string, hosts: readonly HostSpec[]): readonly HostSpec[] {
+  const found = hosts.filter(matcher(term));
+  if (found.length > 0) return found;
+  const near = nearest(term, namesOf(hosts));
+  throw usageError({
+    code: 'inventory.nothing-selected',
+    what: `no host, group or label matches ${term}`,
+    next:
+      near === undefined
+        ? 'azp-fleet inventory list shows hosts, groups and labels'
+        : `did you mean "${near}"? azp-fleet inventory list shows them all`,
+  });
+}
+
+function matcher(term: string): (host: HostSpec) => boolean {
+  const equals = term.indexOf('=');
+  if (equals > 0) {
+    const value = globToRegExp(term.slice(equals + 1));
+    const key = term.slice(0, equals);
+    return (host) => Object.hasOwn(host.labels, key) && value.test(host.labels[key] ?? '');
+  }
+  const pattern = globToRegExp(term);
+  return (host) => pattern.test(host.name) || host.groups.some((group) => pattern.test(group));
+}
+
+function namesOf(hosts: readonly HostSpec[]): Set<string> {
+  return new Set(
+    hosts.flatMap((host) => [
+      host.name,
+      ...host.groups,
+      ...Object.entries(host.labels).map(([key, value]) => `${key}=${value}`),
+    ]),
+  );
+}
+
+/** `*` any text, `?` one character, `[abc]` and `[0-9]` one of these. Everything else is literal. */
+function globToRegExp(glob: string): RegExp {
+  const source = glob.replaceAll(/\[[^\]^!]+\]|[\s\S]/g, (part) => {
+    if (part === '*') return '.*';
+    if (part === '?') return '.';
+    if (part.length > 1) return `[${part.slice(1, -1).replaceAll('\\', '\\\\')}]`;
+    return part.replace(/[\\^$.*+?()[\]{}|/-]/, '\\$&');
+  });
+  return new RegExp(`^${source}$`);
+}

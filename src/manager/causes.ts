@@ -1,0 +1,19 @@
+import { FleetError } from '../base/errors.ts';
+import type { Cause } from './model.ts';
+
+/** Any failure of an operation in plain words. */
+export function causeOf(error: unknown): Cause {
+  if (!(error instanceof FleetError)) {
+    return {
+      code: 'manager.failed',
+      what: `unexpected: ${error instanceof Error ? error.message : String(error)}`,
+      next: 'Look at journalctl -u azp-fleet-manager, and report it.',
+    };
+  }
+  const { code, what, seen, next } = error.problem;
+  return {
+    code,
+    what: seen === undefined ? what : `${what}: ${seen}`,
+    next: next ?? 'Look at journalctl -u azp-fleet-manager.',
+  };
+}

@@ -1,0 +1,89 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { kill } from 'node:process';
+
+export interface CommandResult {
+  /** -1: it could not be started. */
+  readonly code: number;
+  readonly output: string;
+  readonly timedOut: boolean;
+  /** Left behind after the deadline, and still there. */
+  stillRunning(): boolean;
+}
+
+export type RunCommand = (
+  program: string,
+  args: readonly string[],
+  deadlineMs: number,
+) => Promise<CommandResult>;
+
+/** What children see of our environment: nothing of the credential, and messages in English. */
+const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
+
+const mostOutput = 64 * 1024 * 1024;
+
+/**
+ * Runs a program to its end, or until the deadline: then it is killed with everything that it started. A process that
+ * hangs in the kernel cannot be killed; it is left behind, and the answer does not wait for it. Both output streams together.
+ */
+export function runCommand(
+  program: string,
+  args: readonly string[],
+  deadlineMs: number,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
+  return new Promise((resolve) => {
+    let output = '';
+    let timedOut = false;
+    const child = spawn(program, args, {
+      env: { ...environment, ...variables },
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const finish = (code: number): void => {
+      clearTimeout(timer);
+      resolve({ code, output, timedOut, stillRunning: () => groupRuns(child.pid) });
+    };
+    const timer = setTimeout(() => {
+      timedOut = true;
+      killGroup(child.pid);
+      child.unref();
+      child.stdout.destroy();
+      child.stderr.destroy();
+      finish(-1);
+    }, deadlineMs);
+    const take = (text: string): void => {
+      if (output.length < mostOutput) output += text;
+    };
+    child.stdout.setEncoding('utf8').on('data', take);
+    child.stderr.setEncoding('utf8').on('data', take);
+    child.on('error', (error) => {
+      output += error.message;
+      finish(-1);
+    });
+    child.on('close', (code) => finish(code ?? -1));
+  });
+}
+
+/** Ends a program and all that it started. */
+function killGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) kill(-leader, 'SIGKILL');
+  } catch {
+    // Nothing of it is left.
+  }
+}
+
+/** Whether anything of the group still runs; what has ended and only waits to be collected does not count. */
+function groupRuns(leader: number | undefined): boolean {
+  return readdirSync('/proc').some((entry) => {
+    if (!/^\d+$/.test(entry)) return false;
+    try {
+      const stat = readFileSync(`/proc/${entry}/stat`, 'utf8');
+      const [, state, , group] = stat.slice(stat.lastIndexOf(')') + 1).split(' ');
+      return Number(group) === leader && state !== 'Z';
+    } catch {
+      return false;
+    }
+  });
+}

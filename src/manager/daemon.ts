@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { serveControl } from './control.ts';
+import { watchEngine } from './engine-watch.ts';
+import { controlHandlers } from './handlers.ts';
+import { Manager } from './manager.ts';
+import { serveMetrics } from './metrics-server.ts';
+import type { Notifier } from './notify.ts';
+import { StatusFile } from './status-file.ts';
+import { Surroundings } from './surroundings.ts';
+import type { Tools } from './tools.ts';
+
+export interface DaemonPlaces {
+  readonly status: string;
+  readonly socket: string;
+  /** The build context of the image. */
+  readonly context: string;
+}
+
+const patienceMs = 1_000;
+
+/** Runs until the signal of the tools is aborted. Agent containers stay as they are, before and after. */
+export async function runDaemon(
+  tools: Tools,
+  places: DaemonPlaces,
+  notifier: Notifier,
+  configHash: string,
+): Promise<void> {
+  const { signal, clock, log } = tools;
+  const alarm = new Alarm();
+  const wake = (): void => alarm.ring();
+  const around = new Surroundings(tools, places.context, wake);
+  const manager = new Manager(tools, around, wake);
+  const file = new StatusFile(places.status);
+  const publish = (): void => file.publish(manager.status(configHash), clock.now());
+  publish();
+  const control = await serveControl(
+    places.socket,
+    controlHandlers(tools, manager, () => manager.status(configHash), wake),
+  );
+  const metrics =
+    tools.config.metricsPort === 0
+      ? undefined
+      : await serveMetrics(
+          tools.config.metricsPort,
+          () => tools.metrics.render(manager.status(configHash), around.janitor.space),
+          log,
+        );
+  signal.addEventListener('abort', wake, { once: true });
+  const watches = Promise.all([
+    around.run(signal, () => manager.slots().map(({ agent }) => agent)),
+    watchEngine(tools, wake, () => around.meetEngine()),
+  ]);
+  // Ready to be asked; whatever is missing outside (Docker, the pool, the image) the status tells.
+  await notifier.ready('starting');
+  const interval = notifier.intervalMs ?? Number.POSITIVE_INFINITY;
+  for (let told = 0; !signal.aborted;) {
+    await manager.pass();
+    publish();
+    if (clock.now() - told >= interval) {
+      told = clock.now();
+      await notifier.alive(summary(manager, configHash));
+    }
+    await alarm.wait(manager.nextDue() - clock.now());
+  }
+  log.log('info', 'stopping; agent containers keep running');
+  await notifier.stopping();
+  control.close();
+  control.closeAllConnections();
+  metrics?.close();
+  metrics?.closeAllConnections();
+  await manager.close();
+  // A build or a probe may take minutes; whoever waits for the end of this process shall not.
+  await Promise.race([watches, sleep(patienceMs, undefined, { ref: false })]);
+  publish();
+  await file.settled();
+}
+
+/** One line for systemctl status. */
+function summary(manager: Manager, configHash: string): string {
+  const { slots, problems } = manager.status(configHash);
+  const count = (state: string): number => slots.filter((slot) => slot.state === state).length;
+  const problem = problems[0] === undefined ? '' : `; ${problems[0].what}`;
+  return `${slots.length} slots: ${count('busy')} busy, ${count('idle')} idle${problem}`;
+}
+
+/** Wakes the loop; rings that come together wake it once. */
+class Alarm {
+  #rung = false;
+  #answer: (() => void) | undefined;
+
+  ring(): void {
+    this.#rung = true;
+    this.#answer?.();
+  }
+
+  async wait(ms: number): Promise<void> {
+    if (!this.#rung) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, Math.max(0, ms));
+        this.#answer = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+      this.#answer = undefined;
+    }
+    this.#rung = false;
+  }
+}

@@ -1,0 +1,48 @@
+import { FleetError } from '../base/errors.ts';
+import type { DrainMark, State } from './state.ts';
+
+/** The drain marks after an order; no slots named: the whole host. Pure. */
+export function withDrain(
+  drain: State['drain'],
+  order: { readonly slots: readonly string[]; readonly reason: string },
+  known: readonly string[],
+  now: number,
+): State['drain'] {
+  checkNames(order.slots, known);
+  const mark: DrainMark = { reason: order.reason, at: new Date(now).toISOString() };
+  if (order.slots.length === 0) return { ...drain, host: mark };
+  return {
+    ...drain,
+    slots: { ...drain.slots, ...Object.fromEntries(order.slots.map((slot) => [slot, mark])) },
+  };
+}
+
+/** Takes marks back; no slots named: all of them, or with `hostOnly` just the host's own. */
+export function withoutDrain(
+  drain: State['drain'],
+  { slots, hostOnly }: { readonly slots: readonly string[]; readonly hostOnly: boolean },
+  known: readonly string[],
+): State['drain'] {
+  checkNames(slots, known);
+  if (hostOnly) return { slots: drain.slots };
+  if (slots.length === 0) return { slots: {} };
+  if (drain.host !== undefined) {
+    throw new FleetError({
+      code: 'control.bad-request',
+      what: 'the whole host is drained',
+      next: 'Undrain the host; slots that should stay out can be drained by name.',
+    });
+  }
+  const kept = Object.entries(drain.slots).filter(([slot]) => !slots.includes(slot));
+  return { slots: Object.fromEntries(kept) };
+}
+
+function checkNames(slots: readonly string[], known: readonly string[]): void {
+  const unknown = slots.find((slot) => !known.includes(slot));
+  if (unknown === undefined) return;
+  throw new FleetError({
+    code: 'slot.unknown',
+    what: `there is no slot ${unknown}`,
+    expected: known.join(', '),
+  });
+}

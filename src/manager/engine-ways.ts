@@ -1,0 +1,36 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gpuPath } from '../health/device-request.ts';
+import { raiseFence } from './fence.ts';
+import type { Tools } from './tools.ts';
+
+/** What depends on the Docker Engine that runs on this host. */
+export interface EngineWays {
+  readonly gpuPath: 'cdi' | 'nvidia';
+  readonly cdiSpec: boolean;
+  /** Group of the Docker socket, where jobs may use it. */
+  readonly dockerGid: number | undefined;
+}
+
+/** After a start of the engine: what it can do may have changed, and its network may be gone. */
+export async function learnEngine(tools: Tools): Promise<EngineWays> {
+  const { engine, config, command, log } = tools;
+  const [version, info] = await Promise.all([engine.version(), engine.info()]);
+  const cdiSpec = await hasCdiSpec(info.cdiSpecDirs);
+  const path = gpuPath({ ...version, cdiSpecDirs: info.cdiSpecDirs }, cdiSpec);
+  await raiseFence(engine, command, log);
+  const socket = config.jobs.docker ? await stat('/var/run/docker.sock') : undefined;
+  log.log('info', 'docker', { version: version.version, gpus: path.kind, why: path.why });
+  return { gpuPath: path.kind, cdiSpec, dockerGid: socket?.gid };
+}
+
+async function hasCdiSpec(directories: readonly string[]): Promise<boolean> {
+  for (const directory of directories) {
+    for (const name of await readdir(directory).catch(() => [])) {
+      if (!/\.(?:ya?ml|json)$/.test(name)) continue;
+      if ((await readFile(join(directory, name), 'utf8').catch(() => '')).includes('nvidia.com/gpu'))
+        return true;
+    }
+  }
+  return false;
+}

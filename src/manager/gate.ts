@@ -1,0 +1,64 @@
+import { conclude, examine, examineWithoutGpus } from '../health/checkup.ts';
+import { smiScript } from '../health/smi-script.ts';
+import type { Checkup, Finding } from '../health/verdict.ts';
+import { readXids } from '../health/xid.ts';
+import type { CommandResult, RunCommand } from './command.ts';
+import { pciGpus } from './pci.ts';
+
+const logDeadlineMs = 10_000;
+
+export interface HostLook {
+  /** PCI addresses of the GPUs, in bus order. */
+  readonly pci: readonly string[];
+  readonly checkup: Checkup;
+  /** ISO 8601 */
+  readonly at: string;
+}
+
+/** One look at the host's GPUs: PCI, nvidia-smi, the kernel log since boot. Takes no part of any GPU. */
+export async function lookAtHost(options: {
+  readonly sysroot: string;
+  /** Promised by the inventory. */
+  readonly gpus: number | undefined;
+  /** For nvidia-smi, in real milliseconds. */
+  readonly deadlineMs: number;
+  now(): number;
+  readonly command: RunCommand;
+}): Promise<HostLook & { readonly smi?: CommandResult }> {
+  const pci = await pciGpus(options.sysroot);
+  const at = (): string => new Date(options.now()).toISOString();
+  if (pci.length === 0) return { pci, checkup: examineWithoutGpus(options.gpus), at: at() };
+  const [smi, log] = await Promise.all([
+    options.command('sh', ['-c', smiScript(pci)], options.deadlineMs),
+    options.command('dmesg', [], logDeadlineMs),
+  ]);
+  const expected = {
+    pci,
+    ...(options.gpus === undefined ? {} : { gpus: options.gpus }),
+    xids: log.code === 0 ? readXids(log.output) : [],
+  };
+  const checkup = examine(smi, 'host', expected);
+  if (log.code === 0) return { pci, checkup, at: at(), smi };
+  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), at: at(), smi };
+}
+
+const noKernelLog: Finding = {
+  code: 'host.no-kernel-log',
+  severity: 'info',
+  what: 'the kernel log cannot be read, so GPU errors in it go unseen',
+  next: 'Check that dmesg works on the host.',
+};
+
+/** What a host under load may show once without being ill. */
+const needsSecondLook = new Set(['smi.hung', 'smi.unreadable']);
+
+/** The checkup with such findings weakened to warnings until the look before has shown them, too. Pure. */
+export function confirmed(now: Checkup, before: readonly Finding[]): Checkup {
+  const findings = now.findings.map((finding) => {
+    const doubtful = finding.severity === 'fail' && needsSecondLook.has(finding.code);
+    return doubtful && !before.some(({ code }) => code === finding.code)
+      ? { ...finding, severity: 'warn' as const }
+      : finding;
+  });
+  return conclude(findings, now.report);
+}

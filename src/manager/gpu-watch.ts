@@ -1,0 +1,113 @@
+import { readFile } from 'node:fs/promises';
+import { conclude } from '../health/checkup.ts';
+import { probeHost } from '../health/probe.ts';
+import type { Finding, SmiReport } from '../health/verdict.ts';
+import type { CommandResult } from './command.ts';
+import { confirmed, lookAtHost, type HostLook } from './gate.ts';
+import { gpuOrder } from './gpu-order.ts';
+import type { Tools } from './tools.ts';
+
+/** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s. */
+const smiDeadlineMs = 60_000;
+/** Practice fleets run the clock faster, not the processors. */
+const leastDeadlineMs = 30_000;
+/** Between two containers that look at the GPUs from inside; sooner after one that failed. */
+const probeMs = 30 * 60_000;
+const probeAgainMs = 60_000;
+
+/** What the engine or the image are to blame for says nothing about the GPUs. */
+const notTheGpus = new Set(['engine.unreachable', 'engine.timeout', 'engine.not-found', 'probe.no-image']);
+
+/** Keeps up to date whether the GPUs of the host can run jobs. */
+export class GpuWatch {
+  readonly #tools: Tools;
+  #look: HostLook | undefined;
+  #report: SmiReport | undefined;
+  /** Of the last look, unweakened. */
+  #raw: readonly Finding[] = [];
+  /** An nvidia-smi that hangs in the kernel; no second one is sent after it. */
+  #stuck: CommandResult | undefined;
+  #fromInside: readonly Finding[] = [];
+  #doubt: readonly Finding[] = [];
+  #probeAt = 0;
+
+  constructor(tools: Tools) {
+    this.#tools = tools;
+  }
+
+  get latest(): HostLook | undefined {
+    return this.#look;
+  }
+
+  /** What nvidia-smi said when it last said anything: names and UUIDs do not change while a driver is silent. */
+  get report(): SmiReport | undefined {
+    return this.#report;
+  }
+
+  /** PCI addresses in the order by which slots are numbered. */
+  get order(): readonly string[] {
+    return this.#tools.state.value.gpuOrder?.addresses ?? [];
+  }
+
+  async look(): Promise<void> {
+    const { config, clock, command, state } = this.#tools;
+    if (this.#stuck?.stillRunning() === true && this.#look !== undefined) {
+      this.#look = { ...this.#look, at: new Date(clock.now()).toISOString() };
+      return;
+    }
+    const { smi, ...look } = await lookAtHost({
+      sysroot: config.sysroot,
+      gpus: config.gpus,
+      command,
+      deadlineMs: Math.max(clock.scaled(smiDeadlineMs), leastDeadlineMs),
+      now: () => clock.now(),
+    });
+    this.#stuck = smi?.timedOut === true ? smi : undefined;
+    const checkup = confirmed(look.checkup, this.#raw);
+    this.#raw = look.checkup.findings;
+    this.#report = mergedReport(this.#report, checkup.report);
+    this.#look = { ...look, checkup: conclude([...checkup.findings, ...this.#fromInside], checkup.report) };
+    const order = gpuOrder(state.value.gpuOrder, look.pci, await bootId(), config.gpus);
+    if (JSON.stringify(order) !== JSON.stringify(state.value.gpuOrder)) {
+      await state.update(() => ({ gpuOrder: order }));
+    }
+  }
+
+  /** Now and then, with the agents' image: what the host sees is not always what a container sees. */
+  async probe(image: string | undefined, cdiSpec: boolean): Promise<void> {
+    const { engine, config, clock, log } = this.#tools;
+    const look = this.#look;
+    if (image === undefined || look === undefined || look.pci.length === 0 || clock.now() < this.#probeAt)
+      return;
+    const { findings } = await probeHost(engine, {
+      host: config.host,
+      images: [image],
+      cdiSpec,
+      expected: { pci: look.pci },
+    });
+    const bad = findings.filter(({ severity, code }) => severity === 'fail' && !notTheGpus.has(code));
+    // Seen twice before it counts: a probe in the middle of a restart of Docker must not stop a host.
+    this.#fromInside = bad.filter(({ code }) => this.#doubt.some((earlier) => earlier.code === code));
+    this.#doubt = bad;
+    this.#probeAt = clock.now() + clock.scaled(bad.length === 0 ? probeMs : probeAgainMs);
+    if (bad.length > 0) log.log('warn', 'a container sees the GPUs badly', { findings: bad });
+  }
+
+  /** After a restart of the engine the next probe is due at once. */
+  probeSoon(): void {
+    this.#probeAt = 0;
+  }
+}
+
+/** GPUs that a newer report does not show keep what was known of them; whether they work is the findings' business. */
+function mergedReport(before: SmiReport | undefined, now: SmiReport | undefined): SmiReport | undefined {
+  if (now === undefined || before === undefined) return now ?? before;
+  const gone = before.gpus.filter(
+    ({ busId }) => !now.gpus.some((gpu) => gpu.busId === busId && gpu.uuid !== ''),
+  );
+  return { ...now, gpus: [...now.gpus.filter(({ uuid }) => uuid !== ''), ...gone] };
+}
+
+async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')).trim();
+}

@@ -1,0 +1,52 @@
+import type { ManagerStatus } from '../contract/status.ts';
+import { Labels } from '../contract/paths.ts';
+import type { ControlHandlers } from './control.ts';
+import { withDrain, withoutDrain } from './drain.ts';
+import type { Manager } from './manager.ts';
+import type { Tools } from './tools.ts';
+
+/** What the control socket does, on the running daemon. */
+export function controlHandlers(
+  tools: Tools,
+  manager: Manager,
+  status: () => ManagerStatus,
+  wake: () => void,
+): ControlHandlers {
+  const known = (): readonly string[] => manager.slots().map(({ name }) => name);
+  const changed = (): ManagerStatus => {
+    wake();
+    return status();
+  };
+  return {
+    status,
+    async runs(slot, limit) {
+      const slots = slot === undefined ? await tools.evidence.slots() : [slot];
+      const lists = await Promise.all(slots.map((name) => tools.evidence.list(name, limit)));
+      return lists.flat().sort((a, b) => (a.run < b.run ? 1 : -1));
+    },
+    async logs(slot, tail) {
+      const [container] = await tools.engine.listOwn({ [Labels.kind]: 'agent', [Labels.slot]: slot });
+      if (container !== undefined) return tools.engine.logs(container.id, tail);
+      const [last] = await tools.evidence.list(slot, 1);
+      return last === undefined ? '' : `${last.log.slice(-tail).join('\n')}\n`;
+    },
+    async drain(order) {
+      await tools.state.update((state) => ({
+        drain: withDrain(state.drain, order, known(), tools.clock.now()),
+      }));
+      tools.log.log('info', 'drain', { ...order });
+      return changed();
+    },
+    async undrain(order) {
+      await tools.state.update((state) => ({ drain: withoutDrain(state.drain, order, known()) }));
+      tools.log.log('info', 'undrain', { ...order });
+      return changed();
+    },
+    async adopt({ slots }) {
+      const names = slots.length === 0 ? known() : slots;
+      await tools.state.update(() => ({ adopt: names }));
+      manager.forgive();
+      return changed();
+    },
+  };
+}

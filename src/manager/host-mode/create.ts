@@ -1,0 +1,54 @@
+import { agentDownloads, agentUrl, defaultAgentVersion } from '../../contract/agent-release.ts';
+import type { ManagerConfig } from '../../contract/config.ts';
+import { labels } from '../container.ts';
+import type { LaunchOrder } from '../launch.ts';
+import type { Tools } from '../tools.ts';
+import type { AgentRelease } from './agent-store.ts';
+import { hostUser } from './user.ts';
+import { unitArguments, unitName } from './unit.ts';
+
+/** Which agent runs straight on the host: the one that images are built with. */
+function releaseOf(config: ManagerConfig, arch: string): AgentRelease {
+  if (config.image.kind === 'build') {
+    const { agentVersion, agentUrl: url, agentSha256 } = config.image;
+    return { version: agentVersion, url, sha256: agentSha256 };
+  }
+  const platform = arch === 'arm64' ? 'arm64' : 'x64';
+  return {
+    version: defaultAgentVersion,
+    url: agentUrl(agentDownloads, defaultAgentVersion, platform),
+    sha256: '',
+  };
+}
+
+/** Takes the place of the image's id in labels and evidence. */
+export function programOf(config: ManagerConfig): string {
+  return `agent ${releaseOf(config, process.arch).version} on the host`;
+}
+
+/** The run's folder with a copy of the agent; its unit is started later. The id by which it is handled. */
+export async function createOnHost(tools: Tools, order: LaunchOrder, agentId: number): Promise<string> {
+  const { config, host, clock } = tools;
+  const { slot } = order;
+  const unit = unitName(slot.name);
+  const user = await hostUser(tools.command, slot.name);
+  return host.engine.create({
+    run: order.run,
+    agent: slot.agent,
+    labels: labels({ ...order, config, agentId, poolId: order.pool.id }),
+    program: await host.agents.path(releaseOf(config, process.arch)),
+    now: clock.now(),
+    unit,
+    user,
+    systemdRun: (folder) =>
+      unitArguments({
+        name: unit,
+        user: user.name,
+        root: folder.root,
+        log: folder.log,
+        config,
+        slot,
+        dockerGid: order.dockerGid,
+      }),
+  });
+}

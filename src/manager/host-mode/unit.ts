@@ -1,0 +1,77 @@
+import type { ManagerConfig } from '../../contract/config.ts';
+import { HostPaths } from '../../contract/paths.ts';
+import { AgentLayout } from '../../image/layout.ts';
+import { bytes, stopTimeoutS } from '../container.ts';
+import { networkVariables, variableLines } from '../environment.ts';
+import type { Slot } from '../model.ts';
+
+export interface HostUnit {
+  readonly name: string;
+  /** Folder of the run on the host; the agent sees it as /azp. */
+  readonly root: string;
+  readonly log: string;
+  readonly user: string;
+  readonly config: ManagerConfig;
+  readonly slot: Slot;
+  /** Group that may use the Docker socket; only for `jobs.docker`. */
+  readonly dockerGid: number | undefined;
+}
+
+export function unitName(slot: string): string {
+  return `azp-fleet-agent-${slot.replaceAll(/[^\w.-]/g, '_')}.service`;
+}
+
+/** The arguments of systemd-run for one run of an agent straight on the host. Pure; nothing of it is secret. */
+export function unitArguments(unit: HostUnit): readonly string[] {
+  const { config, slot } = unit;
+  const properties = [
+    'Type=exec',
+    'RemainAfterExit=yes',
+    `User=${unit.user}`,
+    `BindPaths=${unit.root}:${AgentLayout.root}`,
+    `WorkingDirectory=${AgentLayout.root}`,
+    `StandardOutput=append:${unit.log}`,
+    `StandardError=append:${unit.log}`,
+    'KillMode=mixed',
+    `TimeoutStopSec=${stopTimeoutS}`,
+    'OOMScoreAdjust=500',
+    'PrivateTmp=yes',
+    'IPAddressDeny=169.254.169.254/32 168.63.129.16/32',
+    ...(config.jobs.sudo ? [] : ['NoNewPrivileges=yes', 'CapabilityBoundingSet=']),
+    ...(unit.dockerGid === undefined ? [] : [`SupplementaryGroups=${unit.dockerGid}`]),
+    ...limits(slot),
+  ];
+  return [
+    `--unit=${unit.name}`,
+    `--description=Azure Pipelines agent ${slot.agent}`,
+    ...properties.flatMap((property) => ['-p', property]),
+    ...variables(unit).flatMap((line) => ['-E', line]),
+    // By a shell: systemd-run looks for the program itself, on the outside, where it is not.
+    '/bin/sh',
+    '-c',
+    `exec ${AgentLayout.root}/bin/Agent.Listener run --once`,
+  ];
+}
+
+function variables({ config, slot, user }: HostUnit): readonly string[] {
+  const steering = {
+    HOME: `${AgentLayout.root}/home`,
+    USER: user,
+    LOGNAME: user,
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    PIPELINE_JOB_OOMSCOREADJ: '1000',
+    // There is no container that hides the other slots' GPUs; UUIDs keep their meaning here.
+    CUDA_VISIBLE_DEVICES: slot.gpus.join(','),
+    ...(config.clockScale === 1 ? {} : { AZP_CLOCK_SCALE: String(config.clockScale) }),
+    ...networkVariables(config, HostPaths.caBundle),
+  };
+  return variableLines(steering, Object.fromEntries(config.datasets.map(({ name, host }) => [name, host])));
+}
+
+function limits({ limits: { memory, cpus, pids } }: Slot): readonly string[] {
+  return [
+    ...(memory === undefined ? [] : [`MemoryMax=${bytes(memory)}`, 'MemorySwapMax=0']),
+    ...(cpus === undefined ? [] : [`CPUQuota=${Math.round(cpus * 100)}%`]),
+    `TasksMax=${pids ?? 16_384}`,
+  ];
+}

@@ -1,0 +1,48 @@
+import { FleetError } from '../../base/errors.ts';
+import type { RunCommand } from '../command.ts';
+
+export interface HostUser {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+const commandMs = 60_000;
+
+/** Login names have at most 32 characters. */
+export function userName(slot: string): string {
+  return `azp-agent-${slot.toLowerCase().replaceAll(/[^a-z0-9_-]/g, '_')}`.slice(0, 32);
+}
+
+/** The slot's own user, made when there is none: by systemd, since this process may not write below /etc. */
+export async function hostUser(command: RunCommand, slot: string): Promise<HostUser> {
+  const name = userName(slot);
+  const known = await find(command, name);
+  if (known !== undefined) return known;
+  const add = [
+    'useradd',
+    '--system',
+    '--user-group',
+    '--no-create-home',
+    '--shell',
+    '/usr/sbin/nologin',
+    name,
+  ];
+  const { output } = await command('systemd-run', ['--wait', '--pipe', '--quiet', ...add], commandMs);
+  const made = await find(command, name);
+  if (made !== undefined) return made;
+  throw new FleetError({
+    code: 'host-mode.no-user',
+    what: `the user ${name} for agents on the host cannot be made`,
+    seen: output.trim(),
+    next: `Make it by hand: useradd --system --user-group --no-create-home ${name}`,
+  });
+}
+
+async function find(command: RunCommand, name: string): Promise<HostUser | undefined> {
+  const { code, output } = await command('getent', ['passwd', name], commandMs);
+  const [, , uid, gid] = output.trim().split(':');
+  return code === 0 && uid !== undefined && gid !== undefined
+    ? { name, uid: Number(uid), gid: Number(gid) }
+    : undefined;
+}

@@ -1,0 +1,56 @@
+import { tar } from '../base/tar.ts';
+import { isEngineFault } from '../engine/fault.ts';
+import { AgentLayout } from '../image/layout.ts';
+import { agentNetwork, containerOptions, type Recipe } from './container.ts';
+import { proxyFiles } from './environment.ts';
+import { createOnHost } from './host-mode/create.ts';
+import type { Slot } from './model.ts';
+import { register } from './register.ts';
+import type { Tools } from './tools.ts';
+
+export interface LaunchOrder {
+  readonly slot: Slot;
+  readonly run: string;
+  readonly image: string;
+  readonly settings: string;
+  readonly pool: { readonly id: number; readonly name: string };
+  readonly capabilities: Readonly<Record<string, string>>;
+  readonly agentVersion: string;
+  readonly gpuPath: Recipe['gpuPath'];
+  readonly dockerGid: number | undefined;
+}
+
+/**
+ * One fresh container of a slot: registered with a key of its own, the three files of the registration copied in,
+ * started. On any failure the container is removed again.
+ */
+export async function launch(tools: Tools, order: LaunchOrder): Promise<{ readonly agentId: number }> {
+  const { agentId, files } = await register(tools, order);
+  const id = await create(tools, order, agentId);
+  try {
+    const owner = { mode: 0o600, uid: AgentLayout.uid, gid: AgentLayout.gid };
+    const archive = tar(
+      [...files, ...proxyFiles(tools.config)].map(({ name, content }) => ({
+        path: name,
+        content: Buffer.from(content),
+        ...owner,
+      })),
+    );
+    await tools.engine.putArchive(id, AgentLayout.root, archive);
+    await tools.engine.start(id);
+  } catch (error) {
+    // An answer that came too late is no failure of the start: what runs may have a job already.
+    await tools.engine.removeUnlessRunning(id);
+    // A restart of dockerd in the middle of a start leaves it; no later start of this name would work.
+    if (isEngineFault(error, 'engine.endpoint-left'))
+      await tools.engine.freeEndpoint(agentNetwork, order.slot.agent);
+    throw error;
+  }
+  return { agentId };
+}
+
+function create(tools: Tools, order: LaunchOrder, agentId: number): Promise<string> {
+  if (order.slot.mode === 'host') return createOnHost(tools, order, agentId);
+  const options = containerOptions({ ...order, config: tools.config, agentId, poolId: order.pool.id });
+  return tools.engine.create(order.slot.agent, options);
+}

@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { FleetError } from '../base/errors.ts';
+import type { ManagerConfig } from '../contract/config.ts';
+
+export interface LoadedConfig {
+  readonly config: ManagerConfig;
+  /** sha256 of the file's bytes: the CLI compares it with what it uploaded. */
+  readonly hash: string;
+}
+
+/** The CLI has validated it; here only what would make the daemon fail later and unclearly is checked. */
+export async function loadConfig(path: string): Promise<LoadedConfig> {
+  const text = await readFile(path, 'utf8').catch((cause: unknown) => {
+    throw broken(path, 'it cannot be read', cause);
+  });
+  return { config: parseConfig(text, path), hash: hashOf(text) };
+}
+
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
+
+export function parseConfig(text: string, path: string): ManagerConfig {
+  let value: Partial<ManagerConfig>;
+  try {
+    value = Object(JSON.parse(text)) as Partial<ManagerConfig>;
+  } catch (cause) {
+    throw broken(path, 'it is not JSON', cause);
+  }
+  if (value.schema !== 1) throw broken(path, `its schema is ${String(value.schema)}, this manager knows 1`);
+  const needed = ['host', 'organization', 'credential', 'pool', 'agents', 'agentName', 'image'] as const;
+  const missing = needed.find((key) => value[key] === undefined);
+  if (missing !== undefined) throw broken(path, `"${missing}" is missing`);
+  return { ...defaults, ...value } as ManagerConfig;
+}
+
+const defaults: Omit<
+  ManagerConfig,
+  'schema' | 'host' | 'organization' | 'credential' | 'pool' | 'agents' | 'agentName' | 'image'
+> = {
+  share: false,
+  limits: {},
+  datasets: [],
+  jobs: { sudo: false, docker: false },
+  registration: 'rest',
+  capabilities: {},
+  proxy: { noProxy: [], ca: false },
+  metricsPort: 0,
+  sysroot: '',
+  clockScale: 1,
+};
+
+function broken(path: string, why: string, cause?: unknown): FleetError {
+  return new FleetError(
+    {
+      code: 'manager.config',
+      what: `the configuration ${path} cannot be used: ${why}`,
+      next: 'Write it anew with azp-fleet provision.',
+    },
+    { cause },
+  );
+}

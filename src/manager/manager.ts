@@ -1,0 +1,141 @@
+import { Labels } from '../contract/paths.ts';
+import type { ManagerStatus } from '../contract/status.ts';
+import type { OwnContainer } from '../engine/engine.ts';
+import { causeOf } from './causes.ts';
+import { proved } from './image-choice.ts';
+import { LogWatch } from './log-watch.ts';
+import type { Action, Cause, Slot, Wanted } from './model.ts';
+import { Operator } from './operator.ts';
+import { imageOf, reconcile } from './reconcile.ts';
+import { Scene } from './scene.ts';
+import { SlotBook } from './slot-book.ts';
+import { managerStatus } from './status-view.ts';
+import type { Surroundings } from './surroundings.ts';
+import type { Tools } from './tools.ts';
+
+/** Looks are never further apart than this, events or not. */
+const periodMs = 10_000;
+
+/** The reconcile loop's body: look at the containers, decide, act. */
+export class Manager {
+  readonly #tools: Tools;
+  readonly #around: Surroundings;
+  readonly #book: SlotBook;
+  readonly #logs: LogWatch;
+  readonly #scene: Scene;
+  readonly #operator: Operator;
+  readonly #wake: () => void;
+  /** Undefined before the first look. */
+  #containers: readonly OwnContainer[] | undefined;
+  #engineProblem: Cause | undefined;
+
+  /** `wake` asks for another pass soon. */
+  constructor(tools: Tools, around: Surroundings, wake: () => void) {
+    this.#tools = tools;
+    this.#around = around;
+    this.#wake = wake;
+    this.#book = new SlotBook(tools.clock);
+    this.#logs = new LogWatch(tools.engine, wake);
+    this.#scene = new Scene(tools, around, this.#book, this.#logs);
+    this.#operator = new Operator(tools, around, this.#book, this.#logs, wake);
+  }
+
+  /** One look at the world and what follows from it. Never throws: an engine that is away is a state, too. */
+  async pass(): Promise<void> {
+    let containers: readonly OwnContainer[];
+    const hasChanged = this.#book.mark();
+    try {
+      containers = await this.#tools.engine.listOwn({ [Labels.kind]: 'agent' });
+      this.#containers = containers;
+      this.#engineProblem = undefined;
+    } catch (error) {
+      this.#engineProblem = causeOf(error);
+      return;
+    }
+    const up = containers.filter(({ state }) => state === 'running');
+    this.#logs.follow(
+      up.map(({ id }) => id),
+      containers.map(({ id }) => id),
+    );
+    await this.#noteListening(up);
+    const slots = this.slots();
+    const wanted = this.#scene.wanted(slots);
+    for (const action of reconcile(wanted, this.#scene.seen(slots, containers))) {
+      // Decided upon a look that is older than the slot's last operation, whose end has asked for another pass.
+      if (!hasChanged(action.slot)) this.#begin(action, slots, wanted);
+    }
+  }
+
+  /** When the next pass is due at the latest, milliseconds since the epoch. */
+  nextDue(): number {
+    return this.#book.nextDue(this.#tools.clock.now() + periodMs);
+  }
+
+  slots(): readonly Slot[] {
+    return this.#scene.slots();
+  }
+
+  /** What has failed is tried again now. */
+  forgive(): void {
+    this.#book.forgive();
+    this.#wake();
+  }
+
+  /** Lets operations come to their end; containers stay as they are. */
+  async close(): Promise<void> {
+    await this.#operator.settled();
+    this.#logs.close();
+  }
+
+  status(configHash: string): ManagerStatus {
+    const { config, state, clock } = this.#tools;
+    const { pool, gpus, image, janitor } = this.#around;
+    return managerStatus({
+      now: clock.now(),
+      host: config.host,
+      pool: pool.pool === undefined ? { name: config.pool } : { name: config.pool, id: pool.pool.id },
+      configHash,
+      image: image.state,
+      drained: state.value.drain.host !== undefined,
+      slots: this.#scene.status(this.slots(), this.#containers),
+      look: gpus.latest,
+      problems: [this.#engineProblem, pool.problem, janitor.cause, this.#imageProblem()].filter(
+        (cause) => cause !== undefined,
+      ),
+    });
+  }
+
+  #begin(action: Action, slots: readonly Slot[], wanted: Wanted): void {
+    const id = 'container' in action ? action.container : undefined;
+    const slot = slots.find(({ name }) => name === action.slot);
+    this.#operator.begin({
+      action,
+      slot,
+      image: slot === undefined ? undefined : imageOf(slot, wanted),
+      container: this.#containers?.find((container) => container.id === id),
+    });
+  }
+
+  #imageProblem(): Cause | undefined {
+    const { rejected, proven } = this.#tools.state.value.image;
+    if (rejected === undefined || rejected !== this.#around.image.state.id) return undefined;
+    return {
+      code: 'image.rejected',
+      what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the one before (${proven?.slice(0, 19)})`,
+      next: 'Look at the logs of the failed runs (azp-fleet logs), then provide another image.',
+    };
+  }
+
+  /** The first agent that listens on an image proves it, and its slot has overcome what was wrong. */
+  async #noteListening(up: readonly OwnContainer[]): Promise<void> {
+    for (const container of up) {
+      const phase = this.#logs.of(container.id)?.phase;
+      if (phase === undefined || phase === 'connecting') continue;
+      this.#book.of(container.labels[Labels.slot] ?? '').listens();
+      const image = container.labels[Labels.imageDigest];
+      const known = this.#tools.state.value.image;
+      if (image === undefined || image === known.proven || image !== this.#around.image.state.id) continue;
+      await this.#tools.state.update((state) => ({ image: proved(state.image, image) }));
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { backoffMs } from './backoff.ts';
+import type { Clock } from './clock.ts';
+import type { Cause } from './model.ts';
+import type { Outcome } from './outcome.ts';
+
+/** What the manager remembers of a slot between two passes. All of it may be lost with the process. */
+export class SlotMemory {
+  /** The operation under way. */
+  busyWith: string | undefined;
+  /** How many have ended. */
+  operations = 0;
+  agentId: number | undefined;
+  /** The last thing that went wrong and has not been overcome. */
+  cause: Cause | undefined;
+  /** The server or another run is not ready yet: not a failure. */
+  waitingFor: Cause | undefined;
+  /** Containers that this manager has stopped. */
+  readonly asked = new Set<string>();
+  #failures = 0;
+  #waits = 0;
+  #notBefore = 0;
+  #stumbles = 0;
+  #retryAt = 0;
+  #disabled: { readonly reason: string | undefined; readonly at: number } = { reason: undefined, at: 0 };
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Nothing is launched before, milliseconds since the epoch. */
+  get notBefore(): number {
+    return this.#notBefore;
+  }
+
+  /** Nothing at all is tried before: an operation on the slot has failed. */
+  get retryAt(): number {
+    return this.#retryAt;
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  failed(cause: Cause): void {
+    this.#failures += 1;
+    this.cause = cause;
+    this.waitingFor = undefined;
+    this.#notBefore = this.#after(backoffMs(this.#failures));
+  }
+
+  /** Asked again after 0.5, 1, 2 … 30 s. */
+  notYet(cause: Cause): void {
+    this.#waits += 1;
+    this.waitingFor = cause;
+    this.#notBefore = this.#after(Math.min(250 * 2 ** this.#waits, 30_000));
+  }
+
+  /** Something other than a launch failed: again after 1, 2, 4 … 60 s. */
+  stumbled(cause: Cause): void {
+    this.cause = cause;
+    this.#retryAt = this.#after(Math.min(1000 * 2 ** this.#stumbles, 60_000));
+    this.#stumbles += 1;
+  }
+
+  /** Something other than a launch worked. */
+  walked(): void {
+    this.#stumbles = 0;
+  }
+
+  launched(agentId: number): void {
+    this.agentId = agentId;
+    this.#waits = 0;
+    this.waitingFor = undefined;
+    this.disabledFor = undefined;
+  }
+
+  /** The agent listens for jobs: what was wrong is over, but the count stays until a job has run. */
+  listens(): void {
+    this.cause = undefined;
+  }
+
+  ended(outcome: Outcome): void {
+    if (outcome.ranJob) this.#failures = 0;
+    if (outcome.cause === undefined) return;
+    if (outcome.ranJob) this.cause = outcome.cause;
+    else this.failed(outcome.cause);
+  }
+
+  forgive(): void {
+    this.#failures = 0;
+    this.#stumbles = 0;
+    this.#notBefore = 0;
+    this.#retryAt = 0;
+  }
+
+  set disabledFor(reason: string | undefined) {
+    this.#disabled = { reason, at: this.#clock.now() };
+  }
+
+  /** The newer of what we did and what the server showed at the given time. */
+  disabled(shown: { readonly reason: string | undefined; readonly at: number }): string | undefined {
+    return shown.at > this.#disabled.at ? shown.reason : this.#disabled.reason;
+  }
+
+  #after(ms: number): number {
+    return this.#clock.now() + this.#clock.scaled(ms);
+  }
+}

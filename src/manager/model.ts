@@ -1,0 +1,94 @@
+import type { OwnContainer } from '../engine/engine.ts';
+import type { SlotSpec } from '../contract/config.ts';
+
+/** What a reader is told when something does not work: a stable name, plain words, and what to do. */
+export interface Cause {
+  readonly code: string;
+  readonly what: string;
+  readonly next: string;
+}
+
+/** One agent name on this host with what it may use. */
+export interface Slot {
+  readonly name: string;
+  /** Name of the agent in the pool and of its container. */
+  readonly agent: string;
+  /** UUIDs, resolved on this host. */
+  readonly gpus: readonly string[];
+  /** GPUs that the slot should have and that the driver does not show. */
+  readonly missing: readonly string[];
+  readonly limits: SlotSpec['limits'];
+  readonly capabilities: SlotSpec['capabilities'];
+  readonly mode: SlotSpec['mode'];
+}
+
+/** Why a slot takes no jobs. */
+export interface Hold {
+  /**
+   * `close`: the agent is disabled in the pool with the reason, an idle container is stopped, a busy one ends its job.
+   * `pause`: only nothing new is started.
+   */
+  readonly kind: 'close' | 'pause';
+  readonly state: 'drained' | 'quarantined' | 'waiting';
+  readonly cause: Cause;
+}
+
+/** A container of a slot, with what its output has told so far. */
+export interface SeenContainer {
+  readonly id: string;
+  readonly state: OwnContainer['state'];
+  readonly image: string;
+  readonly settings: string;
+  /** `unknown` until its output has been read, `connecting` until the agent listens for jobs. */
+  readonly phase: 'unknown' | 'connecting' | 'listening' | 'running' | 'done';
+}
+
+/** What is known of a slot at one moment. */
+export interface SeenSlot {
+  readonly containers: readonly SeenContainer[];
+  /** An operation on this slot is under way; nothing else is started for it. */
+  readonly busyWith: string | undefined;
+  /** Milliseconds since the epoch before which nothing is tried: an operation has just failed. */
+  readonly retryAt: number;
+  /** Milliseconds since the epoch before which nothing is launched. */
+  readonly notBefore: number;
+  readonly hold: Hold | undefined;
+  /** The reason with which this manager has disabled the agent in the pool, as far as is known. */
+  readonly disabledFor: string | undefined;
+}
+
+export interface Wanted {
+  readonly slots: readonly Slot[];
+  /** Image id that new containers run; undefined: none is ready. */
+  readonly image: string | undefined;
+  /** The same for slots straight on the host. */
+  readonly hostProgram: string;
+  /** No container has yet come to listen on this image: try it on one slot first. */
+  readonly imageUnproven: boolean;
+  /** Fingerprint per slot of what a container is created with; a container with another one is outdated. */
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+export interface Stray extends SeenContainer {
+  readonly slot: string;
+  readonly busyWith: string | undefined;
+  readonly retryAt: number;
+}
+
+export interface Seen {
+  readonly now: number;
+  readonly slots: ReadonlyMap<string, SeenSlot>;
+  /** Ours by label, of slots that are no longer wanted. */
+  readonly strays: readonly Stray[];
+}
+
+export type Action =
+  | { readonly kind: 'launch'; readonly slot: string }
+  /** Ended: keep the evidence, remove it. */
+  | { readonly kind: 'collect'; readonly slot: string; readonly container: string }
+  /** Created and never started: no job can have run in it. */
+  | { readonly kind: 'discard'; readonly slot: string; readonly container: string }
+  /** Idle: disable the agent, look again, stop it. */
+  | { readonly kind: 'retire'; readonly slot: string; readonly container: string; readonly reason: string }
+  | { readonly kind: 'disable'; readonly slot: string; readonly reason: string }
+  | { readonly kind: 'enable'; readonly slot: string };

@@ -1,0 +1,123 @@
+import type { Action, Seen, SeenContainer, SeenSlot, Slot, Stray, Wanted } from './model.ts';
+
+/**
+ * What must be done so that what is seen becomes what is wanted. Pure; at most one action per slot, so that the next
+ * look at the world decides what follows. No action of this function ever ends a container that runs a job.
+ */
+export function reconcile(wanted: Wanted, seen: Seen): readonly Action[] {
+  const rolling = wanted.imageUnproven && onTrial(wanted, seen);
+  const actions = wanted.slots.flatMap((slot) => {
+    const state = seen.slots.get(slot.name);
+    return state === undefined ? [] : forSlot(slot, state, wanted, seen.now, rolling);
+  });
+  return [...firstTrialOnly(actions, wanted), ...seen.strays.flatMap((stray) => forStray(stray, seen.now))];
+}
+
+function forSlot(
+  slot: Slot,
+  state: SeenSlot,
+  wanted: Wanted,
+  now: number,
+  rolling: boolean,
+): readonly Action[] {
+  if (state.busyWith !== undefined || now < state.retryAt) return [];
+  const leftover = state.containers.map((container) => tidy(slot.name, container)).find((action) => action);
+  if (leftover !== undefined) return [leftover];
+  const [container] = state.containers;
+  if (container === undefined) return empty(slot, state, wanted, now);
+  if (!isUp(container)) return [];
+  return occupied(slot, container, state, wanted, rolling);
+}
+
+/** Containers that ended or never started. */
+function tidy(slot: string, container: SeenContainer): Action | undefined {
+  if (container.state === 'created') return { kind: 'discard', slot, container: container.id };
+  if (container.state === 'exited' || container.state === 'dead') {
+    return { kind: 'collect', slot, container: container.id };
+  }
+  return undefined;
+}
+
+function empty(slot: Slot, state: SeenSlot, wanted: Wanted, now: number): readonly Action[] {
+  if (state.hold !== undefined) {
+    return state.hold.kind === 'close' ? disableOnce(slot.name, state, state.hold.cause.what) : [];
+  }
+  if (imageOf(slot, wanted) === undefined || now < state.notBefore) return [];
+  return [{ kind: 'launch', slot: slot.name }];
+}
+
+function occupied(
+  slot: Slot,
+  container: SeenContainer,
+  state: SeenSlot,
+  wanted: Wanted,
+  rolling: boolean,
+): readonly Action[] {
+  const close = state.hold?.kind === 'close' ? state.hold.cause.what : undefined;
+  if (close !== undefined) {
+    const disabling = disableOnce(slot.name, state, close);
+    return disabling.length > 0 ? disabling : retireIdle(slot.name, container, close);
+  }
+  const outdated = outdatedBecause(slot, container, wanted);
+  if (outdated !== undefined && !rolling && state.hold === undefined) {
+    return retireIdle(slot.name, container, outdated);
+  }
+  return state.disabledFor === undefined ? [] : [{ kind: 'enable', slot: slot.name }];
+}
+
+function outdatedBecause(slot: Slot, container: SeenContainer, wanted: Wanted): string | undefined {
+  const image = imageOf(slot, wanted);
+  if (image === undefined) return undefined;
+  if (container.image !== image) return 'new image';
+  return container.settings === wanted.settings.get(slot.name) ? undefined : 'new settings';
+}
+
+/** What a new run of the slot is made from. */
+export function imageOf(slot: Slot, wanted: Wanted): string | undefined {
+  return slot.mode === 'host' ? wanted.hostProgram : wanted.image;
+}
+
+function disableOnce(slot: string, state: SeenSlot, reason: string): readonly Action[] {
+  return state.disabledFor === reason ? [] : [{ kind: 'disable', slot, reason }];
+}
+
+/** Only an agent without a job is stopped; the operation itself looks again at the server before it does. */
+function retireIdle(slot: string, container: SeenContainer, reason: string): readonly Action[] {
+  const idle = container.phase === 'listening' || container.phase === 'connecting';
+  return idle ? [{ kind: 'retire', slot, container: container.id, reason }] : [];
+}
+
+function forStray(stray: Stray, now: number): readonly Action[] {
+  if (stray.busyWith !== undefined || now < stray.retryAt) return [];
+  const leftover = tidy(stray.slot, stray);
+  if (leftover !== undefined) return [leftover];
+  return isUp(stray) ? retireIdle(stray.slot, stray, 'the slot is no longer configured') : [];
+}
+
+function isUp(container: SeenContainer): boolean {
+  return container.state === 'running' || container.state === 'paused' || container.state === 'restarting';
+}
+
+/** A slot is on trial while it changes, waits to try again, or runs the image already. */
+function onTrial(wanted: Wanted, seen: Seen): boolean {
+  return wanted.slots.some((slot) => {
+    const state = seen.slots.get(slot.name);
+    if (state === undefined || slot.mode === 'host') return false;
+    if (state.busyWith !== undefined) return true;
+    const [container] = state.containers;
+    if (container === undefined) return state.hold === undefined;
+    return container.image === wanted.image || !isUp(container);
+  });
+}
+
+/** An image on which nothing has listened yet is tried by one slot; the others follow once it listens. */
+function firstTrialOnly(actions: readonly Action[], wanted: Wanted): readonly Action[] {
+  if (!wanted.imageUnproven) return actions;
+  let tried = false;
+  return actions.filter((action) => {
+    if (action.kind !== 'retire' || action.reason !== 'new image') return true;
+    if (tried) return false;
+    tried = true;
+    return true;
+  });
+}

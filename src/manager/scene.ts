@@ -1,0 +1,157 @@
+import { Capabilities, Labels } from '../contract/paths.ts';
+import type { SlotStatus } from '../contract/status.ts';
+import type { OwnContainer } from '../engine/engine.ts';
+import { holdOf } from './holds.ts';
+import { programOf } from './host-mode/create.ts';
+import { wantedImage } from './image-choice.ts';
+import type { LogWatch } from './log-watch.ts';
+import type { Cause, Hold, Seen, SeenContainer, SeenSlot, Slot, Wanted } from './model.ts';
+import { disabledByUs } from './register.ts';
+import type { SlotBook } from './slot-book.ts';
+import { resolveSlots, settingsOf, type HostGpu } from './slots.ts';
+import { slotStatus } from './status-view.ts';
+import type { Surroundings } from './surroundings.ts';
+import type { Tools } from './tools.ts';
+
+/** Puts together what is known into what reconcile and the status need. Changes nothing. */
+export class Scene {
+  readonly #tools: Tools;
+  readonly #around: Surroundings;
+  readonly #book: SlotBook;
+  readonly #logs: LogWatch;
+  readonly #shown = new Map<string, SlotStatus>();
+
+  constructor(tools: Tools, around: Surroundings, book: SlotBook, logs: LogWatch) {
+    this.#tools = tools;
+    this.#around = around;
+    this.#book = book;
+    this.#logs = logs;
+  }
+
+  slots(): readonly Slot[] {
+    return resolveSlots(this.#tools.config, this.#gpus());
+  }
+
+  wanted(slots: readonly Slot[]): Wanted {
+    const image = wantedImage(this.#around.image.state.id, this.#tools.state.value.image);
+    return {
+      slots,
+      image,
+      hostProgram: programOf(this.#tools.config),
+      imageUnproven: image !== this.#tools.state.value.image.proven,
+      settings: new Map(slots.map((slot) => [slot.name, settingsOf(slot, this.#tools.config)])),
+    };
+  }
+
+  seen(slots: readonly Slot[], containers: readonly OwnContainer[]): Seen {
+    return {
+      now: this.#tools.clock.now(),
+      slots: new Map(slots.map((slot) => [slot.name, this.#seenSlot(slot, containers)])),
+      strays: this.#strays(slots, containers),
+    };
+  }
+
+  /** `containers`: undefined before the first look at them. */
+  status(slots: readonly Slot[], containers: readonly OwnContainer[] | undefined): readonly SlotStatus[] {
+    return slots.map((slot) => this.#slotStatus(slot, containers));
+  }
+
+  #gpus(): readonly HostGpu[] {
+    const shown = this.#around.gpus.report?.gpus ?? [];
+    return this.#around.gpus.order.map((busId) => {
+      const uuid = shown.find((gpu) => gpu.busId === busId)?.uuid;
+      return uuid === undefined || uuid === '' ? { busId } : { busId, uuid };
+    });
+  }
+
+  #hold(slot: Slot): Hold | undefined {
+    return holdOf(slot, {
+      drain: this.#tools.state.value.drain,
+      look: this.#around.gpus.latest,
+      pool: this.#poolCause(),
+      disk: this.#around.janitor.cause,
+    });
+  }
+
+  #poolCause(): Cause | undefined {
+    const { pool } = this.#around;
+    if (pool.problem !== undefined || pool.pool !== undefined) return pool.problem;
+    return { code: 'pool.unknown', what: 'the pool is being looked up', next: 'Nothing: wait a moment.' };
+  }
+
+  #seenSlot(slot: Slot, containers: readonly OwnContainer[]): SeenSlot {
+    const memory = this.#book.of(slot.name);
+    return {
+      containers: ofSlot(slot.name, containers).map((container) => this.#seen(container)),
+      busyWith: memory.busyWith,
+      retryAt: memory.retryAt,
+      notBefore: memory.notBefore,
+      hold: this.#hold(slot),
+      disabledFor: this.#disabledFor(slot),
+    };
+  }
+
+  #disabledFor(slot: Slot): string | undefined {
+    const agent = this.#around.pool.agent(slot.agent);
+    const reason =
+      agent !== undefined && disabledByUs(agent)
+        ? agent.userCapabilities?.[Capabilities.drainReason]
+        : undefined;
+    return this.#book.of(slot.name).disabled({ reason, at: this.#around.pool.at });
+  }
+
+  #seen(container: OwnContainer): SeenContainer {
+    return {
+      id: container.id,
+      state: container.state,
+      image: container.labels[Labels.imageDigest] ?? container.image,
+      settings: container.labels[Labels.configHash] ?? '',
+      phase: this.#logs.of(container.id)?.phase ?? 'unknown',
+    };
+  }
+
+  #strays(slots: readonly Slot[], containers: readonly OwnContainer[]): Seen['strays'] {
+    // Before the GPUs have been looked at, the list of slots is not known.
+    if (this.#around.gpus.latest === undefined) return [];
+    const wanted = new Set(slots.map(({ name }) => name));
+    return containers
+      .filter(({ labels }) => !wanted.has(labels[Labels.slot] ?? ''))
+      .map((container) => {
+        const slot = container.labels[Labels.slot] ?? '';
+        const { busyWith, retryAt } = this.#book.of(slot);
+        return { ...this.#seen(container), slot, busyWith, retryAt };
+      });
+  }
+
+  #slotStatus(slot: Slot, containers: readonly OwnContainer[] | undefined): SlotStatus {
+    const now = this.#tools.clock.now();
+    const memory = this.#book.of(slot.name);
+    const [container] = ofSlot(slot.name, containers ?? []);
+    const fresh = slotStatus(
+      {
+        slot,
+        container: container === undefined ? undefined : this.#seen(container),
+        transcript: container === undefined ? undefined : this.#logs.of(container.id),
+        busyWith: memory.busyWith,
+        hold: this.#hold(slot),
+        notBefore: memory.notBefore,
+        cause: memory.cause,
+        waitingFor: memory.waitingFor,
+        agentId: memory.agentId ?? this.#around.pool.agent(slot.agent)?.id,
+        jobsRun: this.#tools.state.value.jobsRun[slot.name] ?? 0,
+        image: this.#around.image.state,
+        looked: containers !== undefined,
+      },
+      now,
+      new Date(now).toISOString(),
+    );
+    const shown = this.#shown.get(slot.name);
+    const status = shown?.state === fresh.state ? { ...fresh, since: shown.since } : fresh;
+    this.#shown.set(slot.name, status);
+    return status;
+  }
+}
+
+function ofSlot(slot: string, containers: readonly OwnContainer[]): readonly OwnContainer[] {
+  return containers.filter(({ labels }) => labels[Labels.slot] === slot);
+}

@@ -1,0 +1,77 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { GpuOrder } from './gpu-order.ts';
+import { readJson, writeAtomic } from './files.ts';
+
+export interface DrainMark {
+  readonly reason: string;
+  /** ISO 8601 */
+  readonly at: string;
+}
+
+/** What must survive a restart. Readable one version back and forth: unknown members are kept, missing ones defaulted. */
+export interface State {
+  readonly schema: 1;
+  /** Random, made once; with the machine-id it gives the owner id. */
+  readonly installation: string;
+  readonly drain: { readonly host?: DrainMark; readonly slots: Readonly<Record<string, DrainMark>> };
+  /** Slots whose agent name this host may take over from another owner. */
+  readonly adopt: readonly string[];
+  readonly jobsRun: Readonly<Record<string, number>>;
+  /** Image ids: what runs now, and what ran before it. */
+  readonly image: { readonly current?: string; readonly proven?: string; readonly rejected?: string };
+  /** PCI addresses as the slots were numbered by them. */
+  readonly gpuOrder: GpuOrder | undefined;
+}
+
+export class StateStore {
+  readonly #path: string;
+  readonly #machineId: string;
+  #value: State;
+
+  private constructor(path: string, machineId: string, value: State) {
+    this.#path = path;
+    this.#machineId = machineId;
+    this.#value = value;
+  }
+
+  /** Reads `DIR/manager.json`, or starts anew. */
+  static async open(directory: string, machineId: string): Promise<StateStore> {
+    const path = join(directory, 'manager.json');
+    const found = Object((await readJson(path)) ?? {}) as Partial<State>;
+    const value: State = {
+      ...found,
+      schema: 1,
+      installation: found.installation ?? randomBytes(16).toString('hex'),
+      drain: { ...found.drain, slots: found.drain?.slots ?? {} },
+      adopt: Array.isArray(found.adopt) ? found.adopt : [],
+      jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
+      image: Object(found.image ?? {}) as State['image'],
+      gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
+    };
+    const store = new StateStore(path, machineId, value);
+    if (found.installation === undefined) await store.#write();
+    return store;
+  }
+
+  get value(): State {
+    return this.#value;
+  }
+
+  /** Changes with the machine-id: a cloned disk owns nothing of what its original registered. */
+  get owner(): string {
+    return createHash('sha256')
+      .update(`${this.#machineId}:${this.#value.installation}`)
+      .digest('hex')
+      .slice(0, 32);
+  }
+
+  async update(change: (state: State) => Partial<State>): Promise<void> {
+    this.#value = { ...this.#value, ...change(this.#value) };
+    await this.#write();
+  }
+
+  async #write(): Promise<void> {
+    await writeAtomic(this.#path, `${JSON.stringify(this.#value, undefined, 2)}\n`);
+  }
+}

@@ -1,0 +1,124 @@
+import { arch } from 'node:process';
+import { causeOf } from './causes.ts';
+import { checkDatasets } from './datasets.ts';
+import { learnEngine, type EngineWays } from './engine-ways.ts';
+import { GpuWatch } from './gpu-watch.ts';
+import { ImageKeeper } from './image-keeper.ts';
+import { planImage, readContext, type ImagePlan } from './image-plan.ts';
+import { Janitor } from './janitor.ts';
+import { PoolWatch } from './pool-watch.ts';
+import { sweep, type Orphans } from './sweep.ts';
+import type { Tools } from './tools.ts';
+
+/** Between two looks at the GPUs: a slot's health is never older than 30 s. */
+const lookMs = 25_000;
+const imageMs = 20_000;
+const roundMs = 60_000;
+
+/** What surrounds the slots: the pool, the GPUs, the image, the engine, the disk. Each is kept up to date by itself. */
+export class Surroundings {
+  readonly pool: PoolWatch;
+  readonly image: ImageKeeper;
+  readonly gpus: GpuWatch;
+  readonly janitor: Janitor;
+  readonly #tools: Tools;
+  readonly #contextDirectory: string;
+  readonly #wake: () => void;
+  #ways: EngineWays | undefined;
+  #orphans: Orphans = new Map();
+
+  constructor(tools: Tools, contextDirectory: string, wake: () => void) {
+    this.#tools = tools;
+    this.#contextDirectory = contextDirectory;
+    this.#wake = wake;
+    this.pool = new PoolWatch(tools.azure, tools.config.pool, tools.clock, wake);
+    this.image = new ImageKeeper(tools.engine, tools.clock, tools.log, wake);
+    this.gpus = new GpuWatch(tools);
+    this.janitor = new Janitor(tools);
+  }
+
+  /** Checked right before each launch; throws what is wrong. */
+  async readyToLaunch(): Promise<EngineWays> {
+    await checkDatasets(this.#tools.config.datasets);
+    this.#ways ??= await learnEngine(this.#tools);
+    return this.#ways;
+  }
+
+  /** The engine has come, or come back. */
+  async meetEngine(): Promise<void> {
+    this.#ways = await learnEngine(this.#tools);
+    this.gpus.probeSoon();
+  }
+
+  /** `slotNames`: agents that this host has slots for, as of now. */
+  async run(signal: AbortSignal, slotNames: () => readonly string[]): Promise<void> {
+    await Promise.all([
+      this.pool.run(signal),
+      this.#every(lookMs, signal, () => this.#look()),
+      this.#every(imageMs, signal, () => this.#ensureImage()),
+      this.#every(roundMs, signal, () => this.janitor.round(this.image.state.id)),
+      this.#every(roundMs, signal, () => this.#sweep(slotNames())),
+    ]);
+  }
+
+  async #look(): Promise<void> {
+    await this.gpus.look();
+    this.#wake();
+    if (this.image.state.state === 'missing') await this.#ensureImage();
+    await this.gpus.probe(this.image.state.id, this.#ways?.cdiSpec ?? false);
+    this.#wake();
+  }
+
+  async #ensureImage(): Promise<void> {
+    const look = this.gpus.latest;
+    if (look === undefined) return;
+    // A driver that does not answer for the moment says nothing about which image fits: the one that is there stays.
+    const silent = look.pci.length > 0 && look.checkup.report === undefined;
+    if (!silent || this.image.state.state !== 'ready') await this.image.ensure(() => this.#plan());
+  }
+
+  async #plan(): Promise<ImagePlan> {
+    const { config } = this.#tools;
+    const look = this.gpus.latest;
+    const host = {
+      arch: arch === 'arm64' ? 'aarch64' : 'x86_64',
+      hasGpus: (look?.pci.length ?? 0) > 0,
+      report: this.gpus.report,
+    };
+    const isBuilt = config.image.kind === 'build';
+    return planImage(config, host, isBuilt ? await readContext(this.#contextDirectory) : Buffer.alloc(0));
+  }
+
+  /** Agents of ours without a slot: after fewer slots were configured, or the host was renamed. */
+  async #sweep(names: readonly string[]): Promise<void> {
+    const { state, clock, azure, log } = this.#tools;
+    const poolId = this.pool.pool?.id;
+    if (poolId === undefined || names.length === 0) return;
+    const ours = { owner: state.owner, names: new Set(names.map((name) => name.toLowerCase())) };
+    const found = sweep(this.pool.agents(), ours, this.#orphans, clock.now(), (ms) => clock.scaled(ms));
+    this.#orphans = found.orphans;
+    for (const agent of found.remove) {
+      const removed = await azure.deleteAgent(poolId, agent.id);
+      log.log('info', removed ? 'removed an agent without a slot' : 'kept an agent with a job', {
+        name: agent.name,
+      });
+    }
+  }
+
+  async #every(ms: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+    let complaint = '';
+    while (!signal.aborted) {
+      await work().then(
+        () => (complaint = ''),
+        (error: unknown) => {
+          const cause = causeOf(error);
+          // Said once, not at every turn.
+          if (!signal.aborted && cause.what !== complaint)
+            this.#tools.log.log('warn', 'a watch failed', { ...cause });
+          complaint = cause.what;
+        },
+      );
+      await this.#tools.clock.wait(ms, signal);
+    }
+  }
+}

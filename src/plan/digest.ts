@@ -1,0 +1,26 @@
+import { sha256, stableJson } from '../base/digest.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { Fleet } from '../inventory/fleet.ts';
+
+/**
+ * sha256 over the facts that a plan rests on. Left out is what moves by itself without changing what has to be done:
+ * free disk, memory, who works on the host, boots, and the manager's live status.
+ */
+export function factsDigest(facts: Facts): string {
+  const {
+    disk: _disk,
+    memoryMiB: _memory,
+    others: _others,
+    bootId: _boot,
+    packageLock: _lock,
+    ...lasting
+  } = facts;
+  const { status: _status, ...manager } = facts.manager;
+  const changes = facts.changes.filter(({ state }) => state === 'running').map(({ id }) => id);
+  return sha256(stableJson({ ...lasting, manager, changes, login: undefined }));
+}
+
+/** sha256 of the resolved inventory. Where the file lies does not count. */
+export function inventoryDigest(fleet: Fleet): string {
+  return sha256(stableJson({ ...fleet, file: undefined }));
+}

@@ -1,0 +1,44 @@
+import type { Problem } from '../base/errors.ts';
+import type { Verdict } from '../health/verdict.ts';
+
+/** What the engine says while it works. Renderers (listr2, lines, JSON) draw it; nothing else prints. */
+export type FleetEvent =
+  | { readonly kind: 'phase'; readonly phase: 'facts' | 'plan' | 'apply' | 'done' }
+  | { readonly kind: 'host-state'; readonly host: string; readonly state: HostState; readonly text?: string }
+  | { readonly kind: 'note'; readonly host?: string; readonly text: string }
+  | {
+      readonly kind: 'change-start';
+      readonly host: string;
+      readonly id: string;
+      readonly title: string;
+      readonly at: number;
+    }
+  /** The last line of live output of a running change. */
+  | { readonly kind: 'change-output'; readonly host: string; readonly id: string; readonly line: string }
+  | {
+      readonly kind: 'change-end';
+      readonly host: string;
+      readonly id: string;
+      readonly title: string;
+      readonly ok: boolean;
+      readonly durationMs: number;
+      readonly resumed: boolean;
+    }
+  | { readonly kind: 'problem'; readonly problem: Problem }
+  | { readonly kind: 'verdict'; readonly host: string; readonly verdict: Verdict };
+
+export type HostState =
+  | 'waiting'
+  | 'connecting'
+  | 'reading'
+  | 'planned'
+  | 'applying'
+  | 'rebooting'
+  | 'proving'
+  | 'ok'
+  | 'changed'
+  | 'failed'
+  | 'unreachable'
+  | 'skipped';
+
+export type EventSink = (event: FleetEvent) => void;

@@ -1,0 +1,51 @@
+import pLimit from 'p-limit';
+
+import { FleetError, type Problem } from '../base/errors.ts';
+import { HostPaths } from '../contract/paths.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import type { Transport } from '../ssh/transport.ts';
+import { createManagerClient, type ManagerClient } from './manager-client.ts';
+
+/** What one host's manager answered, or why it could not be asked. */
+export type ManagerAnswer<T> =
+  | { readonly host: string; readonly value: T }
+  | { readonly host: string; readonly problem: Problem };
+
+/** Asks the managers of several hosts at once; one host's failure is its own. In the hosts' order. */
+export async function askManagers<T>(
+  hosts: readonly HostSpec[],
+  transport: Transport,
+  options: { readonly parallel: number; readonly signal: AbortSignal },
+  ask: (manager: ManagerClient, host: HostSpec) => Promise<T>,
+): Promise<readonly ManagerAnswer<T>[]> {
+  const limit = pLimit(options.parallel);
+  return Promise.all(
+    hosts.map((host) =>
+      limit(async (): Promise<ManagerAnswer<T>> => {
+        try {
+          return { host: host.name, value: await askOne(host, transport, options.signal, ask) };
+        } catch (error) {
+          if (error instanceof FleetError)
+            return { host: host.name, problem: error.at({ host: host.name }).problem };
+          throw error;
+        }
+      }),
+    ),
+  );
+}
+
+async function askOne<T>(
+  host: HostSpec,
+  transport: Transport,
+  signal: AbortSignal,
+  ask: (manager: ManagerClient, host: HostSpec) => Promise<T>,
+): Promise<T> {
+  const session = await transport.connect({ name: host.name, ssh: host.ssh }, { signal });
+  const agent = session.socketAgent(HostPaths.socket);
+  try {
+    return await ask(createManagerClient(agent, host.name), host);
+  } finally {
+    agent.destroy();
+    await session.close();
+  }
+}

@@ -1,0 +1,134 @@
+import { request, type Agent } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { FleetError } from '../base/errors.ts';
+import type { RunRecord } from '../contract/runs.ts';
+import type { ManagerStatus } from '../contract/status.ts';
+
+/** The manager's control socket, through an HTTP agent whose sockets end at it. */
+export interface ManagerClient {
+  status(): Promise<ManagerStatus>;
+  /** Takes no more jobs; running ones go on. No slots: the whole host. */
+  drain(reason: string, slots?: readonly string[]): Promise<void>;
+  undrain(slots?: readonly string[]): Promise<void>;
+  /** Takes the host's own mark back; slots that somebody drained by name stay so. */
+  undrainHost(): Promise<void>;
+  /** Newest first. */
+  runs(query: { readonly slot?: string; readonly limit: number }): Promise<readonly RunRecord[]>;
+  /** The running container's output, else that of the last run. */
+  logs(slot: string, tail: number): Promise<string>;
+}
+
+const timeoutMs = 15_000;
+const pauseMs = 1000;
+
+/** Every call may be made again: one that gets no answer is tried so often in all, a restart of the manager long. */
+export function createManagerClient(agent: Agent, host: string, attempts = 4): ManagerClient {
+  const call = async (method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> => {
+    const { status, text } = await repeatedly(attempts, () => exchange(agent, method, path, body)).catch(
+      (error: unknown) => {
+        throw unreachable(host, error);
+      },
+    );
+    if (status < 200 || status >= 300) throw refused(host, `${status} to ${method} ${path}`, text);
+    return text;
+  };
+  const get = async (path: string): Promise<unknown> => JSON.parse(await call('GET', path));
+  const chosen = (slots: readonly string[] | undefined) =>
+    slots === undefined || slots.length === 0 ? {} : { slots };
+  return {
+    status: async () => (await get('/v1/status')) as ManagerStatus,
+    drain: async (reason, slots) => void (await call('POST', '/v1/drain', { reason, ...chosen(slots) })),
+    undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
+    undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
+    runs: async ({ slot, limit }) => {
+      const query = new URLSearchParams({ limit: String(limit), ...(slot === undefined ? {} : { slot }) });
+      return (await get(`/v1/runs?${query.toString()}`)) as readonly RunRecord[];
+    },
+    logs: (slot, tail) =>
+      call('GET', `/v1/logs?${new URLSearchParams({ slot, tail: String(tail) }).toString()}`),
+  };
+}
+
+async function repeatedly<T>(attempts: number, work: () => Promise<T>): Promise<T> {
+  for (let left = attempts - 1; ; left -= 1) {
+    try {
+      return await work();
+    } catch (error) {
+      if (left <= 0) throw error;
+      await delay(pauseMs);
+    }
+  }
+}
+
+/** The manager says what is wrong in its own words where it can. */
+function refused(host: string, answer: string, text: string): FleetError {
+  const said = parsed(text);
+  return new FleetError({
+    code: said?.code ?? 'manager.refused',
+    host,
+    step: 'manager',
+    what: said?.what ?? `the manager answered ${answer}`,
+    ...(said === undefined ? { seen: text.slice(0, 300) } : {}),
+    next: said?.next ?? 'look at `journalctl -u azp-fleet-manager` on the host',
+  });
+}
+
+function parsed(
+  text: string,
+): { readonly code: string; readonly what: string; readonly next?: string } | undefined {
+  try {
+    const value = JSON.parse(text) as { code?: unknown; what?: unknown; next?: unknown } | null;
+    if (typeof value?.code !== 'string' || typeof value.what !== 'string') return undefined;
+    return {
+      code: value.code,
+      what: value.what,
+      ...(typeof value.next === 'string' ? { next: value.next } : {}),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function exchange(agent: Agent, method: string, path: string, body: unknown) {
+  return new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
+    const payload = body === undefined ? '' : JSON.stringify(body);
+    const headers = {
+      host: 'manager',
+      'content-type': 'application/json',
+      'content-length': Buffer.byteLength(payload),
+      // The manager closes idle connections after some seconds; a request on one that closes at that moment would fail.
+      connection: 'close',
+    };
+    const call = request({ agent, method, path, headers }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('error', reject);
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),
+      );
+    });
+    // Not the request's own time-out: streams over SSH have none.
+    const timer = setTimeout(
+      () => call.destroy(new Error(`no answer within ${timeoutMs / 1000} s`)),
+      timeoutMs,
+    );
+    call.on('close', () => clearTimeout(timer));
+    call.on('error', reject);
+    call.end(payload);
+  });
+}
+
+function unreachable(host: string, cause: unknown): FleetError {
+  return new FleetError(
+    {
+      code: 'manager.unreachable',
+      host,
+      step: 'manager',
+      what: 'the manager does not answer on its socket',
+      seen: cause instanceof Error ? cause.message : String(cause),
+      next: 'look at `systemctl status azp-fleet-manager` on the host',
+    },
+    { cause },
+  );
+}

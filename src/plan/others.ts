@@ -1,0 +1,33 @@
+import type { Facts } from '../facts/facts.ts';
+import type { Refusal } from '../steps/step.ts';
+import type { Change, Shape } from '../steps/change.ts';
+
+/** Refuses the changes that would hurt other people's work, naming it. Our own agents are drained instead. */
+export function refuseDisturbingOthers(facts: Facts, changes: readonly (Change | Shape)[]): Refusal[] {
+  return changes.flatMap((change) => {
+    const victims = victimsOf(facts, change);
+    if (victims.length === 0) return [];
+    return {
+      refused: true as const,
+      step: change.step,
+      what: `"${change.title}" would disturb work that is not ours: ${victims.join('; ')}`,
+      next: 'let it end first, or run again with --disturb-others',
+    };
+  });
+}
+
+function victimsOf(facts: Facts, { disturbs }: Change | Shape): string[] {
+  const { containers, gpuProcesses, logins } = facts.others;
+  if (disturbs === 'containers') return named('container', containers);
+  if (disturbs !== 'machine') return [];
+  return [
+    ...named('container', containers),
+    ...named('GPU process', gpuProcesses),
+    ...named('login', logins),
+  ];
+}
+
+function named(kind: string, names: readonly string[]): string[] {
+  if (names.length === 0) return [];
+  return [`${kind}${names.length === 1 ? '' : kind.endsWith('s') ? 'es' : 's'} ${names.join(', ')}`];
+}

@@ -1,0 +1,52 @@
+import { ExitCode, FleetError, type Problem } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import type { Verdict } from '../health/verdict.ts';
+
+const bugCode = 'bug';
+
+/** No session came about, or it was lost. A lock, a sudo password and the like are failures of a host that answers. */
+const noWay = /^ssh\.(refused|timeout|unreachable|dns|host-|auth|handshake|jump|connection-lost)/;
+
+/** How one host ended. */
+export interface HostOutcome {
+  readonly host: string;
+  readonly state: 'ok' | 'changed' | 'failed' | 'unreachable' | 'skipped';
+  /** How many changes were made. */
+  readonly changes: number;
+  readonly problem?: Problem;
+  readonly verdict?: Verdict;
+}
+
+/** The outcome for an error. One of our bugs ends the work on its host too, and only there. */
+export function failure(host: string, error: unknown, log: Logger, changes = 0): HostOutcome {
+  if (!(error instanceof FleetError))
+    return { host, state: 'failed', changes, problem: bug(host, error, log) };
+  const problem = error.at({ host }).problem;
+  const unreachable = noWay.test(problem.code);
+  return { host, state: unreachable ? 'unreachable' : 'failed', changes, problem };
+}
+
+function bug(host: string, error: unknown, log: Logger): Problem {
+  log.log('error', 'bug', { host, stack: error instanceof Error ? error.stack : String(error) });
+  return {
+    code: bugCode,
+    host,
+    what: `azp-fleet made a mistake: ${error instanceof Error ? error.message : String(error)}`,
+    next: 'report it with the debug log (~/.local/state/azp-fleet/logs); other hosts are not affected',
+  };
+}
+
+/** What the outcomes come to as an exit code. */
+export function exitCodeOf(outcomes: readonly HostOutcome[]): ExitCode {
+  if (outcomes.some(({ problem }) => problem?.code === bugCode)) return ExitCode.bug;
+  return outcomes.some(isBad) ? ExitCode.hostFailed : ExitCode.ok;
+}
+
+/** The host's state counts against the exit code. A degraded host works. */
+export function isBad({ state, verdict }: HostOutcome): boolean {
+  return (
+    state === 'failed' ||
+    state === 'unreachable' ||
+    ['failed', 'hung', 'unreachable'].includes(verdict?.state ?? '')
+  );
+}

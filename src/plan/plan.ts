@@ -1,0 +1,65 @@
+import type { Facts } from '../facts/facts.ts';
+import type { Desired, Planned, Refusal, Step } from '../steps/step.ts';
+import type { FleetPlan, HostPlan } from './fleet-plan.ts';
+import type { Change, Shape } from '../steps/change.ts';
+import { factsDigest } from './digest.ts';
+import { refuseDisturbingOthers } from './others.ts';
+
+export interface PlanOptions {
+  readonly steps: readonly Step[];
+  /** Other people's containers, GPU processes and logins may be hurt. */
+  readonly disturbOthers: boolean;
+}
+
+/** What is missing on one host, in order. Pure: the same facts and wishes give the same plan. */
+export function planHost(facts: Facts, desired: Desired, options: PlanOptions): HostPlan {
+  const found = options.steps.flatMap((step) => [...step.plan(facts, desired)]);
+  const planned = found.filter((item): item is Planned => !isRefusal(item));
+  const refusals = found.filter(isRefusal);
+  if (!options.disturbOthers) refusals.push(...refuseDisturbingOthers(facts, planned));
+  return {
+    host: desired.host.name,
+    factsDigest: factsDigest(facts),
+    stages: stagesOf(planned),
+    refusals: refusals.map(({ step, what, next }) => ({ step, what, next })),
+  };
+}
+
+/** Nothing to do and nothing in the way. */
+export function isEmpty(plan: HostPlan): boolean {
+  return plan.stages.length === 0 && plan.refusals.length === 0;
+}
+
+/** Something is pending, in Azure DevOps or on a host. */
+export function hasChanges(plan: FleetPlan): boolean {
+  return plan.fleet.length > 0 || plan.hosts.some(({ stages }) => stages.length > 0);
+}
+
+/** The changes that can run now. Empty when the plan begins with a shape. */
+export function firstStage(plan: HostPlan): readonly Change[] {
+  return (plan.stages[0] ?? []).filter((item) => item.known);
+}
+
+/**
+ * A stage ends where facts have to be gathered again: before something that is not known yet, and after a reboot.
+ * What follows a shape stays behind it, because the order of the steps matters.
+ */
+function stagesOf(planned: readonly (Change | Shape)[]): (Change | Shape)[][] {
+  const stages: (Change | Shape)[][] = [];
+  let open: (Change | Shape)[] | undefined;
+  for (const item of planned) {
+    if (open === undefined || (!item.known && open.some(({ known }) => known))) stages.push((open = []));
+    open.push(item);
+    if (item.known && reboots(item)) open = undefined;
+    else if (!item.known) open = undefined;
+  }
+  return stages;
+}
+
+function reboots(change: Change): boolean {
+  return change.actions.some(({ kind }) => kind === 'reboot');
+}
+
+function isRefusal(item: Planned | Refusal): item is Refusal {
+  return 'refused' in item;
+}

@@ -1,0 +1,34 @@
+import type { HostPlan } from './fleet-plan.ts';
+import type { Change, Shape } from '../steps/change.ts';
+import { atMost } from './disturbs.ts';
+
+/** Why a later plan is not what was announced, in words for the user. */
+export interface Deviation {
+  readonly title: string;
+  readonly what: string;
+}
+
+/**
+ * Compares a plan made after a stage (or under the lock) with the announced one. A known change must have been
+ * announced as it is, or fill in a shape of its step and disturb no more than that shape said. Doing less is fine.
+ */
+export function deviations(now: HostPlan, announced: HostPlan): Deviation[] {
+  const before = announced.stages.flat();
+  return now.stages.flat().flatMap((change) => {
+    const what = deviation(change, before);
+    return what === undefined ? [] : [{ title: change.title, what }];
+  });
+}
+
+function deviation(change: Change | Shape, announced: readonly (Change | Shape)[]): string | undefined {
+  const same = announced.some((before) => before.known && change.known && before.id === change.id);
+  if (same || onlyWaits(change)) return undefined;
+  const shapes = announced.filter((before) => !before.known && before.step === change.step);
+  if (shapes.some((shape) => atMost(change.disturbs, shape.disturbs))) return undefined;
+  return shapes.length === 0 ? 'was not announced' : `disturbs ${change.disturbs}, more than was announced`;
+}
+
+/** Waiting changes nothing: after a reboot or with another driver the manager may need a new image first. */
+function onlyWaits(change: Change | Shape): boolean {
+  return change.known && change.actions.every(({ kind }) => kind === 'await-manager');
+}

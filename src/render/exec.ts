@@ -1,0 +1,43 @@
+import type { Problem } from '../base/errors.ts';
+import type { ScriptResult } from '../ssh/transport.ts';
+import type { Paint } from './color.ts';
+import { problemLines } from './problem.ts';
+
+/** What one host answered to `exec`. */
+export type HostAnswer =
+  | { readonly host: string; readonly result: ScriptResult }
+  | { readonly host: string; readonly problem: Problem };
+
+/** Hosts with the same exit code and output together: largest group first, failures and the unreachable last. */
+export function execText(answers: readonly HostAnswer[], paint: Paint, width: number): string {
+  const groups = new Map<string, { readonly hosts: string[]; readonly result: ScriptResult }>();
+  const problems: Problem[] = [];
+  for (const answer of answers) {
+    if ('problem' in answer) {
+      problems.push(answer.problem);
+      continue;
+    }
+    const { code, stdout, stderr } = answer.result;
+    const key = JSON.stringify([code, stdout, stderr]);
+    const group = groups.get(key) ?? { hosts: [], result: answer.result };
+    group.hosts.push(answer.host);
+    groups.set(key, group);
+  }
+  const ordered = [...groups.values()].sort(
+    (a, b) => Number(a.result.code !== 0) - Number(b.result.code !== 0) || b.hosts.length - a.hosts.length,
+  );
+  const blocks = ordered.map(({ hosts, result }) =>
+    [heading(hosts, result.code, paint), ...body(result)].join('\n'),
+  );
+  return [...blocks, ...problems.map((problem) => problemLines(problem, width).join('\n'))].join('\n');
+}
+
+function heading(hosts: readonly string[], code: number, paint: Paint): string {
+  const count = hosts.length === 1 ? '' : `${hosts.length} hosts: `;
+  const end = code === 0 ? '' : paint('red', `  exit ${code}`);
+  return `${paint('bold', `── ${count}${hosts.join(', ')}`)}${end}`;
+}
+
+function body({ stdout, stderr }: ScriptResult): string[] {
+  return [stdout, stderr].filter((text) => text !== '').map((text) => text.replace(/\n$/, ''));
+}

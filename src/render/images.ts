@@ -1,0 +1,78 @@
+import type { Bases } from '../image/choose.ts';
+import type { ImageRow, Wanted } from '../status/image.ts';
+import type { Paint } from './color.ts';
+import { wrap } from './problem.ts';
+import { columns } from './table.ts';
+
+/** The offered bases, newest first, with what each asks of driver and GPUs. */
+export function baseTable({ cuda, cpu, repository, flavour, arch }: Bases): string {
+  const rows = cuda.map(({ version, os, minCc, belowCc }) => [
+    version.split('.').slice(0, 2).join('.'),
+    `${repository}:${version}-${flavour}-${os[0] ?? ''}`,
+    belowCc === undefined ? `${minCc} and up` : `${minCc} to below ${belowCc}`,
+    os.join(', '),
+  ]);
+  const lines = columns([
+    ['CUDA', 'BASE', 'COMPUTE CAPABILITY', 'SYSTEMS'],
+    ...rows,
+    ['-', cpu.tag, 'no GPU', cpu.os],
+  ]);
+  return `${lines.join('\n')}\n\nAll for ${arch.join(' and ')}. A host gets the newest that its driver's CUDA allows.\n`;
+}
+
+/** Each host: the image it gets, why, and what is there. */
+export function imageText(
+  rows: readonly ImageRow[],
+  options: { readonly width: number; readonly paint: Paint },
+): string {
+  return `${rows.map((row) => imageLines(row, options).join('\n')).join('\n\n')}\n`;
+}
+
+function imageLines(
+  { host, problem, wanted, present }: ImageRow,
+  { width, paint }: { readonly width: number; readonly paint: Paint },
+): string[] {
+  const told = [
+    ...(problem === undefined
+      ? []
+      : [
+          ['problem', problem.what],
+          ['next', problem.next ?? ''],
+        ]),
+    ...(wanted === undefined ? [] : wantedParts(wanted)),
+    ...(present === undefined ? [] : [['on host', presentText(present)]]),
+  ];
+  const lines = told.flatMap(([label = '', text = '']) =>
+    wrap(text, width - 1, 11, 11).map((line, index) =>
+      index === 0 ? `  ${paint('dim', label.padEnd(9))}${line}` : line,
+    ),
+  );
+  return [paint('bold', host), ...lines];
+}
+
+function wantedParts(wanted: Wanted): readonly (readonly string[])[] {
+  if (wanted.kind !== 'chosen') return [[wanted.kind, `${wanted.reference} (named by the inventory)`]];
+  const { choice } = wanted;
+  return choice.ok
+    ? [
+        ['base', choice.tag],
+        ['because', choice.why],
+      ]
+    : [
+        ['problem', choice.what],
+        ['next', choice.next],
+      ];
+}
+
+function presentText({
+  state,
+  reference,
+  digest,
+  cause,
+  progress,
+}: NonNullable<ImageRow['present']>): string {
+  const rest = cause ?? progress ?? digest?.slice(0, 19);
+  return [reference ?? '', state, rest === undefined ? '' : `(${rest})`]
+    .filter((part) => part !== '')
+    .join(' ');
+}

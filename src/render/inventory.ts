@@ -1,0 +1,53 @@
+import { stringify } from 'yaml';
+
+import { agentName, slotNames } from '../contract/slots.ts';
+import type { Fleet, HostSpec } from '../inventory/fleet.ts';
+import { columns } from './table.ts';
+
+/** One line for each host: what `--limit` can name, and where it leads. */
+export function hostTable(hosts: readonly HostSpec[]): string[] {
+  const rows = hosts.map((host) => [
+    host.name,
+    address(host),
+    host.pool,
+    agents(host),
+    host.groups.join(',') || '-',
+    Object.entries(host.labels)
+      .map(([key, value]) => `${key}=${value}`)
+      .join(',') || '-',
+  ]);
+  return columns([['HOST', 'ADDRESS', 'POOL', 'AGENTS', 'GROUPS', 'LABELS'], ...rows]);
+}
+
+/** What is not said by the inventory is ssh_config's to say. */
+function address({ name, ssh: { user, address, port } }: HostSpec): string {
+  return `${user === undefined ? '' : `${user}@`}${address ?? name}${port === undefined ? '' : `:${port}`}`;
+}
+
+function agents({ agents, gpus, share }: HostSpec): string {
+  if (agents.kind === 'one-per-gpu') return gpus === undefined ? 'one per GPU' : `${gpus}, one per GPU`;
+  if (agents.kind === 'slots') return String(agents.slots.length);
+  return `${agents.count}${share ? ', shared GPUs' : ''}`;
+}
+
+/** `3 hosts, 1 pool, …` */
+export function fleetSummary(fleet: Fleet): string {
+  const pools = new Set(fleet.hosts.map((host) => host.pool)).size;
+  return `${count(fleet.hosts.length, 'host')}, ${count(pools, 'pool')}, ${fleet.organization}`;
+}
+
+function count(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`;
+}
+
+/** Names of the agents as far as the inventory alone tells them. */
+export function agentNames(host: HostSpec): string[] {
+  if (host.agents.kind === 'one-per-gpu' && host.gpus === undefined) return [agentName(host, '<gpu>')];
+  return slotNames(host).map((slot) => agentName(host, slot));
+}
+
+/** One host as YAML, every default filled in. */
+export function hostYaml(host: HostSpec, connection: object): string {
+  const { name, ...rest } = host;
+  return stringify({ [name]: { ...rest, agentNames: agentNames(host) }, connection }, { lineWidth: 0 });
+}

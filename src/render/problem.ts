@@ -1,0 +1,82 @@
+import { styleText } from 'node:util';
+
+import type { Context } from '../base/context.ts';
+import { ExitCode, FleetError, type Problem } from '../base/errors.ts';
+
+export interface ReportOptions {
+  readonly context: Context;
+  readonly json: boolean;
+  readonly debug: boolean;
+  readonly logFile: string;
+}
+
+/** Tells the user what went wrong and returns the exit code. Expected failures get no stack trace. */
+export function report(error: unknown, { context, json, debug, logFile }: ReportOptions): ExitCode {
+  const expected = error instanceof FleetError;
+  const problem = expected ? error.problem : bug(error);
+  const exitCode = expected ? error.exitCode : ExitCode.bug;
+  context.log.log('error', problem.what, {
+    ...problem,
+    ...(error instanceof Error ? { stack: error.stack } : {}),
+  });
+  if (json) context.stdout.write(`${JSON.stringify({ error: problem, exitCode, log: logFile }, null, 2)}\n`);
+  else {
+    const lines = problemLines(problem, (context.stderr.columns ?? 80) - 1);
+    context.stderr.write(`${lines.join('\n')}\n`);
+    if (exitCode !== ExitCode.usage || debug) context.stderr.write(`${dim(`  log       ${logFile}`)}\n`);
+  }
+  if (debug && error instanceof Error) context.stderr.write(`${error.stack}\n`);
+  return exitCode;
+}
+
+function bug(error: unknown): Problem {
+  return {
+    code: 'bug',
+    what: `azp-fleet made a mistake: ${error instanceof Error ? error.message : String(error)}`,
+    next: 'report it with the log file named below; run again with --debug to see where it happened',
+  };
+}
+
+/** A problem as lines: place and event first, then what was expected and seen, then what to do. */
+export function problemLines(problem: Problem, width: number): string[] {
+  const place = [problem.host, problem.step].filter((part) => part !== undefined).join(' · ');
+  const head = `${red('✗')} ${place === '' ? '' : `${bold(place)}: `}`;
+  const plainHead = 2 + (place === '' ? 0 : place.length + 2);
+  const lines = wrap(problem.what, width, plainHead, 2).map((line, index) =>
+    index === 0 ? head + line : line,
+  );
+  for (const [label, text] of [
+    ['expected', problem.expected],
+    ['seen', problem.seen],
+    ['next', problem.next],
+  ] as const) {
+    if (text === undefined) continue;
+    const wrapped = wrap(text, width, 12, 12);
+    lines.push(...wrapped.map((line, index) => (index === 0 ? `  ${dim(label.padEnd(10))}${line}` : line)));
+  }
+  for (const detail of problem.details ?? [])
+    lines.push(...problemLines(detail, width - 2).map((line) => `  ${line}`));
+  return lines;
+}
+
+/** Breaks at spaces; a word longer than the line stays whole, so that a command can be copied. */
+export function wrap(text: string, width: number, firstIndent: number, indent: number): string[] {
+  const lines: string[] = [];
+  for (const paragraph of text.split('\n')) {
+    let line = '';
+    let room = width - (lines.length === 0 ? firstIndent : indent);
+    for (const word of paragraph.split(' ')) {
+      if (line !== '' && line.length + 1 + word.length > room) {
+        lines.push(lines.length === 0 ? line : ' '.repeat(indent) + line);
+        line = word;
+        room = width - indent;
+      } else line = line === '' ? word : `${line} ${word}`;
+    }
+    lines.push(lines.length === 0 ? line : ' '.repeat(indent) + line);
+  }
+  return lines;
+}
+
+const red = (text: string) => styleText('red', text, { stream: process.stderr });
+const bold = (text: string) => styleText('bold', text, { stream: process.stderr });
+const dim = (text: string) => styleText('dim', text, { stream: process.stderr });

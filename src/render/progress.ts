@@ -1,0 +1,96 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { Listr } from 'listr2';
+
+import type { Context } from '../base/context.ts';
+import type { EventSink, FleetEvent } from '../plan/events.ts';
+import { FleetRenderer, intervalMs } from './progress/fleet-renderer.ts';
+import { eventLine } from './progress/lines.ts';
+import { advance, emptyModel, settled } from './progress/model.ts';
+
+export interface Progress {
+  readonly sink: EventSink;
+  /** Asks something while nothing is drawn over the question. */
+  aside<T>(question: () => Promise<T>): Promise<T>;
+  /** Call it once, when all hosts are settled or the work ended early. Resolves when the screen is quiet. */
+  finish(): Promise<void>;
+}
+
+/**
+ * Draws the engine's events on stderr: a live list on a terminal, lines elsewhere, nothing with --json
+ * (the result document then says it all). stdout stays free for the result.
+ */
+export function createProgress(
+  context: Context,
+  options: { readonly hosts: readonly string[]; readonly json: boolean },
+): Progress {
+  const record = (event: FleetEvent) => context.log.log('debug', event.kind, { ...event });
+  if (options.json) return { sink: record, aside: ask, finish: () => Promise.resolve() };
+  if (context.stderr.isTTY !== true || context.env['TERM'] === 'dumb') return lineProgress(context, record);
+  return liveProgress(context, options.hosts, record);
+}
+
+function lineProgress(context: Context, record: EventSink): Progress {
+  return {
+    sink(event) {
+      record(event);
+      const line = eventLine(event);
+      if (line !== undefined && event.kind !== 'change-output') context.stderr.write(`${line}\n`);
+    },
+    aside: ask,
+    finish: () => Promise.resolve(),
+  };
+}
+
+const ask = <T>(question: () => Promise<T>) => question();
+
+function liveProgress(context: Context, hosts: readonly string[], record: EventSink): Progress {
+  let model = emptyModel(hosts);
+  let above: string[] = [];
+  let asking = 0;
+  // Made before the tasks start: work may end before listr2 has begun with them.
+  const hostDone = new Map(hosts.map((host) => [host, Promise.withResolvers<void>()]));
+  const tasks = [...hostDone].map(([host, { promise }]) => ({ title: host, task: () => promise }));
+  const listr = new Listr(tasks, {
+    concurrent: true,
+    exitOnError: false,
+    registerSignalListeners: false,
+    renderer: FleetRenderer,
+    fallbackRenderer: 'silent',
+    forceTTY: true,
+    rendererOptions: {
+      model: () => model,
+      stream: context.stderr,
+      now: () => context.now(),
+      hidden: () => asking > 0,
+      drain: () => {
+        const lines = above;
+        above = [];
+        return lines;
+      },
+    },
+  });
+  const done = listr.run();
+  return {
+    sink(event) {
+      record(event);
+      model = advance(model, event);
+      if (event.kind === 'note' || event.kind === 'problem') above.push(eventLine(event) ?? '');
+      if (event.kind === 'host-state' && settled.has(event.state)) hostDone.get(event.host)?.resolve();
+    },
+    async aside(question) {
+      asking += 1;
+      try {
+        // The drawer clears the screen within its interval; the question comes after that.
+        await delay(2 * intervalMs);
+        return await question();
+      } finally {
+        asking -= 1;
+      }
+    },
+    async finish() {
+      for (const { resolve } of hostDone.values()) resolve();
+      await done;
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { shortGpu } from '../health/checkup.ts';
+import type { Finding } from '../health/verdict.ts';
+import type { Paint, Style } from './color.ts';
+import { wrap } from './problem.ts';
+
+/** Something that is wrong, with its cure, at one or more places. */
+export interface Trouble {
+  /** Host or file names. */
+  readonly places: readonly string[];
+  readonly severity: Finding['severity'];
+  readonly what: string;
+  readonly next: string;
+}
+
+export function troubleOf(place: string, { gpu, severity, what, next }: Finding): Trouble {
+  return { places: [place], severity, what: gpu === undefined ? what : `${shortGpu(gpu)}: ${what}`, next };
+}
+
+/** Equal troubles of several places become one. */
+export function merged(troubles: readonly Trouble[]): readonly Trouble[] {
+  const equal = Map.groupBy(troubles, ({ severity, what, next }) => `${severity} ${what} ${next}`);
+  return [...equal.values()].flatMap((group) => {
+    const [first] = group;
+    return first === undefined ? [] : [{ ...first, places: group.flatMap(({ places }) => places) }];
+  });
+}
+
+const marks: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {
+  info: ['dim', '·'],
+  warn: ['yellow', '!'],
+  fail: ['red', '✗'],
+};
+
+export function troubleLines(
+  { places, severity, what, next }: Trouble,
+  { width, paint }: { readonly width: number; readonly paint: Paint },
+): string[] {
+  const [style, mark] = marks[severity];
+  const place = places.join(', ');
+  const [first = '', ...more] = wrap(`${place}: ${what}`, width - 1, 2, 2);
+  const head = first.startsWith(place) ? paint('bold', place) + first.slice(place.length) : first;
+  const cure = wrap(next, width - 1, 8, 8);
+  return [
+    `${paint(style, mark)} ${head}`,
+    ...more,
+    ...(next === ''
+      ? []
+      : cure.map((line, index) => (index === 0 ? `  ${paint('dim', 'next')}  ${line}` : line))),
+  ];
+}

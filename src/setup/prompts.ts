@@ -1,0 +1,96 @@
+import inquirer from 'inquirer';
+
+import type { Context } from '../base/context.ts';
+
+interface Choice<T> {
+  readonly name: string;
+  /** What stays on the screen once it is chosen; default: the name. */
+  readonly short?: string;
+  readonly value: T;
+}
+
+interface TextOptions {
+  readonly default?: string;
+  /** What is wrong with the text, or undefined. */
+  readonly check?: (text: string) => string | undefined | Promise<string | undefined>;
+}
+
+/** The questions setup asks. Each rejects with ExitPromptError on Ctrl-C and AbortPromptError when stopped. */
+export interface Prompts {
+  choose<T>(message: string, choices: readonly Choice<T>[], preset?: T): Promise<T>;
+  chooseMany<T>(message: string, choices: readonly Choice<T>[], allAtFirst: boolean): Promise<readonly T[]>;
+  text(message: string, options?: TextOptions): Promise<string>;
+  hidden(message: string): Promise<string>;
+  confirm(message: string, preset: boolean): Promise<boolean>;
+}
+
+/** Questions on the terminal. */
+export function terminalPrompts(context: Pick<Context, 'stdin' | 'stdout' | 'signal'>): Prompts {
+  const ask = inquirer.createPromptModule({
+    input: context.stdin,
+    output: context.stdout,
+    signal: context.signal,
+  });
+  return {
+    async choose(message, choices, preset) {
+      const { answer } = await ask<{ answer: number }>({
+        type: 'select',
+        name: 'answer',
+        message,
+        choices: choices.map(({ name, short = name }, value) => ({ name, short, value })),
+        loop: false,
+        default: Math.max(
+          0,
+          choices.findIndex(({ value }) => value === preset),
+        ),
+      });
+      return chosen(choices, answer);
+    },
+    async chooseMany(message, choices, allAtFirst) {
+      const { answer } = await ask<{ answer: number[] }>({
+        type: 'checkbox',
+        name: 'answer',
+        message,
+        choices: choices.map(({ name, short = name }, value) => ({
+          name,
+          short,
+          value,
+          checked: allAtFirst,
+        })),
+        pageSize: 12,
+        loop: false,
+      });
+      return answer.map((index) => chosen(choices, index));
+    },
+    async text(message, { default: preset, check } = {}) {
+      const { answer } = await ask<{ answer: string }>({
+        type: 'input',
+        name: 'answer',
+        message,
+        ...(preset === undefined ? {} : { default: preset }),
+        validate: async (text: string) => (await check?.(text.trim())) ?? true,
+      });
+      return answer.trim();
+    },
+    async hidden(message) {
+      const { answer } = await ask<{ answer: string }>({
+        type: 'password',
+        name: 'answer',
+        message,
+        mask: '*',
+      });
+      return answer;
+    },
+    async confirm(message, preset) {
+      const question = { type: 'confirm', name: 'answer', message, default: preset } as const;
+      const { answer } = await ask<{ answer: boolean }>(question);
+      return answer;
+    },
+  };
+}
+
+function chosen<T>(choices: readonly Choice<T>[], index: number): T {
+  const choice = choices[index];
+  if (choice === undefined) throw new RangeError(`no choice ${index}`);
+  return choice.value;
+}

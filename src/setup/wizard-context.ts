@@ -1,0 +1,33 @@
+import type { AzureClient } from '../azure/client.ts';
+import type { Context } from '../base/context.ts';
+import type { Secret } from '../base/secret.ts';
+import type { SecretSource } from '../inventory/fleet.ts';
+import { wrap } from '../render/problem.ts';
+import type { Question } from '../ssh/ask.ts';
+import type { Transport } from '../ssh/transport.ts';
+import type { Prompts } from './prompts.ts';
+
+/** What the questions of setup need of the outside. */
+export interface Wizard {
+  readonly context: Context;
+  readonly prompts: Prompts;
+  /** A new one for each round of tests, so that no answer of the round before is remembered. */
+  readonly openTransport: (ask: ((question: Question) => Promise<Secret>) | undefined) => Transport;
+  /** Reads a secret once; a prompt is asked once. `again` forgets what was read before. */
+  readonly secret: (source: SecretSource, purpose: string, again?: 'again') => Promise<Secret>;
+  readonly azure: (organization: string, token: Secret) => Pick<AzureClient, 'listPools' | 'findProject'>;
+  /** What the transport had to tell since the last call: new host keys, options that are not honoured. */
+  readonly notices: () => readonly string[];
+  /** Prints lines for the reader. */
+  readonly say: (...lines: string[]) => void;
+}
+
+/** Columns for text, one kept free at the edge. */
+export function widthOf({ context }: Pick<Wizard, 'context'>): number {
+  return (context.stdout.columns ?? 80) - 1;
+}
+
+/** Says a sentence in lines that fit, those after the first indented by two. */
+export function tell(wizard: Pick<Wizard, 'context' | 'say'>, text: string): void {
+  wizard.say(...wrap(text, widthOf(wizard), 0, 2));
+}

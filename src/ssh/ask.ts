@@ -1,0 +1,66 @@
+import type { Secret } from '../base/secret.ts';
+import type { SecretSource } from '../inventory/fleet.ts';
+
+/** One question to the person at the terminal. */
+export interface Question {
+  readonly host: string;
+  /** `Password for ann@h200-1:` */
+  readonly text: string;
+  /** The answer is not shown. */
+  readonly hidden: boolean;
+}
+
+/** Who can be asked. `question` undefined: nobody (no terminal, `--json`, CI). */
+export interface People {
+  readonly question: ((question: Question) => Promise<Secret>) | undefined;
+  readonly resolve: (source: SecretSource) => Promise<Secret>;
+}
+
+/** Questions go to the terminal one at a time, and what is asked once for the fleet is asked once. */
+export class Desk {
+  readonly #people: People;
+  readonly #answers = new Map<string, Promise<Secret | undefined>>();
+  readonly #secrets = new Map<string, Promise<Secret>>();
+  #queue: Promise<unknown> = Promise.resolve();
+
+  constructor(people: People) {
+    this.#people = people;
+  }
+
+  get canAsk(): boolean {
+    return this.#people.question !== undefined;
+  }
+
+  /** Undefined when nobody can be asked. */
+  ask(question: Question): Promise<Secret | undefined> {
+    const { question: put } = this.#people;
+    if (put === undefined) return Promise.resolve(undefined);
+    const answer = this.#queue.then(() => put(question));
+    this.#queue = answer.catch(() => undefined);
+    return answer;
+  }
+
+  /** Like `ask`, but later calls with the same key share the first one's answer. */
+  askOnce(key: string, question: Question): Promise<Secret | undefined> {
+    const known = this.#answers.get(key);
+    if (known !== undefined) return known;
+    const answer = this.ask(question);
+    this.#answers.set(key, answer);
+    return answer;
+  }
+
+  /** Works only while no other question is open; for programs that ask at the terminal themselves. */
+  alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#queue.then(work);
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Each source is resolved once: it may be a command that takes its time. */
+  resolve(source: SecretSource): Promise<Secret> {
+    const key = JSON.stringify(source);
+    const secret = this.#secrets.get(key) ?? this.#people.resolve(source);
+    this.#secrets.set(key, secret);
+    return secret;
+  }
+}

@@ -1,0 +1,114 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import pLimit from 'p-limit';
+
+import { FleetError } from '../base/errors.ts';
+import type { ConnectionOptions } from './config/resolve.ts';
+import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
+import { HostSession } from './session.ts';
+import { Sudo } from './sudo.ts';
+import type { Session, Target, Transport } from './transport.ts';
+import { opensshWire } from './wire-openssh.ts';
+import { ssh2Wire } from './wire-ssh2.ts';
+import type { Wire } from './wire.ts';
+
+/** ssh processes that log in at the same time: each is a fork with a key exchange of its own. */
+const maxMasters = 16;
+const maxUploads = 10;
+
+export function createTransport(parts: TransportParts): Transport {
+  return new SshTransport(parts);
+}
+
+class SshTransport implements Transport {
+  readonly #parts: TransportParts;
+  readonly #tools: ConnectionTools;
+  readonly #masters = pLimit(maxMasters);
+  readonly #uploads = pLimit(maxUploads);
+  readonly #sessions = new Set<Session>();
+  readonly #noticed = new Set<string>();
+
+  constructor(parts: TransportParts) {
+    this.#parts = parts;
+    this.#tools = connectionTools(parts);
+  }
+
+  async connect(target: Target, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
+    const options = this.#tools.resolve(target.name, target.ssh);
+    if (target.ssh.transport === 'builtin') this.#sayUnsupported(options);
+    const dial = async (stop: AbortSignal | undefined): Promise<Wire> =>
+      target.ssh.transport === 'openssh'
+        ? this.#openssh(options, stop)
+        : ssh2Wire(await this.#tools.dialer.connect(options, target.ssh.loginPassword, stop));
+    const session = new HostSession({
+      host: target.name,
+      wire: await dial(signal).catch((error: unknown) => {
+        throw ofHost(target.name, error);
+      }),
+      sudo: new Sudo(options, target.ssh.sudoPassword, this.#tools.desk),
+      log: this.#parts.log,
+      now: this.#parts.now,
+      redial: (deadline, stop) => redial(dial, deadline, stop),
+      uploading: (work) => this.#uploads(work),
+    });
+    this.#sessions.add(session);
+    session.closed.addEventListener('abort', () => this.#sessions.delete(session), { once: true });
+    return session;
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#sessions].map((session) => session.close()));
+    this.#tools.dialer.close();
+  }
+
+  #sayUnsupported(options: ConnectionOptions): void {
+    for (const { option, from } of options.unsupported) {
+      // Distributions switch it on for everybody; other methods follow it.
+      if (option === 'gssapiauthentication' && from.startsWith('/etc/ssh/')) continue;
+      const line = `${option} (${from}) is not honoured by the built-in client; set "transport: openssh" where it is needed`;
+      if (!this.#noticed.has(line)) this.#parts.notice(line);
+      this.#noticed.add(line);
+    }
+  }
+
+  /** First without questions, many at a time; where that is not enough and somebody is there, one at a time. */
+  async #openssh(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Wire> {
+    const configFile = this.#parts.configFiles?.user;
+    const open = (interactive: boolean): Promise<Wire> =>
+      opensshWire({ options, env: this.#parts.env, configFile, interactive, signal });
+    try {
+      return await this.#masters(() => open(false));
+    } catch (error) {
+      const denied = error instanceof FleetError && error.problem.code === 'ssh.auth';
+      if (!denied || !this.#tools.desk.canAsk) throw error;
+      return this.#tools.desk.alone(() => open(true));
+    }
+  }
+}
+
+/** A jump host's failure, told as the failure of the host behind it. */
+function ofHost(host: string, error: unknown): unknown {
+  if (!(error instanceof FleetError) || error.problem.host === host) return error;
+  const { problem } = error;
+  return new FleetError(
+    { ...problem, host, what: `jump host ${problem.host ?? ''}: ${problem.what}` },
+    { cause: error, exitCode: error.exitCode },
+  );
+}
+
+async function redial(
+  dial: (signal: AbortSignal | undefined) => Promise<Wire>,
+  deadline: number,
+  signal: AbortSignal | undefined,
+): Promise<Wire> {
+  const hopeless = new Set(['ssh.host-key-mismatch', 'ssh.host-key-revoked', 'ssh.auth', 'interrupted']);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await dial(signal);
+    } catch (error) {
+      const code = error instanceof FleetError ? error.problem.code : '';
+      if (hopeless.has(code) || signal?.aborted === true || performance.now() > deadline) throw error;
+      await sleep(Math.min(10_000, 500 * attempt) + Math.random() * 500);
+    }
+  }
+}

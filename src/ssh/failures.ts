@@ -1,0 +1,112 @@
+import { FleetError } from '../base/errors.ts';
+import type { ConnectionOptions } from './config/resolve.ts';
+
+/** The address as a person writes it: `ann@192.0.2.7:2222`. */
+export function where(options: ConnectionOptions): string {
+  return `${options.user}@${options.hostname}${options.port === 22 ? '' : `:${options.port}`}`;
+}
+
+/** The line that reproduces a connection by hand. */
+export function byHand(options: ConnectionOptions, flags = ''): string {
+  const port = options.port === 22 ? '' : `-p ${options.port} `;
+  return `ssh ${flags}${port}${options.user}@${options.typed}`;
+}
+
+interface Parts {
+  readonly code: string;
+  readonly what: string;
+  readonly expected?: string;
+  readonly seen?: string;
+  readonly next: string;
+}
+
+export function connectError(options: ConnectionOptions, parts: Parts, cause?: unknown): FleetError {
+  return new FleetError({ host: options.name, step: 'connect', ...parts }, { cause });
+}
+
+/** Why no connection came about, from what the socket or ssh2 reported. */
+export function connectFailure(options: ConnectionOptions, error: unknown): FleetError {
+  if (error instanceof FleetError) return error;
+  const { code, level, message } = error as { code?: string; level?: string; message?: string };
+  const seen = message ?? String(error);
+  const address = `${options.hostname}:${options.port}`;
+  const make = (parts: Parts): FleetError => connectError(options, { seen, ...parts }, error);
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return make({
+      code: 'ssh.dns',
+      what: `the name ${options.hostname} cannot be resolved`,
+      next: `getent hosts ${options.hostname}   # or give the host an "address:" in the inventory`,
+    });
+  }
+  if (code === 'ECONNREFUSED') {
+    return make({
+      code: 'ssh.refused',
+      what: `nothing listens on ${address}`,
+      expected: 'an SSH server',
+      next: `check that sshd runs there and that the port is right ("port:" in the inventory)`,
+    });
+  }
+  if (code === 'ETIMEDOUT' || code === 'EHOSTUNREACH' || code === 'ENETUNREACH' || code === 'EHOSTDOWN') {
+    return make({
+      code: code === 'ETIMEDOUT' ? 'ssh.timeout' : 'ssh.unreachable',
+      what: `${address} does not answer`,
+      next: `ping -c 3 ${options.hostname}   # is the machine up, and does a firewall or a VPN stand between?`,
+    });
+  }
+  if (level === 'handshake' || /no matching/i.test(seen)) {
+    return make({
+      code: 'ssh.handshake',
+      what: `no common algorithms with ${address}`,
+      next: 'set "transport: openssh" for this host: the system\'s ssh may know what the server asks for',
+    });
+  }
+  return make({
+    code: 'ssh.connection-lost',
+    what: `${address} closed the connection before login`,
+    next: `${byHand(options, '-v ')}   # the server may be limiting connections (MaxStartups) or blocking this address`,
+  });
+}
+
+export function authFailure(
+  options: ConnectionOptions,
+  tried: readonly string[],
+  cause?: unknown,
+): FleetError {
+  return connectError(
+    options,
+    {
+      code: 'ssh.auth',
+      what: `${where(options)} accepted no credential`,
+      expected: 'one of the keys to be in ~/.ssh/authorized_keys there',
+      seen:
+        tried.length === 0
+          ? 'nothing to offer: no key file and no agent key found'
+          : `tried ${tried.join(', ')}`,
+      next: `ssh-copy-id ${options.port === 22 ? '' : `-p ${options.port} `}${options.user}@${options.typed}   # certificates, security keys and Kerberos need "transport: openssh"`,
+    },
+    cause,
+  );
+}
+
+export function connectionLost(host: string, during: string, cause?: unknown): FleetError {
+  return new FleetError(
+    {
+      code: 'ssh.connection-lost',
+      host,
+      step: 'connect',
+      what: `the connection was lost during ${during}`,
+      next: 'run the same command again: it starts from what the host is now',
+    },
+    { cause },
+  );
+}
+
+/** Somebody pressed Ctrl-C, or the caller gave up. */
+export function interrupted(host: string): FleetError {
+  return new FleetError({
+    code: 'interrupted',
+    host,
+    what: 'interrupted',
+    next: 'run the same command again',
+  });
+}

@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { NodeSSH } from 'node-ssh';
+
+import { algorithmsFor } from './algorithms.ts';
+import type { ConnectionOptions } from './config/resolve.ts';
+import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
+import { connectFailure } from './failures.ts';
+import { filedName, type HostKey, hostKeyOf } from './host-keys.ts';
+import { checkHostKey, type HostKeyVerdict } from './known-hosts.ts';
+import { supportedAlgorithms } from './ssh2-algorithms.ts';
+import type { Target } from './transport.ts';
+
+/** Shows host keys without logging in (but on jump hosts, which must let us through). */
+export interface KeyScanner {
+  /** The key that the host shows now, and what known_hosts says of it. */
+  scan(
+    target: Target,
+    signal?: AbortSignal,
+  ): Promise<{ readonly key: HostKey; readonly known: HostKeyVerdict['kind'] }>;
+  close(): void;
+}
+
+export function createKeyScanner(parts: TransportParts): KeyScanner {
+  const tools = connectionTools(parts);
+  return {
+    async scan({ name, ssh }, signal) {
+      // What is pinned now must not narrow down what the host may show.
+      const options = tools.resolve(name, { ...ssh, hostKeys: [] });
+      const key = await shownKey(options, tools, signal);
+      const lines = tools.hostKeys.lines(options);
+      return { key, known: checkHostKey(lines, filedName(options), key).kind };
+    },
+    close: () => tools.dialer.close(),
+  };
+}
+
+/** Goes as far into the key exchange as the host's key, and no further. */
+async function shownKey(
+  options: ConnectionOptions,
+  { dialer, hostKeys }: ConnectionTools,
+  signal: AbortSignal | undefined,
+): Promise<HostKey> {
+  let key: HostKey | undefined;
+  const stream = await dialer.stream(options, signal);
+  const ssh = new NodeSSH();
+  const late = new AbortController();
+  try {
+    const exchange = ssh.connect({
+      sock: stream,
+      username: options.user,
+      algorithms: algorithmsFor(options, hostKeys.lines(options), supportedAlgorithms),
+      readyTimeout: 0,
+      hostVerifier: (blob: Buffer) => {
+        key = hostKeyOf(blob);
+        return false;
+      },
+    });
+    ssh.connection?.on('error', () => undefined);
+    const timeout = sleep(options.connectTimeoutMs || 60_000, undefined, { signal: late.signal }).then(() => {
+      throw Object.assign(new Error('no key was shown'), { code: 'ETIMEDOUT' });
+    });
+    timeout.catch(() => undefined);
+    await Promise.race([exchange, timeout]);
+  } catch (error) {
+    if (key === undefined) throw connectFailure(options, error);
+  } finally {
+    late.abort();
+    stream.destroy();
+  }
+  if (key === undefined) throw connectFailure(options, new Error('no key was shown'));
+  return key;
+}

@@ -1,0 +1,29 @@
+import type { Duplex, Readable, Writable } from 'node:stream';
+
+/** How a remote process ended. `code` null: it did not end, the connection did. */
+export interface Ending {
+  readonly code: number | null;
+  /** `KILL`, when a signal ended it. */
+  readonly signal: string | undefined;
+}
+
+/** One remote process. */
+export interface WireProcess {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Never rejects. Settles after all output has been read. */
+  readonly ended: Promise<Ending>;
+  /** Asks the process to end and gives the channel up. */
+  kill(): void;
+}
+
+/** One authenticated connection: the little that sessions are built on. Built-in client and system ssh both give it. */
+export interface Wire {
+  /** Rejects when the host opens no channel. */
+  exec(command: string): Promise<WireProcess>;
+  /** A stream to a unix socket of the host, as the login user. Rejects when the host forbids or lacks it. */
+  openSocket(path: string): Promise<Duplex>;
+  readonly closed: AbortSignal;
+  close(): Promise<void>;
+}

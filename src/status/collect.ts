@@ -1,0 +1,93 @@
+import pLimit from 'p-limit';
+
+import type { AzureAgent, AzureClient } from '../azure/client.ts';
+import { FleetError, type Problem } from '../base/errors.ts';
+import { createEngine } from '../engine/docker.ts';
+import type { Facts } from '../facts/facts.ts';
+import { gatherFacts } from '../facts/gather.ts';
+import { probeHost } from '../health/probe.ts';
+import type { Checkup } from '../health/verdict.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import type { EventSink } from '../plan/events.ts';
+import type { Session, Transport } from '../ssh/transport.ts';
+import { probeOptions } from '../steps/probe.ts';
+import type { Look, PoolAgents } from './row.ts';
+
+export interface LookTools {
+  readonly transport: Transport;
+  readonly emit: EventSink;
+  readonly signal: AbortSignal;
+  /** Hosts looked at at the same time. */
+  readonly parallel: number;
+  /** Run a probe container on each. */
+  readonly probe: { readonly deadlineMs: number } | undefined;
+}
+
+/** Looks at all hosts: one connection and one exec each, one container more with `probe`. Changes nothing. */
+export async function lookAtHosts(hosts: readonly HostSpec[], tools: LookTools): Promise<readonly Look[]> {
+  const limit = pLimit(tools.parallel);
+  return Promise.all(hosts.map((host) => limit(() => lookAtHost(host, tools))));
+}
+
+async function lookAtHost(host: HostSpec, tools: LookTools): Promise<Look> {
+  const { transport, emit, signal } = tools;
+  const { name } = host;
+  try {
+    signal.throwIfAborted();
+    emit({ kind: 'host-state', host: name, state: 'connecting' });
+    const session = await transport.connect({ name, ssh: host.ssh }, { signal });
+    try {
+      emit({ kind: 'host-state', host: name, state: 'reading' });
+      const facts = await gatherFacts(session, host, signal);
+      if (tools.probe === undefined || !facts.docker.active) return { host, facts };
+      emit({ kind: 'host-state', host: name, state: 'proving' });
+      return { host, facts, probe: await probe(session, host, facts, tools.probe.deadlineMs) };
+    } finally {
+      await session.close();
+    }
+  } catch (error) {
+    if (!(error instanceof FleetError) || signal.aborted) throw error;
+    return { host, problem: error.at({ host: name }).problem };
+  }
+}
+
+async function probe(session: Session, host: HostSpec, facts: Facts, deadlineMs: number): Promise<Checkup> {
+  const agent = session.socketAgent('/var/run/docker.sock');
+  try {
+    const image = facts.manager.status?.image.reference;
+    return await probeHost(createEngine({ agent }), { ...probeOptions(host, facts, image), deadlineMs });
+  } finally {
+    agent.destroy();
+  }
+}
+
+export interface PoolListing {
+  /** By pool name. */
+  readonly agents: ReadonlyMap<string, PoolAgents>;
+  /** What kept pools from being listed; a problem of several pools stands here once. */
+  readonly problems: readonly Problem[];
+}
+
+/** One listing for each pool, however many hosts are in it. */
+export async function listPools(client: AzureClient, hosts: readonly HostSpec[]): Promise<PoolListing> {
+  const names = [...new Set(hosts.map(({ pool }) => pool))];
+  const problems = new Map<string, Problem>();
+  const listed = await Promise.all(
+    names.map(async (name): Promise<readonly [string, PoolAgents]> => {
+      try {
+        return [name, await listPool(client, name)];
+      } catch (error) {
+        if (!(error instanceof FleetError)) throw error;
+        problems.set(`${error.problem.code} ${error.problem.what}`, error.at({ step: 'pool' }).problem);
+        return [name, undefined];
+      }
+    }),
+  );
+  return { agents: new Map(listed), problems: [...problems.values()] };
+}
+
+async function listPool(client: AzureClient, name: string): Promise<ReadonlyMap<string, AzureAgent>> {
+  const pool = await client.findPool(name);
+  const agents = pool === undefined ? [] : await client.listAgents(pool.id);
+  return new Map(agents.map((agent) => [agent.name, agent]));
+}

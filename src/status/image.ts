@@ -1,0 +1,52 @@
+import { defined } from '../base/defined.ts';
+import type { Problem } from '../base/errors.ts';
+import type { ManagerStatus } from '../contract/status.ts';
+import type { Facts } from '../facts/facts.ts';
+import { chooseBase, cudaOfDriver, type Choice } from '../image/choose.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import type { Look } from './row.ts';
+
+/** Which image a host gets, and which it has. */
+export interface ImageRow {
+  readonly host: string;
+  readonly problem?: Problem;
+  /** Undefined when the host could not be read. */
+  readonly wanted?: Wanted;
+  /** What the manager has; undefined where none has reported. */
+  readonly present?: ManagerStatus['image'];
+}
+
+export type Wanted =
+  /** The inventory names the image, or the base that is built upon. */
+  | { readonly kind: 'image' | 'base'; readonly reference: string }
+  | { readonly kind: 'chosen'; readonly choice: Choice };
+
+/** Pure. */
+export function imageRow({ host, problem, facts }: Look): ImageRow {
+  return {
+    host: host.name,
+    ...defined({
+      problem,
+      wanted: facts === undefined ? undefined : wanted(host, facts),
+      present: facts?.manager.status?.image,
+    }),
+  };
+}
+
+function wanted(host: HostSpec, facts: Facts): Wanted {
+  if (host.image !== undefined) return { kind: 'image', reference: host.image };
+  if (host.baseImage !== undefined) return { kind: 'base', reference: host.baseImage };
+  return { kind: 'chosen', choice: chooseFor(host, facts) };
+}
+
+/** As the manager chooses; where no driver runs yet, by the branch that the inventory asks for. */
+function chooseFor(host: HostSpec, { arch, gpus, driver, manager }: Facts): Choice {
+  const health = manager.status?.health;
+  const version = driver.loaded ?? (host.driver.install ? (host.driver.version ?? host.driver.branch) : '');
+  return chooseBase({
+    arch,
+    cudaMax: health?.cudaVersion ?? cudaOfDriver(version),
+    capabilities: (health?.gpus ?? []).flatMap(({ computeCapability }) => computeCapability ?? []),
+    cpuOnly: gpus.length === 0,
+  });
+}

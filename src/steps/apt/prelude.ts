@@ -1,0 +1,93 @@
+import { packageLockHolder } from '../../facts/probes/package-lock.ts';
+import { failFunction } from '../fail.ts';
+
+/**
+ * Shell functions that every script for an apt host starts with.
+ * `DPkg::Lock::Timeout` waits for dpkg's locks, but not for that of the package lists: `update` does that itself.
+ * Nothing may ask, restart services on its own, or bring packages that were not named.
+ * A download that fails is a warning to apt; `update` takes it for an error, tries again, and then goes on without.
+ * `update FILE` reads all package lists, or, within half an hour of that, only those of the source FILE.
+ */
+export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+export NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l APT_LISTCHANGES_FRONTEND=none
+${packageLockHolder}
+${failFunction}
+wait_for_lock() {
+  waited=0
+  while holder=$(package_lock_holder) && [ -n "$holder" ]; do
+    if [ "$((waited % 30))" -eq 0 ]; then echo "waiting, because $holder ($waited s)"; fi
+    [ "$waited" -lt 1800 ] || fail 'the package database stays locked' 'a free lock within 30 minutes' "$holder" \\
+      'let that process end, or end it by hand, and run again'
+    waited=$((waited + 2))
+    sleep 2
+  done
+}
+apt() {
+  wait_for_lock
+  apt-get -q -y -o DPkg::Lock::Timeout=1800 -o Dpkg::Use-Pty=0 \\
+    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \\
+    -o APT::Install-Recommends=false "$@"
+}
+update() {
+  if [ -x /usr/bin/cloud-init ] && [ ! -e /run/cloud-init/result.json ]; then
+    echo 'waiting for cloud-init to end'
+    timeout 1200 cloud-init status --wait >/dev/null || :
+  fi
+  if [ -n "$(dpkg --audit)" ] || [ -n "$(ls /var/lib/dpkg/updates)" ]; then
+    wait_for_lock
+    dpkg --configure -a --force-confdef --force-confold
+  fi
+  set -- "$1" "$(find /run/azp-fleet/package-lists -mmin -30 2>/dev/null)"
+  if [ -n "$2" ] && [ -e "$1" ]; then
+    set -- -o Dir::Etc::SourceList="$1" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0
+  else
+    set --
+  fi
+  for pause in 3 10 0; do
+    if apt update -o APT::Update::Error-Mode=any "$@"; then break; fi
+    if [ "$pause" -eq 0 ]; then
+      echo 'going on with the package lists that could be read'
+    else
+      echo "not all package lists could be read, trying again in $pause s"
+      sleep "$pause"
+    fi
+  done
+  if [ "$#" -eq 0 ]; then install -D /dev/null /run/azp-fleet/package-lists; fi
+}
+offered() {
+  apt-cache madison "$1" | awk '{ print $3 }'
+}
+newest() {
+  offered "$1" | awk -v prefix="$2" 'index($0, prefix) == 1 { print; exit }'
+}
+choose() {
+  version=$(newest "$1" "$2")
+  [ -n "$version" ] || fail "no package source offers $1 $2" "a version that begins with $2" \\
+    "$(offered "$1" | head -n 5 | tr '\\n' ' ')" 'correct the version in the inventory, or complete the mirror'
+}
+installed() {
+  dpkg-query -W -f='\${db:Status-Status} \${Version}\\n' "$1" 2>/dev/null | sed -n 's/^installed //p' || :
+}
+hold() {
+  present=
+  for name in "$@"; do
+    if [ -n "$(installed "$name")" ]; then present="$present $name"; fi
+  done
+  # Package names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2086
+  if [ -n "$present" ]; then apt-mark hold $present >/dev/null; fi
+}
+siblings() {
+  common=$(installed "$1")
+  shift
+  if [ -z "$common" ] || [ "$#" -eq 0 ]; then return; fi
+  dpkg-query -W -f='\${db:Status-Status} \${Version} \${Package}\\n' "$@" 2>/dev/null |
+    awk -v common="$common" '$1 == "installed" && $2 == common { print $3 }'
+}
+confirm() {
+  case $(installed "$1") in
+    "$2"*) ;;
+    *) fail "$1 has the wrong version after its installation" "$2" "$(installed "$1")" \\
+      'look for a pin under /etc/apt/preferences.d that prefers another version' ;;
+  esac
+}`;

@@ -1,0 +1,14 @@
+import { sh } from '../../base/shell.ts';
+import type { Proxy } from '../../inventory/fleet.ts';
+
+/**
+ * Exports for apt and its helper, for the length of one script. What the host's own apt.conf says wins over them;
+ * the host's own use of apt is left as it is.
+ */
+export function proxyExports({ http, https, noProxy }: Proxy): string[] {
+  return [
+    ...(http === undefined ? [] : [sh`export http_proxy=${http}`]),
+    ...(https === undefined ? [] : [sh`export https_proxy=${https}`]),
+    ...(noProxy.length === 0 ? [] : [sh`export no_proxy=${noProxy.join(',')}`]),
+  ];
+}

@@ -1,0 +1,39 @@
+import { changeId } from './change.ts';
+import type { Action, Change, Disturbs } from './change.ts';
+import type { StepName } from './change.ts';
+import type { Refusal } from './step.ts';
+
+interface Described {
+  readonly title: string;
+  readonly why: string;
+  readonly disturbs: Disturbs;
+}
+
+/** One script as one change. Anything over a few seconds is durable: it outlives the connection. */
+export function runChange(
+  step: StepName,
+  name: string,
+  described: Described,
+  run: { readonly script: string; readonly timeoutS: number; readonly durable?: boolean },
+): Change {
+  return change(step, name, described, [{ kind: 'run', durable: true, ...run }]);
+}
+
+export function rebootChange(step: StepName, why: string): Change {
+  return change(step, 'reboot', { title: 'reboot the host', why, disturbs: 'machine' }, [
+    { kind: 'reboot', timeoutS: 1200 },
+  ]);
+}
+
+export function refusal(step: StepName, what: string, next: string): Refusal {
+  return { refused: true, step, what, next };
+}
+
+export function change(
+  step: StepName,
+  name: string,
+  described: Described,
+  actions: readonly Action[],
+): Change {
+  return { known: true, id: changeId(step, name, actions), step, ...described, actions };
+}

@@ -1,0 +1,194 @@
+import type { Facts } from '../facts/facts.ts';
+import { managedFiles } from '../facts/probes/files.ts';
+import type { Change } from './change.ts';
+import { installScript } from './apt/install.ts';
+import { hasSource, writeSource } from './apt/source.ts';
+import { aptPrelude } from './apt/prelude.ts';
+import { refusal, runChange } from './changes.ts';
+import { platformOf, unsupported } from './distribution.ts';
+import { restartDisturbs } from './disturbance.ts';
+import { configScript } from './docker/config-script.ts';
+import { parseDaemonJson, renderDaemonJson, sameConfig, withEngineSettings } from './docker/daemon-json.ts';
+import type { DaemonConfig } from './docker/daemon-json.ts';
+import { engineFunctions, startEngine } from './docker/engine-script.ts';
+import { conflicts, dockerPackages, dockerSource, enginePackages } from './docker/packages.ts';
+import { dockerRefusal } from './docker/refusal.ts';
+import { isRelease } from './docker/release.ts';
+import { failFunction } from './fail.ts';
+import { lacksSiteCa } from './site-ca.ts';
+import type { Desired, Step } from './step.ts';
+
+/** Docker Engine from Docker's own repository, at exactly the wanted version, held there. */
+export const dockerStep: Step = {
+  name: 'docker',
+  *plan(facts, desired) {
+    const platform = platformOf(facts);
+    const obstacle = platform === undefined ? unsupported(facts) : dockerRefusal(facts);
+    if (platform === undefined || obstacle !== undefined) {
+      if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
+      return;
+    }
+    const source = dockerSource(platform, desired.mirrors);
+    if (!hasSource(facts, source)) {
+      yield runChange(
+        'docker',
+        'source',
+        { title: "add Docker's package source", why: `${source.file} is not as wanted`, disturbs: 'nothing' },
+        { script: writeSource(source, desired.proxy), timeoutS: 600 },
+      );
+    }
+    const install = installation(facts, desired);
+    const { from, to } = engineConfig(facts, desired);
+    const configure = !sameConfig(from, to);
+    if (configure) {
+      const restart = facts.docker.active && install === undefined;
+      yield runChange(
+        'docker',
+        'configure',
+        {
+          title: `configure Docker Engine: ${changedKeys(from, to).join(', ')}`,
+          why: facts.docker.daemonJson === undefined ? 'there is no daemon.json' : 'daemon.json lacks them',
+          disturbs: restart ? restartDisturbs(facts) : 'nothing',
+        },
+        {
+          script: configScript({ from: facts.docker.daemonJson, to: renderDaemonJson(to), restart }),
+          timeoutS: 300,
+        },
+      );
+    }
+    if (install !== undefined) yield install;
+    else yield* upkeep(facts, desired, configure);
+  },
+};
+
+/** The configuration as it is, and as this step leaves it. What the owner set stays. */
+export function engineConfig(
+  facts: Facts,
+  desired: Desired,
+): { readonly from: DaemonConfig; readonly to: DaemonConfig } {
+  const from = parseDaemonJson(facts.docker.daemonJson) ?? {};
+  return { from, to: withEngineSettings(from, { swarm: facts.docker.swarm, proxy: desired.proxy }) };
+}
+
+/** The top-level keys in which two configurations differ. */
+export function changedKeys(from: DaemonConfig, to: DaemonConfig): string[] {
+  return Object.keys(to).filter((key) => !sameConfig({ [key]: from[key] }, { [key]: to[key] }));
+}
+
+function installation(facts: Facts, desired: Desired): Change | undefined {
+  const { version } = desired.host.docker;
+  const wrong = enginePackages.filter((name) => !isRelease(facts.packages[name], version));
+  if (wrong.length === 0) return undefined;
+  const remove = conflicts.filter((name) => facts.packages[name] !== undefined);
+  const seen = facts.packages['docker-ce'] ?? facts.packages['docker.io'];
+  return runChange(
+    'docker',
+    'install',
+    {
+      title: `${seen === undefined ? 'install' : 'change to'} Docker Engine ${version}`,
+      why:
+        seen === undefined
+          ? 'Docker Engine is not installed'
+          : `${facts.packages['docker-ce'] === undefined ? 'docker.io' : 'docker-ce'} ${seen} is installed` +
+            (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
+      disturbs: facts.docker.active ? 'containers' : 'nothing',
+    },
+    {
+      timeoutS: 3600,
+      script: installScript({
+        source: managedFiles.dockerSource,
+        packages: dockerPackages.map((name) =>
+          enginePackages.includes(name) ? { name, version: `5:${version}-` } : { name },
+        ),
+        remove,
+        proxy: desired.proxy,
+        before: engineFunctions,
+        after: startEngine,
+      }),
+    },
+  );
+}
+
+/** Packages beside the engine that somebody left out. They come without touching it. */
+function* completion(facts: Facts, desired: Desired): Generator<Change> {
+  const absent = dockerPackages.filter((name) => facts.packages[name] === undefined);
+  if (absent.length === 0) return;
+  yield runChange(
+    'docker',
+    'complete',
+    {
+      title: `install ${absent.join(', ')}`,
+      why: 'Docker Engine is there without them',
+      disturbs: 'nothing',
+    },
+    {
+      timeoutS: 1800,
+      script: installScript({
+        source: managedFiles.dockerSource,
+        packages: absent.map((name) => ({ name })),
+        remove: [],
+        proxy: desired.proxy,
+      }),
+    },
+  );
+}
+
+/** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */
+function* upkeep(facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
+  yield* completion(facts, desired);
+  const loose = dockerPackages.filter(
+    (name) => facts.packages[name] !== undefined && !facts.held.includes(name),
+  );
+  if (loose.length > 0) {
+    yield runChange(
+      'docker',
+      'hold',
+      {
+        title: 'hold the Docker packages',
+        why: `${loose.join(', ')} may be upgraded at any time`,
+        disturbs: 'nothing',
+      },
+      { script: `${aptPrelude}\nhold ${loose.join(' ')}`, timeoutS: 120 },
+    );
+  }
+  if (!facts.docker.active || !facts.docker.enabled) {
+    yield runChange(
+      'docker',
+      'start',
+      {
+        title: 'start Docker Engine, now and at boot',
+        why: facts.docker.active ? 'it would not run after a reboot' : 'it is installed and does not run',
+        disturbs: 'nothing',
+      },
+      { script: `${failFunction}\n${engineFunctions}\n${startEngine}`, timeoutS: 300 },
+    );
+    return;
+  }
+  const reason = restarted ? undefined : restartReason(facts, desired);
+  if (reason !== undefined) {
+    yield runChange(
+      'docker',
+      'restart',
+      {
+        title: 'restart Docker Engine',
+        why: reason,
+        disturbs: restartDisturbs(facts),
+      },
+      {
+        script: `${failFunction}\n${engineFunctions}\nrestart_engine || fail 'Docker Engine does not restart' 'an answer within 120 s' "$(engine_log)" 'journalctl -u docker.service'`,
+        timeoutS: 300,
+      },
+    );
+  }
+}
+
+/** Where there are GPUs, the toolkit's step looks after what is newer than the running dockerd. */
+function restartReason(facts: Facts, desired: Desired): string | undefined {
+  const { version } = desired.host.docker;
+  const { serverVersion, restartNeeded } = facts.docker;
+  if (!isRelease(serverVersion, version))
+    return `${serverVersion ?? 'an unknown version'} runs, ${version} is installed`;
+  if (lacksSiteCa(facts, desired)) return "it reads the site's certificate authority when it starts";
+  if (restartNeeded && facts.gpus.length === 0) return 'its configuration is newer than itself';
+  return undefined;
+}

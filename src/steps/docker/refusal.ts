@@ -1,0 +1,41 @@
+import type { Facts } from '../../facts/facts.ts';
+import { parseDaemonJson } from './daemon-json.ts';
+import { conflicts } from './packages.ts';
+
+/** Why Docker Engine cannot be brought in order here, if it cannot. */
+export function dockerRefusal(facts: Facts): { readonly what: string; readonly next: string } | undefined {
+  const { docker, packages } = facts;
+  if (docker.snap) {
+    return {
+      what: 'Docker is installed as a snap, which cannot give GPUs to containers',
+      next: 'sudo snap remove --purge docker (its containers and images go with it), then run again',
+    };
+  }
+  const engine = packages['docker-ce'] ?? packages['docker.io'];
+  if (docker.podman && engine === undefined) {
+    return {
+      what: 'this is a Podman host; Docker Engine beside it would take over its containers’ network and commands',
+      next: 'sudo apt-get remove podman podman-docker when nothing here needs it, or leave this host out',
+    };
+  }
+  const shared = conflicts.filter((name) => packages[name] !== undefined);
+  if (packages['kubelet'] !== undefined && shared.length > 0) {
+    return {
+      what: `this is a Kubernetes node, and ${shared.join(', ')} would have to be removed from under it`,
+      next: 'leave this host out, or take it out of its cluster first',
+    };
+  }
+  if (parseDaemonJson(docker.daemonJson) === undefined) {
+    return {
+      what: '/etc/docker/daemon.json is not a JSON object',
+      next: 'correct it by hand (python3 -m json.tool /etc/docker/daemon.json shows where), then run again',
+    };
+  }
+  if (docker.active && docker.serverVersion === undefined) {
+    return {
+      what: 'dockerd runs and does not answer on its socket',
+      next: 'look at journalctl -u docker.service; sudo systemctl restart docker helps when nothing runs in it',
+    };
+  }
+  return undefined;
+}

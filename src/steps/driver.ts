@@ -1,0 +1,116 @@
+import type { Facts } from '../facts/facts.ts';
+import { upstream } from '../facts/probes/packages.ts';
+import type { Change } from './change.ts';
+import { aptPrelude } from './apt/prelude.ts';
+import { hasSource, writeSource } from './apt/source.ts';
+import { rebootChange, refusal, runChange } from './changes.ts';
+import { platformOf, unsupported } from './distribution.ts';
+import type { Platform } from './distribution.ts';
+import { flavorFor } from './driver/flavor.ts';
+import { installation, occupant, rebootAfterInstall } from './driver/installation.ts';
+import { driverPackages, driverSource } from './driver/packages.ts';
+import { installObstacle, machineObstacle } from './driver/refusal.ts';
+import { loadScript } from './driver/scripts.ts';
+import { driverIsWanted, versionFits } from './driver/wanted.ts';
+import { siteCa } from './site-ca.ts';
+import type { Desired, Step } from './step.ts';
+
+/**
+ * The NVIDIA driver, compute only, from NVIDIA's repository, kept on its branch.
+ * A driver of the wanted branch that somebody else installed, and that runs, is left alone.
+ */
+export const driverStep: Step = {
+  name: 'driver',
+  *plan(facts, desired) {
+    yield* siteCa(facts, desired);
+    const { host } = desired;
+    const impossible = machineObstacle(facts, host);
+    if (impossible !== undefined) yield refusal('driver', impossible.what, impossible.next);
+    if (impossible !== undefined || facts.gpus.length === 0) return;
+
+    if (!host.driver.install) {
+      if (facts.driver.loaded === undefined) yield refusal('driver', missing.what, missing.next);
+      return;
+    }
+
+    const platform = platformOf(facts);
+    const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
+    if (driverIsWanted(facts, host)) {
+      yield* holding(facts, packages);
+      return;
+    }
+    const obstacle = platform === undefined ? unsupported(facts) : installObstacle(facts, host);
+    if (platform === undefined || obstacle !== undefined) {
+      if (obstacle !== undefined) yield refusal('driver', obstacle.what, obstacle.next);
+      return;
+    }
+    if (packagesFit(facts, desired, packages)) {
+      yield* holding(facts, packages);
+      yield* activation(facts, desired);
+      return;
+    }
+    const source = driverSource(platform, desired.mirrors);
+    if (!hasSource(facts, source)) {
+      yield runChange(
+        'driver',
+        'source',
+        { title: "add NVIDIA's package source", why: `${source.file} is not as wanted`, disturbs: 'nothing' },
+        { script: writeSource(source, desired.proxy), timeoutS: 600 },
+      );
+    }
+    yield installation(facts, desired, platform, packages);
+    if (rebootAfterInstall(facts)) yield rebootChange('driver', `${occupant(facts)} holds the GPUs`);
+  },
+};
+
+const missing = {
+  what: 'the inventory leaves the driver alone, and none is loaded',
+  next: 'install one by hand and load it (modprobe nvidia), or remove "driver: none" from the inventory',
+};
+
+function wantedPackages(platform: Platform, facts: Facts, { host }: Desired): readonly string[] {
+  return driverPackages(platform, host.driver, flavorFor(facts, host.driver), facts.nvswitches);
+}
+
+/** All are installed at one version, which is the wanted one. */
+function packagesFit(facts: Facts, { host }: Desired, packages: readonly string[]): boolean {
+  const versions = new Set(packages.map((name) => upstream(facts.packages[name] ?? '')));
+  const [version = ''] = versions;
+  return versions.size === 1 && versionFits(version, host.driver);
+}
+
+/** The packages are right, the kernel is not there yet: an interrupted run, or an upgrade behind our back. */
+function* activation(facts: Facts, { host }: Desired): Generator<Change> {
+  if (rebootAfterInstall(facts)) {
+    yield rebootChange(
+      'driver',
+      `${occupant(facts)} holds the GPUs, ${facts.driver.userspace ?? 'another driver'} is installed`,
+    );
+    return;
+  }
+  yield runChange(
+    'driver',
+    'load',
+    {
+      title: 'load the NVIDIA kernel module',
+      why: 'the driver is installed and not loaded',
+      disturbs: 'nothing',
+    },
+    { script: loadScript(host.sysroot), timeoutS: 1200 },
+  );
+}
+
+function* holding(facts: Facts, packages: readonly string[]): Generator<Change> {
+  const loose = packages.filter((name) => facts.packages[name] !== undefined && !facts.held.includes(name));
+  if (loose.length === 0) return;
+  yield runChange(
+    'driver',
+    'hold',
+    {
+      title: 'hold the NVIDIA driver packages',
+      why: `${loose.join(', ')} may be upgraded under the loaded module at any time`,
+      disturbs: 'nothing',
+    },
+    { script: `${aptPrelude}\nhold ${loose.join(' ')}`, timeoutS: 120 },
+  );
+}

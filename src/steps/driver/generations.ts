@@ -1,0 +1,53 @@
+/**
+ * GPU generations by PCI device id, oldest first. A range reaches up to the next one; what lies above the last
+ * range is newer than this table and treated like its last row. The ids follow the chips as the public pci.ids
+ * database lists them; the Blackwell rows could not be compared with it when this was written.
+ */
+export interface Generation {
+  readonly name: string;
+  /** Which kernel modules can drive it. */
+  readonly modules: 'proprietary' | 'either' | 'open';
+  /** First and last driver branch; undefined: no limit that matters here. */
+  readonly firstBranch?: number;
+  readonly lastBranch?: number;
+}
+
+const kepler: Generation = { name: 'Kepler', modules: 'proprietary', lastBranch: 470 };
+const maxwell: Generation = { name: 'Maxwell', modules: 'proprietary', lastBranch: 580 };
+const pascal: Generation = { name: 'Pascal', modules: 'proprietary', lastBranch: 580 };
+const volta: Generation = { name: 'Volta', modules: 'proprietary', lastBranch: 580 };
+const turing: Generation = { name: 'Turing', modules: 'either' };
+const ampere: Generation = { name: 'Ampere', modules: 'either' };
+const hopper: Generation = { name: 'Hopper', modules: 'either' };
+const graceHopper: Generation = { name: 'Grace Hopper', modules: 'open' };
+const ada: Generation = { name: 'Ada', modules: 'either' };
+const blackwell: Generation = { name: 'Blackwell', modules: 'open', firstBranch: 570 };
+
+/** First device id of each range. */
+const ranges: readonly (readonly [number, Generation])[] = [
+  [0x0000, kepler],
+  [0x1340, maxwell],
+  [0x15f0, pascal],
+  [0x1600, maxwell],
+  [0x1720, pascal],
+  [0x1740, maxwell],
+  [0x1b00, pascal],
+  [0x1d80, volta],
+  [0x1e00, turing],
+  [0x2080, ampere],
+  [0x2180, turing],
+  [0x2200, ampere],
+  [0x22b0, ada],
+  [0x2300, hopper],
+  [0x2340, graceHopper],
+  [0x2380, hopper],
+  [0x2400, ampere],
+  [0x2600, ada],
+  [0x2900, blackwell],
+];
+
+/** @param deviceId hex without prefix, as in sysfs: `2335`. */
+export function generationOf(deviceId: string): Generation {
+  const id = Number.parseInt(deviceId, 16);
+  return ranges.findLast(([first]) => id >= first)?.[1] ?? blackwell;
+}

@@ -1,0 +1,71 @@
+import type { Facts } from '../../facts/facts.ts';
+import { managedFiles } from '../../facts/probes/files.ts';
+import { installScript } from '../apt/install.ts';
+import type { Change } from '../change.ts';
+import { runChange } from '../changes.ts';
+import { reloadDisturbs } from '../disturbance.ts';
+import type { Platform } from '../distribution.ts';
+import type { Desired } from '../step.ts';
+import { flavorFor } from './flavor.ts';
+import { obsoletePackages, optionalPackages, pinningPackage } from './packages.ts';
+import { blacklistNouveau, debianContrib, kernelHeaders, loadModule, pin } from './scripts.ts';
+
+/** Brings the wanted packages and takes away what is in their way; loads the module where nothing holds the GPUs. */
+export function installation(
+  facts: Facts,
+  { host, proxy }: Desired,
+  platform: Platform,
+  packages: readonly string[],
+): Change {
+  const { driver } = host;
+  const flavor = flavorFor(facts, driver);
+  const seen = facts.driver.loaded ?? facts.driver.userspace;
+  const version = driver.version ?? driver.branch;
+  const remove = obsoletePackages(facts, driver, packages);
+  return runChange(
+    'driver',
+    'install',
+    {
+      title: `${seen === undefined ? 'install' : 'change to'} NVIDIA driver ${version} (${flavor} kernel modules, compute only)`,
+      why:
+        (seen === undefined ? 'no driver is loaded' : `${seen} is there`) +
+        (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
+      disturbs: facts.driver.loaded === undefined ? reloadDisturbs(facts) : 'machine',
+    },
+    {
+      timeoutS: 3600,
+      script: installScript({
+        source: managedFiles.driverSource,
+        packages: packages.map((name) => ({
+          name,
+          version: driver.version === undefined ? `${driver.branch}.` : `${driver.version}-`,
+        })),
+        sameVersion: true,
+        siblings: ['nvidia-*', 'libnvidia-*', 'libcuda*', 'firmware-nvidia-*'],
+        optional: optionalPackages(platform, driver),
+        remove,
+        proxy,
+        before: [
+          kernelHeaders,
+          ...(platform.id === 'debian' ? [debianContrib] : []),
+          pin(pinningPackage(driver)),
+        ].join('\n'),
+        after: [
+          ...(facts.driver.nouveau ? [blacklistNouveau] : []),
+          ...(rebootAfterInstall(facts) ? [] : [loadModule(host.sysroot)]),
+        ].join('\n'),
+      }),
+    },
+  );
+}
+
+/** A module that is in use cannot be replaced: nouveau drives the console, nvidia the containers and daemons. */
+export function rebootAfterInstall(facts: Facts): boolean {
+  return facts.driver.nouveau || facts.driver.loaded !== undefined;
+}
+
+export function occupant(facts: Facts): string {
+  return facts.driver.loaded === undefined
+    ? 'the nouveau module'
+    : `the loaded module ${facts.driver.loaded}`;
+}

@@ -1,0 +1,50 @@
+import type { Facts } from '../../facts/facts.ts';
+import type { HostSpec } from '../../inventory/fleet.ts';
+import { generationObstacle } from './flavor.ts';
+
+interface Obstacle {
+  readonly what: string;
+  readonly next: string;
+}
+
+/** Why no driver can be had on this machine at all. */
+export function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefined {
+  if (facts.platform !== undefined) {
+    const name = facts.platform === 'jetson' ? 'a Jetson' : 'a Linux on Windows (WSL)';
+    return { what: `this is ${name}, whose GPU stack is another one`, next: 'leave this host out' };
+  }
+  if (facts.gpus.length === 0) {
+    const wanted = host.gpus ?? 0;
+    if (wanted === 0) return undefined;
+    return {
+      what: `PCI shows no NVIDIA GPU, and the inventory says gpus: ${wanted}`,
+      next: 'check that the cards are seated and powered (lspci -d 10de:), or correct the inventory',
+    };
+  }
+  if (facts.gpus.every(({ boundTo }) => boundTo === 'vfio-pci')) {
+    return {
+      what: 'every GPU is reserved for virtual machines (vfio-pci)',
+      next: 'put the virtual machines into the inventory instead, or unbind the GPUs from vfio-pci',
+    };
+  }
+  return undefined;
+}
+
+/** Why the wanted driver cannot be installed over what is there. */
+export function installObstacle(facts: Facts, host: HostSpec): Obstacle | undefined {
+  if (facts.driver.runfile) {
+    return {
+      what: 'a driver from a .run file is installed, and packages must not be mixed with it',
+      next: 'sudo nvidia-uninstall --silent, reboot, and run again',
+    };
+  }
+  if (facts.driver.secureBoot === true && !facts.driver.mokEnrolled) {
+    return {
+      what: 'Secure Boot is on, and the kernel would reject the modules that are built on this host',
+      next:
+        'switch Secure Boot off in the firmware, or enrol the key at the console ' +
+        '(sudo mokutil --import /var/lib/dkms/mok.pub, then reboot and confirm), and run again',
+    };
+  }
+  return generationObstacle(facts, host.driver);
+}

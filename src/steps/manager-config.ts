@@ -1,0 +1,63 @@
+import type { ImageConfig, ManagerConfig } from '../contract/config.ts';
+import { defined } from '../base/defined.ts';
+import type { Desired } from './step.ts';
+
+/** Loopback port of the manager's Prometheus metrics. */
+const metricsPort = 9417;
+const agentDownloads = 'https://download.agent.dev.azure.com';
+
+/** `x64` or `arm64` as the Azure Pipelines agent calls it; undefined where Microsoft ships no agent. */
+export function agentArch(arch: string): 'x64' | 'arm64' | undefined {
+  return ({ x86_64: 'x64', aarch64: 'arm64' } as const)[arch];
+}
+
+/** What the manager of this host is asked to do. Pure; holds no secret. */
+export function managerConfig(desired: Desired, arch: 'x64' | 'arm64'): ManagerConfig {
+  const { host, credential, proxy } = desired;
+  return {
+    schema: 1,
+    host: host.name,
+    organization: desired.organization,
+    credential:
+      credential.kind === 'pat'
+        ? { kind: 'pat' }
+        : { kind: credential.kind, clientId: credential.clientId, tenantId: credential.tenantId },
+    pool: host.pool,
+    agents: host.agents,
+    share: host.share,
+    ...defined({ gpus: host.gpus }),
+    agentName: host.agentName,
+    limits: host.limits,
+    image: imageConfig(desired, arch),
+    datasets: host.datasets,
+    jobs: host.jobs,
+    registration: host.registration,
+    capabilities: host.capabilities,
+    proxy: {
+      ...defined({ http: proxy.http, https: proxy.https }),
+      noProxy: proxy.noProxy,
+      ca: proxy.caPem !== undefined,
+    },
+    metricsPort,
+    sysroot: host.sysroot,
+    clockScale: desired.clockScale,
+  };
+}
+
+/** The file's text. The manager reports the sha256 of exactly these bytes as its `configHash`. */
+export function configText(config: ManagerConfig): string {
+  return `${JSON.stringify(config, null, 2)}\n`;
+}
+
+function imageConfig({ host, mirrors }: Desired, arch: 'x64' | 'arm64'): ImageConfig {
+  if (host.image !== undefined) return { kind: 'registry', reference: host.image };
+  const { version, sha256 } = host.agent;
+  const file = `vsts-agent-linux-${arch}-${version}.tar.gz`;
+  return {
+    kind: 'build',
+    ...defined({ base: host.baseImage, registry: mirrors.images }),
+    agentVersion: version,
+    agentSha256: sha256[arch] ?? '',
+    agentUrl: `${mirrors.agent ?? agentDownloads}/agent/${version}/${file}`,
+  };
+}

@@ -1,0 +1,54 @@
+import { Raw, sh } from '../base/shell.ts';
+import { HostPaths, managerUnit } from '../contract/paths.ts';
+import type { ManagerVersion } from './manager-version.ts';
+
+/** Folders, and the version's link to its runtime. What is uploaded next lands in them. */
+export function installScript(version: ManagerVersion): string {
+  return sh`umask 022
+mkdir -p ${version.directory} ${version.runtimeDirectory}
+install -d -m 0700 ${HostPaths.etc} ${HostPaths.state}
+ln -sfn ${version.runtimeDirectory}/node ${version.directory}/node
+`;
+}
+
+export interface Activation {
+  readonly version: ManagerVersion;
+  /** systemd has an older text of the unit in memory, or is too old to look for a new one by itself. */
+  readonly reload: boolean;
+  /** The new credential's file, to be put in place. */
+  readonly token: string | undefined;
+}
+
+/**
+ * Switches to the version and restarts the manager; a version that does not become ready gives way to the one
+ * before. That one stays on the disk, older ones go. Runs as a durable unit: half of it would leave the host
+ * between two versions.
+ */
+export function activateScript({ version, reload, token }: Activation): string {
+  const unit = managerUnit;
+  return sh`previous=$(readlink ${HostPaths.current} || true)
+switch_to() {
+  ln -sfn "$1" ${HostPaths.current}.next
+  mv -T ${HostPaths.current}.next ${HostPaths.current}
+}
+${new Raw(token === undefined ? sh`rm -f ${HostPaths.token}.next` : sh`mv -f ${token} ${HostPaths.token}`)}
+switch_to ${version.directory}
+${new Raw(reload ? 'systemctl daemon-reload' : ':')}
+systemctl --no-reload enable ${unit}
+systemctl reset-failed ${unit} 2>/dev/null || true
+if systemctl restart ${unit}; then
+  for each in ${HostPaths.versions}/*; do
+    case $each in ${version.directory} | "$previous") ;; *) rm -rf "$each" ;; esac
+  done
+  exit 0
+fi
+echo "the manager did not become ready; its last lines:" >&2
+journalctl -u ${unit} -n 20 --no-pager -o cat >&2 || true
+if [ -n "$previous" ] && [ "$previous" != ${version.directory} ]; then
+  echo "going back to $previous" >&2
+  switch_to "$previous"
+  systemctl restart ${unit} || true
+fi
+exit 1
+`;
+}

@@ -1,0 +1,141 @@
+import { sha256 } from '../base/digest.ts';
+import { HostPaths, managerUnit } from '../contract/paths.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { Action, Artifact, Change } from './change.ts';
+import { change } from './changes.ts';
+import { reloadDisturbs } from './disturbance.ts';
+import { agentArch, configText, managerConfig } from './manager-config.ts';
+import { activateScript, installScript } from './manager-scripts.ts';
+import { isCurrent, managerVersion, type ManagerVersion } from './manager-version.ts';
+import type { Desired, Step } from './step.ts';
+
+/** The credential waits here until the moment of the restart, so that the file in use is never ahead of the manager. */
+const nextToken = `${HostPaths.token}.next`;
+/** Seconds. The first start builds or pulls the agent image: a CUDA base and the agent over a slow line. */
+const readyTimeoutS = 3600;
+
+/** The manager: its files, its configuration, its credential, its unit, and that it runs with all of them. */
+export const managerStep: Step = {
+  name: 'manager',
+  *plan(facts, desired) {
+    const arch = agentArch(facts.arch);
+    const runtime = desired.artifacts.runtime(facts.arch);
+    if (arch === undefined || runtime === undefined) return; // the image step has refused
+    const version = managerVersion(desired, runtime);
+    const config = configText(managerConfig(desired, arch));
+    const unit = unitText(desired.artifacts.unit, facts.systemd);
+    const found = [
+      ...files(facts, desired, version),
+      ...settings(facts, desired, config),
+      ...credential(facts, desired),
+      ...systemdUnit(facts, unit),
+    ];
+    yield* found;
+    yield* start(facts, version, sha256(config), found);
+  },
+};
+
+function* files(facts: Facts, desired: Desired, version: ManagerVersion): Iterable<Change> {
+  if (isCurrent(version, facts.manager.current)) return;
+  const { artifacts } = desired;
+  const title = `install the manager ${desired.version} (${version.id}) with Node ${artifacts.nodeVersion}`;
+  const why = facts.manager.current === undefined ? 'not installed' : `installed is ${facts.manager.current}`;
+  yield quiet('install', title, why, [
+    { kind: 'run', durable: false, timeoutS: 30, script: installScript(version) },
+    upload(version.runtime, `${version.runtimeDirectory}/node`, 0o755),
+    upload(artifacts.manager, `${version.directory}/manager.mjs`, 0o644),
+  ]);
+}
+
+function* settings(facts: Facts, { proxy }: Desired, config: string): Iterable<Change> {
+  const wanted = [
+    { path: HostPaths.config, text: config, mode: 0o600 },
+    ...(proxy.caPem === undefined ? [] : [{ path: HostPaths.caBundle, text: proxy.caPem, mode: 0o644 }]),
+  ].filter(({ path, text }) => facts.files[path] !== sha256(text));
+  if (wanted.length === 0) return;
+  const missing = wanted.every(({ path }) => facts.files[path] === undefined);
+  const why = missing ? 'there is none' : 'it differs from the inventory';
+  const uploads = wanted.map(({ path, text, mode }) => upload(textArtifact(text), path, mode));
+  yield quiet('configuration', "write the manager's configuration", why, uploads);
+}
+
+function* credential(facts: Facts, { credentialDigest }: Desired): Iterable<Change> {
+  const wanted = credentialDigest?.(facts.machineId);
+  if (wanted === undefined || wanted === facts.manager.credentialDigest) return;
+  const why = facts.manager.credentialDigest === undefined ? 'the host has none' : 'the host has another one';
+  yield quiet('credential', 'store the credential (root only)', why, [
+    { kind: 'credential', path: nextToken },
+  ]);
+}
+
+function* systemdUnit(facts: Facts, unit: string): Iterable<Change> {
+  const seen = facts.files[HostPaths.unit];
+  if (seen === sha256(unit)) return;
+  const why = seen === undefined ? 'not installed' : 'its text differs';
+  yield quiet('unit', `install the unit ${managerUnit}`, why, [
+    upload(textArtifact(unit), HostPaths.unit, 0o644),
+  ]);
+}
+
+function* start(
+  facts: Facts,
+  version: ManagerVersion,
+  configHash: string,
+  found: Change[],
+): Iterable<Change> {
+  const why = found.length > 0 ? 'what it runs with has changed' : staleness(facts, configHash);
+  const ready: Action = { kind: 'await-manager', configHash, timeoutS: readyTimeoutS };
+  if (why === undefined) {
+    const state = facts.manager.status?.image.state;
+    if (state === 'ready') return;
+    const reason = state === undefined ? 'the manager has said nothing yet' : `its state is ${state}`;
+    yield quiet('ready', 'wait for the agent image', reason, [ready]);
+    return;
+  }
+  // systemd reads a unit that it has not seen before by itself; of a known one it keeps the text and the state.
+  const known = facts.files[HostPaths.unit] !== undefined;
+  const reload =
+    known && (!facts.manager.unitEnabled || found.some(({ id }) => id.startsWith('manager-unit')));
+  const script = activateScript({
+    version,
+    reload: reload || facts.systemd === undefined || facts.systemd < 247,
+    token: found.some(({ id }) => id.startsWith('manager-credential')) ? nextToken : undefined,
+  });
+  const running = facts.manager.unitActive === 'active';
+  const title = running
+    ? 'restart the manager (jobs go on) and wait for it'
+    : 'start the manager and wait for it';
+  const disturbs = reload ? reloadDisturbs(facts) : 'nothing';
+  const run: Action = { kind: 'run', durable: true, timeoutS: 180, script };
+  yield change('manager', 'start', { title, why, disturbs }, [run, ready]);
+}
+
+/** Why a manager whose files are all right has to be restarted all the same. */
+function staleness(facts: Facts, configHash: string): string | undefined {
+  const { status, unitActive, unitEnabled } = facts.manager;
+  if (unitActive !== 'active') return `it is ${unitActive ?? 'not running'}`;
+  if (!unitEnabled) return 'it would not start after a reboot';
+  if (status === undefined) return undefined;
+  if (status.configHash !== configHash) return 'it still runs with an earlier configuration';
+  return status.image.state === 'failed'
+    ? `no agent image: ${status.image.cause ?? 'unknown cause'}`
+    : undefined;
+}
+
+/** Older systemd has no LoadCredential=; the manager then reads the root-only file itself. */
+export function unitText(unit: string, systemd: number | undefined): string {
+  return systemd !== undefined && systemd >= 247 ? unit : unit.replaceAll(/^LoadCredential=.*\n/gm, '');
+}
+
+/** A change that disturbs nothing. */
+function quiet(name: string, title: string, why: string, actions: readonly Action[]): Change {
+  return change('manager', name, { title, why, disturbs: 'nothing' }, actions);
+}
+
+function upload(artifact: Artifact, path: string, mode: number): Action {
+  return { kind: 'upload', artifact, path, mode };
+}
+
+function textArtifact(text: string): Artifact {
+  return { kind: 'text', text, sha256: sha256(text) };
+}

@@ -1,0 +1,16 @@
+import type { Facts } from '../facts/facts.ts';
+import type { ProbeOptions } from '../health/probe.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+
+/** How the probe container of this host is run, and what it is expected to show. */
+export function probeOptions(host: HostSpec, facts: Facts, agentImage: string | undefined): ProbeOptions {
+  return {
+    host: host.name,
+    images: [agentImage, host.image].filter((image) => image !== undefined),
+    cdiSpec: facts.toolkit.cdiSpec,
+    expected: {
+      pci: facts.gpus.filter(({ boundTo }) => boundTo !== 'vfio-pci').map(({ address }) => address),
+      ...(host.gpus === undefined ? {} : { gpus: host.gpus }),
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { Artifact, Change, Shape, StepName } from './change.ts';
+
+/** What is wanted on one host: its inventory entry and what the CLI brings along. */
+export interface Desired {
+  readonly host: HostSpec;
+  readonly organization: string;
+  readonly credential: CredentialSource;
+  /** sha256 of the credential with the host's machine-id as salt is compared; undefined: leave the file alone. */
+  readonly credentialDigest: ((machineId: string) => string) | undefined;
+  readonly mirrors: Mirrors;
+  readonly proxy: Proxy & { readonly caPem?: string };
+  /** The Node runtime for this architecture and the manager bundle of this CLI. */
+  readonly artifacts: {
+    /** Undefined where no runtime exists for this `uname -m`. */
+    runtime(arch: string): Artifact | undefined;
+    readonly manager: Artifact;
+    readonly context: readonly { readonly path: string; readonly artifact: Artifact }[];
+    /** Text of units/azp-fleet-manager.service. */
+    readonly unit: string;
+    readonly nodeVersion: string;
+  };
+  readonly version: string;
+  readonly clockScale: number;
+}
+
+export type Planned = Change | Shape;
+
+/** One step: looks at facts, yields what is missing. Pure. Nothing missing: yields nothing. */
+export interface Step {
+  readonly name: StepName;
+  plan(facts: Facts, desired: Desired): Iterable<Planned | Refusal>;
+}
+
+/** The step cannot be done on this host. */
+export interface Refusal {
+  readonly refused: true;
+  readonly step: StepName;
+  readonly what: string;
+  readonly next: string;
+}

@@ -1,0 +1,146 @@
+import type { Facts } from '../facts/facts.ts';
+import { managedFiles } from '../facts/probes/files.ts';
+import type { Change } from './change.ts';
+import { installScript } from './apt/install.ts';
+import { aptPrelude } from './apt/prelude.ts';
+import { hasSource, writeSource } from './apt/source.ts';
+import { refusal, runChange } from './changes.ts';
+import { platformOf, unsupported } from './distribution.ts';
+import { reloadDisturbs, restartDisturbs } from './disturbance.ts';
+import { changedKeys, engineConfig } from './docker.ts';
+import { configScript } from './docker/config-script.ts';
+import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker/daemon-json.ts';
+import { isRelease } from './docker/release.ts';
+import { driverIsWanted } from './driver/wanted.ts';
+import type { Desired, Step } from './step.ts';
+import { cdiScript } from './toolkit/cdi.ts';
+import { toolkitPackages, toolkitSource } from './toolkit/packages.ts';
+
+/** The NVIDIA Container Toolkit at exactly the wanted version, known to Docker, with a current CDI specification. */
+export const toolkitStep: Step = {
+  name: 'toolkit',
+  *plan(facts, desired) {
+    if (facts.gpus.length === 0) return;
+    const platform = platformOf(facts);
+    if (platform === undefined) {
+      const { what, next } = unsupported(facts);
+      yield refusal('toolkit', what, next);
+      return;
+    }
+    const source = toolkitSource(platform, desired.mirrors);
+    if (!hasSource(facts, source)) {
+      yield runChange(
+        'toolkit',
+        'source',
+        {
+          title: "add the NVIDIA Container Toolkit's package source",
+          why: `${source.file} is not as wanted`,
+          disturbs: 'nothing',
+        },
+        { script: writeSource(source, desired.proxy), timeoutS: 600 },
+      );
+    }
+    const install = installation(facts, desired);
+    if (install !== undefined) yield install;
+    else yield* holding(facts);
+    yield* configuration(facts, desired, install !== undefined);
+    yield* specification(facts, desired, install !== undefined);
+  },
+};
+
+function installation(facts: Facts, desired: Desired): Change | undefined {
+  const { version } = desired.host.toolkit;
+  if (toolkitPackages.every((name) => isRelease(facts.packages[name], version))) return undefined;
+  const seen = facts.toolkit.version;
+  return runChange(
+    'toolkit',
+    'install',
+    {
+      title: `${seen === undefined ? 'install' : 'change to'} NVIDIA Container Toolkit ${version}`,
+      why: seen === undefined ? 'it is not installed' : `${seen} is installed, or only a part of it`,
+      disturbs: seen === undefined ? reloadDisturbs(facts) : 'containers',
+    },
+    {
+      timeoutS: 1800,
+      script: installScript({
+        source: managedFiles.toolkitSource,
+        packages: toolkitPackages.map((name) => ({ name, version: `${version}-` })),
+        remove: [],
+        proxy: desired.proxy,
+      }),
+    },
+  );
+}
+
+function* holding(facts: Facts): Generator<Change> {
+  const loose = toolkitPackages.filter((name) => !facts.held.includes(name));
+  if (loose.length === 0) return;
+  yield runChange(
+    'toolkit',
+    'hold',
+    {
+      title: 'hold the NVIDIA Container Toolkit packages',
+      why: `${loose.join(', ')} may be upgraded at any time`,
+      disturbs: 'nothing',
+    },
+    { script: `${aptPrelude}\nhold ${loose.join(' ')}`, timeoutS: 120 },
+  );
+}
+
+/** dockerd looks for the toolkit's programs and reads its configuration only when it starts. */
+function* configuration(facts: Facts, desired: Desired, installing: boolean): Generator<Change> {
+  const { to: from } = engineConfig(facts, desired);
+  const to = withGpuSettings(from, desired.host.docker.version);
+  const differs = !sameConfig(from, to);
+  const stale = installing || facts.docker.restartNeeded || !facts.docker.runtimes.includes('nvidia');
+  if (!differs && !stale) return;
+  yield runChange(
+    'toolkit',
+    'configure-docker',
+    {
+      title: differs
+        ? `restart Docker Engine with ${changedKeys(from, to).join(', ')}`
+        : 'restart Docker Engine for the NVIDIA Container Toolkit',
+      why: differs
+        ? 'daemon.json lacks them'
+        : 'it was started before the toolkit or its configuration was there',
+      disturbs: restartDisturbs(facts),
+    },
+    {
+      script: configScript({ from: textBefore(facts, desired), to: renderDaemonJson(to), restart: true }),
+      timeoutS: 300,
+    },
+  );
+}
+
+/** The text of daemon.json once the docker step has done its part. */
+function textBefore(facts: Facts, desired: Desired): string | undefined {
+  const { from, to } = engineConfig(facts, desired);
+  return sameConfig(from, to) ? facts.docker.daemonJson : renderDaemonJson(to);
+}
+
+/** An old specification names libraries of the driver before, and resolves happily. */
+function* specification(facts: Facts, desired: Desired, installing: boolean): Generator<Change> {
+  if (!usesCdi(desired.host.docker.version)) return;
+  const { cdiSpec, cdiDriver } = facts.toolkit;
+  const { loaded } = facts.driver;
+  const stale = cdiDriver !== undefined && cdiDriver !== loaded;
+  if (cdiSpec && !stale && !installing && driverIsWanted(facts, desired.host)) return;
+  yield runChange(
+    'toolkit',
+    'cdi',
+    {
+      title: 'write the CDI specification',
+      why: whySpecification(facts),
+      disturbs: 'new-containers',
+    },
+    { script: cdiScript, timeoutS: 120 },
+  );
+}
+
+function whySpecification({ driver, toolkit }: Facts): string {
+  if (!toolkit.cdiSpec) return 'no file describes nvidia.com/gpu';
+  if (toolkit.cdiDriver === undefined || toolkit.cdiDriver === driver.loaded)
+    return 'driver or toolkit are new';
+  return `it was made for driver ${toolkit.cdiDriver}, and ${driver.loaded ?? 'none'} is loaded`;
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+
+import { type FakeControl, fakeControl } from '../../../src/azure/fake/control.ts';
+import { packAgent } from '../../standin/agent/pack.ts';
+import { network, repository } from './paths.ts';
+import { agentMirror, azureService, ensureService, stopService } from './services.ts';
+
+const agentVersion = '4.275.0';
+
+/** A practice Azure DevOps on the lab's network: a process of its own that speaks HTTP. */
+export interface LabAzure {
+  /** `http://10.213.0.1:PORT/lab`, as an inventory names it. */
+  readonly organization: string;
+  readonly clockScale: number;
+  readonly tokenFile: string;
+  readonly token: string;
+  readonly control: FakeControl;
+  /** The stand-in agent's tarball as the mirror serves it. */
+  readonly agent: { readonly version: string; readonly sha256: string };
+  stop(): Promise<void>;
+}
+
+/** Starts the practice server of a lab, or finds it running; what it knows survives in the lab's folder. */
+export async function startAzure(
+  prefix: string,
+  folder: string,
+  {
+    clockScale = 1,
+    projects = ['vision'],
+  }: { readonly clockScale?: number; readonly projects?: readonly string[] } = {},
+): Promise<LabAzure> {
+  const tokenFile = join(folder, 'token');
+  if (!existsSync(tokenFile))
+    writeFileSync(tokenFile, `${randomBytes(26).toString('hex')}\n`, { mode: 0o600 });
+  const port = await keptPort(join(folder, 'azure.port'));
+  const name = azureService(prefix);
+  const { sha256 } = await packAgent(join(agentMirror, 'agent', agentVersion), agentVersion);
+  const settings = {
+    '--listen': `${network.gateway}:${port}`,
+    '--token-file': tokenFile,
+    '--clock-scale': String(clockScale),
+    '--state-file': join(folder, 'azure.json'),
+  };
+  await ensureService({
+    name,
+    command: process.execPath,
+    args: [
+      join(repository, 'src/azure/fake/main.ts'),
+      ...Object.entries(settings).flat(),
+      ...projects.flatMap((project) => ['--project', project]),
+    ],
+    port,
+  });
+  return {
+    organization: `http://${network.gateway}:${port}/lab`,
+    clockScale,
+    tokenFile,
+    token: readFileSync(tokenFile, 'utf8').trim(),
+    control: fakeControl(`http://${network.gateway}:${port}`),
+    agent: { version: agentVersion, sha256 },
+    stop: () => stopService(name),
+  };
+}
+
+/** A free port, the same one each time, so that the hosts find a restarted server. */
+async function keptPort(file: string): Promise<number> {
+  if (existsSync(file)) return Number(readFileSync(file, 'utf8'));
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  const server = createServer().on('error', reject);
+  server.listen(0, network.gateway, () => {
+    const address = server.address();
+    resolve(typeof address === 'object' && address !== null ? address.port : 0);
+  });
+  const port = await promise;
+  await new Promise((closed) => server.close(closed));
+  writeFileSync(file, String(port));
+  return port;
+}

@@ -1,0 +1,61 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+import { inState, network } from './paths.ts';
+import { run } from './run.ts';
+
+const forwarding = '/proc/sys/net/ipv4/ip_forward';
+const forwardingBefore = inState('ip_forward.before');
+const mark = `azp-fleet-lab-${network.bridge}`;
+const comment = ['-m', 'comment', '--comment', mark];
+
+const rules: readonly (readonly [table: string, chain: string, ...rest: string[]])[] = [
+  ['nat', 'POSTROUTING', '-s', network.subnet, '!', '-d', network.subnet, '-j', 'MASQUERADE'],
+  ['filter', 'INPUT', '-i', network.bridge, '-j', 'ACCEPT'],
+  ['filter', 'FORWARD', '-i', network.bridge, '-j', 'ACCEPT'],
+  ['filter', 'FORWARD', '-o', network.bridge, '-j', 'ACCEPT'],
+];
+
+/** Lets the hosts reach the outside world; the setting before is kept for `restoreForwarding`. */
+export function ensureForwarding(): void {
+  const now = readFileSync(forwarding, 'utf8').trim();
+  if (!existsSync(forwardingBefore)) writeFileSync(forwardingBefore, now);
+  if (now !== '1') writeFileSync(forwarding, '1');
+}
+
+export function restoreForwarding(): void {
+  if (existsSync(forwardingBefore)) writeFileSync(forwarding, readFileSync(forwardingBefore, 'utf8'));
+}
+
+export async function addRules(): Promise<void> {
+  for (const [table, chain, ...rest] of rules) {
+    const rule = [chain, ...rest, ...comment];
+    const found = await run('iptables', ['-w', '-t', table, '-C', ...rule], { allowFailure: true });
+    if (found.code !== 0) await run('iptables', ['-w', '-t', table, '-I', ...rule]);
+  }
+}
+
+/** Deletes every rule of the lab's, black holes included. */
+export async function deleteRules(): Promise<void> {
+  for (const table of ['nat', 'filter']) {
+    const { stdout } = await run('iptables', ['-w', '-t', table, '-S'], { allowFailure: true });
+    const ours = stdout.split('\n').filter((line) => line.startsWith('-A') && line.includes(mark));
+    for (const line of ours) await run('iptables', ['-w', '-t', table, '-D', ...line.split(' ').slice(1)]);
+  }
+}
+
+/** Drops every packet between this machine and one host: lost, not refused. */
+export async function setBlackHole(address: string, on: boolean): Promise<void> {
+  const chains = [
+    ['INPUT', '-s', address],
+    ['OUTPUT', '-d', address],
+    ['FORWARD', '-s', address],
+    ['FORWARD', '-d', address],
+  ];
+  for (const chain of chains) {
+    const [name = '', ...match] = chain;
+    const rule = [name, ...match, '-j', 'DROP', ...comment];
+    const found = await run('iptables', ['-w', '-C', ...rule], { allowFailure: true });
+    if (on && found.code !== 0) await run('iptables', ['-w', '-I', ...rule]);
+    if (!on && found.code === 0) await run('iptables', ['-w', '-D', ...rule]);
+  }
+}

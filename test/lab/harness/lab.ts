@@ -1,0 +1,82 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+
+import { docker } from './engine.ts';
+import { type HostOptions, LabHost, type Place, startHost } from './host.ts';
+import { withLock } from './lock.ts';
+import { inState } from './paths.ts';
+import { prepareLab } from './prepare.ts';
+import { azureService, stopService } from './services.ts';
+import { run } from './run.ts';
+
+export interface Lab {
+  readonly prefix: string;
+  /** A folder of this lab's own, for inventories, logs and the like. */
+  readonly folder: string;
+  /** Private key that logs in everywhere. */
+  readonly key: string;
+  readonly knownHosts: string;
+  readonly hosts: readonly LabHost[];
+  host(name: string): LabHost;
+  /** Removes the hosts and the folder. */
+  remove(): Promise<void>;
+}
+
+/** Starts machines under a name of their own, so that several labs do not meet; existing ones are found again. */
+export async function startLab({
+  prefix,
+  hosts,
+  folder = inState('labs', prefix),
+}: {
+  readonly prefix: string;
+  readonly hosts: readonly HostOptions[];
+  readonly folder?: string;
+}): Promise<Lab> {
+  await prepareLab();
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const key = await ensureKey();
+  const place: Place = {
+    prefix,
+    key,
+    publicKey: readFileSync(`${key}.pub`, 'utf8').trim(),
+    knownHosts: `${folder}/known_hosts`,
+  };
+  const started = await Promise.all(hosts.map((options) => startHost(place, options)));
+  const keys = await Promise.all(started.map((host) => host.hostKeys()));
+  writeFileSync(place.knownHosts, keys.join(''));
+  return {
+    prefix,
+    folder,
+    key,
+    knownHosts: place.knownHosts,
+    hosts: started,
+    host: (name) => {
+      const found = started.find((host) => host.name === name);
+      if (found === undefined) throw new Error(`this lab has no host ${name}`);
+      return found;
+    },
+    remove: async () => {
+      await Promise.all([...started.map((host) => host.remove()), stopService(azureService(prefix))]);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Removes whatever an earlier run left under a prefix: hosts, practice server, folder. */
+export async function removeLab(prefix: string, folder = inState('labs', prefix)): Promise<void> {
+  const { stdout } = await docker(['ps', '-aq', '--filter', `name=^${prefix}-`], { allowFailure: true });
+  const ids = stdout.split('\n').filter(Boolean);
+  if (ids.length > 0) await docker(['rm', '-fv', ...ids], { allowFailure: true });
+  await stopService(azureService(prefix));
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function ensureKey(): Promise<string> {
+  const key = inState('ssh/id_ed25519');
+  return withLock('key', async () => {
+    if (!existsSync(key)) {
+      mkdirSync(inState('ssh'), { recursive: true, mode: 0o700 });
+      await run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-C', 'azp-fleet-lab', '-f', key]);
+    }
+    return key;
+  });
+}

@@ -1,0 +1,184 @@
+import type { Deb, DebFile } from './deb.ts';
+import { labFiles, type Release } from './paths.ts';
+
+export const driverVersions = ['580.95.05', '595.71.05'] as const;
+export const toolkitVersion = '1.20.0';
+
+/** Where NVIDIA keeps the packages of a release. */
+export const cudaDistribution = { bookworm: 'debian12', trixie: 'debian13' } as const satisfies Record<
+  Release,
+  string
+>;
+
+const base = 'https://developer.download.nvidia.com/compute/cuda/repos';
+const share = '/usr/lib/nvidia-standin';
+const script = (path: string, source: string): DebFile => ({
+  path,
+  content: { copy: labFiles('gpu', source) },
+  executable: true,
+});
+const plain = (path: string, source: string): DebFile => ({
+  path,
+  content: { copy: labFiles('gpu', source) },
+});
+const text = (path: string, content: string): DebFile => ({ path, content: { text: content } });
+const enable = (...units: readonly string[]): string =>
+  units.map((unit) => `deb-systemd-helper enable ${unit} > /dev/null || true`).join('\n');
+
+/** The driver of one version, under the names of NVIDIA's repository for Debian. */
+export function driverPackages(version: string): Deb[] {
+  const full = `${version}-1`;
+  const exactly = (name: string): string => `${name} (= ${full})`;
+  const branch = version.split('.')[0] ?? '';
+  return [
+    ...[branch, version].map((pin) => pinning(pin, full)),
+    library('libnvidia-ml1', full),
+    library('libcuda1', full),
+    userspace(version, full),
+    kernelModule('nvidia-kernel-open-dkms', 'nvidia-kernel-dkms', version, 'open'),
+    kernelModule('nvidia-kernel-dkms', 'nvidia-kernel-open-dkms', version, 'proprietary'),
+    {
+      name: 'nvidia-open',
+      version: full,
+      description: 'driver with open kernel modules',
+      depends: ['nvidia-driver-cuda', 'nvidia-kernel-open-dkms'].map(exactly),
+    },
+    {
+      name: 'cuda-drivers',
+      version: full,
+      description: 'driver with proprietary kernel modules',
+      depends: ['nvidia-driver-cuda', 'nvidia-kernel-dkms'].map(exactly),
+    },
+    persistenced(full),
+  ];
+}
+
+function pinning(pin: string, full: string): Deb {
+  const pattern = pin.includes('.') ? `${pin}-*` : `${pin}.*`;
+  const name = `nvidia-driver-pinning-${pin}`;
+  return {
+    name,
+    version: full,
+    architecture: 'all',
+    description: `keeps the driver on ${pin}`,
+    provides: ['nvidia-driver-pinning'],
+    conflicts: ['nvidia-driver-pinning'],
+    files: [
+      text(
+        `/etc/apt/preferences.d/${name}`,
+        `Package: *nvidia* libcuda* cuda-drivers*\nPin: version ${pattern}\nPin-Priority: 1000\n`,
+      ),
+    ],
+  };
+}
+
+const library = (name: string, version: string): Deb => ({
+  name,
+  version,
+  description: 'stand-in without a library in it',
+});
+
+function userspace(version: string, full: string): Deb {
+  return {
+    name: 'nvidia-driver-cuda',
+    version: full,
+    description: 'stand-in nvidia-smi',
+    depends: [`libnvidia-ml1 (= ${full})`, `libcuda1 (= ${full})`],
+    files: [
+      script('/usr/bin/nvidia-smi', 'driver/nvidia-smi'),
+      plain(`${share}/smi.awk`, 'driver/smi.awk'),
+      text(`${share}/userspace`, `${version}\n`),
+    ],
+  };
+}
+
+function kernelModule(name: string, other: string, version: string, flavor: 'open' | 'proprietary'): Deb {
+  return {
+    name,
+    version: `${version}-1`,
+    description: `stand-in kernel module, ${flavor}`,
+    conflicts: [other],
+    files: [
+      script(`${share}/kernel-module`, 'driver/kernel-module'),
+      text(`${share}/kmod`, `${version}\n`),
+      text(`${share}/flavor`, `${flavor}\n`),
+      plain('/usr/lib/modprobe.d/nvidia-standin.conf', 'driver/modprobe.conf'),
+      text('/usr/lib/modprobe.d/nvidia-blacklist.conf', 'blacklist nouveau\noptions nouveau modeset=0\n'),
+      plain('/lib/systemd/system/nvidia-boot.service', 'driver/nvidia-boot.service'),
+    ],
+    scripts: { postinst: enable('nvidia-boot.service') },
+  };
+}
+
+function persistenced(version: string): Deb {
+  return {
+    name: 'nvidia-persistenced',
+    version,
+    description: 'stand-in persistence daemon',
+    files: [plain('/lib/systemd/system/nvidia-persistenced.service', 'driver/nvidia-persistenced.service')],
+  };
+}
+
+/** The vendor's keyring package: the key, the vendor's own (here unreachable) address, the pin of its origin. */
+export function cudaKeyring(release: Release, keyFile: string): Deb {
+  const list = `cuda-${cudaDistribution[release]}-x86_64.list`;
+  const keyring = '/usr/share/keyrings/cuda-archive-keyring.gpg';
+  return {
+    name: 'cuda-keyring',
+    version: '1.1-1',
+    architecture: 'all',
+    description: 'key and address of the CUDA repository',
+    files: [
+      { path: keyring, content: { copy: keyFile } },
+      text(
+        `/etc/apt/sources.list.d/${list}`,
+        `deb [signed-by=${keyring}] ${base}/${cudaDistribution[release]}/x86_64/ /\n`,
+      ),
+      text(
+        '/etc/apt/preferences.d/cuda-repository-pin-600',
+        'Package: *\nPin: release l=NVIDIA CUDA\nPin-Priority: 600\n',
+      ),
+    ],
+  };
+}
+
+export function toolkitPackages(): Deb[] {
+  const version = `${toolkitVersion}-1`;
+  const exactly = (name: string): string => `${name} (= ${version})`;
+  return [
+    { name: 'libnvidia-container1', version, description: 'stand-in without a library in it' },
+    {
+      name: 'libnvidia-container-tools',
+      version,
+      description: 'stand-in',
+      depends: [exactly('libnvidia-container1')],
+    },
+    {
+      name: 'nvidia-container-toolkit-base',
+      version,
+      description: 'stand-in nvidia-ctk and CDI refresh',
+      files: [
+        script('/usr/bin/nvidia-ctk', 'toolkit/nvidia-ctk'),
+        script('/usr/bin/nvidia-container-runtime', 'toolkit/nvidia-container-runtime'),
+        text(`${share}/toolkit`, `${toolkitVersion}\n`),
+        plain('/lib/systemd/system/nvidia-cdi-refresh.service', 'toolkit/nvidia-cdi-refresh.service'),
+        plain('/lib/systemd/system/nvidia-cdi-refresh.path', 'toolkit/nvidia-cdi-refresh.path'),
+      ],
+      scripts: {
+        postinst: [
+          enable('nvidia-cdi-refresh.service', 'nvidia-cdi-refresh.path'),
+          'systemctl daemon-reload || true',
+          'systemctl start nvidia-cdi-refresh.path || true',
+          'systemctl start nvidia-cdi-refresh.service || true',
+        ].join('\n'),
+      },
+    },
+    {
+      name: 'nvidia-container-toolkit',
+      version,
+      description: 'stand-in prestart hook',
+      depends: ['libnvidia-container-tools', 'nvidia-container-toolkit-base'].map(exactly),
+      files: [script('/usr/bin/nvidia-container-runtime-hook', 'toolkit/nvidia-container-runtime-hook')],
+    },
+  ];
+}

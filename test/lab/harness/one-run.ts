@@ -1,0 +1,20 @@
+import { withLock } from './lock.ts';
+import { say } from './say.ts';
+
+const mark = 'AZP_FLEET_LAB_RUN';
+
+/** Lab tests need the machine for themselves: a second run waits until the first one has ended. */
+export default async function oneRunAtATime(): Promise<() => void> {
+  if (process.env[mark] === String(process.pid)) return () => undefined;
+  process.env[mark] = String(process.pid);
+  const { promise: end, resolve: release } = Promise.withResolvers<void>();
+  const { promise: begin, resolve: taken } = Promise.withResolvers<void>();
+  const notice = setTimeout(() => say('another lab run is going on: waiting for its end'), 2000);
+  void withLock('lab-run', () => {
+    taken();
+    return end;
+  });
+  await begin;
+  clearTimeout(notice);
+  return release;
+}

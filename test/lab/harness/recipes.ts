@@ -1,0 +1,29 @@
+import type { Release } from './paths.ts';
+
+/** A root file system made by mmdebstrap. */
+export interface BaseRecipe {
+  readonly name: string;
+  readonly suite: Release;
+  readonly packages: readonly string[];
+}
+
+/** What a server has after Debian's installer, and no more: no Docker, no Python, no curl, no gnupg. */
+const hostPackages = (
+  'systemd systemd-sysv dbus libpam-systemd openssh-server sudo ca-certificates ' +
+  'iproute2 iptables procps kmod xz-utils gzip less netbase tzdata'
+).split(' ');
+
+/** What the agent image installs on top of its CUDA base, so that a build inside the lab downloads nothing. */
+const cudaPackages = (
+  'ca-certificates curl git jq tini xz-utils unzip zip procps sudo netbase openssh-client libicu76 libssl3t64 ' +
+  'libkrb5-3 libgssapi-krb5-2 zlib1g locales tzdata'
+).split(' ');
+
+export const hostBase = (suite: Release): BaseRecipe => ({
+  name: `host-base-${suite}`,
+  suite,
+  packages: hostPackages,
+});
+
+/** Debian dressed up as an Ubuntu with CUDA: the vendor's images cannot be had without the internet. */
+export const cudaBase: BaseRecipe = { name: 'cuda-base', suite: 'trixie', packages: cudaPackages };

@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process';
+import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+export interface Output {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly input?: string | Uint8Array;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly timeoutMs?: number;
+  /** A non-zero exit is an answer, not an error. */
+  readonly allowFailure?: boolean;
+}
+
+/** Runs a program to its end. Rejects with the command and the end of its output unless it exits 0. */
+export async function run(
+  command: string,
+  args: readonly string[],
+  options: RunOptions = {},
+): Promise<Output> {
+  const child = spawn(command, args, {
+    stdio: 'pipe',
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    timeout: options.timeoutMs,
+    killSignal: 'SIGKILL',
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+  child.on('error', reject);
+  child.on('close', (code, signal) => {
+    resolve(code ?? (signal === null ? 1 : 137));
+  });
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(options.input);
+  const code = await promise;
+  if (code !== 0 && options.allowFailure !== true) {
+    const tail = `${stdout}\n${stderr}`.trim().split('\n').slice(-15).join('\n');
+    throw new Error(`${command} ${args.slice(0, 6).join(' ')} … exited ${code}:\n${tail}`);
+  }
+  return { code, stdout, stderr };
+}
+
+/** Asks until the answer is truthy; rejects with `what` when it never is. */
+export async function until<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false>,
+  { timeoutMs = 60_000, everyMs = 150 } = {},
+): Promise<T> {
+  const end = Date.now() + timeoutMs;
+  for (;;) {
+    const answer = await ask();
+    if (answer !== undefined && answer !== false) return answer;
+    if (Date.now() > end) throw new Error(`waited ${Math.round(timeoutMs / 1000)} s in vain: ${what}`);
+    await new Promise((resume) => setTimeout(resume, everyMs));
+  }
+}
+
+/** Starts a program that outlives this one; its output goes to `log`. Returns its process id. */
+export function detach(command: string, args: readonly string[], log: string): number {
+  mkdirSync(dirname(log), { recursive: true });
+  const output = openSync(log, 'a');
+  const child = spawn(command, args, { detached: true, stdio: ['ignore', output, output] });
+  child.on('error', () => undefined);
+  child.unref();
+  closeSync(output);
+  return child.pid ?? 0;
+}
+
+export function alive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

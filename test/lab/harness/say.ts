@@ -1,0 +1,13 @@
+const start = Date.now();
+
+/** Where progress goes; a caller with a display of its own replaces `report`. */
+export const progress = {
+  report: (line: string, seconds: number): void => {
+    process.stdout.write(`[lab ${String(seconds).padStart(3)} s] ${line}\n`);
+  },
+};
+
+/** One line of progress. */
+export function say(line: string): void {
+  progress.report(line, Math.round((Date.now() - start) / 1000));
+}

@@ -1,0 +1,130 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect } from 'node:net';
+import { dirname, join } from 'node:path';
+
+import { contents, digest } from './digest.ts';
+import { mirrorRoot } from './repositories.ts';
+import { inState, network, ports } from './paths.ts';
+import { alive, detach, until } from './run.ts';
+import { registryConfig } from './tls.ts';
+
+export interface Service {
+  readonly name: string;
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly port: number;
+}
+
+/** The practice server of one lab. */
+export const azureService = (prefix: string): string => `azure-${prefix}`;
+
+/** Agent tarballs, laid out as at the vendor: agent/VERSION/FILE. */
+export const agentMirror = inState('agent-mirror');
+
+export const labServices = (): readonly Service[] => [
+  {
+    name: 'mirror',
+    command: process.execPath,
+    args: [mirrorProgram(), network.gateway, String(ports.mirror), mirrorRoot, agentMirror],
+    port: ports.mirror,
+  },
+  {
+    name: 'registry',
+    command: '/usr/bin/docker-registry',
+    args: ['serve', registryConfig()],
+    port: ports.registry,
+  },
+];
+
+/** A copy under the state folder: every checkout on this machine finds the same mirror running. */
+function mirrorProgram(): string {
+  const source = join(import.meta.dirname, 'mirror-server.ts');
+  const copy = inState('services', `mirror-${digest(contents(source))}.mts`);
+  mkdirSync(dirname(copy), { recursive: true });
+  if (!existsSync(copy)) copyFileSync(source, copy);
+  return copy;
+}
+
+const pidFile = (name: string): string => inState('run', `${name}.pid`);
+
+/** Starts a service on the gateway unless the very same one answers already. */
+export async function ensureService(service: Service): Promise<void> {
+  const { name, port } = service;
+  if (await isRunning(service)) return;
+  await stopService(name);
+  if (await listens(port))
+    throw new Error(`${network.gateway}:${port} is taken by a program that is not the lab's ${name}`);
+  const log = inState('log', `${name}.log`);
+  const pid = detach(service.command, service.args, log);
+  mkdirSync(dirname(pidFile(name)), { recursive: true });
+  writeFileSync(pidFile(name), `${pid} ${startTime(pid)}`);
+  await until(
+    `${name} on port ${port} (see ${log})`,
+    () => {
+      if (!alive(pid)) throw new Error(`${name} ended at once: see ${log}`);
+      return listens(port);
+    },
+    { timeoutMs: 30_000 },
+  );
+}
+
+async function isRunning(service: Service): Promise<boolean> {
+  const pid = readPid(service.name);
+  // Another checkout may have started it with a Node of its own.
+  const isSame = pid !== undefined && commandLine(pid).slice(1).join(' ') === service.args.join(' ');
+  return isSame && listens(service.port);
+}
+
+export async function stopService(name: string): Promise<void> {
+  const pid = readPid(name);
+  if (pid !== undefined) {
+    process.kill(pid, 'SIGTERM');
+    await until(`end of ${name}`, () => Promise.resolve(!alive(pid)), { timeoutMs: 20_000 });
+  }
+  rmSync(pidFile(name), { force: true });
+}
+
+/** Stops every service that was started from this state folder. */
+export async function stopServices(): Promise<void> {
+  if (!existsSync(inState('run'))) return;
+  for (const file of readdirSync(inState('run'))) await stopService(file.replace(/\.pid$/, ''));
+}
+
+function listens(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({ host: network.gateway, port, timeout: 2000 });
+  socket
+    .on('connect', () => resolve(true))
+    .on('error', () => resolve(false))
+    .on('timeout', () => resolve(false));
+  return promise.finally(() => socket.destroy());
+}
+
+/** The process that we started, not another one that has got its number since. */
+function readPid(name: string): number | undefined {
+  if (!existsSync(pidFile(name))) return undefined;
+  const [pid = '', started = ''] = readFileSync(pidFile(name), 'utf8').split(' ');
+  return started !== '' && startTime(Number(pid)) === started ? Number(pid) : undefined;
+}
+
+/** Ticks since boot at which a process began; empty when there is none. */
+function startTime(pid: number): string {
+  if (!existsSync(`/proc/${pid}/stat`)) return '';
+  return (
+    readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /s, '')
+      .split(' ')[19] ?? ''
+  );
+}
+
+function commandLine(pid: number): string[] {
+  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0$/, '').split('\0');
+}

@@ -1,0 +1,87 @@
+// The probe on real engines: the stand-in nvidia-smi fails in every way it can, once reached by the prestart hook
+// (Docker 20.10) and once by CDI (Docker 26.1). GPUs, driver and nvidia-smi are stand-ins; engines, runtimes, SSH and
+// container start are real.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import type { StatusRow } from '../../src/status/row.ts';
+import { azpFleet } from './harness/azp-fleet.ts';
+import { provisionedFleet, type ProvisionedFleet } from './harness/provisioned.ts';
+import { until } from './harness/run.ts';
+
+const probed = ['hook', 'cdi'] as const;
+
+let fleet: ProvisionedFleet;
+beforeAll(async () => {
+  fleet = await provisionedFleet();
+});
+afterAll(async () => {
+  for (const host of probed) await fleet.lab.host(host).setGpuFaults([]);
+  await until(
+    'a healthy fleet',
+    async () => {
+      const states = (await rows([])).map(({ verdict }) => verdict.state);
+      return states.every((state) => state === 'healthy');
+    },
+    { timeoutMs: 180_000, everyMs: 2000 },
+  );
+});
+
+async function rows(options: readonly string[]): Promise<readonly StatusRow[]> {
+  const { stdout } = await azpFleet(fleet.lab.folder, ['status', fleet.inventory, '--json', ...options]);
+  return (JSON.parse(stdout) as { hosts: readonly StatusRow[] }).hosts;
+}
+
+type Fault = Parameters<ReturnType<ProvisionedFleet['lab']['host']>['setGpuFaults']>[0][number];
+
+test('without a fault both ways lead to all GPUs', async () => {
+  const seen = await rows(['--probe', '--limit', 'hook,cdi']);
+  expect(seen.map(({ host, verdict, gpus }) => [host, verdict.state, gpus?.names])).toEqual([
+    ['hook', 'healthy', ['NVIDIA H200', 'NVIDIA H200']],
+    ['cdi', 'healthy', ['NVIDIA H200']],
+  ]);
+});
+
+test.each<[Fault, string, 'failed' | 'degraded' | 'hung']>([
+  ['exit9', 'driver.not-loaded', 'failed'],
+  ['exit15 0', 'gpu.lost', 'failed'],
+  ['exit18', 'driver.mismatch', 'failed'],
+  ['nvml-unknown', 'container.gpu-access', 'failed'],
+  ['ecc 0', 'gpu.ecc-uncorrected', 'failed'],
+  ['recovery 0', 'gpu.recovery-action', 'failed'],
+  ['remap-failure 0', 'gpu.remap-failure', 'failed'],
+  ['remap 0', 'gpu.remap-pending', 'degraded'],
+  ['unknown 0', 'gpu.value-error', 'degraded'],
+  ['hot 0', 'gpu.hot', 'degraded'],
+  ['width 0', 'gpu.pcie-width', 'degraded'],
+  ['inforom 0', 'gpu.inforom', 'degraded'],
+  ['hang', 'smi.hung', 'hung'],
+])('%s is found as %s', async (fault, code, state) => {
+  for (const host of probed) await fleet.lab.host(host).setGpuFaults([fault]);
+  const seen = await rows(['--probe', '--probe-timeout', '8s', '--limit', 'hook,cdi']);
+  for (const { host, findings } of seen) {
+    const finding = findings.find((one) => one.code === code);
+    expect(finding, `${host}: ${JSON.stringify(findings)}`).toBeDefined();
+    expect(finding?.severity).toBe(state === 'degraded' ? 'warn' : 'fail');
+  }
+});
+
+test('a hung probe leaves no container behind', async () => {
+  for (const host of probed) {
+    const { stdout } = await fleet.lab.host(host).exec('docker ps -aq --filter label=azp-fleet.kind=probe');
+    expect(stdout.trim()).toBe('');
+  }
+});
+
+test('a GPU that is on the bus and not shown is missed by its address', async () => {
+  await fleet.lab.host('hook').setGpuFaults(['missing 1']);
+  const [row] = await rows(['--probe', '--limit', 'hook']);
+  expect(row?.verdict).toMatchObject({ state: 'failed', cause: expect.stringContaining('0000:3b:00.0') });
+});
+
+test('one lost GPU is named, and the other is still judged by itself', async () => {
+  const host = fleet.lab.host('hook');
+  await host.setGpuFaults(['exit15 0', 'hot 1']);
+  const [row] = await rows(['--probe', '--limit', 'hook']);
+  expect(row?.findings).toContainEqual(expect.objectContaining({ code: 'gpu.lost', gpu: '0000:18:00.0' }));
+  expect(row?.findings).toContainEqual(expect.objectContaining({ code: 'gpu.hot', gpu: host.gpus[1]?.uuid }));
+});

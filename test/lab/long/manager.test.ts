@@ -1,0 +1,207 @@
+// One manager on a real machine: systemd, Docker Engine, cgroups, network and processes are real; GPUs, the agent
+// program and Azure DevOps are stand-ins that speak the real protocol.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import type { FakeJob } from '../../../src/azure/fake/control.ts';
+import type { ManagerStatus } from '../../../src/contract/status.ts';
+import type { LabHost } from '../harness/host.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
+import { until } from '../harness/run.ts';
+import { placesOnHost } from '../support/secret-search.ts';
+
+const pool = 'gpu-lab';
+const settings = { timeout: 240_000, interval: 1000 };
+const limits = { timeoutMs: 240_000, everyMs: 1000 };
+const removeAgents =
+  'docker stop $(docker ps -q --filter label=azp-fleet.kind=agent); docker rm $(docker ps -aq --filter label=azp-fleet.kind=agent)';
+const program = '/opt/azp-fleet/current/node /opt/azp-fleet/current/manager.mjs';
+
+let fleet: ProvisionedFleet;
+let host: LabHost;
+beforeAll(async () => {
+  fleet = await provisionedFleet();
+  host = fleet.lab.host('hook');
+});
+afterAll(async () => {
+  await host.setGpuFaults([]);
+  await allIdle();
+});
+
+async function status(): Promise<ManagerStatus> {
+  return JSON.parse((await host.exec('cat /run/azp-fleet/status.json')).stdout) as ManagerStatus;
+}
+
+async function states(): Promise<string> {
+  const { slots } = await status();
+  return slots.map(({ state }) => state).join(' ');
+}
+
+/** Also for hooks, where vitest does not poll. */
+async function allIdle(): Promise<void> {
+  await until('both slots to be idle', async () => (await states()) === 'idle idle', limits);
+}
+
+/** Queues jobs that only agents of the host under test may take. */
+async function queue(script: string, count = 1): Promise<readonly FakeJob[]> {
+  return fleet.azure.control.queue({ pool, script, count, demands: ['lab.manager'] });
+}
+
+async function finished(jobs: readonly FakeJob[]): Promise<readonly FakeJob[]> {
+  const ids = new Set(jobs.map(({ id }) => id));
+  const mine = (all: readonly FakeJob[]) => all.filter(({ id }) => ids.has(id));
+  const all = await fleet.azure.control.until((found) => mine(found).every(({ state }) => state === 'done'), {
+    timeoutMs: 240_000,
+    everyMs: 500,
+  });
+  return mine(all);
+}
+
+async function restartWith(change: string): Promise<void> {
+  await host.exec(`set -e
+cd /etc/azp-fleet
+[ -e manager.json.before ] || cp -p manager.json manager.json.before
+${program.split(' ')[0]} -e '
+const fs = require("fs");
+const config = JSON.parse(fs.readFileSync("manager.json.before", "utf8"));
+${change}
+fs.writeFileSync("manager.json", JSON.stringify(config));
+'
+systemctl restart azp-fleet-manager`);
+}
+
+async function restore(): Promise<void> {
+  await host.exec(`set -e
+cd /etc/azp-fleet
+mv manager.json.before manager.json
+systemctl restart azp-fleet-manager`);
+  await allIdle();
+}
+
+describe('jobs', () => {
+  beforeAll(async () => {
+    await restartWith('config.capabilities["lab.manager"] = "yes";');
+    await allIdle();
+  });
+  afterAll(restore);
+
+  test('a job is alone with its GPU, its datasets and no rights; nothing of ours is in reach', async () => {
+    const [job] = await finished(
+      await queue(`nvidia-smi -L | grep -c UUID
+id -un
+grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status | tr -d '\\t'
+cat /proc/self/oom_score_adj
+test -e /var/run/docker.sock && echo docker
+test -e /run/azp-fleet && echo socket
+for address in 169.254.169.254/80 168.63.129.16/80; do timeout 3 bash -c "</dev/tcp/$address" 2>/dev/null && echo "reached $address"; done
+env | grep -i -E 'token|_pat=' | grep -v '^VSO_AGENT_IGNORE'
+true`),
+    );
+    expect(job?.result).toBe('succeeded');
+    expect(job?.log.trim().split('\n')).toEqual([
+      '1',
+      'agent',
+      'CapEff:0000000000000000',
+      'CapBnd:0000000000000000',
+      'NoNewPrivs:1',
+      '1000',
+    ]);
+  });
+
+  test('each job runs in a container of its own, and its evidence stays', async () => {
+    const jobs = await finished(await queue('touch /tmp/mine; ls /tmp | wc -l', 4));
+    expect(jobs.map(({ result, log }) => [result, log.trim()])).toEqual(jobs.map(() => ['succeeded', '1']));
+    expect(new Set(jobs.flatMap(({ runs }) => runs.map(({ session }) => session))).size).toBe(4);
+    await allIdle();
+    const { stdout } = await host.exec(`${program} runs`);
+    const runs = JSON.parse(stdout) as { job?: string; result?: string; gpus: string[]; image: string }[];
+    expect(runs.slice(0, 4).map(({ job, result }) => [job, result])).toEqual(
+      jobs.map(() => [expect.stringMatching(/^job/), 'succeeded']),
+    );
+    expect(host.gpus.map(({ uuid }) => uuid)).toContain(runs[0]?.gpus[0]);
+  });
+
+  test('a manager that is killed in the middle of a job takes it up again', async () => {
+    const jobs = await queue('sleep 8; echo done');
+    await expect.poll(states, settings).toContain('busy');
+    const { stdout: before } = await host.exec('docker ps -q --no-trunc | sort');
+    await host.exec('systemctl kill -s KILL azp-fleet-manager');
+    const [job] = await finished(jobs);
+    expect(job).toMatchObject({ result: 'succeeded', log: expect.stringContaining('done') as string });
+    expect(job?.runs).toHaveLength(1);
+    await allIdle();
+    const { stdout: after } = await host.exec('docker ps -q --no-trunc | sort');
+    const kept = before.split('\n').filter((id) => id !== '' && after.includes(id));
+    expect(kept).toHaveLength(1);
+  });
+
+  test('a drain lets the job end and stops the idle agent; the server shows why', async () => {
+    const jobs = await queue('sleep 12');
+    await expect.poll(states, settings).toContain('busy');
+    await host.exec(`${program} drain --reason 'lab test'`);
+    await expect.poll(states, settings).toContain('drained');
+    await finished(jobs);
+    await expect.poll(states, settings).toBe('drained drained');
+    expect((await host.exec('docker ps -aq --filter label=azp-fleet.kind=agent')).stdout).toBe('');
+    await host.exec(`${program} undrain`);
+    await allIdle();
+  });
+});
+
+test('a GPU that is lost closes its slot only, and the slot comes back by itself', async () => {
+  await allIdle();
+  await host.setGpuFaults(['exit15 1']);
+  await expect.poll(states, settings).toBe('idle quarantined');
+  await host.setGpuFaults([]);
+  await allIdle();
+});
+
+test('a container that was created and never started goes, and so does one that ended meanwhile', async () => {
+  await host.exec('systemctl stop azp-fleet-manager');
+  // Stopped, not killed: a session that is left behind blocks its name for five minutes.
+  await host.exec(`docker stop $(docker ps -q --filter label=azp-fleet.kind=agent)
+docker rm $(docker ps -aq --filter label=azp-fleet.slot=1)
+docker create --name left --label azp-fleet.kind=agent --label azp-fleet.slot=1 $(docker images -q azp-fleet/agent | head -n 1)
+systemctl start azp-fleet-manager`);
+  await allIdle();
+  expect((await host.exec('docker ps -aq --filter name=left')).stdout).toBe('');
+});
+
+test('config.sh in a container of its own registers as well, and leaves the token nowhere', async () => {
+  await restartWith(
+    'config.registration = "config"; config.capabilities["lab.manager"] = "yes"; config.limits = { shm: "2g" };',
+  );
+  await allIdle();
+  const [job] = await finished(await queue('df -m /dev/shm | tail -n 1 | tr -s " " | cut -d " " -f 2'));
+  expect(job).toMatchObject({ result: 'succeeded', log: expect.stringContaining('2048') as string });
+  // While it registers, the agent's own program has the token in its environment, in a container without a job.
+  await allIdle();
+  const places = await placesOnHost(host, fleet.azure.token);
+  expect(
+    places.filter((place) => !/(?:\/etc\/azp-fleet\/token|\/credentials\/).* [46]00 root$/.test(place)),
+  ).toEqual([]);
+  await restore();
+});
+
+test('on a machine of its own, without inventory and CLI', async () => {
+  // A name of this run's own: the server may remember one that an earlier machine held.
+  const name = `alone-${process.pid}`;
+  await host.exec(`systemctl stop azp-fleet-manager
+${removeAgents}`);
+  await host.exec('mkdir -p /data/set && touch /data/set/x');
+  const image = (await host.exec('docker images -q azp-fleet/agent | head -n 1')).stdout.trim();
+  await host.exec(`systemd-run --unit=alone ${program} run --url ${fleet.azure.organization} --pool ${pool} \
+--token-file /etc/azp-fleet/token -n 2 --name ${name} -d ${image} --volume /data/set:/set:SET --volume /data/set:/other:OTHER --state /run/alone`);
+  await expect.poll(async () => (await status()).host, settings).toBe(name);
+  await allIdle();
+  const jobs = await fleet.azure.control.queue({
+    pool,
+    script: 'ls "$SET" "$OTHER"',
+    demands: ['dataset.OTHER'],
+  });
+  const [job] = await finished(jobs);
+  expect(job?.log).toContain('/other:\nx');
+  expect(job?.runs[0]?.agent).toContain(name);
+  await host.exec(`systemctl stop alone\n${removeAgents}\nsystemctl start azp-fleet-manager`);
+  await expect.poll(async () => (await status()).host, settings).toBe('hook');
+  await allIdle();
+});

@@ -1,0 +1,33 @@
+// The short form of `npm run soak`: real machines, engines and managers under a stream of jobs while things go wrong.
+// Stand-ins: the GPUs, the agent program, Azure DevOps.
+import { expect, test } from 'vitest';
+
+import { dockerRestart, drainAndUndrain, managerKill, serverFault } from '../../../bench/soak/faults.ts';
+import { report } from '../../../bench/soak/report.ts';
+import { soak, type SoakFleet } from '../../../bench/soak/soak.ts';
+import { azpFleet } from '../harness/azp-fleet.ts';
+import { provisionedFleet } from '../harness/provisioned.ts';
+import { say } from '../harness/say.ts';
+
+test('sixty jobs run exactly once each while managers, Docker and the server fail, and a host is drained', async () => {
+  const { lab, azure, inventory } = await provisionedFleet();
+  const cli: SoakFleet['cli'] = async (args) => {
+    const output = await azpFleet(lab.folder, args);
+    expect(output.code, output.stderr).toBe(0);
+    return output;
+  };
+  const fleet = { lab, azure, inventory, pool: 'gpu-lab', cli };
+  const result = await soak(
+    fleet,
+    [
+      managerKill(lab.host('plain')),
+      dockerRestart(lab.host('hook')),
+      serverFault(fleet, { status: 500 }, 6_000),
+      drainAndUndrain(fleet, lab.host('cdi')),
+    ],
+    60,
+    say,
+  );
+  expect(result.violations, report(result)).toEqual([]);
+  expect(result.evidence.jobs.length).toBeGreaterThanOrEqual(60);
+});

@@ -1,0 +1,102 @@
+// Two people, one host; a laptop that dies; a reboot. On a bare machine of its own.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { azpFleet } from './harness/azp-fleet.ts';
+import { startAzure, type LabAzure } from './harness/azure.ts';
+import type { LabHost } from './harness/host.ts';
+import { writeInventory } from './harness/inventory.ts';
+import { startLab, type Lab } from './harness/lab.ts';
+import { provisionedFleet, type ProvisionedFleet } from './harness/provisioned.ts';
+import { until } from './harness/run.ts';
+import { startCli } from './support/cli.ts';
+
+let fleet: ProvisionedFleet;
+let lab: Lab;
+let azure: LabAzure;
+let host: LabHost;
+let inventory: string;
+beforeAll(async () => {
+  fleet = await provisionedFleet();
+  lab = await startLab({
+    prefix: 'resume',
+    hosts: [{ name: 'd', release: 'bookworm', login: 'sudo', gpus: ['l40s'] }],
+  });
+  azure = await startAzure('resume', lab.folder);
+  inventory = await writeInventory(lab, azure);
+  host = lab.host('d');
+});
+afterAll(async () => {
+  await azure.stop();
+  await lab.remove();
+});
+
+/** What azp-fleet answers for on a host: packages with versions and holds, files by path and mode, units. */
+async function endState(of: LabHost): Promise<string[]> {
+  const { stdout } = await of.exec(`dpkg-query -W -f '\${binary:Package} \${Version} \${Status}\\n'
+apt-mark showhold | sed 's/^/hold /'
+find /etc /opt/azp-fleet/runtime /usr/local -xdev -printf '%p %y %m %l\\n'
+cd /opt/azp-fleet/current/ && find . -printf 'manager: %p %y %m %l\\n'
+systemctl list-unit-files --state=enabled --no-legend --no-pager | tr -s ' '
+grep -o 'azp-fleet/agent:[^"]*' /run/azp-fleet/status.json | head -1
+systemctl is-active docker azp-fleet-manager`);
+  return stdout.split('\n').sort();
+}
+
+describe('two runs on one host', () => {
+  test('one works, the other says who does; killed or interrupted, the next one goes on from there', async () => {
+    const first = startCli(lab, ['provision', inventory, '--yes']);
+    await first.said(/d: install Docker Engine .* …/);
+
+    const second = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
+    expect(second.code).toBe(1);
+    expect(second.stderr).toMatch(/root@\S+/);
+    expect(second.stderr).toContain('azp-fleet provision');
+
+    first.child.kill('SIGKILL');
+    await first.done;
+    const started = Date.now();
+    const third = startCli(lab, ['provision', inventory, '--yes']);
+    await third.said(/(still runs here: following it|: .* …$)/m);
+    expect(Date.now() - started).toBeLessThan(10_000);
+
+    await third.said(/d: install NVIDIA Container Toolkit .* …/);
+    third.child.kill('SIGINT');
+    const interrupted = await third.done;
+    expect(interrupted.code, interrupted.stderr).toBe(130);
+    expect(interrupted.stdout).toMatch(/^d +skipped +interrupted after .*; run again to go on$/m);
+
+    const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('1 host: 1 healthy');
+  });
+
+  test('the end is the same as without the interruption', async () => {
+    expect((await azpFleet(lab.folder, ['plan', inventory])).code).toBe(0);
+    expect(await endState(host)).toEqual(await endState(fleet.lab.host('plain')));
+  });
+});
+
+describe('a driver upgrade', () => {
+  test('waits for the running job, reboots with proof, and gives the agent back to work', async () => {
+    const before = await host.bootId();
+    await azure.control.queue({ pool: 'gpu-lab', script: 'sleep 8; echo done' });
+    await until('the job to run', async () => {
+      const [job] = await azure.control.jobs();
+      return job?.state === 'running';
+    });
+    const upgraded = await writeInventory(lab, azure, { defaults: { driver: { branch: '595' } } });
+    const run = await azpFleet(lab.folder, ['provision', upgraded, '--yes']);
+    expect(run.code, run.stderr).toBe(0);
+    expect(run.stderr).toContain('draining: waiting for');
+    expect(run.stdout).toContain('1 host: 1 healthy');
+    const [job] = await azure.control.jobs();
+    expect(job).toMatchObject({ state: 'done', result: 'succeeded' });
+    expect((await host.exec('nvidia-smi --query-gpu=driver_version --format=csv,noheader')).stdout).toContain(
+      '595.',
+    );
+    expect(await host.bootId()).not.toBe(before);
+    const [agent] =
+      (await azure.control.overview()).pools.find(({ name }) => name === 'gpu-lab')?.agents ?? [];
+    expect(agent).toMatchObject({ enabled: true, status: 'online' });
+  });
+});

@@ -1,0 +1,172 @@
+// From bare machines to agents that run jobs. Real: systemd, sshd, sudo, apt, Docker Engine, the manager, the protocol
+// of the agents. Stand-ins: the GPUs and NVIDIA's packages, Azure DevOps, the agent program, the packages' mirror.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+
+import { Terminal } from '../support/terminal.ts';
+import { azpFleet, cliEnvironment, command } from './harness/azp-fleet.ts';
+import { writeInventory } from './harness/inventory.ts';
+import { bareFleet, type ProvisionedFleet } from './harness/provisioned.ts';
+import { until } from './harness/run.ts';
+import { startCli } from './support/cli.ts';
+import { filesWith, placesOnHost, processesWith } from './support/secret-search.ts';
+import { allowList, differences, snapshot } from './support/snapshot.ts';
+
+let fleet: ProvisionedFleet;
+beforeAll(async () => {
+  fleet = await bareFleet();
+});
+
+/** Says in which container it runs: the id is in the paths of the files that Docker mounts into it. */
+const ownContainer = `grep -o -m1 'containers/[0-9a-f]*' /proc/self/mountinfo`;
+
+const snapshots = () => Promise.all(fleet.lab.hosts.map((host) => snapshot(host)));
+const changedSince = async (before: Awaited<ReturnType<typeof snapshots>>, allowed: string) => {
+  const after = await snapshots();
+  return before.flatMap((one, index) => differences(one, after[index] ?? new Map(), allowList(allowed)));
+};
+
+describe('plan', () => {
+  test('shows what would be done, once for equal hosts, and changes nothing on them', async () => {
+    const before = await snapshots();
+    const { code, stdout } = await azpFleet(fleet.lab.folder, ['plan', fleet.inventory]);
+    expect(code).toBe(3);
+    expect(stdout).toContain('2 hosts: the same');
+    expect(stdout).toContain('create agent pool gpu-lab');
+    expect(await changedSince(before, 'allowed-by-plan.txt')).toEqual([]);
+    const { pools } = await fleet.azure.control.overview();
+    expect(pools.map(({ name }) => name)).not.toContain('gpu-lab');
+  });
+});
+
+describe('provision', () => {
+  test('refuses to guess when there is nobody to ask', async () => {
+    const { code, stderr } = await azpFleet(fleet.lab.folder, ['provision', fleet.inventory]);
+    expect(code).toBe(2);
+    expect(stderr).toContain('--yes');
+  });
+
+  test('takes three bare machines to healthy hosts with their agents online', async () => {
+    const run = await azpFleet(fleet.lab.folder, ['provision', fleet.inventory, '--yes']);
+    expect(run.code, run.stderr).toBe(0);
+    expect(run.stdout).toContain('3 hosts: 3 healthy');
+    const { pools } = await fleet.azure.control.overview();
+    const agents = pools.find(({ name }) => name === 'gpu-lab')?.agents ?? [];
+    expect(agents.map(({ name, status }) => `${name} ${status}`).sort()).toEqual(
+      ['cdi-0', 'hook-0', 'hook-1', 'plain-0'].map((name) => `${name} online`),
+    );
+  });
+
+  test('makes no change the second time', async () => {
+    const before = await snapshots();
+    const { code, stdout } = await azpFleet(fleet.lab.folder, ['provision', fleet.inventory, '--yes']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('3 hosts: 3 healthy · no changes');
+    expect(await changedSince(before, 'allowed-by-second-run.txt')).toEqual([]);
+    const { code: pending } = await azpFleet(fleet.lab.folder, ['plan', fleet.inventory]);
+    expect(pending).toBe(0);
+  });
+
+  test('leaves agents that run each job in a container of its own, with the GPU', async () => {
+    const { control } = fleet.azure;
+    await control.queue({ pool: 'gpu-lab', count: 6, script: `nvidia-smi -L; ${ownContainer}` });
+    const jobs = await until('the jobs to end', async () => {
+      const all = await control.jobs();
+      return all.every(({ state }) => state === 'done') && all;
+    });
+    expect(jobs.map(({ result }) => result)).toEqual(Array(6).fill('succeeded'));
+    expect(jobs.every(({ log }) => log.includes('UUID: GPU-'))).toBe(true);
+    const containers = jobs.map(({ log }) => /containers\/([0-9a-f]{64})/.exec(log)?.[1]);
+    expect(containers).not.toContain(undefined);
+    expect(new Set(containers).size).toBe(6);
+  });
+});
+
+describe('on a terminal', () => {
+  test('it shows the plan and asks; "no" changes nothing', async () => {
+    const { lab, azure } = fleet;
+    const asked = await writeInventory(lab, azure, {
+      defaults: { capabilities: { rack: '12' } },
+      file: join(lab.folder, 'asked.yaml'),
+    });
+    const program = [process.execPath, command, 'provision', asked, '--limit', 'hook'].join(' ');
+    const terminal = new Terminal(program, { cwd: lab.folder, env: cliEnvironment(lab.folder) });
+    try {
+      await terminal.see('? Apply these changes?');
+      terminal.press('n', 'Enter');
+      await terminal.see('[exit 4]');
+      expect(terminal.history()).toContain("write the manager's configuration");
+    } finally {
+      terminal.close();
+    }
+    expect((await azpFleet(lab.folder, ['plan', fleet.inventory])).code).toBe(0);
+  });
+});
+
+describe('a saved plan', () => {
+  test('is applied as it was shown, and refused once a host has changed', async () => {
+    const { lab, azure } = fleet;
+    const inventory = await writeInventory(lab, azure, {
+      defaults: { capabilities: { rack: '12' } },
+      file: join(lab.folder, 'saved.yaml'),
+    });
+    const saved = join(lab.folder, 'saved.json');
+    expect((await azpFleet(lab.folder, ['plan', inventory, '--limit', 'hook', '-o', saved])).code).toBe(3);
+    const host = lab.host('hook');
+    const source = '/etc/apt/sources.list.d/azp-fleet-docker.sources';
+    await host.exec(`cp ${source} /root/kept && echo >>${source}`);
+    const refused = await azpFleet(lab.folder, ['provision', inventory, '--plan', saved, '--yes']);
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('no longer as it was when the plan was made');
+    await host.exec(`cat /root/kept >${source}`);
+    const applied = await azpFleet(lab.folder, ['provision', inventory, '--plan', saved, '--yes']);
+    expect(applied.code, applied.stderr).toBe(0);
+    expect(applied.stdout).toContain('1 host: 1 healthy');
+    expect((await azpFleet(lab.folder, ['provision', fleet.inventory, '--yes'])).code).toBe(0);
+  });
+});
+
+describe('the token', () => {
+  test('can be replaced, and is found nowhere but in the root-only files made for it', async () => {
+    const { lab, azure } = fleet;
+    const next = 'n'.repeat(20) + 'ext0token'.repeat(3);
+    writeFileSync(azure.tokenFile, `${next}\n${azure.token}\n`, { mode: 0o600 });
+    const seenByChild = join(lab.folder, 'child-environment');
+    const inventory = await writeInventory(lab, azure, {
+      file: join(lab.folder, 'rotated.yaml'),
+      top: { token: { env: 'LAB_TOKEN' } },
+      // A program that the CLI starts: what it is given tells what any of them would be given.
+      hosts: { cdi: { sudoPassword: { cmd: `env >${seenByChild}; sleep 1; printenv LAB_SUDO_PASSWORD` } } },
+    });
+    await azure.control.queue({ pool: 'gpu-lab', count: 4, script: 'env; sleep 8' });
+    const run = startCli(lab, ['provision', inventory, '--yes', '--debug'], { LAB_TOKEN: next });
+    const seen = new Set<string>();
+    const watch = setInterval(
+      () => processesWith(run.child.pid ?? 0, next).forEach((place) => seen.add(place)),
+      50,
+    );
+    const { code, stdout, stderr } = await run.done;
+    clearInterval(watch);
+    writeFileSync(azure.tokenFile, `${next}\n`, { mode: 0o600 });
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('3 hosts: 3 healthy');
+    expect(stdout + stderr).not.toContain(next);
+    expect((await azure.control.jobs()).map(({ log }) => log).join('\n')).not.toContain(next);
+    // Its own environment is where the user put it; no argument and no child may have it.
+    expect([...seen]).toEqual(['environ of azp-fleet']);
+    expect(filesWith(join(lab.folder, 'home'), next)).toEqual([]);
+    expect(filesWith(lab.folder, next).filter((file) => !file.startsWith(azure.tokenFile))).toEqual([]);
+    for (const host of lab.hosts) {
+      const allowed =
+        /^file (\/etc\/azp-fleet\/token|\/run\/credentials\/azp-fleet-manager\.service\/token) [46]00 root$/;
+      const places = await placesOnHost(host, next);
+      expect(
+        places.filter((place) => !allowed.test(place)),
+        host.name,
+      ).toEqual([]);
+      expect(places.some((place) => place.startsWith('file /etc/azp-fleet/token '))).toBe(true);
+      expect(await placesOnHost(host, azure.token), `${host.name}, the token before`).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,201 @@
+// The real command on a real pseudo-terminal, against real hosts. The organization is the practice server.
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import type { Terminal } from '../support/terminal.ts';
+import { startAzure } from './harness/azure.ts';
+import type { LabAzure } from './harness/azure.ts';
+import { startLab } from './harness/lab.ts';
+import type { Lab } from './harness/lab.ts';
+import { makeDesk, startCli } from './harness/setup-terminal.ts';
+import type { Desk } from './harness/setup-terminal.ts';
+
+let lab: Lab;
+let azure: LabAzure;
+let desk: Desk;
+let terminal: Terminal | undefined;
+
+beforeAll(async () => {
+  lab = await startLab({
+    prefix: 'setup',
+    hosts: [
+      { name: 'a', release: 'bookworm', login: 'root', gpus: ['h200', 'h200'] },
+      { name: 'b', release: 'bookworm', login: 'sudo-password', gpus: ['l40s'] },
+    ],
+  });
+  azure = await startAzure('setup', lab.folder);
+});
+afterAll(async () => {
+  await azure.stop();
+  await lab.remove();
+});
+
+beforeEach(() => {
+  // Nobody listens on port 9.
+  desk = makeDesk(lab, `Host closed\n  HostName ${lab.host('a').address}\n  Port 9\n  User root\n`);
+});
+afterEach(() => {
+  terminal?.close();
+  terminal = undefined;
+  for (const folder of [desk.folder, desk.ssh]) rmSync(folder, { recursive: true });
+});
+
+test('hosts of ~/.ssh/config are tested, cured or left out, and become an inventory', async () => {
+  const password = join(desk.ssh, 'sudo-password');
+  writeFileSync(password, 'a slip\n', { mode: 0o600 });
+  terminal = startCli(desk, 'setup');
+  await terminal.answer('Hosts from ~/.ssh/config', 'a', 'Enter');
+  await terminal.answer('Others', 'Enter');
+  await terminal.see('sudo wants a password on gpu-b.');
+  await terminal.answer('Where is the sudo password kept', 'Down', 'Enter');
+  await terminal.see('? File:');
+  terminal.type(password);
+  terminal.press('Enter');
+  const failed = await terminal.see('? closed is not ready');
+  expect(failed).toContain('closed · connect');
+  expect(failed).toContain('next ');
+  await terminal.answer('closed is not ready', 'Down', 'Down', 'Enter');
+  await terminal.see('sudo refused the password of labadmin');
+  await terminal.see('? Where is the sudo password kept');
+  writeFileSync(password, 'practice makes perfect\n');
+  terminal.press('Down', 'Enter');
+  await terminal.see('? File:');
+  terminal.type(password);
+  terminal.press('Enter');
+  await terminal.see('? Azure DevOps organization');
+  expect(terminal.history()).toMatch(/✔ gpu-a +Debian 12, no GPU, root/);
+  expect(terminal.screen()).toMatch(/✔ gpu-b +Debian 12, no GPU, labadmin/);
+  terminal.type(`${azure.organization}/vision`);
+  terminal.press('Enter');
+  await terminal.see(`> Write ${azure.organization}, and name projects under`);
+  terminal.press(...Array.from('/vision', () => 'BSpace'), 'Enter');
+  await terminal.answer('Where is the access token kept', 'Down', 'Enter');
+  await terminal.see(/\? File:/);
+  terminal.type(azure.tokenFile);
+  terminal.press('Enter');
+  await terminal.answer('Try the token now', 'Enter');
+  await terminal.see('pools there: ');
+  await terminal.see('? When does it expire');
+  terminal.type('2027-5-1');
+  terminal.press('Enter');
+  await terminal.see('> Year-month-day');
+  terminal.press(...Array.from('5-1', () => 'BSpace'));
+  terminal.type('05-01');
+  terminal.press('Enter');
+  await terminal.see('? Projects');
+  terminal.type('visio');
+  terminal.press('Enter');
+  await terminal.see('> There is no project visio');
+  terminal.type('n');
+  await terminal.answer('Projects', 'Enter');
+  await terminal.answer('Agent pool', 'Enter');
+  // The stand-in GPUs are only seen by an inventory that names their sysroot.
+  await terminal.answer('No GPU was found. Agents on each host', 'Enter');
+  await terminal.answer('Share folders of the hosts', 'y', 'Enter');
+  await terminal.see('? Folder on the hosts');
+  terminal.type('/data/image-net');
+  terminal.press('Enter');
+  await terminal.answer('Variable that tells jobs', 'Enter');
+  await terminal.answer('Is it a mount', 'Enter');
+  await terminal.answer('Another', 'Enter');
+  await terminal.see('? Write it to inventory.yaml?');
+  expect(readdirSync(desk.folder)).toEqual([]);
+  await terminal.answer('Write it to inventory.yaml', 'Enter');
+  await terminal.answer('Provision now', 'n', 'Enter');
+  await terminal.see('[exit 0]');
+  expect(terminal.screen()).toContain('Next: azp-fleet plan inventory.yaml');
+
+  const text = readFileSync(join(desk.folder, 'inventory.yaml'), 'utf8');
+  expect(
+    text.replaceAll(desk.ssh, 'SSH').replace(azure.organization, 'URL').replace(azure.tokenFile, 'TOKEN'),
+  ).toBe(
+    `# yaml-language-server: $schema=node_modules/azp-fleet/inventory.schema.json
+
+organization: URL
+token: { file: TOKEN, expires: 2027-05-01 } # where it is found, never the token
+projects: [ vision ] # whose pipelines may use the pool
+
+defaults:
+  pool: gpu-lab
+  agents: 1 # on each host; its GPUs are divided among them
+  datasets:
+    IMAGE_NET: { host: /data/image-net, container: /datasets/image_net }
+
+hosts:
+  gpu-a: { gpus: 0 }
+  gpu-b: { gpus: 0, sudoPassword: { file: SSH/sudo-password } }
+`,
+  );
+
+  terminal.close();
+  terminal = startCli(desk, 'plan inventory.yaml');
+  await terminal.see('[exit 3]');
+  expect(terminal.history()).toContain('2 hosts: the same 9 changes (gpu-a, gpu-b)');
+});
+
+test('a host that knows no key of ours can be logged in to by password', async () => {
+  const { address } = lab.host('b');
+  const entry = `Host by-password\n  HostName ${address}\n  User labadmin\n  IdentityFile none\n  IdentityAgent none\n`;
+  writeFileSync(join(desk.ssh, 'config'), entry);
+  terminal = startCli(desk, 'setup');
+  await terminal.answer('Hosts from ~/.ssh/config', 'Space', 'Enter');
+  await terminal.answer('Others', 'Enter');
+  await terminal.answer('by-password is not ready', 'Down', 'Enter');
+  await terminal.see(/\? .*assword.* of labadmin|\? .*assword for labadmin/i);
+  terminal.type('practice makes perfect');
+  terminal.press('Enter');
+  await terminal.see('? sudo password of labadmin');
+  terminal.type('practice makes perfect');
+  terminal.press('Enter');
+  await terminal.see('? Azure DevOps organization');
+  expect(terminal.history()).toMatch(/✔ by-password +Debian 12, no GPU, labadmin/);
+  expect(terminal.history()).not.toContain('practice makes perfect');
+});
+
+describe('Ctrl-C leaves nothing behind', () => {
+  test('while hosts are tested', async () => {
+    await lab.host('b').freeze(true);
+    terminal = startCli(desk, 'setup');
+    await terminal.answer('Hosts from ~/.ssh/config', 'Down', 'Space', 'Enter');
+    await terminal.answer('Others', 'Enter');
+    await terminal.see(/gpu-b +connecting/);
+    terminal.press('C-c');
+    await terminal.see('[exit 130]');
+    await lab.host('b').freeze(false);
+    expect(readdirSync(desk.folder)).toEqual([]);
+  });
+
+  test('at the last question before writing, and an inventory that was there stays as it was', async () => {
+    const before = 'organization: [\n';
+    writeFileSync(join(desk.folder, 'inventory.yaml'), before);
+    terminal = startCli(desk, 'setup');
+    await terminal.see('inventory.yaml cannot be added to');
+    await terminal.answer('Hosts from ~/.ssh/config', 'Space', 'Enter');
+    await terminal.answer('Others', 'Enter');
+    await terminal.see('? Azure DevOps organization');
+    terminal.type('example');
+    terminal.press('Enter');
+    await terminal.answer('Where is the access token kept', 'Enter');
+    await terminal.answer('Variable', 'Enter');
+    await terminal.see('AZP_TOKEN is not set here');
+    await terminal.answer('When does it expire', 'Enter');
+    await terminal.answer('Projects', 'Enter');
+    await terminal.answer('Agent pool', 'Enter');
+    await terminal.answer('No GPU was found', 'Enter');
+    await terminal.answer('Share folders', 'Enter');
+    await terminal.see('? inventory.yaml exists');
+    terminal.press('C-c');
+    await terminal.see('[exit 130]');
+    expect(readdirSync(desk.folder)).toEqual(['inventory.yaml']);
+    expect(readFileSync(join(desk.folder, 'inventory.yaml'), 'utf8')).toBe(before);
+  });
+
+  test('at the first question', async () => {
+    terminal = startCli(desk, 'setup');
+    await terminal.see('? Hosts from ~/.ssh/config');
+    terminal.press('C-c');
+    await terminal.see('[exit 130]');
+    expect(readdirSync(desk.folder)).toEqual([]);
+  });
+});

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import type { Session } from '../../src/ssh/transport.ts';
+import { problemOf, sshSpec, testTransport } from '../support/transport.ts';
+import { type Lab, removeLab, startLab } from './harness/lab.ts';
+
+// A real machine with systemd; a cut is packets dropped on the way, not a socket closed.
+let lab: Lab;
+beforeAll(async () => {
+  await removeLab('sshd');
+  lab = await startLab({
+    prefix: 'sshd',
+    hosts: [{ name: 'a', release: 'bookworm', login: 'sudo', gpus: [] }],
+  });
+});
+afterAll(() => lab.remove());
+
+/** Keep-alives every second, so that a cut is seen after three. */
+const config = 'Host *\n  ServerAliveInterval 1\n  ConnectTimeout 2\n';
+
+async function connected(): Promise<{ session: Session; close: () => Promise<void> }> {
+  const transport = testTransport({ config });
+  const session = await transport.connect({
+    name: 'a',
+    ssh: sshSpec({ address: lab.host('a').address, user: 'labadmin', identityFile: lab.key }),
+  });
+  return { session, close: () => transport.close() };
+}
+
+function change(id: string, script: string) {
+  return { id, title: `the change ${id}`, script, owner: 'ann@laptop', totalTimeoutMs: 60_000 };
+}
+
+const owner = { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' };
+
+describe('a durable change', () => {
+  test('gives exit code and output, and leaves no unit behind', async () => {
+    const { session, close } = await connected();
+    const result = await session.durable(change('plain', 'echo one; echo two >&2; exit 7'));
+    expect(result).toEqual({ code: 7, tail: 'one\ntwo\n', resumed: false });
+    const units = await session.script('systemctl list-units --all --no-legend "azp-fleet-change-*"');
+    expect(units.stdout).toBe('');
+    await close();
+  });
+
+  test('goes on through a cut: every line comes once, and the lock is ours again', async () => {
+    const { session, close } = await connected();
+    await session.lock(owner);
+    const lines: string[] = [];
+    const running = session.durable(
+      change('cut', 'i=0; while [ $i -lt 12 ]; do i=$((i+1)); echo "line $i"; sleep 1; done'),
+      {
+        onLine: (line) => {
+          lines.push(line);
+          if (line === 'line 3') void cut();
+        },
+      },
+    );
+    const cut = async (): Promise<void> => {
+      await lab.host('a').blackHole(true);
+      await new Promise((resolve) => session.closed.addEventListener('abort', resolve, { once: true }));
+      await lab.host('a').blackHole(false);
+    };
+    const result = await running;
+    expect(result.code).toBe(0);
+    expect(lines.filter((line) => line.startsWith('line'))).toEqual(
+      Array.from({ length: 12 }, (_value, index) => `line ${index + 1}`),
+    );
+    expect(lines.some((line) => line.includes('reconnecting'))).toBe(true);
+    const second = await connected();
+    const problem = await problemOf(second.session.lock({ ...owner, who: 'bob@desk' }));
+    expect(problem).toMatchObject({ code: 'ssh.locked', what: 'ann@laptop is working on this host' });
+    await second.close();
+    expect((await session.script('echo still here')).stdout).toBe('still here\n');
+    await close();
+  });
+
+  test('is found by a second run, which says who started it and follows it to the end', async () => {
+    const first = await connected();
+    const lost = problemOf(first.session.durable(change('found', 'sleep 8; echo done; exit 5')));
+    const second = await connected();
+    const state = () => second.session.script('systemctl is-active azp-fleet-change-found');
+    await expect.poll(state, { timeout: 20_000 }).toMatchObject({ stdout: 'active\n' });
+    await first.close();
+    expect(await lost).toMatchObject({ code: 'ssh.connection-lost' });
+    const result = await second.session.follow('found');
+    expect(result).toEqual({ code: 5, tail: 'done\n', resumed: true, startedBy: 'ann@laptop' });
+    expect(await second.session.follow('found')).toBeUndefined();
+    await second.close();
+  });
+
+  test('that runs out of time is stopped on the host', async () => {
+    const { session, close } = await connected();
+    const slow = session.durable({ ...change('slow', 'echo begun; sleep 600'), totalTimeoutMs: 2000 });
+    expect(await problemOf(slow)).toMatchObject({ code: 'ssh.change-timeout', host: 'a' });
+    await close();
+  });
+
+  test('keeps its script out of arguments and away from others', async () => {
+    const { session, close } = await connected();
+    const seen = await session.durable(
+      change(
+        'quiet',
+        'stat -c "%a %U" /var/lib/azp-fleet/changes/quiet/script; ps -eo args | grep -c "[t]ell-tale" || :',
+      ),
+    );
+    expect(seen.tail).toBe('600 root\n0\n');
+    await close();
+  });
+});
+
+describe('the lock', () => {
+  test('names who holds it, can be broken, and dies with the connection', async () => {
+    const ann = await connected();
+    const bob = await connected();
+    const bobs = { who: 'bob@desk', command: "azp-fleet provision it's.yaml", since: '2026-11-21T01:00:00Z' };
+    await ann.session.lock(owner);
+    expect(await problemOf(bob.session.lock(bobs))).toMatchObject({
+      code: 'ssh.locked',
+      host: 'a',
+      seen: 'azp-fleet provision, since 2026-11-21T00:00:00Z',
+    });
+    const broken = await bob.session.lock(bobs, { break: true });
+    expect(broken.broke).toEqual(owner);
+    expect(await problemOf(ann.session.lock(owner))).toMatchObject({
+      what: 'bob@desk is working on this host',
+    });
+    await bob.close();
+    const again = await ann.session.lock(owner);
+    await again.release();
+    await ann.close();
+  });
+});

@@ -1,0 +1,72 @@
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+import type { LabHost } from '../harness/host.ts';
+
+/** A secret as it may be written: plain, in base64, and as Azure's Basic header has it. */
+export function forms(secret: string): string[] {
+  const base64 = (text: string) => Buffer.from(text).toString('base64').replace(/=+$/, '');
+  return [secret, base64(secret), base64(`:${secret}`)];
+}
+
+/**
+ * Where a host shows the secret: arguments and environments of all processes, docker inspect, the journal, and every
+ * file, with its mode. Reading is root's, so nothing is missed; what only root can read is told apart by the mode.
+ */
+export async function placesOnHost(host: LabHost, secret: string): Promise<string[]> {
+  const script = `cat >/run/needles
+for folder in /proc/[0-9]*; do
+  for part in cmdline environ; do
+    if tr '\\0' '\\n' <"$folder/$part" 2>/dev/null | grep -qFf /run/needles; then echo "process $(cat "$folder/comm"): $part"; fi
+  done
+done
+docker ps -aq | xargs -r docker inspect | grep -qFf /run/needles && echo 'docker inspect'
+docker image ls -q | sort -u | xargs -r docker image inspect | grep -qFf /run/needles && echo 'docker image inspect'
+docker image ls -q | sort -u | while read -r image; do docker history --no-trunc "$image" | grep -qFf /run/needles && echo 'docker history'; done
+journalctl --no-pager -o verbose | grep -qFf /run/needles && echo journal
+systemctl show '*' | grep -qFf /run/needles && echo 'systemctl show'
+find / /run /tmp /dev/shm /var/lib/docker -xdev -type f -not -path '/proc/*' -not -path '/sys/*' -not -path /run/needles -size -64M -print0 |
+  xargs -0 -r grep -lFf /run/needles 2>/dev/null | while read -r file; do stat -c 'file %n %a %U' "$file"; done | sort -u
+rm -f /run/needles`;
+  const { stdout } = await host.exec(script, { input: `${forms(secret).join('\n')}\n`, allowFailure: true });
+  return stdout.split('\n').filter((line) => line !== '');
+}
+
+/** Files below a folder of this machine that hold the secret, with their modes. */
+export function filesWith(folder: string, secret: string): string[] {
+  const needles = forms(secret);
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((file) => needles.some((needle) => readFileSync(file).includes(needle)))
+    .map((file) => `${file} ${(statSync(file).mode & 0o777).toString(8)}`);
+}
+
+/** The processes below `pid` (and it) whose arguments or environment hold the secret. */
+export function processesWith(pid: number, secret: string): string[] {
+  const needles = forms(secret);
+  return [pid, ...descendants(pid)].flatMap((each) =>
+    ['cmdline', 'environ'].flatMap((part) => {
+      try {
+        const content = readFileSync(`/proc/${each}/${part}`);
+        return needles.some((needle) => content.includes(needle))
+          ? [`${part} of ${each === pid ? 'azp-fleet' : 'a child'}`]
+          : [];
+      } catch {
+        return [];
+      }
+    }),
+  );
+}
+
+function descendants(pid: number): number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+      .split(' ')
+      .filter(Boolean)
+      .map(Number);
+    return children.flatMap((child) => [child, ...descendants(child)]);
+  } catch {
+    return [];
+  }
+}

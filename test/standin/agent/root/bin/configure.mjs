@@ -1,0 +1,141 @@
+// Stand-in for "config.sh" and "config.sh remove": registers over REST with a personal access token.
+import { generateKeyPairSync } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadSettings, root, systemCapabilities, version } from './settings.mjs';
+import { say } from './say.mjs';
+
+const fail = (message) => Object.assign(new Error(message), { exitCode: 1 });
+
+/** `--name value`, or VSTS_AGENT_INPUT_NAME, which is taken out of the environment. */
+function inputs(args) {
+  const values = {};
+  for (const [name, value] of Object.entries(process.env)) {
+    if (!name.startsWith('VSTS_AGENT_INPUT_')) continue;
+    values[name.slice('VSTS_AGENT_INPUT_'.length).toLowerCase()] = value;
+    delete process.env[name];
+  }
+  for (let index = 0; index < args.length; index += 1) {
+    const name = args[index].replace(/^--/u, '').toLowerCase();
+    const next = args[index + 1];
+    const isFlag = next === undefined || next.startsWith('--');
+    values[name] = isFlag ? 'true' : next;
+    if (!isFlag) index += 1;
+  }
+  return values;
+}
+
+function api({ url, token }) {
+  const authorization = `Basic ${Buffer.from(`:${token}`).toString('base64')}`;
+  return async (method, path, body) => {
+    const response = await fetch(`${url.replace(/\/+$/u, '')}/_apis/distributedtask${path}`, {
+      method,
+      redirect: 'manual',
+      headers: { authorization, 'content-type': 'application/json' },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const json = await response.json().catch(() => undefined);
+    if (response.status === 204) return undefined;
+    if (response.status !== 200)
+      throw fail(json?.message ?? `VS30063: You are not authorized to access ${url}.`);
+    return json;
+  };
+}
+
+export async function configure(args) {
+  const input = inputs(args);
+  if (loadSettings() !== undefined)
+    throw fail('Cannot configure the agent because it is already configured.');
+  for (const name of ['url', 'token', 'pool', 'agent']) {
+    if (!input[name])
+      throw fail(`Invalid configuration provided for ${name}. Terminating unattended configuration.`);
+  }
+  say('>> Connect:\n\nConnecting to server ...');
+  const send = api(input);
+  const pool = (await send('GET', `/pools?poolName=${encodeURIComponent(input.pool)}`)).value[0];
+  if (pool === undefined) throw fail(`Agent pool not found: '${input.pool}'`);
+  say('\n>> Register Agent:\n\nScanning for tool capabilities.\nConnecting to the server.');
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const key = privateKey.export({ format: 'jwk' });
+  const base64 = (name, length = 0) => {
+    const bytes = Buffer.from(key[name], 'base64url');
+    return Buffer.concat([Buffer.alloc(Math.max(0, length - bytes.length)), bytes]).toString('base64');
+  };
+  const body = {
+    name: input.agent,
+    version: version(),
+    osDescription: 'Linux',
+    maxParallelism: 1,
+    enabled: true,
+    provisioningState: 'Provisioned',
+    systemCapabilities: systemCapabilities(input.agent),
+    authorization: { publicKey: { exponent: base64('e'), modulus: base64('n') } },
+  };
+  const found = await send('GET', `/pools/${pool.id}/agents?agentName=${encodeURIComponent(input.agent)}`);
+  const existing = found.value[0];
+  if (existing !== undefined && input.replace === undefined) {
+    throw fail(`Pool ${pool.id} already contains an agent with name ${input.agent}.`);
+  }
+  const agents = `/pools/${pool.id}/agents`;
+  const agent =
+    existing === undefined
+      ? await send('POST', agents, body)
+      : await send('PUT', `${agents}/${existing.id}`, { id: existing.id, ...body });
+  say('Successfully added the agent\nTesting agent connection.');
+  const { clientId, authorizationUrl } = agent.authorization;
+  const write = (name, value, mode) => writeFileSync(join(root, name), JSON.stringify(value), { mode });
+  write(
+    '.credentials_rsaparams',
+    {
+      ContainerName: '',
+      UseCng: false,
+      d: base64('d', 256),
+      dp: base64('dp', 128),
+      dq: base64('dq', 128),
+      exponent: base64('e'),
+      inverseQ: base64('qi', 128),
+      modulus: base64('n', 256),
+      p: base64('p', 128),
+      q: base64('q', 128),
+    },
+    0o600,
+  );
+  write(
+    '.credentials',
+    {
+      scheme: 'OAuth',
+      data: { clientId, authorizationUrl, oauthEndpointUrl: authorizationUrl },
+    },
+    0o644,
+  );
+  write(
+    '.agent',
+    {
+      acceptTeeEula: input.acceptteeeula !== undefined,
+      agentId: agent.id,
+      agentName: agent.name,
+      poolId: pool.id,
+      poolName: pool.name,
+      serverUrl: `${input.url.replace(/\/+$/u, '')}/`,
+      workFolder: input.work ?? '_work',
+    },
+    0o644,
+  );
+  say(`${new Date().toISOString()}: Settings Saved.`);
+  return 0;
+}
+
+export async function remove(args) {
+  const input = inputs(args);
+  const settings = loadSettings();
+  if (settings === undefined) throw fail('Cannot remove: the agent is not configured.');
+  say('Removing agent from the server');
+  await api({ url: settings.serverUrl, token: input.token })(
+    'DELETE',
+    `/pools/${settings.poolId}/agents/${settings.agentId}`,
+  );
+  for (const name of ['.agent', '.credentials', '.credentials_rsaparams'])
+    rmSync(join(root, name), { force: true });
+  say('Succeeded: Removing agent from the server');
+  return 0;
+}

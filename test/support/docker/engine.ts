@@ -1,0 +1,299 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { frame, never, type Call, type StandInContainer, type StandInImage } from './state.ts';
+
+/**
+ * A stand-in for dockerd: the part of its HTTP interface that we use, on a real unix socket. Containers are entries in
+ * a table; the test says what they print and when they end.
+ */
+export class StandInEngine {
+  readonly directory = mkdtempSync(join(tmpdir(), 'stand-in-docker-'));
+  readonly socketPath = join(this.directory, 'docker.sock');
+  readonly containers = new Map<string, StandInContainer>();
+  readonly images: StandInImage[] = [];
+  readonly calls: Call[] = [];
+  /** The next requests that match are answered with this error. */
+  readonly faults: {
+    readonly path: RegExp;
+    readonly status: number;
+    readonly message: string;
+    times: number;
+  }[] = [];
+  /** Called when a container starts; prints or ends it. */
+  onStart: (container: StandInContainer) => void = () => undefined;
+  readonly #events = new Set<ServerResponse>();
+  readonly #followers = new Map<string, Set<ServerResponse>>();
+  readonly #waiters = new Map<string, ServerResponse[]>();
+  readonly #networks: string[] = [];
+  #server = createServer();
+
+  async start(): Promise<this> {
+    this.#server = createServer((request, response) => void this.#answer(request, response));
+    await new Promise<void>((resolve) => {
+      this.#server.listen(this.socketPath, resolve);
+    });
+    return this;
+  }
+
+  /** dockerd goes away: every connection breaks. */
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+    this.#events.clear();
+    this.#followers.clear();
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  addImage(reference: string, labels: Record<string, string> = {}): StandInImage {
+    const image = {
+      id: `sha256:${randomBytes(32).toString('hex')}`,
+      reference,
+      labels,
+      created: Math.floor(Date.now() / 1000),
+      bytes: 1_000_000,
+    };
+    this.images.push(image);
+    return image;
+  }
+
+  get(name: string): StandInContainer | undefined {
+    return [...this.containers.values()].find(
+      (container) => container.name === name || container.id === name,
+    );
+  }
+
+  /** A line of a container's output. */
+  say(name: string, line: string): void {
+    const container = this.get(name);
+    if (container === undefined) throw new Error(`no container ${name}`);
+    container.lines.push(line);
+    for (const follower of this.#followers.get(container.id) ?? []) follower.write(frame(`${line}\n`));
+  }
+
+  /** The main process of a container ends. */
+  end(name: string, exitCode: number, how: { readonly oomKilled?: boolean } = {}): void {
+    const container = this.get(name);
+    if (container === undefined || container.state !== 'running') return;
+    container.state = 'exited';
+    container.exitCode = exitCode;
+    container.oomKilled = how.oomKilled ?? false;
+    container.finishedAt = new Date().toISOString();
+    for (const follower of this.#followers.get(container.id) ?? []) follower.end();
+    for (const waiter of this.#waiters.get(container.id) ?? []) json(waiter, 200, { StatusCode: exitCode });
+    this.#followers.delete(container.id);
+    this.#emit('die', container);
+  }
+
+  fail(path: RegExp, status: number, message: string, times = 1): void {
+    this.faults.push({ path, status, message, times });
+  }
+
+  #emit(action: string, container: StandInContainer): void {
+    const event = {
+      Type: 'container',
+      Action: action,
+      Actor: { ID: container.id, Attributes: { ...container.body.Labels, name: container.name } },
+    };
+    for (const listener of this.#events) listener.write(`${JSON.stringify(event)}\n`);
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://docker');
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const path = url.pathname;
+    this.calls.push({ method: request.method ?? '', path });
+    const fault = this.faults.find(
+      (candidate) => candidate.times > 0 && candidate.path.test(`${request.method} ${path}`),
+    );
+    if (fault !== undefined) {
+      fault.times -= 1;
+      return json(response, fault.status, { message: fault.message });
+    }
+    const [, kind, id, verb] = path.split('/');
+    if (kind === 'version') return json(response, 200, { Version: '28.0.0', ApiVersion: '1.48' });
+    if (kind === 'info')
+      return json(response, 200, {
+        CgroupDriver: 'systemd',
+        CgroupVersion: '2',
+        DockerRootDir: this.directory,
+      });
+    if (kind === 'networks') return this.#network(request.method ?? '', body, response);
+    if (kind === 'events') return this.#stream(response, this.#events);
+    if (kind === 'images') return this.#image(request.method ?? '', path, url, response);
+    if (kind === 'build') return this.#build(url, response);
+    if (path === '/containers/json') return json(response, 200, this.#list(url));
+    if (path === '/containers/create') return this.#create(url, body, response);
+    const container = this.containers.get(id ?? '');
+    if (container === undefined) return json(response, 404, { message: `No such container: ${id}` });
+    return this.#single(container, `${request.method} ${verb ?? ''}`.trim(), url, body, response);
+  }
+
+  #single(container: StandInContainer, what: string, url: URL, body: Buffer, response: ServerResponse): void {
+    switch (what) {
+      case 'GET json':
+        return json(response, 200, {
+          State: {
+            ExitCode: container.exitCode,
+            OOMKilled: container.oomKilled,
+            StartedAt: container.startedAt,
+            FinishedAt: container.finishedAt,
+          },
+        });
+      case 'PUT archive':
+        container.archives.push({ path: url.searchParams.get('path') ?? '', tar: body });
+        return json(response, 200, {});
+      case 'POST start':
+        container.state = 'running';
+        container.startedAt = new Date().toISOString();
+        response.writeHead(204).end();
+        this.#emit('start', container);
+        this.onStart(container);
+        return;
+      case 'POST stop':
+        this.end(container.id, 0);
+        return void response.writeHead(204).end();
+      case 'POST wait': {
+        if (container.state !== 'running') return json(response, 200, { StatusCode: container.exitCode });
+        const waiting = this.#waiters.get(container.id) ?? [];
+        this.#waiters.set(container.id, [...waiting, response]);
+        return;
+      }
+      case 'GET logs':
+        return this.#logs(container, url, response);
+      case 'DELETE':
+        if (container.state === 'running' && url.searchParams.get('force') !== 'true')
+          return json(response, 409, { message: 'You cannot remove a running container' });
+        this.containers.delete(container.id);
+        response.writeHead(204).end();
+        return this.#emit('destroy', container);
+      default:
+        return json(response, 501, { message: `the stand-in knows no ${what}` });
+    }
+  }
+
+  #logs(container: StandInContainer, url: URL, response: ServerResponse): void {
+    response.writeHead(200);
+    const tail = Number(url.searchParams.get('tail') ?? Number.POSITIVE_INFINITY);
+    const lines = Number.isFinite(tail) ? container.lines.slice(-tail) : container.lines;
+    for (const line of lines) response.write(frame(`${line}\n`));
+    if (url.searchParams.get('follow') !== 'true' || container.state !== 'running')
+      return void response.end();
+    response.flushHeaders();
+    const followers = this.#followers.get(container.id) ?? new Set();
+    followers.add(response);
+    this.#followers.set(container.id, followers);
+  }
+
+  #create(url: URL, body: Buffer, response: ServerResponse): void {
+    const name = url.searchParams.get('name') ?? randomBytes(4).toString('hex');
+    if (this.get(name) !== undefined) {
+      return json(response, 409, { message: `Conflict. The container name "/${name}" is already in use` });
+    }
+    const container: StandInContainer = {
+      id: randomBytes(32).toString('hex'),
+      name,
+      created: Math.floor(Date.now() / 1000),
+      body: JSON.parse(body.toString()) as StandInContainer['body'],
+      state: 'created',
+      exitCode: 0,
+      oomKilled: false,
+      startedAt: never,
+      finishedAt: never,
+      archives: [],
+      lines: [],
+    };
+    this.containers.set(container.id, container);
+    this.#emit('create', container);
+    return json(response, 201, { Id: container.id });
+  }
+
+  #list(url: URL): unknown {
+    const filters = JSON.parse(url.searchParams.get('filters') ?? '{}') as { label?: string[] };
+    const matches = (labels: Record<string, string> = {}): boolean =>
+      (filters.label ?? []).every((filter) => {
+        const [key = '', value] = filter.split('=');
+        return value === undefined ? key in labels : labels[key] === value;
+      });
+    return [...this.containers.values()]
+      .filter(({ body }) => matches(body.Labels))
+      .map((container) => ({
+        Id: container.id,
+        Names: [`/${container.name}`],
+        State: container.state,
+        Labels: container.body.Labels ?? {},
+        ImageID: container.body.Image,
+        Created: container.created,
+      }));
+  }
+
+  #image(method: string, path: string, url: URL, response: ServerResponse): void {
+    if (path === '/images/json') {
+      return json(
+        response,
+        200,
+        this.images.map((image) => ({
+          Id: image.id,
+          RepoTags: [image.reference],
+          Labels: image.labels,
+          Created: image.created,
+          Size: image.bytes,
+        })),
+      );
+    }
+    if (path === '/images/create') {
+      const reference = `${url.searchParams.get('fromImage')}:${url.searchParams.get('tag') ?? 'latest'}`;
+      this.addImage(reference.replace(/:latest$/, ''));
+      return void response.writeHead(200).end('{"status":"Pull complete"}\n');
+    }
+    const reference = decodeURIComponent(path.replace(/^\/images\//, '').replace(/\/json$/, ''));
+    const at = this.images.findIndex((image) => image.reference === reference || image.id === reference);
+    const image = this.images[at];
+    if (image === undefined) return json(response, 404, { message: `No such image: ${reference}` });
+    if (method !== 'DELETE') return json(response, 200, { Id: image.id });
+    if ([...this.containers.values()].some(({ body }) => body.Image === image.id)) {
+      return json(response, 409, {
+        message: 'conflict: unable to remove: image is being used by a container',
+      });
+    }
+    this.images.splice(at, 1);
+    return json(response, 200, [{ Deleted: image.id }]);
+  }
+
+  #build(url: URL, response: ServerResponse): void {
+    const labels = JSON.parse(url.searchParams.get('labels') ?? '{}') as Record<string, string>;
+    this.addImage(url.searchParams.get('t') ?? '', labels);
+    response.writeHead(200).end('{"stream":"Step 1/1 : FROM scratch\\n"}\n');
+  }
+
+  #network(method: string, body: Buffer, response: ServerResponse): void {
+    if (method === 'GET')
+      return json(
+        response,
+        200,
+        this.#networks.map((Name) => ({ Name })),
+      );
+    this.#networks.push((JSON.parse(body.toString()) as { Name: string }).Name);
+    return json(response, 201, { Id: 'network' });
+  }
+
+  #stream(response: ServerResponse, listeners: Set<ServerResponse>): void {
+    response.writeHead(200);
+    response.flushHeaders();
+    listeners.add(response);
+    response.on('close', () => listeners.delete(response));
+  }
+}
+
+function json(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}

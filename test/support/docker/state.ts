@@ -1,0 +1,43 @@
+/** One container of the stand-in engine. */
+export interface StandInContainer {
+  readonly id: string;
+  readonly name: string;
+  readonly created: number;
+  readonly body: {
+    readonly Image: string;
+    readonly Labels?: Record<string, string>;
+    readonly Env?: readonly string[];
+    readonly HostConfig?: Record<string, unknown>;
+    readonly [key: string]: unknown;
+  };
+  state: 'created' | 'running' | 'exited' | 'dead' | 'removing';
+  exitCode: number;
+  oomKilled: boolean;
+  startedAt: string;
+  finishedAt: string;
+  /** What was copied in: path of the folder → archive. */
+  readonly archives: { readonly path: string; readonly tar: Buffer }[];
+  lines: string[];
+}
+
+export interface StandInImage {
+  readonly id: string;
+  readonly reference: string;
+  readonly labels: Record<string, string>;
+  readonly created: number;
+  readonly bytes: number;
+}
+
+/** What happened, for the test to look at. */
+export type Call = { readonly method: string; readonly path: string };
+
+/** Docker frames stdout with stream 1. */
+export function frame(text: string): Buffer {
+  const payload = Buffer.from(text);
+  const header = Buffer.alloc(8);
+  header[0] = 1;
+  header.writeUInt32BE(payload.length, 4);
+  return Buffer.concat([header, payload]);
+}
+
+export const never = '0001-01-01T00:00:00Z';

@@ -1,0 +1,127 @@
+import type { Facts } from '../../src/facts/facts.ts';
+import type { HostSpec } from '../../src/inventory/fleet.ts';
+import type { Desired } from '../../src/steps/step.ts';
+
+type Overrides<T> = {
+  readonly [K in keyof T]?: T[K] extends readonly unknown[] ? T[K] : Partial<T[K]> | T[K];
+};
+
+const h200 = { address: '0000:83:00.0', deviceId: '2335', boundTo: undefined };
+
+const bare: Facts = {
+  os: {
+    id: 'debian',
+    idLike: [],
+    versionId: '12',
+    codename: 'bookworm',
+    pretty: 'Debian GNU/Linux 12 (bookworm)',
+  },
+  arch: 'x86_64',
+  kernel: '6.1.0-32-amd64',
+  machineId: '0f8e3f1e6d0c4a4e8f6b2a1c9d7e5b31',
+  bootId: '5b1c9e0a-6f0d-4b5e-9d0e-0f1a2b3c4d5e',
+  platform: undefined,
+  systemd: 252,
+  login: { user: 'labadmin', uid: 1000 },
+  gpus: [h200],
+  nvswitches: 0,
+  driver: {
+    loaded: undefined,
+    open: undefined,
+    userspace: undefined,
+    nouveau: false,
+    secureBoot: false,
+    mokEnrolled: false,
+    runfile: false,
+    headers: true,
+  },
+  docker: {
+    serverVersion: undefined,
+    active: false,
+    enabled: false,
+    liveRestore: false,
+    swarm: false,
+    snap: false,
+    podman: false,
+    daemonJson: undefined,
+    runtimes: [],
+    cgroupDriver: undefined,
+    rootDir: '/var/lib/docker',
+    restartNeeded: false,
+  },
+  toolkit: { version: undefined, cdiSpec: false, cdiDriver: undefined },
+  packages: { 'ca-certificates': '20230311+deb12u1' },
+  held: [],
+  files: {},
+  manager: {
+    current: undefined,
+    unitActive: undefined,
+    unitEnabled: false,
+    credentialDigest: undefined,
+    status: undefined,
+  },
+  disk: { '/': 200e9 },
+  memoryMiB: 64_000,
+  cpus: 16,
+  rebootRequired: false,
+  others: { containers: [], gpuProcesses: [], logins: [] },
+  changes: [],
+  packageLock: undefined,
+};
+
+/** A freshly installed Debian 12 with one H200 and nothing on it; groups of facts are merged one level deep. */
+export function factsOf(overrides: Overrides<Facts> = {}): Facts {
+  return merge(bare, overrides);
+}
+
+/** One level deep: `{ docker: { active: true } }` keeps Docker's other facts. */
+export function merge<T extends object>(base: T, overrides: Overrides<T>): T {
+  const entries = Object.entries(overrides).map(([key, value]) => {
+    const before = (base as Record<string, unknown>)[key];
+    return [key, isRecord(before) && isRecord(value) ? { ...before, ...value } : value];
+  });
+  return { ...base, ...(Object.fromEntries(entries) as Partial<T>) };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const host: HostSpec = {
+  name: 'h200-1',
+  groups: [],
+  labels: {},
+  ssh: { transport: 'builtin', hostKeys: [], hostKeyPolicy: 'accept-new' },
+  pool: 'gpu-lab',
+  agents: { kind: 'one-per-gpu' },
+  share: false,
+  agentName: '{host}-{slot}',
+  limits: {},
+  driver: { install: true, branch: '580', flavor: 'auto' },
+  docker: { version: '29.7.2' },
+  toolkit: { version: '1.20.0' },
+  agent: { version: '4.260.0', sha256: { x64: 'a'.repeat(64), arm64: undefined } },
+  datasets: [],
+  jobs: { sudo: false, docker: false },
+  registration: 'rest',
+  capabilities: {},
+  sysroot: '',
+};
+
+const text = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
+
+/** What the inventory's defaults ask of one host. */
+export function desiredOf(overrides: Overrides<HostSpec> = {}, rest: Partial<Desired> = {}): Desired {
+  return {
+    host: merge(host, overrides),
+    organization: 'https://dev.azure.com/example',
+    credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } },
+    credentialDigest: undefined,
+    mirrors: {},
+    proxy: { noProxy: [] },
+    artifacts: { runtime: () => text, manager: text, context: [], unit: '', nodeVersion: '24.0.0' },
+    version: '0.1.0',
+    clockScale: 1,
+    ...rest,
+  };
+}

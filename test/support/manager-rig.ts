@@ -1,0 +1,234 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createAzureClient } from '../../src/azure/create-client.ts';
+import { createPlainFetch } from '../../src/azure/proxy.ts';
+import { patCredential } from '../../src/azure/credential.ts';
+import type { AzureClient } from '../../src/azure/client.ts';
+import { fakeControl, type FakeControl } from '../../src/azure/fake/control.ts';
+import { startFake, type RunningFake } from '../../src/azure/fake/start.ts';
+import { generateAgentKey } from '../../src/azure/keys.ts';
+import { silentLogger, type LogLevel } from '../../src/base/log.ts';
+import type { ManagerConfig } from '../../src/contract/config.ts';
+import type { ManagerStatus, SlotStatus } from '../../src/contract/status.ts';
+import { createEngine } from '../../src/engine/docker.ts';
+import { ask } from '../../src/manager/ask.ts';
+import { systemClock } from '../../src/manager/clock.ts';
+import type { CommandResult, RunCommand } from '../../src/manager/command.ts';
+import { runDaemon } from '../../src/manager/daemon.ts';
+import { Evidence } from '../../src/manager/evidence.ts';
+import { AgentStore } from '../../src/manager/host-mode/agent-store.ts';
+import { HostEngine } from '../../src/manager/host-mode/host-engine.ts';
+import { withHostRuns } from '../../src/manager/host-mode/with-host-runs.ts';
+import type { KeyStock } from '../../src/manager/key-stock.ts';
+import { Metrics } from '../../src/manager/metrics.ts';
+import { StateStore } from '../../src/manager/state.ts';
+import { tokenReader } from '../../src/manager/token.ts';
+import { StandInEngine } from './docker/engine.ts';
+import type { StandInContainer } from './docker/state.ts';
+
+// RSA keys take a tenth of a second each; the tests of the manager need one that is valid, not a new one each time.
+const sharedKey = generateAgentKey();
+const keys = { take: () => sharedKey } as unknown as KeyStock;
+
+/**
+ * The whole daemon in this process: real HTTP to a fake Azure DevOps server and to a stand-in dockerd. Agents print
+ * what the test tells them to; each listens as soon as it is started, unless the test says otherwise.
+ */
+export class ManagerRig {
+  readonly directory = mkdtempSync(join(tmpdir(), 'manager-'));
+  readonly docker: StandInEngine;
+  readonly fake: RunningFake;
+  readonly azure: AzureClient;
+  readonly control: FakeControl;
+  readonly poolId: number;
+  readonly logged: { readonly level: LogLevel; readonly message: string; readonly fields: unknown }[] = [];
+  /** Answers of the host's programs by name; the default: there are none. */
+  readonly programs = new Map<string, CommandResult>();
+  readonly command: RunCommand = (program) =>
+    Promise.resolve(
+      this.programs.get(program) ?? {
+        code: 127,
+        output: 'not found',
+        timedOut: false,
+        stillRunning: () => false,
+      },
+    );
+  readonly host = new HostEngine(join(this.directory, 'host'), this.command);
+  #stop = new AbortController();
+  #running: Promise<void> | undefined;
+
+  private constructor(docker: StandInEngine, fake: RunningFake, azure: AzureClient, poolId: number) {
+    this.docker = docker;
+    this.fake = fake;
+    this.azure = azure;
+    this.poolId = poolId;
+    this.control = fakeControl(fake.origin);
+    docker.onStart = (container) => this.listen(container);
+    mkdirSync(this.sysroot);
+    writeFileSync(this.tokenFile, 'good-token\n');
+  }
+
+  static async create(clockScale = 100): Promise<ManagerRig> {
+    const docker = await new StandInEngine().start();
+    docker.addImage('registry.example/agent:1');
+    const tokenFile = join(docker.directory, 'accepted');
+    writeFileSync(tokenFile, 'good-token\n');
+    const fake = await startFake({
+      host: '127.0.0.1',
+      port: 0,
+      tokenFile,
+      organization: 'lab',
+      projects: ['vision'],
+      clockScale,
+    });
+    const azure = client(
+      fake.organization,
+      join(docker.directory, 'accepted'),
+      clockScale,
+      new AbortController().signal,
+    );
+    const { pool } = await azure.ensurePool('gpu-lab');
+    return new ManagerRig(docker, fake, azure, pool.id);
+  }
+
+  get tokenFile(): string {
+    return join(this.directory, 'token');
+  }
+
+  get sysroot(): string {
+    return join(this.directory, 'root');
+  }
+
+  get socket(): string {
+    return join(this.directory, 'manager.sock');
+  }
+
+  config(changes: Partial<ManagerConfig> = {}): ManagerConfig {
+    return {
+      schema: 1,
+      host: 'box',
+      organization: this.fake.organization,
+      credential: { kind: 'pat' },
+      pool: 'gpu-lab',
+      agents: { kind: 'count', count: 2 },
+      share: false,
+      agentName: '{host}-{slot}',
+      limits: {},
+      image: { kind: 'registry', reference: 'registry.example/agent:1' },
+      datasets: [],
+      jobs: { sudo: false, docker: false },
+      registration: 'rest',
+      capabilities: {},
+      proxy: { noProxy: [], ca: false },
+      metricsPort: 0,
+      sysroot: this.sysroot,
+      clockScale: 100,
+      ...changes,
+    };
+  }
+
+  /** Starts the daemon, as systemd would. */
+  async start(changes: Partial<ManagerConfig> = {}): Promise<void> {
+    const config = this.config(changes);
+    this.#stop = new AbortController();
+    const { signal } = this.#stop;
+    this.#running = runDaemon(
+      {
+        config,
+        signal,
+        keys,
+        metrics: new Metrics(),
+        secret: tokenReader([this.tokenFile], silentLogger),
+        clock: systemClock(config.clockScale),
+        log: {
+          log: (level, message, fields) => void this.logged.push({ level, message, fields }),
+          redact: () => undefined,
+        },
+        engine: withHostRuns(createEngine({ socketPath: this.docker.socketPath }), this.host),
+        host: {
+          engine: this.host,
+          agents: new AgentStore(this.directory, createPlainFetch({ noProxy: [] }), this.command),
+        },
+        azure: client(config.organization, this.tokenFile, config.clockScale, signal),
+        state: await StateStore.open(join(this.directory, 'state'), 'machine-1'),
+        evidence: new Evidence(join(this.directory, 'state', 'runs')),
+        command: this.command,
+      },
+      { status: join(this.directory, 'status.json'), socket: this.socket, context: this.directory },
+      { ready: async () => {}, alive: async () => {}, stopping: async () => {}, intervalMs: undefined },
+      'hash',
+    );
+  }
+
+  /** SIGTERM. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    this.#running = undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.docker.close();
+    await this.fake.close();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  listen({ id }: StandInContainer): void {
+    this.docker.say(id, 'Scanning for tool capabilities.');
+    this.docker.say(id, 'Connecting to the server.');
+    this.docker.say(id, '2026-11-21 02:00:00Z: Listening for Jobs');
+  }
+
+  beginJob(name: string, job = 'train'): void {
+    this.docker.say(name, `2026-11-21 02:00:01Z: Running job: ${job}`);
+  }
+
+  endJob(name: string, job = 'train', result = 'Succeeded'): void {
+    this.docker.say(name, `2026-11-21 02:00:02Z: Job ${job} completed with result: ${result}`);
+    this.docker.end(name, 0);
+  }
+
+  async status(): Promise<ManagerStatus> {
+    return JSON.parse(await ask(this.socket, { method: 'GET', path: '/v1/status' })) as ManagerStatus;
+  }
+
+  async post(path: string, body: unknown): Promise<ManagerStatus> {
+    return JSON.parse(await ask(this.socket, { method: 'POST', path, body })) as ManagerStatus;
+  }
+
+  async slot(name: string): Promise<SlotStatus> {
+    const { slots } = await this.status();
+    const slot = slots.find((candidate) => candidate.slot === name);
+    if (slot === undefined) throw new Error(`no slot ${name} in ${JSON.stringify(slots)}`);
+    return slot;
+  }
+
+  /** Asks until all slots are in this state; the failure shows what they were in. */
+  async until(state: SlotStatus['state'], slots: readonly string[] = ['0', '1']): Promise<void> {
+    const deadline = Date.now() + 9000;
+    for (;;) {
+      const status = await this.status().catch(() => undefined);
+      const wanted = status?.slots.filter(({ slot }) => slots.includes(slot)) ?? [];
+      if (wanted.length === slots.length && wanted.every((slot) => slot.state === state)) return;
+      if (Date.now() > deadline) throw new Error(`not ${state}: ${JSON.stringify(status)}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+}
+
+function client(
+  organization: string,
+  tokenFile: string,
+  clockScale: number,
+  signal: AbortSignal,
+): AzureClient {
+  return createAzureClient({
+    organization,
+    credential: patCredential(tokenReader([tokenFile], silentLogger)),
+    log: silentLogger,
+    signal,
+    clockScale,
+  });
+}

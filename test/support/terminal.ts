@@ -1,0 +1,76 @@
+import { execFileSync } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface TerminalOptions {
+  readonly columns?: number;
+  readonly rows?: number;
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** A program on a real pseudo-terminal: tmux holds it, we type and read the screen. */
+export class Terminal {
+  readonly #server: string;
+
+  /** `command` is shell text. When it ends, `[exit N]` stands on the screen. */
+  constructor(command: string, { columns = 80, rows = 24, cwd, env = {} }: TerminalOptions) {
+    this.#server = `azp-fleet-test-${process.pid}-${Date.now()}`;
+    // The shell outlives a Ctrl-C to say how the program took it.
+    const shell = `trap : INT\n${command}\nprintf '\\n[exit %s]\\n' "$?"\nexec cat`;
+    const variables = Object.entries(env).flatMap(([name, value]) => ['-e', `${name}=${value}`]);
+    const size = ['-x', String(columns), '-y', String(rows)];
+    this.#tmux('-f', '/dev/null', 'new-session', '-d', ...size, '-c', cwd, ...variables, 'sh', '-c', shell);
+  }
+
+  /** Names of keys (`Enter`, `Down`, `C-c`) or text. */
+  press(...keys: readonly string[]): void {
+    for (const key of keys) this.#tmux('send-keys', '-t', '0', key);
+  }
+
+  type(text: string): void {
+    this.#tmux('send-keys', '-t', '0', '-l', text);
+  }
+
+  /** What can be seen now. */
+  screen(): string {
+    return this.#tmux('capture-pane', '-p', '-t', '0').trimEnd();
+  }
+
+  /** Everything that was printed, what has scrolled away included. */
+  history(): string {
+    return this.#tmux('capture-pane', '-p', '-S', '-', '-t', '0').trimEnd();
+  }
+
+  /** Resolves with the screen as soon as it shows this. */
+  see(what: string | RegExp, timeoutMs = 30_000): Promise<string> {
+    return this.#until(what, () => this.screen(), timeoutMs);
+  }
+
+  /** Answers a question: waits for it, types, and waits until it has been taken. */
+  async answer(question: string, ...keys: readonly string[]): Promise<void> {
+    await this.see(`? ${question}`);
+    this.press(...keys);
+    // What comes next may push it off the screen at once.
+    await this.#until(`✔ ${question}`, () => this.history(), 30_000);
+  }
+
+  async #until(what: string | RegExp, read: () => string, timeoutMs: number): Promise<string> {
+    const deadline = Date.now() + timeoutMs;
+    for (;;) {
+      const text = read();
+      if (typeof what === 'string' ? text.includes(what) : what.test(text)) return text;
+      const late = Date.now() > deadline ? `within ${timeoutMs} ms` : 'before the end';
+      if (Date.now() > deadline || text.includes('[exit '))
+        throw new Error(`${String(what)} did not appear ${late}:\n${text}`);
+      await sleep(50);
+    }
+  }
+
+  close(): void {
+    this.#tmux('kill-server');
+  }
+
+  #tmux(...args: readonly string[]): string {
+    return execFileSync('tmux', ['-L', this.#server, ...args], { encoding: 'utf8' });
+  }
+}

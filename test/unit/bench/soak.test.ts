@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest';
+
+import { refillGaps } from '../../../bench/soak/figures.ts';
+import { violations } from '../../../bench/soak/invariants.ts';
+import type { ContainerEvent, Evidence, FaultRecord } from '../../../bench/soak/model.ts';
+import { containerEvent } from '../../../bench/soak/observe.ts';
+import type { FakeJob } from '../../../src/azure/fake/control.ts';
+
+const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+const ms = (second: number): number => Date.parse(at(second));
+const id = (digit: string): string => digit.repeat(64);
+
+/** A job that `agent` ran from one second to another. */
+function job(name: string, agent: string, from: number, to: number, more: Partial<FakeJob> = {}): FakeJob {
+  const container = id(((Number(name.slice(1)) % 9) + 1).toString());
+  return {
+    id: 1,
+    name,
+    pool: 'p',
+    state: 'done',
+    result: 'succeeded',
+    queuedAt: at(0),
+    finishedAt: at(to),
+    runs: [{ agent, session: '', container: agent, at: at(from) }],
+    log: `container ${container}\n`,
+    ...more,
+  };
+}
+
+const fault = (more: Partial<FaultRecord> = {}): FaultRecord => ({
+  name: 'reboot',
+  hosts: ['a'],
+  cutsJobs: true,
+  from: ms(10),
+  over: ms(20),
+  recovered: ms(25),
+  boundMs: 10_000,
+  ...more,
+});
+
+const events = (...lines: readonly string[]): ContainerEvent[] =>
+  lines.map((line) => {
+    const [kind = '', container = ''] = line.split(' ');
+    return { host: 'a', slot: '0', kind: kind as ContainerEvent['kind'], id: container };
+  });
+
+const evidence = (more: Partial<Evidence>): Evidence => ({
+  jobs: [],
+  faults: [],
+  events: [],
+  hostOf: new Map([
+    ['a-0', 'a'],
+    ['b-0', 'b'],
+  ]),
+  quarantines: [],
+  sessionConflicts: 0,
+  leftOver: [],
+  tokens: [],
+  ...more,
+});
+
+const run = (agent: string, second: number) => ({ agent, session: '', container: '', at: at(second) });
+
+describe('what a soak lets pass and what it does not', () => {
+  test.each<[string, Partial<Evidence>, readonly string[]]>([
+    ['jobs done once each', { jobs: [job('j1', 'a-0', 1, 2), job('j2', 'a-0', 3, 4)] }, []],
+    [
+      'a job that ran twice',
+      { jobs: [job('j1', 'a-0', 1, 2, { runs: [run('a-0', 1), run('b-0', 2)] })] },
+      ['j1 ran 2 times'],
+    ],
+    [
+      'a job that failed without running',
+      { jobs: [job('j1', 'a-0', 1, 2, { runs: [], result: 'failed', message: 'nobody' })] },
+      ['j1 ended as failed without running: nobody'],
+    ],
+    [
+      'a job given up during a reboot of its host',
+      { jobs: [job('j1', 'a-0', 9, 60, { result: 'abandoned' })], faults: [fault()] },
+      [],
+    ],
+    [
+      'a job lost on another host than the rebooted one',
+      { jobs: [job('j1', 'b-0', 9, 60, { result: 'abandoned' })], faults: [fault()] },
+      ['j1 on b-0 was lost: abandoned'],
+    ],
+    [
+      'a job lost before the reboot',
+      { jobs: [job('j1', 'a-0', 1, 9, { result: 'canceled' })], faults: [fault()] },
+      ['j1 on a-0 was lost: canceled'],
+    ],
+    [
+      'a job lost to a drain, which may cut none',
+      { jobs: [job('j1', 'a-0', 9, 12, { result: 'canceled' })], faults: [fault({ cutsJobs: false })] },
+      ['j1 on a-0 was lost: canceled'],
+    ],
+    [
+      'two jobs at once on one name',
+      { jobs: [job('j1', 'a-0', 1, 5), job('j2', 'a-0', 4, 6)] },
+      ['j1 and j2 ran on a-0 at the same time'],
+    ],
+    [
+      'two jobs in one container',
+      { jobs: [job('j1', 'a-0', 1, 2), job('j10', 'b-0', 3, 4)] },
+      ['j1 and j10 ran in the same container'],
+    ],
+    ['containers one after the other', { events: events('present 1', 'die 1', 'start 2', 'present 2') }, []],
+    [
+      'containers whose end the engine slept through',
+      { events: events('start 1', 'again', 'present 2', 'die 2') },
+      [],
+    ],
+    [
+      'two containers of a slot at once',
+      { events: events('start 1', 'start 2', 'die 1') },
+      ['a slot 0 has 2 live containers'],
+    ],
+    [
+      'slots that came back late',
+      { faults: [fault({ boundMs: 4000 })] },
+      ['after reboot the slots needed 5000 ms, not 4000 ms'],
+    ],
+    [
+      'what was seen on the hosts',
+      { quarantines: ['q'], leftOver: ['c'], tokens: ['t'] },
+      ['false quarantine: q', 'container left over: c', 'token found: t'],
+    ],
+  ])('%s', (_name, given, expected) => {
+    expect(violations(evidence(given))).toEqual(expected);
+  });
+});
+
+test('refill gaps are those that no fault touched', () => {
+  const jobs = [
+    job('j1', 'a-0', 1, 2),
+    job('j2', 'a-0', 4, 5),
+    job('j3', 'a-0', 26, 27),
+    job('j4', 'a-0', 28, 29),
+  ];
+  expect(refillGaps(evidence({ jobs, faults: [fault()] }))).toEqual({
+    count: 2,
+    p50: 1000,
+    p95: 2000,
+    max: 2000,
+  });
+});
+
+test('lines of the engine become events, others nothing', () => {
+  expect(containerEvent('a', `start ${id('1')} 3`)).toEqual({
+    host: 'a',
+    kind: 'start',
+    id: id('1'),
+    slot: '3',
+  });
+  expect(containerEvent('a', 'again')?.kind).toBe('again');
+  expect(containerEvent('a', 'Error response from daemon')).toBeUndefined();
+});

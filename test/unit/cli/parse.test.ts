@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest';
+
+import { FleetError } from '../../../src/base/errors.ts';
+import type { CommandSpec } from '../../../src/cli/command.ts';
+import { commands } from '../../../src/cli/commands.ts';
+import { parseArguments } from '../../../src/cli/parse.ts';
+
+const spec = (name: string, more: Partial<CommandSpec> = {}): CommandSpec => ({
+  name,
+  summary: `what ${name} does`,
+  positionals: '[targets...]',
+  examples: [[`azp-fleet ${name}`, 'an example']],
+  load: () => Promise.reject(new Error('not loaded in this test')),
+  ...more,
+});
+const specs = [
+  spec('provision', { options: [{ flags: '--parallel <n>', description: 'hosts at once', default: '20' }] }),
+  spec('inventory show', { positionals: '[host]' }),
+  spec('init', { inventory: false }),
+];
+
+function parse(line: string, env: Record<string, string> = {}) {
+  let printed = '';
+  const out = (text: string) => {
+    printed += text;
+  };
+  const io = { out, err: out, env, version: '1.2.3', columns: 80 };
+  return { parsed: parseArguments(line.split(' ').filter(Boolean), specs, io), printed };
+}
+
+describe('the inventory of a command line', () => {
+  test.each([
+    ['provision', {}, 'inventory.yaml', []],
+    ['provision lab.yaml', {}, 'lab.yaml', []],
+    ['provision lab.yml h1 h2', {}, 'lab.yml', ['h1', 'h2']],
+    ['provision -i my.inventory h1', {}, 'my.inventory', ['h1']],
+    ['provision h1', { AZP_FLEET_INVENTORY: '/etc/fleet.yaml' }, '/etc/fleet.yaml', ['h1']],
+    ['inventory show h1 lab.yaml', {}, 'lab.yaml', ['h1']],
+    ['init new.yaml', {}, 'inventory.yaml', ['new.yaml']],
+  ])('%s', (line, env, inventory, positionals) => {
+    const { parsed } = parse(line, env);
+    expect(parsed?.input.inventory).toBe(inventory);
+    expect(parsed?.input.positionals).toEqual(positionals);
+  });
+});
+
+test('--limit repeats and what follows -- is left alone', () => {
+  const { parsed } = parse('provision --limit a --limit b,c lab.yaml -- rm -rf x.yaml');
+  expect(parsed?.input.options.list('limit')).toEqual(['a', 'b,c']);
+  expect(parsed?.input.rest).toEqual(['rm', '-rf', 'x.yaml']);
+});
+
+test.each([
+  ['provison', /unknown command 'provison'[^]*provision/],
+  ['provision --paralel 3', /unknown option '--paralel'[^]*--parallel/],
+  ['provision a.yaml b.yaml', /two inventories/],
+  ['inventory show a b c', /too many arguments/],
+])('%s is a usage error that helps', (line, message) => {
+  expect(() => parse(line)).toThrow(message);
+  try {
+    parse(line);
+  } catch (error) {
+    expect((error as FleetError).exitCode).toBe(2);
+  }
+});
+
+describe('options', () => {
+  const options = parse('provision --parallel many').parsed?.input.options;
+  test('a number out of bounds is refused with the bounds', () => {
+    expect(() => options?.integer('parallel', { min: 1, max: 100 })).toThrow(FleetError);
+  });
+  test.each([
+    ['90', 90_000],
+    ['15m', 900_000],
+    ['4h', 14_400_000],
+  ])('the duration %s', (text, milliseconds) => {
+    expect(parse(`provision --parallel ${text}`).parsed?.input.options.duration('parallel')).toBe(
+      milliseconds,
+    );
+  });
+});
+
+describe('help', () => {
+  test('fits 80 columns and names the first steps and the exit codes', () => {
+    const { parsed, printed } = parse('--help');
+    expect(parsed).toBeUndefined();
+    expect(printed).toContain('azp-fleet setup');
+    expect(printed).toContain('Exit codes');
+    for (const line of printed.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
+  });
+
+  test.each(commands.map((command) => [command.name, command] as const))(
+    '%s has examples and fits 80 columns',
+    (name, command) => {
+      let printed = '';
+      const io = {
+        out: (text: string) => void (printed += text),
+        err: () => undefined,
+        env: {},
+        version: '0',
+        columns: 80,
+      };
+      parseArguments([...name.split(' '), '--help'], commands, io);
+      expect(printed).toContain('Examples:');
+      expect(command.examples.length).toBeGreaterThan(0);
+      for (const line of printed.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
+    },
+  );
+});

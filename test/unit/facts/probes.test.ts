@@ -1,0 +1,270 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import type { Frame } from '../../../src/ssh/frames.ts';
+import { probes } from '../../../src/facts/parse.ts';
+import { changesProbe } from '../../../src/facts/probes/changes.ts';
+import { diskProbe } from '../../../src/facts/probes/disk.ts';
+import { dockerProbe } from '../../../src/facts/probes/docker.ts';
+import { driverProbe } from '../../../src/facts/probes/driver.ts';
+import { gpusProbe } from '../../../src/facts/probes/gpus.ts';
+import { machineProbe } from '../../../src/facts/probes/machine.ts';
+import { managerProbe } from '../../../src/facts/probes/manager.ts';
+import { osProbe } from '../../../src/facts/probes/os.ts';
+import { othersProbe } from '../../../src/facts/probes/others.ts';
+import { packagesProbe, upstream, userspaceVersion } from '../../../src/facts/probes/packages.ts';
+import { managerStatusProbe } from '../../../src/facts/probes/texts.ts';
+
+function frame(stdout: string, code = 0): Frame {
+  return { code, stdout, stderr: '', durationMs: 1, timedOut: false };
+}
+
+describe('the probes', () => {
+  it('take any output without failing, since a host can print anything', () => {
+    const words = fc.constantFrom(
+      'active',
+      'info {',
+      'containers [',
+      'time /run/docker.pid 1',
+      'gpu',
+      'state',
+      'title',
+      'ID=',
+      'installed hold',
+      'Filesystem',
+    );
+    const output = fc.array(fc.oneof(words, fc.string())).map((parts) => parts.join('\n'));
+    fc.assert(
+      fc.property(output, fc.nat(255), (stdout, code) => {
+        for (const probe of probes) expect(() => probe.parse(frame(stdout, code))).not.toThrow();
+      }),
+    );
+  });
+});
+
+describe('what the probes print', () => {
+  it.each([
+    [
+      'Debian',
+      'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nID=debian\n',
+      {
+        id: 'debian',
+        idLike: [],
+        versionId: '12',
+        codename: 'bookworm',
+        pretty: 'Debian GNU/Linux 12 (bookworm)',
+      },
+    ],
+    [
+      'Ubuntu',
+      'NAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\nID_LIKE=debian\nUBUNTU_CODENAME=noble\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n',
+      {
+        id: 'ubuntu',
+        idLike: ['debian'],
+        versionId: '24.04',
+        codename: 'noble',
+        pretty: 'Ubuntu 24.04.1 LTS',
+      },
+    ],
+    [
+      'Rocky',
+      'ID=\'rocky\'\nID_LIKE="rhel centos fedora"\nVERSION_ID=9.4\n# a comment\n',
+      {
+        id: 'rocky',
+        idLike: ['rhel', 'centos', 'fedora'],
+        versionId: '9.4',
+        codename: '',
+        pretty: 'rocky 9.4',
+      },
+    ],
+  ])('the system: %s', (_, text, expected) => {
+    expect(osProbe.parse(frame(text))).toEqual(expected);
+  });
+
+  it('the machine', () => {
+    const text =
+      'kernel 6.1.0-32-amd64\narch x86_64\nmachine-id 0f8e\nboot-id 5b1c\nsystemd systemd 252 (252.36-1~deb12u1)\n+PAM +AUDIT\nuser lab\nuid 1000\nmemory 65536000\ncpus 16\nreboot-required\n';
+    expect(machineProbe.parse(frame(text))).toEqual({
+      kernel: '6.1.0-32-amd64',
+      arch: 'x86_64',
+      machineId: '0f8e',
+      bootId: '5b1c',
+      systemd: 252,
+      login: { user: 'lab', uid: 1000 },
+      memoryMiB: 64000,
+      cpus: 16,
+      rebootRequired: true,
+      platform: undefined,
+    });
+  });
+
+  it('GPUs of both classes, their drivers, and NVSwitches', () => {
+    const text = 'gpu 0000:83:00.0 2335 nvidia\ngpu 0000:01:00.0 1E04 \nnvswitch\nnvswitch\n';
+    expect(gpusProbe.parse(frame(text))).toEqual({
+      gpus: [
+        { address: '0000:83:00.0', deviceId: '2335', boundTo: 'nvidia' },
+        { address: '0000:01:00.0', deviceId: '1e04', boundTo: undefined },
+      ],
+      nvswitches: 2,
+    });
+  });
+
+  it.each([
+    [
+      'open',
+      'nvrm NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Tue Sep 23\nloaded 580.95.05',
+      { loaded: '580.95.05', open: true },
+    ],
+    [
+      'proprietary',
+      'nvrm NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08\nloaded 535.161.08',
+      { loaded: '535.161.08', open: false },
+    ],
+    [
+      'none, nouveau instead',
+      'nouveau\nheaders',
+      { loaded: undefined, open: undefined, nouveau: true, headers: true },
+    ],
+    [
+      'Secure Boot with an enrolled key',
+      'secure-boot 1\nmok-enrolled',
+      { secureBoot: true, mokEnrolled: true },
+    ],
+    ['Secure Boot off', 'secure-boot 0', { secureBoot: false }],
+    ['Secure Boot unreadable', 'secure-boot ', { secureBoot: undefined }],
+  ])('the driver: %s', (_, text, expected) => {
+    expect(driverProbe.parse(frame(text))).toMatchObject(expected);
+  });
+
+  it('packages: half-installed ones do not count, holds do', () => {
+    const text = [
+      'installed hold docker-ce 5:29.7.2-1~debian.12~bookworm',
+      'half-configured install containerd.io 1.7.27-1',
+      'config-files deinstall docker.io 20.10.24',
+      'installed install libnvidia-ml1 580.95.05-1',
+      'not-installed unknown runc ',
+    ].join('\n');
+    const { packages, held } = packagesProbe.parse(frame(text));
+    expect(packages).toEqual({
+      'docker-ce': '5:29.7.2-1~debian.12~bookworm',
+      'libnvidia-ml1': '580.95.05-1',
+    });
+    expect(held).toEqual(['docker-ce']);
+    expect(userspaceVersion(packages)).toBe('580.95.05');
+  });
+
+  it.each([
+    ['5:29.7.2-1~debian.12~bookworm', '29.7.2'],
+    ['580.95.05-0ubuntu1', '580.95.05'],
+    ['535.261.03-1~deb12u1', '535.261.03'],
+    ['1.20.0-1', '1.20.0'],
+    ['20.10.24+dfsg1-1+deb12u1+b6', '20.10.24+dfsg1'],
+  ])('upstream version of %s', (version, expected) => {
+    expect(upstream(version)).toBe(expected);
+  });
+
+  it('Docker: what the engine says, and who else uses it', () => {
+    const info = {
+      ServerVersion: '29.7.2',
+      CgroupDriver: 'systemd',
+      Runtimes: { runc: {}, nvidia: {} },
+      DockerRootDir: '/data/docker',
+      LiveRestoreEnabled: true,
+      Swarm: { LocalNodeState: 'inactive' },
+    };
+    const containers = [
+      { Id: 'a'.repeat(64), Names: ['/h200-1-0'], Labels: { 'azp-fleet.kind': 'agent' } },
+      { Id: 'b'.repeat(64), Names: ['/grafana'], Labels: {} },
+      { Id: 'c'.repeat(64), Names: [], Labels: null },
+    ];
+    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\n\ncdi-spec\ncdi-driver 580.95.05\n`;
+    expect(dockerProbe.parse(frame(text))).toEqual({
+      active: true,
+      enabled: false,
+      serverVersion: '29.7.2',
+      cgroupDriver: 'systemd',
+      runtimes: ['nvidia', 'runc'],
+      rootDir: '/data/docker',
+      liveRestore: true,
+      swarm: false,
+      snap: false,
+      restartNeeded: false,
+      foreign: ['cccccccccccc', 'grafana'],
+      toolkitCdi: { cdiSpec: true, cdiDriver: '580.95.05' },
+    });
+  });
+
+  it.each([
+    [
+      'the hook came later',
+      'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-container-runtime-hook 10 1001',
+      true,
+    ],
+    [
+      'daemon.json was changed later',
+      'time /run/docker.pid 1000 1000\ntime /etc/docker/daemon.json 1005 1005',
+      true,
+    ],
+    ['everything was there', 'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-cdi-hook 10 999', false],
+  ])('Docker is to be restarted: %s', (_, times, expected) => {
+    expect(dockerProbe.parse(frame(`active\n${times}`)).restartNeeded).toBe(expected);
+    expect(dockerProbe.parse(frame(times)).restartNeeded).toBe(false);
+  });
+
+  it('a dockerd that does not answer is active and has no version', () => {
+    expect(dockerProbe.parse(frame('active\ninfo \ncontainers '))).toMatchObject({
+      active: true,
+      serverVersion: undefined,
+    });
+  });
+
+  it('the manager', () => {
+    const digest = 'd'.repeat(64);
+    expect(
+      managerProbe.parse(
+        frame(`current versions/abc\nActiveState active\nUnitFileState enabled\ncredential ${digest}  -\n`),
+      ),
+    ).toEqual({
+      current: 'versions/abc',
+      unitActive: 'active',
+      unitEnabled: true,
+      credentialDigest: digest,
+    });
+    expect(managerProbe.parse(frame(''))).toEqual({
+      current: undefined,
+      unitActive: undefined,
+      unitEnabled: false,
+      credentialDigest: undefined,
+    });
+  });
+
+  it.each([
+    ['another schema', '{"schema":2}', 0],
+    ['half a file', '{"schema":1,', 0],
+    ['null', 'null', 0],
+    ['no file', '', 1],
+  ])('no status of the manager from %s', (_, text, code) => {
+    expect(managerStatusProbe.parse(frame(text, code))).toBeUndefined();
+  });
+
+  it('free disk space by path', () => {
+    const text =
+      '/\n/var/lib/docker\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 50 50 50% /\n/dev/mapper/data with-space 2000 1 1000 1% /var/lib/docker\n';
+    expect(diskProbe.parse(frame(text))).toEqual({ '/': 50 * 1024, '/var/lib/docker': 1000 * 1024 });
+  });
+
+  it('other people and their GPU work, without the driver’s own services', () => {
+    const text =
+      'login alice pts/0\nlogin alice pts/0\ngpu-process 10 nvidia-persiste\ngpu-process 11 python3\ngpu-process 12 Xorg\n';
+    expect(othersProbe.parse(frame(text))).toEqual({ logins: ['alice pts/0'], gpuProcesses: ['11 python3'] });
+  });
+
+  it('durable changes', () => {
+    const text =
+      'state docker-install-0a1b done 0\ntitle install Docker\nowner eve@laptop\nstate driver-install-77 running\ntitle install driver\nowner \n';
+    expect(changesProbe.parse(frame(text))).toEqual([
+      { id: 'docker-install-0a1b', title: 'install Docker', owner: 'eve@laptop', state: 'done', code: 0 },
+      { id: 'driver-install-77', title: 'install driver', owner: '', state: 'running', code: undefined },
+    ]);
+  });
+});

@@ -1,0 +1,67 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { checkXids } from '../../../src/health/xid-rules.ts';
+import { classifyXid, readXids } from '../../../src/health/xid.ts';
+
+const log = `2026-11-20T08:00:01+0000 host kernel: NVRM: loading NVIDIA UNIX Open Kernel Module
+2026-11-20T09:00:01+0000 host kernel: NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.
+2026-11-20T09:00:02+0000 host kernel: NVRM: GPU 0000:18:00.0: GPU has fallen off the bus.
+[ 1234.5] NVRM: Xid (PCI:0018:01:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 08 (0x004505c6 0x0)
+[ 1235.5] NVRM: Xid (PCI:0000:83:00): 31, pid=4242, name=python, Ch 00000008, MMU Fault
+[ 1236.5] NVRM: Xid (PCI:0000:83:00): 31, pid=4243, name=python, Ch 00000008, MMU Fault
+[ 1237.5] nvidia-nvswitch1: SXid (PCI:0000:06:00.0): 20034, Fatal, Link 48 LTSSM Fault Up`;
+
+test('XIDs of the kernel log, journal and dmesg alike', () => {
+  expect(readXids(log).map(({ xid, gpu }) => `${xid} ${gpu}`)).toEqual([
+    '79 0000:9b:00.0',
+    '79 0000:18:00.0',
+    '149 0018:01:00.0',
+    '31 0000:83:00.0',
+    '31 0000:83:00.0',
+  ]);
+  expect(readXids(log)[2]?.text).toContain('Link 08');
+});
+
+test('a repair mark takes back what came before it, for one GPU or all', () => {
+  const repaired = `${log}\nazp-fleet: gpu repaired 0000:9B:00.0\n`;
+  expect(readXids(repaired).map(({ gpu }) => gpu)).not.toContain('0000:9b:00.0');
+  expect(readXids(`${log}\n[9] azp-fleet: gpu repaired all`)).toEqual([]);
+  expect(readXids(`azp-fleet: gpu repaired all\n${log}`)).toHaveLength(5);
+});
+
+test.each([
+  [31, 'info'],
+  [63, 'reset-when-idle'],
+  [79, 'reboot'],
+  [94, 'watch'],
+  [95, 'reset'],
+  [54, 'hardware'],
+  [147, 'reset'],
+  [9999, 'watch'],
+] as const)('XID %i is %s', (xid, kind) => {
+  expect(classifyXid(xid).class).toBe(kind);
+});
+
+test('one finding for each GPU and number, named by UUID, with how often it came', () => {
+  const findings = checkXids(readXids(log), (busId) => (busId === '0000:83:00.0' ? 'GPU-a' : busId));
+  expect(findings.map(({ code, gpu, severity }) => `${code} ${gpu} ${severity}`)).toEqual([
+    'xid.79 0000:9b:00.0 fail',
+    'xid.79 0000:18:00.0 fail',
+    'xid.149 0018:01:00.0 fail',
+    'xid.31 GPU-a info',
+  ]);
+  expect(findings[3]?.what).toContain('2 times');
+});
+
+test('any text is read without a throw', () => {
+  const piece = fc.oneof(
+    fc.string(),
+    fc.constantFrom('NVRM: Xid (PCI:', '): ', '79,', 'azp-fleet: gpu repaired ', '\n'),
+  );
+  fc.assert(
+    fc.property(fc.array(piece), (pieces) => {
+      expect(Array.isArray(readXids(pieces.join('')))).toBe(true);
+    }),
+  );
+});

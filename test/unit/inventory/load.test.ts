@@ -1,0 +1,211 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+
+import { loadFleet } from '../../../src/inventory/load.ts';
+import { fleet, lines, mistakes } from './fixture.ts';
+import { FleetError } from '../../../src/base/errors.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'inventory-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('a host needs no more than its name and a pool', () => {
+  const [host] = fleet('defaults: { pool: gpu-lab }\nhosts:\n  rtx-box:\n').hosts;
+  expect(host).toEqual({
+    name: 'rtx-box',
+    groups: [],
+    labels: {},
+    ssh: { transport: 'builtin', hostKeys: [], hostKeyPolicy: 'accept-new' },
+    pool: 'gpu-lab',
+    agents: { kind: 'one-per-gpu' },
+    share: false,
+    agentName: '{host}-{slot}',
+    limits: {},
+    driver: { install: true, branch: '580', flavor: 'auto' },
+    docker: { version: '29.7.2' },
+    toolkit: { version: '1.20.0' },
+    agent: { version: '4.275.0', sha256: { x64: undefined, arm64: undefined } },
+    datasets: [],
+    jobs: { sudo: false, docker: false },
+    registration: 'rest',
+    capabilities: {},
+    sysroot: '',
+  });
+});
+
+describe('precedence', () => {
+  const text = `
+defaults: { pool: base, user: one, labels: { site: north, floor: f0 }, limits: { shm: 8g, pids: 512 } }
+groups:
+  inner: { vars: { user: three, labels: { floor: f2 } }, hosts: [a] }
+  outer: { vars: { user: two, pool: big, labels: { floor: f1, row: r1 } }, children: [inner] }
+hosts:
+  a: { labels: { row: r9 }, limits: { shm: 16g } }
+  b: {}
+`;
+  const [a, b] = fleet(text).hosts;
+
+  test('the host, then inner groups, then outer ones, then the defaults', () => {
+    expect(a).toMatchObject({ groups: ['outer', 'inner'], pool: 'big', ssh: { user: 'three' } });
+    expect(b).toMatchObject({ groups: [], pool: 'base', ssh: { user: 'one' } });
+  });
+
+  test('maps are merged key by key', () => {
+    expect(a?.labels).toEqual({ site: 'north', floor: 'f2', row: 'r9' });
+    expect(a?.limits).toEqual({ shm: '16g', pids: 512 });
+  });
+
+  test('an exact driver version is not carried over to another branch', () => {
+    const [host] = fleet(
+      'defaults: { pool: p, driver: { branch: "580", version: "580.95.05" } }\nhosts: { a: { driver: { branch: "570" } } }\n',
+    ).hosts;
+    expect(host?.driver).toEqual({ install: true, branch: '570', flavor: 'auto' });
+  });
+
+  test('digests of one agent version are not carried over to another', () => {
+    const digest = 'ab'.repeat(32);
+    const [host] = fleet(
+      `defaults: { pool: p, agent: { version: "4.1.0", sha256: { x64: "${digest}" } } }\nhosts: { a: { agent: { version: "4.2.0" } } }\n`,
+    ).hosts;
+    expect(host?.agent).toEqual({ version: '4.2.0', sha256: { x64: undefined, arm64: undefined } });
+  });
+
+  test('a volume of a host replaces the dataset of its defaults under the same variable', () => {
+    const [host] = fleet(
+      'defaults: { pool: p, datasets: { X: { host: /a, container: /x, requireMount: true } }, volumes: ["/m:/m:M"] }\nhosts: { a: { volumes: ["/b:/x:X"] } }\n',
+    ).hosts;
+    expect(host?.datasets).toEqual([
+      { name: 'M', host: '/m', container: '/m', requireMount: false },
+      { name: 'X', host: '/b', container: '/x', requireMount: false },
+    ]);
+  });
+});
+
+describe('values', () => {
+  test('a variable gives a number where one is wanted and text where text is wanted', () => {
+    const [host] = fleet(
+      'defaults:\n  pool: ${POOL:-p}\n  driver: { branch: "${BRANCH}" }\nhosts:\n  a: { port: "${PORT}", agents: "${N:-2}", share: true }\n',
+      { BRANCH: '570', PORT: '2222' },
+    ).hosts;
+    expect(host).toMatchObject({
+      pool: 'p',
+      ssh: { port: 2222 },
+      agents: { kind: 'count', count: 2 },
+      driver: { branch: '570' },
+    });
+  });
+
+  test('also inside a list of slots', () => {
+    const [host] = fleet('hosts: { a: { pool: p, agents: [{ gpus: ["${GPU}"] }] } }\n', { GPU: '3' }).hosts;
+    expect(host?.agents).toMatchObject({ kind: 'slots', slots: [{ gpus: [3] }] });
+  });
+
+  test('what a variable holds is not repeated in a message', () => {
+    expect(mistakes('hosts: { a: { pool: p, port: "${PORT}" } }\n', { PORT: 'hunter2' })).toEqual([
+      'inventory.yaml:3:30: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: ${PORT}',
+    ]);
+  });
+
+  test('slots inherit limits and sharing of their host', () => {
+    const [host] = fleet(
+      'hosts: { a: { pool: p, share: true, limits: { shm: 8g }, agents: [{ gpus: [0] }, { name: cpu, share: false, limits: { cpus: 2 } }] } }\n',
+    ).hosts;
+    expect(host?.agents).toEqual({
+      kind: 'slots',
+      slots: [
+        {
+          gpus: [0],
+          share: true,
+          limits: { shm: '8g' },
+          capabilities: ['compute', 'utility'],
+          mode: 'container',
+        },
+        {
+          name: 'cpu',
+          gpus: [],
+          share: false,
+          limits: { shm: '8g', cpus: 2 },
+          capabilities: ['compute', 'utility'],
+          mode: 'container',
+        },
+      ],
+    });
+  });
+
+  test('`driver: none` leaves the driver alone', () => {
+    expect(fleet('hosts: { a: { pool: p, driver: none } }\n').hosts[0]?.driver.install).toBe(false);
+  });
+
+  test('relative files start at the inventory, ~ at the home folder', () => {
+    const { proxy, hosts } = fleet('ca: ca.pem\nhosts: { a: { pool: p, identityFile: ~/.ssh/lab } }\n');
+    expect(proxy.ca).toBe('/lab/ca.pem');
+    expect(hosts[0]?.ssh.identityFile).toBe('/home/me/.ssh/lab');
+  });
+
+  test('merge keys and aliases of YAML work, and mistakes in them are found where they stand', () => {
+    const text = 'defaults: { pool: p }\nhosts:\n  a: &a { gpus: 2 }\n  b: { <<: *a, address: 192.0.2.2 }\n';
+    expect(fleet(text).hosts[1]).toMatchObject({ gpus: 2, ssh: { address: '192.0.2.2' } });
+    expect(mistakes(text.replace('gpus: 2', 'gpus: two'))[0]).toContain('inventory.yaml:5:17: hosts.a.gpus');
+  });
+
+  test('an alias bomb is refused', () => {
+    const levels = Array.from(
+      { length: 9 },
+      (_, level) => `  l${level + 1}: &l${level + 1} [${`*l${level},`.repeat(9)}]`,
+    );
+    expect(mistakes(`hosts:\n  l0: &l0 [x]\n${levels.join('\n')}\n`)[0]).toMatch(/Excessive alias count/);
+  });
+
+  test('one machine under two names is a warning', () => {
+    const text =
+      'defaults: { pool: p }\nhosts:\n  a: { address: gpu.lab }\n  b: { address: GPU.lab, port: 22 }\n';
+    expect(fleet(text).warnings.map(lines)).toEqual([
+      'inventory.yaml:6:17: a and b have the same address gpu.lab:22\nnext: remove one of them: two managers cannot run on one machine',
+    ]);
+  });
+});
+
+test('a service principal', () => {
+  const text =
+    'organization: https://tfs.lab.example/tfs/DefaultCollection/\nservicePrincipal: { clientId: c, tenantId: t, secret: { file: secret }, expires: 2027-05-01 }\nhosts: { a: { pool: p } }\n';
+  writeFileSync(path.join(folder, 'i.yaml'), text);
+  const { organization, credential, file } = loadFleet('i.yaml', { env: {}, cwd: folder, home: '/home/me' });
+  expect({ organization, credential, file }).toEqual({
+    organization: 'https://tfs.lab.example/tfs/DefaultCollection',
+    credential: {
+      kind: 'service-principal',
+      clientId: 'c',
+      tenantId: 't',
+      secret: { file: path.join(folder, 'secret') },
+      expires: '2027-05-01',
+    },
+    file: path.join(folder, 'i.yaml'),
+  });
+});
+
+test('a missing file names the ways to get one', () => {
+  const load = () => loadFleet('nowhere.yaml', { env: {}, cwd: folder, home: '/home/me' });
+  expect(load).toThrow(FleetError);
+  try {
+    load();
+  } catch (error) {
+    expect((error as FleetError).problem).toMatchObject({
+      code: 'inventory.unreadable',
+      what: 'there is no inventory nowhere.yaml',
+    });
+    expect((error as FleetError).exitCode).toBe(2);
+  }
+});
+
+test('a thousand hosts', () => {
+  const hosts = Array.from(
+    { length: 1000 },
+    (_, index) => `  h${index}: { address: 10.0.${index >> 8}.${index & 255}, gpus: 8 }`,
+  );
+  const loaded = fleet(
+    `defaults: { pool: p }\ngroups: { all: { hosts: [h1, h999] } }\nhosts:\n${hosts.join('\n')}\n`,
+  );
+  expect(loaded.hosts).toHaveLength(1000);
+  expect(loaded.hosts[999]).toMatchObject({ name: 'h999', groups: ['all'], gpus: 8 });
+});

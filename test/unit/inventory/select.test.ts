@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest';
+
+import { FleetError } from '../../../src/base/errors.ts';
+import { selectHosts } from '../../../src/inventory/select.ts';
+import { fleet, lines } from './fixture.ts';
+
+const lab = fleet(`
+defaults: { pool: p }
+groups:
+  hopper: { hosts: [h200-1, h200-2, h200-10] }
+hosts:
+  h200-1: { labels: { room: b12 } }
+  h200-2: { labels: { room: b13 } }
+  h200-10: {}
+  rtx.box: { labels: { room: b12, rack: 7 } }
+`);
+
+function select(...patterns: string[]): string {
+  return selectHosts(lab, patterns)
+    .map((host) => host.name)
+    .join(' ');
+}
+
+test.each([
+  [[], 'h200-1 h200-2 h200-10 rtx.box'],
+  [['rtx.box'], 'rtx.box'],
+  [['hopper'], 'h200-1 h200-2 h200-10'],
+  [['hop*'], 'h200-1 h200-2 h200-10'],
+  [['h200-?'], 'h200-1 h200-2'],
+  [['h200-[2-9]'], 'h200-2'],
+  [['room=b12'], 'h200-1 rtx.box'],
+  [['room=b1*'], 'h200-1 h200-2 rtx.box'],
+  [['rack=7'], 'rtx.box'],
+  [['rtx.box,h200-1'], 'h200-1 rtx.box'],
+  [['rtx.box', 'h200-1'], 'h200-1 rtx.box'],
+  [['hopper,!h200-10'], 'h200-1 h200-2'],
+  [['!room=b12'], 'h200-2 h200-10'],
+  [['*,!hopper'], 'rtx.box'],
+  [[' rtx.box , '], 'rtx.box'],
+])('%j selects %s', (patterns, expected) => {
+  expect(select(...patterns)).toBe(expected);
+});
+
+test.each([
+  [
+    ['h200-3'],
+    'no host, group or label matches h200-3',
+    'did you mean "h200-1"? azp-fleet inventory list shows them all',
+  ],
+  [
+    ['room=b21'],
+    'no host, group or label matches room=b21',
+    'did you mean "room=b12"? azp-fleet inventory list shows them all',
+  ],
+  [
+    ['rtxxbox'],
+    'no host, group or label matches rtxxbox',
+    'did you mean "rtx.box"? azp-fleet inventory list shows them all',
+  ],
+  [
+    ['zebra'],
+    'no host, group or label matches zebra',
+    'azp-fleet inventory list shows hosts, groups and labels',
+  ],
+  [
+    ['hopper,!nope'],
+    'no host, group or label matches nope',
+    'azp-fleet inventory list shows hosts, groups and labels',
+  ],
+  [
+    ['hopper,!h200*'],
+    'hopper,!h200* leaves no host',
+    'azp-fleet inventory list shows hosts, groups and labels',
+  ],
+])('%j is refused', (patterns, what, next) => {
+  try {
+    select(...patterns);
+    expect.unreachable();
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    expect(lines(error.problem)).toBe(`${what}\nnext: ${next}`);
+    expect(error.exitCode).toBe(2);
+  }
+});

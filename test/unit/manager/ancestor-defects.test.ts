@@ -1,0 +1,240 @@
+// The ancestor of this manager, a Python script of 2019, had seventeen defects. Each is named here as what its users
+// suffered, and shown not to happen. The daemon runs whole, against a fake Azure DevOps server and a stand-in dockerd.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { bases, chooseBase } from '../../../src/image/choose.ts';
+import { parseArguments, usage } from '../../../src/manager/arguments.ts';
+import { ask } from '../../../src/manager/ask.ts';
+import { containerOptions } from '../../../src/manager/container.ts';
+import { Metrics } from '../../../src/manager/metrics.ts';
+import { resolveSlots } from '../../../src/manager/slots.ts';
+import { standaloneConfig } from '../../../src/manager/standalone.ts';
+import { sweep } from '../../../src/manager/sweep.ts';
+import { ManagerRig } from '../../support/manager-rig.ts';
+import { config } from './config.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const gpus = ['1', '2'].map((n) => ({ busId: `0000:0${n}:00.0`, uuid: `GPU-${n}` }));
+const settings = { timeout: 8000 };
+const one = { agents: { kind: 'count', count: 1 } } as const;
+
+function made(slotIndex: number) {
+  const whole = config();
+  const slot = resolveSlots(whole, gpus)[slotIndex];
+  if (slot === undefined) throw new Error('no slot');
+  const recipe = {
+    run: 'r',
+    image: 'i',
+    settings: 's',
+    agentId: 1,
+    poolId: 1,
+    gpuPath: 'nvidia',
+    dockerGid: undefined,
+  } as const;
+  return containerOptions({ ...recipe, config: whole, slot });
+}
+
+/** A GPU on the PCI bus of the stand-in host. */
+function plugIn(address: string): void {
+  const path = join(rig.sysroot, 'sys/bus/pci/devices', address);
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, 'vendor'), '0x10de\n');
+  writeFileSync(join(path, 'class'), '0x030200\n');
+}
+
+test('1: the token was an argument, a variable of every container, and a file in it', async () => {
+  await rig.start();
+  await rig.until('idle');
+  const containers = [...rig.docker.containers.values()];
+  expect(JSON.stringify(containers)).not.toContain('good-token');
+  expect(
+    containers.map(({ archives }) => archives.map(({ tar }) => tar.toString('latin1')).join('')).join(''),
+  ).not.toContain('good-token');
+  expect(() => parseArguments(['run', '--token', 'x'])).toThrow('--token');
+  expect(readFileSync('units/azp-fleet-manager.service', 'utf8')).not.toMatch(/Environment=.*TOKEN/i);
+});
+
+test('2: options were accepted and ignored', () => {
+  expect(() => parseArguments(['run', '--poll-time', '5'])).toThrow('--poll-time');
+  for (const name of [
+    'agents',
+    'name',
+    'image',
+    'volume',
+    'share',
+    'sudo',
+    'state',
+    'metrics-port',
+    'context',
+    'socket',
+  ]) {
+    expect(usage).toContain(`--${name}`);
+  }
+});
+
+test('3: only the last --volume counted, and one before the command swallowed it', () => {
+  const { command, values } = parseArguments(
+    '--volume /a:/b:C --volume /d:/e:F run --url https://dev.azure.com/lab --pool p'.split(' '),
+  );
+  expect(command).toBe('run');
+  const { datasets } = standaloneConfig(values, 'box', { version: '4.275.0', url: '' });
+  expect(datasets.map(({ name }) => name)).toEqual(['C', 'F']);
+});
+
+test('4: a stop by systemd left containers that nobody looked after', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-0');
+  await rig.stop();
+  expect(rig.docker.get('box-0')?.state).toBe('running');
+  await rig.start();
+  await rig.until('busy', ['0']);
+  const id = rig.docker.get('box-0')?.id;
+  rig.endJob('box-0');
+  await expect.poll(() => rig.docker.get('box-0')?.id, settings).not.toBe(id);
+});
+
+test('5: after a restart the names were taken, for ever', async () => {
+  await rig.start();
+  await rig.until('idle');
+  const before = [...rig.docker.containers.keys()];
+  await rig.stop();
+  await rig.start();
+  await rig.until('idle');
+  expect([...rig.docker.containers.keys()]).toEqual(before);
+});
+
+test('6: cleaning up killed running jobs and left offline agents in the pool', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  await rig.post('/v1/drain', {});
+  await rig.until('drained', ['1']);
+  expect(rig.docker.get('box-0')?.state).toBe('running');
+  const agent = {
+    id: 9,
+    name: 'box-9',
+    enabled: true,
+    status: 'offline',
+    userCapabilities: { 'azp-fleet.owner': 'us' },
+  } as const;
+  const ours = { owner: 'us', names: new Set(['box-0']) };
+  const first = sweep([agent], ours, new Map(), 0);
+  expect(first.remove).toEqual([]);
+  expect(sweep([agent], ours, first.orphans, 180_000).remove).toEqual([agent]);
+});
+
+test('7: a container that was created, dead or exited counted as alive', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  for (const state of ['created', 'exited', 'dead'] as const) {
+    const container = rig.docker.get('box-0');
+    if (container === undefined) throw new Error('no container');
+    rig.docker.end('box-0', 1);
+    container.state = state;
+    await expect.poll(() => rig.docker.get('box-0')?.id, settings).not.toBe(container.id);
+    await rig.until('idle', ['0']);
+  }
+});
+
+test('8: a restart of dockerd ended the manager', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  await rig.docker.stop();
+  await expect.poll(async () => (await rig.status()).problems[0]?.code, settings).toBe('engine.unreachable');
+  await rig.docker.start();
+  await rig.until('idle', ['0']);
+});
+
+test('9: a free slot waited up to a minute', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const first = rig.docker.get('box-0');
+  rig.beginJob('box-0');
+  rig.endJob('box-0');
+  // The periodic look comes every 10 s; only the event can be this quick.
+  await expect.poll(() => rig.docker.get('box-0')?.state, { timeout: 5000, interval: 5 }).toBe('running');
+  const gap = Date.parse(rig.docker.get('box-0')?.startedAt ?? '') - Date.parse(first?.finishedAt ?? '');
+  expect(gap).toBeLessThan(9000);
+});
+
+test('10: a broken image was started each minute for ever, and why it failed was lost', async () => {
+  rig.docker.onStart = ({ id }) => {
+    rig.docker.say(id, 'libicu is missing');
+    rig.docker.end(id, 127);
+  };
+  await rig.start(one);
+  await rig.until('backing-off', ['0']);
+  const runs = JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs' })) as unknown[];
+  expect(runs[0]).toMatchObject({ exitCode: 127, log: ['libicu is missing'], cause: { code: 'run.failed' } });
+});
+
+test('11: the image was fetched once, by a tag that moves, and never again', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  await rig.stop();
+  const next = rig.docker.addImage('registry.example/agent:2');
+  await rig.start({ ...one, image: { kind: 'registry', reference: 'registry.example/agent:2' } });
+  await expect.poll(() => rig.docker.get('box-0')?.body.Image, settings).toBe(next.id);
+  await rig.until('idle', ['0']);
+  expect((await rig.status()).image.digest).toBe(next.id);
+  expect(rig.docker.get('box-0')?.body.Labels?.['azp-fleet.image-digest']).toBe(next.id);
+});
+
+test('12: without nvidia-smi it died of a traceback', async () => {
+  plugIn('0000:01:00.0');
+  rig.programs.set('sh', {
+    code: 127,
+    output: 'sh: nvidia-smi: not found',
+    timedOut: false,
+    stillRunning: () => false,
+  });
+  await rig.start({ agents: { kind: 'one-per-gpu' } });
+  await rig.until('quarantined', ['0']);
+  expect((await rig.status()).health).toMatchObject({ state: 'failed' });
+});
+
+test('13: only the very CUDA of the driver would do', () => {
+  const host = { arch: 'x86_64', capabilities: ['8.0'], cpuOnly: false };
+  const choice = chooseBase({ ...host, cudaMax: '12.7' });
+  expect(choice).toMatchObject({ ok: true });
+  expect(choice.ok && Number(choice.cuda)).toBeLessThanOrEqual(12.7);
+});
+
+test('14: every agent saw every GPU', () => {
+  expect([made(0), made(1)].map(({ HostConfig }) => HostConfig?.DeviceRequests?.[0]?.DeviceIDs)).toEqual([
+    ['GPU-1'],
+    ['GPU-2'],
+  ]);
+});
+
+test('15: a typing mistake in the pool showed as dying containers, and nothing could be measured', async () => {
+  await rig.start({ pool: 'gpu-lba' });
+  await expect
+    .poll(async () => (await rig.status().catch(() => undefined))?.problems[0], settings)
+    .toMatchObject({
+      code: 'pool.missing',
+      what: expect.stringContaining('gpu-lba') as string,
+    });
+  expect(rig.docker.containers.size).toBe(0);
+  const text = new Metrics().render(await rig.status(), undefined);
+  expect(text).toContain('azp_fleet_pool_up{pool="gpu-lba"} 0');
+});
+
+test('16: the agent died of memory before the job that used it', () => {
+  expect(made(0).HostConfig?.OomScoreAdj).toBe(500);
+  expect(made(0).Env).toContain('PIPELINE_JOB_OOMSCOREADJ=1000');
+});
+
+test('17: it needed an image that was deleted, and a system too old for the agent', () => {
+  expect(readFileSync('src/health/probe.ts', 'utf8')).not.toContain('nvidia/cuda:');
+  const offered = [bases.cpu.os, ...bases.cuda.flatMap(({ os }) => os)];
+  for (const os of offered) expect(['ubuntu22.04', 'ubuntu24.04', 'debian12']).toContain(os);
+});

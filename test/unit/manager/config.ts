@@ -1,0 +1,26 @@
+import type { ManagerConfig } from '../../../src/contract/config.ts';
+
+/** A configuration for tables of cases. */
+export function config(changes: Partial<ManagerConfig> = {}): ManagerConfig {
+  return {
+    schema: 1,
+    host: 'box',
+    organization: 'https://dev.azure.com/lab',
+    credential: { kind: 'pat' },
+    pool: 'gpu-lab',
+    agents: { kind: 'one-per-gpu' },
+    share: false,
+    agentName: '{host}-{slot}',
+    limits: {},
+    image: { kind: 'registry', reference: 'registry.example/agent:1' },
+    datasets: [],
+    jobs: { sudo: false, docker: false },
+    registration: 'rest',
+    capabilities: {},
+    proxy: { noProxy: [], ca: false },
+    metricsPort: 0,
+    sysroot: '',
+    clockScale: 1,
+    ...changes,
+  };
+}

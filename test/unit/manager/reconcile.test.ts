@@ -1,0 +1,199 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type {
+  Action,
+  Hold,
+  Seen,
+  SeenContainer,
+  SeenSlot,
+  Slot,
+  Wanted,
+} from '../../../src/manager/model.ts';
+import { reconcile } from '../../../src/manager/reconcile.ts';
+
+const slot = (name: string): Slot => ({
+  name,
+  agent: `box-${name}`,
+  gpus: [],
+  missing: [],
+  limits: {},
+  capabilities: [],
+  mode: 'container',
+});
+
+const wanted = (changes: Partial<Wanted> = {}): Wanted => ({
+  slots: [slot('0')],
+  image: 'new',
+  hostProgram: 'agent',
+  imageUnproven: false,
+  settings: new Map([['0', 's']]),
+  ...changes,
+});
+
+const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
+  id: 'c',
+  state: 'running',
+  image: 'new',
+  settings: 's',
+  phase: 'listening',
+  ...changes,
+});
+
+const state = (changes: Partial<SeenSlot> = {}): SeenSlot => ({
+  containers: [],
+  busyWith: undefined,
+  retryAt: 0,
+  notBefore: 0,
+  hold: undefined,
+  disabledFor: undefined,
+  ...changes,
+});
+
+const cause = { code: 'drained', what: 'drained', next: '' };
+const close: Hold = { kind: 'close', state: 'drained', cause };
+const pause: Hold = { kind: 'pause', state: 'waiting', cause };
+const one = (seen: SeenSlot, want: Wanted = wanted()): readonly Action[] =>
+  reconcile(want, { now: 1000, slots: new Map([['0', seen]]), strays: [] });
+
+describe('one slot', () => {
+  const cases: [situation: string, seen: SeenSlot, actions: readonly Action['kind'][], want?: Wanted][] = [
+    ['empty', state(), ['launch']],
+    ['empty, no image yet', state(), [], wanted({ image: undefined })],
+    ['empty, backing off', state({ notBefore: 2000 }), []],
+    ['empty, the pause is over', state({ notBefore: 1000 }), ['launch']],
+    ['an operation runs', state({ busyWith: 'launch' }), []],
+    ['an operation has just failed', state({ retryAt: 2000 }), []],
+    ['idle', state({ containers: [container()] }), []],
+    ['busy', state({ containers: [container({ phase: 'running' })] }), []],
+    ['created, never started', state({ containers: [container({ state: 'created' })] }), ['discard']],
+    ['exited', state({ containers: [container({ state: 'exited' })] }), ['collect']],
+    ['dead', state({ containers: [container({ state: 'dead' })] }), ['collect']],
+    ['being removed', state({ containers: [container({ state: 'removing' })] }), []],
+    [
+      'exited while drained',
+      state({ hold: close, containers: [container({ state: 'exited' })] }),
+      ['collect'],
+    ],
+    ['drained and empty', state({ hold: close }), ['disable']],
+    ['drained, empty, disabled', state({ hold: close, disabledFor: 'drained' }), []],
+    ['drained, idle', state({ hold: close, containers: [container()] }), ['disable']],
+    [
+      'drained, idle, disabled',
+      state({ hold: close, disabledFor: 'drained', containers: [container()] }),
+      ['retire'],
+    ],
+    [
+      'drained, busy, disabled',
+      state({ hold: close, disabledFor: 'drained', containers: [container({ phase: 'running' })] }),
+      [],
+    ],
+    [
+      'drained, output not read yet',
+      state({ hold: close, disabledFor: 'drained', containers: [container({ phase: 'unknown' })] }),
+      [],
+    ],
+    ['paused and empty', state({ hold: pause }), []],
+    ['paused and idle', state({ hold: pause, containers: [container()] }), []],
+    [
+      'undrained while busy',
+      state({ disabledFor: 'drained', containers: [container({ phase: 'running' })] }),
+      ['enable'],
+    ],
+    ['undrained and empty: the launch enables it', state({ disabledFor: 'drained' }), ['launch']],
+    ['idle on an old image', state({ containers: [container({ image: 'old' })] }), ['retire']],
+    ['busy on an old image', state({ containers: [container({ image: 'old', phase: 'running' })] }), []],
+    ['idle with old settings', state({ containers: [container({ settings: 'old' })] }), ['retire']],
+    [
+      'old image, but the pool is away',
+      state({ hold: pause, containers: [container({ image: 'old' })] }),
+      [],
+    ],
+  ];
+  test.each(cases)('%s', (_, seen, actions, want) => {
+    expect(one(seen, want).map(({ kind }) => kind)).toEqual(actions);
+  });
+});
+
+describe('a new image', () => {
+  const slots = ['0', '1', '2'].map(slot);
+  const settings = new Map(slots.map(({ name }) => [name, 's']));
+  const old = state({ containers: [container({ image: 'old' })] });
+  const roll = (imageUnproven: boolean, seen: Readonly<Record<string, SeenSlot>>): readonly Action[] =>
+    reconcile(wanted({ slots, settings, imageUnproven }), {
+      now: 1000,
+      slots: new Map(Object.entries(seen)),
+      strays: [],
+    });
+
+  test('that is unproven takes one idle slot', () => {
+    expect(roll(true, { 0: old, 1: old, 2: old })).toHaveLength(1);
+  });
+  test.each([
+    ['is being retired for it', state({ busyWith: 'retire', containers: [container({ image: 'old' })] })],
+    ['has ended', state({ containers: [container({ image: 'old', state: 'exited' })] })],
+    ['waits to try again', state({ notBefore: 5000 })],
+    ['runs it and does not listen yet', state({ containers: [container({ phase: 'connecting' })] })],
+  ])('is not tried on a second slot while the first %s', (_, first) => {
+    const others = roll(true, { 0: first, 1: old, 2: old }).filter((action) => action.slot !== '0');
+    expect(others).toEqual([]);
+  });
+  test('that has proved itself takes all idle slots', () => {
+    expect(roll(false, { 0: state({ containers: [container()] }), 1: old, 2: old })).toHaveLength(2);
+  });
+});
+
+test.each([
+  ['idle', container(), ['retire']],
+  ['busy', container({ phase: 'running' }), []],
+  ['ended', container({ state: 'exited' }), ['collect']],
+  ['never started', container({ state: 'created' }), ['discard']],
+])('a container of a slot that is no longer configured, %s', (_, stray, actions) => {
+  const seen: Seen = {
+    now: 1000,
+    slots: new Map(),
+    strays: [{ ...stray, slot: '9', busyWith: undefined, retryAt: 0 }],
+  };
+  expect(reconcile(wanted({ slots: [] }), seen).map(({ kind }) => kind)).toEqual(actions);
+});
+
+const anyContainer = fc.record<SeenContainer>({
+  id: fc.uuid(),
+  state: fc.constantFrom('created', 'running', 'paused', 'restarting', 'removing', 'exited', 'dead'),
+  image: fc.constantFrom('new', 'old'),
+  settings: fc.constantFrom('s', 'old'),
+  phase: fc.constantFrom('unknown', 'connecting', 'listening', 'running', 'done'),
+});
+const anySlot = fc.record<SeenSlot>({
+  containers: fc.array(anyContainer, { maxLength: 2 }),
+  busyWith: fc.constantFrom(undefined, 'launch', 'retire'),
+  retryAt: fc.constantFrom(0, 2000),
+  notBefore: fc.constantFrom(0, 2000),
+  hold: fc.constantFrom(undefined, close, pause),
+  disabledFor: fc.constantFrom(undefined, 'drained', 'new image'),
+});
+
+test('whatever is seen: one action per slot, no launch beside a container, no end for a container that may run a job', () => {
+  fc.assert(
+    fc.property(fc.array(anySlot, { maxLength: 4 }), fc.boolean(), (states, imageUnproven) => {
+      const slots = states.map((_, index) => slot(String(index)));
+      const want = wanted({ slots, imageUnproven, settings: new Map(slots.map(({ name }) => [name, 's'])) });
+      const seen = new Map(states.map((each, index) => [String(index), each]));
+      const actions = reconcile(want, { now: 1000, slots: seen, strays: [] });
+      expect(new Set(actions.map((action) => action.slot)).size).toBe(actions.length);
+      for (const action of actions) {
+        const about = seen.get(action.slot);
+        expect(about?.busyWith).toBeUndefined();
+        if (action.kind === 'launch') {
+          expect(about?.containers).toEqual([]);
+          expect(about?.hold).toBeUndefined();
+        }
+        if (action.kind !== 'retire' && action.kind !== 'collect' && action.kind !== 'discard') continue;
+        const target = about?.containers.find(({ id }) => id === action.container);
+        const up =
+          target?.state === 'running' || target?.state === 'paused' || target?.state === 'restarting';
+        if (up) expect(['listening', 'connecting']).toContain(target?.phase);
+        if (up) expect(action.kind).toBe('retire');
+      }
+    }),
+  );
+});

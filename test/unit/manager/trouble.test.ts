@@ -1,0 +1,126 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { generateAgentKey } from '../../../src/azure/keys.ts';
+import { newAgent } from '../azure/server.ts';
+import { ManagerRig } from '../../support/manager-rig.ts';
+
+// The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; see manager-rig.ts.
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const names = (): string[] => [...rig.docker.containers.values()].map(({ name }) => name).sort();
+
+describe('what goes wrong', () => {
+  test('an agent that fails at once is tried with growing pauses, and the status says why', async () => {
+    rig.docker.onStart = ({ id }) => {
+      rig.docker.say(id, 'A session for this agent already exists.');
+      rig.docker.end(id, 1);
+    };
+    await rig.start({ agents: { kind: 'count', count: 1 } });
+    await rig.until('backing-off', ['0']);
+    expect(await rig.slot('0')).toMatchObject({ cause: 'the server still holds a session of this agent' });
+    rig.docker.onStart = (container) => rig.listen(container);
+    await rig.until('idle', ['0']);
+    expect((await rig.slot('0')).cause).toBeUndefined();
+  });
+
+  test('a name that another owner holds is not taken over until somebody says so', async () => {
+    await rig.azure.createAgent(rig.poolId, newAgent('box-0', await generateAgentKey()));
+    await rig.start();
+    await rig.until('backing-off', ['0']);
+    await rig.until('idle', ['1']);
+    expect((await rig.slot('0')).cause).toContain('was not registered by azp-fleet');
+    await rig.post('/v1/adopt', { slots: ['0'] });
+    await rig.until('idle');
+  });
+
+  test('a credential that is refused stops launches, not agents, and a replaced one is taken up', async () => {
+    await rig.start();
+    await rig.until('idle');
+    await rig.control.setToken('expired');
+    await expect
+      .poll(async () => (await rig.status()).problems[0]?.code, { timeout: 4000 })
+      .toBe('azure.auth');
+    expect(names()).toEqual(['box-0', 'box-1']);
+    await rig.control.setToken('valid');
+    await expect.poll(async () => (await rig.status()).problems.length, { timeout: 4000 }).toBe(0);
+  });
+
+  test('a pool that does not exist is said, and found when it appears', async () => {
+    await rig.start({ pool: 'typo' });
+    await expect
+      .poll(async () => (await rig.status().catch(() => undefined))?.problems[0]?.code)
+      .toBe('pool.missing');
+    await rig.until('waiting');
+    await rig.azure.ensurePool('typo');
+    await rig.until('idle');
+  });
+
+  test('an empty dataset folder keeps the slot from running jobs', async () => {
+    const host = join(rig.directory, 'data');
+    mkdirSync(host);
+    await rig.start({ datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }] });
+    await rig.until('backing-off');
+    expect((await rig.slot('0')).cause).toBe(`dataset DATA: ${host} is empty`);
+    mkdirSync(join(host, 'x'));
+    await rig.until('idle');
+    expect(rig.docker.get('box-0')?.body.HostConfig?.['Binds']).toEqual([`${host}:/data:ro`]);
+  });
+});
+
+describe('images', () => {
+  test('a new one is tried on one idle slot, then rolled to the others; busy ones finish first', async () => {
+    await rig.start({ agents: { kind: 'count', count: 3 } });
+    await rig.until('idle', ['0', '1', '2']);
+    rig.beginJob('box-0');
+    await rig.until('busy', ['0']);
+    await rig.stop();
+    const next = rig.docker.addImage('registry.example/agent:2');
+    await rig.start({
+      agents: { kind: 'count', count: 3 },
+      image: { kind: 'registry', reference: 'registry.example/agent:2' },
+    });
+    const image = (name: string): string | undefined => rig.docker.get(name)?.body.Image;
+    await expect.poll(() => [image('box-1'), image('box-2')], { timeout: 4000 }).toEqual([next.id, next.id]);
+    expect(image('box-0')).not.toBe(next.id);
+    rig.endJob('box-0');
+    await expect.poll(() => image('box-0'), { timeout: 4000 }).toBe(next.id);
+  });
+
+  test('one that crash-loops is given up for the one before, while other slots keep working', async () => {
+    const good = rig.docker.images[0]?.id;
+    await rig.start({ agents: { kind: 'count', count: 3 } });
+    await rig.until('idle', ['0', '1', '2']);
+    await rig.stop();
+    const bad = rig.docker.addImage('registry.example/agent:bad');
+    const crashed = new Set<string>();
+    rig.docker.onStart = (container) => {
+      if (container.body.Image !== bad.id) return rig.listen(container);
+      crashed.add(container.name);
+      rig.docker.end(container.id, 127);
+    };
+    await rig.start({
+      agents: { kind: 'count', count: 3 },
+      image: { kind: 'registry', reference: 'registry.example/agent:bad' },
+    });
+    await expect
+      .poll(async () => (await rig.status()).problems[0]?.code, { timeout: 4000 })
+      .toBe('image.rejected');
+    await rig.until('idle', ['0', '1', '2']);
+    expect([...rig.docker.containers.values()].map(({ body }) => body.Image)).toEqual([good, good, good]);
+    expect(crashed.size).toBe(1);
+  });
+
+  test('one that is not there is pulled before anything is launched', async () => {
+    await rig.start({ image: { kind: 'registry', reference: 'registry.example/agent:new' } });
+    await rig.until('idle');
+    expect((await rig.status()).image).toMatchObject({
+      state: 'ready',
+      reference: 'registry.example/agent:new',
+    });
+  });
+});

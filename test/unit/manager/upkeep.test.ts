@@ -1,0 +1,150 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { conclude } from '../../../src/health/checkup.ts';
+import type { Finding } from '../../../src/health/verdict.ts';
+import { diskCause, diskState, prunable } from '../../../src/manager/disk.ts';
+import { confirmed } from '../../../src/manager/gate.ts';
+import { gpuOrder } from '../../../src/manager/gpu-order.ts';
+import { help, Metrics } from '../../../src/manager/metrics.ts';
+import { sweep } from '../../../src/manager/sweep.ts';
+import { managerStatus } from '../../../src/manager/status-view.ts';
+
+const gib = 1024 ** 3;
+const space = (freeGiB: number, totalGiB = 1000, freeInodes = 1) => ({
+  freeBytes: freeGiB * gib,
+  totalBytes: totalGiB * gib,
+  freeInodes,
+});
+
+test.each([
+  ['plenty', space(500), 'fine', 'fine'],
+  ['below 50 GiB', space(45), 'fine', 'tight'],
+  ['below 10 GiB', space(9), 'fine', 'full'],
+  ['a little more again', space(11), 'full', 'full'],
+  ['a quarter more again', space(13), 'full', 'tight'],
+  ['a small disk counts in per cent', space(2, 40), 'fine', 'tight'],
+  ['a small disk that is full', space(1.5, 40), 'fine', 'full'],
+  ['no inodes', space(500, 1000, 0.01), 'fine', 'full'],
+] as const)('disk: %s', (_, now, before, state) => {
+  expect(diskState(now, before)).toBe(state);
+});
+
+test('a full disk is told in numbers', () => {
+  expect(diskCause(space(1.5), '/var/lib/docker').what).toBe(
+    'the disk of Docker (/var/lib/docker) is full: 1.5 GiB free',
+  );
+});
+
+const image = (id: string, created: number, tags: readonly string[] = [id]) => ({
+  id,
+  created,
+  tags,
+  labels: {},
+  bytes: 1,
+});
+const running = (used: string) => ({
+  id: 'c',
+  name: 'n',
+  state: 'running' as const,
+  labels: {},
+  image: used,
+  created: 0,
+});
+
+test('what runs, is wanted, or is known to work is never removed; of the rest the newest two stay while there is space', () => {
+  const images = ['a', 'b', 'c', 'd', 'e', 'f'].map((id, at) => image(id, at));
+  const ids = (tight: boolean) =>
+    prunable(images, [running('a')], ['f', undefined, 'b'], tight).map(({ id }) => id);
+  expect(ids(false)).toEqual(['c']);
+  expect(ids(true)).toEqual(['c', 'd', 'e']);
+});
+
+test('leftovers of a build go at once', () => {
+  expect(prunable([image('stage', 1, []), image('x', 2)], [], ['x'], false).map(({ id }) => id)).toEqual([
+    'stage',
+  ]);
+});
+
+const agent = (changes: object = {}) => ({
+  id: 1,
+  name: 'box-9',
+  enabled: true,
+  status: 'offline' as const,
+  userCapabilities: { 'azp-fleet.owner': 'us' },
+  ...changes,
+});
+const ours = { owner: 'us', names: new Set(['box-0']) };
+
+test.each([
+  ['ours, offline, without a slot', agent(), true],
+  ['of a slot', agent({ name: 'BOX-0' }), false],
+  ['online', agent({ status: 'online' }), false],
+  ['with a job', agent({ assignedRequest: { requestId: 1 } }), false],
+  ["another host's", agent({ userCapabilities: { 'azp-fleet.owner': 'them' } }), false],
+  ['registered by hand', agent({ userCapabilities: {} }), false],
+])('an agent that is %s: removed %s', (_, found, removed) => {
+  const seen = sweep([found], ours, new Map(), 0);
+  expect(seen.remove).toEqual([]);
+  expect(sweep([found], ours, seen.orphans, 179_999).remove).toEqual([]);
+  expect(sweep([found], ours, seen.orphans, 180_000).remove.length).toBe(removed ? 1 : 0);
+});
+
+test('an agent that came online in between starts to count anew', () => {
+  const first = sweep([agent()], ours, new Map(), 0);
+  const second = sweep([agent({ status: 'online' })], ours, first.orphans, 100_000);
+  const third = sweep([agent()], ours, second.orphans, 200_000);
+  expect(third.remove).toEqual([]);
+});
+
+const known = { boot: 'x', addresses: ['1', '2', '3'] };
+test.each([
+  ['first look', undefined, ['1', '2'], 'x', undefined, ['1', '2']],
+  ['a GPU fell off the bus', known, ['1', '3'], 'x', undefined, ['1', '2', '3']],
+  ['it is gone after a reboot', known, ['1', '3'], 'y', undefined, ['1', '3']],
+  ['gone after a reboot, but the inventory wants three', known, ['1', '3'], 'y', 3, ['1', '2', '3']],
+  ['another card was plugged in', known, ['1', '3', '4'], 'y', 3, ['1', '3', '4']],
+])('slots by GPU: %s', (_, before, present, boot, expected, addresses) => {
+  expect(gpuOrder(before, present, boot, expected).addresses).toEqual(addresses);
+});
+
+const finding = (code: string): Finding => ({ code, severity: 'fail', what: '', next: '' });
+test('an nvidia-smi that hangs counts only when it does so twice; a lost GPU counts at once', () => {
+  const hung = conclude([finding('smi.hung')], undefined);
+  expect(confirmed(hung, []).verdict.state).not.toBe('failed');
+  expect(confirmed(hung, []).findings[0]?.severity).toBe('warn');
+  expect(confirmed(hung, [finding('smi.hung')]).findings[0]?.severity).toBe('fail');
+  expect(confirmed(conclude([finding('gpu.lost')], undefined), []).findings[0]?.severity).toBe('fail');
+});
+
+test('every metric is in the documentation and has a help line; labels are escaped', () => {
+  const metrics = new Metrics();
+  metrics.runEnded('0', { ranJob: true, job: 'a', result: 'succeeded' }, 61);
+  metrics.runEnded('0', { ranJob: false, cause: { code: 'run.failed', what: '', next: '' } }, 1);
+  metrics.launchFailed('0', 'engine.timeout');
+  const status = managerStatus({
+    now: 0,
+    host: 'a"b\\',
+    pool: { name: 'p' },
+    configHash: '',
+    image: { state: 'ready', id: 'sha256:1' },
+    drained: false,
+    slots: [],
+    look: { pci: [], at: '', checkup: conclude([finding('gpu.lost')], undefined) },
+    problems: [],
+  });
+  const text = metrics.render(status, { freeBytes: 1, totalBytes: 2, freeInodes: 1 });
+  expect(text).toContain('host="a\\"b\\\\"');
+  expect(text).toContain('azp_fleet_job_duration_seconds_bucket{slot="0",le="60"} 0');
+  expect(text).toContain('azp_fleet_job_duration_seconds_bucket{slot="0",le="300"} 1');
+  const families = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? '');
+  expect(new Set(families).size).toBe(families.length);
+  const documentation = readFileSync('docs/manager.md', 'utf8');
+  for (const name of [...families, ...Object.keys(help)]) {
+    expect(Object.keys(help)).toContain(name);
+    expect(documentation).toContain(`\`${name}\``);
+  }
+  const dashboard = readFileSync('docs/grafana-dashboard.json', 'utf8');
+  for (const [name] of dashboard.matchAll(/azp_fleet_\w+/g)) {
+    expect(Object.keys(help)).toContain(name.replace(/_bucket$/, ''));
+  }
+});

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+
+import { agentNames, fleetSummary, hostTable } from '../../../src/render/inventory.ts';
+import { fleet } from '../inventory/fixture.ts';
+
+const lab = fleet(`
+defaults: { pool: gpu-lab, user: labadmin }
+groups: { hopper: { vars: { pool: gpu-hopper }, hosts: [h200-1] } }
+hosts:
+  h200-1: { address: 192.0.2.11, gpus: 2, labels: { room: b12, rack: 7 } }
+  rtx-box: { port: 2222, agents: 2, share: true }
+  plain: { user: root }
+  slots: { agents: [{ name: train, gpus: [0] }, { gpus: [1] }] }
+`);
+
+test('the list says what --limit can name and where a host is', () => {
+  expect(hostTable(lab.hosts)).toEqual([
+    'HOST     ADDRESS                POOL        AGENTS          GROUPS  LABELS',
+    'h200-1   labadmin@192.0.2.11    gpu-hopper  2, one per GPU  hopper  room=b12,rack=7',
+    'rtx-box  labadmin@rtx-box:2222  gpu-lab     2, shared GPUs  -       -',
+    'plain    root@plain             gpu-lab     one per GPU     -       -',
+    'slots    labadmin@slots         gpu-lab     2               -       -',
+  ]);
+  expect(fleetSummary(lab)).toBe('4 hosts, 2 pools, https://dev.azure.com/example');
+});
+
+test('agents are named as far as the inventory tells', () => {
+  expect(lab.hosts.map(agentNames)).toEqual([
+    ['h200-1-0', 'h200-1-1'],
+    ['rtx-box-0', 'rtx-box-1'],
+    ['plain-<gpu>'],
+    ['slots-train', 'slots-1'],
+  ]);
+});

@@ -1,0 +1,51 @@
+import { PassThrough } from 'node:stream';
+
+import { expect, test, vi } from 'vitest';
+
+import type { Context } from '../../../src/base/context.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { createProgress } from '../../../src/render/progress.ts';
+
+function terminal() {
+  const stderr = Object.assign(new PassThrough(), { isTTY: true, columns: 60, rows: 12 });
+  let text = '';
+  stderr.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  const context = { stderr, env: {}, now: () => 1_000, log: silentLogger } as unknown as Context;
+  return { context, stderr, screen: () => text };
+}
+
+test('ends when the work ended before any host was begun', async () => {
+  const { context } = terminal();
+  await createProgress(context, { hosts: ['a', 'b'], json: false }).finish();
+});
+
+test('leaves notes and problems behind, the list to the result that follows, and the cursor visible', async () => {
+  const { context, screen } = terminal();
+  const progress = createProgress(context, { hosts: ['a', 'b'], json: false });
+  progress.sink({ kind: 'note', text: 'new host key for a' });
+  progress.sink({ kind: 'host-state', host: 'a', state: 'ok', text: 'no changes' });
+  progress.sink({ kind: 'host-state', host: 'b', state: 'failed', text: 'no route' });
+  await progress.finish();
+  await progress.finish();
+  expect(screen().slice(screen().lastIndexOf('\u001b[0J'))).toMatch(
+    /^\u001b\[0J(new host key for a\n)?\u001b\[\?25h$/,
+  );
+  expect(screen()).toContain('new host key for a\n');
+});
+
+test('a question has the screen for itself', async () => {
+  const { context, stderr, screen } = terminal();
+  const progress = createProgress(context, { hosts: ['a'], json: false });
+  await vi.waitFor(() => expect(screen()).toContain('waiting'));
+  let during = '';
+  await progress.aside(async () => {
+    const before = screen();
+    stderr.write('password? ');
+    await vi.waitFor(() => expect(screen()).toContain('password? '));
+    during = screen().slice(before.length);
+  });
+  expect(during).toBe('password? ');
+  await progress.finish();
+});

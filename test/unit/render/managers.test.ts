@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+
+import type { RunRecord } from '../../../src/contract/runs.ts';
+import { runsText } from '../../../src/render/runs.ts';
+
+const record: RunRecord = {
+  schema: 1,
+  run: '01',
+  slot: '0',
+  agent: 'h200-1-0',
+  image: 'sha256:1',
+  gpus: ['GPU-1'],
+  finishedAt: '2026-11-20T12:30:01.5Z',
+  oomKilled: false,
+  log: [],
+};
+
+test('runs are told apart: a job done, a job out of memory, no job at all', () => {
+  const text = runsText('h200-1', [
+    { ...record, durationS: 62.4, exitCode: 0, job: 'train', result: 'succeeded' },
+    { ...record, slot: '1', durationS: 5, exitCode: 137, oomKilled: true, job: 'eat memory' },
+    {
+      ...record,
+      exitCode: 1,
+      cause: { code: 'credentials', what: 'the token is not accepted', next: 'replace it' },
+    },
+  ]);
+  expect(text.split('\n')).toEqual([
+    'h200-1/0  2026-11-20 12:30:01  succeeded      62 s  train',
+    'h200-1/1  2026-11-20 12:30:01  out of memory   5 s  eat memory',
+    'h200-1/0  2026-11-20 12:30:01  credentials          the token is not accepted',
+    '',
+  ]);
+});
+
+test('a host without runs says so', () => {
+  expect(runsText('h200-1', [])).toBe('h200-1: no runs yet\n');
+});

@@ -1,0 +1,99 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+
+import type { FleetEvent, HostState } from '../../../src/plan/events.ts';
+import { elapsed, frame } from '../../../src/render/progress/frame.ts';
+import { eventLine } from '../../../src/render/progress/lines.ts';
+import { advance, emptyModel } from '../../../src/render/progress/model.ts';
+
+const after = (hosts: readonly string[], ...events: FleetEvent[]) =>
+  events.reduce(advance, emptyModel(hosts));
+
+describe('the live display', () => {
+  const model = after(
+    ['h200-1', 'rtx-box', 'old'],
+    { kind: 'host-state', host: 'h200-1', state: 'applying' },
+    { kind: 'change-start', host: 'h200-1', id: 'a', title: 'install Docker Engine 29.7.2', at: 1_000 },
+    { kind: 'change-output', host: 'h200-1', id: 'a', line: '\u001b[32mUnpacking\u001b[0m docker-ce\r' },
+    { kind: 'problem', problem: { code: 'ssh.refused', host: 'old', what: 'nothing listens on port 22' } },
+    { kind: 'host-state', host: 'old', state: 'unreachable' },
+  );
+
+  test('shows active hosts first, with their change, its clock and its last line of output', () => {
+    expect(frame(model, { columns: 60, rows: 20 }, 73_000)).toEqual([
+      '⠋ h200-1   install Docker Engine 29.7.2               01:12',
+      '           Unpacking docker-ce',
+      '✗ old      nothing listens on port 22',
+      '· rtx-box  waiting',
+      '0 of 3 done · 1 failed · 1 waiting',
+    ]);
+  });
+
+  test('is never taller or wider than the terminal, whatever happens', () => {
+    const states: HostState[] = ['waiting', 'connecting', 'applying', 'ok', 'failed'];
+    const event = (hosts: number): fc.Arbitrary<FleetEvent> =>
+      fc.oneof(
+        fc.record({
+          kind: fc.constant('host-state' as const),
+          host: fc.nat(hosts).map((n) => `host-${n}`),
+          state: fc.constantFrom(...states),
+          text: fc.string(),
+        }),
+        fc.record({
+          kind: fc.constant('change-output' as const),
+          host: fc.nat(hosts).map((n) => `host-${n}`),
+          id: fc.string(),
+          line: fc.string({ unit: 'binary' }),
+        }),
+      );
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 60 }),
+        fc.array(event(60), { maxLength: 80 }),
+        fc.integer({ min: 40, max: 200 }),
+        fc.integer({ min: 3, max: 60 }),
+        (count, events, columns, rows) => {
+          const hosts = Array.from({ length: count }, (_, n) => `host-${n}`);
+          const lines = frame(after(hosts, ...events), { columns, rows }, 5_000);
+          expect(lines.length).toBeLessThanOrEqual(rows);
+          for (const line of lines) {
+            expect(line.length).toBeLessThanOrEqual(columns);
+            expect(line).not.toMatch(/\p{Cc}/u);
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('the line display', () => {
+  test.each<[FleetEvent, string | undefined]>([
+    [{ kind: 'host-state', host: 'a', state: 'ok', text: 'no changes' }, 'a: ok: no changes'],
+    [{ kind: 'host-state', host: 'a', state: 'connecting' }, undefined],
+    [{ kind: 'change-start', host: 'a', id: '1', title: 'install Docker', at: 0 }, 'a: install Docker …'],
+    [
+      {
+        kind: 'change-end',
+        host: 'a',
+        id: '1',
+        title: 'install Docker',
+        ok: true,
+        durationMs: 9_300,
+        resumed: true,
+      },
+      'a: install Docker: done in 9.3 s (begun by an earlier run)',
+    ],
+    [{ kind: 'note', text: 'new host key' }, 'new host key'],
+  ])('%j', (event, line) => {
+    expect(eventLine(event)).toBe(line);
+  });
+
+  test.each([
+    [0, '00:00'],
+    [61_000, '01:01'],
+    [6_000_000, '100:00'],
+  ])('%d ms is shown as %s', (milliseconds, text) => {
+    expect(elapsed(milliseconds)).toBe(text);
+  });
+});

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+
+import { statusText } from '../../../src/render/status.ts';
+import { statusRow, type StatusRow } from '../../../src/status/row.ts';
+import { facts, host, now, pool, slot, status } from '../status/look.ts';
+
+const well = statusRow({ host, facts: facts() }, pool, now);
+const health = (severity: 'warn' | 'fail') =>
+  ({
+    state: 'failed',
+    findings: [
+      {
+        code: 'c',
+        gpu: 'GPU-513536b6-7d19',
+        severity,
+        what: 'it is too hot',
+        next: 'check air flow, dust, fans and the room',
+      },
+    ],
+  }) as const;
+const hot = statusRow(
+  { host: { ...host, name: 'rtx-box' }, facts: facts({ status: status({ health: health('warn') }) }) },
+  pool,
+  now,
+);
+const away: StatusRow = statusRow(
+  { host: { ...host, name: 'h200-3' }, problem: { code: 'c', what: 'no answer', next: 'is it on?' } },
+  pool,
+  now,
+);
+const text = (rows: readonly StatusRow[], width = 110): string =>
+  statusText(rows, { width, paint: (_, t) => t, now });
+
+test('a healthy host is one line and a sum', () => {
+  expect(text([well]))
+    .toBe(`host    os         gpus     driver     docker  toolkit  manager  agents  azure       verdict
+h200-1  Debian 12  2× H200  580.95.05  29.7.2  1.20.0   0.1.0    2/2     2/2 online  healthy
+
+1 host: 1 healthy (GPUs looked at at most 12 s ago)
+`);
+  expect(text([well, { ...well, host: 'h200-2' }])).toContain('2 hosts, all healthy');
+});
+
+test('what is wrong stands below with its cure, equal troubles once; 80 columns are enough', () => {
+  const lines = text([well, hot, away, { ...away, host: 'h200-4' }], 80);
+  expect(lines.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  expect(lines).toContain(`
+! rtx-box: GPU-513536b6: it is too hot
+  next  check air flow, dust, fans and the room
+
+✗ h200-3, h200-4: no answer
+  next  is it on?
+
+4 hosts: 1 healthy, 1 degraded, 2 unreachable`);
+});
+
+test('busy, drained and disabled agents are told', () => {
+  const busy = statusRow(
+    { host, facts: facts({ status: status({ slots: [slot('0', { state: 'busy' }), slot('1')] }) }) },
+    undefined,
+    now,
+  );
+  expect(text([busy])).toMatch(/ {2}2\/2, 1 busy {2}\? /);
+  expect(text([{ ...well, drained: true }])).toContain('  drained  ');
+  expect(text([{ ...well, azure: { registered: 2, online: 2, disabled: 1, busy: 0 } }])).toContain(
+    '2/2 online, 1 disabled',
+  );
+});
+
+test('drift names what would change', () => {
+  expect(text([{ ...well, drift: ['install Docker Engine 29.7.2'] }])).toContain(
+    '~ h200-1: provision would change\n    - install Docker Engine 29.7.2',
+  );
+});

@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { columns, tableLines, type Cell, type Column } from '../../../src/render/table.ts';
+
+const plain = (width: number): Parameters<typeof tableLines>[2] => ({ width, paint: (_, text) => text });
+
+const heads: readonly Column[] = [
+  { heading: ['host'], yields: 9 },
+  { heading: ['system'], yields: 1 },
+  { heading: ['driver'], yields: 2 },
+];
+const rows: readonly (readonly Cell[])[] = [
+  [{ texts: ['a'] }, { texts: ['Debian GNU/Linux', 'Debian', 'deb'] }, { texts: ['580.95.05', '580'] }],
+  [{ texts: ['long-name'] }, { texts: ['-'] }, { texts: ['-'] }],
+];
+
+test('as wide as it needs where there is room', () => {
+  expect(tableLines(heads, rows, plain(80))).toEqual([
+    'host       system            driver',
+    'a          Debian GNU/Linux  580.95.05',
+    'long-name  -                 -',
+  ]);
+});
+
+test('columns are shortened in their order, and what was too much is given back', () => {
+  expect(tableLines(heads, rows, plain(27))).toEqual([
+    'host       system  driver',
+    'a          Debian  580',
+    'long-name  -       -',
+  ]);
+  expect(tableLines(heads, rows, plain(33))[1]).toBe('a          Debian  580.95.05');
+});
+
+test('at last the first column is cut', () => {
+  expect(tableLines(heads, rows, plain(24))).toEqual([
+    'host      system  driver',
+    'a         deb     580',
+    'long-na…  -       -',
+  ]);
+});
+
+test('colour does not move anything', () => {
+  const coloured = tableLines(
+    [heads[0] ?? { heading: [''], yields: 0 }, ...heads.slice(1)],
+    [[{ texts: ['a'], style: 'red' }, { texts: ['b'] }, { texts: [''] }]],
+    {
+      width: 80,
+      paint: (style, text) => `<${String(style)}>${text}</>`,
+    },
+  );
+  expect(coloured).toEqual(['<dim>host</>  <dim>system</>  <dim>driver</>', '<red>a</>     b']);
+});
+
+test('no line is ever wider than asked while the shortest texts fit', () => {
+  const word = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 12 });
+  const cell = word.map((long): Cell => ({ texts: [long, long.slice(0, 4), long.slice(0, 2)] }));
+  const row = fc.tuple(cell, cell, cell, cell);
+  const four = ['h', 'i', 'j', 'k'].map((heading, yields): Column => ({ heading: [heading], yields }));
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 5 }), fc.integer({ min: 14, max: 60 }), (cells, width) => {
+      for (const line of tableLines(four, cells, plain(width)))
+        expect(line.length).toBeLessThanOrEqual(width);
+    }),
+  );
+});
+
+test('plain columns', () => {
+  expect(
+    columns([
+      ['A', 'B'],
+      ['xx', 'y'],
+    ]),
+  ).toEqual(['A   B', 'xx  y']);
+});

@@ -1,0 +1,246 @@
+// Real prompts on a stand-in terminal; the organization is the practice server, over HTTP.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { createAzureClient } from '../../../src/azure/create-client.ts';
+import { patCredential } from '../../../src/azure/credential.ts';
+import { startFake } from '../../../src/azure/fake/start.ts';
+import type { RunningFake } from '../../../src/azure/fake/start.ts';
+import type { Context } from '../../../src/base/context.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { resolveSecret } from '../../../src/inventory/secret.ts';
+import { askAgents, askDatasets } from '../../../src/setup/ask-agents.ts';
+import { askAzure } from '../../../src/setup/ask-azure.ts';
+import { askHosts } from '../../../src/setup/ask-hosts.ts';
+import { askSecretSource } from '../../../src/setup/ask-secret.ts';
+import { terminalPrompts } from '../../../src/setup/prompts.ts';
+import type { Wizard } from '../../../src/setup/wizard-context.ts';
+import { type Answer, Keyboard } from '../../support/keyboard.ts';
+
+interface Sitting {
+  readonly wizard: Wizard;
+  readonly keyboard: Keyboard;
+  readonly said: string[];
+}
+
+function sit(env: Readonly<Record<string, string>> = {}): Sitting {
+  const keyboard = new Keyboard();
+  const said: string[] = [];
+  const context: Context = {
+    env,
+    cwd: '/lab',
+    home: '/home/me',
+    user: 'me',
+    stdin: keyboard.stdin,
+    stdout: keyboard.stdout,
+    stderr: keyboard.stdout,
+    signal: keyboard.signal,
+    now: Date.now,
+    log: silentLogger,
+  };
+  const wizard: Wizard = {
+    context,
+    prompts: terminalPrompts(context),
+    secret: (source, purpose) => resolveSecret(source, { ...context, purpose }),
+    azure: (organization, token) =>
+      createAzureClient({
+        organization,
+        credential: patCredential(token),
+        log: silentLogger,
+        signal: context.signal,
+      }),
+    notices: () => [],
+    say: (...lines) => void said.push(...lines),
+    openTransport: () => {
+      throw new Error('no host is asked here');
+    },
+  };
+  return { wizard, keyboard, said };
+}
+
+/** Answers while the questions run. */
+async function answering<T>(
+  { keyboard }: Sitting,
+  asked: Promise<T>,
+  ...script: readonly Answer[]
+): Promise<T> {
+  await keyboard.answer(...script);
+  return asked;
+}
+
+const hosts = (...gpus: (number | undefined)[]) =>
+  gpus.map((count, index) => ({ name: `h${index}`, ...(count === undefined ? {} : { gpus: count }) }));
+
+describe('agents', () => {
+  test.each<[string, ReturnType<typeof hosts>, readonly Answer[], object]>([
+    ['one for each GPU', hosts(8, 1), [['Agents on each host']], { agents: 'one-per-gpu', share: false }],
+    [
+      'as many as the smallest host has',
+      hosts(8, 2),
+      [['Agents on each host', 'Down'], ['How many']],
+      { agents: 2, share: false },
+    ],
+    [
+      'more, sharing',
+      hosts(1),
+      [
+        ['Agents on each host', 'Down'],
+        ['How many', '4'],
+        ['A host has 1 GPU', 'y'],
+      ],
+      { agents: 4, share: true },
+    ],
+    [
+      'more, not sharing after all',
+      hosts(2, 0),
+      [
+        ['Agents on each host', 'Down'],
+        ['How many', '3'],
+        ['A host has 2 GPUs', 'n'],
+        ['How many', '1'],
+      ],
+      { agents: 1, share: false },
+    ],
+    ['no GPU anywhere', hosts(0, 0), [['No GPU was found', '2']], { agents: 2, share: false }],
+    [
+      'GPUs not counted',
+      hosts(undefined),
+      [['Agents on each host']],
+      { agents: 'one-per-gpu', share: false },
+    ],
+  ])('%s', async (_, found, script, expected) => {
+    const sitting = sit();
+    expect(await answering(sitting, askAgents(sitting.wizard, found), ['Agent pool'], ...script)).toEqual({
+      pool: 'gpu-lab',
+      ...expected,
+    });
+  });
+});
+
+test('a host whose name is taken has to get another one', async () => {
+  const sitting = sit();
+  const { keyboard } = sitting;
+  const asked = askHosts(sitting.wizard, ['gpu']);
+  await keyboard.answer(['Hosts (user@', 'gpu.lab.example 192.0.2.7']);
+  await keyboard.see('The inventory has a gpu already; name=address gives another name');
+  keyboard.stdin.write('\u0015box=gpu.lab.example 192.0.2.7\r');
+  expect(await asked).toEqual([{ name: 'box', address: 'gpu.lab.example' }, { name: '192.0.2.7' }]);
+});
+
+test('datasets get a variable and a path from their folder', async () => {
+  const sitting = sit();
+  const answers = answering(
+    sitting,
+    askDatasets(sitting.wizard),
+    ['Share folders', 'y'],
+    ['Folder on the hosts', '/data/2024 set/'],
+    ['Variable that tells'],
+    ['Is it a mount', 'y'],
+    ['Another', 'n'],
+  );
+  expect(await answers).toEqual([
+    {
+      name: 'DATA_2024_SET',
+      host: '/data/2024 set/',
+      container: '/datasets/data_2024_set',
+      requireMount: true,
+    },
+  ]);
+});
+
+test('a secret typed where its place is asked for is refused', async () => {
+  const sitting = sit();
+  const { keyboard } = sitting;
+  const asked = askSecretSource(sitting.wizard, 'the access token', 'AZP_TOKEN');
+  await keyboard.answer(
+    ['Where is the access token kept', 'Down', 'Down'],
+    ['Command', 'abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst'],
+  );
+  await keyboard.see('That looks like the secret itself');
+  keyboard.stdin.write('\u0015pass show azp\r');
+  expect(await asked).toEqual({ cmd: 'pass show azp' });
+});
+
+describe('Azure DevOps', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'questions-'));
+  const tokenFile = join(folder, 'token');
+  let fake: RunningFake;
+  beforeAll(async () => {
+    writeFileSync(tokenFile, 'right\n', { mode: 0o600 });
+    fake = await startFake({
+      host: '127.0.0.1',
+      port: 0,
+      tokenFile,
+      organization: 'lab',
+      projects: ['vision'],
+      clockScale: 1,
+    });
+  });
+  afterAll(async () => {
+    await fake.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  test('a token that works', async () => {
+    const sitting = sit({ AZP_TOKEN: 'right' });
+    const answers = answering(
+      sitting,
+      askAzure(sitting.wizard),
+      ['organization', fake.organization],
+      ['Where is the access token kept'],
+      ['Variable'],
+      ['Try the token now'],
+      ['When does it expire'],
+      ['Projects', 'vision'],
+    );
+    expect(await answers).toEqual({
+      organization: fake.organization,
+      token: { env: 'AZP_TOKEN' },
+      projects: ['vision'],
+    });
+    expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools there: 2');
+  });
+
+  test('a wrong token is told with its cure, and organization and token can be corrected', async () => {
+    const sitting = sit({ WRONG: 'wrong', AZP_TOKEN: 'right' });
+    const answers = answering(
+      sitting,
+      askAzure(sitting.wizard),
+      ['organization', fake.organization],
+      ['Where is the access token kept'],
+      ['Variable', 'WRONG'],
+      ['Try the token now'],
+      ['The token did not work', 'Down'],
+      ['organization', fake.organization],
+      ['Where is the access token kept'],
+      ['Variable'],
+      ['Try the token now'],
+      ['When does it expire', '2027-05-01'],
+      ['Projects'],
+    );
+    expect(await answers).toMatchObject({ token: { env: 'AZP_TOKEN' }, expires: '2027-05-01', projects: [] });
+    expect(sitting.said.join('\n')).toContain('the credential was not accepted');
+    expect(sitting.said.join('\n')).toContain('check that the token is not expired');
+  });
+
+  test('a variable that is not set is no obstacle, and the name of the organization is enough', async () => {
+    const sitting = sit();
+    const answers = answering(
+      sitting,
+      askAzure(sitting.wizard),
+      ['organization', 'example'],
+      ['Where is the access token kept'],
+      ['Variable'],
+      ['When does it expire'],
+      ['Projects', 'vision, speech'],
+    );
+    expect(await answers).toEqual({
+      organization: 'https://dev.azure.com/example',
+      token: { env: 'AZP_TOKEN' },
+      projects: ['vision', 'speech'],
+    });
+    expect(sitting.said.join(' ')).toContain('AZP_TOKEN is not set here.');
+  });
+});

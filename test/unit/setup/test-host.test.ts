@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+
+import { judge } from '../../../src/setup/test-host.ts';
+import { factsOf } from '../../support/host.ts';
+
+const h200 = { address: '0000:83:00.0', deviceId: '2335', boundTo: undefined };
+
+test.each([
+  ['two GPUs', factsOf({ gpus: [h200, h200] }), 'Debian 12, 2 GPUs, labadmin', undefined],
+  ['one GPU', factsOf({ gpus: [h200] }), 'Debian 12, 1 GPU, labadmin', undefined],
+  ['none', factsOf({ gpus: [], login: { user: 'root', uid: 0 } }), 'Debian 12, no GPU, root', undefined],
+  [
+    'no systemd',
+    factsOf({ systemd: undefined }),
+    'Debian 12, 1 GPU, labadmin',
+    'there is no systemd to run the manager',
+  ],
+  [
+    'another architecture',
+    factsOf({ arch: 'riscv64' }),
+    'Debian 12, 1 GPU, labadmin',
+    'Debian GNU/Linux 12 (bookworm) on riscv64 is not supported',
+  ],
+  [
+    'another system',
+    factsOf({ os: { id: 'arch', idLike: [], versionId: '', codename: '', pretty: 'Arch Linux' } }),
+    'Arch Linux, 1 GPU, labadmin',
+    'Arch Linux on x86_64 is not supported',
+  ],
+])('a host with %s', (_, facts, summary, problem) => {
+  const report = judge('h200-1', facts);
+  expect(report.summary).toBe(summary);
+  expect(report.problem?.what).toBe(problem);
+  expect(report.problem?.host).toBe(problem === undefined ? undefined : 'h200-1');
+});

@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+
+import { installScript } from '../../../src/steps/apt/install.ts';
+
+/** The script runs for real; apt's programs are the test's own and write down how they were called. */
+let folder: string;
+const calls = () =>
+  existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n') : [];
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'azp-fleet-apt-'));
+  mkdirSync(join(folder, 'bin'));
+  command(
+    'apt-get',
+    `echo "get $*" | sed 's/-q -y.*Recommends=false //' >>${folder}/calls; case $* in *install*) touch ${folder}/done ;; esac`,
+  );
+  command('apt-mark', `echo "mark $*" >>${folder}/calls`);
+  command('apt-cache', 'printf "tool | 2.1-2 | x\\ntool | 2.0-1 | x\\ntool | 1.9-1 | x\\n"');
+  command('dpkg', ':');
+  command('dpkg-query', `if [ -e ${folder}/done ]; then echo "installed 2.0-1"; fi`);
+  command('sleep', ':');
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+function command(name: string, body: string): void {
+  writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${body}\n`);
+  chmodSync(join(folder, 'bin', name), 0o755);
+}
+
+function run(version: string, before?: string) {
+  const script = installScript({
+    source: '/nowhere.sources',
+    packages: [{ name: 'tool', version }],
+    remove: ['old'],
+    proxy: { noProxy: [] },
+    ...(before === undefined ? {} : { before }),
+  });
+  return spawnSync('/bin/sh', ['-eu'], {
+    // Nobody holds a lock here, whatever goes on on this machine.
+    input: script.replaceAll('/run/azp-fleet', folder).replaceAll('/proc/locks', '/dev/null'),
+    encoding: 'utf8',
+    env: { PATH: `${join(folder, 'bin')}:/usr/bin:/bin` },
+  });
+}
+
+describe('installing packages', () => {
+  it('takes exactly the wanted version, and holds it', () => {
+    expect(run('2.0-')).toMatchObject({ status: 0, stderr: '' });
+    expect(calls()).toEqual([
+      'get update -o APT::Update::Error-Mode=any',
+      'mark unhold tool old',
+      'get install --allow-downgrades tool=2.0-1 old-',
+      'mark hold tool',
+    ]);
+  });
+
+  it('names what is offered instead of a version that is not', () => {
+    const { status, stderr } = run('3.0-');
+    expect(status).toBe(1);
+    expect(stderr).toBe(
+      'failed: no package source offers tool 3.0-\nexpected: a version that begins with 3.0-\n' +
+        'seen: 2.1-2 2.0-1 1.9-1 \nnext: correct the version in the inventory, or complete the mirror\n',
+    );
+    expect(calls().join()).not.toContain('install');
+  });
+
+  it('holds again what was there when the installation fails', () => {
+    command('dpkg-query', 'echo "installed 1.9-1"');
+    command('apt-get', `case $* in *install*) exit 100 ;; esac`);
+    expect(run('2.0-').status).toBe(100);
+    expect(calls()).toEqual(['mark unhold tool old', 'mark hold tool']);
+  });
+
+  it('finds out when apt installed something else', () => {
+    expect(run('2.1-').stderr).toContain(
+      'failed: tool has the wrong version after its installation\nexpected: 2.1-\nseen: 2.0-1',
+    );
+  });
+
+  it('goes on with the lists that it has when an archive does not answer', () => {
+    command(
+      'apt-get',
+      `echo "get $1" >>${folder}/calls; case $* in *update*) exit 100 ;; *) touch ${folder}/done ;; esac`,
+    );
+    const { status, stdout } = run('2.0-');
+    expect(status).toBe(0);
+    expect(stdout).toContain('not all package lists could be read, trying again in 3 s');
+    expect(stdout).toContain('going on with the package lists that could be read');
+  });
+});

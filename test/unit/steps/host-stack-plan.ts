@@ -1,0 +1,24 @@
+import type { Facts } from '../../../src/facts/facts.ts';
+import type { Change } from '../../../src/steps/change.ts';
+import { dockerStep } from '../../../src/steps/docker.ts';
+import { driverStep } from '../../../src/steps/driver.ts';
+import type { Desired, Planned, Refusal } from '../../../src/steps/step.ts';
+import { toolkitStep } from '../../../src/steps/toolkit.ts';
+import { simulate } from './simulate.ts';
+
+export function plan(facts: Facts, desired: Desired): (Planned | Refusal)[] {
+  return [driverStep, dockerStep, toolkitStep].flatMap((step) => [...step.plan(facts, desired)]);
+}
+
+/** `TITLE [DISTURBS]`, or `refused: WHAT`. */
+export function lines(items: readonly (Planned | Refusal)[]): string[] {
+  return items.map((item) =>
+    'refused' in item ? `refused: ${item.what}` : `${item.title} [${item.disturbs}]`,
+  );
+}
+
+export function afterwards(facts: Facts, desired: Desired): Facts {
+  return plan(facts, desired)
+    .filter((item): item is Change => !('refused' in item) && item.known)
+    .reduce((seen, change) => simulate(seen, change, desired), facts);
+}

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Change } from '../../../src/steps/change.ts';
+import type { Planned, Refusal } from '../../../src/steps/step.ts';
+import { desiredOf, factsOf } from '../../support/host.ts';
+import { cases } from './host-stack-cases.ts';
+import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { simulate } from './simulate.ts';
+
+const wanted = desiredOf();
+
+describe('driver, docker and toolkit', () => {
+  it.each(cases)('%s', (_, facts, desired, expected) => {
+    expect(lines(plan(facts, desired))).toEqual(expected);
+  });
+
+  const possible = cases.filter(([, , , expected]) => !expected.some((line) => line.startsWith('refused')));
+
+  it.each(possible)('leave nothing to do afterwards: %s', (_, facts, desired) => {
+    expect(plan(afterwards(facts, desired), desired)).toEqual([]);
+  });
+
+  it('plan the same changes, under the same names, each time', () => {
+    expect(plan(factsOf(), wanted)).toEqual(plan(factsOf(), wanted));
+  });
+
+  it('follow the pieces of a plan that a reboot cuts in two', () => {
+    const facts = factsOf({ driver: { nouveau: true } });
+    const [first = [], second = []] = splitAtReboot(plan(facts, wanted));
+    const rebooted = first.reduce((seen, change) => simulate(seen, change, wanted), facts);
+    expect(plan(rebooted, wanted)).toEqual(second);
+  });
+});
+
+function splitAtReboot(items: readonly (Planned | Refusal)[]): Change[][] {
+  const changes = items.filter((item): item is Change => !('refused' in item) && item.known);
+  const reboot = changes.findIndex(({ actions }) => actions.some(({ kind }) => kind === 'reboot'));
+  return [changes.slice(0, reboot + 1), changes.slice(reboot + 1)];
+}

@@ -1,0 +1,203 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+
+import { sha256 } from '../../../src/base/digest.ts';
+import { HostPaths } from '../../../src/contract/paths.ts';
+import type { ManagerStatus } from '../../../src/contract/status.ts';
+import type { Facts } from '../../../src/facts/facts.ts';
+import type { Artifact, Change } from '../../../src/steps/change.ts';
+import { imageStep } from '../../../src/steps/image.ts';
+import { configText, managerConfig } from '../../../src/steps/manager-config.ts';
+import { activateScript, installScript } from '../../../src/steps/manager-scripts.ts';
+import { managerVersion } from '../../../src/steps/manager-version.ts';
+import { managerStep, unitText } from '../../../src/steps/manager.ts';
+import type { Desired } from '../../../src/steps/step.ts';
+import { desiredOf, factsOf, merge } from '../../support/host.ts';
+import { managerStatus } from '../../support/manager-status.ts';
+
+const text = (content: string): Artifact => ({ kind: 'text', text: content, sha256: sha256(content) });
+const unit =
+  '[Service]\nExecStart=/opt/azp-fleet/current/node\nLoadCredential=token:/etc/azp-fleet/token\nRestart=always\n';
+const artifacts = (manager = 'bundle') => ({
+  runtime: (arch: string) => (arch === 'ppc64le' ? undefined : text(`node for ${arch}`)),
+  manager: text(manager),
+  context: [{ path: 'Dockerfile', artifact: text('FROM base') }],
+  unit,
+  nodeVersion: '24.21.0',
+});
+const wanted = desiredOf(
+  {},
+  { artifacts: artifacts(), credentialDigest: (machineId) => sha256(`${machineId}:pat`) },
+);
+
+function status(desired: Desired, image: ManagerStatus['image']['state'] = 'ready'): ManagerStatus {
+  return managerStatus({
+    configHash: sha256(configText(managerConfig(desired, 'x64'))),
+    image: { state: image },
+  });
+}
+
+/** The facts of a host whose manager runs with everything as wanted. */
+function converged(desired: Desired = wanted, base: Facts = factsOf()): Facts {
+  const runtime = desired.artifacts.runtime(base.arch) ?? text('');
+  return merge(base, {
+    files: {
+      [HostPaths.config]: sha256(configText(managerConfig(desired, 'x64'))),
+      [HostPaths.unit]: sha256(unitText(unit, base.systemd)),
+    },
+    manager: {
+      current: managerVersion(desired, runtime).directory,
+      unitActive: 'active',
+      unitEnabled: true,
+      credentialDigest: desired.credentialDigest?.(base.machineId),
+      status: status(desired),
+    },
+  });
+}
+
+function plan(facts: Facts, desired: Desired = wanted): string[] {
+  return [imageStep, managerStep]
+    .flatMap((step) => [...step.plan(facts, desired)])
+    .map((item) => ('refused' in item ? `refused: ${item.what}` : `${item.title} [${item.disturbs}]`));
+}
+
+const restart = 'restart the manager (jobs go on) and wait for it [nothing]';
+const gpuByHook = merge(converged(), {
+  docker: { active: true, cgroupDriver: 'systemd', serverVersion: '24.0.9' },
+  driver: { loaded: '580.95.05' },
+  toolkit: { version: '1.20.0' },
+});
+const otherUnit = { [HostPaths.unit]: sha256('old') };
+
+const cases: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'a host without a manager',
+    factsOf(),
+    wanted,
+    [
+      'bring the build context of agent image 4.260.0 [nothing]',
+      expect.stringMatching(/^install the manager 0\.1\.0 \([0-9a-f]{12}\) with Node 24\.21\.0 \[nothing\]$/),
+      "write the manager's configuration [nothing]",
+      'store the credential (root only) [nothing]',
+      'install the unit azp-fleet-manager.service [nothing]',
+      'start the manager and wait for it [nothing]',
+    ],
+  ],
+  ['a host that is as wanted', converged(), wanted, []],
+  [
+    'another setting in the inventory',
+    converged(),
+    { ...wanted, host: desiredOf({ share: true }).host },
+    ["write the manager's configuration [nothing]", restart],
+  ],
+  [
+    'another token',
+    merge(converged(), { manager: { credentialDigest: sha256('other') } }),
+    wanted,
+    ['store the credential (root only) [nothing]', restart],
+  ],
+  [
+    'a new version of the manager',
+    converged(),
+    { ...wanted, artifacts: artifacts('newer bundle') },
+    [
+      'bring the build context of agent image 4.260.0 [nothing]',
+      expect.stringContaining('install the manager'),
+      restart,
+    ],
+  ],
+  [
+    'another unit where systemd would take the GPUs from running containers',
+    merge(gpuByHook, { files: { ...gpuByHook.files, ...otherUnit } }),
+    wanted,
+    [
+      'install the unit azp-fleet-manager.service [nothing]',
+      'restart the manager (jobs go on) and wait for it [containers]',
+    ],
+  ],
+  [
+    'a dead manager',
+    merge(converged(), { manager: { unitActive: 'failed' } }),
+    wanted,
+    ['start the manager and wait for it [nothing]'],
+  ],
+  [
+    'an image that is still being built',
+    merge(converged(), { manager: { status: status(wanted, 'building') } }),
+    wanted,
+    ['wait for the agent image [nothing]'],
+  ],
+  [
+    'a manager that has just been started by a boot',
+    merge(converged(), { manager: { status: undefined } }),
+    wanted,
+    ['wait for the agent image [nothing]'],
+  ],
+  [
+    'an image that could not be built',
+    merge(converged(), { manager: { status: status(wanted, 'failed') } }),
+    wanted,
+    [restart],
+  ],
+  [
+    'a manager that still runs with the configuration before',
+    merge(converged(), { manager: { status: { ...status(wanted), configHash: 'before' } } }),
+    wanted,
+    [restart],
+  ],
+  [
+    'an architecture without agents',
+    factsOf({ arch: 'ppc64le' }),
+    wanted,
+    ['refused: there is no Azure Pipelines agent for ppc64le'],
+  ],
+];
+
+describe('the image and manager steps', () => {
+  it.each(cases)('%s', (_name, facts, desired, expected) => {
+    expect(plan(facts, desired)).toEqual(expected);
+  });
+
+  it('use no LoadCredential where systemd has none', () => {
+    expect(unitText(unit, 245)).not.toContain('LoadCredential');
+    expect(unitText(unit, 247)).toBe(unit);
+    expect(plan(converged(wanted, factsOf({ systemd: 245 })), wanted)).toEqual([]);
+  });
+
+  it('never carry the credential in the plan', () => {
+    const secret = desiredOf({}, { ...wanted, credentialDigest: () => sha256('machine:s3cret-token') });
+    expect(JSON.stringify([...managerStep.plan(factsOf(), secret)])).not.toContain('s3cret-token');
+  });
+
+  it('put a new credential in place at the moment of the restart, not before', () => {
+    const changes = [...managerStep.plan(factsOf(), wanted)] as Change[];
+    const [stored] = changes.find(({ id }) => id.startsWith('manager-credential'))?.actions ?? [];
+    expect(stored).toEqual({ kind: 'credential', path: '/etc/azp-fleet/token.next' });
+    const [start] = changes.at(-1)?.actions ?? [];
+    expect(start?.kind === 'run' && start.script).toContain(
+      'mv -f /etc/azp-fleet/token.next /etc/azp-fleet/token',
+    );
+  });
+});
+
+describe('the scripts of the manager step', () => {
+  const version = managerVersion(wanted, text('node'));
+  const scripts = [
+    installScript(version),
+    activateScript({ version, reload: true, token: '/etc/azp-fleet/token.next' }),
+    activateScript({ version, reload: false, token: undefined }),
+  ];
+
+  it.each(scripts)('are valid for sh and give shellcheck nothing to say', (script) => {
+    expect(spawnSync('/bin/sh', ['-n'], { input: script }).status).toBe(0);
+    const { error, stdout } = spawnSync('shellcheck', ['--shell=sh', '-'], {
+      input: script,
+      encoding: 'utf8',
+    });
+    if (error === undefined) expect(stdout).toBe('');
+  });
+
+  it('reload systemd only when it is asked for', () => {
+    expect(scripts.map((script) => script.includes('systemctl daemon-reload'))).toEqual([false, true, false]);
+  });
+});

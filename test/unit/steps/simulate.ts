@@ -1,0 +1,134 @@
+import { sha256 } from '../../../src/base/digest.ts';
+import type { Facts } from '../../../src/facts/facts.ts';
+import { managedFiles } from '../../../src/facts/probes/files.ts';
+import type { Change } from '../../../src/steps/change.ts';
+import { sourceText } from '../../../src/steps/apt/source.ts';
+import type { AptSource } from '../../../src/steps/apt/source.ts';
+import { platformOf } from '../../../src/steps/distribution.ts';
+import { engineConfig } from '../../../src/steps/docker.ts';
+import { renderDaemonJson, usesCdi, withGpuSettings } from '../../../src/steps/docker/daemon-json.ts';
+import { dockerPackages, dockerSource, enginePackages } from '../../../src/steps/docker/packages.ts';
+import { conflicts } from '../../../src/steps/docker/packages.ts';
+import { flavorFor } from '../../../src/steps/driver/flavor.ts';
+import { driverPackages, driverSource } from '../../../src/steps/driver/packages.ts';
+import type { Desired } from '../../../src/steps/step.ts';
+import { toolkitPackages, toolkitSource } from '../../../src/steps/toolkit/packages.ts';
+import { merge } from '../../support/host.ts';
+
+/** The facts that a real host shows after a change has run; the lab proves the same with the real scripts. */
+export function simulate(facts: Facts, change: Change, desired: Desired): Facts {
+  const effect = effects[change.id.replace(/-[0-9a-f]{10}$/, '')];
+  if (effect === undefined) throw new Error(`no simulated effect for ${change.id}`);
+  return effect(facts, desired);
+}
+
+type Effect = (facts: Facts, desired: Desired) => Facts;
+
+const effects: Readonly<Record<string, Effect>> = {
+  'driver-site-ca': (facts, { proxy }) =>
+    merge(facts, {
+      files: { [managedFiles.siteCa]: sha256(proxy.caPem ?? '') },
+      docker: { restartNeeded: facts.docker.active },
+    }),
+  'driver-source': (facts, { mirrors }) => withSource(facts, driverSource(platform(facts), mirrors)),
+  'driver-install': (facts, { host }) => {
+    const flavor = flavorFor(facts, host.driver);
+    const version = host.driver.version ?? `${host.driver.branch}.95.05`;
+    const packages = driverPackages(platform(facts), host.driver, flavor, facts.nvswitches);
+    const installed = withPackages(facts, packages, `${version}-1`);
+    const loads = facts.driver.loaded === undefined && !facts.driver.nouveau;
+    return merge(installed, {
+      driver: { userspace: version, ...(loads ? { loaded: version, open: flavor === 'open' } : {}) },
+    });
+  },
+  'driver-reboot': (facts, { host }) =>
+    merge(facts, {
+      bootId: 'f0f0f0f0-0000-4000-8000-000000000001',
+      driver: {
+        nouveau: false,
+        loaded: facts.driver.userspace,
+        open: flavorFor(facts, host.driver) === 'open',
+      },
+    }),
+  'driver-load': (facts) => merge(facts, { driver: { loaded: facts.driver.userspace, open: true } }),
+  'driver-hold': (facts, { host }) => {
+    const flavor = flavorFor(facts, host.driver);
+    return withHolds(facts, driverPackages(platform(facts), host.driver, flavor, facts.nvswitches));
+  },
+  'docker-source': (facts, { mirrors }) => withSource(facts, dockerSource(platform(facts), mirrors)),
+  'docker-configure': (facts, desired) =>
+    merge(facts, {
+      docker: {
+        daemonJson: renderDaemonJson(engineConfig(facts, desired).to),
+        ...(facts.docker.active ? { liveRestore: !facts.docker.swarm } : {}),
+      },
+    }),
+  'docker-install': (facts, { host }) => {
+    const { version } = host.docker;
+    const engine = withPackages(facts, enginePackages, `5:${version}-1~debian.12~bookworm`);
+    const rest = dockerPackages.filter((name) => !enginePackages.includes(name));
+    const { packages, ...others } = withPackages(engine, rest, '1.7.27-1');
+    const kept = Object.entries(packages).filter(([name]) => !conflicts.includes(name));
+    return merge(
+      { ...others, packages: Object.fromEntries(kept) },
+      {
+        docker: {
+          active: true,
+          enabled: true,
+          serverVersion: version,
+          liveRestore: true,
+          restartNeeded: false,
+        },
+      },
+    );
+  },
+  'docker-complete': (facts) => {
+    const absent = dockerPackages.filter((name) => facts.packages[name] === undefined);
+    return withPackages(facts, absent, '1.0-1');
+  },
+  'docker-hold': (facts) => withHolds(facts, dockerPackages),
+  'docker-start': (facts, { host }) =>
+    merge(facts, {
+      docker: { active: true, enabled: true, serverVersion: host.docker.version, liveRestore: true },
+    }),
+  'docker-restart': (facts, { host }) =>
+    merge(facts, { docker: { serverVersion: host.docker.version, restartNeeded: false } }),
+  'toolkit-source': (facts, { mirrors }) => withSource(facts, toolkitSource(platform(facts), mirrors)),
+  'toolkit-install': (facts, { host }) =>
+    merge(withPackages(facts, toolkitPackages, `${host.toolkit.version}-1`), {
+      toolkit: { version: host.toolkit.version },
+      docker: { restartNeeded: facts.docker.active },
+    }),
+  'toolkit-hold': (facts) => withHolds(facts, toolkitPackages),
+  'toolkit-configure-docker': (facts, desired) => {
+    const to = withGpuSettings(engineConfig(facts, desired).to, desired.host.docker.version);
+    return merge(facts, {
+      docker: { daemonJson: renderDaemonJson(to), runtimes: ['nvidia', 'runc'], restartNeeded: false },
+    });
+  },
+  'toolkit-cdi': (facts, { host }) =>
+    merge(facts, {
+      toolkit: { cdiSpec: usesCdi(host.docker.version), cdiDriver: facts.driver.loaded },
+    }),
+};
+
+function platform(facts: Facts) {
+  const found = platformOf(facts);
+  if (found === undefined) throw new Error('the simulator knows supported systems only');
+  return found;
+}
+
+function withSource(facts: Facts, source: AptSource): Facts {
+  return merge(facts, {
+    files: { [source.file]: sha256(sourceText(source)), [source.keyFile]: sha256('key') },
+  });
+}
+
+function withPackages(facts: Facts, names: readonly string[], version: string): Facts {
+  const installed = merge(facts, { packages: Object.fromEntries(names.map((name) => [name, version])) });
+  return withHolds(installed, names);
+}
+
+function withHolds(facts: Facts, names: readonly string[]): Facts {
+  return { ...facts, held: [...new Set([...facts.held, ...names])].sort() };
+}

@@ -1,0 +1,29 @@
+import { defineConfig } from 'vitest/config';
+
+/** Lab tests share two cores and one engine: one file after the other. */
+const lab = {
+  pool: 'forks',
+  fileParallelism: false,
+  globalSetup: ['test/lab/harness/one-run.ts'],
+  testTimeout: 900_000,
+  hookTimeout: 900_000,
+} as const;
+
+export default defineConfig({
+  test: {
+    env: { FORCE_COLOR: '0', NO_COLOR: '1' },
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          pool: 'threads',
+          isolate: false,
+          testTimeout: 10_000,
+        },
+      },
+      { test: { name: 'lab-core', include: ['test/lab/*.test.ts'], ...lab } },
+      { test: { name: 'lab-long', include: ['test/lab/long/*.test.ts'], ...lab } },
+    ],
+  },
+});
