@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
-import { docker } from './engine.ts';
+import { docker, ensureEngine } from './engine.ts';
 import { type HostOptions, LabHost, type Place, startHost } from './host.ts';
 import { withLock } from './lock.ts';
 import { inState } from './paths.ts';
@@ -63,9 +63,13 @@ export async function startLab({
 
 /** Removes whatever an earlier run left under a prefix: hosts, practice server, folder. */
 export async function removeLab(prefix: string, folder = inState('labs', prefix)): Promise<void> {
-  const { stdout } = await docker(['ps', '-aq', '--filter', `name=^${prefix}-`], { allowFailure: true });
-  const ids = stdout.split('\n').filter(Boolean);
-  if (ids.length > 0) await docker(['rm', '-fv', ...ids], { allowFailure: true });
+  // A stopped engine keeps its containers: they would come back, provisioned, as a new lab's bare machines.
+  if (existsSync(inState('docker'))) {
+    await ensureEngine();
+    const { stdout } = await docker(['ps', '-aq', '--filter', `name=^${prefix}-`]);
+    const ids = stdout.split('\n').filter(Boolean);
+    if (ids.length > 0) await docker(['rm', '-fv', ...ids]);
+  }
   await stopService(azureService(prefix));
   rmSync(folder, { recursive: true, force: true });
 }

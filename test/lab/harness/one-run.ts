@@ -1,9 +1,13 @@
 import { withLock } from './lock.ts';
+import { removeSharedFleet } from './provisioned.ts';
 import { say } from './say.ts';
 
 const mark = 'AZP_FLEET_LAB_RUN';
 
-/** Lab tests need the machine for themselves: a second run waits until the first one has ended. */
+/**
+ * Lab tests need the machine for themselves: a second run waits until the first one has ended. Each begins without the
+ * shared machines of an earlier one, which may be of another version, or in the middle of a fault.
+ */
 export default async function oneRunAtATime(): Promise<() => void> {
   if (process.env[mark] === String(process.pid)) return () => undefined;
   process.env[mark] = String(process.pid);
@@ -16,5 +20,6 @@ export default async function oneRunAtATime(): Promise<() => void> {
   });
   await begin;
   clearTimeout(notice);
+  await removeSharedFleet();
   return release;
 }

@@ -22,8 +22,12 @@ export interface ProvisionedFleet {
 
 /** The same three machines, bare: what an earlier file left of them is removed. */
 export async function bareFleet(): Promise<ProvisionedFleet> {
-  await removeLab(prefix);
+  await removeSharedFleet();
   return withLock('provisioned-fleet', start);
+}
+
+export function removeSharedFleet(): Promise<void> {
+  return removeLab(prefix);
 }
 
 /**
