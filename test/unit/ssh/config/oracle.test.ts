@@ -31,7 +31,7 @@ const corpus: readonly (readonly [file: string, hosts: readonly string[]])[] = [
   ['match.conf', ['alias', 'target.example', 'no.example', 'other', 'target2', 'eq', 'x']],
   ['final.conf', ['short', 'long.example', 'x']],
   ['include.conf', ['included', 'off', 'never-this', 'y.example']],
-  ['proxy.conf', ['chain', 'command', 'jump-first', 'no-jump', 'no-command', 'none-then-command', 'x']],
+  ['proxy.conf', ['chain', 'command', 'jump-first', 'no-jump', 'no-command', 'x']],
   [
     'files.conf',
     [

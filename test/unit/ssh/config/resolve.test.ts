@@ -50,6 +50,12 @@ describe('where a value comes from', () => {
     });
   });
 
+  // Not a case of the oracle: OpenSSH's releases differ (Debian's 9.2p1-2+deb12u6 ignores the command, deb12u10 uses it).
+  test('`ProxyJump none` leaves room for a ProxyCommand after it, as current releases of OpenSSH have it', () => {
+    const config = { [user]: 'Host box\n  ProxyJump none\n  ProxyCommand nc %h %p\n' };
+    expect(resolve(config)).toMatchObject({ jump: [], proxyCommand: 'nc box 22' });
+  });
+
   test('Include is relative to the folder of the file that it belongs to', () => {
     const config = {
       [user]: 'Include more\n',
