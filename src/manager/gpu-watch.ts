@@ -7,10 +7,8 @@ import { confirmed, lookAtHost, type HostLook } from './gate.ts';
 import { gpuOrder } from './gpu-order.ts';
 import type { Tools } from './tools.ts';
 
-/** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s. */
+/** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s; a faster clock makes no faster processors. */
 const smiDeadlineMs = 60_000;
-/** Practice fleets run the clock faster, not the processors. */
-const leastDeadlineMs = 30_000;
 /** Between two containers that look at the GPUs from inside; sooner after one that failed. */
 const probeMs = 30 * 60_000;
 const probeAgainMs = 60_000;
@@ -52,14 +50,17 @@ export class GpuWatch {
   async look(): Promise<void> {
     const { config, clock, command, state } = this.#tools;
     if (this.#stuck?.stillRunning() === true && this.#look !== undefined) {
-      this.#look = { ...this.#look, at: new Date(clock.now()).toISOString() };
+      // That it still hangs is the second look.
+      const { report } = this.#look.checkup;
+      const checkup = conclude([...this.#raw, ...this.#fromInside], report);
+      this.#look = { ...this.#look, checkup, at: new Date(clock.now()).toISOString() };
       return;
     }
     const { smi, ...look } = await lookAtHost({
       sysroot: config.sysroot,
       gpus: config.gpus,
       command,
-      deadlineMs: Math.max(clock.scaled(smiDeadlineMs), leastDeadlineMs),
+      deadlineMs: smiDeadlineMs,
       now: () => clock.now(),
     });
     this.#stuck = smi?.timedOut === true ? smi : undefined;

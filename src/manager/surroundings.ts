@@ -55,6 +55,8 @@ export class Surroundings {
     await Promise.all([
       this.pool.run(signal),
       this.#every(lookMs, signal, () => this.#look()),
+      // Beside the looks: a probe that hangs must not make what is known of the GPUs old.
+      this.#every(lookMs, signal, () => this.#probe()),
       this.#every(imageMs, signal, () => this.#ensureImage()),
       this.#every(roundMs, signal, () => this.janitor.round(this.image.state.id)),
       this.#every(roundMs, signal, () => this.#sweep(slotNames())),
@@ -64,9 +66,12 @@ export class Surroundings {
   async #look(): Promise<void> {
     await this.gpus.look();
     this.#wake();
-    if (this.image.state.state === 'missing') await this.#ensureImage();
+    // Not awaited: a build takes minutes, and the next look is due. What goes wrong is the image's own state.
+    if (this.image.state.state === 'missing') void this.#ensureImage();
+  }
+
+  async #probe(): Promise<void> {
     await this.gpus.probe(this.image.state.id, this.#ways?.cdiSpec ?? false);
-    this.#wake();
   }
 
   async #ensureImage(): Promise<void> {

@@ -45,8 +45,11 @@ export class ManagerRig {
   readonly logged: { readonly level: LogLevel; readonly message: string; readonly fields: unknown }[] = [];
   /** Answers of the host's programs by name; the default: there are none. */
   readonly programs = new Map<string, CommandResult>();
-  readonly command: RunCommand = (program) =>
-    Promise.resolve(
+  /** How long each program was given the last time, milliseconds. */
+  readonly deadlines = new Map<string, number>();
+  readonly command: RunCommand = (program, _, deadlineMs) => {
+    this.deadlines.set(program, deadlineMs);
+    return Promise.resolve(
       this.programs.get(program) ?? {
         code: 127,
         output: 'not found',
@@ -54,6 +57,7 @@ export class ManagerRig {
         stillRunning: () => false,
       },
     );
+  };
   readonly host = new HostEngine(join(this.directory, 'host'), this.command);
   #stop = new AbortController();
   #running: Promise<void> | undefined;
@@ -126,6 +130,14 @@ export class ManagerRig {
       clockScale: 100,
       ...changes,
     };
+  }
+
+  /** Puts an NVIDIA GPU on the machine's PCI bus. What nvidia-smi says of it, `programs` tells: it is run by sh. */
+  plugIn(address: string): void {
+    const device = join(this.sysroot, 'sys/bus/pci/devices', address);
+    mkdirSync(device, { recursive: true });
+    writeFileSync(join(device, 'vendor'), '0x10de\n');
+    writeFileSync(join(device, 'class'), '0x030200\n');
   }
 
   /** Starts the daemon, as systemd would. */
