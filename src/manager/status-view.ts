@@ -28,7 +28,7 @@ export interface SlotView {
 /** Pure. `since` is the time of the last change of state. */
 export function slotStatus(view: SlotView, now: number, since: string): SlotStatus {
   const state = stateOf(view, now);
-  const cause = view.hold?.cause ?? view.waitingFor ?? view.cause ?? remark(view) ?? imageCause(view);
+  const cause = view.hold?.cause ?? view.waitingFor ?? unsolved(view) ?? remark(view) ?? imageCause(view);
   return {
     slot: view.slot.name,
     agent: view.slot.agent,
@@ -62,6 +62,11 @@ export function stateOf(view: Omit<SlotView, 'jobsRun' | 'agentId'>, now: number
   if (view.busyWith !== undefined) return 'starting';
   if (view.waitingFor !== undefined || view.image.id === undefined) return 'waiting';
   return view.cause !== undefined && view.notBefore > now ? 'backing-off' : 'starting';
+}
+
+/** Once the agent listens, what was wrong is over, also before the next pass has noted it. */
+function unsolved({ container, cause }: SlotView): Cause | undefined {
+  return container?.phase === 'listening' || container?.phase === 'running' ? undefined : cause;
 }
 
 /** An agent that cannot connect says so and tries for ever. */

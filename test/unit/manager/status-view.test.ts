@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Hold, SeenContainer } from '../../../src/manager/model.ts';
-import { stateOf } from '../../../src/manager/status-view.ts';
+import { slotStatus, stateOf } from '../../../src/manager/status-view.ts';
 
 type View = Parameters<typeof stateOf>[0];
 
@@ -51,4 +51,13 @@ test.each([
   ['it is about to be launched again', { cause, notBefore: 0 }, 'starting'],
 ] as const)('%s', (_, changes, state) => {
   expect(stateOf(view(changes as Partial<View>), 1000)).toBe(state);
+});
+
+test.each([
+  ['connects', 'connecting', 'x'],
+  ['listens', 'listening', undefined],
+  ['has a job', 'running', undefined],
+] as const)('what was wrong is shown until the agent listens: it %s', (_, phase, shown) => {
+  const slot = { ...view({ cause, container: container({ phase }) }), jobsRun: 0, agentId: 1 };
+  expect(slotStatus(slot, 1000, '').cause).toBe(shown);
 });
