@@ -32,6 +32,8 @@ export const Labels = {
   gpus: 'azp-fleet.gpus',
   imageDigest: 'azp-fleet.image-digest',
   configHash: 'azp-fleet.config-hash',
+  /** Seconds that a probe or a registration may take; one that is older was left behind. */
+  lifetime: 'azp-fleet.lifetime',
 } as const;
 
 /** User capabilities of a registered agent. */

@@ -46,7 +46,7 @@ export function createEngine(address: EngineAddress): Engine {
         docker.getNetwork(network).disconnect({ Container: name, Force: true, abortSignal }),
       );
     },
-    run: (options, deadlineMs) => runToEnd(single, options, deadlineMs),
+    run: (name, options, deadlineMs) => runToEnd(single, name, options, deadlineMs),
     events: (signal) => dockerEvents(docker, signal),
   };
 }
@@ -81,6 +81,7 @@ function infoFrom(info: Readonly<Record<string, unknown>>): EngineInfo {
     cdiSpecDirs: Array.isArray(info['CDISpecDirs']) ? info['CDISpecDirs'].map(String) : [],
     rootDir: text('DockerRootDir'),
     runtimes: Object.keys(info['Runtimes'] ?? {}),
+    now: Date.parse(text('SystemTime')),
   };
 }
 

@@ -34,6 +34,8 @@ export interface EngineInfo {
   readonly cdiSpecDirs: readonly string[];
   readonly rootDir: string;
   readonly runtimes: readonly string[];
+  /** Its machine's clock, milliseconds since the epoch; NaN when it does not say. */
+  readonly now: number;
 }
 
 export interface OwnImage {
@@ -93,6 +95,7 @@ export interface Engine {
   freeEndpoint(network: string, name: string): Promise<void>;
   /** Runs a container to its end and returns its output; the container is removed, also after the deadline. */
   run(
+    name: string,
     options: Docker.ContainerCreateOptions,
     deadlineMs: number,
   ): Promise<{ readonly code: number; readonly output: string; readonly timedOut: boolean }>;

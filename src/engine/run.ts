@@ -4,10 +4,11 @@ import type { Engine } from './engine.ts';
 /** Creates, starts, awaits and removes one container; past the deadline it is killed and what it wrote is returned. */
 export async function runToEnd(
   single: Pick<Engine, 'create' | 'start' | 'awaitEnd' | 'logs' | 'remove'>,
+  name: string,
   options: Docker.ContainerCreateOptions,
   deadlineMs: number,
 ): Promise<{ readonly code: number; readonly output: string; readonly timedOut: boolean }> {
-  const id = await single.create(options.name ?? '', options);
+  const id = await single.create(name, options);
   try {
     await single.start(id);
     const code = await single.awaitEnd(id, deadlineMs);

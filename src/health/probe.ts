@@ -1,12 +1,15 @@
 import { FleetError } from '../base/errors.ts';
 import { Labels } from '../contract/paths.ts';
 import type { Engine } from '../engine/engine.ts';
+import { helperLabels, isOverdue } from '../engine/helpers.ts';
 import { conclude, examine, examineWithoutGpus, type Expectation } from './checkup.ts';
 import { deviceRequests, gpuPath } from './device-request.ts';
 import { smiScript } from './smi-script.ts';
 import type { Checkup, Finding } from './verdict.ts';
 
 export interface ProbeOptions {
+  /** Of the container; one of this name that was left behind is removed first. */
+  readonly name: string;
   /** Inventory name of the host, for the label. */
   readonly host: string;
   /** Local images to try, the best first. Nothing is pulled. Any glibc image with /bin/sh does. */
@@ -18,6 +21,11 @@ export interface ProbeOptions {
   readonly deadlineMs?: number;
 }
 
+/** Name of a host's probe container. Whoever may not be alone gives a suffix of their own. */
+export function probeName(host: string, suffix?: string): string {
+  return ['azp-fleet-probe', host, suffix].filter((part) => part !== undefined).join('-');
+}
+
 /**
  * Runs nvidia-smi in a container with all GPUs, without network, and judges what it says. Problems of the host,
  * of the engine and of the runtime are findings; nothing of that kind is thrown.
@@ -27,11 +35,13 @@ export async function probeHost(engine: Engine, options: ProbeOptions): Promise<
   try {
     const image = await firstLocal(engine, options.images);
     if (image === undefined) return conclude([noImage(options.images)], undefined);
-    const [{ version }, { cdiSpecDirs }] = await Promise.all([engine.version(), engine.info()]);
+    const [{ version }, { cdiSpecDirs, now }] = await Promise.all([engine.version(), engine.info()]);
+    await removeLeft(engine, options.name, now);
     const path = gpuPath({ version, cdiSpecDirs }, options.cdiSpec);
     const run = await engine.run(
-      probeContainer(options.host, image, path.kind, options.expected.pci),
-      options.deadlineMs ?? 60_000,
+      options.name,
+      probeContainer(options, image, path.kind),
+      deadlineOf(options),
     );
     return examine(run, 'container', options.expected);
   } catch (error) {
@@ -40,19 +50,29 @@ export async function probeHost(engine: Engine, options: ProbeOptions): Promise<
   }
 }
 
+/** Where no manager tidies up, the next probe does. */
+async function removeLeft(engine: Engine, name: string, now: number): Promise<void> {
+  for (const container of await engine.listOwn({ [Labels.kind]: 'probe' })) {
+    if (container.name === name || isOverdue(container, now)) await engine.remove(container.id);
+  }
+}
+
+function deadlineOf({ deadlineMs = 60_000 }: ProbeOptions): number {
+  return deadlineMs;
+}
+
 function probeContainer(
-  host: string,
+  options: ProbeOptions,
   image: string,
   path: 'cdi' | 'nvidia',
-  pci: readonly string[],
-): Parameters<Engine['run']>[0] {
+): Parameters<Engine['run']>[1] {
   return {
     Image: image,
     User: '0:0',
-    Entrypoint: ['/bin/sh', '-c', smiScript(pci)],
+    Entrypoint: ['/bin/sh', '-c', smiScript(options.expected.pci)],
     Cmd: [],
     Env: ['LC_ALL=C', 'NVIDIA_DRIVER_CAPABILITIES=compute,utility'],
-    Labels: { [Labels.kind]: 'probe', [Labels.host]: host },
+    Labels: helperLabels('probe', options.host, deadlineOf(options)),
     HostConfig: {
       NetworkMode: 'none',
       DeviceRequests: deviceRequests(path, 'all', ['compute', 'utility']),

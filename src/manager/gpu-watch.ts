@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { conclude } from '../health/checkup.ts';
-import { probeHost } from '../health/probe.ts';
+import { probeHost, probeName } from '../health/probe.ts';
 import type { Finding, SmiReport } from '../health/verdict.ts';
 import type { CommandResult } from './command.ts';
 import { confirmed, lookAtHost, type HostLook } from './gate.ts';
@@ -76,16 +76,14 @@ export class GpuWatch {
 
   /** Now and then, with the agents' image: what the host sees is not always what a container sees. */
   async probe(image: string | undefined, cdiSpec: boolean): Promise<void> {
-    const { engine, config, clock, log } = this.#tools;
+    const { engine, config, clock, helpers, log } = this.#tools;
     const look = this.#look;
     if (image === undefined || look === undefined || look.pci.length === 0 || clock.now() < this.#probeAt)
       return;
-    const { findings } = await probeHost(engine, {
-      host: config.host,
-      images: [image],
-      cdiSpec,
-      expected: { pci: look.pci },
-    });
+    const name = probeName(config.host);
+    const { findings } = await helpers.during(name, () =>
+      probeHost(engine, { name, host: config.host, images: [image], cdiSpec, expected: { pci: look.pci } }),
+    );
     const bad = findings.filter(({ severity, code }) => severity === 'fail' && !notTheGpus.has(code));
     // Seen twice before it counts: a probe in the middle of a restart of Docker must not stop a host.
     this.#fromInside = bad.filter(({ code }) => this.#doubt.some((earlier) => earlier.code === code));

@@ -1,10 +1,11 @@
 import { Labels } from '../contract/paths.ts';
+import type { OwnContainer } from '../engine/engine.ts';
+import { isHelper, isOverdue } from '../engine/helpers.ts';
+import { probeName } from '../health/probe.ts';
 import { causeOf } from './causes.ts';
 import { diskCause, diskSpace, diskState, prunable, type DiskSpace } from './disk.ts';
 import type { Cause } from './model.ts';
 import type { Tools } from './tools.ts';
-
-const leftBehindMs = 10 * 60_000;
 
 /** Watches the disk of Docker and removes images of ours that nothing needs. */
 export class Janitor {
@@ -29,13 +30,23 @@ export class Janitor {
     return this.#space;
   }
 
-  /** Probes and registrations live for a minute or two; older ones are what a crash left. */
-  async #removeLeftBehind(): Promise<void> {
-    const { engine, clock } = this.#tools;
-    for (const { id, labels, created } of await engine.listOwn()) {
-      const isShort = labels[Labels.kind] === 'probe' || labels[Labels.kind] === 'config';
-      if (isShort && clock.now() - created * 1000 > leftBehindMs) await engine.remove(id);
+  /** What a crash left of probes and registrations: our own at once, those of the CLI when their time is over. */
+  async removeLeftBehind(): Promise<void> {
+    const { engine, log } = this.#tools;
+    for (const container of await engine.listOwn()) {
+      if (!isHelper(container) || !this.#isLeft(container)) continue;
+      const { id, name } = container;
+      await engine.remove(id).then(
+        () => log.log('info', 'removed a container that was left behind', { name }),
+        (error: unknown) => log.log('warn', 'a container was left behind', { name, ...causeOf(error) }),
+      );
     }
+  }
+
+  #isLeft(container: OwnContainer): boolean {
+    const { helpers, config, clock } = this.#tools;
+    const isOurs = container.labels[Labels.kind] === 'config' || container.name === probeName(config.host);
+    return isOurs ? !helpers.has(container.name) : isOverdue(container, clock.now());
   }
 
   /** One round. `image`: what new containers run. */
@@ -44,7 +55,7 @@ export class Janitor {
     this.#path = (await engine.info()).rootDir;
     this.#space = await this.#measure(this.#path);
     this.#state = diskState(this.#space, this.#state);
-    await this.#removeLeftBehind();
+    await this.removeLeftBehind();
     // While an image is on its way, what is built on must stay.
     if (image === undefined) return;
     const [images, containers] = await Promise.all([engine.listOwnImages(), engine.listOwn()]);

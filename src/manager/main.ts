@@ -18,6 +18,7 @@ import { runCommand } from './command.ts';
 import { runClient } from './client-commands.ts';
 import { runDaemon } from './daemon.ts';
 import { Evidence } from './evidence.ts';
+import { Helpers } from './helpers.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
 import { HostEngine } from './host-mode/host-engine.ts';
 import { withHostRuns } from './host-mode/with-host-runs.ts';
@@ -78,6 +79,7 @@ async function run({ values }: Invocation): Promise<void> {
       keys: new KeyStock(2),
       secret,
       metrics: new Metrics(),
+      helpers: new Helpers(),
       command: runCommand,
     },
     {

@@ -1,6 +1,7 @@
 import { FleetError } from '../base/errors.ts';
 import { untar } from '../base/tar.ts';
 import { Labels } from '../contract/paths.ts';
+import { helperLabels } from '../engine/helpers.ts';
 import { AgentLayout } from '../image/layout.ts';
 import { agentNetwork, environment } from './container.ts';
 import type { LaunchOrder } from './launch.ts';
@@ -19,10 +20,14 @@ cd ${AgentLayout.root} && exec ./config.sh "$@"`;
  * Registers with the agent's own config.sh in a container that never runs a job, and brings back the three files that
  * it wrote. Slower than REST by the start of a container and some 10 s, and the way out where REST is refused.
  */
-export async function configureInContainer(tools: Tools, order: LaunchOrder): Promise<Registration['files']> {
-  const { engine, config } = tools;
+export function configureInContainer(tools: Tools, order: LaunchOrder): Promise<Registration['files']> {
   const name = `${order.slot.agent}-config`;
-  const labels = { [Labels.kind]: 'config', [Labels.host]: config.host, [Labels.slot]: order.slot.name };
+  return tools.helpers.during(name, () => configure(tools, order, name));
+}
+
+async function configure(tools: Tools, order: LaunchOrder, name: string): Promise<Registration['files']> {
+  const { engine, config } = tools;
+  const labels = { ...helperLabels('config', config.host, deadlineMs), [Labels.slot]: order.slot.name };
   for (const left of await engine.listOwn({ [Labels.kind]: 'config', [Labels.slot]: order.slot.name })) {
     await engine.remove(left.id);
   }

@@ -48,6 +48,7 @@ export class Surroundings {
   async meetEngine(): Promise<void> {
     this.#ways = await learnEngine(this.#tools);
     this.gpus.probeSoon();
+    await this.janitor.removeLeftBehind();
   }
 
   /** `slotNames`: agents that this host has slots for, as of now. */

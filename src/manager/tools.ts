@@ -6,6 +6,7 @@ import type { Engine } from '../engine/engine.ts';
 import type { Clock } from './clock.ts';
 import type { RunCommand } from './command.ts';
 import type { Evidence } from './evidence.ts';
+import type { Helpers } from './helpers.ts';
 import type { AgentStore } from './host-mode/agent-store.ts';
 import type { HostEngine } from './host-mode/host-engine.ts';
 import type { KeyStock } from './key-stock.ts';
@@ -27,6 +28,7 @@ export interface Tools {
   /** The credential itself, for config.sh alone. */
   readonly secret: () => Promise<Secret>;
   readonly metrics: Metrics;
+  readonly helpers: Helpers;
   /** Programs of the host: nvidia-smi, dmesg, ip. */
   readonly command: RunCommand;
   /** Ends when the manager is asked to stop. */

@@ -17,6 +17,7 @@ import { systemClock } from '../../src/manager/clock.ts';
 import type { CommandResult, RunCommand } from '../../src/manager/command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
 import { Evidence } from '../../src/manager/evidence.ts';
+import { Helpers } from '../../src/manager/helpers.ts';
 import { AgentStore } from '../../src/manager/host-mode/agent-store.ts';
 import { HostEngine } from '../../src/manager/host-mode/host-engine.ts';
 import { withHostRuns } from '../../src/manager/host-mode/with-host-runs.ts';
@@ -151,6 +152,7 @@ export class ManagerRig {
         signal,
         keys,
         metrics: new Metrics(),
+        helpers: new Helpers(),
         secret: tokenReader([this.tokenFile], silentLogger),
         clock: systemClock(config.clockScale),
         log: {

@@ -125,6 +125,7 @@ export class StandInEngine {
         CgroupDriver: 'systemd',
         CgroupVersion: '2',
         DockerRootDir: this.directory,
+        SystemTime: new Date().toISOString(),
       });
     if (kind === 'networks') return this.#network(request.method ?? '', body, response);
     if (kind === 'events') return this.#stream(response, this.#events);

@@ -81,7 +81,7 @@ describe('containers', () => {
       docker.say(id, 'GPU 0');
       setImmediate(() => docker.end(id, 7));
     };
-    expect(await engine.run({ Image: 'x', Labels: labels }, 5000)).toEqual({
+    expect(await engine.run('a-probe', { Image: 'x', Labels: labels }, 5000)).toEqual({
       code: 7,
       output: 'GPU 0\n',
       timedOut: false,
@@ -91,7 +91,11 @@ describe('containers', () => {
 
   test('a run past its deadline is removed and returns what it wrote', async () => {
     docker.onStart = ({ id }) => docker.say(id, 'hangs');
-    expect(await engine.run({ Image: 'x' }, 50)).toEqual({ code: -1, output: 'hangs\n', timedOut: true });
+    expect(await engine.run('a-probe', { Image: 'x' }, 50)).toEqual({
+      code: -1,
+      output: 'hangs\n',
+      timedOut: true,
+    });
     expect(docker.containers.size).toBe(0);
   });
 });
