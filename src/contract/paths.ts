@@ -39,5 +39,7 @@ export const Labels = {
 /** User capabilities of a registered agent. */
 export const Capabilities = {
   owner: 'azp-fleet.owner',
+  /** Names from `capabilities:`, by comma: what the inventory no longer has can be taken back. */
+  added: 'azp-fleet.capabilities',
   drainReason: 'azp-fleet.disabled',
 } as const;

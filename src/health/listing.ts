@@ -2,15 +2,15 @@ import { defined } from '../base/defined.ts';
 import type { GpuReport, MigDevice } from './verdict.ts';
 
 /**
- * Adds what the XML lacks: MIG UUIDs from `nvidia-smi -L` and compute capabilities from
+ * Adds what the XML lacks: MIG UUIDs and profiles from `nvidia-smi -L` and compute capabilities from
  * `nvidia-smi --query-gpu=uuid,compute_cap --format=csv,noheader`.
  */
 export function addListing(gpus: readonly GpuReport[], listing: string): readonly GpuReport[] {
-  const { capabilities, migUuids } = readListing(listing);
+  const { capabilities, migDevices } = readListing(listing);
   return gpus.map((gpu) => ({
     ...gpu,
     ...defined({ computeCapability: capabilities.get(gpu.uuid) ?? byArchitecture[gpu.architecture ?? ''] }),
-    migDevices: withUuids(gpu.migDevices, migUuids.get(gpu.uuid) ?? new Map<number, string>()),
+    migDevices: withListed(gpu.migDevices, migDevices.get(gpu.uuid) ?? new Map<number, Listed>()),
   }));
 }
 
@@ -26,27 +26,33 @@ const byArchitecture: Readonly<Record<string, string>> = {
   Blackwell: '10.0',
 };
 
+type Listed = Required<Pick<MigDevice, 'uuid' | 'profile'>>;
+
 interface Listing {
   readonly capabilities: ReadonlyMap<string, string>;
-  /** GPU UUID → MIG device number → MIG UUID. */
-  readonly migUuids: ReadonlyMap<string, ReadonlyMap<number, string>>;
+  /** GPU UUID → MIG device number → what is told of it. */
+  readonly migDevices: ReadonlyMap<string, ReadonlyMap<number, Listed>>;
 }
 
 function readListing(listing: string): Listing {
   const capabilities = new Map<string, string>();
-  const migUuids = new Map<string, Map<number, string>>();
-  let current = new Map<number, string>();
+  const migDevices = new Map<string, Map<number, Listed>>();
+  let current = new Map<number, Listed>();
   for (const line of listing.split('\n')) {
     const [, gpu] = /^GPU \d+: .*\(UUID: (GPU-[\w-]+)\)/.exec(line) ?? [];
-    const [, device, mig] = /^\s+MIG .*Device\s+(\d+): \(UUID: (MIG-[\w/-]+)\)/.exec(line) ?? [];
+    const [, profile, device, mig] =
+      /^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[\w/-]+)\)/.exec(line) ?? [];
     const [, uuid, capability] = /^(GPU-[\w-]+), (\d+\.\d+)\s*$/.exec(line) ?? [];
-    if (gpu !== undefined) migUuids.set(gpu, (current = new Map()));
-    if (device !== undefined && mig !== undefined) current.set(Number(device), mig);
+    if (gpu !== undefined) migDevices.set(gpu, (current = new Map()));
+    if (profile !== undefined && mig !== undefined) current.set(Number(device), { uuid: mig, profile });
     if (uuid !== undefined && capability !== undefined) capabilities.set(uuid, capability);
   }
-  return { capabilities, migUuids };
+  return { capabilities, migDevices };
 }
 
-function withUuids(devices: readonly MigDevice[], uuids: ReadonlyMap<number, string>): readonly MigDevice[] {
-  return devices.map((device) => ({ ...device, ...defined({ uuid: uuids.get(device.index) }) }));
+function withListed(
+  devices: readonly MigDevice[],
+  listed: ReadonlyMap<number, Listed>,
+): readonly MigDevice[] {
+  return devices.map((device) => ({ ...device, ...listed.get(device.index) }));
 }

@@ -33,6 +33,8 @@ export interface MigDevice {
   readonly index: number;
   /** `MIG-…`; only known where the listing of `nvidia-smi -L` came along. */
   readonly uuid?: string;
+  /** `1g.18gb`; from the same listing. */
+  readonly profile?: string;
   readonly gpuInstance?: number;
   readonly computeInstance?: number;
   readonly memoryTotalMiB?: number;

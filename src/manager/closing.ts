@@ -1,5 +1,6 @@
 import type { AzureAgent } from '../azure/client.ts';
 import { Capabilities } from '../contract/paths.ts';
+import { isDrifted, mergeCapabilities } from './capabilities.ts';
 import { stopTimeoutS } from './container.ts';
 import type { Tools } from './tools.ts';
 
@@ -29,6 +30,19 @@ export async function enable(tools: Tools, poolId: number, name: string): Promis
   if (!agent.enabled) await tools.azure.setAgentEnabled(poolId, agent.id, true);
   const { [Capabilities.drainReason]: _, ...kept } = agent.userCapabilities;
   await tools.azure.setUserCapabilities(poolId, agent.id, kept);
+}
+
+/** Brings changed capabilities to an agent that lives: a launch would do it, but an idle agent may live for weeks. */
+export async function publish(
+  tools: Tools,
+  poolId: number,
+  name: string,
+  wanted: Readonly<Record<string, string>>,
+): Promise<void> {
+  const agent = await tools.azure.findAgent(poolId, name);
+  if (agent === undefined || !isDrifted(agent.userCapabilities, wanted)) return;
+  const all = mergeCapabilities(agent.userCapabilities, wanted);
+  await tools.azure.setUserCapabilities(poolId, agent.id, all);
 }
 
 function isOurs(tools: Tools, agent: AzureAgent): boolean {

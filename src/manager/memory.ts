@@ -22,6 +22,7 @@ export class SlotMemory {
   #stumbles = 0;
   #retryAt = 0;
   #disabled: { readonly reason: string | undefined; readonly at: number } = { reason: undefined, at: 0 };
+  #publishedAt = 0;
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
@@ -73,6 +74,7 @@ export class SlotMemory {
     this.#waits = 0;
     this.waitingFor = undefined;
     this.disabledFor = undefined;
+    this.published();
   }
 
   /** The agent listens for jobs: what was wrong is over, but the count stays until a job has run. */
@@ -92,6 +94,16 @@ export class SlotMemory {
     this.#stumbles = 0;
     this.#notBefore = 0;
     this.#retryAt = 0;
+  }
+
+  /** The agent's capabilities have been written. */
+  published(): void {
+    this.#publishedAt = this.#clock.now();
+  }
+
+  /** Whether what the server showed at this time may still be from before we wrote capabilities. */
+  mayPredatePublishing(at: number): boolean {
+    return at <= this.#publishedAt;
   }
 
   set disabledFor(reason: string | undefined) {

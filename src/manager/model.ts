@@ -55,6 +55,8 @@ export interface SeenSlot {
   readonly hold: Hold | undefined;
   /** The reason with which this manager has disabled the agent in the pool, as far as is known. */
   readonly disabledFor: string | undefined;
+  /** The pool shows other capabilities than the agent is to have. */
+  readonly unpublished: boolean;
 }
 
 export interface Wanted {
@@ -91,4 +93,6 @@ export type Action =
   /** Idle: disable the agent, look again, stop it. */
   | { readonly kind: 'retire'; readonly slot: string; readonly container: string; readonly reason: string }
   | { readonly kind: 'disable'; readonly slot: string; readonly reason: string }
-  | { readonly kind: 'enable'; readonly slot: string };
+  | { readonly kind: 'enable'; readonly slot: string }
+  /** Write the agent's capabilities anew; what it does is not disturbed. */
+  | { readonly kind: 'publish'; readonly slot: string };

@@ -3,7 +3,7 @@ import { Labels } from '../contract/paths.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import { userCapabilities } from './capabilities.ts';
 import { causeOf } from './causes.ts';
-import { disable, enable, retire } from './closing.ts';
+import { disable, enable, publish, retire } from './closing.ts';
 import { collect } from './collect.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
 import { failedOn } from './image-choice.ts';
@@ -110,6 +110,9 @@ export class Operator {
       throw new FleetError(poolUnknown);
     } else if (action.kind === 'retire') {
       if (container !== undefined) await this.#retire(container, action.reason, memory, poolId);
+    } else if (slot !== undefined && action.kind === 'publish') {
+      await publish(this.#tools, poolId, slot.agent, this.#capabilities(slot));
+      memory.published();
     } else if (slot !== undefined) {
       const reason = action.kind === 'disable' ? action.reason : undefined;
       if (reason === undefined) await enable(this.#tools, poolId, slot.agent);
@@ -119,7 +122,7 @@ export class Operator {
   }
 
   async #launch(slot: Slot, image: string, memory: SlotMemory): Promise<void> {
-    const { config, state, clock } = this.#tools;
+    const { config, clock } = this.#tools;
     const { pool } = this.#around.pool;
     if (pool === undefined) return;
     const { cdiSpec: _, ...ways } = await this.#around.readyToLaunch();
@@ -129,7 +132,7 @@ export class Operator {
       pool,
       run: runId(clock.now()),
       settings: settingsOf(slot, config),
-      capabilities: userCapabilities(config, slot, this.#around.gpus.report, state.owner),
+      capabilities: this.#capabilities(slot),
       agentVersion:
         config.image.kind === 'build'
           ? config.image.agentVersion
@@ -137,6 +140,11 @@ export class Operator {
       ...ways,
     });
     memory.launched(agentId);
+  }
+
+  #capabilities(slot: Slot): Readonly<Record<string, string>> {
+    const { config, state } = this.#tools;
+    return userCapabilities(config, slot, this.#around.gpus.report, state.owner);
   }
 
   async #collect(container: OwnContainer, memory: SlotMemory): Promise<void> {

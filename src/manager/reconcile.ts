@@ -62,7 +62,8 @@ function occupied(
   if (outdated !== undefined && !rolling && state.hold === undefined) {
     return retireIdle(slot.name, container, outdated);
   }
-  return state.disabledFor === undefined ? [] : [{ kind: 'enable', slot: slot.name }];
+  if (state.disabledFor !== undefined) return [{ kind: 'enable', slot: slot.name }];
+  return state.unpublished && state.hold === undefined ? [{ kind: 'publish', slot: slot.name }] : [];
 }
 
 function outdatedBecause(slot: Slot, container: SeenContainer, wanted: Wanted): string | undefined {

@@ -2,6 +2,7 @@ import { agentFiles } from '../azure/keys.ts';
 import type { AzureAgent, NewAgent } from '../azure/client.ts';
 import { FleetError } from '../base/errors.ts';
 import { Capabilities, Labels } from '../contract/paths.ts';
+import { mergeCapabilities } from './capabilities.ts';
 import type { LaunchOrder } from './launch.ts';
 import type { Cause } from './model.ts';
 import { configureInContainer } from './register-by-config.ts';
@@ -118,9 +119,14 @@ function systemCapabilities(order: LaunchOrder, existing: AzureAgent | undefined
   };
 }
 
-/** Capabilities that a person added in the pool are kept; ours are written anew. */
-function capabilities(order: LaunchOrder, existing: AzureAgent | undefined): Record<string, string> {
-  const ours = /^(?:azp-fleet|gpu|cuda|driver|dataset)\./;
-  const theirs = Object.entries(existing?.userCapabilities ?? {}).filter(([name]) => !ours.test(name));
-  return { ...Object.fromEntries(theirs), ...order.capabilities };
+/** A new run ends what an earlier drain had to say. */
+function capabilities(
+  order: LaunchOrder,
+  existing: AzureAgent | undefined,
+): Readonly<Record<string, string>> {
+  const { [Capabilities.drainReason]: _, ...all } = mergeCapabilities(
+    existing?.userCapabilities,
+    order.capabilities,
+  );
+  return all;
 }

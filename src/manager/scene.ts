@@ -1,6 +1,7 @@
 import { Capabilities, Labels } from '../contract/paths.ts';
 import type { SlotStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
+import { isDrifted, userCapabilities } from './capabilities.ts';
 import { holdOf } from './holds.ts';
 import { programOf } from './host-mode/create.ts';
 import { wantedImage } from './image-choice.ts';
@@ -88,7 +89,16 @@ export class Scene {
       notBefore: memory.notBefore,
       hold: this.#hold(slot),
       disabledFor: this.#disabledFor(slot),
+      unpublished: this.#isUnpublished(slot),
     };
+  }
+
+  #isUnpublished(slot: Slot): boolean {
+    const { pool, gpus } = this.#around;
+    const { config, state } = this.#tools;
+    if (this.#book.of(slot.name).mayPredatePublishing(pool.at)) return false;
+    const wanted = userCapabilities(config, slot, gpus.report, state.owner);
+    return isDrifted(pool.agent(slot.agent)?.userCapabilities, wanted);
   }
 
   #disabledFor(slot: Slot): string | undefined {

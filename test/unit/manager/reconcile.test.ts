@@ -46,6 +46,7 @@ const state = (changes: Partial<SeenSlot> = {}): SeenSlot => ({
   notBefore: 0,
   hold: undefined,
   disabledFor: undefined,
+  unpublished: false,
   ...changes,
 });
 
@@ -100,6 +101,22 @@ describe('one slot', () => {
       ['enable'],
     ],
     ['undrained and empty: the launch enables it', state({ disabledFor: 'drained' }), ['launch']],
+    [
+      'idle with other capabilities in the pool',
+      state({ unpublished: true, containers: [container()] }),
+      ['publish'],
+    ],
+    [
+      'busy with other capabilities in the pool',
+      state({ unpublished: true, containers: [container({ phase: 'running' })] }),
+      ['publish'],
+    ],
+    [
+      'other capabilities, but the pool is away',
+      state({ unpublished: true, hold: pause, containers: [container()] }),
+      [],
+    ],
+    ['empty with other capabilities: the launch brings them', state({ unpublished: true }), ['launch']],
     ['idle on an old image', state({ containers: [container({ image: 'old' })] }), ['retire']],
     ['busy on an old image', state({ containers: [container({ image: 'old', phase: 'running' })] }), []],
     ['idle with old settings', state({ containers: [container({ settings: 'old' })] }), ['retire']],
@@ -170,6 +187,7 @@ const anySlot = fc.record<SeenSlot>({
   notBefore: fc.constantFrom(0, 2000),
   hold: fc.constantFrom(undefined, close, pause),
   disabledFor: fc.constantFrom(undefined, 'drained', 'new image'),
+  unpublished: fc.boolean(),
 });
 
 test('whatever is seen: one action per slot, no launch beside a container, no end for a container that may run a job', () => {
