@@ -2,7 +2,11 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
 import { repository } from '../test/lab/harness/paths.ts';
+import { folder } from './fleet.ts';
 import { command } from './progress.ts';
+
+/** What the CLI downloads and logs goes with the demo, not into the user's home. */
+const ownFolders = { XDG_CACHE_HOME: join(folder, '.cache'), XDG_STATE_HOME: join(folder, '.state') };
 
 /** Runs the real CLI as a user would, on this terminal; returns its exit code and, where wanted, what it printed. */
 export async function azpFleet(
@@ -13,7 +17,7 @@ export async function azpFleet(
   const child = spawn(process.execPath, [join(repository, 'bin/azp-fleet.js'), ...args], {
     cwd: repository,
     stdio: ['inherit', capture ? 'pipe' : 'inherit', 'inherit'],
-    env: capture && process.stdout.isTTY ? { ...process.env, FORCE_COLOR: '1' } : process.env,
+    env: { ...process.env, ...ownFolders, ...(capture && process.stdout.isTTY && { FORCE_COLOR: '1' }) },
   });
   let output = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {

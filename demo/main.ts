@@ -1,4 +1,5 @@
 // npm run demo: a fleet from nothing. npm run demo -- --fresh | --clean | --help
+import { refuseEarly } from '../test/lab/harness/prerequisites.ts';
 import { cleanDemo } from './clean.ts';
 import { aboutText, cleanText, helpText } from './text.ts';
 import { runDemo } from './run-demo.ts';
@@ -16,6 +17,7 @@ try {
     process.stdout.write(cleanText);
     await cleanDemo();
   } else {
+    refuseEarly();
     process.stdout.write(aboutText);
     process.exitCode = await runDemo({ fresh: options.includes('--fresh') });
   }

@@ -10,7 +10,7 @@ export interface Deviation {
 
 /**
  * Compares a plan made after a stage (or under the lock) with the announced one. A known change must have been
- * announced as it is, or fill in a shape of its step and disturb no more than that shape said. Doing less is fine.
+ * announced as it is, or fill in a shape of its step, and disturb no more than was said. Doing less is fine.
  */
 export function deviations(now: HostPlan, announced: HostPlan): Deviation[] {
   const before = announced.stages.flat();
@@ -21,11 +21,12 @@ export function deviations(now: HostPlan, announced: HostPlan): Deviation[] {
 }
 
 function deviation(change: Change | Shape, announced: readonly (Change | Shape)[]): string | undefined {
-  const same = announced.some((before) => before.known && change.known && before.id === change.id);
-  if (same || onlyWaits(change)) return undefined;
-  const shapes = announced.filter((before) => !before.known && before.step === change.step);
-  if (shapes.some((shape) => atMost(change.disturbs, shape.disturbs))) return undefined;
-  return shapes.length === 0 ? 'was not announced' : `disturbs ${change.disturbs}, more than was announced`;
+  if (onlyWaits(change)) return undefined;
+  const named = announced.filter((before) =>
+    before.known ? change.known && before.id === change.id : before.step === change.step,
+  );
+  if (named.some((before) => atMost(change.disturbs, before.disturbs))) return undefined;
+  return named.length === 0 ? 'was not announced' : `disturbs ${change.disturbs}, more than was announced`;
 }
 
 /** Waiting changes nothing: after a reboot or with another driver the manager may need a new image first. */

@@ -10,7 +10,7 @@ import { writeInventory } from './harness/inventory.ts';
 import { bareFleet, type ProvisionedFleet } from './harness/provisioned.ts';
 import { until } from './harness/run.ts';
 import { startCli } from './support/cli.ts';
-import { filesWith, placesOnHost, processesWith } from './support/secret-search.ts';
+import { filesWith, placesOnHost, processesDuring, processesWith } from './support/secret-search.ts';
 import { allowList, differences, snapshot } from './support/snapshot.ts';
 
 let fleet: ProvisionedFleet;
@@ -47,10 +47,13 @@ describe('provision', () => {
     expect(stderr).toContain('--yes');
   });
 
-  test('takes three bare machines to healthy hosts with their agents online', async () => {
-    const run = await azpFleet(fleet.lab.folder, ['provision', fleet.inventory, '--yes']);
-    expect(run.code, run.stderr).toBe(0);
-    expect(run.stdout).toContain('3 hosts: 3 healthy');
+  test('takes three bare machines to healthy hosts with their agents online, and shows no process the token', async () => {
+    const seen = await processesDuring(fleet.azure.token, async () => {
+      const run = await azpFleet(fleet.lab.folder, ['provision', fleet.inventory, '--yes']);
+      expect(run.code, run.stderr).toBe(0);
+      expect(run.stdout).toContain('3 hosts: 3 healthy');
+    });
+    expect(seen).toEqual([]);
     const { pools } = await fleet.azure.control.overview();
     const agents = pools.find(({ name }) => name === 'gpu-lab')?.agents ?? [];
     expect(agents.map(({ name, status }) => `${name} ${status}`).sort()).toEqual(

@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 
 import { inState, state } from './paths.ts';
+import { refusal } from './refusal.ts';
 import { type Output, run } from './run.ts';
 import { say } from './say.ts';
 
@@ -24,26 +25,33 @@ const installedByLab = inState('installed-packages');
 
 /** Makes sure of root, Debian and the programs; throws one line that says what is missing and how to get it. */
 export async function ensurePrerequisites(): Promise<void> {
-  if (process.getuid?.() !== 0) {
-    throw new Error(
-      'The lab starts real machines and needs root. Next: run it as root, for example with sudo -E.',
-    );
-  }
+  refuseEarly();
   await ensurePackages(needed);
+}
+
+/** Throws when this machine cannot have a lab at all; changes nothing. */
+export function refuseEarly(): void {
+  const reason = refusal({
+    isRoot: process.getuid?.() === 0,
+    hasApt: existsSync('/usr/bin/apt-get'),
+    missing: missingOf(needed),
+  });
+  if (reason !== undefined) throw new Error(reason);
 }
 
 /** The same for other Debian packages: package → a program that it brings. */
 export async function ensurePackages(packages: Readonly<Record<string, string>>): Promise<void> {
-  const missing = Object.entries(packages).flatMap(([name, program]) => (isInstalled(program) ? [] : [name]));
+  const missing = missingOf(packages);
   mkdirSync(state, { recursive: true, mode: 0o755 });
   if (missing.length === 0) return;
-  if (!existsSync('/usr/bin/apt-get')) {
-    throw new Error(
-      `The lab needs ${missing.join(', ')} and can install them on Debian only. Next: install them, or use Debian 12.`,
-    );
-  }
+  const reason = refusal({ isRoot: true, hasApt: existsSync('/usr/bin/apt-get'), missing });
+  if (reason !== undefined) throw new Error(reason);
   say(`installing Debian packages: ${missing.join(' ')}`);
   await install(missing);
+}
+
+function missingOf(packages: Readonly<Record<string, string>>): string[] {
+  return Object.entries(packages).flatMap(([name, program]) => (isInstalled(program) ? [] : [name]));
 }
 
 function isInstalled(program: string): boolean {

@@ -42,20 +42,46 @@ export function filesWith(folder: string, secret: string): string[] {
     .map((file) => `${file} ${(statSync(file).mode & 0o777).toString(8)}`);
 }
 
+/**
+ * Looks at all processes of this machine while `work` goes on, those of the lab's hosts and their containers among them:
+ * whose arguments or environment hold the secret, `program: part`.
+ */
+export async function processesDuring(secret: string, work: () => Promise<void>): Promise<string[]> {
+  const needles = forms(secret);
+  const seen = new Set<string>();
+  const look = (): void => {
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
+      for (const part of partsWith(pid, needles)) seen.add(`${nameOf(pid)}: ${part}`);
+  };
+  const watch = setInterval(look, 200);
+  await work().finally(() => clearInterval(watch));
+  return [...seen];
+}
+
+function partsWith(pid: number | string, needles: readonly string[]): string[] {
+  return ['cmdline', 'environ'].filter((part) => {
+    try {
+      const content = readFileSync(`/proc/${pid}/${part}`);
+      return needles.some((needle) => content.includes(needle));
+    } catch {
+      return false;
+    }
+  });
+}
+
+function nameOf(pid: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return pid;
+  }
+}
+
 /** The processes below `pid` (and it) whose arguments or environment hold the secret. */
 export function processesWith(pid: number, secret: string): string[] {
   const needles = forms(secret);
   return [pid, ...descendants(pid)].flatMap((each) =>
-    ['cmdline', 'environ'].flatMap((part) => {
-      try {
-        const content = readFileSync(`/proc/${each}/${part}`);
-        return needles.some((needle) => content.includes(needle))
-          ? [`${part} of ${each === pid ? 'azp-fleet' : 'a child'}`]
-          : [];
-      } catch {
-        return [];
-      }
-    }),
+    partsWith(each, needles).map((part) => `${part} of ${each === pid ? 'azp-fleet' : 'a child'}`),
   );
 }
 

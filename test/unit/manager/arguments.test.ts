@@ -66,10 +66,11 @@ test.each([
   expect(() => parseConfig(text, '/etc/x')).toThrow(`the configuration /etc/x cannot be used: ${why}`);
 });
 
-test('a token that was replaced since the start is found', () => {
+test('the token is what systemd loaded, or the file that it came from, unless one is named', () => {
   expect(tokenPaths(undefined, '/run/credentials/x', '/etc/azp-fleet/token')).toEqual([
-    '/etc/azp-fleet/token',
     '/run/credentials/x/token',
+    '/etc/azp-fleet/token',
   ]);
+  expect(tokenPaths(undefined, undefined, '/etc/azp-fleet/token')).toEqual(['/etc/azp-fleet/token']);
   expect(tokenPaths('/mine', '/run/credentials/x', '/etc/azp-fleet/token')).toEqual(['/mine']);
 });

@@ -87,6 +87,11 @@ describe('a plan made later', () => {
       [change('t', { step: 'toolkit', disturbs: 'containers' })],
       ['disturbs containers, more than was announced'],
     ],
+    [
+      'may not disturb more by a known change, either',
+      [change('a', { disturbs: 'machine' })],
+      ['disturbs machine, more than was announced'],
+    ],
     ['may not bring new unknowns', [shape('driver')], ['was not announced']],
   ])('%s', (_name, items, expected) => {
     expect(deviations(planOf(items), announced).map(({ what }) => what)).toEqual(expected);
