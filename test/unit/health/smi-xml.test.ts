@@ -46,7 +46,7 @@ test('a T4 of an old driver (schema v11): throttle reasons, double-bit errors, r
   });
 });
 
-test('MIG devices get their UUIDs from the listing behind the XML; noise before it does no harm', () => {
+test('MIG devices get their UUIDs and profiles from the listing behind the XML; noise before it does no harm', () => {
   const [gpu] = report(fixture('a100-mig-v12-with-listing.txt')).gpus;
   expect(gpu?.migDevices).toEqual([
     {
@@ -54,6 +54,7 @@ test('MIG devices get their UUIDs from the listing behind the XML; noise before 
       gpuInstance: 3,
       computeInstance: 0,
       memoryTotalMiB: 19_968,
+      profile: '2g.20gb',
       uuid: 'MIG-aaaaaaaa-0000-5000-8000-000000000000',
     },
     {
@@ -61,6 +62,7 @@ test('MIG devices get their UUIDs from the listing behind the XML; noise before 
       gpuInstance: 4,
       computeInstance: 0,
       memoryTotalMiB: 19_968,
+      profile: '2g.20gb',
       uuid: 'MIG-bbbbbbbb-0000-5000-8000-000000000001',
     },
   ]);
