@@ -7,13 +7,17 @@ export function canAsk(context: Context): boolean {
   return context.stdin.isTTY === true && context.stderr.isTTY === true;
 }
 
-/** A yes-or-no question on stderr; no is the default. Without a terminal: a usage error that names `--yes`. */
-export async function confirm(context: Context, message: string): Promise<boolean> {
+/** A yes-or-no question on stderr; no is the default. Without a terminal: a usage error that says `next`. */
+export async function confirm(
+  context: Context,
+  message: string,
+  next = 'if that is what you want, run it again with --yes',
+): Promise<boolean> {
   if (!canAsk(context))
     throw usageError({
       code: 'usage.no-terminal',
       what: 'there is nobody to ask: stdin is not a terminal',
-      next: 'look at the plan with "azp-fleet plan", then run again with --yes',
+      next,
     });
   const { default: inquirer } = await import('inquirer');
   const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.stderr });

@@ -203,6 +203,19 @@ export const commands: readonly CommandSpec[] = [
     load: () => import('./undrain.ts'),
   },
   {
+    name: 'adopt',
+    summary: 'take over agent names that another owner holds in the pool',
+    description:
+      'After a machine was set up anew its names belong to the earlier installation. Says which names are held and asks.',
+    positionals: '<hosts...>',
+    options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
+    examples: [
+      ['azp-fleet adopt h200-1', 'every name of the host that somebody else holds'],
+      ['azp-fleet adopt h200-1 --slot 3', 'one slot'],
+    ],
+    load: () => import('./adopt.ts'),
+  },
+  {
     name: 'completion',
     summary: 'print the completion script for bash, zsh or fish',
     positionals: '<shell>',

@@ -9,13 +9,18 @@ import { problemLines } from '../render/problem.ts';
 import type { CommandInput } from './command.ts';
 import { openTransport } from './transport.ts';
 
-/** Asks the managers of the chosen hosts. Needs no token: the managers have their own. */
-export async function withManagers<T>(
-  context: Context,
-  input: CommandInput,
-  patterns: readonly string[],
-  ask: (manager: ManagerClient, host: HostSpec) => Promise<T>,
-): Promise<readonly ManagerAnswer<T>[]> {
+/** The managers of the chosen hosts. They can be asked more than once. */
+export interface Managers {
+  /** `only`: names of hosts; none given: all that were chosen. */
+  ask<T>(
+    question: (manager: ManagerClient, host: HostSpec) => Promise<T>,
+    only?: readonly string[],
+  ): Promise<readonly ManagerAnswer<T>[]>;
+  close(): Promise<void>;
+}
+
+/** Needs no token: the managers have their own. */
+export function openManagers(context: Context, input: CommandInput, patterns: readonly string[]): Managers {
   const fleet = loadFleet(input.inventory, context);
   const hosts = selectHosts(fleet, [...input.options.list('limit'), ...patterns]);
   const json = input.options.flag('json');
@@ -28,10 +33,27 @@ export async function withManagers<T>(
       json,
     },
   );
+  return {
+    ask: (question, only) => {
+      const asked = hosts.filter(({ name }) => only === undefined || only.includes(name));
+      return askManagers(asked, transport, { parallel: 50, signal: context.signal }, question);
+    },
+    close: () => transport.close(),
+  };
+}
+
+/** Asks the managers of the chosen hosts once. */
+export async function withManagers<T>(
+  context: Context,
+  input: CommandInput,
+  patterns: readonly string[],
+  question: (manager: ManagerClient, host: HostSpec) => Promise<T>,
+): Promise<readonly ManagerAnswer<T>[]> {
+  const managers = openManagers(context, input, patterns);
   try {
-    return await askManagers(hosts, transport, { parallel: 50, signal: context.signal }, ask);
+    return await managers.ask(question);
   } finally {
-    await transport.close();
+    await managers.close();
   }
 }
 

@@ -23,6 +23,8 @@ import { chooseHosts } from './rerun.ts';
 import { openWorkbench } from './tools.ts';
 import { openTransport } from './transport.ts';
 
+const planFirst = 'look at the plan with "azp-fleet plan", then run again with --yes';
+
 /** Plans, asks, applies, proves. */
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
   const { options } = input;
@@ -54,7 +56,11 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
       if (survey.failures.length > 0) return ExitCode.hostFailed;
       return options.flag('detailedExitcode') && hasChanges(plan) ? ExitCode.changesPending : ExitCode.ok;
     }
-    if (hasChanges(plan) && !options.flag('yes') && !(await confirm(context, 'Apply these changes?'))) {
+    if (
+      hasChanges(plan) &&
+      !options.flag('yes') &&
+      !(await confirm(context, 'Apply these changes?', planFirst))
+    ) {
       await closeAll(survey);
       context.stderr.write('Nothing was changed.\n');
       return ExitCode.declined;

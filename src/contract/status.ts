@@ -43,6 +43,8 @@ export interface SlotStatus {
   /** ISO 8601 of the last change of state. */
   readonly since: string;
   readonly cause?: string;
+  /** Stable name of the cause. */
+  readonly code?: string;
   readonly next?: string;
   readonly jobsRun: number;
 }

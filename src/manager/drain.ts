@@ -37,7 +37,8 @@ export function withoutDrain(
   return { slots: Object.fromEntries(kept) };
 }
 
-function checkNames(slots: readonly string[], known: readonly string[]): void {
+/** Refuses a slot that is not there, with those that are. */
+export function checkNames(slots: readonly string[], known: readonly string[]): void {
   const unknown = slots.find((slot) => !known.includes(slot));
   if (unknown === undefined) return;
   throw new FleetError({

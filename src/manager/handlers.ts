@@ -1,7 +1,7 @@
 import type { ManagerStatus } from '../contract/status.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ControlHandlers } from './control.ts';
-import { withDrain, withoutDrain } from './drain.ts';
+import { checkNames, withDrain, withoutDrain } from './drain.ts';
 import type { Manager } from './manager.ts';
 import type { Tools } from './tools.ts';
 
@@ -43,8 +43,10 @@ export function controlHandlers(
       return changed();
     },
     async adopt({ slots }) {
+      checkNames(slots, known());
       const names = slots.length === 0 ? known() : slots;
-      await tools.state.update(() => ({ adopt: names }));
+      await tools.state.update(({ adopt }) => ({ adopt: [...new Set([...adopt, ...names])] }));
+      tools.log.log('info', 'adopt', { slots: names });
       manager.forgive();
       return changed();
     },

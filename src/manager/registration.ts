@@ -46,7 +46,7 @@ export function decideRegistration(question: RegistrationQuestion): Registration
       cause: {
         code: 'agent.name-held',
         what: `the pool already has an agent ${name} that ${holder === undefined ? 'was not registered by azp-fleet' : 'belongs to another host or an earlier installation'}`,
-        next: 'Choose another agentName, delete the agent in the pool, or take the name over: adopt (docs/manager.md).',
+        next: 'Choose another agentName, delete the agent in the pool, or take the name over: azp-fleet adopt.',
       },
     };
   }

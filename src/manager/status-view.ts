@@ -41,6 +41,7 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
       container: view.container?.id.slice(0, 12),
       job: view.container?.phase === 'running' ? view.transcript?.job : undefined,
       cause: cause?.what,
+      code: cause?.code,
       next: cause?.next,
     }),
   };

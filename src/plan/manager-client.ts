@@ -13,6 +13,8 @@ export interface ManagerClient {
   undrain(slots?: readonly string[]): Promise<void>;
   /** Takes the host's own mark back; slots that somebody drained by name stay so. */
   undrainHost(): Promise<void>;
+  /** Takes these slots' names over from another owner, once. */
+  adopt(slots: readonly string[]): Promise<void>;
   /** Newest first. */
   runs(query: { readonly slot?: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /** The running container's output, else that of the last run. */
@@ -41,6 +43,7 @@ export function createManagerClient(agent: Agent, host: string, attempts = 4): M
     drain: async (reason, slots) => void (await call('POST', '/v1/drain', { reason, ...chosen(slots) })),
     undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
     undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
+    adopt: async (slots) => void (await call('POST', '/v1/adopt', { slots })),
     runs: async ({ slot, limit }) => {
       const query = new URLSearchParams({ limit: String(limit), ...(slot === undefined ? {} : { slot }) });
       return (await get(`/v1/runs?${query.toString()}`)) as readonly RunRecord[];

@@ -33,8 +33,26 @@ describe('what goes wrong', () => {
     await rig.start();
     await rig.until('backing-off', ['0']);
     await rig.until('idle', ['1']);
-    expect((await rig.slot('0')).cause).toContain('was not registered by azp-fleet');
+    expect(await rig.slot('0')).toMatchObject({
+      code: 'agent.name-held',
+      cause: expect.stringContaining('was not registered by azp-fleet') as string,
+    });
+    await expect(rig.post('/v1/adopt', { slots: ['7'] })).rejects.toMatchObject({
+      problem: { what: expect.stringContaining('there is no slot 7') as string },
+    });
     await rig.post('/v1/adopt', { slots: ['0'] });
+    await rig.until('idle');
+  });
+
+  test('names that are adopted one after the other are all taken over', async () => {
+    for (const name of ['box-0', 'box-1'])
+      await rig.azure.createAgent(rig.poolId, newAgent(name, await generateAgentKey()));
+    await rig.start();
+    await rig.until('backing-off');
+    await rig.post('/v1/drain', {});
+    await rig.post('/v1/adopt', { slots: ['0'] });
+    await rig.post('/v1/adopt', { slots: ['1'] });
+    await rig.post('/v1/undrain', {});
     await rig.until('idle');
   });
 
