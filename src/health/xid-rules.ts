@@ -28,6 +28,11 @@ const actions: Readonly<Record<XidClass, { readonly severity: Finding['severity'
     hardware: { severity: 'fail', next: 'have power cables and the card looked at' },
   };
 
+/** After it the GPU must not take jobs until somebody has done something. */
+export function isFatal({ xid }: XidEvent): boolean {
+  return actions[classifyXid(xid).class].severity === 'fail';
+}
+
 /** One finding for each GPU and number, with how often it came. `uuidOf` turns a PCI address into what findings name. */
 export function checkXids(
   events: readonly XidEvent[],

@@ -28,10 +28,11 @@ const repaired = /azp-fleet: gpu repaired (\S+)/;
 
 /**
  * XIDs in kernel log text, oldest first. Give it the log since boot. A line `azp-fleet: gpu repaired ADDRESS` (or
- * `all`), which root writes to /dev/kmsg after a reset or a replacement, takes back what came before it.
+ * `all`), which root writes to /dev/kmsg after a reset or a replacement, takes back what came before it, `earlier`
+ * events included.
  */
-export function readXids(kernelLog: string): readonly XidEvent[] {
-  let events: XidEvent[] = [];
+export function readXids(kernelLog: string, earlier: readonly XidEvent[] = []): readonly XidEvent[] {
+  let events = [...earlier];
   for (const line of kernelLog.split('\n')) {
     const mark = repaired.exec(line)?.[1];
     if (mark !== undefined) {

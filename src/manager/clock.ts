@@ -10,6 +10,11 @@ export interface Clock {
   scaled(ms: number): number;
 }
 
+/** What a wait has to be told so that it takes this many real milliseconds, however fast the clock runs. */
+export function unscaled(clock: Clock, realMs: number): number {
+  return realMs / clock.scaled(1);
+}
+
 /** Real time, every wait divided by `scale`. */
 export function systemClock(scale: number): Clock {
   const scaled = (ms: number): number => ms / scale;

@@ -18,7 +18,10 @@ export type RunCommand = (
 ) => Promise<CommandResult>;
 
 /** What children see of our environment: nothing of the credential, and messages in English. */
-const environment = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
+export const childEnvironment = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  LC_ALL: 'C',
+};
 
 const mostOutput = 64 * 1024 * 1024;
 
@@ -36,7 +39,7 @@ export function runCommand(
     let output = '';
     let timedOut = false;
     const child = spawn(program, args, {
-      env: { ...environment, ...variables },
+      env: { ...childEnvironment, ...variables },
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });

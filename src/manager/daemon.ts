@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Alarm } from './alarm.ts';
 import { serveControl } from './control.ts';
 import { watchEngine } from './engine-watch.ts';
 import { controlHandlers } from './handlers.ts';
@@ -81,29 +82,4 @@ function summary(manager: Manager, configHash: string): string {
   const count = (state: string): number => slots.filter((slot) => slot.state === state).length;
   const problem = problems[0] === undefined ? '' : `; ${problems[0].what}`;
   return `${slots.length} slots: ${count('busy')} busy, ${count('idle')} idle${problem}`;
-}
-
-/** Wakes the loop; rings that come together wake it once. */
-class Alarm {
-  #rung = false;
-  #answer: (() => void) | undefined;
-
-  ring(): void {
-    this.#rung = true;
-    this.#answer?.();
-  }
-
-  async wait(ms: number): Promise<void> {
-    if (!this.#rung) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.max(0, ms));
-        this.#answer = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      this.#answer = undefined;
-    }
-    this.#rung = false;
-  }
 }

@@ -1,4 +1,5 @@
 import { causeOf } from './causes.ts';
+import { unscaled } from './clock.ts';
 import type { Tools } from './tools.ts';
 
 const firstPauseMs = 200;
@@ -23,14 +24,10 @@ export async function watchEngine(tools: Tools, wake: () => void, learn: () => P
     } catch (error) {
       log.log('warn', 'no events from Docker', { ...causeOf(error) });
     }
-    await clock.wait(pause * clockFree(clock), signal);
+    // Reconnecting is not one of the server's slow rules.
+    await clock.wait(unscaled(clock, pause), signal);
     pause = Math.min(pause * 2, longestPauseMs);
   }
 }
 
 const relevant = new Set(['die', 'destroy', 'start', 'oom', 'pause', 'unpause']);
-
-/** Reconnecting is not one of the server's slow rules: it takes the same time however fast the clock runs. */
-function clockFree(clock: Tools['clock']): number {
-  return 1 / clock.scaled(1);
-}

@@ -1,11 +1,17 @@
 import { conclude, examine, examineWithoutGpus } from '../health/checkup.ts';
 import { smiScript } from '../health/smi-script.ts';
 import type { Checkup, Finding } from '../health/verdict.ts';
-import { readXids } from '../health/xid.ts';
+import type { XidEvent } from '../health/xid.ts';
 import type { CommandResult, RunCommand } from './command.ts';
 import { pciGpus } from './pci.ts';
+import { xidsSinceBoot } from './xid-memory.ts';
 
 const logDeadlineMs = 10_000;
+
+/** Between two looks, unscaled milliseconds. */
+export const lookEveryMs = 20_000;
+/** A look that takes longer makes what is known of the GPUs old; a faster clock makes no faster processors. */
+const lookTakesMs = 10_000;
 
 export interface HostLook {
   /** PCI addresses of the GPUs, in bus order. */
@@ -13,6 +19,11 @@ export interface HostLook {
   readonly checkup: Checkup;
   /** ISO 8601 */
   readonly at: string;
+}
+
+/** What was seen 30 s ago and more says too little about now to give a GPU to a job. Pure; `scaled` as the clock's. */
+export function isOld({ at }: HostLook, now: number, scaled: (ms: number) => number): boolean {
+  return now - Date.parse(at) > scaled(lookEveryMs) + lookTakesMs;
 }
 
 /** One look at the host's GPUs: PCI, nvidia-smi, the kernel log since boot. Takes no part of any GPU. */
@@ -24,22 +35,24 @@ export async function lookAtHost(options: {
   readonly deadlineMs: number;
   now(): number;
   readonly command: RunCommand;
-}): Promise<HostLook & { readonly smi?: CommandResult }> {
+  /** Fatal ones that earlier looks have seen since the boot. */
+  readonly fatalXids: readonly XidEvent[];
+}): Promise<HostLook & { readonly smi?: CommandResult; readonly xids: readonly XidEvent[] }> {
   const pci = await pciGpus(options.sysroot);
   const at = (): string => new Date(options.now()).toISOString();
-  if (pci.length === 0) return { pci, checkup: examineWithoutGpus(options.gpus), at: at() };
+  if (pci.length === 0) return { pci, checkup: examineWithoutGpus(options.gpus), at: at(), xids: [] };
   const [smi, log] = await Promise.all([
     options.command('sh', ['-c', smiScript(pci)], options.deadlineMs),
     options.command('dmesg', [], logDeadlineMs),
   ]);
-  const expected = {
+  const xids = xidsSinceBoot(options.fatalXids, log.code === 0 ? log.output : '');
+  const checkup = examine(smi, 'host', {
     pci,
     ...(options.gpus === undefined ? {} : { gpus: options.gpus }),
-    xids: log.code === 0 ? readXids(log.output) : [],
-  };
-  const checkup = examine(smi, 'host', expected);
-  if (log.code === 0) return { pci, checkup, at: at(), smi };
-  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), at: at(), smi };
+    xids,
+  });
+  if (log.code === 0) return { pci, checkup, at: at(), smi, xids };
+  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), at: at(), smi, xids };
 }
 
 const noKernelLog: Finding = {

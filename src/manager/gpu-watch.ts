@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { conclude } from '../health/checkup.ts';
 import { probeHost, probeName } from '../health/probe.ts';
 import type { Finding, SmiReport } from '../health/verdict.ts';
@@ -6,6 +7,7 @@ import type { CommandResult } from './command.ts';
 import { confirmed, lookAtHost, type HostLook } from './gate.ts';
 import { gpuOrder } from './gpu-order.ts';
 import type { Tools } from './tools.ts';
+import { worthKeeping } from './xid-memory.ts';
 
 /** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s; a faster clock makes no faster processors. */
 const smiDeadlineMs = 60_000;
@@ -56,21 +58,25 @@ export class GpuWatch {
       this.#look = { ...this.#look, checkup, at: new Date(clock.now()).toISOString() };
       return;
     }
-    const { smi, ...look } = await lookAtHost({
+    const boot = await bootId();
+    const known = state.value.xids?.boot === boot ? state.value.xids.events : [];
+    const { smi, xids, ...look } = await lookAtHost({
       sysroot: config.sysroot,
       gpus: config.gpus,
       command,
       deadlineMs: smiDeadlineMs,
       now: () => clock.now(),
+      fatalXids: known,
     });
     this.#stuck = smi?.timedOut === true ? smi : undefined;
     const checkup = confirmed(look.checkup, this.#raw);
     this.#raw = look.checkup.findings;
     this.#report = mergedReport(this.#report, checkup.report);
     this.#look = { ...look, checkup: conclude([...checkup.findings, ...this.#fromInside], checkup.report) };
-    const order = gpuOrder(state.value.gpuOrder, look.pci, await bootId(), config.gpus);
-    if (JSON.stringify(order) !== JSON.stringify(state.value.gpuOrder)) {
-      await state.update(() => ({ gpuOrder: order }));
+    const order = gpuOrder(state.value.gpuOrder, look.pci, boot, config.gpus);
+    const events = worthKeeping(xids);
+    if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known])) {
+      await state.update(() => ({ gpuOrder: order, xids: { boot, events } }));
     }
   }
 

@@ -8,6 +8,7 @@ export interface Circumstances {
   readonly drain: State['drain'];
   /** Undefined: nobody has looked yet. */
   readonly look: HostLook | undefined;
+  readonly lookIsOld: boolean;
   /** What is wrong between us and the pool. */
   readonly pool: Cause | undefined;
   /** Too little space on the disk of Docker. */
@@ -34,7 +35,13 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
     });
   }
   const cause = now.pool ?? now.disk;
-  return cause === undefined ? undefined : { kind: 'pause', state: 'waiting', cause };
+  if (cause !== undefined) return { kind: 'pause', state: 'waiting', cause };
+  if (!now.lookIsOld || slot.gpus.length === 0) return undefined;
+  return pause(
+    'health.old',
+    'the last look at the GPUs is more than 30 s old',
+    'Wait for the next one; if this stays: does nvidia-smi answer on the host within 10 s?',
+  );
 }
 
 function quarantine({ code, what, next }: Cause): Hold {

@@ -20,6 +20,7 @@ import { runDaemon } from './daemon.ts';
 import { Evidence } from './evidence.ts';
 import { Helpers } from './helpers.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
+import { followCommand } from './follow-command.ts';
 import { HostEngine } from './host-mode/host-engine.ts';
 import { withHostRuns } from './host-mode/with-host-runs.ts';
 import { journalLogger } from './json-log.ts';
@@ -81,6 +82,7 @@ async function run({ values }: Invocation): Promise<void> {
       metrics: new Metrics(),
       helpers: new Helpers(),
       command: runCommand,
+      follow: followCommand,
     },
     {
       status: values['status-file'] ?? HostPaths.status,

@@ -94,6 +94,8 @@ export class Operator {
       memory.stumbled(cause);
     }
     if (cause.code.startsWith('azure.')) this.#around.pool.hurry();
+    // The runtime could not hand over the GPUs: perhaps one has just gone.
+    if (cause.code.startsWith('engine.')) this.#around.lookSoon();
     if (action.kind === 'launch' && slot?.mode !== 'host' && faultOfImage.has(cause.code))
       await this.#blame(image, memory);
   }

@@ -2,6 +2,7 @@ import { Capabilities, Labels } from '../contract/paths.ts';
 import type { SlotStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import { isDrifted, userCapabilities } from './capabilities.ts';
+import { isOld } from './gate.ts';
 import { holdOf } from './holds.ts';
 import { programOf } from './host-mode/create.ts';
 import { wantedImage } from './image-choice.ts';
@@ -66,9 +67,12 @@ export class Scene {
   }
 
   #hold(slot: Slot): Hold | undefined {
+    const { state, clock } = this.#tools;
+    const look = this.#around.gpus.latest;
     return holdOf(slot, {
-      drain: this.#tools.state.value.drain,
-      look: this.#around.gpus.latest,
+      drain: state.value.drain,
+      look,
+      lookIsOld: look !== undefined && isOld(look, clock.now(), (ms) => clock.scaled(ms)),
       pool: this.#poolCause(),
       disk: this.#around.janitor.cause,
     });

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { GpuOrder } from './gpu-order.ts';
 import { readJson, writeAtomic } from './files.ts';
+import type { XidMemory } from './xid-memory.ts';
 
 export interface DrainMark {
   readonly reason: string;
@@ -22,6 +23,8 @@ export interface State {
   readonly image: { readonly current?: string; readonly proven?: string; readonly rejected?: string };
   /** PCI addresses as the slots were numbered by them. */
   readonly gpuOrder: GpuOrder | undefined;
+  /** The kernel's own log forgets. */
+  readonly xids: XidMemory | undefined;
 }
 
 export class StateStore {
@@ -48,6 +51,7 @@ export class StateStore {
       jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
       image: Object(found.image ?? {}) as State['image'],
       gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
+      xids: Array.isArray(found.xids?.events) ? found.xids : undefined,
     };
     const store = new StateStore(path, machineId, value);
     if (found.installation === undefined) await store.#write();

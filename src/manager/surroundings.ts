@@ -1,17 +1,21 @@
 import { arch } from 'node:process';
+import { Alarm } from './alarm.ts';
 import { causeOf } from './causes.ts';
 import { checkDatasets } from './datasets.ts';
 import { learnEngine, type EngineWays } from './engine-ways.ts';
+import { lookEveryMs } from './gate.ts';
 import { GpuWatch } from './gpu-watch.ts';
 import { ImageKeeper } from './image-keeper.ts';
 import { planImage, readContext, type ImagePlan } from './image-plan.ts';
 import { Janitor } from './janitor.ts';
+import { watchKernelLog } from './kernel-watch.ts';
 import { PoolWatch } from './pool-watch.ts';
 import { sweep, type Orphans } from './sweep.ts';
 import type { Tools } from './tools.ts';
 
-/** Between two looks at the GPUs: a slot's health is never older than 30 s. */
-const lookMs = 25_000;
+/** The least time between two looks, however many events call for one. */
+const leastPauseMs = 2_000;
+const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
 
@@ -26,6 +30,7 @@ export class Surroundings {
   readonly #wake: () => void;
   #ways: EngineWays | undefined;
   #orphans: Orphans = new Map();
+  readonly #lookAlarm = new Alarm();
 
   constructor(tools: Tools, contextDirectory: string, wake: () => void) {
     this.#tools = tools;
@@ -51,13 +56,20 @@ export class Surroundings {
     await this.janitor.removeLeftBehind();
   }
 
+  /** Something has happened that a bad GPU may be the cause of. */
+  lookSoon(): void {
+    this.#lookAlarm.ring();
+  }
+
   /** `slotNames`: agents that this host has slots for, as of now. */
   async run(signal: AbortSignal, slotNames: () => readonly string[]): Promise<void> {
+    signal.addEventListener('abort', () => this.lookSoon(), { once: true });
     await Promise.all([
       this.pool.run(signal),
-      this.#every(lookMs, signal, () => this.#look()),
+      this.#every(lookEveryMs, signal, () => this.#look(), this.#lookAlarm),
+      watchKernelLog(this.#tools, () => this.lookSoon()),
       // Beside the looks: a probe that hangs must not make what is known of the GPUs old.
-      this.#every(lookMs, signal, () => this.#probe()),
+      this.#every(probeMs, signal, () => this.#probe()),
       this.#every(imageMs, signal, () => this.#ensureImage()),
       this.#every(roundMs, signal, () => this.janitor.round(this.image.state.id)),
       this.#every(roundMs, signal, () => this.#sweep(slotNames())),
@@ -111,7 +123,9 @@ export class Surroundings {
     }
   }
 
-  async #every(ms: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  /** `alarm`: asks for the next turn before its time. */
+  async #every(ms: number, signal: AbortSignal, work: () => Promise<void>, alarm?: Alarm): Promise<void> {
+    const { clock } = this.#tools;
     let complaint = '';
     while (!signal.aborted) {
       await work().then(
@@ -124,7 +138,8 @@ export class Surroundings {
           complaint = cause.what;
         },
       );
-      await this.#tools.clock.wait(ms, signal);
+      await clock.wait(alarm === undefined ? ms : leastPauseMs, signal);
+      if (!signal.aborted) await alarm?.wait(clock.scaled(ms - leastPauseMs));
     }
   }
 }

@@ -5,6 +5,7 @@ import type { ManagerConfig } from '../contract/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Clock } from './clock.ts';
 import type { RunCommand } from './command.ts';
+import type { FollowCommand } from './follow-command.ts';
 import type { Evidence } from './evidence.ts';
 import type { Helpers } from './helpers.ts';
 import type { AgentStore } from './host-mode/agent-store.ts';
@@ -31,6 +32,8 @@ export interface Tools {
   readonly helpers: Helpers;
   /** Programs of the host: nvidia-smi, dmesg, ip. */
   readonly command: RunCommand;
+  /** The same for one that goes on: the kernel log. */
+  readonly follow: FollowCommand;
   /** Ends when the manager is asked to stop. */
   readonly signal: AbortSignal;
 }

@@ -15,6 +15,7 @@ import { createEngine } from '../../src/engine/docker.ts';
 import { ask } from '../../src/manager/ask.ts';
 import { systemClock } from '../../src/manager/clock.ts';
 import type { CommandResult, RunCommand } from '../../src/manager/command.ts';
+import type { FollowCommand } from '../../src/manager/follow-command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
 import { Evidence } from '../../src/manager/evidence.ts';
 import { Helpers } from '../../src/manager/helpers.ts';
@@ -32,6 +33,11 @@ import type { StandInContainer } from './docker/state.ts';
 const sharedKey = generateAgentKey();
 const keys = { take: () => sharedKey } as unknown as KeyStock;
 
+/** A program that has done its work. */
+export function printed(output: string): CommandResult {
+  return { code: 0, output, timedOut: false, stillRunning: () => false };
+}
+
 /**
  * The whole daemon in this process: real HTTP to a fake Azure DevOps server and to a stand-in dockerd. Agents print
  * what the test tells them to; each listens as soon as it is started, unless the test says otherwise.
@@ -45,7 +51,7 @@ export class ManagerRig {
   readonly poolId: number;
   readonly logged: { readonly level: LogLevel; readonly message: string; readonly fields: unknown }[] = [];
   /** Answers of the host's programs by name; the default: there are none. */
-  readonly programs = new Map<string, CommandResult>();
+  readonly programs = new Map<string, CommandResult | Promise<CommandResult>>();
   /** How long each program was given the last time, milliseconds. */
   readonly deadlines = new Map<string, number>();
   readonly command: RunCommand = (program, _, deadlineMs) => {
@@ -59,7 +65,18 @@ export class ManagerRig {
       },
     );
   };
+  /** Lines that the kernel writes reach whoever follows its log. */
+  readonly follow: FollowCommand = (_, __, onLine, signal) => {
+    this.#kernel.add(onLine);
+    return new Promise((resolve) => {
+      signal.addEventListener('abort', () => resolve({ complaint: '' }), { once: true });
+    });
+  };
   readonly host = new HostEngine(join(this.directory, 'host'), this.command);
+  kernelLog = '';
+  /** How much the daemon's clock shows more than this machine's, milliseconds. */
+  ahead = 0;
+  readonly #kernel = new Set<(line: string) => void>();
   #stop = new AbortController();
   #running: Promise<void> | undefined;
 
@@ -141,6 +158,18 @@ export class ManagerRig {
     writeFileSync(join(device, 'class'), '0x030200\n');
   }
 
+  /** The kernel writes a line: into its log, and to whoever follows it. */
+  kernelSays(line: string): void {
+    this.kernelLog += `${line}\n`;
+    this.programs.set('dmesg', printed(this.kernelLog));
+    for (const tell of this.#kernel) tell(line);
+  }
+
+  /** Somebody follows the kernel log. */
+  get isFollowed(): boolean {
+    return this.#kernel.size > 0;
+  }
+
   /** Starts the daemon, as systemd would. */
   async start(changes: Partial<ManagerConfig> = {}): Promise<void> {
     const config = this.config(changes);
@@ -154,7 +183,7 @@ export class ManagerRig {
         metrics: new Metrics(),
         helpers: new Helpers(),
         secret: tokenReader([this.tokenFile], silentLogger),
-        clock: systemClock(config.clockScale),
+        clock: { ...systemClock(config.clockScale), now: () => Date.now() + this.ahead },
         log: {
           log: (level, message, fields) => void this.logged.push({ level, message, fields }),
           redact: () => undefined,
@@ -168,6 +197,7 @@ export class ManagerRig {
         state: await StateStore.open(join(this.directory, 'state'), 'machine-1'),
         evidence: new Evidence(join(this.directory, 'state', 'runs')),
         command: this.command,
+        follow: this.follow,
       },
       { status: join(this.directory, 'status.json'), socket: this.socket, context: this.directory },
       { ready: async () => {}, alive: async () => {}, stopping: async () => {}, intervalMs: undefined },

@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { frame, never, type Call, type StandInContainer, type StandInImage } from './state.ts';
+import { frame, json } from './reply.ts';
+import { never, type Call, type StandInContainer, type StandInImage } from './state.ts';
 
 /**
  * A stand-in for dockerd: the part of its HTTP interface that we use, on a real unix socket. Containers are entries in
@@ -24,6 +25,8 @@ export class StandInEngine {
   }[] = [];
   /** Called when a container starts; prints or ends it. */
   onStart: (container: StandInContainer) => void = () => undefined;
+  /** Requests that match are not answered. */
+  stall: RegExp | undefined;
   readonly #events = new Set<ServerResponse>();
   readonly #followers = new Map<string, Set<ServerResponse>>();
   readonly #waiters = new Map<string, ServerResponse[]>();
@@ -111,6 +114,7 @@ export class StandInEngine {
     const body = Buffer.concat(chunks);
     const path = url.pathname;
     this.calls.push({ method: request.method ?? '', path });
+    if (this.stall?.test(`${request.method} ${path}`) === true) return;
     const fault = this.faults.find(
       (candidate) => candidate.times > 0 && candidate.path.test(`${request.method} ${path}`),
     );
@@ -292,9 +296,4 @@ export class StandInEngine {
     listeners.add(response);
     response.on('close', () => listeners.delete(response));
   }
-}
-
-function json(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
 }

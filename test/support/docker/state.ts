@@ -31,13 +31,4 @@ export interface StandInImage {
 /** What happened, for the test to look at. */
 export type Call = { readonly method: string; readonly path: string };
 
-/** Docker frames stdout with stream 1. */
-export function frame(text: string): Buffer {
-  const payload = Buffer.from(text);
-  const header = Buffer.alloc(8);
-  header[0] = 1;
-  header.writeUInt32BE(payload.length, 4);
-  return Buffer.concat([header, payload]);
-}
-
 export const never = '0001-01-01T00:00:00Z';

@@ -4,7 +4,7 @@ import { tar, untar } from '../../../src/base/tar.ts';
 import { parseEvent } from '../../../src/engine/events.ts';
 import { Lines, LogFrames, logText } from '../../../src/engine/frames.ts';
 import { progressLine } from '../../../src/engine/progress.ts';
-import { frame } from '../../support/docker/state.ts';
+import { frame } from '../../support/docker/reply.ts';
 
 const chunked = (data: Buffer, sizes: readonly number[]): Buffer[] => {
   const chunks: Buffer[] = [];

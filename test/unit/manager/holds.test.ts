@@ -42,6 +42,7 @@ const look = (...findings: readonly Finding[]) => ({
 const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   drain: { slots: {} },
   look: look(),
+  lookIsOld: false,
   pool: undefined,
   disk: undefined,
   ...changes,
@@ -55,6 +56,21 @@ test.each([
   ['the slot is drained', slot, now({ drain: { slots: { 0: mark } } }), 'close', 'drained'],
   ['another slot is drained', slot, now({ drain: { slots: { 1: mark } } }), undefined, undefined],
   ['nobody has looked yet', slot, now({ look: undefined }), 'pause', 'waiting'],
+  ['the last look is old', slot, now({ lookIsOld: true }), 'pause', 'waiting'],
+  [
+    'the last look is old, but it has no GPUs',
+    { ...slot, gpus: [] },
+    now({ lookIsOld: true }),
+    undefined,
+    undefined,
+  ],
+  [
+    'its GPU was lost at a look that is old now',
+    slot,
+    now({ lookIsOld: true, look: look(finding({ gpu: 'GPU-1' })) }),
+    'close',
+    'quarantined',
+  ],
   ['its GPU is lost', slot, now({ look: look(finding({ gpu: 'GPU-1' })) }), 'close', 'quarantined'],
   ["another slot's GPU is lost", slot, now({ look: look(finding({ gpu: 'GPU-2' })) }), undefined, undefined],
   [

@@ -1,0 +1,30 @@
+import { isFatal } from '../health/xid-rules.ts';
+import { readXids } from '../health/xid.ts';
+import { unscaled } from './clock.ts';
+import { pciGpus } from './pci.ts';
+import type { Tools } from './tools.ts';
+
+/** Real milliseconds. */
+const againMs = 10_000;
+
+/**
+ * Follows the kernel log and tells at once when the driver reports an error there after which a GPU must not take
+ * jobs. What it misses, while it is away or where there is no /dev/kmsg, the next look finds.
+ */
+export async function watchKernelLog(tools: Tools, onFatal: () => void): Promise<void> {
+  const { config, follow, clock, log, signal } = tools;
+  let complained = false;
+  while (!signal.aborted) {
+    if ((await pciGpus(config.sysroot)).length > 0) {
+      const tell = (line: string): void => {
+        if (readXids(line).some(isFatal)) onFatal();
+      };
+      const { complaint } = await follow('dmesg', ['--follow-new'], tell, signal);
+      if (!signal.aborted && !complained) {
+        complained = true;
+        log.log('info', 'the kernel log cannot be followed; it is read at each look', { seen: complaint });
+      }
+    }
+    await clock.wait(unscaled(clock, againMs), signal);
+  }
+}
