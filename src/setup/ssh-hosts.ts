@@ -1,7 +1,7 @@
 import type { Context } from '../base/context.ts';
 import type { SshSpec } from '../inventory/fleet.ts';
-import type { ConfigWorld } from '../ssh/config/evaluate.ts';
 import { includePath } from '../ssh/config/evaluate.ts';
+import type { ConfigWorld } from '../ssh/config/outside.ts';
 import { parseConfig } from '../ssh/config/parse.ts';
 import { resolveConnection } from '../ssh/config/resolve.ts';
 import { realWorld } from '../ssh/config/world.ts';

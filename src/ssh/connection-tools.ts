@@ -2,7 +2,7 @@ import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import type { SecretSource, SshSpec } from '../inventory/fleet.ts';
 import { Desk, type People } from './ask.ts';
-import type { ConfigFiles, ConfigWorld } from './config/evaluate.ts';
+import type { ConfigFiles, ConfigWorld } from './config/outside.ts';
 import { type ConnectionOptions, resolveConnection } from './config/resolve.ts';
 import { realWorld } from './config/world.ts';
 import { Dialer } from './dialer.ts';

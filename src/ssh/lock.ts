@@ -41,6 +41,8 @@ rm -f "$d/lock.owner" "$d/lock.pid"
 /** A held lock; `id` lets its owner take it over after a cut. */
 export interface HeldLock extends HostLock {
   readonly id: string;
+  /** The holder on the host has ended, and not because we released it. */
+  lost(): boolean;
 }
 
 export async function takeLock(
@@ -75,17 +77,36 @@ export async function takeLock(
   void running.ended.then(() => settle(false));
   if (!(await answered)) throw refused(host, text);
   const beat = setInterval(() => running.stdin.write('\n'), heartbeatMs);
-  void running.ended.then(() => clearInterval(beat));
+  let state: 'held' | 'released' | 'lost' = 'held';
+  void running.ended.then(() => {
+    clearInterval(beat);
+    if (state === 'held') state = 'lost';
+  });
   const broke = ownerIn(text, 'broke');
   return {
     id,
     ...(broke === undefined || takeOver !== 'any' ? {} : { broke }),
+    lost: () => state === 'lost',
     async release() {
+      state = 'released';
       clearInterval(beat);
       running.stdin.end();
       await running.ended;
     },
   };
+}
+
+/** For what an owner wants to do after its lock has gone: somebody else may be at work there by now. */
+export function lockLost(host: string): FleetError {
+  return new FleetError({
+    code: 'ssh.lock-lost',
+    host,
+    step: 'lock',
+    what: 'this run has lost its lock on the host, and stops there',
+    expected: 'the lock held to the end',
+    seen: `somebody broke it, or the host heard nothing from here for ${lockExpiryS} s (a laptop asleep?)`,
+    next: 'run the same command again: it starts from what the host is now, and says who works there',
+  });
 }
 
 function refused(host: string, text: string): FleetError {

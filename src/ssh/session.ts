@@ -9,7 +9,7 @@ import { FleetError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { followChange, startChange } from './durable.ts';
 import { connectionLost } from './failures.ts';
-import { type HeldLock, takeLock } from './lock.ts';
+import { type HeldLock, lockLost, takeLock } from './lock.ts';
 import { runScript, type RunParts } from './run-script.ts';
 import { pipeScript, pipeStream, SocketAgent } from './socket-agent.ts';
 import { startScript } from './start.ts';
@@ -132,6 +132,7 @@ export class HostSession implements Session {
 
   /** Waits for a free channel, also where sshd allows fewer than we do (a smaller MaxSessions). */
   async #channel<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#lock?.held.lost() === true && !this.closed.aborted) throw lockLost(this.host);
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#channels(work);

@@ -92,6 +92,7 @@ class Start {
   readonly #request: StartRequest;
   readonly #nonce: string;
   #prompts = 0;
+  #begun = false;
   #resolve: () => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
   readonly #noise = { stdout: '', stderr: '' };
@@ -138,6 +139,7 @@ class Start {
   }
 
   #onReady(mode: string): void {
+    this.#begun = true;
     this.elevation =
       mode !== 'sudo'
         ? 'none'
@@ -166,6 +168,7 @@ class Start {
   }
 
   #onEnded(ending: Ending): void {
+    if (this.#begun) return;
     const { host } = this.#request;
     if (ending.code === null && ending.signal === undefined) {
       return this.#reject(connectionLost(host, 'the start of a command'));

@@ -72,7 +72,10 @@ export interface Session {
   follow(id: string, options?: Pick<ScriptOptions, 'onLine' | 'signal'>): Promise<DurableResult | undefined>;
   /** An HTTP agent whose sockets are the given unix socket of the host (root's view: falls back to a sudo pipe). */
   socketAgent(path: string): Agent;
-  /** Takes the host's lock (flock, dies with the connection); rejects with `ssh.locked` naming the holder. */
+  /**
+   * Takes the host's lock (flock, dies with the connection); rejects with `ssh.locked` naming the holder. Once the lock
+   * is lost (broken, or expired) scripts and uploads reject with `ssh.lock-lost`.
+   */
   lock(owner: LockOwner, options?: { readonly break?: boolean }): Promise<HostLock>;
   /** Aborted when the connection is gone. A durable change reconnects: then this is the new connection's. */
   readonly closed: AbortSignal;

@@ -1,32 +1,11 @@
 import { posix } from 'node:path';
 
 import { usageError } from '../../base/errors.ts';
-import { matches, type MatchWorld } from './match.ts';
+import { matches } from './match.ts';
+import type { ConfigFiles, ConfigWorld } from './outside.ts';
 import { type ConfigLine, parseConfig } from './parse.ts';
 import { matchList } from './pattern.ts';
-
-/** What reading the configuration needs of the outside. */
-export interface ConfigWorld extends MatchWorld {
-  /** undefined: no such file. */
-  readFile(path: string): string | undefined;
-  /** Sorted matches of a shell glob. */
-  glob(pattern: string): readonly string[];
-}
-
-export interface ConfigFiles {
-  /** `~/.ssh/config`, or the file of `-F`. */
-  readonly user: string;
-  /** `/etc/ssh/ssh_config`; undefined when a file was named explicitly. */
-  readonly system: string | undefined;
-}
-
-/** A value with its place, `/home/ann/.ssh/config:12`. */
-interface Sourced {
-  readonly args: readonly string[];
-  readonly from: string;
-}
-
-export type RawOptions = Map<string, Sourced[]>;
+import type { RawOptions, Sourced } from './raw-options.ts';
 
 /** Options of which every occurrence counts; of all others the first one wins. */
 const accumulating = new Set(['identityfile', 'certificatefile']);

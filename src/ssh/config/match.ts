@@ -1,20 +1,8 @@
-import type { RawOptions } from './evaluate.ts';
+import type { MatchWorld } from './outside.ts';
 import type { ConfigLine } from './parse.ts';
 import { matchList } from './pattern.ts';
+import type { RawOptions } from './raw-options.ts';
 import { expandTokens, type Tokens, tokensFor } from './tokens.ts';
-
-/** What `Match` asks of the outside. */
-export interface MatchWorld {
-  readonly home: string;
-  /** The invoking user. */
-  readonly user: string;
-  readonly uid: number;
-  /** This machine's name, as `hostname` prints it. */
-  readonly localHost: string;
-  /** The exit code of a shell command (`Match exec`). */
-  execute(command: string): number;
-  isAddress(text: string): boolean;
-}
 
 export interface MatchState {
   readonly original: string;

@@ -1,7 +1,9 @@
 import { posix } from 'node:path';
 
 import type { SshSpec } from '../../inventory/fleet.ts';
-import { type ConfigFiles, type ConfigWorld, evaluateConfig, type RawOptions } from './evaluate.ts';
+import { evaluateConfig } from './evaluate.ts';
+import type { ConfigFiles, ConfigWorld } from './outside.ts';
+import type { RawOptions } from './raw-options.ts';
 import { expandPath, expandTokens, tokensFor } from './tokens.ts';
 
 /** Everything that decides how a host is reached, expanded, with the place each value came from. */

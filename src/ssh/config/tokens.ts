@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 
-import type { RawOptions } from './evaluate.ts';
-import type { MatchWorld } from './match.ts';
+import type { MatchWorld } from './outside.ts';
+import type { RawOptions } from './raw-options.ts';
 
 /** `%x` → text. */
 export type Tokens = Readonly<Record<string, string>>;

@@ -5,7 +5,7 @@ import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 
 import { usageError } from '../../base/errors.ts';
-import type { ConfigWorld } from './evaluate.ts';
+import type { ConfigWorld } from './outside.ts';
 import { matchGlob } from './pattern.ts';
 
 /** The real outside for reading ssh_config files. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { SshSpec } from '../../../../src/inventory/fleet.ts';
 import { describeConnection } from '../../../../src/ssh/config/describe.ts';
-import type { ConfigWorld } from '../../../../src/ssh/config/evaluate.ts';
+import type { ConfigWorld } from '../../../../src/ssh/config/outside.ts';
 import { hopSpec, resolveConnection } from '../../../../src/ssh/config/resolve.ts';
 import { sshSpec } from '../../../support/transport.ts';
 
