@@ -1,5 +1,5 @@
 import type { Context } from '../base/context.ts';
-import { ExitCode, FleetError, usageError } from '../base/errors.ts';
+import { ExitCode, FleetError } from '../base/errors.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { ManagerClient } from '../plan/manager-client.ts';
 import { occupied } from '../plan/drain.ts';
@@ -8,6 +8,7 @@ import { confirm } from './ask.ts';
 import type { CommandInput } from './command.ts';
 import { ownerName } from './fleet.ts';
 import { showAnswers, withManagers } from './managers.ts';
+import { pause } from './pause.ts';
 
 const pollMs = 2000;
 
@@ -47,20 +48,6 @@ async function settled(
         next: 'run it again to wait on, or take it back with "azp-fleet undrain"',
       });
     }
-    await pause(context.signal);
+    await pause(pollMs, context.signal, 'the slots stay drained');
   }
-}
-
-function pause(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(usageError({ code: 'interrupted', what: 'interrupted; the slots stay drained' }));
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
-      resolve();
-    }, pollMs);
-    signal.addEventListener('abort', stop, { once: true });
-  });
 }

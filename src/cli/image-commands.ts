@@ -1,6 +1,6 @@
 import type { CommandSpec } from './command.ts';
 
-/** Agent images. The manager alone builds and pulls them; these commands look. */
+/** Agent images. The managers alone build and pull them; these commands look and ask. */
 export const imageCommands: readonly CommandSpec[] = [
   {
     name: 'image list',
@@ -18,5 +18,18 @@ export const imageCommands: readonly CommandSpec[] = [
       ['azp-fleet image which h200-1', 'one host'],
     ],
     load: () => import('./image-which.ts'),
+  },
+  {
+    name: 'image build',
+    summary: 'build the agent image on these hosts now, or pull it where the inventory names one',
+    description:
+      'The manager does it, as it is configured; after a change of the inventory: provision. Agents go on with the image that is there, then idle ones move to the new one.',
+    positionals: '<hosts...>',
+    options: [{ flags: '--fresh', description: 'nothing from the cache, and the base looked up again' }],
+    examples: [
+      ['azp-fleet image build h200-1', 'again, after its failure was cured'],
+      ['azp-fleet image build h200-1 --fresh', "with the base's and the packages' newest versions"],
+    ],
+    load: () => import('./image-build.ts'),
   },
 ];

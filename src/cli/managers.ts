@@ -6,11 +6,13 @@ import { selectHosts } from '../inventory/select.ts';
 import { askManagers, type ManagerAnswer } from '../plan/fleet-managers.ts';
 import type { ManagerClient } from '../plan/manager-client.ts';
 import { problemLines } from '../render/problem.ts';
+import type { createProgress, Progress } from '../render/progress.ts';
 import type { CommandInput } from './command.ts';
 import { openTransport } from './transport.ts';
 
 /** The managers of the chosen hosts. They can be asked more than once. */
 export interface Managers {
+  readonly progress: Progress;
   /** `only`: names of hosts; none given: all that were chosen. */
   ask<T>(
     question: (manager: ManagerClient, host: HostSpec) => Promise<T>,
@@ -20,25 +22,36 @@ export interface Managers {
 }
 
 /** Needs no token: the managers have their own. */
-export function openManagers(context: Context, input: CommandInput, patterns: readonly string[]): Managers {
+export function openManagers(
+  context: Context,
+  input: CommandInput,
+  patterns: readonly string[],
+  draw: typeof createProgress = notesOnly,
+): Managers {
   const fleet = loadFleet(input.inventory, context);
   const hosts = selectHosts(fleet, [...input.options.list('limit'), ...patterns]);
   const json = input.options.flag('json');
-  const say = (text: string) => void (json || context.stderr.write(`${text}\n`));
-  const transport = openTransport(
-    context,
-    { fleet },
-    { sink: (event) => event.kind === 'note' && say(event.text), aside: (question) => question() },
-    {
-      json,
-    },
-  );
+  const progress = draw(context, { hosts: hosts.map(({ name }) => name), json });
+  const transport = openTransport(context, { fleet }, progress, { json });
   return {
+    progress,
     ask: (question, only) => {
       const asked = hosts.filter(({ name }) => only === undefined || only.includes(name));
       return askManagers(asked, transport, { parallel: 50, signal: context.signal }, question);
     },
-    close: () => transport.close(),
+    close: async () => {
+      await progress.finish();
+      await transport.close();
+    },
+  };
+}
+
+/** For short questions: what the connections have to say, and nothing else. */
+function notesOnly(context: Context, { json }: { readonly json: boolean }): Progress {
+  return {
+    sink: (event) => void (event.kind === 'note' && !json && context.stderr.write(`${event.text}\n`)),
+    aside: (question) => question(),
+    finish: () => Promise.resolve(),
   };
 }
 

@@ -15,6 +15,15 @@ export interface ManagerStatus {
     readonly progress?: string;
     /** Plain words when it failed. */
     readonly cause?: string;
+    /** The last lines that the failed step of a build wrote. */
+    readonly output?: readonly string[];
+    /** What became of the last build or pull that somebody asked for; `at` (ISO 8601) names it. */
+    readonly asked?: {
+      readonly at: string;
+      readonly state: 'running' | 'done' | 'failed';
+      readonly cause?: string;
+      readonly output?: readonly string[];
+    };
   };
   readonly drained: boolean;
   readonly slots: readonly SlotStatus[];

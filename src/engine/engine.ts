@@ -82,6 +82,8 @@ export interface Engine {
       readonly tag: string;
       readonly args: Readonly<Record<string, string>>;
       readonly labels: Readonly<Record<string, string>>;
+      /** Nothing from the cache, and the base looked up again. */
+      readonly fresh?: boolean;
     },
     onProgress?: (line: string) => void,
   ): Promise<string>;

@@ -1,4 +1,5 @@
 import { FleetError, type Problem } from '../base/errors.ts';
+import { WorkFailure } from './progress.ts';
 
 interface Rule {
   readonly code: string;
@@ -83,6 +84,12 @@ export function engineFault(error: unknown, doing: string): FleetError {
         }
       : { code: rule.code, what: `${rule.what} (while ${doing})`, seen, next: rule.next };
   return new FleetError(problem, { cause: error });
+}
+
+/** What the last step of a failed build wrote. */
+export function outputOf(error: unknown): readonly string[] {
+  const cause = error instanceof FleetError ? error.cause : error;
+  return cause instanceof WorkFailure ? cause.output : [];
 }
 
 export function isEngineFault(error: unknown, code: string): boolean {

@@ -37,6 +37,7 @@ export function images(docker: Docker): Images {
           labels: { ...options.labels },
           rm: true,
           forcerm: true,
+          ...(options.fresh === true ? { nocache: true, pull: true } : {}),
           abortSignal,
         });
         await followProgress(stream, onProgress);

@@ -14,6 +14,8 @@ export interface ControlHandlers {
   /** `hostOnly`: the host's own mark goes, those of single slots stay. */
   undrain(order: { readonly slots: readonly string[]; readonly hostOnly: boolean }): Promise<unknown>;
   adopt(order: { readonly slots: readonly string[] }): Promise<unknown>;
+  /** Begins a build or pull of the agents' image. */
+  renewImage(order: { readonly fresh: boolean }): unknown;
 }
 
 const bodyLimit = 64 * 1024;
@@ -85,6 +87,8 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
     }
     case 'POST /v1/adopt':
       return handlers.adopt({ slots: names((await readBody(request))['slots']) });
+    case 'POST /v1/image':
+      return handlers.renewImage({ fresh: (await readBody(request))['fresh'] === true });
     default:
       throw new FleetError({
         code: 'control.not-found',

@@ -36,7 +36,7 @@ export async function runDaemon(
   publish();
   const control = await serveControl(
     places.socket,
-    controlHandlers(tools, manager, () => manager.status(configHash), wake),
+    controlHandlers(tools, manager, around, () => manager.status(configHash), wake),
   );
   const metrics =
     tools.config.metricsPort === 0

@@ -3,12 +3,14 @@ import { Labels } from '../contract/paths.ts';
 import type { ControlHandlers } from './control.ts';
 import { checkNames, withDrain, withoutDrain } from './drain.ts';
 import type { Manager } from './manager.ts';
+import type { Surroundings } from './surroundings.ts';
 import type { Tools } from './tools.ts';
 
 /** What the control socket does, on the running daemon. */
 export function controlHandlers(
   tools: Tools,
   manager: Manager,
+  around: Pick<Surroundings, 'renewImage'>,
   status: () => ManagerStatus,
   wake: () => void,
 ): ControlHandlers {
@@ -49,6 +51,11 @@ export function controlHandlers(
       tools.log.log('info', 'adopt', { slots: names });
       manager.forgive();
       return changed();
+    },
+    renewImage({ fresh }) {
+      tools.log.log('info', 'the agent image is asked for', { fresh });
+      around.renewImage(fresh);
+      return status();
     },
   };
 }

@@ -1,5 +1,7 @@
 import type { Logger } from '../base/log.ts';
+import { defined } from '../base/defined.ts';
 import type { Engine } from '../engine/engine.ts';
+import { outputOf } from '../engine/fault.ts';
 import { backoffMs } from './backoff.ts';
 import { causeOf } from './causes.ts';
 import type { Clock } from './clock.ts';
@@ -17,7 +19,21 @@ export interface ImageState {
   /** The last step of a pull or build. */
   readonly progress?: string;
   readonly cause?: Cause;
+  /** What the failed step wrote. */
+  readonly output?: readonly string[];
 }
+
+/** What became of the last build or pull that somebody asked for. */
+export interface AskedWork {
+  /** ISO 8601, when it was asked for: its name. */
+  readonly at: string;
+  readonly state: 'running' | 'done' | 'failed';
+  readonly cause?: Cause;
+  readonly output?: readonly string[];
+}
+
+type Failure = Pick<AskedWork, 'cause' | 'output'>;
+type Plan = () => Promise<ImagePlan> | ImagePlan;
 
 /** Has the agents' image on the host before it is needed. */
 export class ImageKeeper {
@@ -28,7 +44,8 @@ export class ImageKeeper {
   #state: ImageState = { state: 'missing' };
   #failures = 0;
   #notBefore = 0;
-  #working = false;
+  #working: Promise<unknown> | undefined;
+  #asked: AskedWork | undefined;
   /** When the registry was last asked. */
   #freshAt = 0;
 
@@ -48,46 +65,83 @@ export class ImageKeeper {
     return this.#state;
   }
 
+  get asked(): AskedWork | undefined {
+    return this.#asked;
+  }
+
   /** One look: the image is there, or work on it is begun. `plan` may throw; that is then the state's cause. */
-  async ensure(plan: () => Promise<ImagePlan> | ImagePlan): Promise<void> {
-    if (this.#working || this.#clock.now() < this.#notBefore) return;
-    this.#working = true;
+  async ensure(plan: Plan): Promise<void> {
+    if (this.#working !== undefined || this.#clock.now() < this.#notBefore) return;
+    await this.#work(async () => this.#obtain(await plan()));
+  }
+
+  /**
+   * Builds or pulls now, though an image may be there: agents go on with it until the new one is. Returns at once;
+   * `asked` tells what became of it. While one that was asked for is under way, no second one is begun.
+   */
+  renew(plan: Plan, fresh: boolean): void {
+    if (this.#asked?.state === 'running') return;
+    const at = new Date(this.#clock.now()).toISOString();
+    this.#asked = { at, state: 'running' };
+    void this.#renew(plan, fresh).then((failure) => {
+      this.#asked =
+        failure === undefined ? { at, state: 'done' } : { at, state: 'failed', ...defined(failure) };
+      this.#onChange();
+    });
+  }
+
+  async #renew(plan: Plan, fresh: boolean): Promise<Failure | undefined> {
+    while (this.#working !== undefined) await this.#working;
+    return this.#work(async () => this.#fetch(await plan(), fresh));
+  }
+
+  /** Never throws: what went wrong is the state's cause, and the answer. */
+  async #work(work: () => Promise<void>): Promise<Failure | undefined> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#working = promise;
     try {
-      await this.#obtain(await plan());
+      await work();
       this.#failures = 0;
       this.#notBefore = 0;
+      return undefined;
     } catch (error) {
       this.#failures += 1;
       this.#notBefore = this.#clock.now() + this.#clock.scaled(backoffMs(this.#failures + 1));
-      const cause = causeOf(error);
-      this.#log.log('warn', 'no agent image', { ...cause });
-      this.#set({ ...this.#state, state: 'failed', cause });
+      const failure = { cause: causeOf(error), output: outputOf(error) };
+      this.#log.log('warn', 'no agent image', { ...failure.cause, output: failure.output });
+      const { progress: _, ...state } = this.#state;
+      this.#set({ ...state, state: 'failed', ...failure });
+      return failure;
     } finally {
-      this.#working = false;
+      this.#working = undefined;
+      resolve();
     }
   }
 
   async #obtain(plan: ImagePlan): Promise<void> {
+    const present = await this.#engine.imageId(plan.reference);
+    if (present === undefined) return this.#fetch(plan, false);
+    this.#noteReady(plan.reference, present);
+    if (plan.kind === 'pull') await this.#refresh(plan.reference);
+  }
+
+  async #fetch(plan: ImagePlan, fresh: boolean): Promise<void> {
     const { reference } = plan;
-    const present = await this.#engine.imageId(reference);
-    if (present === undefined) {
-      const state = plan.kind === 'pull' ? 'pulling' : 'building';
-      this.#set({ state, reference });
-      this.#log.log('info', `${state} the agent image`, { reference });
-      const onProgress = (progress: string): void => this.#set({ state, reference, progress });
-      if (plan.kind === 'pull') await this.#engine.pull(reference, onProgress);
-      else
-        await this.#engine.build(
-          plan.context,
-          { tag: reference, args: plan.args, labels: plan.labels },
-          onProgress,
-        );
+    const state = plan.kind === 'pull' ? 'pulling' : 'building';
+    // What is there already serves meanwhile.
+    const kept = defined({ id: await this.#engine.imageId(reference) });
+    this.#set({ state, reference, ...kept });
+    this.#log.log('info', `${state} the agent image`, { reference, fresh });
+    const onProgress = (progress: string): void => this.#set({ state, reference, ...kept, progress });
+    if (plan.kind === 'pull') await this.#engine.pull(reference, onProgress);
+    else {
+      const { context, args, labels } = plan;
+      await this.#engine.build(context, { tag: reference, args, labels, fresh }, onProgress);
     }
-    const id = present ?? (await this.#engine.imageId(reference));
+    const id = await this.#engine.imageId(reference);
     if (id === undefined) throw new Error(`image ${reference} is not there after it was fetched`);
     this.#noteReady(reference, id);
-    if (present === undefined) this.#freshAt = this.#clock.now();
-    else if (plan.kind === 'pull') await this.#refresh(reference);
+    this.#freshAt = this.#clock.now();
   }
 
   /** A tag may come to mean another image; a digest does not. What is there serves until the new one is. */

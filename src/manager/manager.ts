@@ -96,6 +96,7 @@ export class Manager {
       pool: pool.pool === undefined ? { name: config.pool } : { name: config.pool, id: pool.pool.id },
       configHash,
       image: image.state,
+      asked: image.asked,
       drained: state.value.drain.host !== undefined,
       slots: this.#scene.status(this.slots(), this.#containers),
       look: gpus.latest,

@@ -79,7 +79,7 @@ export class Metrics {
       {
         name: 'azp_fleet_image_ready',
         labels: { digest: image.digest ?? '' },
-        value: Number(image.state === 'ready'),
+        value: Number(image.digest !== undefined),
       },
       ...slotStates.map((state) => ({
         name: 'azp_fleet_slots',

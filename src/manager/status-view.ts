@@ -2,7 +2,7 @@ import { version } from '../base/version.ts';
 import { defined } from '../base/defined.ts';
 import type { HostHealth, ManagerStatus, SlotStatus } from '../contract/status.ts';
 import type { HostLook } from './gate.ts';
-import type { ImageState } from './image-keeper.ts';
+import type { AskedWork, ImageState } from './image-keeper.ts';
 import type { Cause, Hold, SeenContainer, Slot } from './model.ts';
 import { remarkCauses } from './outcome.ts';
 import type { Transcript } from './transcript.ts';
@@ -105,12 +105,17 @@ function healthStatus(look: HostLook | undefined): HostHealth {
   };
 }
 
+function askedStatus({ at, state, cause, output }: AskedWork): NonNullable<ManagerStatus['image']['asked']> {
+  return { at, state, ...defined({ cause: cause?.what, output }) };
+}
+
 export function managerStatus(parts: {
   readonly now: number;
   readonly host: string;
   readonly pool: ManagerStatus['pool'];
   readonly configHash: string;
   readonly image: ImageState;
+  readonly asked: AskedWork | undefined;
   readonly drained: boolean;
   readonly slots: readonly SlotStatus[];
   readonly look: HostLook | undefined;
@@ -131,6 +136,8 @@ export function managerStatus(parts: {
         digest: image.id,
         progress: image.progress,
         cause: image.cause?.what,
+        output: image.output,
+        asked: parts.asked === undefined ? undefined : askedStatus(parts.asked),
       }),
     },
     drained: parts.drained,

@@ -87,6 +87,15 @@ export class Surroundings {
     await this.gpus.probe(this.image.state.id, this.#ways?.cdiSpec ?? false);
   }
 
+  /** Builds or pulls the agents' image now, though one may be there; the status tells what becomes of it. */
+  renewImage(fresh: boolean): void {
+    this.image.renew(async () => {
+      // Which image fits, the GPUs tell.
+      if (this.gpus.latest === undefined) await this.gpus.look();
+      return this.#plan();
+    }, fresh);
+  }
+
   async #ensureImage(): Promise<void> {
     const look = this.gpus.latest;
     if (look === undefined) return;

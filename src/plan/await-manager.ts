@@ -3,6 +3,7 @@ import { sh } from '../base/shell.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { Session } from '../ssh/transport.ts';
+import { imageFailure, imageLine } from './image-build.ts';
 import { createManagerClient } from './manager-client.ts';
 import type { Tools } from './tools.ts';
 
@@ -23,7 +24,7 @@ export async function awaitManager(
   let lastWell = start;
   for (let said = ''; ;) {
     const seen = await look(await connect());
-    const text = typeof seen === 'string' ? `manager: ${seen}` : imageLine(seen);
+    const text = typeof seen === 'string' ? `manager: ${seen}` : imageLine(seen.image);
     if (text !== said) onLine(text);
     said = text;
     if (typeof seen !== 'string') {
@@ -36,10 +37,6 @@ export async function awaitManager(
     if (tools.now() - start > timeoutS * 1000) throw late(host, timeoutS, said);
     await tools.sleep(pollMs);
   }
-}
-
-function imageLine({ image }: ManagerStatus): string {
-  return `agent image ${[image.state, image.progress].filter((part) => part !== undefined).join(': ')}`;
 }
 
 async function look(session: Session): Promise<ManagerStatus | string> {
@@ -58,8 +55,8 @@ function noImage(host: string, { image }: ManagerStatus): FleetError {
     host,
     step: 'image',
     what: 'the agent image could not be made ready',
-    seen: image.cause ?? 'no cause given',
-    next: 'cure the cause and run again; `journalctl -u azp-fleet-manager` on the host has the whole output',
+    seen: imageFailure(image),
+    next: 'cure the cause and run again',
   });
 }
 

@@ -15,6 +15,8 @@ export interface ManagerClient {
   undrainHost(): Promise<void>;
   /** Takes these slots' names over from another owner, once. */
   adopt(slots: readonly string[]): Promise<void>;
+  /** Has the agents' image built or pulled now; the answer tells under which `image.asked.at` to look for the end. */
+  renewImage(fresh: boolean): Promise<ManagerStatus>;
   /** Newest first. */
   runs(query: { readonly slot?: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /** The running container's output, else that of the last run. */
@@ -44,6 +46,7 @@ export function createManagerClient(agent: Agent, host: string, attempts = 4): M
     undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
     undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
     adopt: async (slots) => void (await call('POST', '/v1/adopt', { slots })),
+    renewImage: async (fresh) => JSON.parse(await call('POST', '/v1/image', { fresh })) as ManagerStatus,
     runs: async ({ slot, limit }) => {
       const query = new URLSearchParams({ limit: String(limit), ...(slot === undefined ? {} : { slot }) });
       return (await get(`/v1/runs?${query.toString()}`)) as readonly RunRecord[];

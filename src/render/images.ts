@@ -1,4 +1,5 @@
 import type { Bases } from '../image/choose.ts';
+import type { BuiltImage } from '../plan/image-build.ts';
 import type { ImageRow, Wanted } from '../status/image.ts';
 import type { Paint } from './color.ts';
 import { wrap } from './problem.ts';
@@ -75,4 +76,10 @@ function presentText({
   return [reference ?? '', state, rest === undefined ? '' : `(${rest})`]
     .filter((part) => part !== '')
     .join(' ');
+}
+
+/** What a host's build or pull has come to. */
+export function builtText(host: string, { reference, digest, isNew }: BuiltImage): string {
+  const outcome = isNew ? 'idle agents move to it, busy ones after their job' : 'the same as before';
+  return `${host}: ${reference} (${digest.slice(0, 19)}): ${outcome}\n`;
 }

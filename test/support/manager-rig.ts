@@ -88,6 +88,8 @@ export class ManagerRig {
     this.control = fakeControl(fake.origin);
     docker.onStart = (container) => this.listen(container);
     mkdirSync(this.sysroot);
+    mkdirSync(this.context);
+    writeFileSync(join(this.context, 'Dockerfile'), 'FROM scratch\n');
     writeFileSync(this.tokenFile, 'good-token\n');
   }
 
@@ -120,6 +122,11 @@ export class ManagerRig {
 
   get sysroot(): string {
     return join(this.directory, 'root');
+  }
+
+  /** Of the image, where the configuration says that it is built. */
+  get context(): string {
+    return join(this.directory, 'context');
   }
 
   get socket(): string {
@@ -199,7 +206,7 @@ export class ManagerRig {
         command: this.command,
         follow: this.follow,
       },
-      { status: join(this.directory, 'status.json'), socket: this.socket, context: this.directory },
+      { status: join(this.directory, 'status.json'), socket: this.socket, context: this.context },
       { ready: async () => {}, alive: async () => {}, stopping: async () => {}, intervalMs: undefined },
       'hash',
     );

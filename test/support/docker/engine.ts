@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { answerBuild, answerImages } from './images.ts';
 import { frame, json } from './reply.ts';
 import { never, type Call, type StandInContainer, type StandInImage } from './state.ts';
 
@@ -23,6 +24,8 @@ export class StandInEngine {
     readonly message: string;
     times: number;
   }[] = [];
+  /** What the next builds print instead of succeeding. */
+  failedBuild: readonly object[] | undefined;
   /** Called when a container starts; prints or ends it. */
   onStart: (container: StandInContainer) => void = () => undefined;
   /** Requests that match are not answered. */
@@ -133,8 +136,8 @@ export class StandInEngine {
       });
     if (kind === 'networks') return this.#network(request.method ?? '', body, response);
     if (kind === 'events') return this.#stream(response, this.#events);
-    if (kind === 'images') return this.#image(request.method ?? '', path, url, response);
-    if (kind === 'build') return this.#build(url, response);
+    if (kind === 'images') return answerImages(this, request.method ?? '', path, url, response);
+    if (kind === 'build') return answerBuild(this, url, response);
     if (path === '/containers/json') return json(response, 200, this.#list(url));
     if (path === '/containers/create') return this.#create(url, body, response);
     const container = this.containers.get(id ?? '');
@@ -238,45 +241,6 @@ export class StandInEngine {
         ImageID: container.body.Image,
         Created: container.created,
       }));
-  }
-
-  #image(method: string, path: string, url: URL, response: ServerResponse): void {
-    if (path === '/images/json') {
-      return json(
-        response,
-        200,
-        this.images.map((image) => ({
-          Id: image.id,
-          RepoTags: [image.reference],
-          Labels: image.labels,
-          Created: image.created,
-          Size: image.bytes,
-        })),
-      );
-    }
-    if (path === '/images/create') {
-      const reference = `${url.searchParams.get('fromImage')}:${url.searchParams.get('tag') ?? 'latest'}`;
-      this.addImage(reference.replace(/:latest$/, ''));
-      return void response.writeHead(200).end('{"status":"Pull complete"}\n');
-    }
-    const reference = decodeURIComponent(path.replace(/^\/images\//, '').replace(/\/json$/, ''));
-    const at = this.images.findIndex((image) => image.reference === reference || image.id === reference);
-    const image = this.images[at];
-    if (image === undefined) return json(response, 404, { message: `No such image: ${reference}` });
-    if (method !== 'DELETE') return json(response, 200, { Id: image.id });
-    if ([...this.containers.values()].some(({ body }) => body.Image === image.id)) {
-      return json(response, 409, {
-        message: 'conflict: unable to remove: image is being used by a container',
-      });
-    }
-    this.images.splice(at, 1);
-    return json(response, 200, [{ Deleted: image.id }]);
-  }
-
-  #build(url: URL, response: ServerResponse): void {
-    const labels = JSON.parse(url.searchParams.get('labels') ?? '{}') as Record<string, string>;
-    this.addImage(url.searchParams.get('t') ?? '', labels);
-    response.writeHead(200).end('{"stream":"Step 1/1 : FROM scratch\\n"}\n');
   }
 
   #network(method: string, body: Buffer, response: ServerResponse): void {

@@ -1,9 +1,10 @@
+import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { tar, untar } from '../../../src/base/tar.ts';
 import { parseEvent } from '../../../src/engine/events.ts';
 import { Lines, LogFrames, logText } from '../../../src/engine/frames.ts';
-import { progressLine } from '../../../src/engine/progress.ts';
+import { followProgress, progressLine, WorkFailure } from '../../../src/engine/progress.ts';
 import { frame } from '../../support/docker/reply.ts';
 
 const chunked = (data: Buffer, sizes: readonly number[]): Buffer[] => {
@@ -66,6 +67,63 @@ test.each([
   ['', ''],
 ])('progress %s', (line, text) => {
   expect(progressLine(line)).toBe(text);
+});
+
+const failed = {
+  error: 'x',
+  errorDetail: { message: "The command '/bin/sh -c a long && command' returned a non-zero code: 1" },
+};
+test.each<[string, readonly object[], string, readonly string[]]>([
+  [
+    'what a failed command wrote last tells the cause; earlier steps and colours do not',
+    [
+      { stream: 'Step 1/2 : FROM x\n' },
+      { stream: ' ---> 1234\n' },
+      { stream: 'Step 2/2 : RUN a long && command\n' },
+      { stream: ' ---> Running in 5678\n' },
+      { stream: '/tmp/agent.tar.gz: FAILED\n' },
+      { stream: '\u001b[91msha256sum: WARNING: 1 computed checksum did NOT match\n\u001b[0m' },
+      failed,
+    ],
+    'sha256sum: WARNING: 1 computed checksum did NOT match (exit code 1)',
+    [
+      'Step 2/2 : RUN a long && command',
+      '/tmp/agent.tar.gz: FAILED',
+      'sha256sum: WARNING: 1 computed checksum did NOT match',
+    ],
+  ],
+  [
+    'a command that wrote nothing',
+    [{ stream: 'Step 1/1 : RUN false\n' }, failed],
+    failed.errorDetail.message,
+    ['Step 1/1 : RUN false'],
+  ],
+  [
+    'a pull',
+    [{ status: 'Pulling from x' }, { errorDetail: { message: 'toomanyrequests' }, error: 'y' }],
+    'toomanyrequests',
+    ['Pulling from x'],
+  ],
+])('a failed build or pull: %s', async (_, lines, message, output) => {
+  const stream = Readable.from(lines.map((line) => Buffer.from(`${JSON.stringify(line)}\n`)));
+  const failure = await followProgress(stream).catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(WorkFailure);
+  expect(failure).toMatchObject({ message, output });
+});
+
+test('of a step that writes much the last lines are kept', async () => {
+  const lines = Array.from({ length: 50 }, (_, at) => JSON.stringify({ stream: `line ${at}\n` }));
+  const text = [JSON.stringify({ stream: 'Step 1/1 : RUN x\n' }), ...lines, JSON.stringify(failed)].join(
+    '\n',
+  );
+  const failure = await followProgress(Readable.from([Buffer.from(text)])).catch((error: unknown) => error);
+  const kept = (failure as WorkFailure).output;
+  expect([kept[0], kept[1], kept.at(-1), kept.length]).toEqual([
+    'Step 1/1 : RUN x',
+    'line 38',
+    'line 49',
+    13,
+  ]);
 });
 
 test('an error inside a progress stream is thrown', () => {

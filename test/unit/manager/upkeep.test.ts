@@ -127,6 +127,7 @@ test('every metric is in the documentation and has a help line; labels are escap
     pool: { name: 'p' },
     configHash: '',
     image: { state: 'ready', id: 'sha256:1' },
+    asked: undefined,
     drained: false,
     slots: [],
     look: { pci: [], at: '', checkup: conclude([finding('gpu.lost')], undefined) },

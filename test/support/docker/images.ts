@@ -1,0 +1,57 @@
+import type { ServerResponse } from 'node:http';
+import type { StandInEngine } from './engine.ts';
+import { json } from './reply.ts';
+
+/** What the interface answers about images. */
+export function answerImages(
+  engine: StandInEngine,
+  method: string,
+  path: string,
+  url: URL,
+  response: ServerResponse,
+): void {
+  if (path === '/images/json') {
+    return json(
+      response,
+      200,
+      engine.images.map((image) => ({
+        Id: image.id,
+        RepoTags: [image.reference],
+        Labels: image.labels,
+        Created: image.created,
+        Size: image.bytes,
+      })),
+    );
+  }
+  if (path === '/images/create') {
+    const reference = `${url.searchParams.get('fromImage')}:${url.searchParams.get('tag') ?? 'latest'}`;
+    engine.addImage(reference.replace(/:latest$/, ''));
+    return void response.writeHead(200).end('{"status":"Pull complete"}\n');
+  }
+  const reference = decodeURIComponent(path.replace(/^\/images\//, '').replace(/\/json$/, ''));
+  const at = engine.images.findIndex((image) => image.reference === reference || image.id === reference);
+  const image = engine.images[at];
+  if (image === undefined) return json(response, 404, { message: `No such image: ${reference}` });
+  if (method !== 'DELETE') return json(response, 200, { Id: image.id });
+  if ([...engine.containers.values()].some(({ body }) => body.Image === image.id)) {
+    return json(response, 409, {
+      message: 'conflict: unable to remove: image is being used by a container',
+    });
+  }
+  engine.images.splice(at, 1);
+  return json(response, 200, [{ Deleted: image.id }]);
+}
+
+export function answerBuild(engine: StandInEngine, url: URL, response: ServerResponse): void {
+  const labels = JSON.parse(url.searchParams.get('labels') ?? '{}') as Record<string, string>;
+  if (engine.failedBuild !== undefined)
+    return void response
+      .writeHead(200)
+      .end(engine.failedBuild.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const tag = url.searchParams.get('t') ?? '';
+  // As in Docker the image that had the tag loses it.
+  for (const [at, image] of engine.images.entries())
+    if (image.reference === tag) engine.images[at] = { ...image, reference: '<none>' };
+  engine.addImage(tag, labels);
+  response.writeHead(200).end('{"stream":"Step 1/1 : FROM scratch\\n"}\n');
+}
