@@ -4,6 +4,7 @@ import type { ManagerConfig } from '../contract/config.ts';
 import { deviceRequests } from '../health/device-request.ts';
 import { caInside, networkVariables, variableLines } from './environment.ts';
 import type { Slot } from './model.ts';
+import { agentNetwork } from './network.ts';
 
 /** What a container is made from, besides the slot. */
 export interface Recipe {
@@ -18,9 +19,6 @@ export interface Recipe {
   /** Group that may use the Docker socket; only for `jobs.docker`. */
   readonly dockerGid: number | undefined;
 }
-
-/** The bridge that agents share; its settings are in fence.ts. */
-export const agentNetwork = 'azp-fleet';
 
 /** Seconds between SIGTERM and SIGKILL: the agent itself takes up to 60 s to cancel a job and 30 s to leave. */
 export const stopTimeoutS = 120;

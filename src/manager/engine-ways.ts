@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gpuPath } from '../health/device-request.ts';
-import { raiseFence } from './fence.ts';
+import { ensureAgentNetwork } from './network.ts';
 import type { Tools } from './tools.ts';
 
 /** What depends on the Docker Engine that runs on this host. */
@@ -14,11 +14,12 @@ export interface EngineWays {
 
 /** After a start of the engine: what it can do may have changed, and its network may be gone. */
 export async function learnEngine(tools: Tools): Promise<EngineWays> {
-  const { engine, config, command, log } = tools;
+  const { engine, config, fence, log } = tools;
   const [version, info] = await Promise.all([engine.version(), engine.info()]);
   const cdiSpec = await hasCdiSpec(info.cdiSpecDirs);
   const path = gpuPath({ ...version, cdiSpecDirs: info.cdiSpecDirs }, cdiSpec);
-  await raiseFence(engine, command, log);
+  await ensureAgentNetwork(engine);
+  await fence.raise();
   const socket = config.jobs.docker ? await stat('/var/run/docker.sock') : undefined;
   log.log('info', 'docker', { version: version.version, gpus: path.kind, why: path.why });
   return { gpuPath: path.kind, cdiSpec, dockerGid: socket?.gid };

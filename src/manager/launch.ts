@@ -1,7 +1,8 @@
 import { tar } from '../base/tar.ts';
 import { isEngineFault } from '../engine/fault.ts';
 import { AgentLayout } from '../image/layout.ts';
-import { agentNetwork, containerOptions, type Recipe } from './container.ts';
+import { containerOptions, type Recipe } from './container.ts';
+import { agentNetwork } from './network.ts';
 import { proxyFiles } from './environment.ts';
 import { createOnHost } from './host-mode/create.ts';
 import type { Slot } from './model.ts';

@@ -20,6 +20,7 @@ import { runDaemon } from './daemon.ts';
 import { Evidence } from './evidence.ts';
 import { Helpers } from './helpers.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
+import { Fence } from './fence.ts';
 import { followCommand } from './follow-command.ts';
 import { HostEngine } from './host-mode/host-engine.ts';
 import { withHostRuns } from './host-mode/with-host-runs.ts';
@@ -83,6 +84,7 @@ async function run({ values }: Invocation): Promise<void> {
       helpers: new Helpers(),
       command: runCommand,
       follow: followCommand,
+      fence: new Fence(runCommand, log),
     },
     {
       status: values['status-file'] ?? HostPaths.status,

@@ -88,7 +88,7 @@ export class Manager {
   }
 
   status(configHash: string): ManagerStatus {
-    const { config, state, clock } = this.#tools;
+    const { config, state, clock, fence } = this.#tools;
     const { pool, gpus, image, janitor } = this.#around;
     return managerStatus({
       now: clock.now(),
@@ -100,9 +100,13 @@ export class Manager {
       drained: state.value.drain.host !== undefined,
       slots: this.#scene.status(this.slots(), this.#containers),
       look: gpus.latest,
-      problems: [this.#engineProblem, pool.problem, janitor.cause, this.#imageProblem()].filter(
-        (cause) => cause !== undefined,
-      ),
+      problems: [
+        this.#engineProblem,
+        pool.problem,
+        janitor.cause,
+        this.#imageProblem(),
+        fence.problem,
+      ].filter((cause) => cause !== undefined),
     });
   }
 

@@ -63,6 +63,7 @@ export class Surroundings {
 
   /** `slotNames`: agents that this host has slots for, as of now. */
   async run(signal: AbortSignal, slotNames: () => readonly string[]): Promise<void> {
+    const { fence, host } = this.#tools;
     signal.addEventListener('abort', () => this.lookSoon(), { once: true });
     await Promise.all([
       this.pool.run(signal),
@@ -73,6 +74,7 @@ export class Surroundings {
       this.#every(imageMs, signal, () => this.#ensureImage()),
       this.#every(roundMs, signal, () => this.janitor.round(this.image.state.id)),
       this.#every(roundMs, signal, () => this.#sweep(slotNames())),
+      this.#every(roundMs, signal, async () => fence.around(await host.engine.uids())),
     ]);
   }
 

@@ -8,6 +8,7 @@ import type { RunCommand } from './command.ts';
 import type { FollowCommand } from './follow-command.ts';
 import type { Evidence } from './evidence.ts';
 import type { Helpers } from './helpers.ts';
+import type { Fence } from './fence.ts';
 import type { AgentStore } from './host-mode/agent-store.ts';
 import type { HostEngine } from './host-mode/host-engine.ts';
 import type { KeyStock } from './key-stock.ts';
@@ -34,6 +35,7 @@ export interface Tools {
   readonly command: RunCommand;
   /** The same for one that goes on: the kernel log. */
   readonly follow: FollowCommand;
+  readonly fence: Fence;
   /** Ends when the manager is asked to stop. */
   readonly signal: AbortSignal;
 }

@@ -15,6 +15,7 @@ import { createEngine } from '../../src/engine/docker.ts';
 import { ask } from '../../src/manager/ask.ts';
 import { systemClock } from '../../src/manager/clock.ts';
 import type { CommandResult, RunCommand } from '../../src/manager/command.ts';
+import { Fence } from '../../src/manager/fence.ts';
 import type { FollowCommand } from '../../src/manager/follow-command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
 import { Evidence } from '../../src/manager/evidence.ts';
@@ -87,6 +88,7 @@ export class ManagerRig {
     this.poolId = poolId;
     this.control = fakeControl(fake.origin);
     docker.onStart = (container) => this.listen(container);
+    this.programs.set('ip', printed(''));
     mkdirSync(this.sysroot);
     mkdirSync(this.context);
     writeFileSync(join(this.context, 'Dockerfile'), 'FROM scratch\n');
@@ -205,6 +207,7 @@ export class ManagerRig {
         evidence: new Evidence(join(this.directory, 'state', 'runs')),
         command: this.command,
         follow: this.follow,
+        fence: new Fence(this.command, silentLogger),
       },
       { status: join(this.directory, 'status.json'), socket: this.socket, context: this.context },
       { ready: async () => {}, alive: async () => {}, stopping: async () => {}, intervalMs: undefined },

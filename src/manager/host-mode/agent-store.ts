@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Fetch } from '../../azure/proxy.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { RunCommand } from '../command.ts';
+import { requireLibraries } from './libraries.ts';
 
 const downloadMs = 30 * 60_000;
 const unpackMs = 10 * 60_000;
@@ -23,6 +24,8 @@ export class AgentStore {
   readonly #directory: string;
   readonly #fetch: Fetch;
   readonly #command: RunCommand;
+  /** What has been found able to run here. */
+  readonly #runs = new Set<string>();
 
   constructor(directory: string, fetch: Fetch, command: RunCommand) {
     this.#directory = directory;
@@ -30,7 +33,7 @@ export class AgentStore {
     this.#command = command;
   }
 
-  /** The folder of the unpacked agent; fetched when it is not there. */
+  /** The folder of the unpacked agent; fetched when it is not there. Throws what the host lacks to run it. */
   async path(release: AgentRelease): Promise<string> {
     const target = join(this.#directory, `${release.version}-${release.sha256.slice(0, 12)}`);
     const known = await access(target).then(
@@ -38,6 +41,8 @@ export class AgentStore {
       () => false,
     );
     if (!known) await this.#obtain(release, target);
+    if (!this.#runs.has(target)) await requireLibraries(this.#command, target);
+    this.#runs.add(target);
     return target;
   }
 

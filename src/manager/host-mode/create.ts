@@ -32,6 +32,7 @@ export async function createOnHost(tools: Tools, order: LaunchOrder, agentId: nu
   const { slot } = order;
   const unit = unitName(slot.name);
   const user = await hostUser(tools.command, slot.name);
+  await tools.fence.around([user.uid]);
   return host.engine.create({
     run: order.run,
     agent: slot.agent,

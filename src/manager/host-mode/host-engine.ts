@@ -79,6 +79,13 @@ export class HostEngine implements RunEngine {
       .filter(({ labels }) => Object.entries(filter).every(([key, value]) => labels[key] === value));
   }
 
+  /** Whose runs are here, begun or not. */
+  async uids(): Promise<readonly number[]> {
+    const ids = (await readdir(this.#directory).catch(() => [])).filter(isHostRun);
+    const runs = await Promise.all(ids.map(async (id) => new RunFolder(this.#directory, id).read()));
+    return [...new Set(runs.flatMap((run) => (run === undefined ? [] : [run.uid])))];
+  }
+
   async putArchive(id: string, _path: string, archive: Buffer): Promise<void> {
     const { folder, run } = await this.#get(id);
     for (const [name, content] of untar(archive))

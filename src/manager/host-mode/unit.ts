@@ -36,7 +36,6 @@ export function unitArguments(unit: HostUnit): readonly string[] {
     `TimeoutStopSec=${stopTimeoutS}`,
     'OOMScoreAdjust=500',
     'PrivateTmp=yes',
-    'IPAddressDeny=169.254.169.254/32 168.63.129.16/32',
     ...(config.jobs.sudo ? [] : ['NoNewPrivileges=yes', 'CapabilityBoundingSet=']),
     ...(unit.dockerGid === undefined ? [] : [`SupplementaryGroups=${unit.dockerGid}`]),
     ...limits(slot),
