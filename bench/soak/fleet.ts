@@ -1,12 +1,7 @@
-import { cpSync, appendFileSync, mkdirSync, rmSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
-
 import { startAzure } from '../../test/lab/harness/azure.ts';
-import { cliEnvironment } from '../../test/lab/harness/azp-fleet.ts';
 import { writeInventory } from '../../test/lab/harness/inventory.ts';
 import { startLab } from '../../test/lab/harness/lab.ts';
-import { repository } from '../../test/lab/harness/paths.ts';
-import { run } from '../../test/lab/harness/run.ts';
+import { release } from '../../test/lab/support/release.ts';
 import type { SoakFleet } from './soak.ts';
 
 /** Twenty times as fast: what the server gives up after 15 minutes it gives up after 45 seconds. */
@@ -28,21 +23,4 @@ export async function soakFleet(): Promise<SoakFleet> {
   const cli = release(lab.folder, 'first');
   await cli(['provision', inventory, '--yes', '--no-probe']);
   return { lab, azure, inventory, pool, cli };
-}
-
-/** A copy of the built package, which differs from others of its kind in the manager's last line. */
-export function release(folder: string, name: string): SoakFleet['cli'] {
-  const target = join(folder, `release-${name}`);
-  rmSync(target, { recursive: true, force: true });
-  mkdirSync(target);
-  for (const part of ['bin', 'dist', 'units', 'dockeragent', 'package.json'])
-    cpSync(join(repository, part), join(target, part), { recursive: true });
-  symlinkSync(join(repository, 'node_modules'), join(target, 'node_modules'));
-  appendFileSync(join(target, 'dist/manager.mjs'), `// ${name}\n`);
-  return (args) =>
-    run(process.execPath, [join(target, 'bin/azp-fleet.js'), ...args], {
-      cwd: folder,
-      env: cliEnvironment(folder),
-      timeoutMs: 900_000,
-    });
 }

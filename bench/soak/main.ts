@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 
 import { say as sayOnLab } from '../../test/lab/harness/say.ts';
 import { stopService } from '../../test/lab/harness/services.ts';
+import { release } from '../../test/lab/support/release.ts';
 import { recordResults } from '../results.ts';
 import {
   dockerKill,
@@ -13,7 +14,7 @@ import {
   reboot,
   serverFault,
 } from './faults.ts';
-import { clockScale, release, soakFleet } from './fleet.ts';
+import { clockScale, soakFleet } from './fleet.ts';
 import { report } from './report.ts';
 import { soak } from './soak.ts';
 

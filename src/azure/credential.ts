@@ -44,7 +44,7 @@ export interface ServicePrincipal {
   readonly secret: Secret | (() => Promise<Secret>);
   readonly fetch: Fetch;
   now(): number;
-  /** The token endpoint's origin: `https://login.microsoftonline.com` unless a test says otherwise. */
+  /** Where tokens are asked for, without the tenant; Microsoft's public cloud unless given. */
   readonly authority?: string;
 }
 

@@ -10,7 +10,13 @@ export interface ManagerConfig {
   readonly organization: string;
   readonly credential:
     | { readonly kind: 'pat' }
-    | { readonly kind: 'service-principal'; readonly clientId: string; readonly tenantId: string };
+    | {
+        readonly kind: 'service-principal';
+        readonly clientId: string;
+        readonly tenantId: string;
+        /** Undefined: Microsoft's public cloud. */
+        readonly authority?: string;
+      };
   readonly pool: string;
   readonly agents: Agents;
   readonly share: boolean;

@@ -20,6 +20,8 @@ export type CredentialSource =
       readonly clientId: string;
       readonly tenantId: string;
       readonly secret: SecretSource;
+      /** Of the token endpoint, without the tenant and a trailing slash; undefined: Microsoft's public cloud. */
+      readonly authority?: string;
       readonly expires?: string;
     };
 

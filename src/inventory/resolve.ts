@@ -105,8 +105,9 @@ export function resolveCredential(file: InventoryFile, folders: Folders): Creden
     return { kind: 'pat', token: resolveSource(token, folders), ...defined({ expires: token.expires }) };
   if (!servicePrincipal || token) return undefined;
   const { clientId, tenantId, expires } = servicePrincipal;
+  const authority = servicePrincipal.authority?.replace(/\/+$/, '');
   const secret = resolveSource(servicePrincipal.secret, folders);
-  return { kind: 'service-principal', clientId, tenantId, secret, ...defined({ expires }) };
+  return { kind: 'service-principal', clientId, tenantId, secret, ...defined({ authority, expires }) };
 }
 
 function resolveSource(source: NonNullable<HostEntry['sudoPassword']>, folders: Folders): SecretSource {

@@ -18,10 +18,7 @@ export function managerConfig(desired: Desired, arch: 'x64' | 'arm64'): ManagerC
     schema: 1,
     host: host.name,
     organization: desired.organization,
-    credential:
-      credential.kind === 'pat'
-        ? { kind: 'pat' }
-        : { kind: credential.kind, clientId: credential.clientId, tenantId: credential.tenantId },
+    credential: credentialConfig(credential),
     pool: host.pool,
     agents: host.agents,
     share: host.share,
@@ -42,6 +39,12 @@ export function managerConfig(desired: Desired, arch: 'x64' | 'arm64'): ManagerC
     sysroot: host.sysroot,
     clockScale: desired.clockScale,
   };
+}
+
+function credentialConfig(credential: Desired['credential']): ManagerConfig['credential'] {
+  if (credential.kind === 'pat') return { kind: 'pat' };
+  const { kind, clientId, tenantId, authority } = credential;
+  return { kind, clientId, tenantId, ...defined({ authority }) };
 }
 
 /** The file's text. The manager reports the sha256 of exactly these bytes as its `configHash`. */

@@ -1,5 +1,6 @@
 import { Raw, sh } from '../base/shell.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
+import { failFunction } from './fail.ts';
 import type { ManagerVersion } from './manager-version.ts';
 
 /** Folders, and the version's link to its runtime. What is uploaded next lands in them. */
@@ -21,12 +22,13 @@ export interface Activation {
 
 /**
  * Switches to the version and restarts the manager; a version that does not become ready gives way to the one
- * before. That one stays on the disk, older ones go. Runs as a durable unit: half of it would leave the host
+ * before, which is said. That one stays on the disk, older ones go. Runs as a durable unit: half of it would leave the host
  * between two versions.
  */
 export function activateScript({ version, reload, token }: Activation): string {
   const unit = managerUnit;
-  return sh`previous=$(readlink ${HostPaths.current} || true)
+  return sh`${new Raw(failFunction)}
+previous=$(readlink ${HostPaths.current} || true)
 switch_to() {
   ln -sfn "$1" ${HostPaths.current}.next
   mv -T ${HostPaths.current}.next ${HostPaths.current}
@@ -42,13 +44,14 @@ if systemctl restart ${unit}; then
   done
   exit 0
 fi
-echo "the manager did not become ready; its last lines:" >&2
-journalctl -u ${unit} -n 20 --no-pager -o cat >&2 || true
+last=$(journalctl -u ${unit} -n 8 --no-pager -o cat || true)
+outcome='there is none before it to go back to'
 if [ -n "$previous" ] && [ "$previous" != ${version.directory} ]; then
-  echo "going back to $previous" >&2
   switch_to "$previous"
-  systemctl restart ${unit} || true
+  outcome="the one before does not either: $previous"
+  if systemctl restart ${unit}; then outcome="the one before runs again: $previous"; fi
 fi
-exit 1
+fail "this version of the manager did not become ready; $outcome" "${unit} started within its time" "$last" \
+  'running jobs go on; journalctl -u ${unit} on the host has the whole output'
 `;
 }

@@ -3,7 +3,7 @@ import { refusal, signInPage } from './reply.ts';
 import type { Reply } from './reply.ts';
 
 export type Caller =
-  | { readonly kind: 'client' }
+  | { readonly kind: 'client'; readonly by: 'token' | 'service-principal' }
   | { readonly kind: 'agent'; readonly agentId: number }
   | { readonly kind: 'anonymous'; readonly reply: Reply };
 
@@ -19,11 +19,11 @@ export function identify(fake: Fake, authorization: string | undefined): Caller 
   if (scheme.toLowerCase() === 'basic') {
     const [user = '', token = ''] = Buffer.from(value, 'base64').toString('utf8').split(/:(.*)/su);
     return user === '' && fake.tokens().includes(token)
-      ? client(fake)
+      ? client(fake, 'token')
       : { kind: 'anonymous', reply: signInPage };
   }
   if (scheme.toLowerCase() === 'bearer') {
-    if ((fake.bearers.get(value) ?? 0) > fake.now()) return client(fake);
+    if ((fake.bearers.get(value) ?? 0) > fake.now()) return client(fake, 'service-principal');
     return agent(fake, value);
   }
   return {
@@ -36,8 +36,8 @@ export function identify(fake: Fake, authorization: string | undefined): Caller 
   };
 }
 
-function client(fake: Fake): Caller {
-  if (fake.tokenState === 'valid') return { kind: 'client' };
+function client(fake: Fake, by: 'token' | 'service-principal'): Caller {
+  if (fake.tokenState === 'valid') return { kind: 'client', by };
   if (fake.tokenState === 'revoked') return { kind: 'anonymous', reply: signInPage };
   const message = 'Access Denied: The Personal Access Token used has expired.';
   return { kind: 'anonymous', reply: refusal(401, 'AccessCheckException', message) };

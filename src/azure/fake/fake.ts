@@ -12,7 +12,9 @@ export interface LoggedRequest {
   readonly path: string;
   readonly query: string;
   readonly status: number;
-  readonly caller: 'client' | 'agent' | 'anonymous';
+  readonly caller: 'token' | 'service-principal' | 'agent' | 'anonymous';
+  /** For calls about one agent, by id or by name: a job was assigned to it when the call came. */
+  readonly agentHasJob?: boolean;
 }
 
 /** The running server's parts, handed to each route. */

@@ -6,7 +6,7 @@ import type { Caller } from './access.ts';
 import { agentProtocol } from './agent-protocol.ts';
 import { agentRoutes } from './agent-routes.ts';
 import { controlRoutes } from './control-routes.ts';
-import type { Fake } from './fake.ts';
+import type { Fake, LoggedRequest } from './fake.ts';
 import { takeFault } from './faults.ts';
 import type { Fault } from './faults.ts';
 import { oauthRoutes, principalToken } from './oauth.ts';
@@ -14,6 +14,7 @@ import { poolRoutes } from './pool-routes.ts';
 import { projectRoutes } from './project-routes.ts';
 import { accessDenied, refusal, serviceHeaders, signInPage, signInRedirect } from './reply.ts';
 import type { FakeCall, Reply, Route } from './reply.ts';
+import { assignedRequest } from './scheduler.ts';
 
 const management: readonly Route[] = [...oauthRoutes, ...poolRoutes, ...agentRoutes, ...projectRoutes];
 /** What an agent's own access token is good for; nothing of this is open to a personal access token. */
@@ -52,7 +53,9 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     return;
   }
   if (/^\/[^/]+\/oauth2\/v2\.0\/token$/u.test(url.pathname)) {
-    write(response, principalToken(fake, text));
+    const reply = principalToken(fake, text);
+    log(fake, request, url, { caller: 'anonymous', status: reply.status });
+    write(response, reply);
     return;
   }
   const caller = identify(fake, request.headers.authorization);
@@ -62,8 +65,9 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     path: path ?? url.pathname,
     agent: caller.kind === 'agent' || path === '/_apis/oauth2/token',
   });
+  const about = concerned(fake, path ?? '', url.searchParams.get('agentName'));
   const reply = await answer(fault, caller, path, call, hangup.signal);
-  log(fake, request, url, caller, reply?.status ?? 0);
+  log(fake, request, url, { caller: nameOf(caller), status: reply?.status ?? 0, ...about });
   if (reply === undefined) request.socket.destroy();
   else write(response, withRetryAfter(reply, fault));
 }
@@ -143,15 +147,32 @@ function write(response: ServerResponse, reply: Reply): void {
 
 const maxLogged = 20_000;
 
-function log(fake: Fake, request: IncomingMessage, url: URL, caller: Caller, status: number): void {
+function nameOf(caller: Caller): LoggedRequest['caller'] {
+  return caller.kind === 'client' ? caller.by : caller.kind;
+}
+
+/** The state of the agent that the call is about, as it is when the call comes. */
+function concerned(fake: Fake, path: string, name: string | null): Pick<LoggedRequest, 'agentHasJob'> {
+  const id = /\/agents\/(\d+)/u.exec(path)?.[1];
+  const agent = fake.state.agents.find((each) =>
+    id === undefined ? each.name.toLowerCase() === name?.toLowerCase() : each.id === Number(id),
+  );
+  return agent === undefined ? {} : { agentHasJob: assignedRequest(fake, agent.id) !== undefined };
+}
+
+function log(
+  fake: Fake,
+  request: IncomingMessage,
+  url: URL,
+  outcome: Pick<LoggedRequest, 'caller' | 'status' | 'agentHasJob'>,
+): void {
   fake.requestLog.push({
     n: (fake.requestLog.at(-1)?.n ?? 0) + 1,
     at: new Date(fake.now()).toISOString(),
     method: request.method ?? '',
     path: url.pathname,
     query: url.search,
-    status,
-    caller: caller.kind,
+    ...outcome,
   });
   if (fake.requestLog.length > maxLogged) fake.requestLog.splice(0, maxLogged / 2);
 }

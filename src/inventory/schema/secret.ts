@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { date, text } from './values.ts';
+import { date, httpUrl, text } from './values.ts';
 
 const expected =
   'where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }';
@@ -41,5 +41,9 @@ export const servicePrincipal = z.strictObject({
   clientId: text.meta({ description: 'Application (client) id' }),
   tenantId: text.meta({ description: 'Directory (tenant) id' }),
   secret: secretSource.meta({ description: 'Where the client secret is found' }),
+  authority: httpUrl.optional().meta({
+    description:
+      'Where tokens are asked for, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
+  }),
   expires: date.optional().meta({ description: 'When the client secret expires' }),
 });

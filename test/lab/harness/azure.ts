@@ -5,7 +5,8 @@ import { join } from 'node:path';
 
 import { type FakeControl, fakeControl } from '../../../src/azure/fake/control.ts';
 import { packAgent } from '../../standin/agent/pack.ts';
-import { network, repository } from './paths.ts';
+import { withLock } from './lock.ts';
+import { mirror, network, repository } from './paths.ts';
 import { agentMirror, azureService, ensureService, stopService } from './services.ts';
 
 const agentVersion = '4.275.0';
@@ -18,8 +19,8 @@ export interface LabAzure {
   readonly tokenFile: string;
   readonly token: string;
   readonly control: FakeControl;
-  /** The stand-in agent's tarball as the mirror serves it. */
-  readonly agent: { readonly version: string; readonly sha256: string };
+  /** The stand-in agent's tarball, and the URL under which the mirror has it. */
+  readonly agent: { readonly version: string; readonly sha256: string; readonly mirror: string };
   stop(): Promise<void>;
 }
 
@@ -37,7 +38,9 @@ export async function startAzure(
     writeFileSync(tokenFile, `${randomBytes(26).toString('hex')}\n`, { mode: 0o600 });
   const port = await keptPort(join(folder, 'azure.port'));
   const name = azureService(prefix);
-  const { sha256 } = await packAgent(join(agentMirror, 'agent', agentVersion), agentVersion);
+  const { folder: packed, sha256 } = await withLock('agent-package', () =>
+    packAgent(agentMirror, agentVersion),
+  );
   const settings = {
     '--listen': `${network.gateway}:${port}`,
     '--token-file': tokenFile,
@@ -60,7 +63,7 @@ export async function startAzure(
     tokenFile,
     token: readFileSync(tokenFile, 'utf8').trim(),
     control: fakeControl(`http://${network.gateway}:${port}`),
-    agent: { version: agentVersion, sha256 },
+    agent: { version: agentVersion, sha256, mirror: `${mirror}/${packed}` },
     stop: () => stopService(name),
   };
 }

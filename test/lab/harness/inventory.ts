@@ -55,7 +55,7 @@ export async function writeInventory(
       nvidiaDriver: `${mirror}/nvidia`,
       docker: `${mirror}/docker`,
       toolkit: `${mirror}/toolkit`,
-      agent: mirror,
+      agent: azure.agent.mirror,
       images: registry,
     },
     practice: { clockScale: azure.clockScale },

@@ -26,7 +26,7 @@ export interface Service {
 /** The practice server of one lab. */
 export const azureService = (prefix: string): string => `azure-${prefix}`;
 
-/** Agent tarballs, laid out as at the vendor: agent/VERSION/FILE. */
+/** Agent tarballs, each in a folder laid out as at the vendor: agent/VERSION/FILE. */
 export const agentMirror = inState('agent-mirror');
 
 export const labServices = (): readonly Service[] => [

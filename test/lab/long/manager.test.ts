@@ -2,91 +2,37 @@
 // program and Azure DevOps are stand-ins that speak the real protocol.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { FakeJob } from '../../../src/azure/fake/control.ts';
-import type { ManagerStatus } from '../../../src/contract/status.ts';
 import type { LabHost } from '../harness/host.ts';
 import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
-import { until } from '../harness/run.ts';
+import { ManagedHost, markAgents, pool, program, settings } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
 
-const pool = 'gpu-lab';
-const settings = { timeout: 240_000, interval: 1000 };
-const limits = { timeoutMs: 240_000, everyMs: 1000 };
 const removeAgents =
   'docker stop $(docker ps -q --filter label=azp-fleet.kind=agent); docker rm $(docker ps -aq --filter label=azp-fleet.kind=agent)';
-const program = '/opt/azp-fleet/current/node /opt/azp-fleet/current/manager.mjs';
 
 let fleet: ProvisionedFleet;
 let host: LabHost;
+let managed: ManagedHost;
 beforeAll(async () => {
   fleet = await provisionedFleet();
   host = fleet.lab.host('hook');
+  managed = new ManagedHost(host, fleet.azure);
 });
 afterAll(async () => {
   await host.setGpuFaults([]);
-  await allIdle();
+  await managed.allIdle();
 });
-
-async function status(): Promise<ManagerStatus> {
-  return JSON.parse((await host.exec('cat /run/azp-fleet/status.json')).stdout) as ManagerStatus;
-}
-
-async function states(): Promise<string> {
-  const { slots } = await status();
-  return slots.map(({ state }) => state).join(' ');
-}
-
-/** Also for hooks, where vitest does not poll. */
-async function allIdle(): Promise<void> {
-  await until('both slots to be idle', async () => (await states()) === 'idle idle', limits);
-}
-
-/** Queues jobs that only agents of the host under test may take. */
-async function queue(script: string, count = 1): Promise<readonly FakeJob[]> {
-  return fleet.azure.control.queue({ pool, script, count, demands: ['lab.manager'] });
-}
-
-async function finished(jobs: readonly FakeJob[]): Promise<readonly FakeJob[]> {
-  const ids = new Set(jobs.map(({ id }) => id));
-  const mine = (all: readonly FakeJob[]) => all.filter(({ id }) => ids.has(id));
-  const all = await fleet.azure.control.until((found) => mine(found).every(({ state }) => state === 'done'), {
-    timeoutMs: 240_000,
-    everyMs: 500,
-  });
-  return mine(all);
-}
-
-async function restartWith(change: string): Promise<void> {
-  await host.exec(`set -e
-cd /etc/azp-fleet
-[ -e manager.json.before ] || cp -p manager.json manager.json.before
-${program.split(' ')[0]} -e '
-const fs = require("fs");
-const config = JSON.parse(fs.readFileSync("manager.json.before", "utf8"));
-${change}
-fs.writeFileSync("manager.json", JSON.stringify(config));
-'
-systemctl restart azp-fleet-manager`);
-}
-
-async function restore(): Promise<void> {
-  await host.exec(`set -e
-cd /etc/azp-fleet
-mv manager.json.before manager.json
-systemctl restart azp-fleet-manager`);
-  await allIdle();
-}
 
 describe('jobs', () => {
   beforeAll(async () => {
-    await restartWith('config.capabilities["lab.manager"] = "yes";');
-    await allIdle();
+    await managed.restartWith(markAgents);
+    await managed.allIdle();
   });
-  afterAll(restore);
+  afterAll(() => managed.restore());
 
   test('a job is alone with its GPU, its datasets and no rights; nothing of ours is in reach', async () => {
-    const [job] = await finished(
-      await queue(`nvidia-smi -L | grep -c UUID
+    const [job] = await managed.finished(
+      await managed.queue(`nvidia-smi -L | grep -c UUID
 id -un
 grep -E 'CapEff|CapBnd|NoNewPrivs' /proc/self/status | tr -d '\\t'
 cat /proc/self/oom_score_adj
@@ -108,10 +54,10 @@ true`),
   });
 
   test('each job runs in a container of its own, and its evidence stays', async () => {
-    const jobs = await finished(await queue('touch /tmp/mine; ls /tmp | wc -l', 4));
+    const jobs = await managed.finished(await managed.queue('touch /tmp/mine; ls /tmp | wc -l', 4));
     expect(jobs.map(({ result, log }) => [result, log.trim()])).toEqual(jobs.map(() => ['succeeded', '1']));
     expect(new Set(jobs.flatMap(({ runs }) => runs.map(({ session }) => session))).size).toBe(4);
-    await allIdle();
+    await managed.allIdle();
     const { stdout } = await host.exec(`${program} runs`);
     const runs = JSON.parse(stdout) as { job?: string; result?: string; gpus: string[]; image: string }[];
     expect(runs.slice(0, 4).map(({ job, result }) => [job, result])).toEqual(
@@ -121,38 +67,38 @@ true`),
   });
 
   test('a manager that is killed in the middle of a job takes it up again', async () => {
-    const jobs = await queue('sleep 8; echo done');
-    await expect.poll(states, settings).toContain('busy');
+    const jobs = await managed.queue('sleep 8; echo done');
+    await expect.poll(managed.states, settings).toContain('busy');
     const { stdout: before } = await host.exec('docker ps -q --no-trunc | sort');
     await host.exec('systemctl kill -s KILL azp-fleet-manager');
-    const [job] = await finished(jobs);
+    const [job] = await managed.finished(jobs);
     expect(job).toMatchObject({ result: 'succeeded', log: expect.stringContaining('done') as string });
     expect(job?.runs).toHaveLength(1);
-    await allIdle();
+    await managed.allIdle();
     const { stdout: after } = await host.exec('docker ps -q --no-trunc | sort');
     const kept = before.split('\n').filter((id) => id !== '' && after.includes(id));
     expect(kept).toHaveLength(1);
   });
 
   test('a drain lets the job end and stops the idle agent; the server shows why', async () => {
-    const jobs = await queue('sleep 12');
-    await expect.poll(states, settings).toContain('busy');
+    const jobs = await managed.queue('sleep 12');
+    await expect.poll(managed.states, settings).toContain('busy');
     await host.exec(`${program} drain --reason 'lab test'`);
-    await expect.poll(states, settings).toContain('drained');
-    await finished(jobs);
-    await expect.poll(states, settings).toBe('drained drained');
+    await expect.poll(managed.states, settings).toContain('drained');
+    await managed.finished(jobs);
+    await expect.poll(managed.states, settings).toBe('drained drained');
     expect((await host.exec('docker ps -aq --filter label=azp-fleet.kind=agent')).stdout).toBe('');
     await host.exec(`${program} undrain`);
-    await allIdle();
+    await managed.allIdle();
   });
 });
 
 test('a GPU that is lost closes its slot only, and the slot comes back by itself', async () => {
-  await allIdle();
+  await managed.allIdle();
   await host.setGpuFaults(['exit15 1']);
-  await expect.poll(states, settings).toBe('idle quarantined');
+  await expect.poll(managed.states, settings).toBe('idle quarantined');
   await host.setGpuFaults([]);
-  await allIdle();
+  await managed.allIdle();
 });
 
 test('a container that was created and never started goes, and so does one that ended meanwhile', async () => {
@@ -162,24 +108,26 @@ test('a container that was created and never started goes, and so does one that 
 docker rm $(docker ps -aq --filter label=azp-fleet.slot=1)
 docker create --name left --label azp-fleet.kind=agent --label azp-fleet.slot=1 $(docker images -q azp-fleet/agent | head -n 1)
 systemctl start azp-fleet-manager`);
-  await allIdle();
+  await managed.allIdle();
   expect((await host.exec('docker ps -aq --filter name=left')).stdout).toBe('');
 });
 
 test('config.sh in a container of its own registers as well, and leaves the token nowhere', async () => {
-  await restartWith(
+  await managed.restartWith(
     'config.registration = "config"; config.capabilities["lab.manager"] = "yes"; config.limits = { shm: "2g" };',
   );
-  await allIdle();
-  const [job] = await finished(await queue('df -m /dev/shm | tail -n 1 | tr -s " " | cut -d " " -f 2'));
+  await managed.allIdle();
+  const [job] = await managed.finished(
+    await managed.queue('df -m /dev/shm | tail -n 1 | tr -s " " | cut -d " " -f 2'),
+  );
   expect(job).toMatchObject({ result: 'succeeded', log: expect.stringContaining('2048') as string });
   // While it registers, the agent's own program has the token in its environment, in a container without a job.
-  await allIdle();
+  await managed.allIdle();
   const places = await placesOnHost(host, fleet.azure.token);
   expect(
     places.filter((place) => !/(?:\/etc\/azp-fleet\/token|\/credentials\/).* [46]00 root$/.test(place)),
   ).toEqual([]);
-  await restore();
+  await managed.restore();
 });
 
 test('on a machine of its own, without inventory and CLI', async () => {
@@ -191,17 +139,17 @@ ${removeAgents}`);
   const image = (await host.exec('docker images -q azp-fleet/agent | head -n 1')).stdout.trim();
   await host.exec(`systemd-run --unit=alone ${program} run --url ${fleet.azure.organization} --pool ${pool} \
 --token-file /etc/azp-fleet/token -n 2 --name ${name} -d ${image} --volume /data/set:/set:SET --volume /data/set:/other:OTHER --state /run/alone`);
-  await expect.poll(async () => (await status()).host, settings).toBe(name);
-  await allIdle();
+  await expect.poll(async () => (await managed.status()).host, settings).toBe(name);
+  await managed.allIdle();
   const jobs = await fleet.azure.control.queue({
     pool,
     script: 'ls "$SET" "$OTHER"',
     demands: ['dataset.OTHER'],
   });
-  const [job] = await finished(jobs);
+  const [job] = await managed.finished(jobs);
   expect(job?.log).toContain('/other:\nx');
   expect(job?.runs[0]?.agent).toContain(name);
   await host.exec(`systemctl stop alone\n${removeAgents}\nsystemctl start azp-fleet-manager`);
-  await expect.poll(async () => (await status()).host, settings).toBe('hook');
-  await allIdle();
+  await expect.poll(async () => (await managed.status()).host, settings).toBe('hook');
+  await managed.allIdle();
 });

@@ -27,17 +27,24 @@ const brought = join(dirname(fileURLToPath(import.meta.url)), '../../../node_mod
 const runtime = existsSync(brought) ? realpathSync(brought) : process.execPath;
 
 export interface AgentPackage {
-  readonly file: string;
+  /** Below the mirror's folder; it stands for the content, so that checkouts do not change each other's packages. */
+  readonly folder: string;
   readonly sha256: string;
 }
 
-/** Writes the tarball and FILE.sha256 into the folder; the same input gives the same bytes, and is packed once. */
-export async function packAgent(folder: string, version: string): Promise<AgentPackage> {
-  const file = join(folder, `vsts-agent-linux-${process.arch}-${version}.tar.gz`);
-  const key = await contentKey(version);
-  const known = existsSync(file) ? await readFile(`${file}.key`, 'utf8').catch(() => '') : '';
-  if (known === key) return { file, sha256: (await readFile(`${file}.sha256`, 'utf8')).split(' ')[0] ?? '' };
-  await mkdir(folder, { recursive: true });
+/** Writes the tarball below `mirror` as the vendor lays it out, FOLDER/agent/VERSION/FILE; packed once for the same input. */
+export async function packAgent(mirror: string, version: string): Promise<AgentPackage> {
+  const folder = (await contentKey(version)).slice(0, 12);
+  const file = join(mirror, folder, 'agent', version, `vsts-agent-linux-${process.arch}-${version}.tar.gz`);
+  if (!existsSync(file)) await pack(file, version);
+  const sha256 = createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex');
+  return { folder, sha256 };
+}
+
+async function pack(file: string, version: string): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
   const staging = await mkdtemp(join(tmpdir(), 'agent-'));
   try {
     await installAgent(staging, version);
@@ -55,12 +62,6 @@ export async function packAgent(folder: string, version: string): Promise<AgentP
     await rm(staging, { recursive: true, force: true });
   }
   await rename(`${file}.new`, file);
-  const sha256 = createHash('sha256')
-    .update(await readFile(file))
-    .digest('hex');
-  await writeFile(`${file}.sha256`, `${sha256}  ${file.slice(folder.length + 1)}\n`);
-  await writeFile(`${file}.key`, key);
-  return { file, sha256 };
 }
 
 /** An unpacked agent, with the runtime linked instead of copied. */
@@ -74,7 +75,7 @@ export async function installAgent(folder: string, version: string): Promise<voi
 async function contentKey(version: string): Promise<string> {
   const hash = createHash('sha256').update(`${version}\n`);
   const { size, mtimeMs } = await stat(runtime);
-  hash.update(`${runtime} ${size} ${mtimeMs}\n`);
+  hash.update(`${size} ${mtimeMs}\n`);
   const files = await readdir(source, { recursive: true, withFileTypes: true });
   const paths = files.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   for (const path of paths.sort()) hash.update(path.slice(source.length)).update(await readFile(path));

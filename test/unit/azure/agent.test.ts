@@ -268,20 +268,26 @@ test('not configured: exit 1', async () => {
   expect(await listener(template).exited).toBe(1);
 });
 
-test('config.sh registers with a token, config.sh remove takes it back', async () => {
+test.each([
+  ['a token', 'conf-pat', ['--auth', 'pat', '--token', 'good-token']],
+  [
+    'a service principal',
+    'conf-sp',
+    ['--auth', 'sp', '--clientid', 'c', '--tenantid', 't', '--clientsecret', 'good-token'],
+  ],
+])('config.sh registers with %s, config.sh remove takes it back', async (_, name, login) => {
   const { client, pool } = await install('other-0');
-  const folder = join(fake.folder, 'configured');
+  const folder = join(fake.folder, name);
   cpSync(template, folder, { recursive: true, verbatimSymlinks: true });
-  const { organization } = fake.server;
-  const common = ['--unattended', '--auth', 'pat', '--token', 'good-token'];
-  const args = ['--url', organization, '--pool', 'gpu', '--agent', 'conf-0', '--acceptTeeEula'];
-  expect(await start(folder, 'config.sh', [...common, ...args]).exited).toBe(0);
-  const [job] = await fake.control.queue({ pool: 'gpu', demands: ['Agent.Version'], script: 'true' });
+  const args = ['--url', fake.server.organization, '--pool', 'gpu', '--agent', name, '--acceptTeeEula'];
+  expect(await start(folder, 'config.sh', ['--unattended', ...login, ...args]).exited).toBe(0);
+  const demands = [`Agent.Name -equals ${name}`];
+  const [job] = await fake.control.queue({ pool: 'gpu', demands, script: 'true' });
   expect(await start(folder).exited).toBe(0);
   expect((await fake.control.jobs()).find(({ id }) => id === job?.id)).toMatchObject({
     result: 'succeeded',
-    runs: [{ agent: 'conf-0' }],
+    runs: [{ agent: name }],
   });
-  expect(await start(folder, 'config.sh', ['remove', ...common]).exited).toBe(0);
-  expect(await client.findAgent(pool.id, 'conf-0')).toBeUndefined();
+  expect(await start(folder, 'config.sh', ['remove', '--unattended', ...login]).exited).toBe(0);
+  expect(await client.findAgent(pool.id, name)).toBeUndefined();
 });

@@ -168,7 +168,7 @@ describe('values', () => {
 
 test('a service principal', () => {
   const text =
-    'organization: https://tfs.lab.example/tfs/DefaultCollection/\nservicePrincipal: { clientId: c, tenantId: t, secret: { file: secret }, expires: 2027-05-01 }\nhosts: { a: { pool: p } }\n';
+    'organization: https://tfs.lab.example/tfs/DefaultCollection/\nservicePrincipal: { clientId: c, tenantId: t, secret: { file: secret }, expires: 2027-05-01, authority: https://login.example/ }\nhosts: { a: { pool: p } }\n';
   writeFileSync(path.join(folder, 'i.yaml'), text);
   const { organization, credential, file } = loadFleet('i.yaml', { env: {}, cwd: folder, home: '/home/me' });
   expect({ organization, credential, file }).toEqual({
@@ -178,6 +178,7 @@ test('a service principal', () => {
       clientId: 'c',
       tenantId: 't',
       secret: { file: path.join(folder, 'secret') },
+      authority: 'https://login.example',
       expires: '2027-05-01',
     },
     file: path.join(folder, 'i.yaml'),

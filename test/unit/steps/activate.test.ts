@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
+import { scriptFailure } from '../../../src/plan/script-failure.ts';
 import { activateScript } from '../../../src/steps/manager-scripts.ts';
 import type { ManagerVersion } from '../../../src/steps/manager-version.ts';
 
@@ -77,12 +78,29 @@ describe('activating a version of the manager', () => {
     mkdirSync(join(root.path, 'opt/versions/bad'), { recursive: true });
     const result = root.activate('bad');
     expect(result).toMatchObject({ status: 1, current: 'good', kept: ['bad', 'good'] });
-    expect(result.stderr).toContain('SyntaxError');
+    expect(scriptFailure('restart', 1, result.stderr).problem).toMatchObject({
+      what: `this version of the manager did not become ready; the one before runs again: ${join(root.path, 'opt/versions/good')}`,
+      seen: 'SyntaxError',
+    });
     expect(root.calls().at(-1)).toBe('restart azp-fleet-manager.service');
   });
 
   it('says so when there is none to go back to', () => {
-    expect(rootWith('bad').activate('bad')).toMatchObject({ status: 1, current: 'bad' });
+    expect(rootWith('bad').activate('bad')).toMatchObject({
+      status: 1,
+      current: 'bad',
+      stderr: expect.stringContaining('there is none before it to go back to') as string,
+    });
+  });
+
+  it('says so when the one before does not start either', () => {
+    const root = rootWith('also-bad', 'bad');
+    root.activate('also-bad');
+    expect(root.activate('bad')).toMatchObject({
+      status: 1,
+      current: 'also-bad',
+      stderr: expect.stringContaining('the one before does not either') as string,
+    });
   });
 
   it('puts a new credential in place, and throws away one that was left lying', () => {

@@ -164,6 +164,18 @@ describe('the image and manager steps', () => {
     expect(plan(converged(wanted, factsOf({ systemd: 245 })), wanted)).toEqual([]);
   });
 
+  it('tell the manager where a service principal logs in', () => {
+    const principal = { kind: 'service-principal', clientId: 'c', tenantId: 't' } as const;
+    const source = { ...principal, secret: { env: 'SECRET' }, expires: '2027-05-01' };
+    const config = (authority: object) =>
+      managerConfig({ ...wanted, credential: { ...source, ...authority } }, 'x64').credential;
+    expect(config({})).toEqual(principal);
+    expect(config({ authority: 'https://login.example' })).toEqual({
+      ...principal,
+      authority: 'https://login.example',
+    });
+  });
+
   it('never carry the credential in the plan', () => {
     const secret = desiredOf({}, { ...wanted, credentialDigest: () => sha256('machine:s3cret-token') });
     expect(JSON.stringify([...managerStep.plan(factsOf(), secret)])).not.toContain('s3cret-token');

@@ -1,4 +1,4 @@
-// Stand-in for "config.sh" and "config.sh remove": registers over REST with a personal access token.
+// Stand-in for "config.sh" and "config.sh remove": registers over REST, as the holder of a token or a service principal.
 import { generateKeyPairSync } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,8 +25,36 @@ function inputs(args) {
   return values;
 }
 
-function api({ url, token }) {
-  const authorization = `Basic ${Buffer.from(`:${token}`).toString('base64')}`;
+/** Throws what is missing of the chosen way to log in, in the words of the real program. */
+function checkLogin(input) {
+  const needed = isPrincipal(input) ? ['clientid', 'tenantid', 'clientsecret'] : ['token'];
+  for (const name of ['url', ...needed, 'pool', 'agent']) {
+    if (!input[name])
+      throw fail(`Invalid configuration provided for ${name}. Terminating unattended configuration.`);
+  }
+}
+
+const isPrincipal = ({ auth = 'pat' }) => auth.toLowerCase() === 'sp';
+
+/** The login service is the practice server itself; the real program asks Microsoft's. */
+async function authorizationOf(input) {
+  if (!isPrincipal(input)) return `Basic ${Buffer.from(`:${input.token}`).toString('base64')}`;
+  const response = await fetch(`${new URL(input.url).origin}/${input.tenantid}/oauth2/v2.0/token`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      grant_type: 'client_credentials',
+      client_id: input.clientid,
+      client_secret: input.clientsecret,
+    }),
+  });
+  const { access_token: value, error_description: description } = await response.json();
+  if (value === undefined) throw fail(description);
+  return `Bearer ${value}`;
+}
+
+async function api(input) {
+  const { url } = input;
+  const authorization = await authorizationOf(input);
   return async (method, path, body) => {
     const response = await fetch(`${url.replace(/\/+$/u, '')}/_apis/distributedtask${path}`, {
       method,
@@ -46,12 +74,9 @@ export async function configure(args) {
   const input = inputs(args);
   if (loadSettings() !== undefined)
     throw fail('Cannot configure the agent because it is already configured.');
-  for (const name of ['url', 'token', 'pool', 'agent']) {
-    if (!input[name])
-      throw fail(`Invalid configuration provided for ${name}. Terminating unattended configuration.`);
-  }
+  checkLogin(input);
   say('>> Connect:\n\nConnecting to server ...');
-  const send = api(input);
+  const send = await api(input);
   const pool = (await send('GET', `/pools?poolName=${encodeURIComponent(input.pool)}`)).value[0];
   if (pool === undefined) throw fail(`Agent pool not found: '${input.pool}'`);
   say('\n>> Register Agent:\n\nScanning for tool capabilities.\nConnecting to the server.');
@@ -130,10 +155,8 @@ export async function remove(args) {
   const settings = loadSettings();
   if (settings === undefined) throw fail('Cannot remove: the agent is not configured.');
   say('Removing agent from the server');
-  await api({ url: settings.serverUrl, token: input.token })(
-    'DELETE',
-    `/pools/${settings.poolId}/agents/${settings.agentId}`,
-  );
+  const send = await api({ url: settings.serverUrl, ...input });
+  await send('DELETE', `/pools/${settings.poolId}/agents/${settings.agentId}`);
   for (const name of ['.agent', '.credentials', '.credentials_rsaparams'])
     rmSync(join(root, name), { force: true });
   say('Succeeded: Removing agent from the server');

@@ -1,0 +1,104 @@
+import type { FakeJob } from '../../../src/azure/fake/control.ts';
+import type { RunRecord } from '../../../src/contract/runs.ts';
+import type { ManagerStatus } from '../../../src/contract/status.ts';
+import type { LabAzure } from '../harness/azure.ts';
+import type { LabHost } from '../harness/host.ts';
+import { until } from '../harness/run.ts';
+
+/** The pool of the lab's inventories. */
+export const pool = 'gpu-lab';
+
+/** How a user of the host itself starts the manager's commands. */
+export const program = '/opt/azp-fleet/current/node /opt/azp-fleet/current/manager.mjs';
+
+/** For `expect.poll`: the machine shares two cores with everything else. */
+export const settings = { timeout: 240_000, interval: 1000 };
+
+const limits = { timeoutMs: 240_000, everyMs: 1000 };
+
+/** Marks the agents of the host under test in the pool, so that its jobs go nowhere else. */
+export const markAgents = 'config.capabilities["lab.manager"] = "yes";';
+
+/** A provisioned machine with its manager, as a test looks at it. */
+export class ManagedHost {
+  readonly host: LabHost;
+  readonly azure: LabAzure;
+
+  constructor(host: LabHost, azure: LabAzure) {
+    this.host = host;
+    this.azure = azure;
+  }
+
+  async status(): Promise<ManagerStatus> {
+    return JSON.parse((await this.host.exec('cat /run/azp-fleet/status.json')).stdout) as ManagerStatus;
+  }
+
+  /** The states of the slots in one line. */
+  readonly states = async (): Promise<string> => {
+    const { slots } = await this.status();
+    return slots.map(({ state }) => state).join(' ');
+  };
+
+  /** Also for hooks, where vitest does not poll. */
+  async allIdle(): Promise<void> {
+    await this.are('idle idle');
+  }
+
+  async are(states: string): Promise<void> {
+    await until(`the slots to be ${states}`, async () => (await this.states()) === states, limits);
+  }
+
+  /** Queues jobs that only agents with the mark may take. */
+  async queue(script: string, count = 1): Promise<readonly FakeJob[]> {
+    return this.azure.control.queue({ pool, script, count, demands: ['lab.manager'] });
+  }
+
+  async finished(jobs: readonly FakeJob[]): Promise<readonly FakeJob[]> {
+    const ids = new Set(jobs.map(({ id }) => id));
+    const mine = (all: readonly FakeJob[]) => all.filter(({ id }) => ids.has(id));
+    const all = await this.azure.control.until(
+      (found) => mine(found).every(({ state }) => state === 'done'),
+      {
+        timeoutMs: 240_000,
+        everyMs: 500,
+      },
+    );
+    return mine(all);
+  }
+
+  /** The evidence of the last runs, the newest first. */
+  async runs(): Promise<readonly RunRecord[]> {
+    return JSON.parse((await this.host.exec(`${program} runs`)).stdout) as RunRecord[];
+  }
+
+  /** Ids of the agents' containers, sorted. */
+  async containers(): Promise<readonly string[]> {
+    const { stdout } = await this.host.exec(
+      'docker ps -q --no-trunc --filter label=azp-fleet.kind=agent | sort',
+    );
+    return stdout.split('\n').filter((id) => id !== '');
+  }
+
+  /** Restarts the manager with a configuration that the given JavaScript has changed, always starting from the provisioned one. */
+  async restartWith(change: string): Promise<void> {
+    await this.host.exec(`set -e
+cd /etc/azp-fleet
+[ -e manager.json.before ] || cp -p manager.json manager.json.before
+${program.split(' ')[0]} -e '
+const fs = require("fs");
+const config = JSON.parse(fs.readFileSync("manager.json.before", "utf8"));
+${change}
+fs.writeFileSync("manager.json", JSON.stringify(config));
+'
+systemctl restart azp-fleet-manager`);
+  }
+
+  /** Back to the provisioned configuration. */
+  async restore(): Promise<void> {
+    await this.host.exec(`set -e
+cd /etc/azp-fleet
+[ ! -e manager.json.before ] || mv manager.json.before manager.json
+systemctl restart azp-fleet-manager`);
+    await this.allIdle();
+  }
+}

@@ -1,0 +1,156 @@
+import { constants, createDecipheriv, createPrivateKey, privateDecrypt, randomUUID, sign } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
+
+/** The files of a registered agent: name → content. */
+export type AgentFiles = ReadonlyMap<string, string | Buffer>;
+
+interface Job {
+  readonly requestId: number;
+  readonly lockToken: string;
+  readonly jobId: string;
+  readonly jobDisplayName: string;
+  readonly plan: { readonly scopeIdentifier: string; readonly planId: string };
+}
+
+/** The server still has a session of this agent. */
+class SessionConflict extends Error {}
+
+/**
+ * What the server sees of an agent program, in this process: it logs in with the agent's files, holds a session, takes
+ * a job and ends it. Real HTTP, signatures and encryption; nothing runs.
+ */
+export class AgentSession {
+  readonly #server: string;
+  readonly #pool: string;
+  readonly #bearer: string;
+  readonly #id: string;
+  readonly #key: Buffer;
+  #last = 0;
+  #job: Job | undefined;
+
+  private constructor(server: string, pool: string, bearer: string, id: string, key: Buffer) {
+    this.#server = server;
+    this.#pool = pool;
+    this.#bearer = bearer;
+    this.#id = id;
+    this.#key = key;
+  }
+
+  /** Throws SessionConflict while the name has another session; other refusals are plain errors. */
+  static async open(files: AgentFiles): Promise<AgentSession> {
+    const read = (name: string) => JSON.parse(String(files.get(name))) as Record<string, string>;
+    const agent = read('.agent');
+    const { data } = read('.credentials') as unknown as { data: Record<string, string> };
+    const key = privateKey(read('.credentials_rsaparams'));
+    const server = (agent['serverUrl'] ?? '').replace(/\/+$/u, '');
+    const bearer = await login(data['authorizationUrl'] ?? '', data['clientId'] ?? '', key);
+    const pool = `/_apis/distributedtask/pools/${agent['poolId']}`;
+    const response = await send(`${server}${pool}/sessions`, bearer, 'POST', {
+      ownerName: 'c0ffee',
+      agent: { id: agent['agentId'], name: agent['agentName'] },
+    });
+    if (response.status === 409) throw new SessionConflict();
+    if (response.status !== 200) throw new Error(`no session: ${response.status} ${await response.text()}`);
+    const answer = (await response.json()) as { sessionId: string; encryptionKey: { value: string } };
+    const padding = { key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha1' };
+    const secret = privateDecrypt(padding, Buffer.from(answer.encryptionKey.value, 'base64'));
+    return new AgentSession(server, pool, bearer, answer.sessionId, secret);
+  }
+
+  /** Waits for one long poll and takes the job it brings; its name, or undefined. */
+  async take(signal?: AbortSignal): Promise<string | undefined> {
+    const query = `sessionId=${this.#id}&lastMessageId=${this.#last}`;
+    const response = await this.#send('GET', `/messages?${query}`, undefined, signal);
+    if (response.status !== 200) {
+      if (response.status >= 300) throw new Error(`no messages: ${response.status}`);
+      return undefined;
+    }
+    const message = (await response.json()) as {
+      messageId: number;
+      messageType: string;
+      iv: string;
+      body: string;
+    };
+    this.#last = message.messageId;
+    if (message.messageType !== 'PipelineAgentJobRequest') return undefined;
+    const decipher = createDecipheriv('aes-256-cbc', this.#key, Buffer.from(message.iv, 'base64'));
+    const text = Buffer.concat([decipher.update(message.body, 'base64'), decipher.final()]).toString('utf8');
+    this.#job = JSON.parse(text) as Job;
+    await this.renew();
+    await this.#send('DELETE', `/messages/${message.messageId}?sessionId=${this.#id}`);
+    return this.#job.jobDisplayName;
+  }
+
+  /** Keeps the lock of the job. */
+  async renew(): Promise<void> {
+    const { requestId, lockToken } = this.#job ?? {};
+    await this.#send('PATCH', `/jobrequests/${requestId}?lockToken=${lockToken}`, {});
+  }
+
+  /** Reports the job as succeeded. */
+  async complete(): Promise<void> {
+    const job = this.#job;
+    if (job === undefined) return;
+    const url = `${this.#server}/${job.plan.scopeIdentifier}/_apis/distributedtask/hubs/build/plans/${job.plan.planId}/events`;
+    const event = { name: 'JobCompleted', jobId: job.jobId, requestId: job.requestId, result: 'succeeded' };
+    await send(url, this.#bearer, 'POST', { ...event, agentShuttingDown: true });
+    this.#job = undefined;
+  }
+
+  /** The clean end; an agent that is killed leaves its session behind. */
+  async close(): Promise<void> {
+    await this.#send('DELETE', `/sessions/${this.#id}`);
+  }
+
+  #send(method: string, path: string, body?: object, signal?: AbortSignal): Promise<Response> {
+    return send(`${this.#server}${this.#pool}${path}`, this.#bearer, method, body, signal);
+  }
+}
+
+function send(
+  url: string,
+  bearer: string,
+  method: string,
+  body?: object,
+  signal?: AbortSignal,
+): Promise<Response> {
+  return fetch(url, {
+    method,
+    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+}
+
+async function login(url: string, clientId: string, key: KeyObject): Promise<string> {
+  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const exp = Math.floor(Date.now() / 1000) + 300;
+  const claims = { iss: clientId, sub: clientId, aud: url, jti: randomUUID(), exp };
+  const unsigned = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`;
+  const assertion = `${unsigned}.${sign('RSA-SHA256', Buffer.from(unsigned), key).toString('base64url')}`;
+  const response = await fetch(url, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', client_assertion: assertion }),
+  });
+  const answer = (await response.json()) as { access_token?: string; error_description?: string };
+  if (answer.access_token === undefined) throw new Error(`no login: ${answer.error_description}`);
+  return answer.access_token;
+}
+
+function privateKey(file: Readonly<Record<string, string>>): KeyObject {
+  const part = (name: string) => Buffer.from(file[name] ?? '', 'base64').toString('base64url');
+  return createPrivateKey({
+    format: 'jwk',
+    key: {
+      kty: 'RSA',
+      n: part('modulus'),
+      e: part('exponent'),
+      d: part('d'),
+      p: part('p'),
+      q: part('q'),
+      dp: part('dp'),
+      dq: part('dq'),
+      qi: part('inverseQ'),
+    },
+  });
+}
