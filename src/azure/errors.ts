@@ -68,7 +68,7 @@ function authFailure(seen: string, { status, json }: Answer, operation: Operatio
       expected: 'a valid token of this organization',
       seen,
       next: expired
-        ? 'make a new token and run "azp-fleet token rotate"'
+        ? 'make a new token, put it where "token:" of the inventory points, then run "azp-fleet provision"'
         : `check that the token is not expired, revoked or of another organization; ${patScope}`,
     },
     { status, ...(typeKey === undefined ? {} : { typeKey }) },

@@ -1,5 +1,6 @@
 import { agentName, slotNames } from '../contract/slots.ts';
 import type { HostSpec, Mirrors, SlotSpec } from './fleet.ts';
+import { agentSha256 } from '../contract/agent-release.ts';
 import type { Path } from './document.ts';
 
 /** A mistake that only shows when several keys are looked at together. */
@@ -165,7 +166,10 @@ export function warnAboutAddresses(hosts: readonly HostSpec[]): Finding[] {
 /** What comes over plain http is trusted by its digest or not at all. */
 export function checkAgentDigest(hosts: readonly HostSpec[], mirrors: Mirrors): Finding[] {
   if (!mirrors.agent?.startsWith('http://')) return [];
-  const open = hosts.filter(({ image, agent: { sha256 } }) => !image && !sha256.x64 && !sha256.arm64);
+  const open = hosts.filter(
+    ({ image, agent: { version, sha256 } }) =>
+      !image && !sha256.x64 && !sha256.arm64 && agentSha256(version, 'x64') === '',
+  );
   if (open.length === 0) return [];
   return [
     {

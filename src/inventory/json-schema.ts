@@ -22,7 +22,7 @@ function inventoryJsonSchema(): object {
       jsonSchema.anyOf = [literal, variable];
     },
   });
-  return { ...schema, title: 'azp-fleet inventory' };
+  return { ...schema, title: 'Inventory of azp-fleet' };
 }
 
 /** As written to inventory.schema.json. */

@@ -115,6 +115,6 @@ export function expiryWarning(expires: string | undefined, now: number): Problem
     code: days <= 0 ? 'inventory.token-expired' : 'inventory.token-expires',
     step: 'inventory',
     what: days <= 0 ? `the token expired on ${expires}` : `the token expires on ${expires}, in ${days} days`,
-    next: 'make a new one in Azure DevOps, then: azp-fleet token rotate',
+    next: 'make a new one in Azure DevOps, put it where the inventory points, then: azp-fleet provision',
   };
 }

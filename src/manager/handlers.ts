@@ -1,4 +1,5 @@
 import type { ManagerStatus } from '../contract/status.ts';
+import { everySlot, withAdopted } from './adopt.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ControlHandlers } from './control.ts';
 import { checkNames, withDrain, withoutDrain } from './drain.ts';
@@ -46,8 +47,8 @@ export function controlHandlers(
     },
     async adopt({ slots }) {
       checkNames(slots, known());
-      const names = slots.length === 0 ? known() : slots;
-      await tools.state.update(({ adopt }) => ({ adopt: [...new Set([...adopt, ...names])] }));
+      const names = slots.length === 0 ? [everySlot] : slots;
+      await tools.state.update(({ adopt }) => ({ adopt: withAdopted(adopt, names) }));
       tools.log.log('info', 'adopt', { slots: names });
       manager.forgive();
       return changed();

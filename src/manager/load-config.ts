@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { FleetError } from '../base/errors.ts';
+import { builtImage } from '../contract/agent-release.ts';
 import type { ManagerConfig } from '../contract/config.ts';
 
 export interface LoadedConfig {
@@ -29,16 +30,17 @@ export function parseConfig(text: string, path: string): ManagerConfig {
     throw broken(path, 'it is not JSON', cause);
   }
   if (value.schema !== 1) throw broken(path, `its schema is ${String(value.schema)}, this manager knows 1`);
-  const needed = ['host', 'organization', 'credential', 'pool', 'agents', 'agentName', 'image'] as const;
+  const needed = ['host', 'organization', 'credential', 'pool'] as const;
   const missing = needed.find((key) => value[key] === undefined);
   if (missing !== undefined) throw broken(path, `"${missing}" is missing`);
   return { ...defaults, ...value } as ManagerConfig;
 }
 
-const defaults: Omit<
-  ManagerConfig,
-  'schema' | 'host' | 'organization' | 'credential' | 'pool' | 'agents' | 'agentName' | 'image'
-> = {
+/** What the file does not say: as an inventory that does not say it. */
+const defaults: Omit<ManagerConfig, 'schema' | 'host' | 'organization' | 'credential' | 'pool'> = {
+  agents: { kind: 'one-per-gpu' },
+  agentName: '{host}-{slot}',
+  image: builtImage(process.arch),
   share: false,
   limits: {},
   datasets: [],

@@ -1,18 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { createAzureClient } from '../azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../azure/credential.ts';
 import { createPlainFetch, type Fetch } from '../azure/proxy.ts';
-import { ExitCode, FleetError, usageError } from '../base/errors.ts';
+import { ExitCode, FleetError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import { version } from '../base/version.ts';
-import { agentDownloads, agentUrl, defaultAgentVersion } from '../contract/agent-release.ts';
 import type { ManagerConfig } from '../contract/config.ts';
 import { HostPaths } from '../contract/paths.ts';
 import { createEngine } from '../engine/docker.ts';
-import { parseArguments, usage, type Invocation, type Values } from './arguments.ts';
+import { parseArguments, usage, type Invocation } from './arguments.ts';
 import { systemClock } from './clock.ts';
 import { runCommand } from './command.ts';
 import { runClient } from './client-commands.ts';
@@ -26,12 +25,10 @@ import { HostEngine } from './host-mode/host-engine.ts';
 import { withHostRuns } from './host-mode/with-host-runs.ts';
 import { journalLogger } from './json-log.ts';
 import { KeyStock } from './key-stock.ts';
-import { hashOf, loadConfig, type LoadedConfig } from './load-config.ts';
 import { Metrics } from './metrics.ts';
 import { systemdNotifier } from './notify.ts';
-import { standaloneConfig } from './standalone.ts';
-import { StateStore } from './state.ts';
-import { tokenPaths, tokenReader } from './token.ts';
+import { configuration, openState, runPlaces } from './run-options.ts';
+import { tokenReader } from './token.ts';
 
 async function main(): Promise<void> {
   const invocation = parseArguments(process.argv.slice(2));
@@ -55,14 +52,12 @@ async function run({ values }: Invocation): Promise<void> {
   for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stop.abort());
   const log = journalLogger((line) => process.stdout.write(line), values.debug ?? false);
   const { config, hash } = await configuration(values);
-  const secret = tokenReader(
-    tokenPaths(values['token-file'], process.env['CREDENTIALS_DIRECTORY'], HostPaths.token),
-    log,
-  );
+  const places = runPlaces(values, import.meta.dirname, process.env);
+  const secret = tokenReader(places.tokens, log);
   const clock = systemClock(config.clockScale);
-  const stateDirectory = values.state ?? HostPaths.state;
-  const hostEngine = new HostEngine(join(stateDirectory, 'host'), runCommand);
+  const hostEngine = new HostEngine(join(places.state, 'host'), runCommand);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
+  const state = await openState(values, places.state, machineId);
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pool: config.pool });
   await runDaemon(
     {
@@ -70,14 +65,14 @@ async function run({ values }: Invocation): Promise<void> {
       clock,
       log,
       signal: stop.signal,
-      engine: withHostRuns(createEngine({ socketPath: values.docker ?? '/var/run/docker.sock' }), hostEngine),
+      engine: withHostRuns(createEngine({ socketPath: places.docker }), hostEngine),
       host: {
         engine: hostEngine,
-        agents: new AgentStore(join(stateDirectory, 'agents'), await siteFetch(config), runCommand),
+        agents: new AgentStore(join(places.state, 'agents'), await siteFetch(config), runCommand),
       },
       azure: await azureClient(config, secret, stop.signal, log),
-      state: await StateStore.open(stateDirectory, machineId),
-      evidence: new Evidence(join(stateDirectory, 'runs')),
+      state,
+      evidence: new Evidence(join(places.state, 'runs')),
       keys: new KeyStock(2),
       secret,
       metrics: new Metrics(),
@@ -86,30 +81,10 @@ async function run({ values }: Invocation): Promise<void> {
       follow: followCommand,
       fence: new Fence(runCommand, log),
     },
-    {
-      status: values['status-file'] ?? HostPaths.status,
-      socket: values.socket ?? HostPaths.socket,
-      context: values.context ?? join(dirname(process.argv[1] ?? '.'), 'dockeragent'),
-    },
+    places,
     systemdNotifier(process.env),
     hash,
   );
-}
-
-async function configuration(values: Values): Promise<LoadedConfig> {
-  if (values.config !== undefined) return loadConfig(values.config);
-  if (values['token-file'] === undefined) {
-    throw usageError({
-      code: 'manager.usage',
-      what: '--token-file is missing',
-      next: 'azp-fleet-manager --help',
-    });
-  }
-  const config = standaloneConfig(values, hostname(), {
-    version: defaultAgentVersion,
-    url: agentUrl(agentDownloads, defaultAgentVersion, process.arch === 'arm64' ? 'arm64' : 'x64'),
-  });
-  return { config, hash: hashOf(JSON.stringify(config)) };
 }
 
 async function siteFetch({ proxy }: ManagerConfig): Promise<Fetch> {

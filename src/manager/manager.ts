@@ -1,6 +1,7 @@
 import { Labels } from '../contract/paths.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
+import { everySlot, namedAdopted } from './adopt.ts';
 import { causeOf } from './causes.ts';
 import { proved } from './image-choice.ts';
 import { LogWatch } from './log-watch.ts';
@@ -58,6 +59,7 @@ export class Manager {
       containers.map(({ id }) => id),
     );
     await this.#noteListening(up);
+    await this.#nameAdopted();
     const slots = this.slots();
     const wanted = this.#scene.wanted(slots);
     for (const action of reconcile(wanted, this.#scene.seen(slots, containers))) {
@@ -129,6 +131,14 @@ export class Manager {
       what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the one before (${proven?.slice(0, 19)})`,
       next: 'Look at the logs of the failed runs (azp-fleet logs), then provide another image.',
     };
+  }
+
+  /** Once the GPUs have been looked at, "all slots" has a meaning. */
+  async #nameAdopted(): Promise<void> {
+    const { adopt } = this.#tools.state.value;
+    if (!adopt.includes(everySlot) || this.#around.gpus.latest === undefined) return;
+    const known = this.slots().map(({ name }) => name);
+    await this.#tools.state.update((state) => ({ adopt: namedAdopted(state.adopt, known) }));
   }
 
   /** The first agent that listens on an image proves it, and its slot has overcome what was wrong. */

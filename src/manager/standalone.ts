@@ -1,17 +1,12 @@
 import { organizationUrl } from '../azure/url.ts';
 import { usageError } from '../base/errors.ts';
+import { builtImage } from '../contract/agent-release.ts';
 import type { ManagerConfig } from '../contract/config.ts';
 import type { Dataset } from '../contract/config.ts';
 import type { Values } from './arguments.ts';
 
-/** The agent that is built in when no image is named; src/inventory has the same version as its default. */
-export interface BuiltAgent {
-  readonly version: string;
-  readonly url: string;
-}
-
 /** The configuration of a machine that is run without an inventory. Pure. */
-export function standaloneConfig(values: Values, hostname: string, agent: BuiltAgent): ManagerConfig {
+export function standaloneConfig(values: Values, hostname: string): ManagerConfig {
   const url = required(values.url, '--url');
   return {
     schema: 1,
@@ -27,9 +22,7 @@ export function standaloneConfig(values: Values, hostname: string, agent: BuiltA
     agentName: '{host}-{slot}',
     limits: {},
     image:
-      values.image === undefined
-        ? { kind: 'build', agentVersion: agent.version, agentSha256: '', agentUrl: agent.url }
-        : { kind: 'registry', reference: values.image },
+      values.image === undefined ? builtImage(process.arch) : { kind: 'registry', reference: values.image },
     datasets: (values.volume ?? []).map(volume),
     jobs: { sudo: values.sudo ?? false, docker: false },
     registration: 'rest',

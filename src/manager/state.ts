@@ -16,7 +16,7 @@ export interface State {
   /** Random, made once; with the machine-id it gives the owner id. */
   readonly installation: string;
   readonly drain: { readonly host?: DrainMark; readonly slots: Readonly<Record<string, DrainMark>> };
-  /** Slots whose agent name this host may take over from another owner. */
+  /** Slots whose agent name this host may take over from another owner; `everySlot` until these are known. */
   readonly adopt: readonly string[];
   readonly jobsRun: Readonly<Record<string, number>>;
   /** Image ids: what runs now, and what ran before it. */

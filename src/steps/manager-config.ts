@@ -1,18 +1,18 @@
+import { agentDownloads, agentSha256, agentUrl, type AgentArch } from '../contract/agent-release.ts';
 import type { ImageConfig, ManagerConfig } from '../contract/config.ts';
 import { defined } from '../base/defined.ts';
 import type { Desired } from './step.ts';
 
 /** Loopback port of the manager's Prometheus metrics. */
 const metricsPort = 9417;
-const agentDownloads = 'https://download.agent.dev.azure.com';
 
 /** `x64` or `arm64` as the Azure Pipelines agent calls it; undefined where Microsoft ships no agent. */
-export function agentArch(arch: string): 'x64' | 'arm64' | undefined {
+export function agentArch(arch: string): AgentArch | undefined {
   return ({ x86_64: 'x64', aarch64: 'arm64' } as const)[arch];
 }
 
 /** What the manager of this host is asked to do. Pure; holds no secret. */
-export function managerConfig(desired: Desired, arch: 'x64' | 'arm64'): ManagerConfig {
+export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig {
   const { host, credential, proxy } = desired;
   return {
     schema: 1,
@@ -52,15 +52,14 @@ export function configText(config: ManagerConfig): string {
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-function imageConfig({ host, mirrors }: Desired, arch: 'x64' | 'arm64'): ImageConfig {
+function imageConfig({ host, mirrors }: Desired, arch: AgentArch): ImageConfig {
   if (host.image !== undefined) return { kind: 'registry', reference: host.image };
   const { version, sha256 } = host.agent;
-  const file = `vsts-agent-linux-${arch}-${version}.tar.gz`;
   return {
     kind: 'build',
     ...defined({ base: host.baseImage, registry: mirrors.images }),
     agentVersion: version,
-    agentSha256: sha256[arch] ?? '',
-    agentUrl: `${mirrors.agent ?? agentDownloads}/agent/${version}/${file}`,
+    agentSha256: sha256[arch] ?? agentSha256(version, arch),
+    agentUrl: agentUrl(mirrors.agent ?? agentDownloads, version, arch),
   };
 }

@@ -127,7 +127,7 @@ const agentProgram = z
       .optional()
       .meta({
         description:
-          'Digest of the agent archive by architecture. Without it the archive is trusted because it comes over https',
+          'Digest of the agent archive by architecture; known for the default version. Without one the archive is trusted because it comes over https',
       }),
   })
   .meta({ id: 'agentProgram' });

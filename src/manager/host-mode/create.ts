@@ -1,4 +1,4 @@
-import { agentDownloads, agentUrl, defaultAgentVersion } from '../../contract/agent-release.ts';
+import { builtImage } from '../../contract/agent-release.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { labels } from '../container.ts';
 import type { LaunchOrder } from '../launch.ts';
@@ -8,17 +8,9 @@ import { hostUser } from './user.ts';
 import { unitArguments, unitName } from './unit.ts';
 
 /** Which agent runs straight on the host: the one that images are built with. */
-function releaseOf(config: ManagerConfig, arch: string): AgentRelease {
-  if (config.image.kind === 'build') {
-    const { agentVersion, agentUrl: url, agentSha256 } = config.image;
-    return { version: agentVersion, url, sha256: agentSha256 };
-  }
-  const platform = arch === 'arm64' ? 'arm64' : 'x64';
-  return {
-    version: defaultAgentVersion,
-    url: agentUrl(agentDownloads, defaultAgentVersion, platform),
-    sha256: '',
-  };
+export function releaseOf({ image }: ManagerConfig, arch: string): AgentRelease {
+  const { agentVersion, agentUrl, agentSha256 } = image.kind === 'build' ? image : builtImage(arch);
+  return { version: agentVersion, url: agentUrl, sha256: agentSha256 };
 }
 
 /** Takes the place of the image's id in labels and evidence. */

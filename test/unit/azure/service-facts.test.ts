@@ -56,7 +56,7 @@ describe('a refused credential, however it is dressed', () => {
     expect(await problem(list(fake.client()))).toMatchObject({
       code: 'azure.auth',
       what: expect.stringContaining('has expired'),
-      next: expect.stringContaining('token rotate'),
+      next: expect.stringContaining('then run "azp-fleet provision"'),
     });
   });
 

@@ -136,7 +136,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   ],
   [
     'an agent over plain http without a digest',
-    'defaults: { pool: p }\nhosts: { a: {} }\nmirrors: { agent: "http://mirror.lab" }\n',
+    'defaults: { pool: p, agent: { version: "4.300.0" } }\nhosts: { a: {} }\nmirrors: { agent: "http://mirror.lab" }\n',
     'inventory.yaml:5:19: the agent would come over plain http, and nothing says what it must be\nexpected: an https mirror, or agent.sha256 for the architectures of the hosts\nseen: no digest for a\nnext: add `agent: { sha256: { x64: … } }` under `defaults:` (the release notes of the agent list it)',
   ],
 ];

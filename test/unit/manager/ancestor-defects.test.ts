@@ -2,7 +2,7 @@
 // suffered, and shown not to happen. The daemon runs whole, against a fake Azure DevOps server and a stand-in dockerd.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { bases, chooseBase } from '../../../src/image/choose.ts';
 import { parseArguments, usage } from '../../../src/manager/arguments.ts';
 import { ask } from '../../../src/manager/ask.ts';
@@ -13,6 +13,7 @@ import { standaloneConfig } from '../../../src/manager/standalone.ts';
 import { sweep } from '../../../src/manager/sweep.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 import { config } from './config.ts';
+import { optionEffects } from './option-effects.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {
@@ -60,22 +61,28 @@ test('1: the token was an argument, a variable of every container, and a file in
   expect(readFileSync('units/azp-fleet-manager.service', 'utf8')).not.toMatch(/Environment=.*TOKEN/i);
 });
 
-test('2: options were accepted and ignored', () => {
-  expect(() => parseArguments(['run', '--poll-time', '5'])).toThrow('--poll-time');
-  for (const name of [
-    'agents',
-    'name',
-    'image',
-    'volume',
-    'share',
-    'sudo',
-    'state',
-    'metrics-port',
-    'context',
-    'socket',
-  ]) {
-    expect(usage).toContain(`--${name}`);
-  }
+describe('2: options were accepted and ignored', () => {
+  test('what nobody knows is refused', () => {
+    expect(() => parseArguments(['run', '--poll-time', '5'])).toThrow('--poll-time');
+  });
+  test.each([
+    [['drain', '--pool', 'x'], 'drain has no option --pool'],
+    [['run', '--reason', 'x'], 'run has no option --reason'],
+    [['run', '0'], 'run does not take 0'],
+    [['logs', '0', '1'], 'logs does not take 1'],
+    [['run', '--config', 'f', '--share'], '--share does nothing beside --config'],
+    [['stauts'], 'there is no command stauts'],
+    [[], 'a command is missing'],
+  ])('what does nothing here is refused: %j', (args, what) => {
+    expect(() => parseArguments(args)).toThrow(what);
+  });
+  test.each(Object.entries(optionEffects))(
+    '--%s is in the help and does what it says',
+    async (name, shown) => {
+      expect(usage).toContain(`--${name}`);
+      await shown(rig);
+    },
+  );
 });
 
 test('3: only the last --volume counted, and one before the command swallowed it', () => {
@@ -83,7 +90,7 @@ test('3: only the last --volume counted, and one before the command swallowed it
     '--volume /a:/b:C --volume /d:/e:F run --url https://dev.azure.com/lab --pool p'.split(' '),
   );
   expect(command).toBe('run');
-  const { datasets } = standaloneConfig(values, 'box', { version: '4.275.0', url: '' });
+  const { datasets } = standaloneConfig(values, 'box');
   expect(datasets.map(({ name }) => name)).toEqual(['C', 'F']);
 });
 

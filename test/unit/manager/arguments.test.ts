@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parseArguments } from '../../../src/manager/arguments.ts';
 import { parseConfig } from '../../../src/manager/load-config.ts';
@@ -5,10 +6,9 @@ import { standaloneConfig } from '../../../src/manager/standalone.ts';
 import { tokenPaths } from '../../../src/manager/token.ts';
 import { config } from './config.ts';
 
-const agent = { version: '4.275.0', url: 'https://x/agent.tar.gz' };
 const alone = (...args: readonly string[]) => {
   const base = ['run', '--url', 'https://dev.azure.com/lab', '--pool', 'gpu', '--token-file', '/t'];
-  return standaloneConfig(parseArguments([...base, ...args]).values, 'box', agent);
+  return standaloneConfig(parseArguments([...base, ...args]).values, 'box');
 };
 
 test('a machine of its own needs URL, pool and token file', () => {
@@ -45,7 +45,6 @@ test('a URL with a project in it is refused with the right form', () => {
     standaloneConfig(
       parseArguments(['run', '--url', 'https://dev.azure.com/lab/vision', '--pool', 'p']).values,
       'b',
-      agent,
     ),
   ).toThrow('has more in it than the organization');
 });
@@ -73,4 +72,13 @@ test('the token is what systemd loaded, or the file that it came from, unless on
   ]);
   expect(tokenPaths(undefined, undefined, '/etc/azp-fleet/token')).toEqual(['/etc/azp-fleet/token']);
   expect(tokenPaths('/mine', '/run/credentials/x', '/etc/azp-fleet/token')).toEqual(['/mine']);
+});
+
+test('the configuration that the documentation shows for a machine of its own is one', () => {
+  const page = readFileSync('docs/manager.md', 'utf8');
+  const [, text = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? [];
+  const shown = parseConfig(text, 'docs');
+  expect(shown).toMatchObject({ credential: { kind: 'service-principal' }, proxy: { ca: true } });
+  const known = new Set([...Object.keys(config()), 'gpus']);
+  expect(Object.keys(shown).filter((key) => !known.has(key))).toEqual([]);
 });
