@@ -24,7 +24,11 @@ export function createFileLogger(path: string, redactor: Redactor = new Redactor
     log(level, message, fields = {}) {
       if (!open) return;
       const line = JSON.stringify({ at: new Date().toISOString(), level, message, ...fields }, plain);
-      writeSync(file, `${redactor.text(line)}\n`);
+      try {
+        writeSync(file, `${redactor.text(line)}\n`);
+      } catch {
+        // A full disk: what the log is about goes on without it.
+      }
     },
     redact: (secret) => redactor.add(secret),
     close() {

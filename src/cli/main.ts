@@ -2,14 +2,14 @@ import { userInfo } from 'node:os';
 
 import type { Context } from '../base/context.ts';
 import { ExitCode } from '../base/errors.ts';
-import { createFileLogger } from '../base/file-log.ts';
 import { guardOutput } from '../base/guard-output.ts';
 import { Redactor } from '../base/redact.ts';
 import { report } from '../render/problem.ts';
 import { version } from '../base/version.ts';
-import { newLogPath } from './log-path.ts';
 import { commands } from './commands.ts';
 import { parseArguments } from './parse.ts';
+import { openRunLog } from './run-log.ts';
+import { stateFolder } from './state-folder.ts';
 
 /** The entry point: builds the context, finds the command, reports what went wrong. Returns the exit code. */
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<number> {
@@ -20,9 +20,9 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   const stop = new AbortController();
   process.on('SIGINT', () => interrupt(stop));
   process.on('SIGTERM', () => interrupt(stop));
-  const stateHome = process.env['XDG_STATE_HOME'] ?? `${user.homedir}/.local/state`;
   const redactor = new Redactor();
-  const log = createFileLogger(newLogPath(stateHome, new Date(), process.pid), redactor);
+  const state = stateFolder(process.env, user.homedir);
+  const log = openRunLog(state, new Date(), process.pid, redactor);
   const outputs = [process.stdout, process.stderr].map((stream) => guardOutput(stream, redactor));
   const context: Context = {
     env: process.env,
@@ -36,6 +36,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     signal: stop.signal,
     log,
   };
+  if (log.note !== undefined) process.stderr.write(`! ${log.note}\n`);
   try {
     const parsed = parseArguments(argv, commands, {
       out: (text) => process.stdout.write(text),

@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-
 import type { Context } from '../base/context.ts';
 import { ExitCode } from '../base/errors.ts';
 import { version } from '../base/version.ts';
@@ -20,6 +18,7 @@ import { confirm } from './ask.ts';
 import type { CommandInput } from './command.ts';
 import { openFleet, type OpenFleet } from './fleet.ts';
 import { chooseHosts } from './rerun.ts';
+import { stateFolder } from './state-folder.ts';
 import { openWorkbench } from './tools.ts';
 import { openTransport } from './transport.ts';
 
@@ -28,9 +27,8 @@ const planFirst = 'look at the plan with "azp-fleet plan", then run again with -
 /** Plans, asks, applies, proves. */
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
   const { options } = input;
-  const state = join(context.env['XDG_STATE_HOME'] ?? join(context.home, '.local/state'), 'azp-fleet');
   const opened = await openFleet(context, input);
-  const journal = journalFile(state, opened.fleet.file);
+  const journal = journalFile(stateFolder(context.env, context.home), opened.fleet.file);
   const saved = await savedPlan(input, opened);
   const open = { ...opened, hosts: await chooseHosts(opened.hosts, options.string('rerun'), journal, saved) };
   let progress = startProgress(context, input, open);

@@ -7,13 +7,14 @@ export interface ReportOptions {
   readonly context: Context;
   readonly json: boolean;
   readonly debug: boolean;
-  readonly logFile: string;
+  /** Undefined where none could be written. */
+  readonly logFile: string | undefined;
 }
 
 /** Tells the user what went wrong and returns the exit code. Expected failures get no stack trace. */
 export function report(error: unknown, { context, json, debug, logFile }: ReportOptions): ExitCode {
   const expected = error instanceof FleetError;
-  const problem = expected ? error.problem : bug(error);
+  const problem = expected ? error.problem : bug(error, logFile);
   const exitCode = expected ? error.exitCode : ExitCode.bug;
   context.log.log('error', problem.what, {
     ...problem,
@@ -23,17 +24,19 @@ export function report(error: unknown, { context, json, debug, logFile }: Report
   else {
     const lines = problemLines(problem, (context.stderr.columns ?? 80) - 1);
     context.stderr.write(`${lines.join('\n')}\n`);
-    if (exitCode !== ExitCode.usage || debug) context.stderr.write(`${dim(`  log       ${logFile}`)}\n`);
+    if (logFile !== undefined && (exitCode !== ExitCode.usage || debug))
+      context.stderr.write(`${dim(`  log       ${logFile}`)}\n`);
   }
   if (debug && error instanceof Error) context.stderr.write(`${error.stack}\n`);
   return exitCode;
 }
 
-function bug(error: unknown): Problem {
+function bug(error: unknown, logFile: string | undefined): Problem {
+  const log = logFile === undefined ? '' : ' with the log file named below';
   return {
     code: 'bug',
     what: `azp-fleet made a mistake: ${error instanceof Error ? error.message : String(error)}`,
-    next: 'report it with the log file named below; run again with --debug to see where it happened',
+    next: `report it${log}; run again with --debug to see where it happened`,
   };
 }
 

@@ -48,3 +48,9 @@ test('hides secrets wherever they stand, and keeps what an error knows', () => {
     error: { code: 'x.y', what: 'failed with ***', cause: { message: '***' } },
   });
 });
+
+test('a disk that is full costs the log its lines and the run nothing', () => {
+  const log = createFileLogger('/dev/full');
+  expect(() => log.log('info', 'hello')).not.toThrow();
+  log.close();
+});

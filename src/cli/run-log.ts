@@ -1,0 +1,46 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { createFileLogger, type FileLogger } from '../base/file-log.ts';
+import type { Redactor } from '../base/redact.ts';
+
+/** How many runs' debug logs are kept. */
+const keep = 200;
+
+export interface RunLog extends Omit<FileLogger, 'path'> {
+  /** Undefined where no file can be written. */
+  readonly path: string | undefined;
+  /** What to tell the user once when there is no file. */
+  readonly note?: string;
+}
+
+/**
+ * The debug log of this run, in `logs` below the state folder; older ones beyond a bound are removed. A folder that
+ * cannot be written stops nobody: then there is no log and a note says so.
+ */
+export function openRunLog(stateFolder: string, at: Date, pid: number, redactor: Redactor): RunLog {
+  try {
+    return createFileLogger(newPath(join(stateFolder, 'logs'), at, pid), redactor);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined) throw error;
+    return {
+      path: undefined,
+      log: () => undefined,
+      redact: (secret) => redactor.add(secret),
+      close: () => undefined,
+      note: `no debug log: ${stateFolder} cannot be written (${code}); next: set XDG_STATE_HOME to a folder that can`,
+    };
+  }
+}
+
+function newPath(folder: string, at: Date, pid: number): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const logs = readdirSync(folder)
+    .filter((name) => name.endsWith('.log'))
+    .sort();
+  for (const name of logs.slice(0, Math.max(0, logs.length - keep + 1)))
+    rmSync(join(folder, name), { force: true });
+  const stamp = at.toISOString().replaceAll(':', '').replace('.', '-');
+  return join(folder, `${stamp}-${pid}.log`);
+}
