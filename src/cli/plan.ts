@@ -5,7 +5,7 @@ import { ExitCode } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { closeAll, surveyFleet, toFleetPlan } from '../plan/fleet-survey.ts';
 import { hasChanges } from '../plan/plan.ts';
-import { writePlanFile } from '../plan/plan-file.ts';
+import { checkPlanFile, writePlanFile } from '../plan/plan-file.ts';
 import { distinct } from '../plan/pools.ts';
 import { usesColor } from '../render/color.ts';
 import { planText } from '../render/plan.ts';
@@ -17,6 +17,9 @@ import { openTransport } from './transport.ts';
 
 /** Shows what `provision` would change. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  const out = input.options.string('out');
+  const outFile = out === undefined ? undefined : resolvePath(context.cwd, out);
+  if (outFile !== undefined) await checkPlanFile(outFile);
   const open = await openFleet(context, input);
   const json = input.options.flag('json');
   const progress = createProgress(context, { hosts: open.hosts.map(({ name }) => name), json });
@@ -31,8 +34,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
     await progress.finish();
     await closeAll(survey);
     const plan = toFleetPlan(open.fleet, survey, { version, now: context.now() });
-    const out = input.options.string('out');
-    if (out !== undefined) await writePlanFile(resolvePath(context.cwd, out), plan);
+    if (outFile !== undefined) await writePlanFile(outFile, plan);
     if (json) {
       const failures = survey.failures.map(({ problem }) => problem);
       context.stdout.write(`${JSON.stringify({ ...plan, problems: [...problems, ...failures] }, null, 2)}\n`);

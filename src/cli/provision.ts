@@ -1,3 +1,5 @@
+import { resolve as resolvePath } from 'node:path';
+
 import type { Context } from '../base/context.ts';
 import { ExitCode } from '../base/errors.ts';
 import { version } from '../base/version.ts';
@@ -5,7 +7,7 @@ import { applyFleet } from '../plan/apply.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
 import { closeAll, surveyFleet, toFleetPlan, type FleetSurvey } from '../plan/fleet-survey.ts';
-import { journalFile, writeJournal } from '../plan/journal.ts';
+import { journalFile } from '../plan/journal.ts';
 import { exitCodeOf, type HostOutcome } from '../plan/outcome.ts';
 import { hasChanges } from '../plan/plan.ts';
 import { announcedBy, readPlanFile } from '../plan/plan-file.ts';
@@ -17,6 +19,7 @@ import { createProgress, type Progress } from '../render/progress.ts';
 import { confirm } from './ask.ts';
 import type { CommandInput } from './command.ts';
 import { openFleet, type OpenFleet } from './fleet.ts';
+import { remember } from './remember.ts';
 import { chooseHosts } from './rerun.ts';
 import { stateFolder } from './state-folder.ts';
 import { openWorkbench } from './tools.ts';
@@ -29,7 +32,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   const { options } = input;
   const opened = await openFleet(context, input);
   const journal = journalFile(stateFolder(context.env, context.home), opened.fleet.file);
-  const saved = await savedPlan(input, opened);
+  const saved = await savedPlan(context, input, opened);
   const open = { ...opened, hosts: await chooseHosts(opened.hosts, options.string('rerun'), journal, saved) };
   let progress = startProgress(context, input, open);
   const emit = (event: Parameters<Progress['sink']>[0]) => progress.sink(event);
@@ -69,8 +72,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
     const probe = options.flag('probe');
     const outcomes = await applyFleet(survey, open.azure, tools, { exactFacts, probe, onPools });
     await progress.finish();
-    const at = new Date(context.now()).toISOString();
-    await writeJournal(journal, { inventory: open.fleet.file, at, command: input.commandLine }, outcomes);
+    await remember(context, input, { journal, inventory: open.fleet.file }, outcomes);
     report(context, input, plan, outcomes);
     if (context.signal.aborted) return ExitCode.interrupted;
     return exitCodeOf(outcomes);
@@ -80,10 +82,14 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   }
 }
 
-async function savedPlan({ options }: CommandInput, { fleet }: OpenFleet): Promise<FleetPlan | undefined> {
+async function savedPlan(
+  { cwd }: Context,
+  { options }: CommandInput,
+  { fleet }: OpenFleet,
+): Promise<FleetPlan | undefined> {
   const file = options.string('plan');
   if (file === undefined) return undefined;
-  return readPlanFile(file, { version, inventoryDigest: inventoryDigest(fleet) });
+  return readPlanFile(resolvePath(cwd, file), { version, inventoryDigest: inventoryDigest(fleet) });
 }
 
 function startProgress(context: Context, { options }: CommandInput, { hosts }: OpenFleet): Progress {

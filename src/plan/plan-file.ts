@@ -1,12 +1,37 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
-import { usageError } from '../base/errors.ts';
+import { usageError, type FleetError } from '../base/errors.ts';
 import type { FleetPlan } from './fleet-plan.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
 
+const makeOne = 'make one with "azp-fleet plan -o FILE"';
+
+/** Rejects with a usage error when the plan could not be written there: known before any host is asked. */
+export async function checkPlanFile(file: string): Promise<void> {
+  const there = await stat(file).catch(() => undefined);
+  if (there?.isDirectory()) throw notWritable(file, 'EISDIR');
+  // Appending the dot makes a file in the place of the folder an error too.
+  const needed = there ? file : `${dirname(file)}/.`;
+  await access(needed, constants.W_OK).catch((error: unknown) => {
+    throw notWritable(file, codeOf(error), error);
+  });
+}
+
 /** Writes the plan for `provision --plan FILE`. It holds scripts and paths, no secret. */
 export async function writePlanFile(file: string, plan: FleetPlan): Promise<void> {
-  await writeFile(file, `${JSON.stringify(plan, null, 2)}\n`, { mode: 0o600 });
+  await writeFile(file, `${JSON.stringify(plan, null, 2)}\n`, { mode: 0o600 }).catch((error: unknown) => {
+    throw notWritable(file, codeOf(error), error);
+  });
+}
+
+function notWritable(file: string, seen: string, cause?: unknown): FleetError {
+  const next = seen === 'ENOENT' ? `mkdir -p ${dirname(file)}` : 'name another file with -o';
+  return usageError({ code: 'plan.file', what: `the plan cannot be written to ${file}`, seen, next }, cause);
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? String(error);
 }
 
 /** Reads a plan and checks that it is one of this version, for this inventory. */
@@ -16,7 +41,7 @@ export async function readPlanFile(
 ): Promise<FleetPlan> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw usageError(
-      { code: 'plan.file', what: `the plan ${file} cannot be read`, seen: String(error) },
+      { code: 'plan.file', what: `the plan ${file} cannot be read`, seen: codeOf(error), next: makeOne },
       error,
     );
   });
@@ -27,7 +52,7 @@ export async function readPlanFile(
       what: `the plan ${file} was made by another version of azp-fleet`,
       expected: expected.version,
       seen: plan.version,
-      next: 'make it again with "azp-fleet plan -o FILE"',
+      next: makeOne,
     });
   if (plan.inventoryDigest !== expected.inventoryDigest)
     throw usageError({
@@ -59,6 +84,6 @@ function parse(file: string, text: string): FleetPlan {
   throw usageError({
     code: 'plan.file',
     what: `${file} is not a plan of azp-fleet`,
-    next: 'make one with "azp-fleet plan -o FILE"',
+    next: makeOne,
   });
 }

@@ -13,17 +13,18 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs a command in this process as a user would type it; nobody sits at the terminal. */
-export async function runCommand(
-  argv: readonly string[],
-  place: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
-): Promise<CommandResult> {
+interface Place {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** What a command is given, with nobody at the terminal; `written` grows with what it says. */
+export function quietContext({ cwd, env = {} }: Place) {
   const written = { stdout: '', stderr: '' };
   const stream = (name: 'stdout' | 'stderr') =>
     new PassThrough().on('data', (data: Buffer) => {
       written[name] += data.toString();
     });
-  const { cwd, env = {} } = place;
   const context: Context = {
     env,
     cwd,
@@ -36,7 +37,13 @@ export async function runCommand(
     signal: new AbortController().signal,
     log: silentLogger,
   };
-  const io = { out: () => undefined, err: () => undefined, env, version: '0', columns: 80 };
+  return { context, written };
+}
+
+/** Runs a command in this process as a user would type it. */
+export async function runCommand(argv: readonly string[], place: Place): Promise<CommandResult> {
+  const { context, written } = quietContext(place);
+  const io = { out: () => undefined, err: () => undefined, env: context.env, version: '0', columns: 80 };
   try {
     const parsed = parseArguments(argv, commands, io);
     if (parsed === undefined) throw new TypeError('help was asked for');

@@ -18,19 +18,27 @@ const start = `import(${JSON.stringify(main)}).then((m) => m.main()).then((code)
 /** The program itself, in a process of its own. */
 function azpFleet(argv: readonly string[], env: Readonly<Record<string, string>>) {
   const options = { cwd: folder, encoding: 'utf8', env: { PATH: process.env['PATH'], ...env } } as const;
-  const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', start, 'azp-fleet', ...argv], options);
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    ['-e', start, 'azp-fleet', ...argv],
+    options,
+  );
   return { status, stdout, stderr };
 }
 
-test('a state folder that cannot be written costs the debug log and nothing else', { timeout: 60_000 }, () => {
-  const env = { XDG_STATE_HOME: join(folder, 'a-file') };
-  const { status, stdout, stderr } = azpFleet(['inventory', 'list', 'lab.yaml'], env);
-  expect(stderr).toBe(
-    `! no debug log: ${folder}/a-file/azp-fleet cannot be written (ENOTDIR); next: set XDG_STATE_HOME to a folder that can\n`,
-  );
-  expect(stdout).toContain('rtx-box');
-  expect(status).toBe(0);
-  const wrong = azpFleet(['inventory', 'list', 'none.yaml', '--debug', '--json'], env);
-  expect(wrong.status).toBe(2);
-  expect(JSON.parse(wrong.stdout)).not.toHaveProperty('log');
-});
+test(
+  'a state folder that cannot be written costs the debug log and nothing else',
+  { timeout: 60_000 },
+  () => {
+    const env = { XDG_STATE_HOME: join(folder, 'a-file') };
+    const { status, stdout, stderr } = azpFleet(['inventory', 'list', 'lab.yaml'], env);
+    expect(stderr).toBe(
+      `! no debug log: ${folder}/a-file/azp-fleet cannot be written (ENOTDIR); next: set XDG_STATE_HOME to a folder that can\n`,
+    );
+    expect(stdout).toContain('rtx-box');
+    expect(status).toBe(0);
+    const wrong = azpFleet(['inventory', 'list', 'none.yaml', '--debug', '--json'], env);
+    expect(wrong.status).toBe(2);
+    expect(JSON.parse(wrong.stdout)).not.toHaveProperty('log');
+  },
+);

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import type { FleetPlan } from '../../../src/plan/fleet-plan.ts';
 import { failedHosts, journalFile, readJournal, writeJournal } from '../../../src/plan/journal.ts';
-import { readPlanFile, writePlanFile } from '../../../src/plan/plan-file.ts';
+import { checkPlanFile, readPlanFile, writePlanFile } from '../../../src/plan/plan-file.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-plan-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -68,5 +68,28 @@ describe('a saved plan', () => {
   ])('is refused: %s', async (_name, path, against, code) => {
     await writePlanFile(file, plan);
     await expect(readPlanFile(path, against)).rejects.toMatchObject({ exitCode: 2, problem: { code } });
+  });
+
+  it('that cannot be read says how to get one', async () => {
+    await expect(readPlanFile(join(folder, 'none'), expected)).rejects.toMatchObject({
+      problem: { what: `the plan ${folder}/none cannot be read`, seen: 'ENOENT', next: expect.any(String) },
+    });
+  });
+
+  it.each([
+    ['in a folder that is not there', join(folder, 'nowhere/x.json'), 'ENOENT', `mkdir -p ${folder}/nowhere`],
+    ['where a folder is', folder, 'EISDIR', 'name another file with -o'],
+    ['below a file', join(import.meta.filename, 'x.json'), 'ENOTDIR', 'name another file with -o'],
+  ])('cannot be written %s: known before anything is done', async (_, path, seen, next) => {
+    const problem = { code: 'plan.file', what: `the plan cannot be written to ${path}`, seen, next };
+    await expect(checkPlanFile(path)).rejects.toMatchObject({ exitCode: 2, problem });
+    await expect(writePlanFile(path, plan)).rejects.toMatchObject({ exitCode: 2, problem });
+  });
+
+  it('can be written where there is a folder, and over another plan', async () => {
+    await checkPlanFile(join(folder, 'new.json'));
+    await writePlanFile(file, plan);
+    await checkPlanFile(file);
+    expect(existsSync(join(folder, 'new.json'))).toBe(false);
   });
 });

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+
+import { Options } from '../../../src/cli/options.ts';
+import { remember } from '../../../src/cli/remember.ts';
+import { failedHosts } from '../../../src/plan/journal.ts';
+import { quietContext, runCommand } from '../../support/command.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'azp-files-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+writeFileSync(join(cwd, 'a-file'), '');
+
+test('plan says that it cannot write its file before it looks at anything', async () => {
+  const { exitCode, stderr } = await runCommand(['plan', 'none.yaml', '-o', 'nowhere/x.json'], { cwd });
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain(`the plan cannot be written to ${cwd}/nowhere/x.json`);
+  expect(stderr).toContain(`mkdir -p ${cwd}/nowhere`);
+});
+
+describe('how a run ended', () => {
+  const input = {
+    positionals: [],
+    rest: [],
+    options: new Options({}),
+    inventory: 'lab.yaml',
+    commandLine: 'azp-fleet provision',
+  };
+  const outcomes = [{ host: 'h200-1', state: 'failed', changes: 0 }] as const;
+
+  test('is remembered', async () => {
+    const { context, written } = quietContext({ cwd });
+    const journal = join(cwd, 'state/runs/x.json');
+    await remember(context, input, { journal, inventory: 'lab.yaml' }, outcomes);
+    expect(await failedHosts(journal)).toEqual(['h200-1']);
+    expect(written.stderr).toBe('');
+  });
+
+  test('is a note where it cannot be remembered, and the run stays what it was', async () => {
+    const { context, written } = quietContext({ cwd });
+    const journal = join(cwd, 'a-file/runs/x.json');
+    await remember(context, input, { journal, inventory: 'lab.yaml' }, outcomes);
+    expect(written.stderr).toBe(
+      `! --rerun failed will not know of this run: ${journal} cannot be written (ENOTDIR)\n`,
+    );
+  });
+});
