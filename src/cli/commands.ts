@@ -70,7 +70,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'inventory check',
     summary: 'find mistakes in the inventory without contacting anybody',
-    examples: [['azp-fleet inventory check lab.yaml', 'all mistakes at once, with line and column']],
+    examples: [['azp-fleet inventory check lab.yaml', 'the mistakes, each with its line and its cure']],
     load: () => import('./inventory-check.ts'),
   },
   {

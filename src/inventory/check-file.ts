@@ -6,12 +6,11 @@ import { parseVolume } from './merge.ts';
 import type { InventoryFile } from './schema/file.ts';
 import type { HostVars } from './schema/host.ts';
 
-/** Mistakes across the keys of the file itself, before anything is resolved. */
+/** Mistakes across the keys of the file itself, the groups left out. */
 export function checkFile(file: InventoryFile): Finding[] {
   return [
     ...checkOrganization(file.organization),
     ...checkCredential(file),
-    ...checkGroups(file),
     ...checkVolumes(file),
     ...(Object.keys(file.hosts).length === 0
       ? [
@@ -46,6 +45,7 @@ function checkCredential(file: InventoryFile): Finding[] {
         path: ['servicePrincipal'],
         what: 'token and servicePrincipal are both given',
         expected: 'one of them',
+        next: 'take one of them out',
       },
     ];
   if (file.token || file.servicePrincipal) return [];
@@ -54,12 +54,14 @@ function checkCredential(file: InventoryFile): Finding[] {
       code: 'inventory.missing',
       path: [],
       what: 'token is missing',
-      expected: 'where the token is found, e.g. token: { env: AZP_TOKEN }',
+      expected: 'where the token is found, never the token itself',
+      next: 'add `token: { env: AZP_TOKEN }`',
     },
   ];
 }
 
-function checkGroups(file: InventoryFile): Finding[] {
+/** Groups that name what is not there, contain each other, or are called like a host. */
+export function checkGroups(file: InventoryFile): Finding[] {
   const groups = file.groups ?? {};
   const known = Object.keys(groups);
   const hosts = Object.keys(file.hosts);
@@ -93,6 +95,7 @@ function checkGroups(file: InventoryFile): Finding[] {
           code: 'inventory.group-cycle',
           path: ['groups', name, 'children', index],
           what: `${name} and ${child} contain each other`,
+          next: 'take one of them out of the other',
         });
     return found;
   });

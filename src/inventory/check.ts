@@ -1,4 +1,3 @@
-import { agentName, slotNames } from '../contract/slots.ts';
 import type { HostSpec, Mirrors, SlotSpec } from './fleet.ts';
 import { agentSha256 } from '../contract/agent-release.ts';
 import type { Path } from './document.ts';
@@ -7,7 +6,9 @@ import type { Path } from './document.ts';
 export interface Finding {
   readonly code: string;
   readonly path: Path;
+  /** `{host}` in it stands for `host`: what is wrong for many hosts by one line of the file is told once. */
   readonly what: string;
+  readonly host?: string;
   readonly expected?: string;
   readonly seen?: string;
   readonly next?: string;
@@ -15,25 +16,16 @@ export interface Finding {
 
 /** Mistakes of one host once everything that applies to it is known. */
 export function checkHost(host: HostSpec): Finding[] {
-  const at = (key: string): Path => ['hosts', host.name, key];
   const found: Finding[] = [];
   if (host.pool === '')
     found.push({
       code: 'inventory.no-pool',
       path: ['hosts', host.name],
-      what: `${host.name} has no pool`,
+      what: '{host} has no pool',
       expected: 'a pool in defaults, in one of its groups or at the host',
       next: 'add `pool: NAME` under `defaults:`',
     });
-  if (!host.agentName.includes('{slot}') && slotNames(host).length > 1)
-    found.push({
-      code: 'inventory.agent-name',
-      path: at('agentName'),
-      what: `${host.name} has several agents, and agentName gives all of them one name`,
-      expected: 'a pattern with {slot} in it',
-      seen: host.agentName,
-    });
-  return [...found, ...checkGpus(host), ...checkDatasets(host)];
+  return [...found, ...checkGpus(host), ...checkDatasets(host)].map((each) => ({ ...each, host: host.name }));
 }
 
 function checkGpus(host: HostSpec): Finding[] {
@@ -44,7 +36,7 @@ function checkGpus(host: HostSpec): Finding[] {
       {
         code: 'inventory.agents-share',
         path,
-        what: `${host.name} has more agents than GPUs`,
+        what: '{host} has more agents than GPUs',
         expected: `at most ${gpus} agents, or share: true`,
         seen: `agents: ${agents.count}, gpus: ${gpus}`,
         next: 'add `share: true` if jobs may share a GPU',
@@ -55,7 +47,7 @@ function checkGpus(host: HostSpec): Finding[] {
 
 function checkSlots(host: HostSpec, slots: readonly SlotSpec[], path: Path): Finding[] {
   const found: Finding[] = [];
-  const users = new Map<string | number, number>();
+  const users = new Map<string | number, { readonly name: string; readonly share: boolean }>();
   const names = new Set<string>();
   for (const [index, slot] of slots.entries()) {
     const name = slot.name ?? String(index);
@@ -63,27 +55,38 @@ function checkSlots(host: HostSpec, slots: readonly SlotSpec[], path: Path): Fin
       found.push({
         code: 'inventory.slot-name',
         path: [...path, index, 'name'],
-        what: `${host.name} has two slots named ${name}`,
+        what: `{host} has two slots named ${name}`,
         next: 'give each slot a name of its own',
       });
     names.add(name);
-    for (const gpu of slot.gpus) {
-      const other = users.get(gpu);
-      if (other !== undefined && !(slot.share && slots[other]?.share === true))
+    for (const gpu of new Set(slot.gpus)) {
+      if (slot.gpus.filter((each) => each === gpu).length > 1)
         found.push({
           code: 'inventory.slot-gpu',
           path: [...path, index, 'gpus'],
-          what: `slots ${other} and ${index} of ${host.name} both have GPU ${gpu}`,
+          what: `slot ${name} of {host} has GPU ${gpu} twice`,
+          next: 'name each GPU once',
+        });
+      const other = users.get(gpu);
+      if (other !== undefined && !(slot.share && other.share))
+        found.push({
+          code: 'inventory.slot-gpu',
+          path: [...path, index, 'gpus'],
+          what: `slots ${other.name} and ${name} of {host} both have GPU ${gpu}`,
           next: 'add `share: true` to both if their jobs may share it',
         });
-      users.set(gpu, other ?? index);
+      users.set(gpu, other ?? { name, share: slot.share });
       if (typeof gpu === 'number' && host.gpus !== undefined && gpu >= host.gpus)
         found.push({
           code: 'inventory.slot-gpu',
           path: [...path, index, 'gpus'],
-          what: `slot ${index} of ${host.name} has a GPU that the host does not have`,
+          what: `slot ${name} of {host} has a GPU that the host does not have`,
           expected: host.gpus === 0 ? 'no GPU' : `an index from 0 to ${host.gpus - 1}`,
           seen: String(gpu),
+          next:
+            host.gpus === 0
+              ? 'use `gpus: []` for a slot without a GPU'
+              : 'correct the index, or `gpus` of the host',
         });
     }
   }
@@ -106,38 +109,18 @@ function checkDatasets(host: HostSpec): Finding[] {
         code: 'inventory.reserved-variable',
         path,
         what: `the environment variable ${dataset.name} has a meaning of its own in an agent container`,
-        expected: 'another name for the dataset',
+        next: 'choose another name for the dataset',
       });
     if (other !== undefined)
       found.push({
         code: 'inventory.dataset-path',
         path: [...path, 'container'],
-        what: `the datasets ${other} and ${dataset.name} of ${host.name} have the same path in the container`,
+        what: `the datasets ${other} and ${dataset.name} of {host} have the same path in the container`,
         seen: dataset.container,
+        next: 'give each dataset a path of its own',
       });
     return found;
   });
-}
-
-/** Two agents of one pool cannot have the same name: each would take the other's place. */
-export function checkAgentNames(hosts: readonly HostSpec[]): Finding[] {
-  const owners = new Map<string, string>();
-  const found: Finding[] = [];
-  for (const host of hosts)
-    for (const slot of new Set(slotNames(host))) {
-      const name = agentName(host, slot);
-      const key = `${host.pool.toLowerCase()}/${name.toLowerCase()}`;
-      const owner = owners.get(key);
-      if (owner === undefined) owners.set(key, host.name);
-      else if (owner !== host.name)
-        found.push({
-          code: 'inventory.agent-name',
-          path: ['hosts', host.name, 'agentName'],
-          what: `${owner} and ${host.name} would both have an agent ${name} in the pool ${host.pool}`,
-          next: 'put {host} and {slot} into agentName, or choose another pool',
-        });
-    }
-  return found;
 }
 
 /** The same machine under two names is allowed (two pools on one host are not), but rarely meant. */

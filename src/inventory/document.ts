@@ -1,7 +1,11 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
-import type { Document, Node, Pair, Scalar } from 'yaml';
+import type { Document, Node, Pair, Scalar, YAMLError } from 'yaml';
 
 import type { Problem } from '../base/errors.ts';
+import { shown } from '../base/shown.ts';
+import { joinDuplicates } from './duplicates.ts';
+import type { Duplicate } from './duplicates.ts';
+import { brokenAliases } from './aliases.ts';
 import { expand } from './expand.ts';
 
 export type Path = readonly PropertyKey[];
@@ -9,30 +13,65 @@ export type Path = readonly PropertyKey[];
 /** An inventory as text with positions: values for the schema, lines and columns for the messages. */
 export class InventoryDocument {
   readonly problems: Problem[] = [];
+  /** False when the text is no YAML: nothing but `problems` is of use then. */
+  readonly readable: boolean;
   readonly #document: Document.Parsed;
   readonly #lines = new LineCounter();
   readonly #source: string;
   readonly #name: string;
   /** Scalars that held a variable, with their text as typed: once expanded it may mean a number. */
   readonly #expanded = new Map<Node, string>();
+  readonly #unset = new Set<Node>();
 
   constructor(source: string, name: string) {
     this.#source = source;
     this.#name = name;
-    this.#document = parseDocument(source, { lineCounter: this.#lines, merge: true, prettyErrors: false });
-    for (const error of [...this.#document.errors, ...this.#document.warnings]) {
-      const known = yamlMessages[error.code];
-      const { col, line } = this.#lines.linePos(error.pos[0]);
-      const unquoted = /[{,[].*[^"']\$\{/.test(source.split('\n')[line - 1]?.slice(0, col) ?? '');
+    const options = {
+      lineCounter: this.#lines,
+      merge: true,
+      prettyErrors: false,
+      uniqueKeys: false,
+      logLevel: 'error',
+    } as const;
+    this.#document = parseDocument(source, options);
+    // One slip of syntax makes the parser complain about everything that follows.
+    const [error] = [...this.#document.errors, ...this.#document.warnings];
+    const broken = error ? [] : brokenAliases(this.#document);
+    this.readable = error === undefined && broken.length === 0;
+    if (error) this.problems.push(this.#slip(error));
+    else for (const twice of joinDuplicates(this.#document)) this.problems.push(this.#twice(twice));
+    for (const { offset, what, ...rest } of broken)
       this.problems.push({
-        code: `inventory.${error.code === 'DUPLICATE_KEY' ? 'duplicate-key' : 'yaml'}`,
+        code: 'inventory.alias',
         step: 'inventory',
-        what: `${this.#place(error.pos[0])}: ${known ?? error.message}`,
-        ...(unquoted ? { next: 'inside { } and [ ], put text with ${…} in quotes: "${NAME}"' } : {}),
+        what: `${this.#place(offset)}: ${what}`,
+        ...rest,
       });
-      // One slip of syntax makes the parser complain about everything that follows.
-      if (known === undefined) break;
-    }
+  }
+
+  #slip({ code, message, pos: [offset] }: YAMLError): Problem {
+    const { col, line } = this.#lines.linePos(offset);
+    const unquoted = /[{,[].*[^"']\$\{/.test(this.#source.split('\n')[line - 1]?.slice(0, col) ?? '');
+    const { what, next } = slips[code] ?? {
+      what: shown(message),
+      next: 'look at the indentation, the quotes and the brackets here and just above',
+    };
+    return {
+      code: 'inventory.yaml',
+      step: 'inventory',
+      what: `${this.#place(offset)}: ${what}`,
+      next: unquoted ? 'inside { } and [ ], put text with ${…} in quotes: "${NAME}"' : next,
+    };
+  }
+
+  #twice({ key, first, second }: Duplicate): Problem {
+    return {
+      code: 'inventory.duplicate-key',
+      step: 'inventory',
+      what: `${this.#place(second)}: the key ${shown(key)} stands here twice`,
+      seen: `the first one at ${this.#place(first)}`,
+      next: 'keep one of them, with what belongs to both',
+    };
   }
 
   /** Fills in environment variables, in values only. */
@@ -42,6 +81,7 @@ export class InventoryDocument {
         if (key === 'key' || typeof node.value !== 'string' || !node.value.includes('${')) return;
         const { value, unset } = expand(node.value, env);
         for (const [index, { variable }] of unset.entries()) this.#reportUnset(node, variable, index);
+        if (unset.length > 0) this.#unset.add(node);
         this.#expanded.set(node, node.value);
         node.value = value;
       },
@@ -60,6 +100,7 @@ export class InventoryDocument {
         step: 'inventory',
         what,
         expected: 'at most 1000 aliases',
+        next: 'write the values out instead of pointing at them with *NAME',
       });
       return undefined;
     }
@@ -101,6 +142,12 @@ export class InventoryDocument {
   /** Whether something stands at exactly this path. */
   has(path: Path): boolean {
     return this.#find(path) !== undefined;
+  }
+
+  /** Whether the value at the path wants a variable that is not set, which has been told. */
+  isUnset(path: Path): boolean {
+    const node = this.#find(path)?.value;
+    return node !== undefined && this.#unset.has(node);
   }
 
   /** A scalar as it was typed: `580.10`, not 580.1; `${PORT}`, not what the variable holds, which may be a secret. */
@@ -164,9 +211,14 @@ export class InventoryDocument {
   }
 }
 
-/** Mistakes that do not hide others. */
-const yamlMessages: Readonly<Record<string, string>> = {
-  DUPLICATE_KEY: 'this key stands here twice',
-  TAB_AS_INDENT: 'a tab is used for indentation; YAML wants spaces',
-  TAG_RESOLVE_FAILED: 'tags (words that begin with !) are not used in an inventory',
+/** Slips of syntax for which we know a better word than the parser. */
+const slips: Readonly<Record<string, { readonly what: string; readonly next: string }>> = {
+  TAB_AS_INDENT: {
+    what: 'a tab is used for indentation',
+    next: 'put spaces in its place: YAML knows no tabs there',
+  },
+  TAG_RESOLVE_FAILED: {
+    what: 'tags (words that begin with !) are not used in an inventory',
+    next: 'take it out, or put the text in quotes',
+  },
 };

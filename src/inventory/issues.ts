@@ -2,6 +2,7 @@ import * as z from 'zod';
 
 import type { Problem } from '../base/errors.ts';
 import { nearest } from '../base/nearest.ts';
+import { shown } from '../base/shown.ts';
 import type { InventoryDocument, Path } from './document.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -23,8 +24,7 @@ export function problemsOf(
       const branch = issue.errors.find(isAboutTheInside);
       if (branch) return problemsOf(branch, schema, document, value, path);
     }
-    const wantsText = issue.code === 'invalid_type' && issue.expected === 'string';
-    return [invalidValue({ expected: issue.message, wantsText }, path, document, valueAt(value, path))];
+    return [invalidValue(issue, path, document, valueAt(value, path))];
   });
 }
 
@@ -63,35 +63,47 @@ function invalidKey(
     step: 'inventory',
     what: `${document.place(path, 'key')}: ${dotted(path.slice(0, -1))} has a name that cannot be used`,
     expected: issue.issues[0]?.message ?? issue.message,
-    seen: String(path.at(-1)),
+    seen: shown(String(path.at(-1))),
   };
 }
 
-function invalidValue(
-  wanted: { readonly expected: string; readonly wantsText: boolean },
-  path: Path,
-  document: InventoryDocument,
-  value: unknown,
-): Problem {
+function invalidValue(issue: Issue, path: Path, document: InventoryDocument, value: unknown): Problem {
   const place = document.place(path);
   const name = dotted(path);
+  const expected = readable(issue.message);
   if (value === undefined)
     return {
       code: 'inventory.missing',
       step: 'inventory',
       what: `${place}: ${name} is missing`,
-      expected: readable(wanted.expected),
+      expected,
+      next: `add \`${String(path.at(-1))}:\` ${path.length === 1 ? 'to the file' : `under ${dotted(path.slice(0, -1))}`}`,
     };
   const written = document.written(path);
-  const quotable = typeof value === 'number' && wanted.wantsText;
   return {
     code: 'inventory.value',
     step: 'inventory',
     what: `${place}: ${name} cannot be used as it is`,
-    expected: readable(wanted.expected),
-    ...seen(value, name, written),
-    ...(quotable ? { next: `put it in quotes: "${written ?? String(value)}"` } : {}),
+    expected,
+    ...(quotes(issue, value, written) ?? { seen: seen(value, name, written) }),
   };
+}
+
+/** A number without the quotes that make it text, or with quotes that it must not have. */
+function quotes(issue: Issue, value: unknown, written: string | undefined): Partial<Problem> | undefined {
+  const text = written ?? String(value);
+  if (typeof value === 'number' && wants(issue, ['string']))
+    return { seen: `the number ${text}`, next: `put it in quotes: "${text}"` };
+  const inQuotes = typeof value === 'string' && text === value && /^(\d+(\.\d+)?|true|false)$/.test(value);
+  if (!inQuotes || !wants(issue, ['number', 'int', 'boolean'])) return undefined;
+  return { seen: `"${text}"`, next: `take the quotes away: ${text}` };
+}
+
+/** Whether a value of one of these types would do, by its type. */
+function wants(issue: Issue, types: readonly string[]): boolean {
+  if (issue.code === 'invalid_union')
+    return issue.errors.flat().some((inner) => inner.path.length === 0 && wants(inner, types));
+  return issue.code === 'invalid_type' && types.includes(issue.expected);
 }
 
 /** zod's own wording only where the schema has none. */
@@ -99,13 +111,13 @@ function readable(message: string): string {
   return message.replace(/^Invalid input: expected /, '').replace(/, received .*$/, '');
 }
 
-function seen(value: unknown, name: string, written: string | undefined): { seen: string } {
-  if (value === null) return { seen: 'nothing (an empty value)' };
-  if (Array.isArray(value)) return { seen: 'a list' };
-  if (typeof value === 'object') return { seen: `keys ${Object.keys(value).join(', ') || '(none)'}` };
-  if (mayHoldSecret(name)) return { seen: 'a literal value (not shown)' };
+function seen(value: unknown, name: string, written: string | undefined): string {
+  if (value === null) return 'nothing (an empty value)';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return `keys ${shown(Object.keys(value).join(', ')) || '(none)'}`;
+  if (mayHoldSecret(name)) return 'a literal value (not shown)';
   const type = typeof value === 'number' ? 'the number ' : '';
-  return { seen: `${type}${withoutUserInfo(written ?? JSON.stringify(value))}` };
+  return `${type}${shown(withoutUserInfo(written ?? JSON.stringify(value)))}`;
 }
 
 function withoutUserInfo(text: string): string {
@@ -117,7 +129,7 @@ function mayHoldSecret(name: string): boolean {
 }
 
 function dotted(path: Path): string {
-  return path.length === 0 ? 'the inventory' : path.map(String).join('.');
+  return path.length === 0 ? 'the inventory' : shown(path.map(String).join('.'));
 }
 
 function valueAt(value: unknown, path: Path): unknown {

@@ -5,16 +5,17 @@ import type { Context } from '../base/context.ts';
 import { usageError } from '../base/errors.ts';
 import type { FleetError, Problem } from '../base/errors.ts';
 import { organizationUrl } from '../azure/url.ts';
-import { checkFile } from './check-file.ts';
-import { checkAgentDigest, checkAgentNames, checkHost, warnAboutAddresses } from './check.ts';
-import type { Finding } from './check.ts';
+import { warnAboutAddresses } from './check.ts';
+import { crossFindings } from './cross-check.ts';
 import { InventoryDocument } from './document.ts';
-import type { Path } from './document.ts';
 import type { Fleet } from './fleet.ts';
 import { placesOf, problemsOf } from './issues.ts';
 import { looksLikeSecret } from './literal.ts';
-import { groupsOf } from './merge.ts';
+import { placed } from './placed.ts';
+import { remainderOf } from './remainder.ts';
+import type { Remainder } from './remainder.ts';
 import { resolveCredential, resolveHost, resolveMirrors, resolveProxy } from './resolve.ts';
+import type { Folders } from './resolve.ts';
 import { inventoryFile } from './schema/file.ts';
 import type { InventoryFile } from './schema/file.ts';
 
@@ -31,45 +32,56 @@ export function loadFleet(file: string, context: LoadContext): Fleet {
 /** The same for text that is not in a file yet. `file` names it in messages and anchors relative paths. */
 export function parseFleet(source: string, file: string, context: LoadContext): Fleet {
   const document = new InventoryDocument(source, file);
-  stopAt(document.problems, file);
+  if (!document.readable) stopAt(document.problems, file);
   document.expandVariables(context.env);
   refuseLiterals(document, file);
-  const parsed = validate(document);
-  stopAt(document.problems, file);
-  if (!parsed) throw new TypeError('the schema found nothing wrong and nothing right');
+  const part = validate(document);
   const full = path.resolve(context.cwd, file);
-  return build(parsed, document, { file: full, shown: file, home: context.home });
+  const fleet = part && build(part.file, { folder: path.dirname(full), home: context.home });
+  const across = part && fleet ? crossFindings(part, fleet.hosts, fleet.mirrors) : [];
+  stopAt([...document.problems, ...(part ? placed(across, document, part.file) : [])], file);
+  if (!part || !fleet?.credential) throw new TypeError('the schema found nothing wrong and nothing right');
+  return {
+    ...fleet,
+    file: full,
+    organization: organizationUrl(part.file.organization),
+    credential: fleet.credential,
+    warnings: placed(warnAboutAddresses(fleet.hosts), document, part.file),
+  };
 }
 
-function build(
-  parsed: InventoryFile,
-  document: InventoryDocument,
-  at: { readonly file: string; readonly shown: string; readonly home: string },
-): Fleet {
-  const fail = (findings: readonly Finding[]) => stopAt(placed(findings, document, parsed), at.shown);
-  fail(checkFile(parsed));
-  const folders = { folder: path.dirname(at.file), home: at.home };
-  const hosts = Object.keys(parsed.hosts).map((name) => resolveHost(name, parsed, folders));
-  const mirrors = resolveMirrors(parsed.mirrors);
-  fail([...hosts.flatMap(checkHost), ...checkAgentNames(hosts), ...checkAgentDigest(hosts, mirrors)]);
-  const credential = resolveCredential(parsed, folders);
-  if (!credential) throw new TypeError('a file without a credential passed its check');
+/** What the file means, as far as it can be used. */
+function build(file: InventoryFile, folders: Folders) {
   return {
-    file: at.file,
-    organization: organizationUrl(parsed.organization),
-    credential,
-    projects: parsed.projects ?? [],
-    hosts,
-    mirrors,
-    proxy: resolveProxy(parsed, folders),
-    clockScale: parsed.practice?.clockScale ?? 1,
-    warnings: placed(warnAboutAddresses(hosts), document, parsed),
+    credential: resolveCredential(file, folders),
+    projects: file.projects ?? [],
+    hosts: Object.keys(file.hosts).map((name) => resolveHost(name, file, folders)),
+    mirrors: resolveMirrors(file.mirrors),
+    proxy: resolveProxy(file, folders),
+    clockScale: file.practice?.clockScale ?? 1,
   };
 }
 
 function read(full: string, shown: string): string {
+  const bytes = readBytes(full, shown);
   try {
-    return readFileSync(full, 'utf8');
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (!text.includes('\0')) return text;
+  } catch {
+    // said below
+  }
+  throw usageError({
+    code: 'inventory.unreadable',
+    step: 'inventory',
+    what: `${shown} is not a text file`,
+    expected: 'YAML in UTF-8',
+    next: 'name the inventory with -i FILE',
+  });
+}
+
+function readBytes(full: string, shown: string): Buffer {
+  try {
+    return readFileSync(full);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     throw usageError(
@@ -88,19 +100,22 @@ function read(full: string, shown: string): string {
   }
 }
 
-/** Validates, giving `${VAR}` values the type they would have when written out where that is needed. */
-function validate(document: InventoryDocument): InventoryFile | undefined {
+/**
+ * Validates, giving `${VAR}` values the type they would have when written out where that is needed. Notes what is
+ * wrong and gives back what is left.
+ */
+function validate(document: InventoryDocument): Remainder | undefined {
   for (;;) {
     const value = document.toValue();
     if (value === undefined) return undefined;
     const result = inventoryFile.safeParse(value);
-    if (result.success) return result.data;
-    const retyped = result.error.issues
-      .flatMap((issue) => placesOf(issue))
-      .filter((at) => document.retype(at));
+    if (result.success) return { file: result.data, lost: new Set() };
+    const { issues } = result.error;
+    const retyped = issues.flatMap((issue) => placesOf(issue)).filter((at) => document.retype(at));
     if (retyped.length > 0) continue;
-    document.problems.push(...problemsOf(result.error.issues, inventoryFile, document, value));
-    return undefined;
+    const own = issues.filter((issue) => !placesOf(issue).some((at) => document.isUnset(at)));
+    document.problems.push(...problemsOf(own, inventoryFile, document, value));
+    return remainderOf(value, issues);
   }
 }
 
@@ -117,26 +132,6 @@ function refuseLiterals(document: InventoryDocument, file: string): void {
     next: 'take it out, revoke it if the file was ever shared, and write e.g. token: { env: AZP_TOKEN }',
   }));
   stopAt([...document.problems, ...problems], file);
-}
-
-function placed(findings: readonly Finding[], document: InventoryDocument, parsed: InventoryFile): Problem[] {
-  const problems = findings.map(({ path: place, what, ...rest }) => ({
-    step: 'inventory',
-    what: `${document.place(origin(place, document, parsed))}: ${what}`,
-    ...rest,
-  }));
-  return [...new Map(problems.map((problem) => [problem.what, problem])).values()];
-}
-
-/** Where a host's value really stands: at the host, in one of its groups, or in the defaults. */
-function origin(place: Path, document: InventoryDocument, parsed: InventoryFile): Path {
-  const [top, host, key, ...rest] = place;
-  if (top !== 'hosts' || typeof host !== 'string' || key === undefined) return place;
-  const groups = groupsOf(host, parsed.groups ?? {}).toReversed();
-  const layers = [['hosts', host], ...groups.map((name) => ['groups', name, 'vars']), ['defaults']];
-  const wanted = [[key, ...rest], ...(key === 'datasets' ? [['volumes']] : []), [key]];
-  const candidates = wanted.flatMap((tail) => layers.map((layer): Path => [...layer, ...tail]));
-  return candidates.find((candidate) => document.has(candidate)) ?? place;
 }
 
 function stopAt(problems: readonly Problem[], file: string): void {

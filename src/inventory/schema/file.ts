@@ -2,9 +2,9 @@ import * as z from 'zod';
 
 import { hostEntry, hostVars } from './host.ts';
 import { servicePrincipal, token } from './secret.ts';
-import { httpUrl, name, text } from './values.ts';
+import { httpUrl, name, section, text } from './values.ts';
 
-const mirrors = z.strictObject({
+const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.example/docker/linux }', {
   nvidiaDriver: httpUrl
     .optional()
     .meta({ description: 'Instead of https://developer.download.nvidia.com/compute/cuda/repos' }),
@@ -18,7 +18,7 @@ const mirrors = z.strictObject({
     .meta({ description: 'Registry prefix instead of docker.io, e.g. registry.lab.example' }),
 });
 
-const proxy = z.strictObject({
+const proxy = section('proxies, e.g. { https: http://proxy.lab.example:3128 }', {
   http: httpUrl.optional().meta({ description: 'Proxy for http:// addresses' }),
   https: httpUrl.optional().meta({ description: 'Proxy for https:// addresses' }),
   noProxy: z
@@ -27,7 +27,7 @@ const proxy = z.strictObject({
     .meta({ description: 'Host names and suffixes that are reached directly' }),
 });
 
-const group = z.strictObject({
+const group = section('a group, e.g. { hosts: [h200-1], vars: { pool: gpu-lab } }', {
   vars: hostVars.optional().meta({ description: 'Settings of all its hosts, over `defaults`' }),
   hosts: z
     .array(name, { error: 'a list of host names' })
@@ -40,10 +40,13 @@ const group = z.strictObject({
 });
 
 /** The one definition of inventory.yaml: types, validation, messages and the published JSON Schema. */
-export const inventoryFile = z.strictObject({
-  organization: text.meta({
-    description: 'https://dev.azure.com/NAME, or the collection URL of an Azure DevOps Server',
-  }),
+export const inventoryFile = section('organization, token, hosts and so on, each with its value', {
+  organization: z
+    .string({ error: 'the URL of your organization, e.g. https://dev.azure.com/NAME' })
+    .min(1, 'the URL of your organization, e.g. https://dev.azure.com/NAME')
+    .meta({
+      description: 'https://dev.azure.com/NAME, or the collection URL of an Azure DevOps Server',
+    }),
   token: token
     .optional()
     .meta({ description: 'Where the personal access token is found; never the token itself' }),
@@ -57,8 +60,13 @@ export const inventoryFile = z.strictObject({
   defaults: hostVars
     .optional()
     .meta({ description: 'What every host has unless a group or the host says otherwise' }),
-  groups: z.record(name, group).optional().meta({ description: 'Hosts with something in common' }),
-  hosts: z.record(name, hostEntry, { error: 'hosts by name' }).meta({ description: 'The machines, by name' }),
+  groups: z
+    .record(name, group, { error: 'groups by name, e.g. { hopper: { hosts: [h200-1] } }' })
+    .optional()
+    .meta({ description: 'Hosts with something in common' }),
+  hosts: z
+    .record(name, hostEntry, { error: 'hosts by name, e.g. { h200-1: {} }' })
+    .meta({ description: 'The machines, by name' }),
   mirrors: mirrors.optional().meta({ description: "A closed network's copies of the vendors' repositories" }),
   proxy: proxy
     .optional()
@@ -66,12 +74,11 @@ export const inventoryFile = z.strictObject({
   ca: text
     .optional()
     .meta({ description: 'PEM file on this machine that the CLI, the manager and the agents trust too' }),
-  practice: z
-    .strictObject({
-      clockScale: z.number({ error: 'a number above 0' }).positive('a number above 0').optional().meta({
-        description: 'How many times faster the slow rules run; the fake server must run with the same',
-      }),
-    })
+  practice: section('practice settings, e.g. { clockScale: 60 }', {
+    clockScale: z.number({ error: 'a number above 0' }).positive('a number above 0').optional().meta({
+      description: 'How many times faster the slow rules run; the fake server must run with the same',
+    }),
+  })
     .optional()
     .meta({ description: 'Only for practice with the fake Azure DevOps server' }),
 });

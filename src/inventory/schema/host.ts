@@ -8,6 +8,7 @@ import {
   hostPath,
   label,
   name,
+  section,
   sha256,
   size,
   text,
@@ -17,27 +18,25 @@ import {
 
 const threeNumbers = /^\d+\.\d+\.\d+$/;
 
-const limits = z
-  .strictObject({
-    memory: size.optional().meta({ description: 'Memory of an agent container, e.g. 64g' }),
-    cpus: z
-      .number({ error: 'a number of CPUs, e.g. 8 or 1.5' })
-      .positive('a number of CPUs above 0')
-      .optional()
-      .meta({ description: 'CPUs of an agent container' }),
-    shm: size.optional().meta({ description: 'Size of /dev/shm, e.g. 16g' }),
-    pids: wholeNumber(64, 4_194_304, 'a number of processes')
-      .optional()
-      .meta({ description: 'Most processes' }),
-  })
-  .meta({ id: 'limits' });
+const limits = section('limits, e.g. { memory: 64g }', {
+  memory: size.optional().meta({ description: 'Memory of an agent container, e.g. 64g' }),
+  cpus: z
+    .number({ error: 'a number of CPUs, e.g. 8 or 1.5' })
+    .positive('a number of CPUs above 0')
+    .optional()
+    .meta({ description: 'CPUs of an agent container' }),
+  shm: size.optional().meta({ description: 'Size of /dev/shm, e.g. 16g' }),
+  pids: wholeNumber(64, 4_194_304, 'a number of processes')
+    .optional()
+    .meta({ description: 'Most processes' }),
+}).meta({ id: 'limits' });
 
 const oneGpu = 'a GPU: its index in PCI bus order (0, 1, …) or a UUID (GPU-… or MIG-…)';
 const gpu = z.union([z.int().min(0, oneGpu), z.string().regex(/^(GPU|MIG)-[0-9A-Za-z/-]+$/, oneGpu)], {
   error: oneGpu,
 });
 
-const slot = z.strictObject({
+const slot = section('a slot, e.g. { gpus: [0] }', {
   name: name.optional().meta({ description: 'Name of the slot; default: its position, from 0' }),
   gpus: z
     .array(gpu, { error: 'a list of GPUs' })
@@ -54,10 +53,9 @@ const slot = z.strictObject({
     )
     .optional()
     .meta({ description: 'Driver capabilities in the container; default [compute, utility]' }),
-  mode: z
-    .enum(['container', 'host'], { error: 'container or host' })
-    .optional()
-    .meta({ description: 'container (default): a fresh container for each job; host: straight on the host' }),
+  mode: z.enum(['container', 'host'], { error: 'container or host' }).optional().meta({
+    description: 'container (default): a fresh container for each job; host: straight on the host',
+  }),
 });
 
 const someAgents = 'one-per-gpu, a number of agents (0 to 256), or a list of slots';
@@ -76,15 +74,13 @@ const volume = z
   .string({ error: 'host:container:ENV, e.g. /data/models:/models:MODELS' })
   .regex(/^\/[^:]*:\/[^:]*:[A-Z][A-Z0-9_]*$/, 'host:container:ENV, e.g. /data/models:/models:MODELS');
 
-const dataset = z
-  .strictObject({
-    host: hostPath.meta({ description: 'Folder on the host' }),
-    container: hostPath.meta({ description: 'Where jobs see it, read-only' }),
-    requireMount: flag
-      .optional()
-      .meta({ description: 'The folder must be a mount, so that an unmounted NFS share is noticed' }),
-  })
-  .meta({ id: 'dataset' });
+const dataset = section('a dataset, e.g. { host: /data/models, container: /models }', {
+  host: hostPath.meta({ description: 'Folder on the host' }),
+  container: hostPath.meta({ description: 'Where jobs see it, read-only' }),
+  requireMount: flag
+    .optional()
+    .meta({ description: 'The folder must be a mount, so that an unmounted NFS share is noticed' }),
+}).meta({ id: 'dataset' });
 
 const hostKey = z
   .string({ error: 'a public key or fingerprint' })
@@ -114,23 +110,20 @@ const driver = z
   )
   .meta({ id: 'driver' });
 
-const agentProgram = z
-  .strictObject({
-    version: version(threeNumbers, defaultVersions.agent)
-      .optional()
-      .meta({ description: `Default "${defaultVersions.agent}"` }),
-    sha256: z
-      .strictObject({
-        x64: sha256.optional().meta({ description: 'Of the archive for x86-64' }),
-        arm64: sha256.optional().meta({ description: 'Of the archive for ARM' }),
-      })
-      .optional()
-      .meta({
-        description:
-          'Digest of the agent archive by architecture; known for the default version. Without one the archive is trusted because it comes over https',
-      }),
+const agentProgram = section(`agent settings, e.g. { version: "${defaultVersions.agent}" }`, {
+  version: version(threeNumbers, defaultVersions.agent)
+    .optional()
+    .meta({ description: `Default "${defaultVersions.agent}"` }),
+  sha256: section('digests by architecture, e.g. { x64: … }', {
+    x64: sha256.optional().meta({ description: 'Of the archive for x86-64' }),
+    arm64: sha256.optional().meta({ description: 'Of the archive for ARM' }),
   })
-  .meta({ id: 'agentProgram' });
+    .optional()
+    .meta({
+      description:
+        'Digest of the agent archive by architecture; known for the default version. Without one the archive is trusted because it comes over https',
+    }),
+}).meta({ id: 'agentProgram' });
 
 /** What may stand in `defaults`, in a group's `vars` and at a host. */
 const shared = {
@@ -164,26 +157,27 @@ const shared = {
     .meta({ description: 'GPUs the host should have; default: what PCI shows' }),
   agentName: text.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
   limits: limits.optional().meta({ description: 'Limits of each agent container' }),
-  labels: z.record(name, label).optional().meta({ description: 'For --limit, e.g. room=b12' }),
+  labels: z
+    .record(name, label, { error: 'labels by name, e.g. { room: b12 }' })
+    .optional()
+    .meta({ description: 'For --limit, e.g. room=b12' }),
   capabilities: z
-    .record(text, label)
+    .record(text, label, { error: 'capabilities by name, e.g. { team: vision }' })
     .optional()
     .meta({ description: 'User capabilities that pipelines can demand' }),
   driver: driver.optional().meta({ description: 'NVIDIA driver' }),
-  docker: z
-    .strictObject({
-      version: version(threeNumbers, defaultVersions.docker).meta({
-        description: 'Upstream version, without packaging suffix',
-      }),
-    })
+  docker: section(`a version, e.g. { version: "${defaultVersions.docker}" }`, {
+    version: version(threeNumbers, defaultVersions.docker).meta({
+      description: 'Upstream version, without packaging suffix',
+    }),
+  })
     .optional()
     .meta({ description: `Docker Engine; default version "${defaultVersions.docker}"` }),
-  toolkit: z
-    .strictObject({
-      version: version(threeNumbers, defaultVersions.toolkit).meta({
-        description: 'Upstream version, without packaging suffix',
-      }),
-    })
+  toolkit: section(`a version, e.g. { version: "${defaultVersions.toolkit}" }`, {
+    version: version(threeNumbers, defaultVersions.toolkit).meta({
+      description: 'Upstream version, without packaging suffix',
+    }),
+  })
     .optional()
     .meta({ description: `nvidia-container-toolkit; default version "${defaultVersions.toolkit}"` }),
   agent: agentProgram.optional().meta({ description: 'The Azure Pipelines agent' }),
@@ -192,20 +186,21 @@ const shared = {
     .optional()
     .meta({ description: 'Base of the built image; default: chosen by driver and GPU' }),
   datasets: z
-    .record(environmentName, dataset)
+    .record(environmentName, dataset, {
+      error: 'datasets by variable, e.g. { MODELS: { host: /data/models, container: /models } }',
+    })
     .optional()
     .meta({ description: 'Read-only folders for jobs, by the environment variable that names them' }),
   volumes: z
     .array(volume, { error: 'a list of host:container:ENV' })
     .optional()
     .meta({ description: 'Datasets in short: host:container:ENV' }),
-  jobs: z
-    .strictObject({
-      sudo: flag.optional().meta({ description: 'Jobs may use sudo inside their container; default false' }),
-      docker: flag
-        .optional()
-        .meta({ description: 'Jobs get the Docker socket, which is root on the host; default false' }),
-    })
+  jobs: section('what jobs may do, e.g. { sudo: true }', {
+    sudo: flag.optional().meta({ description: 'Jobs may use sudo inside their container; default false' }),
+    docker: flag
+      .optional()
+      .meta({ description: 'Jobs get the Docker socket, which is root on the host; default false' }),
+  })
     .optional()
     .meta({ description: 'What jobs may do' }),
   registration: z
@@ -220,26 +215,14 @@ const shared = {
     }),
 };
 
-export const hostVars = z
-  .strictObject(shared, {
-    error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : 'settings, e.g. { pool: gpu-lab }'),
-  })
-  .meta({ id: 'hostVars' });
+export const hostVars = section('settings, e.g. { pool: gpu-lab }', shared).meta({ id: 'hostVars' });
 
-export const hostEntry = z
-  .strictObject(
-    {
-      address: text
-        .optional()
-        .meta({ description: 'Host name or IP address; default: the name, as ssh_config knows it' }),
-      ...shared,
-    },
-    {
-      error: (issue) =>
-        issue.code === 'unrecognized_keys' ? undefined : 'settings such as { address: 192.0.2.11 }, or {}',
-    },
-  )
-  .nullable();
+export const hostEntry = section('settings such as { address: 192.0.2.11 }, or {}', {
+  address: text
+    .optional()
+    .meta({ description: 'Host name or IP address; default: the name, as ssh_config knows it' }),
+  ...shared,
+}).nullable();
 
 export type HostVars = z.infer<typeof hostVars>;
 export type HostEntry = NonNullable<z.infer<typeof hostEntry>>;

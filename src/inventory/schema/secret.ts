@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { date, httpUrl, text } from './values.ts';
+import { date, httpUrl, section, text } from './values.ts';
 
 const expected =
   'where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }';
@@ -22,28 +22,25 @@ function exactlyOne(value: object): boolean {
 }
 
 /** A reference to a secret. The file never holds a secret itself. */
-export const secretSource = z
-  .strictObject(sources, { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : expected) })
+export const secretSource = section(expected, sources)
   .refine(exactlyOne, `${expected}, exactly one of them`)
   .meta({ id: 'secretSource' });
 
-export const token = z
-  .strictObject(
-    {
-      ...sources,
-      expires: date.optional().meta({ description: 'When it expires; warned about beforehand' }),
-    },
-    { error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : expected) },
-  )
-  .refine(exactlyOne, `${expected}, exactly one of them`);
+export const token = section(expected, {
+  ...sources,
+  expires: date.optional().meta({ description: 'When it expires; warned about beforehand' }),
+}).refine(exactlyOne, `${expected}, exactly one of them`);
 
-export const servicePrincipal = z.strictObject({
-  clientId: text.meta({ description: 'Application (client) id' }),
-  tenantId: text.meta({ description: 'Directory (tenant) id' }),
-  secret: secretSource.meta({ description: 'Where the client secret is found' }),
-  authority: httpUrl.optional().meta({
-    description:
-      'Where tokens are asked for, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
-  }),
-  expires: date.optional().meta({ description: 'When the client secret expires' }),
-});
+export const servicePrincipal = section(
+  'an application, e.g. { clientId: …, tenantId: …, secret: { env: AZP_CLIENT_SECRET } }',
+  {
+    clientId: text.meta({ description: 'Application (client) id' }),
+    tenantId: text.meta({ description: 'Directory (tenant) id' }),
+    secret: secretSource.meta({ description: 'Where the client secret is found' }),
+    authority: httpUrl.optional().meta({
+      description:
+        'Where tokens are asked for, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
+    }),
+    expires: date.optional().meta({ description: 'When the client secret expires' }),
+  },
+);

@@ -6,6 +6,13 @@ import * as z from 'zod';
  */
 export const text = z.string({ error: 'text' }).min(1, 'text that is not empty');
 
+/** Keys that belong together; `expected` shows one where something else stands. Unknown keys have their own message. */
+export function section<Shape extends z.core.$ZodLooseShape>(expected: string, shape: Shape) {
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : expected),
+  });
+}
+
 /** Versions are text: YAML reads 550.10 as the number 550.1. */
 export function version(pattern: RegExp, example: string): z.ZodString {
   const expected = `a version as text, e.g. "${example}"`;

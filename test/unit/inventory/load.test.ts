@@ -199,6 +199,26 @@ test('a missing file names the ways to get one', () => {
   }
 });
 
+test.each([
+  ['a program', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1, 0, 0, 0x1b, 0x5b, 0x48])],
+  ['text of another encoding', Buffer.from('organization: \u00e9\n', 'latin1')],
+  ['UTF-16', Buffer.from('organization: x\n', 'utf16le')],
+])('%s is not shown, only refused', (_, bytes) => {
+  writeFileSync(path.join(folder, 'binary'), bytes);
+  expect(() => loadFleet('binary', { env: {}, cwd: folder, home: '/home/me' })).toThrow(
+    expect.objectContaining({
+      exitCode: 2,
+      problem: {
+        code: 'inventory.unreadable',
+        step: 'inventory',
+        what: 'binary is not a text file',
+        expected: 'YAML in UTF-8',
+        next: 'name the inventory with -i FILE',
+      },
+    }),
+  );
+});
+
 test('a thousand hosts', () => {
   const hosts = Array.from(
     { length: 1000 },

@@ -50,17 +50,6 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:10: hosts has a name that cannot be used\nexpected: a name: letters, digits, ".", "_", "-", at most 63 of them\nseen: a/b',
   ],
   [
-    'a duplicate key',
-    'hosts: { a: { pool: p } }\nhosts: {}\n',
-    'inventory.yaml:4:1: this key stands here twice',
-  ],
-  ['a tab', 'hosts:\n\ta: {}\n', 'inventory.yaml:4:1: a tab is used for indentation; YAML wants spaces'],
-  [
-    'a tag',
-    'hosts: !vault x\n',
-    'inventory.yaml:3:8: tags (words that begin with !) are not used in an inventory',
-  ],
-  [
     'a variable that is not set',
     'defaults: { pool: p }\nhosts:\n  a:\n    address: "gpu-${SITE}-${ROOM:-b12}"\n',
     'inventory.yaml:6:19: the environment variable SITE is not set\nnext: export SITE=…, or give a default: ${SITE:-value}',
@@ -72,17 +61,37 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:30: the environment variable X is not set\nnext: export X=…, or give a default: ${X:-value}',
   ],
   [
-    'a variable without quotes in a flow map',
-    'defaults: { pool: ${POOL} }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:20: Unexpected flow-map-start at node end\nnext: inside { } and [ ], put text with ${…} in quotes: "${NAME}"',
-  ],
-  [
     'no pool',
     'hosts: { a: {} }\n',
     'inventory.yaml:3:13: a has no pool\nexpected: a pool in defaults, in one of its groups or at the host\nnext: add `pool: NAME` under `defaults:`',
   ],
   ['no host', 'hosts: {}\n', 'inventory.yaml:3:8: there is no host\nnext: add one under `hosts:`'],
-  ['hosts left out', 'projects: [x]\n', 'inventory.yaml:1:1: hosts is missing\nexpected: hosts by name'],
+  [
+    'a number in quotes where a number is wanted',
+    'hosts: { a: { pool: p, gpus: "8" } }\n',
+    'inventory.yaml:3:30: hosts.a.gpus cannot be used as it is\nexpected: a number of GPUs (a whole number from 0 to 64)\nseen: "8"\nnext: take the quotes away: 8',
+  ],
+  [
+    'a flag in quotes, and a number of agents',
+    'hosts: { a: { pool: p, share: "true", agents: "2" } }\n',
+    'inventory.yaml:3:31: hosts.a.share cannot be used as it is\nexpected: true or false\nseen: "true"\nnext: take the quotes away: true',
+    'inventory.yaml:3:47: hosts.a.agents cannot be used as it is\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: "2"\nnext: take the quotes away: 2',
+  ],
+  [
+    'a list where names are wanted',
+    'defaults: { pool: p }\nhosts: { a: { labels: [b12] } }\n',
+    'inventory.yaml:4:23: hosts.a.labels cannot be used as it is\nexpected: labels by name, e.g. { room: b12 }\nseen: a list',
+  ],
+  [
+    'text with control characters, and a long one',
+    `defaults: { pool: p }\nhosts: { a: { port: "\\e[31m${'x'.repeat(200)}" } }\n`,
+    `inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: \\u001b[31m${'x'.repeat(62)}…`,
+  ],
+  [
+    'hosts left out',
+    'projects: [x]\n',
+    'inventory.yaml:1:1: hosts is missing\nexpected: hosts by name, e.g. { h200-1: {} }\nnext: add `hosts:` to the file',
+  ],
   [
     'more agents than GPUs',
     'hosts: { a: { pool: p, gpus: 2, agents: 4 } }\n',
@@ -96,17 +105,43 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a slot with a GPU that is not there',
     'hosts: { a: { pool: p, gpus: 1, agents: [{ gpus: [1] }] } }\n',
-    'inventory.yaml:3:50: slot 0 of a has a GPU that the host does not have\nexpected: an index from 0 to 0\nseen: 1',
+    'inventory.yaml:3:50: slot 0 of a has a GPU that the host does not have\nexpected: an index from 0 to 0\nseen: 1\nnext: correct the index, or `gpus` of the host',
+  ],
+  [
+    'a slot with one GPU twice',
+    'hosts: { a: { pool: p, agents: [{ name: x, gpus: [0, 0] }] } }\n',
+    'inventory.yaml:3:50: slot x of a has GPU 0 twice\nnext: name each GPU once',
+  ],
+  [
+    'slots with names of their own',
+    'hosts: { a: { pool: p, agents: [{ gpus: [0] }, { name: x, gpus: [0] }, { name: x }] } }\n',
+    'inventory.yaml:3:65: slots 0 and x of a both have GPU 0\nnext: add `share: true` to both if their jobs may share it',
+    'inventory.yaml:3:80: a has two slots named x\nnext: give each slot a name of its own',
+  ],
+  [
+    'one name for the agents of several slots',
+    'hosts: { a: { pool: p, agents: 2, share: true, agentName: "{host}" } }\n',
+    'inventory.yaml:3:59: a has several agents, and agentName gives all of them one name\nseen: agentName: {host}\nnext: put {host} and {slot} into agentName, or choose another pool',
+  ],
+  [
+    'one name for the agents of many hosts: one mistake',
+    'defaults: { pool: p, gpus: 8, agentName: gpu }\nhosts: { a: {}, b: {}, c: {}, d: { pool: q, gpus: 1 } }\n',
+    'inventory.yaml:3:42: a, b and c would all have an agent gpu in the pool p\nseen: agentName: gpu\nnext: put {host} and {slot} into agentName, or choose another pool',
+  ],
+  [
+    'hosts whose names and slots run into each other',
+    'defaults: { pool: p }\nhosts: { a: { agents: [{ name: 1-0 }, { name: 1-1 }] }, a-1: { agents: 2, share: true } }\n',
+    'inventory.yaml:4:57: a and a-1 would both have an agent a-1-0 in the pool p\nseen: agentName: {host}-{slot}\nnext: put {host} and {slot} into agentName, or choose another pool',
   ],
   [
     'agents of one name',
     'hosts:\n  a: { pool: p, agents: 1, agentName: gpu }\n  b: { pool: P, agents: 1, agentName: gpu }\n',
-    'inventory.yaml:5:39: a and b would both have an agent gpu in the pool P\nnext: put {host} and {slot} into agentName, or choose another pool',
+    'inventory.yaml:5:39: a and b would both have an agent gpu in the pool P\nseen: agentName: gpu\nnext: put {host} and {slot} into agentName, or choose another pool',
   ],
   [
     'a dataset variable that the container runtime uses',
     'defaults: { pool: p, volumes: ["/d:/d:NVIDIA_VISIBLE_DEVICES"] }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:31: the environment variable NVIDIA_VISIBLE_DEVICES has a meaning of its own in an agent container\nexpected: another name for the dataset',
+    'inventory.yaml:3:31: the environment variable NVIDIA_VISIBLE_DEVICES has a meaning of its own in an agent container\nnext: choose another name for the dataset',
   ],
   [
     'two folders under one variable',
@@ -119,10 +154,10 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:24: there is no host h200-11\nnext: did you mean "h200-1"?',
   ],
   [
-    'groups that contain each other',
+    'groups that contain each other\nnext: take one of them out of the other',
     'defaults: { pool: p }\ngroups: { g: { children: [h] }, h: { children: [g] } }\nhosts: { a: {} }\n',
-    'inventory.yaml:4:27: g and h contain each other',
-    'inventory.yaml:4:49: h and g contain each other',
+    'inventory.yaml:4:27: g and h contain each other\nnext: take one of them out of the other',
+    'inventory.yaml:4:49: h and g contain each other\nnext: take one of them out of the other',
   ],
   [
     'a name that is a host and a group',
@@ -157,6 +192,20 @@ test('all mistakes are told at once, in the order of the file', () => {
   ]);
 });
 
+test.each([
+  ['a list', '- a\n', 'inventory.yaml:1:1: the inventory cannot be used as it is', 'seen: a list'],
+  ['one word', 'hello\n', 'inventory.yaml:1:1: the inventory cannot be used as it is', 'seen: hello'],
+])('%s is no inventory', (_, text, what, seen) => {
+  const expected = 'expected: organization, token, hosts and so on, each with its value';
+  expect(mistakesIn(text)).toEqual([[what, expected, seen].join('\n')]);
+});
+
+test('an organization that is left out is told with an example', () => {
+  expect(mistakesIn('token: { env: T }\nhosts: { a: { pool: p } }\n')).toEqual([
+    'inventory.yaml:1:1: organization is missing\nexpected: the URL of your organization, e.g. https://dev.azure.com/NAME\nnext: add `organization:` to the file',
+  ]);
+});
+
 test('a project in the organization URL is refused with the right form', () => {
   const text =
     'organization: https://dev.azure.com/example/vision\ntoken: { env: T }\nhosts: { a: { pool: p } }\n';
@@ -172,7 +221,7 @@ describe('credentials', () => {
 
   test('none', () => {
     expect(mistakesIn(rest)).toEqual([
-      'inventory.yaml:1:1: token is missing\nexpected: where the token is found, e.g. token: { env: AZP_TOKEN }',
+      'inventory.yaml:1:1: token is missing\nexpected: where the token is found, never the token itself\nnext: add `token: { env: AZP_TOKEN }`',
     ]);
   });
 
@@ -185,7 +234,7 @@ describe('credentials', () => {
   test('a token and a service principal', () => {
     const both = 'token: { env: A }\nservicePrincipal: { clientId: a, tenantId: b, secret: { env: C } }\n';
     expect(mistakesIn(rest + both)).toEqual([
-      'inventory.yaml:4:19: token and servicePrincipal are both given\nexpected: one of them',
+      'inventory.yaml:4:19: token and servicePrincipal are both given\nexpected: one of them\nnext: take one of them out',
     ]);
   });
 

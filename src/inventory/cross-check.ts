@@ -1,0 +1,29 @@
+import { checkAgentNames } from './check-names.ts';
+import { checkFile, checkGroups } from './check-file.ts';
+import { checkAgentDigest, checkHost } from './check.ts';
+import type { Finding } from './check.ts';
+import type { HostSpec, Mirrors } from './fleet.ts';
+import type { Remainder } from './remainder.ts';
+
+/**
+ * Mistakes that only show when several keys are looked at together. Hosts are checked when everything that applies to
+ * them is sound: what is wrong in the defaults or in a group would show again at each of its hosts.
+ */
+export function crossFindings(
+  { file, lost }: Remainder,
+  hosts: readonly HostSpec[],
+  mirrors: Mirrors,
+): Finding[] {
+  const groups = checkGroups(file);
+  const found = [...checkFile(file), ...groups];
+  if (groups.length > 0 || lost.has('defaults') || lost.has('groups')) return found;
+  const sound = hosts.filter(
+    (host) => !lost.has(`hosts/${host.name}`) && !host.groups.some((group) => lost.has(`groups/${group}`)),
+  );
+  return [
+    ...found,
+    ...sound.flatMap(checkHost),
+    ...checkAgentNames(sound),
+    ...checkAgentDigest(sound, mirrors),
+  ];
+}
