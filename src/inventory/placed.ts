@@ -24,7 +24,7 @@ export function placed(
   return [...same.values()].flatMap(([first, ...more]) => {
     if (first === undefined) return [];
     const { place, host = '', what, ...rest } = first;
-    const others = [...new Set(more.flatMap((finding) => finding.host ?? []))];
+    const others = what.includes('{host}') ? [...new Set(more.flatMap((finding) => finding.host ?? []))] : [];
     return [
       { step: 'inventory', ...rest, what: `${place}: ${what.replaceAll('{host}', host)}${asWell(others)}` },
     ];

@@ -11,7 +11,9 @@ const example = readFileSync(new URL('../../../inventory.example.yaml', import.m
 /** What typing mistakes and bad merges leave behind. */
 const splinter = fc.constantFrom(
   ...`{ } [ ] : - " ' *a &a !x <<: \${ # | null 1 a: % --- ?`.split(' ').map((text) => `${text} `),
-  ...['\n', '\t', '\0', '---\n'],
+  '\n',
+  '\t',
+  '\0',
 );
 
 test('however a file is damaged, it is refused with mistakes or it is an inventory', () => {

@@ -95,4 +95,7 @@ test('what one line says wrongly for many hosts is one mistake', () => {
     'inventory.yaml:3:39: a has more agents than GPUs (as well: b, c, d and 1 more)',
     'inventory.yaml:3:39: f has more agents than GPUs',
   ]);
+  expect(mistakes('defaults: { pool: p, volumes: ["/d:/d:PATH"] }\nhosts: { a: {}, b: {} }\n')).toEqual([
+    'inventory.yaml:3:31: the environment variable PATH has a meaning of its own in an agent container\nnext: choose another name for the dataset',
+  ]);
 });
