@@ -33,9 +33,11 @@ export class ManagedHost {
     return JSON.parse((await this.host.exec('cat /run/azp-fleet/status.json')).stdout) as ManagerStatus;
   }
 
-  /** The states of the slots in one line. */
+  /** The states of the slots in one line; empty while there is no status, as right after a boot. */
   readonly states = async (): Promise<string> => {
-    const { slots } = await this.status();
+    const { stdout } = await this.host.exec('cat /run/azp-fleet/status.json', { allowFailure: true });
+    if (stdout === '') return '';
+    const { slots } = JSON.parse(stdout) as ManagerStatus;
     return slots.map(({ state }) => state).join(' ');
   };
 
@@ -48,9 +50,9 @@ export class ManagedHost {
     await until(`the slots to be ${states}`, async () => (await this.states()) === states, limits);
   }
 
-  /** Queues jobs that only agents with the mark may take. */
-  async queue(script: string, count = 1): Promise<readonly FakeJob[]> {
-    return this.azure.control.queue({ pool, script, count, demands: ['lab.manager'] });
+  /** Queues jobs that only agents with the mark, or those that the demands fit, may take. */
+  async queue(script: string, count = 1, demands = ['lab.manager']): Promise<readonly FakeJob[]> {
+    return this.azure.control.queue({ pool, script, count, demands });
   }
 
   async finished(jobs: readonly FakeJob[]): Promise<readonly FakeJob[]> {

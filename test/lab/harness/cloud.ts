@@ -1,0 +1,39 @@
+import type { LabHost } from './host.ts';
+
+/** Where the stand-in cloud answers: identities by HTTP, and names, as Azure and Google do, at the same address. */
+export const identities = ['169.254.169.254/80', '168.63.129.16/80', '168.63.129.16/32526'] as const;
+export const names = '168.63.129.16/53';
+
+/** Prints `reached ADDRESS/PORT` for each of them that answers a connection; for bash. */
+export const reach = `for at in ${[...identities, names].join(' ')}; do
+  timeout 3 bash -c "</dev/tcp/$at" 2>/dev/null && echo "reached $at"
+done`;
+
+/** Accepts connections, no more: whether one comes about is all that is asked. */
+const server = `for (const port of [80, 32526, 53]) require("net").createServer((socket) => socket.end()).listen(port)`;
+
+/**
+ * Puts a cloud's addresses one hop from the host: a network namespace of its own. On the host itself they would be
+ * local, and no rule about routes would be asked. Gone with the next boot.
+ */
+export async function raiseCloud(host: LabHost): Promise<void> {
+  await host.exec(`set -e
+ip netns add cloud
+ip link add cloud0 type veth peer name eth0 netns cloud
+ip addr add 192.0.2.1/30 dev cloud0
+ip link set cloud0 up
+ip -n cloud addr add 192.0.2.2/30 dev eth0
+ip -n cloud link set eth0 up
+ip -n cloud link set lo up
+ip -n cloud route add default via 192.0.2.1
+for address in 169.254.169.254 168.63.129.16; do
+  ip -n cloud addr add $address/32 dev lo
+  ip route add $address/32 via 192.0.2.2
+done
+systemd-run --quiet --unit=cloud ip netns exec cloud /opt/azp-fleet/current/node -e '${server}'
+until timeout 1 bash -c '</dev/tcp/168.63.129.16/53' 2>/dev/null; do sleep 0.2; done`);
+}
+
+export async function lowerCloud(host: LabHost): Promise<void> {
+  await host.exec('systemctl stop cloud; ip netns del cloud; ip link del cloud0', { allowFailure: true });
+}
