@@ -1,5 +1,7 @@
 import { runCommand } from './command.ts';
 
+type Send = typeof runCommand;
+
 /** Tells systemd how we are. Node has no datagram sockets of the needed kind, so systemd-notify speaks for us. */
 export interface Notifier {
   ready(status: string): Promise<void>;
@@ -10,12 +12,15 @@ export interface Notifier {
   readonly intervalMs: number | undefined;
 }
 
-export function systemdNotifier(env: Readonly<Record<string, string | undefined>>): Notifier {
+export function systemdNotifier(
+  env: Readonly<Record<string, string | undefined>>,
+  run: Send = runCommand,
+): Notifier {
   const socket = env['NOTIFY_SOCKET'];
   const watchdogUs = Number(env['WATCHDOG_USEC'] ?? 0);
   const send = async (...args: string[]): Promise<void> => {
     if (socket === undefined) return;
-    await runCommand('systemd-notify', args, 10_000, { NOTIFY_SOCKET: socket });
+    await run('systemd-notify', args, 10_000, { NOTIFY_SOCKET: socket });
   };
   return {
     ready: (status) => send('--ready', `--status=${status}`),

@@ -75,6 +75,8 @@ export class ManagerRig {
   };
   readonly host = new HostEngine(join(this.directory, 'host'), this.command);
   kernelLog = '';
+  /** What systemd was told. */
+  readonly told: string[] = [];
   /** How much the daemon's clock shows more than this machine's, milliseconds. */
   ahead = 0;
   readonly #kernel = new Set<(line: string) => void>();
@@ -210,7 +212,13 @@ export class ManagerRig {
         fence: new Fence(this.command, silentLogger),
       },
       { status: join(this.directory, 'status.json'), socket: this.socket, context: this.context },
-      { ready: async () => {}, alive: async () => {}, stopping: async () => {}, intervalMs: undefined },
+      {
+        ready: async () => void this.told.push('ready'),
+        alive: async () => void this.told.push('alive'),
+        stopping: async () => void this.told.push('stopping'),
+        // Every pass that ends is told.
+        intervalMs: 0,
+      },
       'hash',
     );
   }
