@@ -6,7 +6,12 @@ import { Lines } from './frames.ts';
 export class WorkFailure extends Error {
   readonly output: readonly string[];
   constructor(said: string, output: readonly string[]) {
-    super(brief(said, output.slice(1)));
+    super(
+      brief(
+        said,
+        output.filter((line) => !isHeading(line)),
+      ),
+    );
     this.output = output;
   }
 }
@@ -24,13 +29,14 @@ export async function followProgress(
   onProgress?: (line: string) => void,
 ): Promise<void> {
   const lines = new Lines();
-  const step = new StepOutput();
+  let written = '';
   let last = '';
   const read = (line: string): void => {
-    const text = progressLine(line, step.lines);
+    const { text, raw, error } = progressMessage(line);
+    written = (written + raw).slice(-mostWritten);
+    if (error !== undefined) throw new WorkFailure(error, stepOutput(written));
     if (text === '' || text === last) return;
     last = text;
-    step.take(text);
     onProgress?.(text);
   };
   for await (const chunk of stream) {
@@ -39,44 +45,45 @@ export async function followProgress(
   for (const line of lines.end()) read(line);
 }
 
+/** Characters of a build's output that are kept meanwhile. */
+const mostWritten = 16_384;
 const mostLines = 12;
 const mostWidth = 200;
 
 /** What the present step of a build has written: its heading, then its last lines. */
-class StepOutput {
-  #lines: readonly string[] = [];
-
-  get lines(): readonly string[] {
-    return this.#lines;
-  }
-
-  take(text: string): void {
-    const fresh = text.split('\n').map((line) => line.trim().slice(0, mostWidth));
-    const heading = fresh.find((line) => /^Step \d+\/\d+ : /.test(line));
-    if (heading !== undefined) this.#lines = [heading];
-    const said = fresh.filter(
-      (line) => line !== '' && line !== heading && !/^(?:--->|Removing intermediate)/.test(line),
-    );
-    const [first, ...rest] = [...this.#lines, ...said];
-    this.#lines = first === undefined ? [] : [first, ...rest.slice(-mostLines)];
-  }
+function stepOutput(written: string): readonly string[] {
+  const lines = written
+    .split(/[\r\n]+/)
+    .map((line) => line.trim().slice(0, mostWidth))
+    .filter((line) => line !== '' && !/^(?:--->|Removing intermediate)/.test(line));
+  const step = lines.slice(Math.max(0, lines.findLastIndex(isHeading)));
+  const [first, ...rest] = step;
+  return first === undefined ? [] : [first, ...rest.slice(-mostLines)];
 }
 
-/** What one JSON line of the engine's progress says; byte counters and colours are left out. */
-export function progressLine(line: string, output: readonly string[] = []): string {
-  if (line.trim() === '') return '';
-  const message = JSON.parse(line) as {
+function isHeading(line: string): boolean {
+  return /^Step \d+\/\d+ : /.test(line);
+}
+
+/** One JSON line of the engine's progress. Byte counters and colours are left out. */
+export function progressMessage(line: string): {
+  /** What to show: one step of the work, or nothing. */
+  readonly text: string;
+  /** What a build's step wrote, as it came: perhaps part of a line. */
+  readonly raw: string;
+  readonly error: string | undefined;
+} {
+  const message = (line.trim() === '' ? {} : JSON.parse(line)) as {
     stream?: string;
     status?: string;
     id?: string;
     error?: string;
     errorDetail?: { message?: string };
   };
-  if (message.error !== undefined)
-    throw new WorkFailure(message.errorDetail?.message ?? message.error, output);
-  if (message.stream !== undefined) return stripVTControlCharacters(message.stream).trim();
-  if (message.status === undefined) return '';
-  return message.id === undefined ? message.status : `${message.id}: ${message.status}`;
+  const raw = stripVTControlCharacters(message.stream ?? '');
+  const status = [message.id, message.status].filter((part) => part !== undefined).join(': ');
+  const text = message.status === undefined ? raw.trim() : status;
+  return { text, raw, error: message.errorDetail?.message ?? message.error };
 }
 
 /** dockerode takes a build context as a stream. */

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { tar, untar } from '../../../src/base/tar.ts';
 import { parseEvent } from '../../../src/engine/events.ts';
 import { Lines, LogFrames, logText } from '../../../src/engine/frames.ts';
-import { followProgress, progressLine, WorkFailure } from '../../../src/engine/progress.ts';
+import { followProgress, progressMessage, WorkFailure } from '../../../src/engine/progress.ts';
 import { frame } from '../../support/docker/reply.ts';
 
 const chunked = (data: Buffer, sizes: readonly number[]): Buffer[] => {
@@ -66,7 +66,7 @@ test.each([
   ['{"aux":{"ID":"sha256:1"}}', ''],
   ['', ''],
 ])('progress %s', (line, text) => {
-  expect(progressLine(line)).toBe(text);
+  expect(progressMessage(line).text).toBe(text);
 });
 
 const failed = {
@@ -82,7 +82,9 @@ test.each<[string, readonly object[], string, readonly string[]]>([
       { stream: 'Step 2/2 : RUN a long && command\n' },
       { stream: ' ---> Running in 5678\n' },
       { stream: '/tmp/agent.tar.gz: FAILED\n' },
-      { stream: '\u001b[91msha256sum: WARNING: 1 computed checksum did NOT match\n\u001b[0m' },
+      // Docker cuts the output where it likes.
+      { stream: '\u001b[91msha256sum: \u001b[0m' },
+      { stream: '\u001b[91mWARNING: 1 computed checksum did NOT match\n\u001b[0m' },
       failed,
     ],
     'sha256sum: WARNING: 1 computed checksum did NOT match (exit code 1)',
@@ -102,7 +104,7 @@ test.each<[string, readonly object[], string, readonly string[]]>([
     'a pull',
     [{ status: 'Pulling from x' }, { errorDetail: { message: 'toomanyrequests' }, error: 'y' }],
     'toomanyrequests',
-    ['Pulling from x'],
+    [],
   ],
 ])('a failed build or pull: %s', async (_, lines, message, output) => {
   const stream = Readable.from(lines.map((line) => Buffer.from(`${JSON.stringify(line)}\n`)));
@@ -124,12 +126,6 @@ test('of a step that writes much the last lines are kept', async () => {
     'line 49',
     13,
   ]);
-});
-
-test('an error inside a progress stream is thrown', () => {
-  expect(() => progressLine('{"errorDetail":{"message":"no such image"},"error":"x"}')).toThrow(
-    'no such image',
-  );
 });
 
 test.each([
