@@ -5,7 +5,7 @@ import type { Fault } from '../../src/azure/fake/control.ts';
 import type { LabHost } from '../../test/lab/harness/host.ts';
 import { until } from '../../test/lab/harness/run.ts';
 import { statusOf } from './hosts.ts';
-import type { SoakFleet } from './soak.ts';
+import type { SoakFleet } from './model.ts';
 
 /** Something that goes wrong, or is done on purpose, while jobs run. */
 export interface Disturbance {

@@ -2,7 +2,7 @@ import { startAzure } from '../../test/lab/harness/azure.ts';
 import { writeInventory } from '../../test/lab/harness/inventory.ts';
 import { startLab } from '../../test/lab/harness/lab.ts';
 import { release } from '../../test/lab/support/release.ts';
-import type { SoakFleet } from './soak.ts';
+import type { SoakFleet } from './model.ts';
 
 /** Twenty times as fast: what the server gives up after 15 minutes it gives up after 45 seconds. */
 export const clockScale = 20;

@@ -1,4 +1,18 @@
 import type { FakeJob } from '../../src/azure/fake/control.ts';
+import type { LabAzure } from '../../test/lab/harness/azure.ts';
+import type { Lab } from '../../test/lab/harness/lab.ts';
+import type { Output } from '../../test/lab/harness/run.ts';
+
+/** The fleet that is worked on. */
+export interface SoakFleet {
+  readonly lab: Lab;
+  readonly azure: LabAzure;
+  /** Path. */
+  readonly inventory: string;
+  readonly pool: string;
+  /** azp-fleet as its user runs it; rejects unless it exits 0. */
+  readonly cli: (args: readonly string[]) => Promise<Output>;
+}
 
 /** What is done to the fleet while it works. Times in milliseconds since the epoch. */
 export interface FaultRecord {

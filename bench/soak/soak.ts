@@ -1,25 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import type { FakeJob } from '../../src/azure/fake/control.ts';
-import type { LabAzure } from '../../test/lab/harness/azure.ts';
 import type { Lab } from '../../test/lab/harness/lab.ts';
-import type { Output } from '../../test/lab/harness/run.ts';
 import type { Disturbance } from './faults.ts';
 import { leftOver, sessionConflicts, tokenPlaces } from './aftermath.ts';
 import { slotsBack, statusOf } from './hosts.ts';
 import { violations } from './invariants.ts';
-import type { Evidence, FaultRecord } from './model.ts';
+import type { Evidence, FaultRecord, SoakFleet } from './model.ts';
 import { Observer } from './observe.ts';
-
-export interface SoakFleet {
-  readonly lab: Lab;
-  readonly azure: LabAzure;
-  /** Path. */
-  readonly inventory: string;
-  readonly pool: string;
-  /** azp-fleet as its user runs it; rejects unless it exits 0. */
-  readonly cli: (args: readonly string[]) => Promise<Output>;
-}
 
 export interface Soak {
   readonly evidence: Evidence;

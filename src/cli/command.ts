@@ -22,6 +22,8 @@ export interface CommandInput {
   readonly inventory: string;
   /** The command line as the user typed it, without secrets: for locks and journals. */
   readonly commandLine: string;
+  /** Every command there is, for those that speak of the others. */
+  readonly commands: readonly CommandSpec[];
 }
 
 interface CommandModule {

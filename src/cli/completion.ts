@@ -2,7 +2,6 @@ import type { Context } from '../base/context.ts';
 import { ExitCode, usageError } from '../base/errors.ts';
 import { completionScript, shells } from '../render/completion.ts';
 import type { CommandInput } from './command.ts';
-import { commands } from './commands.ts';
 
 export function run(context: Context, input: CommandInput): Promise<ExitCode> {
   const shell = shells.find((known) => known === input.positionals[0]);
@@ -13,6 +12,6 @@ export function run(context: Context, input: CommandInput): Promise<ExitCode> {
       expected: shells.join(', '),
       seen: input.positionals[0] ?? 'nothing',
     });
-  context.stdout.write(completionScript(shell, commands));
+  context.stdout.write(completionScript(shell, input.commands));
   return Promise.resolve(ExitCode.ok);
 }

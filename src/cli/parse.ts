@@ -54,7 +54,7 @@ export function parseArguments(
   for (const spec of specs) {
     const command = declare(parentOf(program, spec, io), spec, io);
     command.action(() => {
-      found = { spec, input: understand(command, spec, rest, argv, io) };
+      found = { spec, input: { ...understand(command, spec, rest, argv, io), commands: specs } };
     });
   }
   try {
@@ -124,7 +124,7 @@ function understand(
   rest: readonly string[],
   argv: readonly string[],
   io: ParseIo,
-): CommandInput {
+): Omit<CommandInput, 'commands'> {
   const options = new Options(command.opts());
   const isFile = (argument: string) => spec.inventory !== false && /\.ya?ml$/.test(argument);
   const files = command.args.filter(isFile);

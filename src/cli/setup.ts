@@ -9,9 +9,8 @@ import type { Wizard } from '../setup/wizard-context.ts';
 import { createTransport } from '../ssh/create-transport.ts';
 import { version } from '../base/version.ts';
 import { canAsk } from './ask.ts';
-import { commands } from './commands.ts';
 import { parseArguments } from './parse.ts';
-import type { CommandInput } from './command.ts';
+import type { CommandInput, CommandSpec } from './command.ts';
 
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
   if (!canAsk(context))
@@ -27,11 +26,15 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
     wizard.say('', `Next: azp-fleet plan ${file}`);
     return ExitCode.ok;
   }
-  return await provisionNow(context, [file, ...provision]);
+  return await provisionNow(context, [file, ...provision], input.commands);
 }
 
 /** As if typed, so that every option has its default. */
-async function provisionNow(context: Context, targets: readonly string[]): Promise<ExitCode> {
+async function provisionNow(
+  context: Context,
+  targets: readonly string[],
+  commands: readonly CommandSpec[],
+): Promise<ExitCode> {
   const parsed = parseArguments(['provision', ...targets], commands, {
     out: (text) => context.stdout.write(text),
     err: (text) => context.stderr.write(text),

@@ -1,25 +1,13 @@
 import { tar } from '../base/tar.ts';
 import { isEngineFault } from '../engine/fault.ts';
 import { AgentLayout } from '../image/layout.ts';
-import { containerOptions, type Recipe } from './container.ts';
+import { containerOptions } from './container.ts';
 import { agentNetwork } from './network.ts';
 import { proxyFiles } from './environment.ts';
 import { createOnHost } from './host-mode/create.ts';
-import type { Slot } from './model.ts';
+import type { LaunchOrder } from './launch-order.ts';
 import { register } from './register.ts';
 import type { Tools } from './tools.ts';
-
-export interface LaunchOrder {
-  readonly slot: Slot;
-  readonly run: string;
-  readonly image: string;
-  readonly settings: string;
-  readonly pool: { readonly id: number; readonly name: string };
-  readonly capabilities: Readonly<Record<string, string>>;
-  readonly agentVersion: string;
-  readonly gpuPath: Recipe['gpuPath'];
-  readonly dockerGid: number | undefined;
-}
 
 /**
  * One fresh container of a slot: registered with a key of its own, the three files of the registration copied in,

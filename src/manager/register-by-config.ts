@@ -5,8 +5,7 @@ import { helperLabels } from '../engine/helpers.ts';
 import { AgentLayout } from '../image/layout.ts';
 import { environment } from './container.ts';
 import { agentNetwork } from './network.ts';
-import type { LaunchOrder } from './launch.ts';
-import type { Registration } from './register.ts';
+import type { LaunchOrder, Registration } from './launch-order.ts';
 import type { Tools } from './tools.ts';
 
 const deadlineMs = 120_000;

@@ -3,7 +3,7 @@ import type { AzureAgent, NewAgent } from '../azure/client.ts';
 import { FleetError } from '../base/errors.ts';
 import { Capabilities, Labels } from '../contract/paths.ts';
 import { mergeCapabilities } from './capabilities.ts';
-import type { LaunchOrder } from './launch.ts';
+import type { LaunchOrder, Registration } from './launch-order.ts';
 import type { Cause } from './model.ts';
 import { configureInContainer } from './register-by-config.ts';
 import { decideRegistration } from './registration.ts';
@@ -16,12 +16,6 @@ export class NotYet extends Error {
     super(reason.what);
     this.reason = reason;
   }
-}
-
-/** What the job's container needs to be this agent. */
-export interface Registration {
-  readonly agentId: number;
-  readonly files: readonly { readonly name: string; readonly content: string }[];
 }
 
 /** Gives the agent's name a new key, if that is allowed now. */

@@ -1,6 +1,5 @@
 import type { PoolChange } from '../azure/pools.ts';
-import type { Change, Shape } from '../steps/change.ts';
-import type { StepName } from '../steps/change.ts';
+import type { Change, Shape, StepName } from '../steps/change.ts';
 
 /** A change to Azure DevOps, once for the fleet. */
 export type FleetChange = PoolChange;

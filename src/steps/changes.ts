@@ -1,6 +1,4 @@
-import { changeId } from './change.ts';
-import type { Action, Change, Disturbs } from './change.ts';
-import type { StepName } from './change.ts';
+import { changeId, type Action, type Change, type Disturbs, type StepName } from './change.ts';
 import type { Refusal } from './step.ts';
 
 interface Described {

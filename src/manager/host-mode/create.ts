@@ -1,7 +1,7 @@
 import { builtImage } from '../../contract/agent-release.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { labels } from '../container.ts';
-import type { LaunchOrder } from '../launch.ts';
+import type { LaunchOrder } from '../launch-order.ts';
 import type { Tools } from '../tools.ts';
 import type { AgentRelease } from './agent-store.ts';
 import { hostUser } from './user.ts';

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 
 import { dockerRestart, drainAndUndrain, managerKill, serverFault } from '../../../bench/soak/faults.ts';
 import { report } from '../../../bench/soak/report.ts';
-import { soak, type SoakFleet } from '../../../bench/soak/soak.ts';
+import type { SoakFleet } from '../../../bench/soak/model.ts';
+import { soak } from '../../../bench/soak/soak.ts';
 import { azpFleet } from '../harness/azp-fleet.ts';
 import { provisionedFleet } from '../harness/provisioned.ts';
 import { say } from '../harness/say.ts';

@@ -26,6 +26,7 @@ describe('how a run ended', () => {
     options: new Options({}),
     inventory: 'lab.yaml',
     commandLine: 'azp-fleet provision',
+    commands: [],
   };
   const outcomes = [{ host: 'h200-1', state: 'failed', changes: 0 }] as const;
 
