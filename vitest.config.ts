@@ -19,7 +19,10 @@ export default defineConfig({
           include: ['test/unit/**/*.test.ts'],
           pool: 'threads',
           isolate: false,
-          testTimeout: 10_000,
+          // Limits for what hangs, not for what a busy machine makes slow.
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          expect: { poll: { timeout: 50_000, interval: 20 } },
         },
       },
       { test: { name: 'lab-core', include: ['test/lab/*.test.ts'], ...lab } },

@@ -30,6 +30,9 @@ import { tokenReader } from '../../src/manager/token.ts';
 import { StandInEngine } from './docker/engine.ts';
 import type { StandInContainer } from './docker/state.ts';
 
+/** Less than a test's own limit, so that the failure shows what was seen. */
+const longestMs = 50_000;
+
 // RSA keys take a tenth of a second each; the tests of the manager need one that is valid, not a new one each time.
 const sharedKey = generateAgentKey();
 const keys = { take: () => sharedKey } as unknown as KeyStock;
@@ -269,7 +272,7 @@ export class ManagerRig {
 
   /** Asks until all slots are in this state; the failure shows what they were in. */
   async until(state: SlotStatus['state'], slots: readonly string[] = ['0', '1']): Promise<void> {
-    const deadline = Date.now() + 9000;
+    const deadline = Date.now() + longestMs;
     for (;;) {
       const status = await this.status().catch(() => undefined);
       const wanted = status?.slots.filter(({ slot }) => slots.includes(slot)) ?? [];

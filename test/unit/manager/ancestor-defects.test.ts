@@ -1,7 +1,6 @@
 // The ancestor of this manager, a Python script of 2019, had seventeen defects. Each is named here as what its users
 // suffered, and shown not to happen. The daemon runs whole, against a fake Azure DevOps server and a stand-in dockerd.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { bases, chooseBase } from '../../../src/image/choose.ts';
 import { parseArguments, usage } from '../../../src/manager/arguments.ts';
@@ -22,7 +21,6 @@ beforeEach(async () => {
 afterEach(() => rig.close());
 
 const gpus = ['1', '2'].map((n) => ({ busId: `0000:0${n}:00.0`, uuid: `GPU-${n}` }));
-const settings = { timeout: 8000 };
 const one = { agents: { kind: 'count', count: 1 } } as const;
 
 function made(slotIndex: number) {
@@ -39,14 +37,6 @@ function made(slotIndex: number) {
     dockerGid: undefined,
   } as const;
   return containerOptions({ ...recipe, config: whole, slot });
-}
-
-/** A GPU on the PCI bus of the stand-in host. */
-function plugIn(address: string): void {
-  const path = join(rig.sysroot, 'sys/bus/pci/devices', address);
-  mkdirSync(path, { recursive: true });
-  writeFileSync(join(path, 'vendor'), '0x10de\n');
-  writeFileSync(join(path, 'class'), '0x030200\n');
 }
 
 test('1: the token was an argument, a variable of every container, and a file in it', async () => {
@@ -104,7 +94,7 @@ test('4: a stop by systemd left containers that nobody looked after', async () =
   await rig.until('busy', ['0']);
   const id = rig.docker.get('box-0')?.id;
   rig.endJob('box-0');
-  await expect.poll(() => rig.docker.get('box-0')?.id, settings).not.toBe(id);
+  await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(id);
 });
 
 test('5: after a restart the names were taken, for ever', async () => {
@@ -146,7 +136,7 @@ test('7: a container that was created, dead or exited counted as alive', async (
     if (container === undefined) throw new Error('no container');
     rig.docker.end('box-0', 1);
     container.state = state;
-    await expect.poll(() => rig.docker.get('box-0')?.id, settings).not.toBe(container.id);
+    await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(container.id);
     await rig.until('idle', ['0']);
   }
 });
@@ -155,7 +145,7 @@ test('8: a restart of dockerd ended the manager', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   await rig.docker.stop();
-  await expect.poll(async () => (await rig.status()).problems[0]?.code, settings).toBe('engine.unreachable');
+  await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('engine.unreachable');
   await rig.docker.start();
   await rig.until('idle', ['0']);
 });
@@ -167,7 +157,7 @@ test('9: a free slot waited up to a minute', async () => {
   rig.beginJob('box-0');
   rig.endJob('box-0');
   // The periodic look comes every 10 s; only the event can be this quick.
-  await expect.poll(() => rig.docker.get('box-0')?.state, { timeout: 5000, interval: 5 }).toBe('running');
+  await expect.poll(() => rig.docker.get('box-0')?.state).toBe('running');
   const gap = Date.parse(rig.docker.get('box-0')?.startedAt ?? '') - Date.parse(first?.finishedAt ?? '');
   expect(gap).toBeLessThan(9000);
 });
@@ -189,14 +179,14 @@ test('11: the image was fetched once, by a tag that moves, and never again', asy
   await rig.stop();
   const next = rig.docker.addImage('registry.example/agent:2');
   await rig.start({ ...one, image: { kind: 'registry', reference: 'registry.example/agent:2' } });
-  await expect.poll(() => rig.docker.get('box-0')?.body.Image, settings).toBe(next.id);
+  await expect.poll(() => rig.docker.get('box-0')?.body.Image).toBe(next.id);
   await rig.until('idle', ['0']);
   expect((await rig.status()).image.digest).toBe(next.id);
   expect(rig.docker.get('box-0')?.body.Labels?.['azp-fleet.image-digest']).toBe(next.id);
 });
 
 test('12: without nvidia-smi it died of a traceback', async () => {
-  plugIn('0000:01:00.0');
+  rig.plugIn('0000:01:00.0');
   rig.programs.set('sh', {
     code: 127,
     output: 'sh: nvidia-smi: not found',
@@ -225,7 +215,7 @@ test('14: every agent saw every GPU', () => {
 test('15: a typing mistake in the pool showed as dying containers, and nothing could be measured', async () => {
   await rig.start({ pool: 'gpu-lba' });
   await expect
-    .poll(async () => (await rig.status().catch(() => undefined))?.problems[0], settings)
+    .poll(async () => (await rig.status().catch(() => undefined))?.problems[0])
     .toMatchObject({
       code: 'pool.missing',
       what: expect.stringContaining('gpu-lba') as string,

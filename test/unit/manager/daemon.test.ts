@@ -22,7 +22,7 @@ describe('one job, one container', () => {
     await rig.until('busy', ['0']);
     expect((await rig.slot('0')).job).toBe('train');
     rig.endJob('box-0', 'train');
-    await expect.poll(() => rig.docker.get('box-0')?.id, { timeout: 4000 }).not.toBe(first);
+    await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(first);
     await rig.until('idle');
     expect(names()).toEqual(['box-0', 'box-1']);
     expect(await rig.slot('0')).toMatchObject({ jobsRun: 1, agent: 'box-0' });
@@ -108,13 +108,11 @@ describe('restarts', () => {
     await rig.start();
     await rig.until('idle');
     await rig.docker.stop();
-    await expect
-      .poll(async () => (await rig.status()).problems[0]?.code, { timeout: 4000 })
-      .toBe('engine.unreachable');
+    await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('engine.unreachable');
     await rig.docker.start();
     const first = rig.docker.get('box-1')?.id;
     rig.endJob('box-1');
-    await expect.poll(() => rig.docker.get('box-1')?.id, { timeout: 4000 }).not.toBe(first);
+    await expect.poll(() => rig.docker.get('box-1')?.id).not.toBe(first);
     await rig.until('idle');
     expect((await rig.status()).problems).toEqual([]);
   });
@@ -168,9 +166,9 @@ describe('drain', () => {
     await rig.post('/v1/drain', {});
     const enabled = async (): Promise<boolean | undefined> =>
       (await rig.azure.findAgent(rig.poolId, 'box-0'))?.enabled;
-    await expect.poll(enabled, { timeout: 4000 }).toBe(false);
+    await expect.poll(enabled).toBe(false);
     await rig.post('/v1/undrain', {});
-    await expect.poll(enabled, { timeout: 4000 }).toBe(true);
+    await expect.poll(enabled).toBe(true);
     expect(rig.docker.get('box-0')?.id).toBe(id);
   });
 
@@ -181,7 +179,7 @@ describe('drain', () => {
     await rig.azure.setAgentEnabled(rig.poolId, agent?.id ?? 0, false);
     const first = rig.docker.get('box-0')?.id;
     rig.endJob('box-0');
-    await expect.poll(() => rig.docker.get('box-0')?.id, { timeout: 4000 }).not.toBe(first);
+    await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(first);
     await rig.until('idle');
     await rig.post('/v1/drain', {});
     await rig.until('drained', ['1']);

@@ -81,7 +81,7 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
     rig.beginJob('box-1');
     await rig.until('busy', ['1']);
     rig.kernelSays(xid);
-    await expect.poll(() => agent('box-1'), { timeout: 4000 }).toMatchObject({ enabled: false });
+    await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
     expect((await rig.slot('1')).state).toBe('busy');
     rig.endJob('box-1');
     await rig.until('quarantined', ['1']);
@@ -94,10 +94,10 @@ describe('the kernel log', () => {
     // On this clock the next look is due in 20 s.
     await rig.start({ clockScale: 1 });
     await rig.until('idle');
-    await expect.poll(() => rig.isFollowed, { timeout: 9000 }).toBe(true);
+    await expect.poll(() => rig.isFollowed).toBe(true);
     rig.kernelSays(xid);
     const codes = async () => (await rig.status()).health.findings.map(({ code }) => code);
-    await expect.poll(codes, { timeout: 9000 }).toContain('xid.79');
+    await expect.poll(codes).toContain('xid.79');
   }, 30_000);
 
   test('what it has forgotten is remembered, also by the next manager', async () => {
@@ -131,7 +131,7 @@ describe('looks go on', () => {
   test('while a probe container hangs', async () => {
     await rig.start();
     await rig.until('idle');
-    await expect.poll(() => probes().length, { timeout: 4000 }).toBe(1);
+    await expect.poll(() => probes().length).toBe(1);
     rig.programs.set('sh', dead);
     await rig.until('quarantined');
     expect(probes().map(({ state }) => state)).toEqual(['running']);
@@ -175,7 +175,7 @@ describe('what a container sees of the GPUs', () => {
     const count = fromInside(blind, good);
     await rig.start();
     await rig.until('idle');
-    await expect.poll(count, { timeout: 4000 }).toBe(2);
+    await expect.poll(count).toBe(2);
     await rig.until('idle');
     expect(rig.logged.filter(({ message }) => message === 'a container sees the GPUs badly')).toHaveLength(1);
     expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });

@@ -56,9 +56,7 @@ describe('an image that somebody asks for', () => {
       isNew: true,
       reference: expect.stringContaining('azp-fleet/agent:') as string,
     });
-    await expect
-      .poll(() => [imageOf('box-0'), imageOf('box-1')], { timeout: 8000 })
-      .toEqual([built.digest, built.digest]);
+    await expect.poll(() => [imageOf('box-0'), imageOf('box-1')]).toEqual([built.digest, built.digest]);
     expect(built.digest).not.toBe(before);
   });
 

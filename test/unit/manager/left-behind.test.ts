@@ -40,19 +40,19 @@ describe('what a manager that was killed left behind', () => {
     rig.programs.set('sh', { code: 0, output: listing, timedOut: false, stillRunning: () => false });
     await rig.start();
     const probe = () => rig.docker.get('azp-fleet-probe-box')?.id;
-    await expect.poll(probe, { timeout: 5000 }).toBeDefined();
+    await expect.poll(probe).toBeDefined();
     const first = probe();
     await rig.stop();
     expect(probe()).toBe(first);
     await rig.start();
-    await expect.poll(() => probe() !== undefined && probe() !== first, { timeout: 5000 }).toBe(true);
+    await expect.poll(() => probe() !== undefined && probe() !== first).toBe(true);
   });
 
   test('is removed at the next round when Docker could not do it at once', async () => {
     rig.docker.fail(/^DELETE /, 500, 'device or resource busy');
     await left(probeName('box'), helperLabels('probe', 'box', 60_000));
     await rig.start();
-    await expect.poll(() => rig.docker.get('azp-fleet-probe-box'), { timeout: 5000 }).toBeUndefined();
+    await expect.poll(() => rig.docker.get('azp-fleet-probe-box')).toBeUndefined();
     expect(rig.logged.map(({ message }) => message)).toEqual(
       expect.arrayContaining(['a container was left behind', 'removed a container that was left behind']),
     );

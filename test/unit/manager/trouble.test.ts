@@ -60,12 +60,10 @@ describe('what goes wrong', () => {
     await rig.start();
     await rig.until('idle');
     await rig.control.setToken('expired');
-    await expect
-      .poll(async () => (await rig.status()).problems[0]?.code, { timeout: 4000 })
-      .toBe('azure.auth');
+    await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('azure.auth');
     expect(names()).toEqual(['box-0', 'box-1']);
     await rig.control.setToken('valid');
-    await expect.poll(async () => (await rig.status()).problems.length, { timeout: 4000 }).toBe(0);
+    await expect.poll(async () => (await rig.status()).problems.length).toBe(0);
   });
 
   test('a pool that does not exist is said, and found when it appears', async () => {
@@ -103,10 +101,10 @@ describe('images', () => {
       image: { kind: 'registry', reference: 'registry.example/agent:2' },
     });
     const image = (name: string): string | undefined => rig.docker.get(name)?.body.Image;
-    await expect.poll(() => [image('box-1'), image('box-2')], { timeout: 4000 }).toEqual([next.id, next.id]);
+    await expect.poll(() => [image('box-1'), image('box-2')]).toEqual([next.id, next.id]);
     expect(image('box-0')).not.toBe(next.id);
     rig.endJob('box-0');
-    await expect.poll(() => image('box-0'), { timeout: 4000 }).toBe(next.id);
+    await expect.poll(() => image('box-0')).toBe(next.id);
   });
 
   test('one that crash-loops is given up for the one before, while other slots keep working', async () => {
@@ -125,9 +123,7 @@ describe('images', () => {
       agents: { kind: 'count', count: 3 },
       image: { kind: 'registry', reference: 'registry.example/agent:bad' },
     });
-    await expect
-      .poll(async () => (await rig.status()).problems[0]?.code, { timeout: 4000 })
-      .toBe('image.rejected');
+    await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('image.rejected');
     await rig.until('idle', ['0', '1', '2']);
     expect([...rig.docker.containers.values()].map(({ body }) => body.Image)).toEqual([good, good, good]);
     expect(crashed.size).toBe(1);
