@@ -82,6 +82,7 @@ function overview(fake: Fake): FakeOverview {
             enabled: agent.enabled,
             status: session === undefined ? 'offline' : 'online',
             busy: assignedRequest(fake, agent.id) !== undefined,
+            userCapabilities: agent.userCapabilities,
             ...(session === undefined ? {} : { container: session.ownerName }),
           };
         }),

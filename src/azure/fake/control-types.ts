@@ -48,6 +48,7 @@ export interface FakeOverview {
       readonly status: 'online' | 'offline';
       readonly enabled: boolean;
       readonly busy: boolean;
+      readonly userCapabilities: Readonly<Record<string, string>>;
       readonly container?: string;
     }[];
   }[];

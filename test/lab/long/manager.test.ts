@@ -27,7 +27,7 @@ afterAll(async () => {
 describe('jobs', () => {
   beforeAll(async () => {
     await managed.restartWith(markAgents);
-    await managed.allIdle();
+    await managed.allMarked();
   });
   afterAll(() => managed.restore());
 
@@ -117,10 +117,7 @@ systemctl start azp-fleet-manager`);
 });
 
 test('config.sh in a container of its own registers as well, and leaves the token nowhere', async () => {
-  await managed.restartWith(
-    'config.registration = "config"; config.capabilities["lab.manager"] = "yes"; config.limits = { shm: "2g" };',
-  );
-  await managed.allIdle();
+  await managed.renewWith(`${markAgents} config.registration = "config"; config.limits = { shm: "2g" };`);
   const [job] = await managed.finished(
     await managed.queue('df -m /dev/shm | tail -n 1 | tr -s " " | cut -d " " -f 2'),
   );

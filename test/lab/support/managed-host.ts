@@ -50,6 +50,23 @@ export class ManagedHost {
     await until(`the slots to be ${states}`, async () => (await this.states()) === states, limits);
   }
 
+  /** Waits until the pool knows all agents of this machine as marked, and they wait for jobs. */
+  async allMarked(): Promise<void> {
+    const { slots } = await this.status();
+    await until(
+      'the mark of all agents',
+      async () => {
+        const { pools } = await this.azure.control.overview();
+        const marked = pools
+          .flatMap(({ agents }) => agents)
+          .filter(({ userCapabilities }) => 'lab.manager' in userCapabilities);
+        return slots.every(({ agent }) => marked.some(({ name }) => name === agent));
+      },
+      limits,
+    );
+    await this.allIdle();
+  }
+
   /** Queues jobs that only agents with the mark, or those that the demands fit, may take. */
   async queue(script: string, count = 1, demands = ['lab.manager']): Promise<readonly FakeJob[]> {
     return this.azure.control.queue({ pool, script, count, demands });
@@ -93,6 +110,18 @@ ${change}
 fs.writeFileSync("manager.json", JSON.stringify(config));
 '
 systemctl restart azp-fleet-manager`);
+  }
+
+  /** The same for a change that containers made before do not have: waits until none of those is left. */
+  async renewWith(change: string): Promise<void> {
+    const before = await this.containers();
+    await this.restartWith(change);
+    await until(
+      'new containers only',
+      async () => (await this.containers()).every((id) => !before.includes(id)),
+      limits,
+    );
+    await this.allMarked();
   }
 
   /** Back to the provisioned configuration. */
