@@ -48,6 +48,12 @@ export class FleetError extends Error {
   }
 }
 
+/** `ENOENT` and the like for errors of the system; the whole text of others. */
+export function codeOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : String(error);
+}
+
 /** Usage and inventory mistakes: exit code 2. */
 export function usageError(problem: Problem, cause?: unknown): FleetError {
   return new FleetError(problem, { cause, exitCode: ExitCode.usage });

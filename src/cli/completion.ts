@@ -11,6 +11,7 @@ export function run(context: Context, input: CommandInput): Promise<ExitCode> {
       what: 'no completion for this shell',
       expected: shells.join(', '),
       seen: input.positionals[0] ?? 'nothing',
+      next: 'name one: azp-fleet completion bash',
     });
   context.stdout.write(completionScript(shell, input.commands));
   return Promise.resolve(ExitCode.ok);

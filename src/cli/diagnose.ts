@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import type { Context } from '../base/context.ts';
-import { ExitCode, usageError } from '../base/errors.ts';
+import { codeOf, ExitCode, usageError } from '../base/errors.ts';
 import { diagnose } from '../health/diagnose.ts';
 import { painter } from '../render/color.ts';
 import { diagnosisText, type NamedDiagnosis } from '../render/diagnosis.ts';
@@ -29,6 +29,14 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
 
 async function read(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => {
-    throw usageError({ code: 'usage.file', what: `${file} cannot be read`, seen: String(error) }, error);
+    throw usageError(
+      {
+        code: 'usage.file',
+        what: `${file} cannot be read`,
+        seen: codeOf(error),
+        next: 'save one: nvidia-smi -q -x > gpus.xml, or journalctl -k > kernel.log',
+      },
+      error,
+    );
   });
 }

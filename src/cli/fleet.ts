@@ -8,7 +8,7 @@ import { createFetch } from '../azure/proxy.ts';
 import { organizationUrl } from '../azure/url.ts';
 import type { Context } from '../base/context.ts';
 import { defined } from '../base/defined.ts';
-import { usageError } from '../base/errors.ts';
+import { codeOf, usageError } from '../base/errors.ts';
 import type { Secret } from '../base/secret.ts';
 import { version } from '../base/version.ts';
 import type { Fleet, HostSpec, SecretSource } from '../inventory/fleet.ts';
@@ -95,7 +95,12 @@ async function readCa(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   return readFile(file, 'utf8').catch((error: unknown) => {
     throw usageError(
-      { code: 'inventory.ca', what: `the CA file ${file} cannot be read`, seen: String(error) },
+      {
+        code: 'inventory.ca',
+        what: `the CA file ${file} cannot be read`,
+        seen: codeOf(error),
+        next: 'correct "ca" in the inventory, or put the file there',
+      },
       error,
     );
   });

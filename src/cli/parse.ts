@@ -23,6 +23,8 @@ const everywhere: readonly OptionSpec[] = [
   { flags: '--no-color', description: 'plain text' },
 ];
 
+const seeHelp = 'azp-fleet --help lists the commands, azp-fleet COMMAND --help its options';
+
 export interface Parsed {
   readonly spec: CommandSpec;
   readonly input: CommandInput;
@@ -62,7 +64,8 @@ export function parseArguments(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0 || error.code === 'commander.help') return undefined;
-    throw usageError({ code: 'usage.arguments', what: error.message.replace(/^error: /, '') }, error);
+    const what = error.message.replace(/^error: /, '');
+    throw usageError({ code: 'usage.arguments', what, next: seeHelp }, error);
   }
   return found;
 }
@@ -159,5 +162,6 @@ function checkCount(command: Command, positionals: readonly string[]): void {
     what: missing === undefined ? 'too many arguments' : `the argument <${missing.name()}> is missing`,
     expected: `azp-fleet ${[command.parent?.name(), command.name()].filter((name) => name !== 'azp-fleet').join(' ')} ${command.usage()}`,
     seen: positionals.length === 0 ? 'nothing' : positionals.join(' '),
+    next: seeHelp,
   });
 }

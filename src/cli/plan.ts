@@ -3,7 +3,7 @@ import { resolve as resolvePath } from 'node:path';
 import type { Context } from '../base/context.ts';
 import { ExitCode } from '../base/errors.ts';
 import { version } from '../base/version.ts';
-import { closeAll, surveyFleet, toFleetPlan } from '../plan/fleet-survey.ts';
+import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../plan/fleet-survey.ts';
 import { hasChanges } from '../plan/plan.ts';
 import { checkPlanFile, writePlanFile } from '../plan/plan-file.ts';
 import { distinct } from '../plan/pools.ts';
@@ -43,6 +43,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
       context.stdout.write(
         planText(plan, {
           scripts,
+          unread: unreadIn(survey),
           color: usesColor(context.stdout, context.env),
           width: context.stdout.columns ?? 100,
         }),

@@ -6,7 +6,7 @@ import { version } from '../base/version.ts';
 import { applyFleet } from '../plan/apply.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
-import { closeAll, surveyFleet, toFleetPlan, type FleetSurvey } from '../plan/fleet-survey.ts';
+import { closeAll, surveyFleet, toFleetPlan, unreadIn, type FleetSurvey } from '../plan/fleet-survey.ts';
 import { journalFile } from '../plan/journal.ts';
 import { exitCodeOf, type HostOutcome } from '../plan/outcome.ts';
 import { hasChanges } from '../plan/plan.ts';
@@ -104,10 +104,13 @@ function show(context: Context, { options }: CommandInput, plan: FleetPlan, surv
     return;
   }
   if (!hasChanges(plan) && !options.flag('dryRun')) return;
-  const color = usesColor(context.stdout, context.env);
-  context.stdout.write(
-    `${planText(plan, { scripts: options.flag('showScripts'), color, width: context.stdout.columns ?? 100 })}\n`,
-  );
+  const text = planText(plan, {
+    scripts: options.flag('showScripts'),
+    color: usesColor(context.stdout, context.env),
+    unread: unreadIn(survey),
+    width: context.stdout.columns ?? 100,
+  });
+  context.stdout.write(`${text}\n`);
 }
 
 function report(

@@ -16,6 +16,7 @@ export async function chooseHosts(
       what: '--rerun knows only one value',
       expected: 'failed',
       seen: rerun,
+      next: 'write --rerun failed, or leave it out for all hosts',
     });
   const failed = rerun === undefined ? undefined : new Set(await failedHosts(journal));
   const planned = saved === undefined ? undefined : new Set(saved.hosts.map(({ host }) => host));

@@ -1,8 +1,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 
-import type { Problem } from '../base/errors.ts';
+import { codeOf, type Problem } from '../base/errors.ts';
 import type { Fleet, SecretSource } from './fleet.ts';
-import { expiryWarning } from './secret.ts';
+import { expiryWarning, writeIt } from './secret.ts';
 
 interface Place {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -22,8 +22,12 @@ export function checkReferences(fleet: Fleet, place: Place): Problem[] {
   return [
     ...[{ purpose: 'the token', source: main }, ...sources].flatMap((each) => missingSource(each, place)),
     ...(expiry ? [expiry] : []),
-    ...(proxy.ca === undefined ? [] : missingFile(proxy.ca, 'the CA file')),
-    ...[...keys].flatMap((file) => missingFile(file, 'the private key')),
+    ...(proxy.ca === undefined
+      ? []
+      : missingFile(proxy.ca, 'the CA file', 'correct "ca" in the inventory, or put the file there')),
+    ...[...keys].flatMap((file) =>
+      missingFile(file, 'the private key', 'correct identityFile in the inventory, or put the key there'),
+    ),
   ];
 }
 
@@ -41,7 +45,7 @@ function missingSource(
       },
     ];
   if (!('file' in source)) return [];
-  const missing = missingFile(source.file, `the file of ${purpose}`);
+  const missing = missingFile(source.file, `the file of ${purpose}`, writeIt(source.file));
   if (missing.length > 0) return missing;
   const mode = statSync(source.file).mode & 0o777;
   if ((mode & 0o077) === 0) return [];
@@ -57,12 +61,14 @@ function missingSource(
   ];
 }
 
-function missingFile(file: string, what: string): Problem[] {
+function missingFile(file: string, what: string, next: string): Problem[] {
   try {
     accessSync(file, constants.R_OK);
     return [];
   } catch (error) {
-    const seen = (error as NodeJS.ErrnoException).code ?? String(error);
-    return [{ code: 'inventory.file', step: 'inventory', what: `${what} ${file} cannot be read`, seen }];
+    const seen = codeOf(error);
+    return [
+      { code: 'inventory.file', step: 'inventory', what: `${what} ${file} cannot be read`, seen, next },
+    ];
   }
 }

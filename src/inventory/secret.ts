@@ -4,6 +4,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { usageError } from '../base/errors.ts';
 import type { Problem } from '../base/errors.ts';
 import { Secret } from '../base/secret.ts';
+import { quote } from '../base/shell.ts';
 import type { SecretSource } from './fleet.ts';
 
 export interface SecretContext {
@@ -22,7 +23,16 @@ export interface SecretContext {
 export async function resolveSecret(source: SecretSource, context: SecretContext): Promise<Secret> {
   const text = (await read(source, context)).replace(/\r?\n$/, '');
   if (text !== '') return new Secret(text);
-  throw failed(context, { what: `is empty`, seen: `nothing from ${describeSource(source)}` });
+  throw failed(context, {
+    what: `is empty`,
+    seen: `nothing from ${describeSource(source)}`,
+    next:
+      'file' in source
+        ? writeIt(source.file)
+        : 'cmd' in source
+          ? `run it yourself: ${source.cmd}`
+          : 'type it',
+  });
 }
 
 /** `the variable AZP_TOKEN`, for messages. */
@@ -66,8 +76,14 @@ function readPrivateFile(file: string, context: SecretContext): string {
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;
-    throw failed(context, { what: `cannot be read from ${file}`, seen: code }, error);
+    const next = code === 'ENOENT' ? writeIt(file) : `look at its owner and mode: ls -l ${file}`;
+    throw failed(context, { what: `cannot be read from ${file}`, seen: code, next }, error);
   }
+}
+
+/** A command that takes the secret on stdin and lets nobody else read the file. */
+export function writeIt(file: string): string {
+  return `write it there, and end with Ctrl-D: (umask 077; cat > ${quote(file)})`;
 }
 
 /** What the command prints is the secret; only its stderr is ever shown. */

@@ -80,6 +80,11 @@ function failed({ name }: HostSpec, error: unknown, tools: Tools): HostOutcome {
   return outcome;
 }
 
+/** What the survey is silent about: hosts, by their number, and pools. */
+export function unreadIn({ failures, pools }: FleetSurvey): { hosts: number; pools: readonly string[] } {
+  return { hosts: failures.length, pools: [...pools.blocked.keys()] };
+}
+
 /** The survey as the document that is shown, saved and applied. */
 export function toFleetPlan(
   fleet: Fleet,

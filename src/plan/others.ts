@@ -18,16 +18,16 @@ export function refuseDisturbingOthers(facts: Facts, changes: readonly (Change |
 
 function victimsOf(facts: Facts, { disturbs }: Change | Shape): string[] {
   const { containers, gpuProcesses, logins } = facts.others;
-  if (disturbs === 'containers') return named('container', containers);
+  if (disturbs === 'containers') return named(['container', 'containers'], containers);
   if (disturbs !== 'machine') return [];
   return [
-    ...named('container', containers),
-    ...named('GPU process', gpuProcesses),
-    ...named('login', logins),
+    ...named(['container', 'containers'], containers),
+    ...named(['GPU process', 'GPU processes'], gpuProcesses),
+    ...named(['login', 'logins'], logins),
   ];
 }
 
-function named(kind: string, names: readonly string[]): string[] {
+function named([one, many]: readonly [string, string], names: readonly string[]): string[] {
   if (names.length === 0) return [];
-  return [`${kind}${names.length === 1 ? '' : kind.endsWith('s') ? 'es' : 's'} ${names.join(', ')}`];
+  return [`${names.length === 1 ? one : many} ${names.join(', ')}`];
 }

@@ -1,7 +1,7 @@
 import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import { usageError, type FleetError } from '../base/errors.ts';
+import { codeOf, usageError, type FleetError } from '../base/errors.ts';
 import type { FleetPlan } from './fleet-plan.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
 
@@ -28,10 +28,6 @@ export async function writePlanFile(file: string, plan: FleetPlan): Promise<void
 function notWritable(file: string, seen: string, cause?: unknown): FleetError {
   const next = seen === 'ENOENT' ? `mkdir -p ${dirname(file)}` : 'name another file with -o';
   return usageError({ code: 'plan.file', what: `the plan cannot be written to ${file}`, seen, next }, cause);
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? String(error);
 }
 
 /** Reads a plan and checks that it is one of this version, for this inventory. */

@@ -9,6 +9,8 @@ export interface PlanTextOptions {
   /** The exact scripts and file contents below each change. */
   readonly scripts: boolean;
   readonly color: boolean;
+  /** What the plan says nothing about, because it could not be read. */
+  readonly unread?: { readonly hosts: number; readonly pools: readonly string[] };
   /** Columns; longer reasons are broken. Default 80. */
   readonly width?: number;
 }
@@ -30,7 +32,7 @@ export function planText(plan: FleetPlan, options: PlanTextOptions): string {
   const sections = [
     ...(plan.fleet.length === 0 ? [] : [fleetPart(plan, paint)]),
     ...groups(plan.hosts).map((hosts) => hostsPart(hosts, plan.hosts.length, options, paint)),
-    summary(plan),
+    summary(plan, unreadParts(options.unread)),
   ];
   return `${sections.join('\n\n')}\n`;
 }
@@ -127,7 +129,17 @@ function indented(text: string): string[] {
     .map((line) => `  ${line}`);
 }
 
-function summary(plan: FleetPlan): string {
+function unreadParts({ hosts, pools }: PlanTextOptions['unread'] = { hosts: 0, pools: [] }): string[] {
+  const names = pools.join(', ');
+  return [
+    ...(hosts === 0 ? [] : [`${hostCount(hosts)} could not be read`]),
+    ...(pools.length === 0
+      ? []
+      : [`the ${pools.length === 1 ? 'pool' : 'pools'} ${names} could not be read`]),
+  ];
+}
+
+function summary(plan: FleetPlan, unread: readonly string[]): string {
   const changed = plan.hosts.filter(({ stages }) => stages.length > 0);
   const changes = changed.reduce((sum, { stages }) => sum + stages.flat().length, 0);
   const reboots = changed.filter(({ stages }) =>
@@ -142,9 +154,10 @@ function summary(plan: FleetPlan): string {
     ...(refused.length === 0 ? [] : [`${hostCount(refused.length)} refused`]),
     ...(well.length === 0 ? [] : [`${hostCount(well.length)} as wanted`]),
   ];
-  return hasChanges(plan)
-    ? `Changes: ${parts.join(', ')}.`
-    : `No changes${parts.length === 0 ? '' : `: ${parts.join(', ')}`}.`;
+  const all = [...parts, ...unread].join(', ');
+  if (hasChanges(plan)) return `Changes: ${all}.`;
+  if (parts.length === 0 && unread.length > 0) return `Nothing is known: ${all}.`;
+  return `No changes${all === '' ? '' : `: ${all}`}.`;
 }
 
 function hostCount(count: number): string {

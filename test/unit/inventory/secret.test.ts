@@ -72,7 +72,7 @@ describe('not found', () => {
     [
       'no file',
       { file: path.join(folder, 'none') },
-      'the token cannot be read from FOLDER/none\nseen: ENOENT',
+      'the token cannot be read from FOLDER/none\nseen: ENOENT\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/none)',
     ],
     [
       'file open to others',
@@ -82,7 +82,7 @@ describe('not found', () => {
     [
       'empty file',
       { file: file('empty', '\n', 0o600) },
-      'the token is empty\nseen: nothing from the file FOLDER/empty',
+      'the token is empty\nseen: nothing from the file FOLDER/empty\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/empty)',
     ],
     [
       'command failed: its stderr is shown, never its stdout',

@@ -63,6 +63,12 @@ describe("other people's work", () => {
     expect(refusalsFor(disturbs)).toEqual(expected);
   });
 
+  it('is counted in words', () => {
+    const many = { containers: ['a', 'b'], gpuProcesses: ['c', 'd'], logins: ['e', 'f'] };
+    const plan = planOf([change('x', { disturbs: 'machine' })], factsOf({ others: many }));
+    expect(plan.refusals[0]?.what).toContain(': containers a, b; GPU processes c, d; logins e, f');
+  });
+
   it('is hurt only where that was asked for', () => {
     expect(refusalsFor('machine', true)).toEqual([]);
   });

@@ -86,6 +86,24 @@ Changes: 1 in Azure DevOps, 6 on 3 hosts, 1 host refused, 1 host as wanted.
   });
 });
 
+describe('what could not be read', () => {
+  const unread = (read: FleetPlan, hosts: number, ...pools: string[]) =>
+    planText(read, { scripts: false, color: false, unread: { hosts, pools } });
+
+  it('is counted beside what was', () => {
+    expect(unread(plan(host('one')), 1)).toBe('No changes: 1 host as wanted, 1 host could not be read.\n');
+    expect(unread(plan(host('one', change('a'))), 2, 'big')).toContain(
+      'Changes: 1 on 1 host, 2 hosts could not be read, the pool big could not be read.\n',
+    );
+  });
+
+  it('is no plan without changes where it is everything', () => {
+    expect(unread(plan(), 3, 'big', 'small')).toBe(
+      'Nothing is known: 3 hosts could not be read, the pools big, small could not be read.\n',
+    );
+  });
+});
+
 describe('the result as text', () => {
   it('names every host, what needs attention last', () => {
     const healthy = { state: 'healthy', cause: '', next: '' } as const;
