@@ -17,7 +17,8 @@ export interface AzureAgent {
   readonly userCapabilities?: Readonly<Record<string, string>>;
   readonly assignedRequest?: JobRequest;
   readonly lastCompletedRequest?: JobRequest;
-  readonly pendingUpdate?: unknown;
+  /** The server wants it to update itself; absent or null where it does not. */
+  readonly pendingUpdate?: object | null;
   readonly authorization?: { readonly clientId?: string; readonly authorizationUrl?: string };
 }
 

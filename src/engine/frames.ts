@@ -23,6 +23,9 @@ export function logText(raw: Buffer): string {
   return Buffer.concat(new LogFrames().push(raw)).toString('utf8');
 }
 
+/** Nobody needs more of a line; without an end one could fill the memory. */
+const longestLine = 1024 * 1024;
+
 /** Lines of a text that arrives in pieces; the unfinished last one is kept until `end`. */
 export class Lines {
   #rest = '';
@@ -30,7 +33,7 @@ export class Lines {
 
   push(chunk: Uint8Array): string[] {
     const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split('\n');
-    this.#rest = lines.pop() ?? '';
+    this.#rest = (lines.pop() ?? '').slice(0, longestLine);
     return lines.map((line) => line.replace(/\r$/, ''));
   }
 

@@ -48,7 +48,7 @@ export async function runDaemon(
         );
   signal.addEventListener('abort', wake, { once: true });
   const watches = Promise.all([
-    around.run(signal, () => manager.slots().map(({ agent }) => agent)),
+    around.run(signal, () => manager.slots()),
     watchEngine(tools, wake, () => around.meetEngine()),
   ]);
   // Ready to be asked; whatever is missing outside (Docker, the pool, the image) the status tells.

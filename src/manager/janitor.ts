@@ -3,21 +3,19 @@ import type { OwnContainer } from '../engine/engine.ts';
 import { isHelper, isOverdue } from '../engine/helpers.ts';
 import { probeName } from '../health/probe.ts';
 import { causeOf } from './causes.ts';
-import { diskCause, diskSpace, diskState, prunable, type DiskSpace } from './disk.ts';
+import { diskCause, diskState, prunable, type DiskSpace } from './disk.ts';
 import type { Cause } from './model.ts';
 import type { Tools } from './tools.ts';
 
 /** Watches the disk of Docker and removes images of ours that nothing needs. */
 export class Janitor {
   readonly #tools: Tools;
-  readonly #measure: (path: string) => Promise<DiskSpace>;
   #state: 'fine' | 'tight' | 'full' = 'fine';
   #space: DiskSpace | undefined;
   #path = '/var/lib/docker';
 
-  constructor(tools: Tools, measure: (path: string) => Promise<DiskSpace> = diskSpace) {
+  constructor(tools: Tools) {
     this.#tools = tools;
-    this.#measure = measure;
   }
 
   get cause(): Cause | undefined {
@@ -53,7 +51,7 @@ export class Janitor {
   async round(image: string | undefined): Promise<void> {
     const { engine } = this.#tools;
     this.#path = (await engine.info()).rootDir;
-    this.#space = await this.#measure(this.#path);
+    this.#space = await this.#tools.diskSpace(this.#path);
     this.#state = diskState(this.#space, this.#state);
     await this.removeLeftBehind();
     // While an image is on its way, what is built on must stay.

@@ -16,6 +16,7 @@ import { systemClock } from './clock.ts';
 import { runCommand } from './command.ts';
 import { runClient } from './client-commands.ts';
 import { runDaemon } from './daemon.ts';
+import { diskSpace } from './disk.ts';
 import { Evidence } from './evidence.ts';
 import { Helpers } from './helpers.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
@@ -80,6 +81,7 @@ async function run({ values }: Invocation): Promise<void> {
       command: runCommand,
       follow: followCommand,
       fence: new Fence(runCommand, log),
+      diskSpace,
     },
     places,
     systemdNotifier(process.env),

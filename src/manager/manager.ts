@@ -7,6 +7,7 @@ import { proved } from './image-choice.ts';
 import { LogWatch } from './log-watch.ts';
 import type { Action, Cause, Slot, Wanted } from './model.ts';
 import { Operator } from './operator.ts';
+import { remarkCauses } from './outcome.ts';
 import { imageOf, reconcile } from './reconcile.ts';
 import { Scene } from './scene.ts';
 import { SlotBook } from './slot-book.ts';
@@ -107,6 +108,7 @@ export class Manager {
         pool.problem,
         janitor.cause,
         this.#imageProblem(),
+        this.slots().some(({ agent }) => pool.wantsUpdate(agent)) ? remarkCauses.updating : undefined,
         fence.problem,
       ].filter((cause) => cause !== undefined),
     });

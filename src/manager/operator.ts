@@ -11,7 +11,7 @@ import { launch } from './launch.ts';
 import type { LogWatch } from './log-watch.ts';
 import type { SlotMemory } from './memory.ts';
 import type { Action, Slot } from './model.ts';
-import { NotYet } from './register.ts';
+import { NotYet } from './not-yet.ts';
 import { runId } from './run-id.ts';
 import { settingsOf } from './slots.ts';
 import type { SlotBook } from './slot-book.ts';
@@ -81,8 +81,9 @@ export class Operator {
 
   async #noteFailure({ action, image, slot }: Order, memory: SlotMemory, error: unknown): Promise<void> {
     if (error instanceof NotYet) {
+      const isNews = memory.waitingFor?.what !== error.reason.what;
       memory.notYet(error.reason);
-      this.#tools.log.log('info', 'not yet', { slot: action.slot, ...error.reason });
+      if (isNews) this.#tools.log.log('info', 'not yet', { slot: action.slot, ...error.reason });
       return;
     }
     const cause = causeOf(error);

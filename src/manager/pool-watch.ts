@@ -49,6 +49,11 @@ export class PoolWatch {
     return this.#agents.get(name.toLowerCase());
   }
 
+  /** The server wants the agent to be newer than its image holds. */
+  wantsUpdate(name: string): boolean {
+    return (this.agent(name)?.pendingUpdate ?? undefined) !== undefined;
+  }
+
   agents(): Iterable<AzureAgent> {
     return this.#agents.values();
   }

@@ -4,19 +4,10 @@ import { FleetError } from '../base/errors.ts';
 import { Capabilities, Labels } from '../contract/paths.ts';
 import { mergeCapabilities } from './capabilities.ts';
 import type { LaunchOrder, Registration } from './launch-order.ts';
-import type { Cause } from './model.ts';
+import { NotYet } from './not-yet.ts';
 import { configureInContainer } from './register-by-config.ts';
 import { decideRegistration } from './registration.ts';
 import type { Tools } from './tools.ts';
-
-/** The launch cannot go on now, for a reason that is nobody's failure. */
-export class NotYet extends Error {
-  readonly reason: Cause;
-  constructor(reason: Cause) {
-    super(reason.what);
-    this.reason = reason;
-  }
-}
 
 /** Gives the agent's name a new key, if that is allowed now. */
 export async function register(tools: Tools, order: LaunchOrder): Promise<Registration> {

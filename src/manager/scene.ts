@@ -154,6 +154,7 @@ export class Scene {
         agentId: memory.agentId ?? this.#around.pool.agent(slot.agent)?.id,
         jobsRun: this.#tools.state.value.jobsRun[slot.name] ?? 0,
         image: this.#around.image.state,
+        wantsUpdate: this.#around.pool.wantsUpdate(slot.agent),
         looked: containers !== undefined,
       },
       now,

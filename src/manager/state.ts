@@ -19,8 +19,8 @@ export interface State {
   /** Slots whose agent name this host may take over from another owner; `everySlot` until these are known. */
   readonly adopt: readonly string[];
   readonly jobsRun: Readonly<Record<string, number>>;
-  /** Image ids: what runs now, and what ran before it. */
-  readonly image: { readonly current?: string; readonly proven?: string; readonly rejected?: string };
+  /** Image ids: on which agents came to listen, and which was given up for it. */
+  readonly image: { readonly proven?: string; readonly rejected?: string };
   /** PCI addresses as the slots were numbered by them. */
   readonly gpuOrder: GpuOrder | undefined;
   /** The kernel's own log forgets. */

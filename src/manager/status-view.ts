@@ -21,6 +21,8 @@ export interface SlotView {
   readonly agentId: number | undefined;
   readonly jobsRun: number;
   readonly image: ImageState;
+  /** The server has asked the agent to update itself. */
+  readonly wantsUpdate: boolean;
   /** The containers have been listed since the start. */
   readonly looked: boolean;
 }
@@ -28,7 +30,13 @@ export interface SlotView {
 /** Pure. `since` is the time of the last change of state. */
 export function slotStatus(view: SlotView, now: number, since: string): SlotStatus {
   const state = stateOf(view, now);
-  const cause = view.hold?.cause ?? view.waitingFor ?? unsolved(view) ?? remark(view) ?? imageCause(view);
+  const cause =
+    view.hold?.cause ??
+    view.waitingFor ??
+    unsolved(view) ??
+    remark(view) ??
+    imageCause(view) ??
+    outdated(view);
   return {
     slot: view.slot.name,
     agent: view.slot.agent,
@@ -74,6 +82,10 @@ function unsolved({ container, cause }: SlotView): Cause | undefined {
 function remark({ container, transcript }: SlotView): Cause | undefined {
   const last = container?.phase === 'connecting' ? transcript?.remarks.at(-1) : undefined;
   return last === undefined ? undefined : remarkCauses[last];
+}
+
+function outdated({ wantsUpdate }: SlotView): Cause | undefined {
+  return wantsUpdate ? remarkCauses.updating : undefined;
 }
 
 function imageCause({ image }: SlotView): Cause | undefined {

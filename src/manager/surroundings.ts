@@ -1,7 +1,7 @@
 import { arch } from 'node:process';
 import { Alarm } from './alarm.ts';
 import { causeOf } from './causes.ts';
-import { checkDatasets } from './datasets.ts';
+import { Datasets } from './datasets.ts';
 import { learnEngine, type EngineWays } from './engine-ways.ts';
 import { lookEveryMs } from './gate.ts';
 import { GpuWatch } from './gpu-watch.ts';
@@ -9,6 +9,8 @@ import { ImageKeeper } from './image-keeper.ts';
 import { planImage, readContext, type ImagePlan } from './image-plan.ts';
 import { Janitor } from './janitor.ts';
 import { watchKernelLog } from './kernel-watch.ts';
+import type { Slot } from './model.ts';
+import { NotYet } from './not-yet.ts';
 import { PoolWatch } from './pool-watch.ts';
 import { sweep, type Orphans } from './sweep.ts';
 import type { Tools } from './tools.ts';
@@ -18,6 +20,8 @@ const leastPauseMs = 2_000;
 const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
+/** What a slot that was taken out of the inventory ran may still be asked for. */
+const keptForMs = 7 * 24 * 3_600_000;
 
 /** What surrounds the slots: the pool, the GPUs, the image, the engine, the disk. Each is kept up to date by itself. */
 export class Surroundings {
@@ -26,6 +30,7 @@ export class Surroundings {
   readonly gpus: GpuWatch;
   readonly janitor: Janitor;
   readonly #tools: Tools;
+  readonly #datasets: Datasets;
   readonly #contextDirectory: string;
   readonly #wake: () => void;
   #ways: EngineWays | undefined;
@@ -34,6 +39,7 @@ export class Surroundings {
 
   constructor(tools: Tools, contextDirectory: string, wake: () => void) {
     this.#tools = tools;
+    this.#datasets = new Datasets(tools.config.datasets);
     this.#contextDirectory = contextDirectory;
     this.#wake = wake;
     this.pool = new PoolWatch(tools.azure, tools.config.pool, tools.clock, wake);
@@ -44,7 +50,8 @@ export class Surroundings {
 
   /** Checked right before each launch; throws what is wrong. */
   async readyToLaunch(): Promise<EngineWays> {
-    await checkDatasets(this.#tools.config.datasets);
+    const missing = await this.#datasets.problem();
+    if (missing !== undefined) throw new NotYet(missing);
     this.#ways ??= await learnEngine(this.#tools);
     return this.#ways;
   }
@@ -61,8 +68,8 @@ export class Surroundings {
     this.#lookAlarm.ring();
   }
 
-  /** `slotNames`: agents that this host has slots for, as of now. */
-  async run(signal: AbortSignal, slotNames: () => readonly string[]): Promise<void> {
+  /** `slots`: what this host has, as of now. */
+  async run(signal: AbortSignal, slots: () => readonly Slot[]): Promise<void> {
     const { fence, host } = this.#tools;
     signal.addEventListener('abort', () => this.lookSoon(), { once: true });
     await Promise.all([
@@ -73,7 +80,8 @@ export class Surroundings {
       this.#every(probeMs, signal, () => this.#probe()),
       this.#every(imageMs, signal, () => this.#ensureImage()),
       this.#every(roundMs, signal, () => this.janitor.round(this.image.state.id)),
-      this.#every(roundMs, signal, () => this.#sweep(slotNames())),
+      this.#every(roundMs, signal, () => this.#sweep(slots().map(({ agent }) => agent))),
+      this.#every(roundMs, signal, () => this.#forget(slots().map(({ name }) => name))),
       this.#every(roundMs, signal, async () => fence.around(await host.engine.uids())),
     ]);
   }
@@ -132,6 +140,14 @@ export class Surroundings {
         name: agent.name,
       });
     }
+  }
+
+  async #forget(names: readonly string[]): Promise<void> {
+    const { clock, evidence, log } = this.#tools;
+    // Before the GPUs have been looked at, the list of slots is not known.
+    if (this.gpus.latest === undefined) return;
+    const gone = await evidence.forget(names, clock.now() - keptForMs);
+    if (gone.length > 0) log.log('info', 'forgot the runs of slots that are no longer configured', { gone });
   }
 
   /** `alarm`: asks for the next turn before its time. */

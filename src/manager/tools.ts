@@ -5,6 +5,7 @@ import type { ManagerConfig } from '../contract/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Clock } from './clock.ts';
 import type { RunCommand } from './command.ts';
+import type { DiskSpace } from './disk.ts';
 import type { FollowCommand } from './follow-command.ts';
 import type { Evidence } from './evidence.ts';
 import type { Helpers } from './helpers.ts';
@@ -36,6 +37,8 @@ export interface Tools {
   /** The same for one that goes on: the kernel log. */
   readonly follow: FollowCommand;
   readonly fence: Fence;
+  /** Of the file system that a path is on. */
+  readonly diskSpace: (path: string) => Promise<DiskSpace>;
   /** Ends when the manager is asked to stop. */
   readonly signal: AbortSignal;
 }

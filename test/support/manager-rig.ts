@@ -15,6 +15,7 @@ import { createEngine } from '../../src/engine/docker.ts';
 import { ask } from '../../src/manager/ask.ts';
 import { systemClock } from '../../src/manager/clock.ts';
 import type { CommandResult, RunCommand } from '../../src/manager/command.ts';
+import type { DiskSpace } from '../../src/manager/disk.ts';
 import { Fence } from '../../src/manager/fence.ts';
 import type { FollowCommand } from '../../src/manager/follow-command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
@@ -80,6 +81,8 @@ export class ManagerRig {
   kernelLog = '';
   /** What systemd was told. */
   readonly told: string[] = [];
+  /** What is measured of the disk of Docker. */
+  disk: DiskSpace = { freeBytes: 1e12, totalBytes: 2e12, freeInodes: 1 };
   /** How much the daemon's clock shows more than this machine's, milliseconds. */
   ahead = 0;
   readonly #kernel = new Set<(line: string) => void>();
@@ -213,6 +216,7 @@ export class ManagerRig {
         command: this.command,
         follow: this.follow,
         fence: new Fence(this.command, silentLogger),
+        diskSpace: () => Promise.resolve(this.disk),
       },
       { status: join(this.directory, 'status.json'), socket: this.socket, context: this.context },
       {

@@ -33,6 +33,12 @@ test('log frames come out the same however the stream is cut', () => {
   );
 });
 
+test('a line without an end does not fill the memory', () => {
+  const lines = new Lines();
+  for (let piece = 0; piece < 40; piece += 1) lines.push(Buffer.alloc(64 * 1024, 'x'));
+  expect(lines.push(Buffer.from('\nnext\n')).map(({ length }) => length)).toEqual([1024 * 1024, 4]);
+});
+
 test('lines come out the same however the text is cut', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), fc.array(fc.nat(5)), (text, sizes) => {

@@ -1,10 +1,10 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { checkDatasets, mountPoints } from '../../../src/manager/datasets.ts';
+import { Datasets, mountPoints } from '../../../src/manager/datasets.ts';
 import type { RunRecord } from '../../../src/contract/runs.ts';
-import { Evidence } from '../../../src/manager/evidence.ts';
+import { boundedLog, Evidence } from '../../../src/manager/evidence.ts';
 import { readContext } from '../../../src/manager/image-plan.ts';
 import { pciGpus } from '../../../src/manager/pci.ts';
 import { runId } from '../../../src/manager/run-id.ts';
@@ -62,12 +62,30 @@ test('state survives, with members of another version kept; the owner is tied to
 
 test('datasets must be there and hold something', async () => {
   const dataset = { name: 'D', host: join(directory, 'd'), container: '/d', requireMount: false };
-  await expect(checkDatasets([dataset])).rejects.toThrow('no folder that can be read');
+  const problem = async (changes = {}) => (await new Datasets([{ ...dataset, ...changes }]).problem())?.what;
+  expect(await problem()).toContain('no folder that can be read');
   mkdirSync(dataset.host);
-  await expect(checkDatasets([dataset])).rejects.toThrow('is empty');
+  expect(await problem()).toContain('is empty');
   writeFileSync(join(dataset.host, 'x'), '');
-  await checkDatasets([dataset]);
-  await expect(checkDatasets([{ ...dataset, requireMount: true }])).rejects.toThrow('is not mounted');
+  expect(await problem()).toBeUndefined();
+  expect(await problem({ requireMount: true })).toContain('is not mounted');
+  expect(await problem({ host: join(dataset.host, 'x') })).toContain('no folder that can be read');
+});
+
+test('after a look that hangs no second one is sent until it has ended', async () => {
+  const looks: ((look: 'filled' | 'empty') => void)[] = [];
+  const dataset = { name: 'D', host: '/nfs', container: '/d', requireMount: false };
+  const datasets = new Datasets([dataset], () => new Promise((resolve) => looks.push(resolve)));
+  const first = datasets.problem();
+  const second = datasets.problem();
+  await expect.poll(() => looks.length).toBe(1);
+  looks[0]?.('empty');
+  expect((await first)?.what).toContain('is empty');
+  expect((await second)?.what).toContain('is empty');
+  const third = datasets.problem();
+  await expect.poll(() => looks.length).toBe(2);
+  looks[1]?.('filled');
+  expect(await third).toBeUndefined();
 });
 
 test('mount points are read with their escapes', () => {
@@ -117,4 +135,33 @@ test('state of a version that kept other things is read for what it still says',
     drain: { host: { reason: 'r' }, slots: {} },
   });
   expect(value.gpuOrder).toBeUndefined();
+});
+
+test('a run takes a bounded part of the disk, whatever its agent printed', async () => {
+  const evidence = new Evidence(directory);
+  const long = `start ${'ü'.repeat(1_000_000)}`;
+  await evidence.add({
+    ...record('a'),
+    log: ['first', long, ...Array<string>(300).fill('x'.repeat(3000)), long, 'last'],
+  });
+  expect(statSync(join(directory, '0', 'a.json')).size).toBeLessThan(100_000);
+  const [run] = await evidence.list('0');
+  expect(run?.log.at(-1)).toBe('last');
+  expect(run?.log.at(-2)).toMatch(/^start ü+ … \(2000006 bytes\)$/);
+  expect(run?.log.length).toBeGreaterThan(10);
+});
+
+test('short lines are kept as they are, the last two hundred', async () => {
+  const lines = Array.from({ length: 250 }, (_, index) => `line ${index}`);
+  expect(boundedLog(lines)).toEqual(lines.slice(50));
+});
+
+test('a slot that is no longer configured is forgotten, but not at once', async () => {
+  const evidence = new Evidence(directory);
+  for (const slot of ['0', 'old', 'recent']) await evidence.add({ ...record('a'), slot });
+  const day = 24 * 3_600_000;
+  utimesSync(join(directory, 'old'), new Date(Date.now() - 8 * day), new Date(Date.now() - 8 * day));
+  utimesSync(join(directory, '0'), new Date(0), new Date(0));
+  expect(await evidence.forget(['0'], Date.now() - 7 * day)).toEqual(['old']);
+  expect((await evidence.slots()).toSorted()).toEqual(['0', 'recent']);
 });

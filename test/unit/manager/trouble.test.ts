@@ -80,7 +80,7 @@ describe('what goes wrong', () => {
     const host = join(rig.directory, 'data');
     mkdirSync(host);
     await rig.start({ datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }] });
-    await rig.until('backing-off');
+    await rig.until('waiting');
     expect((await rig.slot('0')).cause).toBe(`dataset DATA: ${host} is empty`);
     mkdirSync(join(host, 'x'));
     await rig.until('idle');
