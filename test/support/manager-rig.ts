@@ -1,9 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createAzureClient } from '../../src/azure/create-client.ts';
 import { createPlainFetch } from '../../src/azure/proxy.ts';
-import { patCredential } from '../../src/azure/credential.ts';
 import type { AzureClient } from '../../src/azure/client.ts';
 import { fakeControl, type FakeControl } from '../../src/azure/fake/control.ts';
 import { startFake, type RunningFake } from '../../src/azure/fake/start.ts';
@@ -30,6 +28,7 @@ import { StateStore } from '../../src/manager/state.ts';
 import { tokenReader } from '../../src/manager/token.ts';
 import { StandInEngine } from './docker/engine.ts';
 import type { StandInContainer } from './docker/state.ts';
+import { tokenClient } from './token-client.ts';
 
 /** Less than a test's own limit, so that the failure shows what was seen. */
 const longestMs = 50_000;
@@ -116,7 +115,7 @@ export class ManagerRig {
       projects: ['vision'],
       clockScale,
     });
-    const azure = client(
+    const azure = tokenClient(
       fake.organization,
       join(docker.directory, 'accepted'),
       clockScale,
@@ -210,7 +209,7 @@ export class ManagerRig {
           engine: this.host,
           agents: new AgentStore(this.directory, createPlainFetch({ noProxy: [] }), this.command),
         },
-        azure: client(config.organization, this.tokenFile, config.clockScale, signal),
+        azure: tokenClient(config.organization, this.tokenFile, config.clockScale, signal),
         state: await StateStore.open(join(this.directory, 'state'), 'machine-1'),
         evidence: new Evidence(join(this.directory, 'state', 'runs')),
         command: this.command,
@@ -285,19 +284,4 @@ export class ManagerRig {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
-}
-
-function client(
-  organization: string,
-  tokenFile: string,
-  clockScale: number,
-  signal: AbortSignal,
-): AzureClient {
-  return createAzureClient({
-    organization,
-    credential: patCredential(tokenReader([tokenFile], silentLogger)),
-    log: silentLogger,
-    signal,
-    clockScale,
-  });
 }

@@ -1,0 +1,21 @@
+import type { AzureClient } from '../../src/azure/client.ts';
+import { createAzureClient } from '../../src/azure/create-client.ts';
+import { patCredential } from '../../src/azure/credential.ts';
+import { silentLogger } from '../../src/base/log.ts';
+import { tokenReader } from '../../src/manager/token.ts';
+
+/** A client as the manager makes one, with the token in a file. */
+export function tokenClient(
+  organization: string,
+  tokenFile: string,
+  clockScale: number,
+  signal: AbortSignal,
+): AzureClient {
+  return createAzureClient({
+    organization,
+    credential: patCredential(tokenReader([tokenFile], silentLogger)),
+    log: silentLogger,
+    signal,
+    clockScale,
+  });
+}
