@@ -3,37 +3,59 @@ import type { Secret } from './secret.ts';
 const stars = '***';
 
 /**
+ * Characters from which on a secret is replaced wherever it stands. What is shorter is part of ordinary words: its stars
+ * would make everything unreadable, JSON included, and show by the words around them what the secret is.
+ */
+export const shortestHidden = 4;
+
+/** Whether a secret is so short that running text may show it. */
+export function isTooShort(secret: Secret): boolean {
+  const { length } = secret.reveal();
+  return length > 0 && length < shortestHidden;
+}
+
+/**
  * Replaces registered secrets by `***`. One instance serves every sink (screen, JSON, log file), so that a
  * secret registered once is hidden everywhere. Also hides the forms in which a secret travels: URL-encoded,
  * JSON-escaped, and base64 alone or as the password of an empty user (HTTP Basic, as Azure DevOps takes a PAT).
+ * One that is too short is hidden only where it can be nothing else: in a Basic header and as the password in a URL.
  */
 export class Redactor {
-  /** Longest first: a secret that contains another one is replaced whole. */
-  #values: string[] = [];
+  /** Text and what stands in its place. Longest first: a secret that contains another one is replaced whole. */
+  #forms = new Map<string, string>();
 
   add(secret: Secret): void {
     const value = secret.reveal();
     if (value === '') return;
-    const forms = [
-      value,
-      encodeURIComponent(value),
-      JSON.stringify(value).slice(1, -1),
-      Buffer.from(value).toString('base64'),
-      Buffer.from(`:${value}`).toString('base64'),
-    ];
-    this.#values = [...new Set([...this.#values, ...forms])].sort((a, b) => b.length - a.length);
+    const forms = isTooShort(secret) ? certainForms(value) : allForms(value);
+    const longestFirst = [...this.#forms, ...forms].sort(([a], [b]) => b.length - a.length);
+    this.#forms = new Map(longestFirst);
   }
 
   text(text: string): string {
     let result = text;
-    for (const value of this.#values) result = result.replaceAll(value, stars);
+    for (const [form, instead] of this.#forms) result = result.replaceAll(form, instead);
     return result;
   }
 
   /** For text that comes in chunks: a secret cut by a chunk boundary is found too. */
   stream(): RedactStream {
-    return new RedactStream(this, () => this.#values);
+    return new RedactStream(this, () => [...this.#forms.keys()]);
   }
+}
+
+function allForms(value: string): [form: string, instead: string][] {
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const escaped = JSON.stringify(value).slice(1, -1);
+  const forms = [value, encodeURIComponent(value), escaped, base64(value), base64(`:${value}`)];
+  return forms.map((form) => [form, stars]);
+}
+
+function certainForms(value: string): [form: string, instead: string][] {
+  return [
+    [`Basic ${Buffer.from(`:${value}`).toString('base64')}`, `Basic ${stars}`],
+    [`:${encodeURIComponent(value)}@`, `:${stars}@`],
+  ];
 }
 
 /** Holds back the end of what came when it may be the beginning of a secret. */

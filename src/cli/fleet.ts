@@ -10,6 +10,7 @@ import type { Context } from '../base/context.ts';
 import { defined } from '../base/defined.ts';
 import { codeOf, usageError } from '../base/errors.ts';
 import type { Secret } from '../base/secret.ts';
+import { isTooShort, shortestHidden } from '../base/redact.ts';
 import { version } from '../base/version.ts';
 import type { Fleet, HostSpec, SecretSource } from '../inventory/fleet.ts';
 import { loadFleet } from '../inventory/load.ts';
@@ -61,6 +62,10 @@ export async function resolve(
     ...(canAsk(context) ? { ask: async (message) => (await askSecret(context, message)).reveal() } : {}),
   });
   context.log.redact(secret);
+  if (isTooShort(secret)) {
+    const seen = `${purpose} has fewer than ${shortestHidden} characters`;
+    context.stderr.write(`! ${seen}, too few to be hidden in what is printed and logged\n`);
+  }
   return secret;
 }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -42,3 +42,11 @@ test(
     expect(JSON.parse(wrong.stdout)).not.toHaveProperty('log');
   },
 );
+
+test('a token too short to be hidden is told, and garbles nothing', { timeout: 60_000 }, () => {
+  const inventory = readFileSync(join(folder, 'lab.yaml'), 'utf8');
+  writeFileSync(join(folder, 'ca.yaml'), `${inventory}ca: none.pem\n`);
+  const { stderr } = azpFleet(['plan', 'ca.yaml'], { XDG_STATE_HOME: folder, AZP_TOKEN: 'a' });
+  expect(stderr).toContain('! the token has fewer than 4 characters');
+  expect(stderr).toContain(`the CA file ${folder}/none.pem cannot be read`);
+});
