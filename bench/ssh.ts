@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { factProbes } from '../src/facts/gather.ts';
 import { frameScript } from '../src/ssh/frames.ts';
+import { ensurePackages } from '../test/lab/harness/prerequisites.ts';
 import { startSshd } from '../test/support/sshd.ts';
 import { recordResults } from './results.ts';
 
@@ -13,10 +14,19 @@ interface Measured {
   readonly name: string;
   readonly wallS: number;
   readonly cpuS: number;
-  /** MiB at the peak, where the contender is one process. */
-  readonly peakMiB?: number;
   readonly ok: number;
-  readonly notes?: string;
+  /** Where the contender is one process of ours. */
+  readonly inside?: Inside;
+}
+
+/** What a process says of itself. Memory is the resident set as the kernel counted it. */
+interface Inside {
+  /** With everything imported and nothing connected. */
+  readonly startMiB: number;
+  readonly peakMiB: number;
+  /** After the last host, over what it was after the first tenth of the hosts; no connection is open either time. */
+  readonly left: { readonly descriptors: number; readonly handles: number; readonly heapKiB: number };
+  readonly failures: readonly string[];
 }
 
 /**
@@ -26,7 +36,10 @@ interface Measured {
 export async function run(args: readonly string[]): Promise<void> {
   const count = Number(args[0] ?? 1000);
   const concurrency = Number(args[1] ?? 64);
+  await ensurePackages({ pssh: 'parallel-ssh' });
   const sshd = await startSshd({
+    // A plain user with an empty home: start-up files of the machine's own users would be what is measured.
+    users: [{ name: 'bench' }],
     listen: '0.0.0.0',
     config: ['MaxStartups 2000', 'MaxSessions 10', 'LogLevel ERROR'],
   });
@@ -39,7 +52,15 @@ export async function run(args: readonly string[]): Promise<void> {
       (_v, index) => `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`,
     );
     writeFileSync(join(folder, 'hosts'), `${hosts.join('\n')}\n`);
-    const setting = { folder, script, port: sshd.port, key: sshd.clientKeyFile, concurrency, count };
+    const setting = {
+      folder,
+      script,
+      port: sshd.port,
+      user: 'bench',
+      key: sshd.clientKeyFile,
+      concurrency,
+      count,
+    };
     const results = [
       inProcess('azp-fleet', setting),
       inProcess('bare ssh2', setting),
@@ -57,6 +78,7 @@ interface Setting {
   readonly folder: string;
   readonly script: string;
   readonly port: number;
+  readonly user: string;
   readonly key: string;
   readonly concurrency: number;
   readonly count: number;
@@ -66,12 +88,15 @@ function inProcess(name: 'azp-fleet' | 'bare ssh2', setting: Setting): Measured 
   const client = join(import.meta.dirname, 'ssh-client.ts');
   const line = `'${process.execPath}' --expose-gc '${client}' '${name}' '${JSON.stringify(setting)}'`;
   const { output, ...times } = timed(line);
-  const { ok, peakMiB, notes } = JSON.parse(output) as { ok: number; peakMiB: number; notes: string };
-  return { name, ...times, ok, peakMiB, notes };
+  const { ok, ...inside } = JSON.parse(output) as Inside & { readonly ok: number };
+  return { name, ...times, ok, inside };
 }
 
-function viaShell(name: 'xargs ssh' | 'pssh', { folder, script, port, key, concurrency }: Setting): Measured {
-  const options = `-o Port=${port} -o IdentityFile=${key} -o IdentitiesOnly=yes -o User=root -o BatchMode=yes`;
+function viaShell(
+  name: 'xargs ssh' | 'pssh',
+  { folder, script, port, user, key, concurrency }: Setting,
+): Measured {
+  const options = `-o Port=${port} -o IdentityFile=${key} -o IdentitiesOnly=yes -o User=${user} -o BatchMode=yes`;
   const files = `-o UserKnownHostsFile=${folder}/${name.replace(' ', '-')} -o StrictHostKeyChecking=accept-new -o LogLevel=ERROR`;
   const one = `ssh -F none ${options} ${files} {} sh -s <${script} >/dev/null && echo ok`;
   const line =
@@ -100,21 +125,29 @@ function setup(count: number, concurrency: number): string {
 function table(results: readonly Measured[]): string {
   const bare = results.find(({ name }) => name === 'bare ssh2');
   const forks = results.find(({ name }) => name === 'xargs ssh');
-  const rows = results.map(({ name, wallS, cpuS, peakMiB, ok, notes }) =>
+  const rows = results.map(({ name, wallS, cpuS, ok, inside }) =>
     [
       name,
       wallS.toFixed(1),
       (wallS / (bare?.wallS ?? 1)).toFixed(2),
       cpuS.toFixed(1),
       ((forks?.cpuS ?? 0) / cpuS).toFixed(1),
-      peakMiB === undefined ? '' : peakMiB.toFixed(0),
+      inside === undefined ? '' : `${inside.startMiB.toFixed(0)} → ${inside.peakMiB.toFixed(0)}`,
       ok,
-      notes ?? '',
+      inside === undefined ? '' : leftAfter(inside),
     ].join(' | '),
   );
   return [
-    '| client | wall s | ÷ bare ssh2 | client CPU s | xargs ssh ÷ | peak MiB | hosts ok | after |',
+    '| client | wall s | ÷ bare ssh2 | client CPU s | xargs ssh ÷ | MiB: start → peak | hosts ok | left over |',
     '|---|---|---|---|---|---|---|---|',
     ...rows.map((row) => `| ${row} |`),
   ].join('\n');
+}
+
+function leftAfter({ left, failures }: Inside): string {
+  const { descriptors, handles, heapKiB } = left;
+  return [
+    `${descriptors} descriptors, ${handles} handles, ${heapKiB.toFixed(0)} KiB of heap`,
+    ...failures,
+  ].join('; ');
 }
