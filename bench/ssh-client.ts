@@ -10,6 +10,7 @@ import ssh2 from 'ssh2';
 import { FleetError } from '../src/base/errors.ts';
 import { silentLogger } from '../src/base/log.ts';
 import { Secret } from '../src/base/secret.ts';
+import { defaultUploads } from '../src/inventory/defaults.ts';
 import { createTransport } from '../src/ssh/create-transport.ts';
 
 interface Setting {
@@ -40,6 +41,7 @@ const transport = createTransport({
   ask: undefined,
   resolveSecret: () => Promise.resolve(new Secret('')),
   notice: () => undefined,
+  uploads: defaultUploads,
   configFiles: { user: join(home, 'config'), system: undefined },
 });
 

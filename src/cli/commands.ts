@@ -105,6 +105,10 @@ export const commands: readonly CommandSpec[] = [
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       { flags: '--rerun <which>', description: '"failed": only the hosts that the last run left unwell' },
       parallel,
+      {
+        flags: '--upload-limit <rate>',
+        description: 'all uploads together, e.g. 50MiB/s or 400Mbit/s, over what the inventory says',
+      },
       { flags: '--no-probe', description: 'do not prove the result' },
       disturbOthers,
       {

@@ -1,4 +1,5 @@
 import { usageError } from '../base/errors.ts';
+import { parseRate, rateExpected } from '../base/rate.ts';
 
 /** Typed access to parsed options. Names are camel case, as commander gives them. */
 export class Options {
@@ -47,6 +48,19 @@ export class Options {
       code: 'usage.option',
       what: `--${kebab(name)} is not a duration`,
       expected: 'a number with s, m, h or d, e.g. 90s, 15m, 4h',
+      seen: text,
+    });
+  }
+
+  /** `50MiB/s`, `400Mbit/s` as bytes per second. */
+  rate(name: string): number | undefined {
+    const text = this.string(name);
+    const bytes = text === undefined ? undefined : parseRate(text);
+    if (text === undefined || bytes !== undefined) return bytes;
+    throw usageError({
+      code: 'usage.option',
+      what: `--${kebab(name)} is not a usable rate`,
+      expected: rateExpected,
       seen: text,
     });
   }

@@ -1,6 +1,7 @@
 import { resolve as resolvePath } from 'node:path';
 
 import type { Context } from '../base/context.ts';
+import { defined } from '../base/defined.ts';
 import { ExitCode } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { applyFleet } from '../plan/apply.ts';
@@ -40,7 +41,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
     context,
     open,
     { sink: emit, aside: (question) => progress.aside(question) },
-    { json: options.flag('json') },
+    { json: options.flag('json'), ...defined({ bandwidth: options.rate('uploadLimit') }) },
   );
   try {
     const { tools, blocked, prepare } = await openWorkbench(context, input, open, transport, emit);

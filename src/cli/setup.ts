@@ -6,6 +6,7 @@ import { terminalPrompts } from '../setup/prompts.ts';
 import { secretReader } from '../setup/secret-reader.ts';
 import { runSetup } from '../setup/wizard.ts';
 import type { Wizard } from '../setup/wizard-context.ts';
+import { defaultUploads } from '../inventory/defaults.ts';
 import { createTransport } from '../ssh/create-transport.ts';
 import { version } from '../base/version.ts';
 import { canAsk } from './ask.ts';
@@ -65,6 +66,7 @@ function openWizard(context: Context): Wizard {
         ask,
         resolveSecret: (source) => read(source, 'the sudo password'),
         notice: (line) => told.push(line),
+        uploads: defaultUploads,
       }),
     azure: (organization, token) =>
       createAzureClient({

@@ -1,4 +1,5 @@
 import type { Context } from '../base/context.ts';
+import { defined } from '../base/defined.ts';
 import type { Fleet } from '../inventory/fleet.ts';
 import type { Progress } from '../render/progress.ts';
 import type { TransportParts } from '../ssh/connection-tools.ts';
@@ -7,12 +8,18 @@ import type { Transport } from '../ssh/transport.ts';
 import { askSecret, canAsk } from './ask.ts';
 import { resolve, type OpenFleet } from './fleet.ts';
 
+export interface TransportOptions {
+  readonly json: boolean;
+  /** Bytes per second for all uploads together, over what the inventory says. */
+  readonly bandwidth?: number;
+}
+
 /** The way to the hosts. Questions are put only where somebody can answer; with --json nobody is asked. */
 export function openTransport(
   context: Context,
   { fleet }: Pick<OpenFleet, 'fleet'>,
   progress: Pick<Progress, 'sink' | 'aside'>,
-  options: { readonly json: boolean },
+  options: TransportOptions,
 ): Transport {
   const notice = (text: string) => progress.sink({ kind: 'note', text });
   const parts = transportParts(context, fleet, notice, options);
@@ -29,7 +36,7 @@ export function transportParts(
   context: Context,
   fleet: Fleet,
   notice: (line: string) => void,
-  options: { readonly json: boolean },
+  options: TransportOptions,
 ): TransportParts {
   const { home, user, log } = context;
   return {
@@ -41,6 +48,7 @@ export function transportParts(
     ask: canAsk(context) && !options.json ? ({ text }) => askSecret(context, text) : undefined,
     resolveSecret: (source) => resolve(context, fleet, source, 'the password'),
     notice,
+    uploads: { ...fleet.uploads, ...defined({ bandwidth: options.bandwidth }) },
   };
 }
 

@@ -7,3 +7,6 @@ export const defaultVersions = {
   driverBranch: '580',
   agent: defaultAgentVersion,
 } as const;
+
+/** Ten bundles at a time fill most links; each holds what is on its way, some MiB. */
+export const defaultUploads = { parallel: 10 } as const;

@@ -108,6 +108,14 @@ export interface SshSpec {
   readonly loginPassword?: SecretSource;
 }
 
+/** What all uploads of a run may take together. */
+export interface UploadLimits {
+  /** Bytes per second; undefined: what the network gives. */
+  readonly bandwidth?: number;
+  /** Uploads at the same time. */
+  readonly parallel: number;
+}
+
 /** One host with everything that applies to it. */
 export interface HostSpec {
   readonly name: string;
@@ -155,6 +163,7 @@ export interface Fleet {
   readonly hosts: readonly HostSpec[];
   readonly mirrors: Mirrors;
   readonly proxy: Proxy;
+  readonly uploads: UploadLimits;
   /** 1 on real fleets; practice with the fake server runs the slow rules this many times faster. */
   readonly clockScale: number;
   /** What is allowed but looks like a mistake. */

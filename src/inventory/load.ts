@@ -14,7 +14,7 @@ import { looksLikeSecret } from './literal.ts';
 import { placed } from './placed.ts';
 import { remainderOf } from './remainder.ts';
 import type { Remainder } from './remainder.ts';
-import { resolveCredential, resolveHost, resolveMirrors, resolveProxy } from './resolve.ts';
+import { resolveCredential, resolveHost, resolveMirrors, resolveProxy, resolveUploads } from './resolve.ts';
 import type { Folders } from './resolve.ts';
 import { inventoryFile } from './schema/file.ts';
 import type { InventoryFile } from './schema/file.ts';
@@ -58,6 +58,7 @@ function build(file: InventoryFile, folders: Folders) {
     hosts: Object.keys(file.hosts).map((name) => resolveHost(name, file, folders)),
     mirrors: resolveMirrors(file.mirrors),
     proxy: resolveProxy(file, folders),
+    uploads: resolveUploads(file.uploads),
     clockScale: file.practice?.clockScale ?? 1,
   };
 }

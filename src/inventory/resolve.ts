@@ -1,6 +1,7 @@
 import path from 'node:path';
 
 import { defined } from '../base/defined.ts';
+import { parseRate } from '../base/rate.ts';
 import type {
   CredentialSource,
   Dataset,
@@ -10,8 +11,8 @@ import type {
   SlotSpec,
   SshSpec,
 } from './fleet.ts';
-import type { Agents, Mirrors, Proxy } from './fleet.ts';
-import { defaultVersions } from './defaults.ts';
+import type { Agents, Mirrors, Proxy, UploadLimits } from './fleet.ts';
+import { defaultUploads, defaultVersions } from './defaults.ts';
 import { groupsOf, varsOf } from './merge.ts';
 import type { InventoryFile } from './schema/file.ts';
 import type { HostEntry } from './schema/host.ts';
@@ -129,6 +130,11 @@ export function resolveProxy(file: InventoryFile, folders: Folders): Proxy {
   const { http, https, noProxy } = file.proxy ?? {};
   const ca = file.ca === undefined ? undefined : absolute(file.ca, folders);
   return { ...defined({ http, https, ca }), noProxy: noProxy ?? [] };
+}
+
+export function resolveUploads(uploads: InventoryFile['uploads']): UploadLimits {
+  const bandwidth = uploads?.bandwidth === undefined ? undefined : parseRate(uploads.bandwidth);
+  return { ...defined({ bandwidth }), parallel: uploads?.parallel ?? defaultUploads.parallel };
 }
 
 /** `~` is the user's home; anything relative starts at the inventory. */

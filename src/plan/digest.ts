@@ -20,7 +20,7 @@ export function factsDigest(facts: Facts): string {
   return sha256(stableJson({ ...lasting, manager, changes, login: undefined }));
 }
 
-/** sha256 of the resolved inventory. Where the file lies does not count. */
+/** sha256 of the resolved inventory. Where the file lies and how fast uploads go does not count. */
 export function inventoryDigest(fleet: Fleet): string {
-  return sha256(stableJson({ ...fleet, file: undefined }));
+  return sha256(stableJson({ ...fleet, file: undefined, uploads: undefined }));
 }

@@ -1,6 +1,6 @@
 import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
-import type { SecretSource, SshSpec } from '../inventory/fleet.ts';
+import type { SecretSource, SshSpec, UploadLimits } from '../inventory/fleet.ts';
 import { Desk, type People } from './ask.ts';
 import type { ConfigFiles, ConfigWorld } from './config/outside.ts';
 import { type ConnectionOptions, resolveConnection } from './config/resolve.ts';
@@ -23,6 +23,7 @@ export interface TransportParts {
   readonly resolveSecret: (source: SecretSource) => Promise<Secret>;
   /** One line for the person: a new host key, an option that is not honoured. */
   readonly notice: (line: string) => void;
+  readonly uploads: UploadLimits;
   /** Default: `~/.ssh/config` and /etc/ssh/ssh_config. */
   readonly configFiles?: ConfigFiles;
   readonly world?: ConfigWorld;

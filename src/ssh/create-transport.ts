@@ -8,13 +8,13 @@ import { connectionTools, type ConnectionTools, type TransportParts } from './co
 import { HostSession } from './session.ts';
 import { Sudo } from './sudo.ts';
 import type { Session, Target, Transport } from './transport.ts';
+import { UploadGate } from './upload-gate.ts';
 import { opensshWire } from './wire-openssh.ts';
 import { ssh2Wire } from './wire-ssh2.ts';
 import type { Wire } from './wire.ts';
 
 /** ssh processes that log in at the same time: each is a fork with a key exchange of its own. */
 const maxMasters = 16;
-const maxUploads = 10;
 
 export function createTransport(parts: TransportParts): Transport {
   return new SshTransport(parts);
@@ -24,13 +24,14 @@ class SshTransport implements Transport {
   readonly #parts: TransportParts;
   readonly #tools: ConnectionTools;
   readonly #masters = pLimit(maxMasters);
-  readonly #uploads = pLimit(maxUploads);
+  readonly #uploads: UploadGate;
   readonly #sessions = new Set<Session>();
   readonly #noticed = new Set<string>();
 
   constructor(parts: TransportParts) {
     this.#parts = parts;
     this.#tools = connectionTools(parts);
+    this.#uploads = new UploadGate(parts.uploads);
   }
 
   async connect(target: Target, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
@@ -49,7 +50,7 @@ class SshTransport implements Transport {
       log: this.#parts.log,
       now: this.#parts.now,
       redial: (deadline, stop) => redial(dial, deadline, stop),
-      uploading: (work) => this.#uploads(work),
+      uploads: this.#uploads,
     });
     this.#sessions.add(session);
     session.closed.addEventListener('abort', () => this.#sessions.delete(session), { once: true });

@@ -25,7 +25,8 @@ import type {
   UploadOptions,
   UploadSource,
 } from './transport.ts';
-import { upload } from './upload.ts';
+import type { UploadGate } from './upload-gate.ts';
+import { upload, type UploadParts } from './upload.ts';
 import type { Wire } from './wire.ts';
 
 /** sshd's MaxSessions is 10 by default; a person's own multiplexed session may want one. */
@@ -41,8 +42,8 @@ export interface SessionParts {
   readonly now: () => number;
   /** A new connection to the same host. */
   readonly redial: (deadline: number, signal: AbortSignal | undefined) => Promise<Wire>;
-  /** Takes part in the fleet-wide limit on simultaneous uploads. */
-  readonly uploading: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Shared by all hosts. */
+  readonly uploads: UploadGate;
 }
 
 /** A Session over any Wire. */
@@ -70,8 +71,9 @@ export class HostSession implements Session {
   }
 
   upload(source: UploadSource, path: string, options: UploadOptions): Promise<boolean> {
-    const work = (): Promise<boolean> => this.#channel(() => upload(this.#base(), source, path, options));
-    return this.#parts.uploading(work);
+    const { uploads } = this.#parts;
+    const parts = (): UploadParts => ({ ...this.#base(), gate: uploads });
+    return uploads.run(() => this.#channel(() => upload(parts(), source, path, options)));
   }
 
   durable(spec: DurableSpec, options: Pick<ScriptOptions, 'onLine' | 'signal'> = {}): Promise<DurableResult> {

@@ -2,16 +2,17 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path/posix';
-import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
 import { FleetError } from '../base/errors.ts';
 import { Raw, sh } from '../base/shell.ts';
 import { runScript, type RunParts } from './run-script.ts';
 import type { UploadOptions, UploadSource } from './transport.ts';
+import type { UploadGate } from './upload-gate.ts';
 
-/** Slower than this (bytes per second) an upload is given up. */
-const slowest = 20_000;
+export interface UploadParts extends Pick<RunParts, 'wire' | 'sudo' | 'host'> {
+  readonly gate: UploadGate;
+}
 
 /**
  * The host's part of an upload. It says `same`, or `have N` (bytes that an earlier attempt left) and takes the
@@ -52,7 +53,7 @@ echo "done"
 
 /** Resolves with true when something was sent. */
 export async function upload(
-  parts: Pick<RunParts, 'wire' | 'sudo' | 'host'>,
+  parts: UploadParts,
   source: UploadSource,
   path: string,
   options: UploadOptions,
@@ -86,7 +87,7 @@ export async function upload(
 }
 
 async function once(
-  parts: Pick<RunParts, 'wire' | 'sudo' | 'host'>,
+  parts: UploadParts,
   source: UploadSource,
   text: string,
   size: number,
@@ -97,12 +98,13 @@ async function once(
   const have = new Promise<number>((resolve) => {
     offset = resolve;
   });
+  const { gate, ...run } = parts;
   let failed: unknown;
   const result = await runScript({
-    ...parts,
+    ...run,
     text,
     options: {
-      totalTimeoutMs: 120_000 + (size / slowest) * 1000,
+      totalTimeoutMs: 120_000 + (size / gate.slowest) * 1000,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
       onLine: (line) => {
         const known = /^have (\d+)$/.exec(line);
@@ -115,7 +117,7 @@ async function once(
     onErrorLine: () => undefined,
     feed: (running) => {
       void have
-        .then((from) => pipeline(content(source, from), progress(from, size, options), running.stdin))
+        .then((from) => pipeline(paced(pieces(source, from, gate), gate, from, size, options), running.stdin))
         .catch((error: unknown) => {
           failed = error;
           running.stdin.end();
@@ -135,23 +137,35 @@ async function once(
   );
 }
 
-function content(source: UploadSource, from: number): Readable {
-  if ('bytes' in source)
-    return Readable.from([Buffer.from(source.bytes.subarray(from))], { objectMode: false });
-  return createReadStream(source.file, { start: from, highWaterMark: 256 * 1024 });
+/** The content from there on, a piece at a time and without a copy of it: many hosts get it at once. */
+function pieces(
+  source: UploadSource,
+  from: number,
+  { pieceBytes }: UploadGate,
+): Iterable<Buffer> | AsyncIterable<Buffer> {
+  if ('bytes' in source) return slices(source.bytes, from, pieceBytes);
+  return createReadStream(source.file, { start: from, highWaterMark: pieceBytes });
 }
 
-function progress(
+function* slices(bytes: Uint8Array, from: number, step: number): Generator<Buffer> {
+  for (let at = from; at < bytes.length; at += step) {
+    yield Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(step, bytes.length - at));
+  }
+}
+
+/** Lets each piece wait for its turn, and tells of it. */
+async function* paced(
+  source: Iterable<Buffer> | AsyncIterable<Buffer>,
+  gate: UploadGate,
   from: number,
   size: number,
   options: UploadOptions,
-): (chunks: AsyncIterable<Buffer>) => AsyncIterable<Buffer> {
-  return async function* count(chunks) {
-    let sent = from;
-    for await (const chunk of chunks) {
-      yield chunk;
-      sent += chunk.length;
-      options.onProgress?.(sent, size);
-    }
-  };
+): AsyncGenerator<Buffer> {
+  let sent = from;
+  for await (const piece of source) {
+    await gate.pass(piece.length);
+    yield piece;
+    sent += piece.length;
+    options.onProgress?.(sent, size);
+  }
 }

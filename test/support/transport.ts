@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { FleetError, type Problem } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
+import { defaultUploads } from '../../src/inventory/defaults.ts';
 import type { SshSpec } from '../../src/inventory/fleet.ts';
 import type { Question } from '../../src/ssh/ask.ts';
 import type { TransportParts } from '../../src/ssh/connection-tools.ts';
@@ -26,7 +27,7 @@ export function testTransport(
     readonly env?: Record<string, string>;
     /** Answers questions; without it nobody can be asked. */
     readonly answer?: (question: Question) => string | Promise<string>;
-  } & Partial<Pick<TransportParts, 'log'>> = {},
+  } & Partial<Pick<TransportParts, 'log' | 'uploads'>> = {},
 ): TestTransport {
   const home = mkdtempSync(join(tmpdir(), 'azp-home-'));
   const config = join(home, 'config');
@@ -51,6 +52,7 @@ export function testTransport(
           },
     resolveSecret: (source) => Promise.resolve(new Secret('env' in source ? source.env : '')),
     notice: (line) => notices.push(line),
+    uploads: options.uploads ?? defaultUploads,
     configFiles: { user: config, system: undefined },
   });
   return {

@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 import { hostEntry, hostVars } from './host.ts';
 import { servicePrincipal, token } from './secret.ts';
-import { httpUrl, name, section, text } from './values.ts';
+import { httpUrl, name, rate, section, text, wholeNumber } from './values.ts';
 
 const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.example/docker/linux }', {
   nvidiaDriver: httpUrl
@@ -25,6 +25,16 @@ const proxy = section('proxies, e.g. { https: http://proxy.lab.example:3128 }', 
     .array(text, { error: 'a list of host names' })
     .optional()
     .meta({ description: 'Host names and suffixes that are reached directly' }),
+});
+
+const uploads = section('limits, e.g. { bandwidth: 50MiB/s, parallel: 10 }', {
+  bandwidth: rate.optional().meta({
+    description:
+      'For all uploads of a run together, e.g. 50MiB/s or 400Mbit/s; without it what the network gives',
+  }),
+  parallel: wholeNumber(1, 100, 'uploads at the same time')
+    .optional()
+    .meta({ description: 'Uploads at the same time' }),
 });
 
 const group = section('a group, e.g. { hosts: [h200-1], vars: { pool: gpu-lab } }', {
@@ -71,6 +81,9 @@ export const inventoryFile = section('organization, token, hosts and so on, each
   proxy: proxy
     .optional()
     .meta({ description: 'Proxies for the CLI, the manager, the agents, Docker and the package manager' }),
+  uploads: uploads
+    .optional()
+    .meta({ description: 'What sending files from this machine to the hosts may take' }),
   ca: text
     .optional()
     .meta({ description: 'PEM file on this machine that the CLI, the manager and the agents trust too' }),

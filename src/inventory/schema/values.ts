@@ -1,5 +1,7 @@
 import * as z from 'zod';
 
+import { parseRate, rateExpected } from '../../base/rate.ts';
+
 /**
  * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":
  * it is what a user reads beside the line and column of the mistake.
@@ -35,6 +37,10 @@ export function wholeNumber(lowest: number, highest: number, what: string): z.Zo
 export const size = z
   .string({ error: 'a size such as 64g or 512m' })
   .regex(/^[1-9]\d*[bkmg]$/i, 'a size such as 64g or 512m');
+
+export const rate = z
+  .string({ error: rateExpected })
+  .refine((value) => parseRate(value) !== undefined, rateExpected);
 
 export const sha256 = z
   .string({ error: 'a sha256 (64 hexadecimal digits)' })

@@ -143,6 +143,15 @@ describe('values', () => {
     expect(hosts[0]?.ssh.identityFile).toBe('/home/me/.ssh/lab');
   });
 
+  test('what uploads may take: bytes per second, and how many at a time', () => {
+    const hosts = 'hosts: { a: { pool: p } }\n';
+    expect(fleet(hosts).uploads).toEqual({ parallel: 10 });
+    expect(fleet(`${hosts}uploads: { bandwidth: 80Mbit/s, parallel: 3 }\n`).uploads).toEqual({
+      bandwidth: 10_000_000,
+      parallel: 3,
+    });
+  });
+
   test('merge keys and aliases of YAML work, and mistakes in them are found where they stand', () => {
     const text = 'defaults: { pool: p }\nhosts:\n  a: &a { gpus: 2 }\n  b: { <<: *a, address: 192.0.2.2 }\n';
     expect(fleet(text).hosts[1]).toMatchObject({ gpus: 2, ssh: { address: '192.0.2.2' } });

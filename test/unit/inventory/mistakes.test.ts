@@ -35,6 +35,11 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: the number 70000',
   ],
   [
+    'a rate without its unit',
+    'defaults: { pool: p }\nhosts: { a: {} }\nuploads: { bandwidth: 50M }\n',
+    'inventory.yaml:5:12: uploads.bandwidth cannot be used as it is\nexpected: a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s\nseen: 50M',
+  ],
+  [
     'a path that is not absolute',
     'defaults: { pool: p, datasets: { X: { host: data, container: /d } } }\nhosts: { a: {} }\n',
     'inventory.yaml:3:45: defaults.datasets.X.host cannot be used as it is\nexpected: an absolute path\nseen: data',
