@@ -41,7 +41,7 @@ test.each([
   ['in a Basic header too', `Basic ${Buffer.from(':o').toString('base64')}`, 'Basic ***'],
 ])('a secret of one letter: %s', (_case, text, expected) => {
   expect(redactor('o').text(text)).toBe(expected);
-  expect(streamed(redactor('o'), [...text])).toBe(expected);
+  expect(streamed(redactor('o'), text.split(''))).toBe(expected);
 });
 
 test.each([
