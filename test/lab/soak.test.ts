@@ -2,13 +2,13 @@
 // Stand-ins: the GPUs, the agent program, Azure DevOps.
 import { expect, test } from 'vitest';
 
-import { dockerRestart, drainAndUndrain, managerKill, serverFault } from '../../../bench/soak/faults.ts';
-import { report } from '../../../bench/soak/report.ts';
-import type { SoakFleet } from '../../../bench/soak/model.ts';
-import { soak } from '../../../bench/soak/soak.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { provisionedFleet } from '../harness/provisioned.ts';
-import { say } from '../harness/say.ts';
+import { dockerRestart, drainAndUndrain, managerKill, serverFault } from '../../bench/soak/faults.ts';
+import { report } from '../../bench/soak/report.ts';
+import type { SoakFleet } from '../../bench/soak/model.ts';
+import { soak } from '../../bench/soak/soak.ts';
+import { azpFleet } from './harness/azp-fleet.ts';
+import { provisionedFleet } from './harness/provisioned.ts';
+import { say } from './harness/say.ts';
 
 test('sixty jobs run exactly once each while managers, Docker and the server fail, and a host is drained', async () => {
   const { lab, azure, inventory } = await provisionedFleet();
