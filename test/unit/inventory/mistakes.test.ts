@@ -37,7 +37,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a rate without its unit',
     'defaults: { pool: p }\nhosts: { a: {} }\nuploads: { bandwidth: 50M }\n',
-    'inventory.yaml:5:12: uploads.bandwidth cannot be used as it is\nexpected: a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s\nseen: 50M',
+    'inventory.yaml:5:23: uploads.bandwidth cannot be used as it is\nexpected: a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s\nseen: 50M',
   ],
   [
     'a path that is not absolute',
