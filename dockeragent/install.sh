@@ -48,6 +48,11 @@ newest_icu() {
   apt-cache search --names-only '^libicu[0-9]+$' | cut -d' ' -f1 | sort -V | tail -n 1
 }
 
+# Newer distributions have the client apart from the engine.
+docker_client() {
+  if apt-cache show docker-cli >/dev/null 2>&1; then echo docker-cli; else echo docker.io; fi
+}
+
 install_missing() {
   if ! command -v apt-get >/dev/null 2>&1; then
     echo "azp-fleet: this base lacks$missing and has no apt-get: use an Ubuntu or Debian base, or add them to it" >&2
@@ -59,7 +64,10 @@ install_missing() {
   apt-get update -q
   packages=
   for package in $missing; do
-    [ "$package" != libicu ] || package=$(newest_icu)
+    case $package in
+      libicu) package=$(newest_icu) ;;
+      docker) package=$(docker_client) ;;
+    esac
     packages="$packages $package"
   done
   # shellcheck disable=SC2086 # a list of package names
@@ -84,6 +92,7 @@ if [ "${GRAPHICS:-0}" = 1 ]; then
   need_library libXext.so.6 libxext6
 fi
 [ "${JOBS_SUDO:-0}" != 1 ] || need_command sudo sudo
+[ "${DOCKER_CLIENT:-0}" != 1 ] || need_command docker docker
 [ -z "$missing" ] || install_missing
 
 getent group agent >/dev/null || groupadd --gid 4000 agent

@@ -1,4 +1,4 @@
-import type { Agents, Dataset, SlotLimits } from '../inventory/fleet.ts';
+import type { Agents, Dataset, DriverCapabilities, SlotLimits } from '../inventory/fleet.ts';
 
 export type { Dataset, SlotSpec } from '../inventory/fleet.ts';
 
@@ -25,6 +25,8 @@ export interface ManagerConfig {
   /** `{host}-{slot}` by default. */
   readonly agentName: string;
   readonly limits: SlotLimits;
+  /** Of slots that are not written out. */
+  readonly driverCapabilities: DriverCapabilities;
   readonly image: ImageConfig;
   readonly datasets: readonly Dataset[];
   readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
@@ -52,6 +54,8 @@ export type ImageConfig =
       readonly base?: string;
       /** Registry prefix replacing docker.io. */
       readonly registry?: string;
+      /** Replaces the hosts of Ubuntu's and Debian's archives during the build. */
+      readonly aptMirror?: string;
       readonly agentVersion: string;
       readonly agentSha256: string;
       /** Complete download URL of the agent tarball for this host's architecture. */

@@ -13,6 +13,8 @@ export interface ImageSpec {
   readonly agentSha256: string;
   /** Jobs may become root inside their container. */
   readonly sudo: boolean;
+  /** Jobs get the Docker socket, so its client too. */
+  readonly docker: boolean;
   /** EGL, OpenGL and Vulkan loaders. */
   readonly graphics: boolean;
   /** Base URL that replaces the hosts of Ubuntu's and Debian's archives. */
@@ -29,6 +31,7 @@ export function buildArgs(spec: ImageSpec): Readonly<Record<string, string>> {
     AGENT_URL: spec.agentUrl,
     AGENT_SHA256: spec.agentSha256,
     JOBS_SUDO: spec.sudo ? '1' : '0',
+    DOCKER_CLIENT: spec.docker ? '1' : '0',
     GRAPHICS: spec.graphics ? '1' : '0',
     ...(spec.aptMirror === undefined ? {} : { APT_MIRROR: spec.aptMirror.replace(/\/+$/, '') }),
     ...(http === undefined ? {} : { http_proxy: http }),

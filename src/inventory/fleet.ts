@@ -44,6 +44,9 @@ export interface SlotLimits {
   readonly pids?: number;
 }
 
+/** What of the driver is put into a container. */
+export type DriverCapabilities = readonly ('compute' | 'utility' | 'graphics' | 'video' | 'display')[];
+
 /** One slot written out in the inventory. */
 export interface SlotSpec {
   readonly name?: string;
@@ -51,7 +54,7 @@ export interface SlotSpec {
   readonly gpus: readonly (string | number)[];
   readonly share: boolean;
   readonly limits: SlotLimits;
-  readonly capabilities: readonly ('compute' | 'utility' | 'graphics' | 'video' | 'display')[];
+  readonly capabilities: DriverCapabilities;
   readonly mode: 'container' | 'host';
 }
 
@@ -80,6 +83,8 @@ export interface Mirrors {
   readonly toolkit?: string;
   /** Base of the agent's downloads: `BASE/agent/VERSION/FILE`. */
   readonly agent?: string;
+  /** Base of Ubuntu's and Debian's archives while the agent image is built: `BASE/ubuntu`, `BASE/debian`, … */
+  readonly apt?: string;
   /** Registry prefix that replaces `docker.io/` for the CUDA base images and the probe image. */
   readonly images?: string;
 }
@@ -131,6 +136,8 @@ export interface HostSpec {
   /** `{host}` and `{slot}` are filled in. Default `{host}-{slot}`. */
   readonly agentName: string;
   readonly limits: SlotLimits;
+  /** Of slots that are not written out. */
+  readonly driverCapabilities: DriverCapabilities;
   readonly driver: DriverSpec;
   /** Upstream versions without packaging suffix, e.g. `29.7.2`, `1.20.0`. */
   readonly docker: { readonly version: string };

@@ -5,6 +5,7 @@ import { parseRate } from '../base/rate.ts';
 import type {
   CredentialSource,
   Dataset,
+  DriverCapabilities,
   DriverSpec,
   HostSpec,
   SecretSource,
@@ -38,6 +39,7 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     ...defined({ gpus: vars.gpus, image: vars.image, baseImage: vars.baseImage }),
     agentName: vars.agentName ?? '{host}-{slot}',
     limits: defined(vars.limits ?? {}),
+    driverCapabilities: driverCapabilities(vars),
     driver: resolveDriver(vars.driver),
     docker: { version: vars.docker?.version ?? defaultVersions.docker },
     toolkit: { version: vars.toolkit?.version ?? defaultVersions.toolkit },
@@ -74,10 +76,14 @@ function resolveAgents(vars: HostEntry): Agents {
     gpus: slot.gpus ?? [],
     share: slot.share ?? vars.share ?? false,
     limits: defined({ ...vars.limits, ...slot.limits }),
-    capabilities: slot.capabilities ?? ['compute', 'utility'],
+    capabilities: slot.capabilities ?? driverCapabilities(vars),
     mode: slot.mode ?? 'container',
   }));
   return { kind: 'slots', slots };
+}
+
+function driverCapabilities(vars: HostEntry): DriverCapabilities {
+  return vars.driverCapabilities ?? ['compute', 'utility'];
 }
 
 function resolveDriver(driver: HostEntry['driver']): DriverSpec {
@@ -119,8 +125,8 @@ function resolveSource(source: NonNullable<HostEntry['sudoPassword']>, folders: 
 }
 
 export function resolveMirrors(mirrors: InventoryFile['mirrors']): Mirrors {
-  const { nvidiaDriver, docker, toolkit, agent, images } = mirrors ?? {};
-  const trimmed = { nvidiaDriver, docker, toolkit, agent, images };
+  const { nvidiaDriver, docker, toolkit, agent, apt, images } = mirrors ?? {};
+  const trimmed = { nvidiaDriver, docker, toolkit, agent, apt, images };
   return defined(
     Object.fromEntries(Object.entries(trimmed).map(([key, value]) => [key, value?.replace(/\/+$/, '')])),
   );

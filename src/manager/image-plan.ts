@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ImageConfig, ManagerConfig } from '../contract/config.ts';
@@ -38,7 +39,9 @@ export function planImage(config: ManagerConfig, host: HostForImage, context: Bu
     agentUrl: image.agentUrl,
     agentSha256: image.agentSha256,
     sudo: config.jobs.sudo,
+    docker: config.jobs.docker,
     graphics: wantsGraphics(config),
+    ...defined({ aptMirror: image.aptMirror }),
     proxy: config.proxy,
   };
   return {
@@ -69,13 +72,10 @@ function chosenBase(
   };
 }
 
-function wantsGraphics(config: ManagerConfig): boolean {
-  return (
-    config.agents.kind === 'slots' &&
-    config.agents.slots.some((slot) =>
-      slot.capabilities.some((name) => name === 'graphics' || name === 'display'),
-    )
-  );
+function wantsGraphics({ agents, driverCapabilities }: ManagerConfig): boolean {
+  const all =
+    agents.kind === 'slots' ? agents.slots.flatMap((slot) => slot.capabilities) : driverCapabilities;
+  return all.includes('graphics') || all.includes('display');
 }
 
 /** The build context as one reproducible archive. */

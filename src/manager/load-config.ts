@@ -43,6 +43,7 @@ const defaults: Omit<ManagerConfig, 'schema' | 'host' | 'organization' | 'creden
   image: builtImage(process.arch),
   share: false,
   limits: {},
+  driverCapabilities: ['compute', 'utility'],
   datasets: [],
   jobs: { sudo: false, docker: false },
   registration: 'rest',

@@ -11,8 +11,6 @@ export interface HostGpu {
   readonly uuid?: string;
 }
 
-const everyCapability: SlotSpec['capabilities'] = ['compute', 'utility'];
-
 /** The slots that the configuration asks for, with GPUs named by UUID. `gpus` in PCI bus order. Pure. */
 export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): readonly Slot[] {
   return specs(config, gpus.length).map((spec, index) => {
@@ -39,7 +37,7 @@ function specs(config: ManagerConfig, present: number): readonly SlotSpec[] {
     gpus: portion(index, count, gpus, config.share),
     share: config.share,
     limits: {},
-    capabilities: everyCapability,
+    capabilities: config.driverCapabilities,
     mode: 'container' as const,
   }));
 }

@@ -21,6 +21,7 @@ export function standaloneConfig(values: Values, hostname: string): ManagerConfi
     share: values.share ?? false,
     agentName: '{host}-{slot}',
     limits: {},
+    driverCapabilities: ['compute', 'utility'],
     image:
       values.image === undefined ? builtImage(process.arch) : { kind: 'registry', reference: values.image },
     datasets: (values.volume ?? []).map(volume),

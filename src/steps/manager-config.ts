@@ -25,6 +25,7 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
     ...defined({ gpus: host.gpus }),
     agentName: host.agentName,
     limits: host.limits,
+    driverCapabilities: host.driverCapabilities,
     image: imageConfig(desired, arch),
     datasets: host.datasets,
     jobs: host.jobs,
@@ -57,7 +58,7 @@ function imageConfig({ host, mirrors }: Desired, arch: AgentArch): ImageConfig {
   const { version, sha256 } = host.agent;
   return {
     kind: 'build',
-    ...defined({ base: host.baseImage, registry: mirrors.images }),
+    ...defined({ base: host.baseImage, registry: mirrors.images, aptMirror: mirrors.apt }),
     agentVersion: version,
     agentSha256: sha256[arch] ?? agentSha256(version, arch),
     agentUrl: agentUrl(mirrors.agent ?? agentDownloads, version, arch),

@@ -97,6 +97,7 @@ const host: HostSpec = {
   share: false,
   agentName: '{host}-{slot}',
   limits: {},
+  driverCapabilities: ['compute', 'utility'],
   driver: { install: true, branch: '580', flavor: 'auto' },
   docker: { version: '29.7.2' },
   toolkit: { version: '1.20.0' },

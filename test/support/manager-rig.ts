@@ -153,6 +153,7 @@ export class ManagerRig {
       share: false,
       agentName: '{host}-{slot}',
       limits: {},
+      driverCapabilities: ['compute', 'utility'],
       image: { kind: 'registry', reference: 'registry.example/agent:1' },
       datasets: [],
       jobs: { sudo: false, docker: false },

@@ -13,6 +13,10 @@ const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.exam
     .optional()
     .meta({ description: 'Instead of https://nvidia.github.io/libnvidia-container' }),
   agent: httpUrl.optional().meta({ description: 'Instead of https://download.agent.dev.azure.com' }),
+  apt: httpUrl.optional().meta({
+    description:
+      'Instead of http://archive.ubuntu.com, http://deb.debian.org and their sisters, while the agent image is built',
+  }),
   images: text
     .optional()
     .meta({ description: 'Registry prefix instead of docker.io, e.g. registry.lab.example' }),

@@ -36,6 +36,13 @@ const gpu = z.union([z.int().min(0, oneGpu), z.string().regex(/^(GPU|MIG)-[0-9A-
   error: oneGpu,
 });
 
+const driverCapabilities = z.array(
+  z.enum(['compute', 'utility', 'graphics', 'video', 'display'], {
+    error: 'compute, utility, graphics, video or display',
+  }),
+  { error: 'a list of driver capabilities' },
+);
+
 const slot = section('a slot, e.g. { gpus: [0] }', {
   name: name.optional().meta({ description: 'Name of the slot; default: its position, from 0' }),
   gpus: z
@@ -44,15 +51,9 @@ const slot = section('a slot, e.g. { gpus: [0] }', {
     .meta({ description: 'GPUs by index or UUID; [] is a slot without a GPU' }),
   share: flag.optional().meta({ description: 'Other slots may use the same GPUs' }),
   limits: limits.optional().meta({ description: 'Limits of this slot, over those of the host' }),
-  capabilities: z
-    .array(
-      z.enum(['compute', 'utility', 'graphics', 'video', 'display'], {
-        error: 'compute, utility, graphics, video or display',
-      }),
-      { error: 'a list of driver capabilities' },
-    )
+  capabilities: driverCapabilities
     .optional()
-    .meta({ description: 'Driver capabilities in the container; default [compute, utility]' }),
+    .meta({ description: 'Driver capabilities of this slot; default: those of the host' }),
   mode: z.enum(['container', 'host'], { error: 'container or host' }).optional().meta({
     description: 'container (default): a fresh container for each job; host: straight on the host',
   }),
@@ -157,6 +158,10 @@ const shared = {
     .meta({ description: 'GPUs the host should have; default: what PCI shows' }),
   agentName: text.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
   limits: limits.optional().meta({ description: 'Limits of each agent container' }),
+  driverCapabilities: driverCapabilities.optional().meta({
+    description:
+      'What of the driver agents may use; default [compute, utility]; graphics brings EGL and Vulkan',
+  }),
   labels: z
     .record(name, label, { error: 'labels by name, e.g. { room: b12 }' })
     .optional()

@@ -87,19 +87,20 @@ test('a stop gives the listener the time to end its session, and its exit code c
   expect(await stopped(listener)).toEqual(['up', 'session ended', '5']);
 });
 
-test('sudo and graphics are there where they were asked for', async () => {
+test('sudo, graphics and the Docker client are there where they were asked for', async () => {
   const built = await build('azp-fleet-test:full', {
     BASE: standard,
     ...(await agent()),
     JOBS_SUDO: '1',
     GRAPHICS: '1',
+    DOCKER_CLIENT: '1',
   });
   expect(built.stdout).toContain('Successfully tagged azp-fleet-test:full');
   const { stdout } = await inside(
     'azp-fleet-test:full',
-    'sudo -n id -u 2>/dev/null; ldconfig -p | grep -oE "lib(EGL|vulkan)\\.so\\.1" | sort -u',
+    'sudo -n id -u 2>/dev/null; docker --version | cut -d" " -f-2; ldconfig -p | grep -oE "lib(EGL|vulkan)\\.so\\.1" | sort -u',
   );
-  expect(stdout.split('\n')).toEqual(['0', 'libEGL.so.1', 'libvulkan.so.1', '']);
+  expect(stdout.split('\n')).toEqual(['0', 'Docker version', 'libEGL.so.1', 'libvulkan.so.1', '']);
 });
 
 test('a base that has everything is built without a network', async () => {

@@ -12,6 +12,7 @@ const spec: ImageSpec = {
   agentUrl: 'https://mirror.example/agent.tar.gz',
   agentSha256: 'a'.repeat(64),
   sudo: false,
+  docker: false,
   graphics: true,
 };
 const context = contextTar([

@@ -22,6 +22,7 @@ test('a host needs no more than its name and a pool', () => {
     share: false,
     agentName: '{host}-{slot}',
     limits: {},
+    driverCapabilities: ['compute', 'utility'],
     driver: { install: true, branch: '580', flavor: 'auto' },
     docker: { version: '29.7.2' },
     toolkit: { version: '1.20.0' },

@@ -12,6 +12,7 @@ export function config(changes: Partial<ManagerConfig> = {}): ManagerConfig {
     share: false,
     agentName: '{host}-{slot}',
     limits: {},
+    driverCapabilities: ['compute', 'utility'],
     image: { kind: 'registry', reference: 'registry.example/agent:1' },
     datasets: [],
     jobs: { sudo: false, docker: false },
