@@ -31,6 +31,8 @@ export class StateStore {
   readonly #path: string;
   readonly #machineId: string;
   #value: State;
+  /** The last write; the next one waits for it. */
+  #written: Promise<unknown> = Promise.resolve();
 
   private constructor(path: string, machineId: string, value: State) {
     this.#path = path;
@@ -75,7 +77,12 @@ export class StateStore {
     await this.#write();
   }
 
+  /** One after the other: of two writes at once the older could come to lie on top. */
   async #write(): Promise<void> {
-    await writeAtomic(this.#path, `${JSON.stringify(this.#value, undefined, 2)}\n`);
+    const written = this.#written.then(() =>
+      writeAtomic(this.#path, `${JSON.stringify(this.#value, undefined, 2)}\n`),
+    );
+    this.#written = written.catch(() => undefined);
+    await written;
   }
 }

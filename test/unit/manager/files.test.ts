@@ -60,6 +60,19 @@ test('state survives, with members of another version kept; the owner is tied to
   expect((await StateStore.open(directory, 'machine-2')).owner).not.toBe(store.owner);
 });
 
+test('of changes that come together none is lost on disk, however long the writing of each takes', async () => {
+  const store = await StateStore.open(directory, 'machine-1');
+  const much = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`slot-${at}`, at]));
+  await Promise.all([
+    store.update(() => ({ jobsRun: much })),
+    store.update(() => ({ jobsRun: {} })),
+    store.update(() => ({ drain: { slots: { '1': { reason: 'fan', at: '' } } } })),
+  ]);
+  const { drain, jobsRun } = (await StateStore.open(directory, 'machine-1')).value;
+  expect(drain.slots['1']?.reason).toBe('fan');
+  expect(jobsRun).toEqual({});
+});
+
 test('datasets must be there and hold something', async () => {
   const dataset = { name: 'D', host: join(directory, 'd'), container: '/d', requireMount: false };
   const problem = async (changes = {}) => (await new Datasets([{ ...dataset, ...changes }]).problem())?.what;
