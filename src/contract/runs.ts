@@ -15,7 +15,7 @@ export interface RunRecord {
   readonly job?: string;
   /** succeeded, succeededwithissues, failed, canceled, … */
   readonly result?: string;
-  /** Why it ended without a job done. */
+  /** What was wrong: why no job was done, or why it failed where that shows from outside. */
   readonly cause?: { readonly code: string; readonly what: string; readonly next: string };
   /** The last lines of the agent's output. */
   readonly log: readonly string[];

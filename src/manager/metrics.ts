@@ -150,7 +150,7 @@ export const help: Readonly<Record<string, string>> = {
   azp_fleet_disk_free_bytes: 'Free space on the disk of Docker.',
   azp_fleet_disk_total_bytes: 'Size of the disk of Docker.',
   azp_fleet_runs_total: 'Ended containers; job tells whether they ran one.',
-  azp_fleet_run_failures_total: 'Containers that ended early, by cause.',
+  azp_fleet_run_failures_total: 'Containers with something wrong at their end, by cause.',
   azp_fleet_jobs_total: 'Jobs run, by result.',
   azp_fleet_launch_failures_total: 'Containers that could not be started, by cause.',
   azp_fleet_job_duration_seconds: 'How long containers with a job lived.',

@@ -45,6 +45,12 @@ export const remarkCauses: Readonly<Record<Remark, Cause>> = {
   },
 };
 
+const outOfMemory: Cause = {
+  code: 'run.out-of-memory',
+  what: 'memory ran out: the kernel ended a process of the job',
+  next: 'Raise the memory limit of the slot, or let the job use less.',
+};
+
 /** Judges one ended run from its exit and its output. `asked`: this manager had stopped it. */
 export function judge(exit: ContainerExit, transcript: Transcript, asked: boolean): Outcome {
   const ranJob = transcript.job !== undefined;
@@ -52,18 +58,16 @@ export function judge(exit: ContainerExit, transcript: Transcript, asked: boolea
     ...(transcript.job === undefined ? {} : { job: transcript.job }),
     ...(transcript.result === undefined ? {} : { result: transcript.result }),
   };
-  const cause = asked || transcript.phase === 'done' ? undefined : causeOf(exit, transcript);
+  const cause = asked ? undefined : causeOf(exit, transcript);
   return { ranJob, ...job, ...(cause === undefined ? {} : { cause }) };
 }
 
-function causeOf(exit: ContainerExit, transcript: Transcript): Cause {
-  if (exit.oomKilled) {
-    return {
-      code: 'run.out-of-memory',
-      what: 'the kernel ended the container for lack of memory',
-      next: 'Raise the memory limit of the slot, or let the job use less.',
-    };
+function causeOf(exit: ContainerExit, transcript: Transcript): Cause | undefined {
+  if (transcript.phase === 'done') {
+    // The kernel takes the job before its agent, which then reports a failure like any other.
+    return exit.oomKilled && transcript.result === 'failed' ? outOfMemory : undefined;
   }
+  if (exit.oomKilled) return outOfMemory;
   if (exit.code === 3 || exit.code === 4) return remarkCauses.updating;
   const last = transcript.remarks.at(-1);
   if (last !== undefined) return remarkCauses[last];

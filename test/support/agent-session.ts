@@ -13,7 +13,7 @@ interface Job {
 }
 
 /** The server still has a session of this agent. */
-class SessionConflict extends Error {}
+export class SessionConflict extends Error {}
 
 /**
  * What the server sees of an agent program, in this process: it logs in with the agent's files, holds a session, takes

@@ -28,6 +28,7 @@ import { StateStore } from '../../src/manager/state.ts';
 import { tokenReader } from '../../src/manager/token.ts';
 import { StandInEngine } from './docker/engine.ts';
 import type { StandInContainer } from './docker/state.ts';
+import { mortal } from './mortal.ts';
 import { tokenClient } from './token-client.ts';
 
 /** Less than a test's own limit, so that the failure shows what was seen. */
@@ -87,6 +88,7 @@ export class ManagerRig {
   readonly #kernel = new Set<(line: string) => void>();
   #stop = new AbortController();
   #running: Promise<void> | undefined;
+  #life = { over: false };
 
   private constructor(docker: StandInEngine, fake: RunningFake, azure: AzureClient, poolId: number) {
     this.docker = docker;
@@ -191,6 +193,8 @@ export class ManagerRig {
   async start(changes: Partial<ManagerConfig> = {}): Promise<void> {
     const config = this.config(changes);
     this.#stop = new AbortController();
+    const life = { over: false };
+    this.#life = life;
     const { signal } = this.#stop;
     this.#running = runDaemon(
       {
@@ -205,12 +209,12 @@ export class ManagerRig {
           log: (level, message, fields) => void this.logged.push({ level, message, fields }),
           redact: () => undefined,
         },
-        engine: withHostRuns(createEngine({ socketPath: this.docker.socketPath }), this.host),
+        engine: mortal(withHostRuns(createEngine({ socketPath: this.docker.socketPath }), this.host), life),
         host: {
           engine: this.host,
           agents: new AgentStore(this.directory, createPlainFetch({ noProxy: [] }), this.command),
         },
-        azure: tokenClient(config.organization, this.tokenFile, config.clockScale, signal),
+        azure: mortal(tokenClient(config.organization, this.tokenFile, config.clockScale, signal), life),
         state: await StateStore.open(join(this.directory, 'state'), 'machine-1'),
         evidence: new Evidence(join(this.directory, 'state', 'runs')),
         command: this.command,
@@ -228,6 +232,12 @@ export class ManagerRig {
       },
       'hash',
     );
+  }
+
+  /** SIGKILL: what it has sent is carried out, nothing more is. */
+  async kill(): Promise<void> {
+    this.#life.over = true;
+    await this.stop();
   }
 
   /** SIGTERM. */

@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+
 import type { FakeJob } from '../../../src/azure/fake/control.ts';
 import type { RunRecord } from '../../../src/contract/runs.ts';
 import type { ManagerStatus } from '../../../src/contract/status.ts';
@@ -19,10 +21,16 @@ const limits = { timeoutMs: 240_000, everyMs: 1000 };
 /** Marks the agents of the host under test in the pool, so that its jobs go nowhere else. */
 export const markAgents = 'config.capabilities["lab.manager"] = "yes";';
 
+export interface HeldJob {
+  /** Lets it end, and says how it went. */
+  end(): Promise<FakeJob | undefined>;
+}
+
 /** A provisioned machine with its manager, as a test looks at it. */
 export class ManagedHost {
   readonly host: LabHost;
   readonly azure: LabAzure;
+  readonly #held: (() => Promise<void>)[] = [];
 
   constructor(host: LabHost, azure: LabAzure) {
     this.host = host;
@@ -70,6 +78,38 @@ export class ManagedHost {
   /** Queues jobs that only agents with the mark, or those that the demands fit, may take. */
   async queue(script: string, count = 1, demands = ['lab.manager']): Promise<readonly FakeJob[]> {
     return this.azure.control.queue({ pool, script, count, demands });
+  }
+
+  /** A job on this agent that runs until it is told to end; resolves when it runs. */
+  async holdJob(agent: string): Promise<HeldJob> {
+    const sign = `/tmp/enough-${randomUUID()}`;
+    const [job] = await this.azure.control.queue({
+      pool,
+      script: `until [ -e ${sign} ]; do sleep 0.2; done; echo done`,
+      demands: [`Agent.Name -equals ${agent}`],
+    });
+    if (job === undefined) throw new Error(`no job was queued for ${agent}`);
+    const end = async (): Promise<void> => {
+      await this.host.exec(`docker exec ${agent} touch ${sign}`, { allowFailure: true });
+    };
+    this.#held.push(end);
+    await until(
+      `a job on ${agent}`,
+      async () => (await this.status()).slots.some((slot) => slot.agent === agent && slot.state === 'busy'),
+      limits,
+    );
+    return {
+      end: async () => {
+        await end();
+        const [done] = await this.finished([job]);
+        return done;
+      },
+    };
+  }
+
+  /** For hooks: a test that failed must not leave a job that never ends. */
+  async endHeldJobs(): Promise<void> {
+    for (const end of this.#held.splice(0)) await end();
   }
 
   async finished(jobs: readonly FakeJob[]): Promise<readonly FakeJob[]> {

@@ -23,6 +23,20 @@ test.each([
   ['exit 0 is not a job', end(0), listening, { ranJob: false }, 'run.no-job'],
   ['cut in the middle of a job', end(137), running, { ranJob: true }, 'run.cut'],
   ['out of memory', end(137, true), running, { ranJob: true }, 'run.out-of-memory'],
+  [
+    'out of memory, and the agent lived to report it',
+    end(0, true),
+    done,
+    { ranJob: true },
+    'run.out-of-memory',
+  ],
+  [
+    'a job that got over it',
+    end(0, true),
+    done.replace('Failed', 'Succeeded'),
+    { ranJob: true, result: 'succeeded' },
+    undefined,
+  ],
   ['exit 3: the server wants a newer agent', end(3), listening, { ranJob: false }, 'image.outdated'],
   ['exit 4 likewise', end(4), start, { ranJob: false }, 'image.outdated'],
   [

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { AzureAgent } from '../../../src/azure/client.ts';
 import { decideRegistration, type RegistrationQuestion } from '../../../src/manager/registration.ts';
@@ -49,35 +48,4 @@ test.each([
 test('a wait for a job names it', () => {
   const decision = decideRegistration(question({ agent: agent({ assignedRequest: job }) }));
   expect(decision).toMatchObject({ cause: { what: expect.stringContaining('job train') as string } });
-});
-
-const anyQuestion = fc.record<RegistrationQuestion>({
-  name: fc.constant('box-0'),
-  agent: fc.option(
-    fc.record({
-      id: fc.nat(),
-      name: fc.constant('box-0'),
-      enabled: fc.boolean(),
-      status: fc.constantFrom<'online' | 'offline'>('online', 'offline'),
-      userCapabilities: fc.constantFrom({}, { 'azp-fleet.owner': 'us' }, { 'azp-fleet.owner': 'them' }),
-      assignedRequest: fc.constantFrom(job, undefined),
-    }) as fc.Arbitrary<AzureAgent>,
-    { nil: undefined },
-  ),
-  owner: fc.constant('us'),
-  adopt: fc.boolean(),
-  containers: fc.nat({ max: 2 }),
-});
-
-test('the key is replaced only with no container, no assigned job, and our own name or permission', () => {
-  fc.assert(
-    fc.property(anyQuestion, (asked) => {
-      const decision = decideRegistration(asked);
-      if (decision.kind !== 'replace' && decision.kind !== 'create') return;
-      expect(asked.containers).toBe(0);
-      expect(asked.agent?.assignedRequest).toBeUndefined();
-      const holder = asked.agent?.userCapabilities?.['azp-fleet.owner'];
-      expect(asked.agent === undefined || holder === 'us' || asked.adopt).toBe(true);
-    }),
-  );
 });
