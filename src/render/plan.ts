@@ -76,11 +76,22 @@ function hostsPart(hosts: readonly HostPlan[], all: number, options: PlanTextOpt
   return [
     paint('bold', all === 1 ? `${names}: ${count}` : head),
     ...changes.flatMap((change) => changeLines(change, options, paint)),
-    ...first.refusals.flatMap(({ step, what, next }) => [
-      `  ${paint('red', '✗')} ${paint('dim', step.padEnd(8))} ${what}`,
-      `             ${paint('dim', 'next:')} ${next}`,
-    ]),
+    ...refusalLines(first.refusals, paint),
   ].join('\n');
+}
+
+/** What several steps say alike is said once: on a system that is not supported each of them refuses. */
+function refusalLines(refusals: HostPlan['refusals'], paint: Paint): string[] {
+  const alike = Map.groupBy(refusals, ({ what, next }) => JSON.stringify([what, next]));
+  return [...alike.values()].flatMap((same) => {
+    const steps = same.map(({ step }) => step).join(', ');
+    return same
+      .slice(0, 1)
+      .flatMap(({ what, next }) => [
+        `  ${paint('red', '✗')} ${paint('dim', steps.padEnd(8))} ${what}`,
+        `             ${paint('dim', 'next:')} ${next}`,
+      ]);
+  });
 }
 
 function changeLines(change: Change | Shape, options: PlanTextOptions, paint: Paint): string[] {

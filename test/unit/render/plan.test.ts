@@ -23,6 +23,28 @@ const plan = (...hosts: HostPlan[]): FleetPlan => ({
 const text = (fleetPlan: FleetPlan, scripts = false) => planText(fleetPlan, { scripts, color: false });
 
 describe('the plan as text', () => {
+  it('says once what several steps refuse alike', () => {
+    const what = 'Debian 11 on x86_64 is not supported';
+    const refuse = (step: 'driver' | 'docker' | 'toolkit') => ({ step, what, next: 'use Debian 12' });
+    const shown = text(
+      plan({
+        ...host('old'),
+        refusals: [
+          refuse('driver'),
+          refuse('docker'),
+          { step: 'docker', what: 'podman is there', next: 'remove it' },
+          refuse('toolkit'),
+        ],
+      }),
+    );
+    expect(shown).toContain(`  ✗ driver, docker, toolkit ${what}
+             next: use Debian 12
+  ✗ docker   podman is there
+             next: remove it
+`);
+    expect(shown.split(what)).toHaveLength(2);
+  });
+
   it('shows equal hosts once, the others below, and what is to be said of each change', () => {
     const restart = change('restart', { disturbs: 'containers' });
     const shown = text({
