@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { sha256 } from '../base/digest.ts';
 import { FleetError } from '../base/errors.ts';
 import { builtImage } from '../contract/agent-release.ts';
 import type { ManagerConfig } from '../contract/config.ts';
@@ -15,11 +15,7 @@ export async function loadConfig(path: string): Promise<LoadedConfig> {
   const text = await readFile(path, 'utf8').catch((cause: unknown) => {
     throw broken(path, 'it cannot be read', cause);
   });
-  return { config: parseConfig(text, path), hash: hashOf(text) };
-}
-
-export function hashOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return { config: parseConfig(text, path), hash: sha256(text) };
 }
 
 export function parseConfig(text: string, path: string): ManagerConfig {

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { sha256 } from '../base/digest.ts';
 import { usageError } from '../base/errors.ts';
 import { HostPaths } from '../contract/paths.ts';
 import { everySlot, withAdopted } from './adopt.ts';
 import type { Values } from './arguments.ts';
-import { hashOf, loadConfig, type LoadedConfig } from './load-config.ts';
+import { loadConfig, type LoadedConfig } from './load-config.ts';
 import { standaloneConfig } from './standalone.ts';
 import { StateStore } from './state.ts';
 import { tokenPaths } from './token.ts';
@@ -56,5 +57,5 @@ export async function configuration(values: Values): Promise<LoadedConfig> {
     });
   }
   const config = standaloneConfig(values, hostname());
-  return { config, hash: hashOf(JSON.stringify(config)) };
+  return { config, hash: sha256(JSON.stringify(config)) };
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../base/digest.ts';
 import type { ManagerConfig } from '../contract/config.ts';
 import { agentName } from '../contract/slots.ts';
 import type { SlotSpec } from '../contract/config.ts';
@@ -70,5 +70,5 @@ function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: strin
 /** A short fingerprint of everything that a container of the slot is created with, the image apart. */
 export function settingsOf(slot: Slot, config: ManagerConfig): string {
   const parts = [slot, config.organization, config.pool, config.datasets, config.jobs, config.proxy];
-  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
+  return sha256(JSON.stringify(parts)).slice(0, 12);
 }

@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { sha256 } from '../base/digest.ts';
 import type { GpuOrder } from './gpu-order.ts';
 import { readJson, writeAtomic } from './files.ts';
 import type { XidMemory } from './xid-memory.ts';
@@ -66,10 +67,7 @@ export class StateStore {
 
   /** Changes with the machine-id: a cloned disk owns nothing of what its original registered. */
   get owner(): string {
-    return createHash('sha256')
-      .update(`${this.#machineId}:${this.#value.installation}`)
-      .digest('hex')
-      .slice(0, 32);
+    return sha256(`${this.#machineId}:${this.#value.installation}`).slice(0, 32);
   }
 
   async update(change: (state: State) => Partial<State>): Promise<void> {

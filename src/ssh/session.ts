@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import type { Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit from 'p-limit';
 
+import { sha256 } from '../base/digest.ts';
 import { FleetError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { followChange, startChange } from './durable.ts';
@@ -106,7 +106,7 @@ export class HostSession implements Session {
 
   async lock(owner: LockOwner, options: { readonly break?: boolean } = {}): Promise<HostLock> {
     // The same run of the same person: what it held before a cut is its own.
-    const id = createHash('sha256').update(JSON.stringify(owner)).digest('hex').slice(0, 16);
+    const id = sha256(JSON.stringify(owner)).slice(0, 16);
     const held = await takeLock(
       this.#wire,
       this.#parts.sudo,

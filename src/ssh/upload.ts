@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path/posix';
 import { pipeline } from 'node:stream/promises';
 
+import { sha256 as sha256Of } from '../base/digest.ts';
 import { FleetError } from '../base/errors.ts';
 import { Raw, sh } from '../base/shell.ts';
 import { runScript, type RunParts } from './run-script.ts';
@@ -61,7 +61,7 @@ export async function upload(
   // What travels: a compressed file is smaller on the way than the size of its content says.
   const { sha256, size } =
     'bytes' in source
-      ? { sha256: createHash('sha256').update(source.bytes).digest('hex'), size: source.bytes.length }
+      ? { sha256: sha256Of(source.bytes), size: source.bytes.length }
       : { sha256: source.sha256, size: (await stat(source.file)).size };
   const attempt = (): Promise<string> =>
     once(

@@ -3,7 +3,7 @@ import { managedFiles } from '../facts/probes/files.ts';
 import type { Change } from './change.ts';
 import { installScript } from './apt/install.ts';
 import { hasSource, writeSource } from './apt/source.ts';
-import { aptPrelude } from './apt/prelude.ts';
+import { holdPackages } from './apt/hold.ts';
 import { refusal, runChange } from './changes.ts';
 import { platformOf, unsupported } from './distribution.ts';
 import { restartDisturbs } from './disturbance.ts';
@@ -136,21 +136,7 @@ function* completion(facts: Facts, desired: Desired): Generator<Change> {
 /** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */
 function* upkeep(facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
   yield* completion(facts, desired);
-  const loose = dockerPackages.filter(
-    (name) => facts.packages[name] !== undefined && !facts.held.includes(name),
-  );
-  if (loose.length > 0) {
-    yield runChange(
-      'docker',
-      'hold',
-      {
-        title: 'hold the Docker packages',
-        why: `${loose.join(', ')} may be upgraded at any time`,
-        disturbs: 'nothing',
-      },
-      { script: `${aptPrelude}\nhold ${loose.join(' ')}`, timeoutS: 120 },
-    );
-  }
+  yield* holdPackages('docker', 'Docker packages', facts, dockerPackages);
   if (!facts.docker.active || !facts.docker.enabled) {
     yield runChange(
       'docker',

@@ -1,7 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import { upstream } from '../facts/probes/packages.ts';
 import type { Change } from './change.ts';
-import { aptPrelude } from './apt/prelude.ts';
+import { holdPackages } from './apt/hold.ts';
 import { hasSource, writeSource } from './apt/source.ts';
 import { rebootChange, refusal, runChange } from './changes.ts';
 import { platformOf, unsupported } from './distribution.ts';
@@ -14,6 +14,8 @@ import { loadScript } from './driver/scripts.ts';
 import { driverIsWanted, versionFits } from './driver/wanted.ts';
 import { siteCa } from './site-ca.ts';
 import type { Desired, Step } from './step.ts';
+
+const underLoaded = 'may be upgraded under the loaded module at any time';
 
 /**
  * The NVIDIA driver, compute only, from NVIDIA's repository, kept on its branch.
@@ -36,7 +38,7 @@ export const driverStep: Step = {
     const platform = platformOf(facts);
     const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
     if (driverIsWanted(facts, host)) {
-      yield* holding(facts, packages);
+      yield* holdPackages('driver', 'NVIDIA driver packages', facts, packages, underLoaded);
       return;
     }
     const obstacle = platform === undefined ? unsupported(facts) : installObstacle(facts, host);
@@ -45,7 +47,7 @@ export const driverStep: Step = {
       return;
     }
     if (packagesFit(facts, desired, packages)) {
-      yield* holding(facts, packages);
+      yield* holdPackages('driver', 'NVIDIA driver packages', facts, packages, underLoaded);
       yield* activation(facts, desired);
       return;
     }
@@ -97,20 +99,5 @@ function* activation(facts: Facts, { host }: Desired): Generator<Change> {
       disturbs: 'nothing',
     },
     { script: loadScript(host.sysroot), timeoutS: 1200 },
-  );
-}
-
-function* holding(facts: Facts, packages: readonly string[]): Generator<Change> {
-  const loose = packages.filter((name) => facts.packages[name] !== undefined && !facts.held.includes(name));
-  if (loose.length === 0) return;
-  yield runChange(
-    'driver',
-    'hold',
-    {
-      title: 'hold the NVIDIA driver packages',
-      why: `${loose.join(', ')} may be upgraded under the loaded module at any time`,
-      disturbs: 'nothing',
-    },
-    { script: `${aptPrelude}\nhold ${loose.join(' ')}`, timeoutS: 120 },
   );
 }

@@ -2,7 +2,7 @@ import type { Facts } from '../facts/facts.ts';
 import { managedFiles } from '../facts/probes/files.ts';
 import type { Change } from './change.ts';
 import { installScript } from './apt/install.ts';
-import { aptPrelude } from './apt/prelude.ts';
+import { holdPackages } from './apt/hold.ts';
 import { hasSource, writeSource } from './apt/source.ts';
 import { refusal, runChange } from './changes.ts';
 import { platformOf, unsupported } from './distribution.ts';
@@ -42,7 +42,7 @@ export const toolkitStep: Step = {
     }
     const install = installation(facts, desired);
     if (install !== undefined) yield install;
-    else yield* holding(facts);
+    else yield* holdPackages('toolkit', 'NVIDIA Container Toolkit packages', facts, toolkitPackages);
     yield* configuration(facts, desired, install !== undefined);
     yield* specification(facts, desired, install !== undefined);
   },
@@ -69,21 +69,6 @@ function installation(facts: Facts, desired: Desired): Change | undefined {
         proxy: desired.proxy,
       }),
     },
-  );
-}
-
-function* holding(facts: Facts): Generator<Change> {
-  const loose = toolkitPackages.filter((name) => !facts.held.includes(name));
-  if (loose.length === 0) return;
-  yield runChange(
-    'toolkit',
-    'hold',
-    {
-      title: 'hold the NVIDIA Container Toolkit packages',
-      why: `${loose.join(', ')} may be upgraded at any time`,
-      disturbs: 'nothing',
-    },
-    { script: `${aptPrelude}\nhold ${loose.join(' ')}`, timeoutS: 120 },
   );
 }
 

@@ -28,6 +28,7 @@ import { StateStore } from '../../src/manager/state.ts';
 import { tokenReader } from '../../src/manager/token.ts';
 import { StandInEngine } from './docker/engine.ts';
 import type { StandInContainer } from './docker/state.ts';
+import { config } from './manager-config.ts';
 import { mortal } from './mortal.ts';
 import { tokenClient } from './token-client.ts';
 
@@ -145,28 +146,13 @@ export class ManagerRig {
   }
 
   config(changes: Partial<ManagerConfig> = {}): ManagerConfig {
-    return {
-      schema: 1,
-      host: 'box',
+    return config({
       organization: this.fake.organization,
-      credential: { kind: 'pat' },
-      pool: 'gpu-lab',
       agents: { kind: 'count', count: 2 },
-      share: false,
-      agentName: '{host}-{slot}',
-      limits: {},
-      driverCapabilities: ['compute', 'utility'],
-      image: { kind: 'registry', reference: 'registry.example/agent:1' },
-      datasets: [],
-      jobs: { sudo: false, docker: false },
-      registration: 'rest',
-      capabilities: {},
-      proxy: { noProxy: [], ca: false },
-      metricsPort: 0,
       sysroot: this.sysroot,
       clockScale: 100,
       ...changes,
-    };
+    });
   }
 
   /** Puts an NVIDIA GPU on the machine's PCI bus. What nvidia-smi says of it, `programs` tells: it is run by sh. */

@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 
 import { addRules, ensureForwarding } from './firewall.ts';
 import { withLock } from './lock.ts';
 import { inState, network, registry } from './paths.ts';
 import { ensurePrerequisites } from './prerequisites.ts';
-import { alive, detach, type Output, run, type RunOptions, until } from './run.ts';
+import { commandLine, endProcess, pidIn } from './processes.ts';
+import { detach, type Output, run, type RunOptions, until } from './run.ts';
 import { say } from './say.ts';
 
 const socket = inState('docker.sock');
@@ -99,23 +100,14 @@ export async function stopEngine(): Promise<void> {
     const ids = stdout.split('\n').filter(Boolean);
     if (ids.length > 0) await docker(['rm', '-fv', ...ids], { allowFailure: true });
   }
-  await end(readPid(pidFile));
-  await end(await containerdPid());
+  await endProcess(pidIn(pidFile, isOurs));
+  await endProcess(await containerdPid());
   for (const file of [socket, containerdSocket, `${containerdSocket}.ttrpc`, pidFile])
     rmSync(file, { force: true });
 }
 
-async function end(pid: number | undefined): Promise<void> {
-  if (pid === undefined || !alive(pid)) return;
-  process.kill(pid, 'SIGTERM');
-  await until(`end of process ${pid}`, () => Promise.resolve(!alive(pid)), { timeoutMs: 30_000 });
-}
-
-function readPid(file: string): number | undefined {
-  if (!existsSync(file)) return undefined;
-  const pid = Number(readFileSync(file, 'utf8'));
-  const isOurs = Number.isInteger(pid) && alive(pid) && commandLine(pid).includes(inState('docker'));
-  return isOurs ? pid : undefined;
+function isOurs(pid: number): boolean {
+  return commandLine(pid).join(' ').includes(inState('docker'));
 }
 
 async function containerdPid(): Promise<number | undefined> {
@@ -124,12 +116,4 @@ async function containerdPid(): Promise<number | undefined> {
   });
   const pid = Number(stdout.trim().split('\n')[0]);
   return Number.isInteger(pid) && pid > 0 ? pid : undefined;
-}
-
-function commandLine(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
-  } catch {
-    return '';
-  }
 }

@@ -1,18 +1,11 @@
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 
 import { contents, digest } from './digest.ts';
 import { mirrorRoot } from './repositories.ts';
 import { inState, network, ports } from './paths.ts';
+import { commandLine, endProcess, pidIn, startTime } from './processes.ts';
 import { alive, detach, until } from './run.ts';
 import { registryConfig } from './tls.ts';
 
@@ -77,18 +70,14 @@ export async function ensureService(service: Service): Promise<void> {
 }
 
 async function isRunning(service: Service): Promise<boolean> {
-  const pid = readPid(service.name);
+  const pid = pidOf(service.name);
   // Another checkout may have started it with a Node of its own.
   const isSame = pid !== undefined && commandLine(pid).slice(1).join(' ') === service.args.join(' ');
   return isSame && listens(service.port);
 }
 
 export async function stopService(name: string): Promise<void> {
-  const pid = readPid(name);
-  if (pid !== undefined) {
-    process.kill(pid, 'SIGTERM');
-    await until(`end of ${name}`, () => Promise.resolve(!alive(pid)), { timeoutMs: 20_000 });
-  }
+  await endProcess(pidOf(name), name);
   rmSync(pidFile(name), { force: true });
 }
 
@@ -109,22 +98,6 @@ function listens(port: number): Promise<boolean> {
 }
 
 /** The process that we started, not another one that has got its number since. */
-function readPid(name: string): number | undefined {
-  if (!existsSync(pidFile(name))) return undefined;
-  const [pid = '', started = ''] = readFileSync(pidFile(name), 'utf8').split(' ');
-  return started !== '' && startTime(Number(pid)) === started ? Number(pid) : undefined;
-}
-
-/** Ticks since boot at which a process began; empty when there is none. */
-function startTime(pid: number): string {
-  if (!existsSync(`/proc/${pid}/stat`)) return '';
-  return (
-    readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /s, '')
-      .split(' ')[19] ?? ''
-  );
-}
-
-function commandLine(pid: number): string[] {
-  return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replace(/\0$/, '').split('\0');
+function pidOf(name: string): number | undefined {
+  return pidIn(pidFile(name), (pid, started) => started !== '' && startTime(pid) === started);
 }

@@ -7,7 +7,7 @@ import { parseConfig } from '../../../src/manager/load-config.ts';
 import { standaloneConfig } from '../../../src/manager/standalone.ts';
 import { managerConfig } from '../../../src/steps/manager-config.ts';
 import { desiredOf } from '../../support/host.ts';
-import { config } from './config.ts';
+import { config } from '../../support/manager-config.ts';
 
 const digest = /^[0-9a-f]{64}$/;
 const isDigest = expect.stringMatching(digest) as string;

@@ -11,7 +11,7 @@ import { resolveSlots } from '../../../src/manager/slots.ts';
 import { standaloneConfig } from '../../../src/manager/standalone.ts';
 import { sweep } from '../../../src/manager/sweep.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
-import { config } from './config.ts';
+import { config } from '../../support/manager-config.ts';
 import { optionEffects } from './option-effects.ts';
 
 let rig: ManagerRig;

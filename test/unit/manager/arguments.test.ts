@@ -4,7 +4,7 @@ import { parseArguments } from '../../../src/manager/arguments.ts';
 import { parseConfig } from '../../../src/manager/load-config.ts';
 import { standaloneConfig } from '../../../src/manager/standalone.ts';
 import { tokenPaths } from '../../../src/manager/token.ts';
-import { config } from './config.ts';
+import { config } from '../../support/manager-config.ts';
 
 const alone = (...args: readonly string[]) => {
   const base = ['run', '--url', 'https://dev.azure.com/lab', '--pool', 'gpu', '--token-file', '/t'];

@@ -5,7 +5,7 @@ import { diagnose } from '../../../src/health/diagnose.ts';
 import { isDrifted, mergeCapabilities, userCapabilities } from '../../../src/manager/capabilities.ts';
 import { resolveSlots } from '../../../src/manager/slots.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
-import { config } from './config.ts';
+import { config } from '../../support/manager-config.ts';
 
 /** What is published for the first slot of a host with an A100 in MIG mode; nvidia-smi's output is a saved one. */
 function published(gpu: string | number, changes: Partial<ManagerConfig> = {}) {

@@ -3,7 +3,7 @@ import { bytes, containerOptions, type Recipe } from '../../../src/manager/conta
 import { proxyFiles } from '../../../src/manager/environment.ts';
 import { resolveSlots } from '../../../src/manager/slots.ts';
 import type { ManagerConfig } from '../../../src/contract/config.ts';
-import { config } from './config.ts';
+import { config } from '../../support/manager-config.ts';
 
 function options(changes: Partial<ManagerConfig> = {}, recipe: Partial<Recipe> = {}) {
   const whole = config({ agents: { kind: 'one-per-gpu' }, ...changes });

@@ -14,7 +14,7 @@ import { HostEngine } from '../../../src/manager/host-mode/host-engine.ts';
 import { unitArguments, unitName } from '../../../src/manager/host-mode/unit.ts';
 import { hostUser, userName } from '../../../src/manager/host-mode/user.ts';
 import { resolveSlots } from '../../../src/manager/slots.ts';
-import { config } from './config.ts';
+import { config } from '../../support/manager-config.ts';
 
 // Files, copies and downloads are real; systemd is not there: its programs answer from a table.
 let directory: string;

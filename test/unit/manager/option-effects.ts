@@ -8,7 +8,7 @@ import { journalLogger } from '../../../src/manager/json-log.ts';
 import { configuration, openState, runPlaces } from '../../../src/manager/run-options.ts';
 import type { ManagerRig } from '../../support/manager-rig.ts';
 import { newAgent } from '../azure/server.ts';
-import { config } from './config.ts';
+import { config } from '../../support/manager-config.ts';
 
 /** The configuration that a machine of its own makes of these options. */
 async function alone(...given: readonly string[]) {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { ManagerConfig } from '../../../src/contract/config.ts';
 import { portion, resolveSlots, settingsOf, type HostGpu } from '../../../src/manager/slots.ts';
-import { config } from './config.ts';
+import { config } from '../../support/manager-config.ts';
 
 const gpus: readonly HostGpu[] = ['0', '1', '2'].map((n) => ({ busId: `0000:0${n}:00.0`, uuid: `GPU-${n}` }));
 const resolve = (changes: Partial<ManagerConfig>, present: readonly HostGpu[] = gpus) =>

@@ -1,6 +1,6 @@
-import type { ManagerConfig } from '../../../src/contract/config.ts';
+import type { ManagerConfig } from '../../src/contract/config.ts';
 
-/** A configuration for tables of cases. */
+/** A configuration as the CLI could have written it. */
 export function config(changes: Partial<ManagerConfig> = {}): ManagerConfig {
   return {
     schema: 1,
