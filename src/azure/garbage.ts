@@ -29,12 +29,13 @@ export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnName
     const owner = agent.userCapabilities?.[Capabilities.owner];
     return owner === undefined ? [] : [{ agent, owner }];
   });
+  const spoken = new Set(hosts.flatMap(({ wanted }) => [...(wanted ?? [])]));
   return hosts.flatMap(({ host, template, wanted }) => {
     if (wanted === undefined) return [];
     const owners = new Set(owned.filter(({ agent }) => wanted.has(agent.name)).map(({ owner }) => owner));
     return owned
       .filter(({ agent, owner }) => {
-        const surplus = isSlotOf(template, agent.name) && !wanted.has(agent.name);
+        const surplus = isSlotOf(template, agent.name) && !spoken.has(agent.name);
         const idle = agent.status === 'offline' && agent.assignedRequest === undefined;
         return surplus && idle && (owners.size === 0 || owners.has(owner));
       })

@@ -15,6 +15,8 @@ export interface RestOptions {
   readonly signal: AbortSignal;
   readonly fetch?: Fetch;
   readonly now?: () => number;
+  /** Milliseconds that one attempt may take; `timeoutMs` of this file unless given. */
+  readonly timeoutMs?: number;
   /** Every wait is divided by it; 1 in production. */
   readonly clockScale?: number;
   /** Sent as User-Agent. */
@@ -70,7 +72,7 @@ export function createRest(options: RestOptions): Rest {
       },
       ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
       redirect: 'manual',
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs ?? timeoutMs)]),
     });
     const answer = {
       status: response.status,

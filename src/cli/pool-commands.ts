@@ -43,6 +43,10 @@ export const poolCommands: readonly CommandSpec[] = [
         description: 'also all agents of this host, which the inventory does not name any more; repeatable',
         repeat: true,
       },
+      {
+        flags: '--agent-name <pattern>',
+        description: 'agentName of the --gone hosts; default: the patterns that the inventory has',
+      },
     ],
     examples: [
       ['azp-fleet pool prune --dry-run', 'what is left over'],

@@ -13,7 +13,7 @@ import { openFleet } from './fleet.ts';
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
   const { options } = input;
   const { fleet, hosts, azure } = await openFleet(context, input);
-  const gone = options.list('gone').map((host) => goneHost(fleet, host));
+  const gone = options.list('gone').flatMap((host) => goneHost(fleet, host, options.string('agentName')));
   const pools = new Set((gone.length > 0 ? fleet.hosts : hosts).map(({ pool }) => pool));
   const looks = await Promise.all(
     [...pools].map((pool) => {
@@ -54,7 +54,11 @@ function ownNames(host: HostSpec): OwnNames {
   };
 }
 
-function goneHost({ hosts }: Fleet, host: string): OwnNames {
+/**
+ * What a host that is gone may have been called in the pool: by the pattern that is given, else by every pattern that
+ * the inventory still has and that tells hosts apart, and the default.
+ */
+function goneHost({ hosts }: Fleet, host: string, pattern: string | undefined): readonly OwnNames[] {
   if (hosts.some(({ name }) => name === host)) {
     throw usageError({
       code: 'usage.host-not-gone',
@@ -62,5 +66,19 @@ function goneHost({ hosts }: Fleet, host: string): OwnNames {
       next: 'take it out of the inventory first, or leave --gone out',
     });
   }
-  return { host, template: `${host}-{slot}`, wanted: new Set() };
+  if (pattern !== undefined && !pattern.includes('{slot}')) {
+    throw usageError({
+      code: 'usage.option',
+      what: '--agent-name is no pattern of agent names',
+      expected: 'what agentName: was, e.g. gpu-{host}-{slot}',
+      seen: pattern,
+    });
+  }
+  const known = hosts.map(({ agentName: each }) => each).filter((each) => each.includes('{host}'));
+  const patterns = pattern === undefined ? ['{host}-{slot}', ...known] : [pattern];
+  return [...new Set(patterns)].map((each) => ({
+    host,
+    template: agentName({ name: host, agentName: each }, '{slot}'),
+    wanted: new Set(),
+  }));
 }

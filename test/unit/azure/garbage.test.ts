@@ -29,6 +29,12 @@ test.each<[string, readonly AzureAgent[], readonly string[]]>([
   expect(leftovers(agents, [host]).map(({ name }) => name)).toEqual(names);
 });
 
+test('a pattern that fits agents of a host that is still there takes none of them', () => {
+  const gone = { host: 'old', template: 'gpu-{slot}', wanted: new Set<string>() };
+  const agents = [agent('gpu-0'), agent('gpu-9', { owner: 'o2' })];
+  expect(leftovers(agents, [host, gone]).map(({ name }) => name)).toEqual(['gpu-9']);
+});
+
 test('nothing is left over of a host whose slots are not known', () => {
   expect(leftovers([agent('gpu-7')], [{ ...host, wanted: undefined }])).toEqual([]);
 });

@@ -101,3 +101,12 @@ export function newAgent(name: string, key: AgentKey): NewAgent {
     publicKey: key.publicKey,
   };
 }
+
+/** What a call failed of; undefined when it did not. */
+export async function problem(work: Promise<unknown>) {
+  const error = await work.then(
+    () => undefined,
+    (thrown: unknown) => thrown as { problem?: { code: string; seen?: string; next?: string; what: string } },
+  );
+  return error?.problem;
+}

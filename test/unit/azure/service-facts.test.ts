@@ -6,12 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
 import type { AzureClient } from '../../../src/azure/client.ts';
-import { patCredential, servicePrincipalCredential } from '../../../src/azure/credential.ts';
+import { patCredential } from '../../../src/azure/credential.ts';
 import { generateAgentKey } from '../../../src/azure/keys.ts';
 import type { AgentKey } from '../../../src/azure/keys.ts';
 import { timeoutMs } from '../../../src/azure/rest.ts';
 import type { Fault } from '../../../src/azure/fake/control.ts';
-import { newAgent, useFake } from './server.ts';
+import { newAgent, problem, useFake } from './server.ts';
 
 const fake = useFake();
 let key: AgentKey;
@@ -19,13 +19,6 @@ beforeAll(async () => {
   key = await generateAgentKey();
 });
 
-const problem = async (work: Promise<unknown>) => {
-  const error = await work.then(
-    () => undefined,
-    (thrown: unknown) => thrown as { problem?: { code: string; seen?: string; next?: string; what: string } },
-  );
-  return error?.problem;
-};
 const list = (client: AzureClient) => client.listPools();
 
 describe('a refused credential, however it is dressed', () => {
@@ -163,6 +156,23 @@ describe('throttling and trouble', () => {
   test('the client waits longer than the 30 s by which the service may delay an answer', () => {
     expect(timeoutMs).toBeGreaterThan(60_000);
   });
+
+  test('an answer that is delayed is waited for', async () => {
+    await fake.control.fail({ count: 1, delayMs: 300 });
+    expect(await list(fake.client({ timeoutMs: 20_000 }))).not.toHaveLength(0);
+    expect(fake.pauses).toEqual([]);
+  });
+
+  test('one that does not come in time is asked for three times, then the organization does not answer', async () => {
+    await fake.control.fail({ count: 3, delayMs: 60_000 });
+    expect(await problem(list(fake.client({ timeoutMs: 100 })))).toMatchObject({
+      code: 'azure.unreachable',
+      seen: 'no answer in time',
+      next: expect.stringContaining('check the network'),
+    });
+    expect(fake.pauses).toHaveLength(2);
+    expect(await list(fake.client({ timeoutMs: 20_000 }))).not.toHaveLength(0);
+  });
 });
 
 describe('registration', () => {
@@ -245,50 +255,5 @@ describe('the request itself', () => {
     const running = list(fake.client({ signal: controller.signal }));
     controller.abort();
     await expect(running).rejects.toMatchObject({ name: 'AbortError' });
-  });
-});
-
-describe('a service principal', () => {
-  const principal = (secret: string, now: () => number) =>
-    servicePrincipalCredential({
-      clientId: 'c',
-      tenantId: 't',
-      secret: new Secret(secret),
-      authority: fake.server.origin,
-      fetch: (url, init) => {
-        tokens += 1;
-        return fetch(url, init);
-      },
-      now,
-    });
-  let tokens = 0;
-
-  test('one token serves many calls and is renewed before it ends', async () => {
-    tokens = 0;
-    let now = Date.now();
-    const client = fake.client({ credential: principal('good-token', () => now) });
-    await Promise.all([list(client), list(client)]);
-    await list(client);
-    expect(tokens).toBe(1);
-    now += 56 * 60_000;
-    await list(client);
-    expect(tokens).toBe(2);
-  });
-
-  test('a token that the server does not take any more is replaced at once', async () => {
-    tokens = 0;
-    const client = fake.client({ credential: principal('good-token', Date.now) });
-    await list(client);
-    await fake.control.fail({ count: 1, status: 203 });
-    expect(await list(client)).not.toHaveLength(0);
-    expect(tokens).toBe(2);
-  });
-
-  test('a wrong secret is told in the words of Entra ID', async () => {
-    const client = fake.client({ credential: principal('wrong', Date.now) });
-    expect(await problem(list(client))).toMatchObject({
-      code: 'azure.auth',
-      seen: 'AADSTS7000215: Invalid client secret provided.',
-    });
   });
 });

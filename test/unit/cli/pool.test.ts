@@ -24,7 +24,7 @@ practice: { clockScale: 100000 }
 defaults: { user: lab, pool: gpu-cli, agents: 2 }
 hosts:
   one: { address: 192.0.2.1, gpus: 2 }
-  two: { address: 192.0.2.2, gpus: 2 }
+  two: { address: 192.0.2.2, gpus: 2, agentName: "ci.{host}.{slot}" }
 `,
   );
 });
@@ -86,7 +86,7 @@ test('prune takes only what no slot stands for, and only after two looks', async
   for (const [name, owner] of [
     ['one-0', 'a'],
     ['one-2', 'a'],
-    ['two-0', 'b'],
+    ['ci.two.0', 'b'],
     ['three-0', 'c'],
   ] as const) {
     await client.createAgent(pool.id, { ...newAgent(name, key), ...owned(owner) });
@@ -102,8 +102,28 @@ test('prune takes only what no slot stands for, and only after two looks', async
     'gpu-cli: three-0 removed\n',
   );
   const left = (await client.listAgents(pool.id)).map(({ name }) => name);
-  expect(left.sort()).toEqual(['one-0', 'one-3', 'two-0']);
+  expect(left.sort()).toEqual(['ci.two.0', 'one-0', 'one-3']);
   expect((await azpFleet('pool', 'prune', '--yes')).stdout).toBe('nothing to remove\n');
+});
+
+test('agents of a host that is gone are found by the agentName that it had', async () => {
+  const client = fake.client();
+  const { pool } = await client.ensurePool('gpu-cli');
+  const key = await generateAgentKey();
+  for (const name of ['ci.four.0', 'bench-0', 'bench-1-0', 'four-0']) {
+    const owned = { userCapabilities: { 'azp-fleet.owner': 'd' } };
+    await client.createAgent(pool.id, { ...newAgent(name, key), ...owned });
+  }
+  const dry = (...more: readonly string[]) => azpFleet('pool', 'prune', '--dry-run', ...more);
+  // `ci.{host}.{slot}` is the pattern of host "two".
+  const found = (await dry('--gone', 'four')).stderr;
+  expect(found).toContain('ci.four.0');
+  expect(found).toContain('four-0');
+  expect(found).not.toContain('bench');
+  expect((await dry('--gone', 'five', '--agent-name', 'bench-{slot}')).stderr).toBe(
+    'gpu-cli: bench-0 is offline and no slot of five any more\n',
+  );
+  await expect(dry('--gone', 'five', '--agent-name', 'bench')).rejects.toMatchObject({ exitCode: 2 });
 });
 
 test('a host that the inventory still has is not gone', async () => {
