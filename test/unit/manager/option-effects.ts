@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { expect } from 'vitest';
 import { generateAgentKey } from '../../../src/azure/keys.ts';
 import { options, parseArguments } from '../../../src/manager/arguments.ts';
@@ -83,6 +83,8 @@ export const optionEffects: Readonly<
   context() {
     expect(places().context).toBe('/program/dockeragent');
     expect(places('--context', '/c').context).toBe('/c');
+    // What `npm ci` has built in a clone finds the clone's own.
+    expect(runPlaces({}, resolve('dist'), {}).context).toBe(resolve('dockeragent'));
   },
   'status-file'() {
     expect(places('--status-file', '/s').status).toBe('/s');
