@@ -1,6 +1,4 @@
-import type { Agents, Dataset, DriverCapabilities, SlotLimits } from '../inventory/fleet.ts';
-
-export type { Dataset, SlotSpec } from '../inventory/fleet.ts';
+import type { Agents, DriverCapabilities, SlotLimits } from './slots.ts';
 
 /** /etc/azp-fleet/manager.json: what the CLI asks of the manager. Holds no secret. Readers ignore unknown keys. */
 export interface ManagerConfig {
@@ -61,3 +59,15 @@ export type ImageConfig =
       /** Complete download URL of the agent tarball for this host's architecture. */
       readonly agentUrl: string;
     };
+
+/** A read-only folder for jobs. */
+export interface Dataset {
+  /** The environment variable, upper case. */
+  readonly name: string;
+  /** Absolute path on the host. */
+  readonly host: string;
+  /** Absolute path in the container. */
+  readonly container: string;
+  /** The host path must be a mount point (a missing NFS mount is then an error, not an empty folder). */
+  readonly requireMount: boolean;
+}

@@ -1,7 +1,34 @@
-import type { HostSpec } from '../inventory/fleet.ts';
+/** Of one agent container. */
+export interface SlotLimits {
+  /** Docker notation, e.g. `64g`. */
+  readonly memory?: string;
+  readonly cpus?: number;
+  readonly shm?: string;
+  readonly pids?: number;
+}
+
+/** What of the driver is put into a container. */
+export type DriverCapabilities = readonly ('compute' | 'utility' | 'graphics' | 'video' | 'display')[];
+
+/** One slot written out in the inventory. */
+export interface SlotSpec {
+  readonly name?: string;
+  /** UUIDs (`GPU-…`, `MIG-…`) or indices in PCI bus order. Empty: a CPU-only slot. */
+  readonly gpus: readonly (string | number)[];
+  readonly share: boolean;
+  readonly limits: SlotLimits;
+  readonly capabilities: DriverCapabilities;
+  readonly mode: 'container' | 'host';
+}
+
+/** How a host is divided among agents. */
+export type Agents =
+  | { readonly kind: 'one-per-gpu' }
+  | { readonly kind: 'count'; readonly count: number }
+  | { readonly kind: 'slots'; readonly slots: readonly SlotSpec[] };
 
 /** Names of the slots of a host, as far as they are known before its GPUs have been counted. */
-export function slotNames(host: Pick<HostSpec, 'agents' | 'gpus'>): string[] {
+export function slotNames(host: { readonly agents: Agents; readonly gpus?: number }): string[] {
   const { agents } = host;
   if (agents.kind === 'slots') return agents.slots.map((slot, index) => slot.name ?? String(index));
   const count = agents.kind === 'count' ? agents.count : (host.gpus ?? 1);
@@ -9,6 +36,6 @@ export function slotNames(host: Pick<HostSpec, 'agents' | 'gpus'>): string[] {
 }
 
 /** The agent's name in the pool. */
-export function agentName(host: Pick<HostSpec, 'name' | 'agentName'>, slot: string): string {
+export function agentName(host: { readonly name: string; readonly agentName: string }, slot: string): string {
   return host.agentName.replaceAll('{host}', host.name).replaceAll('{slot}', slot);
 }

@@ -1,4 +1,5 @@
-import type { HostSpec, Mirrors, SlotSpec } from './fleet.ts';
+import type { HostSpec, Mirrors } from './fleet.ts';
+import type { SlotSpec } from '../contract/slots.ts';
 import { agentSha256 } from '../contract/agent-release.ts';
 import type { Path } from './document.ts';
 

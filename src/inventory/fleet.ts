@@ -4,6 +4,8 @@
  */
 
 import type { Problem } from '../base/errors.ts';
+import type { Dataset } from '../contract/config.ts';
+import type { Agents, DriverCapabilities, SlotLimits } from '../contract/slots.ts';
 
 /** Where a secret comes from. Never the secret itself. */
 export type SecretSource =
@@ -24,44 +26,6 @@ export type CredentialSource =
       readonly authority?: string;
       readonly expires?: string;
     };
-
-export interface Dataset {
-  /** The environment variable, upper case. */
-  readonly name: string;
-  /** Absolute path on the host. */
-  readonly host: string;
-  /** Absolute path in the container. */
-  readonly container: string;
-  /** The host path must be a mount point (a missing NFS mount is then an error, not an empty folder). */
-  readonly requireMount: boolean;
-}
-
-export interface SlotLimits {
-  /** Docker notation, e.g. `64g`. */
-  readonly memory?: string;
-  readonly cpus?: number;
-  readonly shm?: string;
-  readonly pids?: number;
-}
-
-/** What of the driver is put into a container. */
-export type DriverCapabilities = readonly ('compute' | 'utility' | 'graphics' | 'video' | 'display')[];
-
-/** One slot written out in the inventory. */
-export interface SlotSpec {
-  readonly name?: string;
-  /** UUIDs (`GPU-…`, `MIG-…`) or indices in PCI bus order. Empty: a CPU-only slot. */
-  readonly gpus: readonly (string | number)[];
-  readonly share: boolean;
-  readonly limits: SlotLimits;
-  readonly capabilities: DriverCapabilities;
-  readonly mode: 'container' | 'host';
-}
-
-export type Agents =
-  | { readonly kind: 'one-per-gpu' }
-  | { readonly kind: 'count'; readonly count: number }
-  | { readonly kind: 'slots'; readonly slots: readonly SlotSpec[] };
 
 export interface DriverSpec {
   /** False (`driver: none` in the file) leaves the driver alone. */

@@ -2,17 +2,11 @@ import path from 'node:path';
 
 import { defined } from '../base/defined.ts';
 import { parseRate } from '../base/rate.ts';
-import type {
-  CredentialSource,
-  Dataset,
-  DriverCapabilities,
-  DriverSpec,
-  HostSpec,
-  SecretSource,
-  SlotSpec,
-  SshSpec,
-} from './fleet.ts';
-import type { Agents, Mirrors, Proxy, UploadLimits } from './fleet.ts';
+import type { CredentialSource, DriverSpec, HostSpec, SecretSource, SshSpec } from './fleet.ts';
+import type { Dataset } from '../contract/config.ts';
+import type { DriverCapabilities, SlotSpec } from '../contract/slots.ts';
+import type { Mirrors, Proxy, UploadLimits } from './fleet.ts';
+import type { Agents } from '../contract/slots.ts';
 import { defaultUploads, defaultVersions } from './defaults.ts';
 import { groupsOf, varsOf } from './merge.ts';
 import type { InventoryFile } from './schema/file.ts';

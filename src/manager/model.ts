@@ -1,5 +1,5 @@
 import type { OwnContainer } from '../engine/engine.ts';
-import type { SlotSpec } from '../contract/config.ts';
+import type { SlotSpec } from '../contract/slots.ts';
 
 /** What a reader is told when something does not work: a stable name, plain words, and what to do. */
 export interface Cause {

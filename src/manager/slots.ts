@@ -1,7 +1,7 @@
 import { sha256 } from '../base/digest.ts';
 import type { ManagerConfig } from '../contract/config.ts';
 import { agentName } from '../contract/slots.ts';
-import type { SlotSpec } from '../contract/config.ts';
+import type { SlotSpec } from '../contract/slots.ts';
 import type { Slot } from './model.ts';
 
 /** One GPU of this host; without a UUID the driver does not show it. */
