@@ -80,8 +80,18 @@ const causes: readonly Cause[] = [
   {
     code: 'container.no-uvm',
     text: /azp-fleet: no \/dev\/nvidia-uvm/,
+    where: 'container',
     what: 'the container has no /dev/nvidia-uvm: CUDA fails with error 999',
     next: 'run `modprobe nvidia_uvm` on the host, then `systemctl restart nvidia-cdi-refresh.service`',
+  },
+  {
+    // The toolkit's hook makes it for the first container; only what containers see decides.
+    code: 'driver.no-uvm',
+    severity: 'warn',
+    text: /azp-fleet: no \/dev\/nvidia-uvm/,
+    where: 'host',
+    what: 'there is no /dev/nvidia-uvm yet, which CUDA needs',
+    next: 'the manager makes it at its next look; by hand: nvidia-modprobe -u -c=0',
   },
   {
     code: 'smi.missing',

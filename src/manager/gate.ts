@@ -7,6 +7,7 @@ import { pciGpus } from './pci.ts';
 import { xidsSinceBoot } from './xid-memory.ts';
 
 const logDeadlineMs = 10_000;
+const modprobeDeadlineMs = 10_000;
 
 /** Between two looks, unscaled milliseconds. */
 export const lookEveryMs = 20_000;
@@ -51,6 +52,9 @@ export async function lookAtHost(options: {
     ...(options.gpus === undefined ? {} : { gpus: options.gpus }),
     xids,
   });
+  // After a boot nobody else does: nvidia-smi makes the other device files, and the next container would want it.
+  if (checkup.findings.some(({ code }) => code === 'driver.no-uvm'))
+    await options.command('nvidia-modprobe', ['-u', '-c=0'], modprobeDeadlineMs);
   if (log.code === 0) return { pci, checkup, at: at(), smi, xids };
   return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), at: at(), smi, xids };
 }

@@ -8,6 +8,8 @@ const run = (code: number, output = ''): Parameters<typeof explainSmiFailure>[0]
   timedOut: false,
 });
 
+const warnings = new Set(['gpu.inforom', 'driver.no-uvm']);
+
 test.each<[string, Where, number, string, string]>([
   [
     'driver.mismatch',
@@ -81,10 +83,11 @@ test.each<[string, Where, number, string, string]>([
     '<nvidia_smi_log></nvidia_smi_log>\nazp-fleet: no /dev/nvidia-uvm',
     '',
   ],
+  ['driver.no-uvm', 'host', 0, '<nvidia_smi_log></nvidia_smi_log>\nazp-fleet: no /dev/nvidia-uvm', ''],
   ['smi.failed', 'host', 77, 'something new', ''],
 ])('%s (%s, exit %i)', (code, where, exit, output, gpu) => {
   const finding = explainSmiFailure(run(exit, output), where);
-  expect(finding).toMatchObject({ code, severity: code === 'gpu.inforom' ? 'warn' : 'fail' });
+  expect(finding).toMatchObject({ code, severity: warnings.has(code) ? 'warn' : 'fail' });
   if (gpu !== '') expect(finding?.gpu).toBe(gpu);
   expect(finding?.next).not.toBe('');
 });

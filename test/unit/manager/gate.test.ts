@@ -89,6 +89,13 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
   });
 });
 
+test('after a boot /dev/nvidia-uvm is made, and no slot waits for it', async () => {
+  rig.programs.set('sh', printed(`${healthy}\nazp-fleet: no /dev/nvidia-uvm\n`));
+  await rig.start();
+  await rig.until('idle');
+  expect(rig.deadlines.has('nvidia-modprobe')).toBe(true);
+});
+
 describe('the kernel log', () => {
   test('a fatal XID is followed by a look at once, not at the next one that is due', async () => {
     // On this clock the next look is due in 20 s.

@@ -1,0 +1,103 @@
+// The manager's unit on a real machine that boots cold: systemd, its sandbox, capabilities, device files and the kernel
+// log are real. Stand-ins: the GPUs and the kernel's NVIDIA module (test/lab/images/cold), the agent, Azure DevOps.
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { startAzure, type LabAzure } from '../harness/azure.ts';
+import { azpFleet } from '../harness/azp-fleet.ts';
+import type { LabHost } from '../harness/host.ts';
+import { writeInventory } from '../harness/inventory.ts';
+import { startLab, type Lab } from '../harness/lab.ts';
+import { labFiles } from '../harness/paths.ts';
+import { until } from '../harness/run.ts';
+import { ManagedHost, pool, settings } from '../support/managed-host.ts';
+
+/** No other machine of the lab has a GPU there: they all write into one kernel log. */
+const bus = '0000:19:00.0';
+
+let lab: Lab;
+let azure: LabAzure;
+let host: LabHost;
+let managed: ManagedHost;
+beforeAll(async () => {
+  lab = await startLab({ prefix: 'cold', hosts: [{ name: 'cold', gpus: ['h200', 'h200'] }] });
+  host = lab.host('cold');
+  await host.exec(`cd /opt/azp-lab-sysroot
+if [ -e sys/bus/pci/devices/0000:18:00.0 ]; then mv sys/bus/pci/devices/0000:18:00.0 sys/bus/pci/devices/${bus}; fi
+sed -i 's/0000:18:00\\.0/${bus}/' standin/gpus/0`);
+  azure = await startAzure('cold', lab.folder);
+  managed = new ManagedHost(host, azure);
+  const { code, stdout, stderr } = await azpFleet(lab.folder, [
+    'provision',
+    await writeInventory(lab, azure),
+    '--yes',
+  ]);
+  expect(code, `${stdout}\n${stderr}`).toBe(0);
+});
+afterAll(async () => {
+  await host.exec(`echo 'azp-fleet: gpu repaired ${bus}' > /dev/kmsg`, { allowFailure: true });
+  await lab.remove();
+});
+
+test("the score of systemd-analyze is the one that the manager's page names", async () => {
+  const { stdout } = await host.exec('systemd-analyze security azp-fleet-manager.service --no-pager');
+  const [, score, word] = /overall exposure level.*: (\S+) (\w+)/i.exec(stdout) ?? [];
+  const page = readFileSync('docs/manager.md', 'utf8');
+  const [, told, toldWord] = /gives it ([\d.]+) \("(\w+)"\) on Debian 12/.exec(page) ?? [];
+  expect(`${score} ${word}`).toBe(`${told} ${toldWord}`);
+});
+
+test('after a cold boot the manager itself has the driver loaded, and sees GPUs, kernel log and Docker', async () => {
+  const install = async (file: string, path: string): Promise<void> => {
+    await host.exec(`cat > ${path} && chmod 0755 ${path}`, { input: readFileSync(labFiles('cold', file)) });
+  };
+  await install('kernel', '/usr/local/sbin/lab-kernel');
+  await install('kernel.service', '/etc/systemd/system/lab-kernel.service');
+  await install('nvidia-modprobe', '/usr/bin/nvidia-modprobe');
+  await install('smi-front', '/root/smi-front');
+  // All others that would load the driver or look at GPUs are kept from it.
+  await host.exec(`set -e
+sed -i '1r /root/smi-front' /usr/bin/nvidia-smi
+systemctl mask nvidia-boot.service nvidia-persistenced.service nvidia-cdi-refresh.service nvidia-cdi-refresh.path
+systemctl enable lab-kernel`);
+  await host.reboot();
+  await managed.allIdle();
+  expect((await host.exec('sort -u /run/lab-kernel.log')).stdout).toBe('azp-fleet-manager.service\n');
+  expect((await host.exec('ls /dev/nvidia*')).stdout.trim().split('\n')).toEqual([
+    '/dev/nvidia-uvm',
+    '/dev/nvidia0',
+    '/dev/nvidia1',
+    '/dev/nvidiactl',
+  ]);
+  // The look that found no /dev/nvidia-uvm had it made.
+  await expect.poll(async () => (await managed.status()).health.state, settings).toBe('healthy');
+  const { health, problems } = await managed.status();
+  expect([health.findings, problems]).toEqual([[], []]);
+  const [job] = await managed.finished(
+    await azure.control.queue({ pool, script: 'nvidia-smi -L', count: 1 }),
+  );
+  expect(job?.log).toMatch(/^GPU 0: NVIDIA H200/);
+});
+
+test('a fatal error in the kernel log closes the slot within seconds, and a repair mark opens it', async () => {
+  await managed.allIdle();
+  const checkedAt = async (): Promise<number> => Date.parse((await managed.status()).health.checkedAt ?? '');
+  const codes = async (): Promise<readonly string[]> =>
+    (await managed.status()).health.findings.map(({ code }) => code);
+  const before = await checkedAt();
+  const fresh = await until('the next look', async () => {
+    const at = await checkedAt();
+    return at > before && at;
+  });
+  await host.exec(`echo 'NVRM: Xid (PCI:${bus.slice(0, -2)}): 79, GPU has fallen off the bus.' > /dev/kmsg`);
+  await until('the XID to be found', async () => (await codes()).includes('xid.79'));
+  // Looks are 20 s apart unless something happens.
+  expect((await checkedAt()) - fresh).toBeLessThan(15_000);
+  await expect.poll(managed.states, settings).toBe('quarantined idle');
+  const agents = (await azure.control.overview()).pools
+    .flatMap(({ agents: all }) => all)
+    .map(({ name, enabled }) => [name, enabled]);
+  expect(agents).toContainEqual(['cold-0', false]);
+  await host.exec(`echo 'azp-fleet: gpu repaired ${bus}' > /dev/kmsg`);
+  await managed.allIdle();
+});
