@@ -23,7 +23,7 @@ export const dockerStep: Step = {
   name: 'docker',
   *plan(facts, desired) {
     const platform = platformOf(facts);
-    const obstacle = platform === undefined ? unsupported(facts) : dockerRefusal(facts);
+    const obstacle = platform === undefined ? unsupported(facts) : dockerRefusal(facts, desired);
     if (platform === undefined || obstacle !== undefined) {
       if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
       return;

@@ -1,10 +1,23 @@
 import type { Facts } from '../../facts/facts.ts';
+import type { Desired } from '../step.ts';
 import { parseDaemonJson } from './daemon-json.ts';
 import { conflicts } from './packages.ts';
+import { atLeast } from './release.ts';
 
 /** Why Docker Engine cannot be brought in order here, if it cannot. */
-export function dockerRefusal(facts: Facts): { readonly what: string; readonly next: string } | undefined {
+export function dockerRefusal(
+  facts: Facts,
+  { host, proxy }: Pick<Desired, 'host' | 'proxy'>,
+): { readonly what: string; readonly next: string } | undefined {
   const { docker, packages } = facts;
+  const { version } = host.docker;
+  // docs.docker.com/engine/daemon/proxy: daemon.json knows proxies from 23.0 on; an older dockerd does not start with them.
+  if ((proxy.http !== undefined || proxy.https !== undefined) && !atLeast(version, 23, 0)) {
+    return {
+      what: `Docker ${version} takes no proxy from its daemon.json, and the inventory has a proxy`,
+      next: 'set docker.version to 23.0 or newer, e.g. by leaving it out',
+    };
+  }
   if (docker.snap) {
     return {
       what: 'Docker is installed as a snap, which cannot give GPUs to containers',

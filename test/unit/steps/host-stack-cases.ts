@@ -222,6 +222,15 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ['refused: Docker is installed as a snap, which cannot give GPUs to containers'],
   ],
   [
+    'a proxy, and a Docker that does not start with one in daemon.json',
+    factsOf({ gpus: [] }),
+    desiredOf(
+      { docker: { version: '20.10.24' } },
+      { proxy: { https: 'http://proxy.example:3128', noProxy: [] } },
+    ),
+    ['refused: Docker 20.10.24 takes no proxy from its daemon.json, and the inventory has a proxy'],
+  ],
+  [
     'a comment in daemon.json',
     factsOf({ gpus: [], docker: { daemonJson: '{ // mine\n}' } }),
     wanted,
