@@ -11,9 +11,10 @@ import ssh2 from 'ssh2';
 
 import type { Secret } from '../base/secret.ts';
 import type { SecretSource } from '../inventory/fleet.ts';
-import type { Desk } from './ask.ts';
+import type { Desk, Question } from './ask.ts';
 import type { ConnectionOptions } from './config/resolve.ts';
 import { where } from './failures.ts';
+import { type Conversation, HungUp } from './floor.ts';
 import type { KeyRing } from './keys.ts';
 
 /** A login in progress: ssh2's handler, and what has been tried so far, in words. */
@@ -27,6 +28,9 @@ interface LoginParts {
   readonly password: SecretSource | undefined;
   readonly keys: KeyRing;
   readonly desk: Desk;
+  readonly conversation: Conversation;
+  /** Ends the connection, which another one will follow. */
+  readonly hangUp: (error: HungUp) => void;
   /** Called around questions, so that no clock runs while a person thinks. */
   readonly pause: () => () => void;
 }
@@ -54,7 +58,10 @@ export function startLogin(parts: LoginParts): Login {
     }
   };
   const offer = async (left: readonly string[] | null, next: NextAuthHandler): Promise<void> => {
-    const method = await choose(left).catch(() => false as const);
+    const method = await choose(left).catch((error: unknown) => {
+      if (error instanceof HungUp) parts.hangUp(error);
+      return false as const;
+    });
     next(method as AnyAuthMethod);
   };
   const handler: AuthHandlerMiddleware = (left, _partial, next) => void offer(left, next);
@@ -99,8 +106,7 @@ async function* plan(parts: LoginParts): AsyncGenerator<Attempt, void, undefined
   const given = parts.password === undefined ? undefined : await desk.resolve(parts.password);
   if (given !== undefined || desk.canAsk) {
     yield { say: 'keyboard-interactive', kind: 'keyboard-interactive', method: keyboard(parts, given) };
-    const resume = parts.pause();
-    const password = given ?? (await desk.ask(passwordQuestion(options)).finally(resume));
+    const password = given ?? (await askPerson(parts, passwordQuestion(options)));
     if (password === undefined) return;
     yield {
       say: 'password',
@@ -114,7 +120,14 @@ function sayAgentKey(key: ParsedKey, file: string | undefined): string {
   return file === undefined ? `agent key ${key.comment || key.type}` : `key ${file} (of the agent)`;
 }
 
-function passwordQuestion(options: ConnectionOptions): { host: string; text: string; hidden: true } {
+/** Asks when no other host is asking; until then this one hangs up. */
+async function askPerson(parts: LoginParts, question: Question): Promise<Secret | undefined> {
+  parts.conversation.begin();
+  const resume = parts.pause();
+  return parts.desk.ask(question).finally(resume);
+}
+
+function passwordQuestion(options: ConnectionOptions): Question {
   return { host: options.name, text: `Password for ${where(options)}:`, hidden: true };
 }
 
@@ -126,7 +139,6 @@ function keyboard(parts: LoginParts, given: Secret | undefined): AnyAuthMethod {
     username: parts.options.user,
     prompt(_name, instructions, _lang, prompts, finish) {
       void (async () => {
-        const resume = parts.pause();
         const answers: string[] = [];
         for (const { prompt, echo } of prompts) {
           if (given !== undefined && !used && !echo && /password/i.test(prompt)) {
@@ -137,12 +149,11 @@ function keyboard(parts: LoginParts, given: Secret | undefined): AnyAuthMethod {
           const text = [instructions, `${where(parts.options)}: ${prompt}`]
             .filter((part) => part !== '')
             .join('\n');
-          const answer = await parts.desk.ask({ host: parts.options.name, text, hidden: echo !== true });
+          const answer = await askPerson(parts, { host: parts.options.name, text, hidden: echo !== true });
           answers.push(answer?.reveal() ?? '');
         }
-        resume();
         finish(answers);
-      })().catch(() => finish([]));
+      })().catch((error: unknown) => (error instanceof HungUp ? parts.hangUp(error) : finish([])));
     },
   };
 }

@@ -12,6 +12,7 @@ import type { Desk } from './ask.ts';
 import { startLogin } from './auth.ts';
 import type { ConnectionOptions } from './config/resolve.ts';
 import { authFailure, connectError, connectFailure, interrupted } from './failures.ts';
+import type { Conversation, HungUp } from './floor.ts';
 import { hostKeyOf, type HostKeyStore } from './host-keys.ts';
 import type { KeyRing } from './keys.ts';
 import { supportedAlgorithms } from './ssh2-algorithms.ts';
@@ -33,13 +34,14 @@ export interface ConnectParts {
   readonly log: Logger;
   /** Told in one line of every new host key that was accepted. */
   readonly notice: (line: string) => void;
+  readonly conversation: Conversation;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Milliseconds that the server may take for one step of the login itself; a slow PAM stack needs some. */
 const loginStepMs = 60_000;
 
-/** Speaks SSH over an open stream: key exchange, host key, login. Rejects with a FleetError. */
+/** Speaks SSH over an open stream: key exchange, host key, login. Rejects with a FleetError, or HungUp. */
 export async function openConnection(stream: Readable, parts: ConnectParts): Promise<Connection> {
   const { options, hostKeys, log } = parts;
   const ssh = new NodeSSH();
@@ -48,8 +50,12 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
   const watch = new Deadline((error) => {
     stream.destroy(error);
   });
-  let refusal: FleetError | undefined;
-  const login = startLogin({ ...parts, pause: () => watch.pause() });
+  let refusal: FleetError | HungUp | undefined;
+  const hangUp = (error: HungUp): void => {
+    refusal = error;
+    stream.destroy();
+  };
+  const login = startLogin({ ...parts, hangUp, pause: () => watch.pause() });
   const lines = hostKeys.lines(options);
   watch.restart(options.connectTimeoutMs, () => silent(options));
   const abort = (): void => {

@@ -11,6 +11,7 @@ import { type ConnectionOptions, hopSpec } from './config/resolve.ts';
 import { type Connection, openConnection } from './connect.ts';
 import { dialCommand, dialTcp } from './dial.ts';
 import { connectError, connectFailure, interrupted } from './failures.ts';
+import { Conversation, Floor, HungUp } from './floor.ts';
 import type { HostKeyStore } from './host-keys.ts';
 import type { KeyRing } from './keys.ts';
 
@@ -35,6 +36,7 @@ export interface DialerParts {
 export class Dialer {
   readonly #parts: DialerParts;
   readonly #handshakes = pLimit(maxHandshakes);
+  readonly #floor = new Floor();
   readonly #hops = new Map<
     string,
     { readonly connection: Promise<Connection>; readonly limit: LimitFunction }
@@ -83,16 +85,22 @@ export class Dialer {
     signal: AbortSignal | undefined,
     trail: readonly string[],
   ): Promise<Connection> {
-    return openConnection(await this.stream(options, signal, trail), {
-      options,
-      password,
-      keys: this.#parts.keys,
-      hostKeys: this.#parts.hostKeys,
-      desk: this.#parts.desk,
-      log: this.#parts.log,
-      notice: this.#parts.notice,
-      signal,
-    });
+    const { keys, hostKeys, desk, log, notice } = this.#parts;
+    const conversation = new Conversation(trail.length === 0 ? this.#floor : undefined);
+    const parts = { options, password, keys, hostKeys, desk, log, notice, conversation, signal };
+    try {
+      for (;;) {
+        try {
+          return await openConnection(await this.stream(options, signal, trail), parts);
+        } catch (error) {
+          if (!(error instanceof HungUp)) throw error;
+        }
+        await conversation.wait();
+        signal?.throwIfAborted();
+      }
+    } finally {
+      conversation.end();
+    }
   }
 
   /** The bytes' way to a host: TCP, a command, or a channel of a jump host. */

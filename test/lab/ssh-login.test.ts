@@ -135,6 +135,36 @@ describe('login', () => {
   });
 });
 
+describe('a fleet with second factors', () => {
+  test('is asked once a host, and who waits for the person is not dropped by its sshd', async () => {
+    const server = await startSshd({
+      listen: '0.0.0.0',
+      users: [{ name: 'two', password }],
+      // An sshd gives up on whoever has not logged in by then; OpenSSH's own value is two minutes.
+      config: ['UsePAM yes', 'AuthenticationMethods publickey,keyboard-interactive', 'LoginGraceTime 10'],
+      pam: ['auth required pam_unix.so', 'account required pam_permit.so', 'session required pam_permit.so'],
+    });
+    // The last host's turn comes when its sshd would long have closed the connection.
+    const thinking = 3000;
+    const transport = open({
+      answer: () => new Promise((resolve) => void setTimeout(() => resolve(password), thinking)),
+    });
+    const hosts = [1, 2, 3, 4, 5].map((index) => ({
+      name: `h${index}`,
+      ssh: sshSpec({
+        address: `127.0.3.${index}`,
+        port: server.port,
+        user: 'two',
+        identityFile: server.clientKeyFile,
+      }),
+    }));
+    const sessions = await Promise.all(hosts.map((host) => transport.connect(host)));
+    expect(sessions).toHaveLength(hosts.length);
+    expect(transport.questions.map(({ host }) => host).sort()).toEqual(hosts.map(({ name }) => name));
+    server.stop();
+  });
+});
+
 describe('the system ssh as transport', () => {
   test('runs scripts, becomes root, uploads', async () => {
     const transport = open({ config: 'Host *\n' });
@@ -157,6 +187,13 @@ describe('the system ssh as transport', () => {
     const spec = { port: server.port, identityFile: key };
     expect((await problemOf(open().connect(target(spec)))).code).toBe('ssh.auth');
     expect(await whoami(open(), { ...spec, transport: 'openssh' })).toBe('ann');
+    const elsewhere = join(sshd.folder, 'ann.cert');
+    execFileSync('mv', [`${key}-cert.pub`, elsewhere]);
+    expect((await problemOf(open().connect(target({ ...spec, transport: 'openssh' })))).code).toBe(
+      'ssh.auth',
+    );
+    const named = open({ config: `CertificateFile ${elsewhere}\n` });
+    expect(await whoami(named, { ...spec, transport: 'openssh' })).toBe('ann');
     server.stop();
   });
 
