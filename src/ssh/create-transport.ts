@@ -64,8 +64,6 @@ class SshTransport implements Transport {
 
   #sayUnsupported(options: ConnectionOptions): void {
     for (const { option, from } of options.unsupported) {
-      // Distributions switch it on for everybody; other methods follow it.
-      if (option === 'gssapiauthentication' && from.startsWith('/etc/ssh/')) continue;
       const line = `${option} (${from}) is not honoured by the built-in client; set "transport: openssh" where it is needed`;
       if (!this.#noticed.has(line)) this.#parts.notice(line);
       this.#noticed.add(line);

@@ -22,6 +22,7 @@ beforeAll(async () => {
     users: [
       { name: 'free', sudo: all },
       { name: 'pass', sudo: 'ALL=(ALL) ALL', password },
+      { name: 'cached', sudo: 'ALL=(ALL) ALL', password },
       { name: 'outsider', password },
       { name: 'tty', sudo: all },
       { name: 'noisy', sudo: all, rc: 'echo "Welcome!"; echo "a warning" >&2; PS1="password:"; alias ls=rm' },
@@ -31,7 +32,12 @@ beforeAll(async () => {
       { name: 'dash', sudo: all, shell: '/bin/sh' },
       { name: 'nologin', shell: '/usr/sbin/nologin' },
     ],
-    sudoers: ['Defaults:tty requiretty', 'Defaults:pass timestamp_timeout=0', 'Defaults lecture=always'],
+    sudoers: [
+      'Defaults:tty requiretty',
+      'Defaults:pass timestamp_timeout=0',
+      'Defaults:cached timestamp_type=global',
+      'Defaults lecture=always',
+    ],
     config: ['Banner /etc/os-release', 'AcceptEnv LC_*'],
   });
   transport = testTransport();
@@ -85,6 +91,17 @@ describe('sudo', () => {
     expect(result).toMatchObject({ stdout: 'end\n', stderr: '' });
     expect(existsSync('/tmp/should-not-exist')).toBe(false);
     await session.close();
+  });
+
+  test('never gets the password while an earlier one still counts', async () => {
+    const session = await connect('cached', { sudoPassword: { env: password } });
+    // The second script asks sudo for its prompt and meets none; what it reads must not be the password.
+    expect((await session.script('id -un; cat')).stdout).toBe('root\n');
+    expect((await session.script('id -un; cat')).stdout).toBe('root\n');
+    await session.close();
+    const without = await connect('cached');
+    expect((await without.script('id -un; cat')).stdout).toBe('root\n');
+    await without.close();
   });
 
   test.each([

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -177,12 +178,18 @@ describe('limits of sshd', () => {
 
   test('more logins at once than MaxStartups allows all succeed', async () => {
     const transport = open();
+    const descriptors = (): number => readdirSync('/proc/self/fd').length;
+    const before = descriptors();
     const hosts = Array.from({ length: 80 }, (_v, index) =>
       target({ address: `127.0.1.${index + 1}` }, `h${index}`),
     );
     const sessions = await Promise.all(hosts.map((host) => transport.connect(host)));
     const outputs = await Promise.all(sessions.map((session) => session.script('echo ok')));
     expect(outputs.filter(({ stdout }) => stdout === 'ok\n')).toHaveLength(80);
+    expect(descriptors()).toBeGreaterThanOrEqual(before + 80);
+    await transport.close();
+    // Nothing of 80 connections is left; one descriptor may be the process's own (the random source, a timer).
+    await expect.poll(descriptors, { timeout: 10_000 }).toBeLessThanOrEqual(before + 1);
   });
 });
 

@@ -30,7 +30,7 @@ export function describeConnection(options: ConnectionOptions): ConnectionDescri
     addressfamily: raw.get('addressfamily')?.[0]?.args[0]?.toLowerCase(),
     bindaddress: options.bindAddress,
     hostkeyalias: options.hostKeyAlias,
-    stricthostkeychecking: options.hostKeyPolicy === 'strict' ? 'true' : 'accept-new',
+    stricthostkeychecking: isStrict(options) ? 'true' : 'accept-new',
     hashknownhosts: yesNo(options.hashKnownHosts),
     connecttimeout: options.connectTimeoutMs / 1000,
     serveraliveinterval: options.aliveIntervalMs / 1000,
@@ -53,11 +53,21 @@ export function describeConnection(options: ConnectionOptions): ConnectionDescri
 }
 
 function place(options: ConnectionOptions, option: string): string {
+  if (option === 'stricthostkeychecking' && isStrict(options) && !configuredStrict(options))
+    return 'inventory';
   const known = options.raw.get(option)?.map((value) => value.from);
   if (known !== undefined) return [...new Set(known)].join(', ');
-  if (option === 'stricthostkeychecking' && options.hostKeyPolicy === 'strict') return 'inventory';
   if (option === 'hostname') return options.typed === options.name ? 'argument' : 'inventory';
   return 'default';
+}
+
+/** Nothing new is accepted, be it for keys pinned in the inventory. */
+function isStrict({ hostKeyPolicy, pinned }: ConnectionOptions): boolean {
+  return hostKeyPolicy === 'strict' || pinned.length > 0;
+}
+
+function configuredStrict({ raw }: ConnectionOptions): boolean {
+  return /^(yes|true)$/i.test(raw.get('stricthostkeychecking')?.[0]?.args[0] ?? '');
 }
 
 /** As written where it names something else than a path. */

@@ -70,6 +70,7 @@ const onlyOpenssh = [
   'proxyusefdpass',
   'bindinterface',
   'revokedhostkeys',
+  'gssapiauthentication',
 ];
 
 /** The inventory's values stand where ssh has its command line: they win over both files. */
@@ -133,9 +134,10 @@ export function resolveConnection(
     },
     unsupported: onlyOpenssh.flatMap((option) => {
       const value = raw.get(option)?.[0];
-      return value === undefined || /^(no|none|false)$/i.test(value.args[0] ?? '')
-        ? []
-        : [{ option, from: value.from }];
+      if (value === undefined || /^(no|none|false)$/i.test(value.args[0] ?? '')) return [];
+      // Distributions switch it on for everybody; other methods follow it.
+      if (option === 'gssapiauthentication' && value.from.startsWith('/etc/ssh/')) return [];
+      return [{ option, from: value.from }];
     }),
     raw,
   };

@@ -103,6 +103,21 @@ describe('what is expanded', () => {
   });
 });
 
+test('keys pinned in the inventory are all that is accepted', () => {
+  const shown = describeConnection(resolve({}, { hostKeys: ['ssh-ed25519 AAAA'] }));
+  expect(shown).toMatchObject({
+    stricthostkeychecking: 'true',
+    from: { stricthostkeychecking: 'inventory' },
+  });
+});
+
+test('Kerberos is told of, unless a distribution switched it on for everybody', () => {
+  const gssapi = { option: 'gssapiauthentication', from: `${user}:1` };
+  expect(resolve({ [user]: 'GSSAPIAuthentication yes\n' }).unsupported).toEqual([gssapi]);
+  expect(resolve({ [user]: 'GSSAPIAuthentication no\n' }).unsupported).toEqual([]);
+  expect(resolve({ [system]: 'GSSAPIAuthentication yes\n' }).unsupported).toEqual([]);
+});
+
 test('options that only the system ssh honours are told of with their place', () => {
   const config = { [user]: 'CertificateFile ~/.ssh/c\nPKCS11Provider none\nKnownHostsCommand /bin/x %H\n' };
   expect(resolve(config).unsupported).toEqual([
