@@ -2,63 +2,45 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFetch, proxyFor } from '../../../src/azure/proxy.ts';
+import { startConnectProxy, type ConnectProxy } from '../../support/connect-proxy.ts';
 import { useFake } from './server.ts';
 
 const fake = useFake();
-const tunnels: { target: string | undefined; authorization: string | undefined }[] = [];
-let proxy: Server;
-let address = '';
+let proxy: ConnectProxy;
 
 beforeAll(async () => {
-  proxy = createServer();
-  proxy.on('connect', (request, client) => {
-    tunnels.push({ target: request.url, authorization: request.headers['proxy-authorization'] });
-    if (request.headers['proxy-authorization'] === undefined) {
-      client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
-      return;
-    }
-    const [host, port] = (request.url ?? '').split(':');
+  proxy = await startConnectProxy('127.0.0.1', ({ target, authorization }) => {
+    if (authorization === undefined) return 407;
+    const [host = '', port] = target.split(':');
     // Names below .invalid exist only here: what reaches them came through this proxy.
-    const { hostname, port: real } = new URL(fake.server.origin);
-    const target =
-      host?.endsWith('.invalid') === true ? connect(Number(real), hostname) : connect(Number(port), host);
-    client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-    target.pipe(client).pipe(target);
-    for (const socket of [client, target]) socket.on('error', () => undefined);
+    const real = new URL(fake.server.origin);
+    return host.endsWith('.invalid')
+      ? { host: real.hostname, port: Number(real.port) }
+      : { host, port: Number(port) };
   });
-  await new Promise<void>((resolve) => {
-    proxy.listen(0, '127.0.0.1', () => resolve());
-  });
-  address = `127.0.0.1:${(proxy.address() as AddressInfo).port}`;
 });
-
-afterAll(() => {
-  proxy.close();
-});
+afterAll(() => proxy.close());
 
 test('requests go through the proxy, with its user and password', async () => {
-  const viaProxy = createFetch({ http: `http://me:p%40ss@${address}`, noProxy: [] });
+  const viaProxy = createFetch({ http: `http://me:p%40ss@${proxy.address}`, noProxy: [] });
   const client = fake.client({ fetch: viaProxy, organization: 'http://devops.invalid/lab' });
   expect(await client.ensurePool('proxied')).toMatchObject({ created: true });
   expect(await client.findPool('proxied')).toBeDefined();
-  expect(tunnels.at(-1)).toEqual({
+  expect(proxy.requests.at(-1)).toMatchObject({
     target: 'devops.invalid:80',
     authorization: `Basic ${Buffer.from('me:p@ss').toString('base64')}`,
   });
 });
 
 test('a proxy that refuses is named', async () => {
-  const client = fake.client({ fetch: createFetch({ http: address, noProxy: [] }) });
+  const client = fake.client({ fetch: createFetch({ http: proxy.address, noProxy: [] }) });
   await expect(client.listPools()).rejects.toMatchObject({
-    problem: { code: 'azure.unreachable', seen: expect.stringContaining(`${address} answered 407`) },
+    problem: { code: 'azure.unreachable', seen: expect.stringContaining(`${proxy.address} answered 407`) },
   });
 });
 
@@ -102,8 +84,8 @@ test('a private CA is trusted where it is named, directly and through a proxy, a
   const list = (settings: Parameters<typeof createFetch>[0]) =>
     fake.client({ organization, fetch: createFetch(settings) }).listPools();
   expect(await list({ noProxy: [], caPem })).toEqual([]);
-  expect(await list({ noProxy: [], caPem, https: `http://me:x@${address}` })).toEqual([]);
-  expect(tunnels.at(-1)?.target).toBe(organization.replace(/^https:\/\/|\/Lab$/gu, ''));
+  expect(await list({ noProxy: [], caPem, https: `http://me:x@${proxy.address}` })).toEqual([]);
+  expect(proxy.requests.at(-1)?.target).toBe(organization.replace(/^https:\/\/|\/Lab$/gu, ''));
   const untrusted = {
     problem: {
       code: 'azure.certificate',
@@ -112,7 +94,7 @@ test('a private CA is trusted where it is named, directly and through a proxy, a
     },
   };
   await expect(list({ noProxy: [] })).rejects.toMatchObject(untrusted);
-  await expect(list({ noProxy: [], https: `http://me:x@${address}` })).rejects.toMatchObject(untrusted);
+  await expect(list({ noProxy: [], https: `http://me:x@${proxy.address}` })).rejects.toMatchObject(untrusted);
   server.closeAllConnections();
   server.close();
 });

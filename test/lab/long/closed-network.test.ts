@@ -1,0 +1,119 @@
+// A site that reaches Azure DevOps through a proxy alone, with certificates of its own authority: the server's name
+// exists only at the proxy. The host, its manager, the proxy and TLS are real; the server is a stand-in. The stand-in of
+// the agent's program knows no proxy, so that no job is run here.
+import { readFileSync } from 'node:fs';
+import { connect, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createServer, type Server } from 'node:tls';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import type { ManagerStatus } from '../../../src/contract/status.ts';
+import { startConnectProxy, type ConnectProxy } from '../../support/connect-proxy.ts';
+import { startAzure, type LabAzure } from '../harness/azure.ts';
+import { azpFleet } from '../harness/azp-fleet.ts';
+import type { LabHost } from '../harness/host.ts';
+import { writeInventory } from '../harness/inventory.ts';
+import { removeLab, startLab, type Lab } from '../harness/lab.ts';
+import { network } from '../harness/paths.ts';
+import { run } from '../harness/run.ts';
+
+const prefix = 'closed';
+const name = 'azure.lab.invalid';
+const settings = { timeout: 120_000, interval: 500 };
+
+let lab: Lab;
+let host: LabHost;
+let azure: LabAzure;
+let site: Server;
+let proxy: ConnectProxy;
+let isOpen = true;
+let inventory: string;
+
+beforeAll(async () => {
+  lab = await startLab({ prefix, hosts: [{ name: 'a', release: 'trixie', gpus: ['h200'] }] });
+  host = lab.host('a');
+  azure = await startAzure(prefix, lab.folder, { clockScale: 10 });
+  await makeCertificates(lab.folder);
+  site = await startSite();
+  const { port } = site.address() as AddressInfo;
+  proxy = await startConnectProxy(network.gateway, ({ target }) => {
+    if (!isOpen) return 503;
+    return target === `${name}:443` ? { host: '127.0.0.1', port } : 403;
+  });
+  inventory = await writeInventory(lab, azure, {
+    top: {
+      organization: `https://${name}/lab`,
+      proxy: { https: `http://${proxy.address}`, noProxy: [network.gateway] },
+      ca: 'ca.crt',
+    },
+  });
+});
+afterAll(async () => {
+  await proxy.close();
+  site.close();
+  await removeLab(prefix);
+});
+
+/** A certificate authority of the site, and the server's certificate by it. */
+async function makeCertificates(cwd: string): Promise<void> {
+  const openssl = (...args: readonly string[]) => run('openssl', args, { cwd });
+  const fresh = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
+  const ca = ['-subj', '/CN=closed site CA', '-keyout', 'ca.key', '-out', 'ca.crt'];
+  await openssl('req', '-x509', ...fresh, ...ca);
+  const leaf = [
+    '-subj',
+    `/CN=${name}`,
+    '-addext',
+    `subjectAltName=DNS:${name}`,
+    '-addext',
+    'basicConstraints=CA:FALSE',
+  ];
+  const by = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-keyout', 'site.key', '-out', 'site.crt'];
+  await openssl('req', '-x509', ...fresh, ...leaf, ...by);
+}
+
+/** TLS in front of the practice server; what is inside passes as it is. */
+async function startSite(): Promise<Server> {
+  const { hostname, port } = new URL(azure.organization);
+  const read = (file: string) => readFileSync(join(lab.folder, file));
+  const server = createServer({ key: read('site.key'), cert: read('site.crt') }, (client) => {
+    const inner = connect(Number(port), hostname);
+    inner.pipe(client).pipe(inner);
+    for (const socket of [client, inner])
+      socket.on('error', () => void [client, inner].map((end) => end.destroy()));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return server;
+}
+
+async function status(): Promise<ManagerStatus> {
+  return JSON.parse((await host.exec('cat /run/azp-fleet/status.json')).stdout) as ManagerStatus;
+}
+const problem = async (): Promise<string | undefined> => (await status()).problems[0]?.code;
+
+test('CLI and manager reach the server through the proxy, and trust its certificate', async () => {
+  const { code, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes', '--no-probe']);
+  expect(code, stderr).toBe(0);
+  await expect.poll(async () => (await status()).slots[0]?.agentId, settings).toBeGreaterThan(0);
+  expect((await status()).problems).toEqual([]);
+  const clients = proxy.requests.filter(({ target }) => target === `${name}:443`).map(({ from }) => from);
+  expect([...new Set(clients)].sort()).toEqual([network.gateway, host.address].sort());
+});
+
+test('a proxy that is down is named, and nothing is needed once it is back', async () => {
+  isOpen = false;
+  await expect.poll(problem, settings).toBe('azure.unreachable');
+  expect((await status()).problems[0]?.what).toContain(`${proxy.address} answered 503`);
+  isOpen = true;
+  await expect.poll(problem, settings).toBeUndefined();
+});
+
+test('a certificate that is not trusted is said as such', async () => {
+  await host.exec(`cp -p /etc/azp-fleet/ca.pem /root/ca.pem
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=other -keyout /dev/null -out /etc/azp-fleet/ca.pem 2>/dev/null
+systemctl restart azp-fleet-manager`);
+  await expect.poll(problem, settings).toBe('azure.certificate');
+  await host.exec('cp -p /root/ca.pem /etc/azp-fleet/ca.pem; systemctl restart azp-fleet-manager');
+  await expect.poll(problem, settings).toBeUndefined();
+});
