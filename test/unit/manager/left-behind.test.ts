@@ -53,9 +53,11 @@ describe('what a manager that was killed left behind', () => {
     await left(probeName('box'), helperLabels('probe', 'box', 60_000));
     await rig.start();
     await expect.poll(() => rig.docker.get('azp-fleet-probe-box')).toBeUndefined();
-    expect(rig.logged.map(({ message }) => message)).toEqual(
-      expect.arrayContaining(['a container was left behind', 'removed a container that was left behind']),
-    );
+    await expect
+      .poll(() => rig.logged.map(({ message }) => message))
+      .toEqual(
+        expect.arrayContaining(['a container was left behind', 'removed a container that was left behind']),
+      );
   });
 });
 

@@ -81,7 +81,7 @@ describe('what goes wrong', () => {
     mkdirSync(host);
     await rig.start({ datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }] });
     await rig.until('waiting');
-    expect((await rig.slot('0')).cause).toBe(`dataset DATA: ${host} is empty`);
+    await expect.poll(async () => (await rig.slot('0')).cause).toBe(`dataset DATA: ${host} is empty`);
     mkdirSync(join(host, 'x'));
     await rig.until('idle');
     expect(rig.docker.get('box-0')?.body.HostConfig?.['Binds']).toEqual([`${host}:/data:ro`]);
