@@ -5,7 +5,15 @@ import { pciGpus } from './pci.ts';
 import type { Tools } from './tools.ts';
 
 /** Real milliseconds. */
-const againMs = 10_000;
+const againMs = 60_000;
+
+/**
+ * Arguments of `sh` that follow the kernel log. Without its device, dmesg would print the whole old log instead of
+ * what is new, and end.
+ */
+export function followNew(device = '/dev/kmsg'): readonly string[] {
+  return ['-c', '[ -r "$0" ] || { echo "$0 cannot be read" >&2; exit 1; }; exec dmesg --follow-new', device];
+}
 
 /**
  * Follows the kernel log and tells at once when the driver reports an error there after which a GPU must not take
@@ -19,7 +27,7 @@ export async function watchKernelLog(tools: Tools, onFatal: () => void): Promise
       const tell = (line: string): void => {
         if (readXids(line).some(isFatal)) onFatal();
       };
-      const { complaint } = await follow('dmesg', ['--follow-new'], tell, signal);
+      const { complaint } = await follow('sh', followNew(), tell, signal);
       if (!signal.aborted && !complained) {
         complained = true;
         log.log('info', 'the kernel log cannot be followed; it is read at each look', { seen: complaint });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { followCommand } from '../../../src/manager/follow-command.ts';
+import { followNew } from '../../../src/manager/kernel-watch.ts';
 
 test('each line is handed over as it comes, and the program ends when it is told to', async () => {
   const stop = new AbortController();
@@ -23,4 +24,11 @@ test.each([
 ])('%s', async (_, program, args, complaint) => {
   const end = await followCommand(program, args, () => undefined, new AbortController().signal);
   expect(end.complaint).toMatch(complaint);
+});
+
+test('without its device the kernel log is not read from the beginning instead', async () => {
+  const lines: string[] = [];
+  const args = followNew('/dev/no-kmsg');
+  const end = await followCommand('sh', args, (line) => lines.push(line), new AbortController().signal);
+  expect({ lines, ...end }).toEqual({ lines: [], complaint: '/dev/no-kmsg cannot be read' });
 });
