@@ -4,7 +4,7 @@ import type { Context } from '../base/context.ts';
 import { ExitCode } from '../base/errors.ts';
 import { guardOutput } from '../base/guard-output.ts';
 import { Redactor } from '../base/redact.ts';
-import { report } from '../render/problem.ts';
+import { nameLog, report } from '../render/problem.ts';
 import { version } from '../base/version.ts';
 import { commands } from './commands.ts';
 import { parseArguments } from './parse.ts';
@@ -48,7 +48,9 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     if (parsed === undefined) return ExitCode.ok;
     log.log('info', 'command', { command: parsed.input.commandLine, version });
     const module = await parsed.spec.load();
-    return await module.run(context, parsed.input);
+    const exitCode = await module.run(context, parsed.input);
+    if (exitCode === ExitCode.hostFailed || exitCode === ExitCode.bug) nameLog(process.stderr, log.path);
+    return exitCode;
   } catch (error) {
     if (stop.signal.aborted || isPromptExit(error)) return ExitCode.interrupted;
     return report(error, { context, json, debug, logFile: log.path });

@@ -24,11 +24,15 @@ export function report(error: unknown, { context, json, debug, logFile }: Report
   else {
     const lines = problemLines(problem, (context.stderr.columns ?? 80) - 1);
     context.stderr.write(`${lines.join('\n')}\n`);
-    if (logFile !== undefined && (exitCode !== ExitCode.usage || debug))
-      context.stderr.write(`${dim(`  log       ${logFile}`)}\n`);
+    if (exitCode !== ExitCode.usage || debug) nameLog(context.stderr, logFile);
   }
   if (debug && error instanceof Error) context.stderr.write(`${error.stack}\n`);
   return exitCode;
+}
+
+/** Says where the debug log is; nothing where there is none. */
+export function nameLog(stderr: NodeJS.WritableStream, logFile: string | undefined): void {
+  if (logFile !== undefined) stderr.write(`${dim(`  log       ${logFile}`)}\n`);
 }
 
 function bug(error: unknown, logFile: string | undefined): Problem {

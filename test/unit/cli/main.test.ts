@@ -43,6 +43,18 @@ test(
   },
 );
 
+test('where a host fails, the debug log is named at the end', { timeout: 60_000 }, () => {
+  const inventory = 'organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\nhosts:\n';
+  // Nobody listens on port 9.
+  writeFileSync(join(folder, 'down.yaml'), `${inventory}  down: { address: 127.0.0.1, port: 9, pool: p }\n`);
+  const { status, stderr } = azpFleet(['exec', '-i', 'down.yaml', 'down', '--', 'true'], {
+    XDG_STATE_HOME: folder,
+  });
+  expect(status).toBe(1);
+  const [, log = ''] = /\n {2}log {7}(\S+)\n$/.exec(stderr) ?? [];
+  expect(readFileSync(log, 'utf8')).toContain('"command"');
+});
+
 test('a token too short to be hidden is told, and garbles nothing', { timeout: 60_000 }, () => {
   const inventory = readFileSync(join(folder, 'lab.yaml'), 'utf8');
   writeFileSync(join(folder, 'ca.yaml'), `${inventory}ca: none.pem\n`);
