@@ -2,7 +2,13 @@
 export type Recorded =
   | { readonly t: number; readonly kind: 'begin'; readonly n: number; readonly what: string }
   | { readonly t: number; readonly kind: 'end'; readonly n: number }
-  | { readonly t: number; readonly kind: 'die'; readonly id: string };
+  | Death;
+
+interface Death {
+  readonly t: number;
+  readonly kind: 'die';
+  readonly id: string;
+}
 
 export interface Refill {
   /** From the news of the run's end to the request that starts the next container, milliseconds. */
@@ -22,20 +28,25 @@ const streams = /\/events\?|\/logs\?\S*follow=(?:1|true)/u;
 
 /** One refill for each ended container that was followed by a start; runs must not overlap. Pure. */
 export function refills(lines: readonly Recorded[]): readonly Refill[] {
-  const calls = spans(lines);
   return lines.flatMap((line, index) => {
     if (line.kind !== 'die') return [];
     const start = lines.slice(index).find((next) => next.kind === 'begin' && starts.test(next.what));
     if (start === undefined) return [];
     const wholeMs = start.t - line.t;
+    const calls = spans(lines, line);
     return [{ wholeMs, ownMs: wholeMs - covered(calls, { from: line.t, to: start.t }) }];
   });
 }
 
-function spans(lines: readonly Recorded[]): readonly Span[] {
+/**
+ * The calls, without streams. Docker announces a death before it takes the container down: a stream of the dead
+ * container's output that begins after that ends when Docker has done so, and is a call like others.
+ */
+function spans(lines: readonly Recorded[], death: Death): readonly Span[] {
   const ends = new Map(lines.flatMap((line) => (line.kind === 'end' ? [[line.n, line.t] as const] : [])));
   return lines.flatMap((line) =>
-    line.kind === 'begin' && !streams.test(line.what)
+    line.kind === 'begin' &&
+    (!streams.test(line.what) || (line.t >= death.t && line.what.includes(`/containers/${death.id}/logs`)))
       ? [{ from: line.t, to: ends.get(line.n) ?? Number.POSITIVE_INFINITY }]
       : [],
   );

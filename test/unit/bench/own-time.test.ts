@@ -21,6 +21,17 @@ test('own time is what no call covers; calls that overlap count once, streams no
   expect(refills(lines)).toEqual([{ wholeMs: 85, ownMs: 35 }]);
 });
 
+test('while Docker takes the dead container down, its output being followed to the end, the time is Docker’s', () => {
+  const lines: readonly Recorded[] = [
+    begin(0, 1, 'GET /containers/bb/logs?follow=true&stdout=true'),
+    { t: 100, kind: 'die', id: 'aa' },
+    begin(110, 2, 'GET /containers/aa/logs?stdout=true&follow=true'),
+    end(190, 2),
+    begin(200, 3, 'POST /containers/cc/start'),
+  ];
+  expect(refills(lines)).toEqual([{ wholeMs: 100, ownMs: 20 }]);
+});
+
 test('a container that is not followed by another is no refill', () => {
   expect(refills([{ t: 1, kind: 'die', id: 'aa' }])).toEqual([]);
 });
