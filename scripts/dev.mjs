@@ -19,19 +19,20 @@ const tasks = {
   check: () => check(),
   'test:unit': () => {
     bringOracles();
-    vitest(['--project', 'unit', ...args]);
+    unitTests(args);
   },
   test: () => {
     check();
     bringOracles();
-    vitest(['--project', 'unit']);
+    unitTests([]);
     vitest(['--project', 'lab-core']);
     say('left to "npm run test:lab": the long lab tests (test/lab/long), with everything above');
   },
   'test:lab': () => {
     check();
     bringOracles();
-    vitest([]);
+    unitTests([]);
+    vitest(['--project', 'lab-core', '--project', 'lab-long']);
   },
   demo: () => node(['demo/main.ts', ...args]),
   'fake-azure': () => node(['src/azure/fake/main.ts', ...args]),
@@ -127,6 +128,11 @@ function step(name, [program, ...rest]) {
   if (result.status === 0) return say(`${name}: ok`);
   process.stdout.write(`${result.stdout}${result.stderr}`);
   fail(`${name}: failed`);
+}
+
+/** Many of these wait for sockets, not for a processor. */
+function unitTests(rest) {
+  vitest(['--project', 'unit', '--maxWorkers=4', ...rest]);
 }
 
 function vitest(rest) {

@@ -52,7 +52,7 @@ describe('the watchdog', () => {
     const lists = (): number => rig.docker.calls.filter(({ path }) => path === '/containers/json').length;
     const listed = lists();
     rig.docker.stall = /GET \/containers\/json/;
-    await expect.poll(lists, { timeout: 9000 }).toBeGreaterThan(listed);
+    await expect.poll(lists).toBeGreaterThan(listed);
     const fed = alive();
     expect(fed).toBeGreaterThan(0);
     for (let turn = 0; turn < 20; turn += 1) await rig.post('/v1/undrain', {});
@@ -61,7 +61,7 @@ describe('the watchdog', () => {
     rig.docker.stall = undefined;
     await rig.docker.stop();
     await rig.docker.start();
-    await expect.poll(alive, { timeout: 9000 }).toBeGreaterThan(fed);
+    await expect.poll(alive).toBeGreaterThan(fed);
     await rig.stop();
     expect([rig.told[0], rig.told.at(-1)]).toEqual(['ready', 'stopping']);
   });
