@@ -14,7 +14,7 @@ import { newAgent, useFake } from './server.ts';
 
 const clockScale = 100;
 const fake = useFake(clockScale);
-const timeoutMs = 8000;
+const timeoutMs = 50_000;
 let template = '';
 let keys: AgentKey[] = [];
 

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-const patience = { timeout: 8000 };
+const patience = { timeout: 50_000 };
 const one = { agents: { kind: 'count', count: 1 } } as const;
 
 async function problem(): Promise<string | undefined> {

@@ -103,10 +103,10 @@ test('a fence that cannot be put up is a problem in the status, until it can', a
   await started.start();
   const problems = async () => (await started.status()).problems.map(({ code, what }) => `${code}: ${what}`);
   await expect
-    .poll(problems, { timeout: 4000 })
+    .poll(problems)
     .toEqual([
       expect.stringMatching(/^fence\.open: jobs may reach the cloud's metadata.*command not found$/),
     ]);
   started.programs.set('ip', printed(''));
-  await expect.poll(problems, { timeout: 4000 }).toEqual([]);
+  await expect.poll(problems).toEqual([]);
 });
