@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { silentLogger } from '../../../src/base/log.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { createAzureClient } from '../../../src/azure/create-client.ts';
@@ -26,7 +26,9 @@ test('an agent that was waiting goes on waiting, and takes the next job', async 
     projects: ['vision'],
     clockScale: 100,
   };
-  const first = await startFake({ ...options, port: 0 });
+  // Below the ports that systems hand out: nobody else may have it when the server comes back.
+  const port = 20_000 + (process.pid % 10_000);
+  const first = await startFake({ ...options, port });
   const client = createAzureClient({
     organization: first.organization,
     credential: patCredential(new Secret('t')),
@@ -53,7 +55,8 @@ test('an agent that was waiting goes on waiting, and takes the next job', async 
   });
   await first.close();
 
-  const second = await startFake({ ...options, port: Number(new URL(first.origin).port) });
+  // A child that another test is just starting holds the old socket until it has become its own program.
+  const second = await vi.waitFor(() => startFake({ ...options, port }), { timeout: 20_000 });
   const [job] = await control.queue({ pool: 'gpu', script: 'true' });
   expect(await exited).toEqual([0, null]);
   expect((await control.jobs()).find(({ id }) => id === job?.id)).toMatchObject({ result: 'succeeded' });
