@@ -127,7 +127,7 @@ describe('junk is a typed failure', () => {
         );
         expect(typeof parseSmi(text).ok).toBe('boolean');
       }),
-      { numRuns: 60 },
+      { numRuns: 150 },
     );
   });
 

@@ -10,7 +10,7 @@ import { LiveAgents, type Life } from '../../support/live-agents.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 const clockScale = 1000;
-const runs = 4;
+const runs = 8;
 const agents = ['box-0', 'box-1'] as const;
 
 interface World {
