@@ -10,7 +10,7 @@ import ssh2 from 'ssh2';
 import { FleetError } from '../src/base/errors.ts';
 import { silentLogger } from '../src/base/log.ts';
 import { Secret } from '../src/base/secret.ts';
-import { defaultUploads } from '../src/inventory/defaults.ts';
+import { defaultUploads } from '../src/inventory/schema/defaults.ts';
 import { createTransport } from '../src/ssh/create-transport.ts';
 
 interface Setting {

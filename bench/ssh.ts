@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { factProbes } from '../src/facts/gather.ts';
-import { frameScript } from '../src/ssh/frames.ts';
+import { frameScript } from '../src/ssh/session/frames.ts';
 import { ensurePackages } from '../test/lab/harness/prerequisites.ts';
 import { startSshd } from '../test/support/sshd.ts';
 import { recordResults } from './results.ts';

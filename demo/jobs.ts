@@ -1,6 +1,6 @@
 import { until } from '../test/lab/harness/run.ts';
 import type { LabHost } from '../test/lab/harness/host.ts';
-import type { FakeControl, FakeJob } from '../src/azure/fake/control.ts';
+import type { FakeControl, FakeJob } from '../src/azure/fake/control/control.ts';
 
 /** What a job does: says which container it is in and which GPUs it sees, and leaves a file for the next one to find. */
 const script = `

@@ -1,4 +1,4 @@
-import type { FakeControl, FakeJob } from '../../src/azure/fake/control.ts';
+import type { FakeControl, FakeJob } from '../../src/azure/fake/control/control.ts';
 import { Labels } from '../../src/contract/paths.ts';
 import type { LabHost } from '../../test/lab/harness/host.ts';
 import { until } from '../../test/lab/harness/run.ts';

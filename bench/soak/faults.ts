@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { managerUnit } from '../../src/contract/paths.ts';
-import type { Fault } from '../../src/azure/fake/control.ts';
+import type { Fault } from '../../src/azure/fake/control/control.ts';
 import type { LabHost } from '../../test/lab/harness/host.ts';
 import { until } from '../../test/lab/harness/run.ts';
 import { statusOf } from './hosts.ts';

@@ -1,4 +1,4 @@
-import type { FakeJob } from '../../src/azure/fake/control.ts';
+import type { FakeJob } from '../../src/azure/fake/control/control.ts';
 import type { ContainerEvent, Evidence, FaultRecord } from './model.ts';
 
 /** Every promise that the evidence shows broken, in words; empty: all were kept. Pure. */

@@ -1,4 +1,4 @@
-import type { FakeJob } from '../../src/azure/fake/control.ts';
+import type { FakeJob } from '../../src/azure/fake/control/control.ts';
 import type { LabAzure } from '../../test/lab/harness/azure.ts';
 import type { Lab } from '../../test/lab/harness/lab.ts';
 import type { Output } from '../../test/lab/harness/run.ts';

@@ -1,5 +1,5 @@
 import type { NewAgent } from './client.ts';
-import type { Call } from './rest.ts';
+import type { Call } from './http/rest.ts';
 
 const manage =
   'give the token the scope "Agent Pools (Read & manage)" and its user the Administrator role of the pool (Organization settings > Agent pools > Security)';

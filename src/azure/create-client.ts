@@ -1,8 +1,7 @@
 import { calls } from './calls.ts';
 import type { AzureAgent, AzureClient, JobRequest, Pool, Project } from './client.ts';
-import { AzureError, hasCode } from './errors.ts';
-import { createRest } from './rest.ts';
-import type { Call, Rest, RestOptions } from './rest.ts';
+import { AzureError, hasCode } from './http/errors.ts';
+import { createRest, type Call, type Rest, type RestOptions } from './http/rest.ts';
 
 export type AzureClientOptions = RestOptions;
 

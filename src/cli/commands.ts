@@ -1,7 +1,7 @@
 import type { CommandSpec, OptionSpec } from './command.ts';
-import { imageCommands } from './image-commands.ts';
-import { poolCommands } from './pool-commands.ts';
-import { sshCommands } from './ssh-commands.ts';
+import { imageCommands } from './commands/image/commands.ts';
+import { poolCommands } from './commands/pool/commands.ts';
+import { sshCommands } from './commands/ssh/commands.ts';
 
 const parallel: OptionSpec = {
   flags: '--parallel <n>',
@@ -28,7 +28,7 @@ export const commands: readonly CommandSpec[] = [
     ],
     inventory: false,
     examples: [['azp-fleet setup', 'writes inventory.yaml and offers to provision']],
-    load: () => import('./setup.ts'),
+    load: () => import('./commands/start/setup.ts'),
   },
   {
     name: 'init',
@@ -51,27 +51,27 @@ export const commands: readonly CommandSpec[] = [
       ['azp-fleet init h200-1 h200-2 --organization https://dev.azure.com/example', 'hosts of ~/.ssh/config'],
       ['azp-fleet init rtx=admin@192.0.2.7:2222 -o lab.yaml', 'a host by its address'],
     ],
-    load: () => import('./init.ts'),
+    load: () => import('./commands/start/init.ts'),
   },
   {
     name: 'inventory list',
     summary: 'hosts with address, pool, agents, groups and labels',
     positionals: '[hosts...]',
     examples: [['azp-fleet inventory list --limit room=b12', 'what a pattern selects']],
-    load: () => import('./inventory-list.ts'),
+    load: () => import('./commands/inventory/list.ts'),
   },
   {
     name: 'inventory show',
     summary: 'one host with every default filled in, and how it would be reached',
     positionals: '<hosts...>',
     examples: [['azp-fleet inventory show h200-1', 'also says where each SSH option came from']],
-    load: () => import('./inventory-show.ts'),
+    load: () => import('./commands/inventory/show.ts'),
   },
   {
     name: 'inventory check',
     summary: 'find mistakes in the inventory without contacting anybody',
     examples: [['azp-fleet inventory check lab.yaml', 'the mistakes, each with its line and its cure']],
-    load: () => import('./inventory-check.ts'),
+    load: () => import('./commands/inventory/check.ts'),
   },
   {
     name: 'plan',
@@ -90,7 +90,7 @@ export const commands: readonly CommandSpec[] = [
       ['azp-fleet plan h200-1 --show-scripts', 'every line that would run as root'],
       ['azp-fleet plan -o friday.json', 'for later: azp-fleet provision --plan friday.json'],
     ],
-    load: () => import('./plan.ts'),
+    load: () => import('./commands/fleet/plan.ts'),
   },
   {
     name: 'provision',
@@ -123,7 +123,7 @@ export const commands: readonly CommandSpec[] = [
       ['azp-fleet provision --yes --limit room=b12', 'without asking, one room'],
       ['azp-fleet provision --rerun failed', 'what did not work the last time'],
     ],
-    load: () => import('./provision.ts'),
+    load: () => import('./commands/fleet/provision.ts'),
   },
   {
     name: 'status',
@@ -147,7 +147,7 @@ export const commands: readonly CommandSpec[] = [
       ['azp-fleet status --probe --limit hopper', 'a fresh look at one group'],
       ['azp-fleet status --json', 'for programs'],
     ],
-    load: () => import('./status.ts'),
+    load: () => import('./commands/fleet/status.ts'),
   },
   {
     name: 'diagnose',
@@ -160,7 +160,7 @@ export const commands: readonly CommandSpec[] = [
       ['azp-fleet diagnose smi.xml dmesg.txt', 'two files'],
       ['ssh h200-1 dmesg | azp-fleet diagnose -', 'from a pipe'],
     ],
-    load: () => import('./diagnose.ts'),
+    load: () => import('./commands/fleet/diagnose.ts'),
   },
   ...poolCommands,
   ...imageCommands,
@@ -179,7 +179,7 @@ export const commands: readonly CommandSpec[] = [
       ['azp-fleet logs h200-1', 'what ran there lately'],
       ['azp-fleet logs h200-1/0', 'the output of slot 0'],
     ],
-    load: () => import('./logs.ts'),
+    load: () => import('./commands/slots/logs.ts'),
   },
   ...sshCommands,
   {
@@ -196,7 +196,7 @@ export const commands: readonly CommandSpec[] = [
       ['azp-fleet drain h200-1 --wait', 'before you open the machine'],
       ['azp-fleet drain h200-1 --slot 3 --reason "fan"', 'one slot'],
     ],
-    load: () => import('./drain.ts'),
+    load: () => import('./commands/slots/drain.ts'),
   },
   {
     name: 'undrain',
@@ -204,7 +204,7 @@ export const commands: readonly CommandSpec[] = [
     positionals: '[hosts...]',
     options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
     examples: [['azp-fleet undrain h200-1', 'all its slots']],
-    load: () => import('./undrain.ts'),
+    load: () => import('./commands/slots/undrain.ts'),
   },
   {
     name: 'adopt',
@@ -217,7 +217,7 @@ export const commands: readonly CommandSpec[] = [
       ['azp-fleet adopt h200-1', 'every name of the host that somebody else holds'],
       ['azp-fleet adopt h200-1 --slot 3', 'one slot'],
     ],
-    load: () => import('./adopt.ts'),
+    load: () => import('./commands/slots/adopt.ts'),
   },
   {
     name: 'completion',
@@ -228,6 +228,6 @@ export const commands: readonly CommandSpec[] = [
       ['source <(azp-fleet completion bash)', 'completion for this shell'],
       ['azp-fleet completion fish > ~/.config/fish/completions/azp-fleet.fish', 'for good, in fish'],
     ],
-    load: () => import('./completion.ts'),
+    load: () => import('./commands/start/completion.ts'),
   },
 ];

@@ -3,8 +3,8 @@ import { hostname } from 'node:os';
 
 import type { AzureClient } from '../azure/client.ts';
 import { createAzureClient } from '../azure/create-client.ts';
-import { patCredential, servicePrincipalCredential } from '../azure/credential.ts';
-import { createFetch } from '../azure/proxy.ts';
+import { patCredential, servicePrincipalCredential } from '../azure/http/credential.ts';
+import { createFetch } from '../azure/http/proxy.ts';
 import { organizationUrl } from '../azure/url.ts';
 import type { Context } from '../base/context.ts';
 import { defined } from '../base/defined.ts';

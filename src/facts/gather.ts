@@ -1,7 +1,6 @@
 import { FleetError } from '../base/errors.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
-import { frameScript, parseFrames } from '../ssh/frames.ts';
-import type { Probe } from '../ssh/frames.ts';
+import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';
 import type { Facts } from './facts.ts';
 import { parseFacts, probes } from './parse.ts';

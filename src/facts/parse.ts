@@ -1,5 +1,5 @@
 import { FleetError } from '../base/errors.ts';
-import type { Frame } from '../ssh/frames.ts';
+import type { Frame } from '../ssh/session/frames.ts';
 import type { Facts } from './facts.ts';
 import type { FactProbe } from './probe.ts';
 import { changesProbe } from './probes/changes.ts';

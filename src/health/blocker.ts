@@ -1,4 +1,5 @@
-import type { Checkup, Finding, SmiReport } from './verdict.ts';
+import type { Checkup, Finding } from './verdict.ts';
+import type { SmiReport } from './report.ts';
 
 /**
  * Why a slot with these GPUs (`GPU-…` or `MIG-…` UUIDs) must not take jobs, if so. A finding about one GPU stops the

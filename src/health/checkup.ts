@@ -1,7 +1,8 @@
-import { explainSmiFailure, type SmiRun, type Where } from './exit.ts';
+import { explainSmiFailure, type SmiRun, type Where } from './smi-failure.ts';
 import { checkGpu } from './gpu-rules.ts';
 import { parseSmi } from './smi-xml.ts';
-import type { Checkup, Finding, SmiReport, Verdict } from './verdict.ts';
+import type { Checkup, Finding, Verdict } from './verdict.ts';
+import type { SmiReport } from './report.ts';
 import { checkXids } from './xid-rules.ts';
 import type { XidEvent } from './xid.ts';
 

@@ -1,5 +1,5 @@
 import { conclude, examine } from './checkup.ts';
-import { explainSmiFailure } from './exit.ts';
+import { explainSmiFailure } from './smi-failure.ts';
 import type { Checkup } from './verdict.ts';
 import { checkXids } from './xid-rules.ts';
 import { readXids } from './xid.ts';

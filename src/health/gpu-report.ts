@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import type { EccReport, GpuReport, MigDevice, Pcie, Slowdown, Thermal } from './verdict.ts';
+import type { EccReport, GpuReport, MigDevice, Pcie, Slowdown, Thermal } from './report.ts';
 import { find, flag, isFailure, number, sum, text } from './values.ts';
 import type { XmlElement } from './xml.ts';
 

@@ -1,4 +1,5 @@
-import type { Finding, GpuReport } from './verdict.ts';
+import type { Finding } from './verdict.ts';
+import type { GpuReport } from './report.ts';
 
 interface GpuRule {
   readonly code: string;

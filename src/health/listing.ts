@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import type { GpuReport, MigDevice } from './verdict.ts';
+import type { GpuReport, MigDevice } from './report.ts';
 
 /**
  * Adds what the XML lacks: MIG UUIDs and profiles from `nvidia-smi -L` and compute capabilities from

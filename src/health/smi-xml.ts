@@ -2,7 +2,7 @@ import { defined } from '../base/defined.ts';
 import { gpuReport } from './gpu-report.ts';
 import { addListing } from './listing.ts';
 import { text } from './values.ts';
-import type { SmiReport } from './verdict.ts';
+import type { SmiReport } from './report.ts';
 import { parseXml, type XmlElement } from './xml.ts';
 
 export type SmiResult =

@@ -2,22 +2,25 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import type { Context } from '../base/context.ts';
-import { usageError } from '../base/errors.ts';
-import type { FleetError, Problem } from '../base/errors.ts';
+import { usageError, type FleetError, type Problem } from '../base/errors.ts';
 import { organizationUrl } from '../azure/url.ts';
-import { warnAboutAddresses } from './check.ts';
-import { crossFindings } from './cross-check.ts';
-import { InventoryDocument } from './document.ts';
+import { warnAboutAddresses } from './check/host.ts';
+import { crossFindings } from './check/cross-check.ts';
+import { InventoryDocument } from './document/document.ts';
 import type { Fleet } from './fleet.ts';
-import { placesOf, problemsOf } from './issues.ts';
-import { looksLikeSecret } from './literal.ts';
-import { placed } from './placed.ts';
-import { remainderOf } from './remainder.ts';
-import type { Remainder } from './remainder.ts';
-import { resolveCredential, resolveHost, resolveMirrors, resolveProxy, resolveUploads } from './resolve.ts';
-import type { Folders } from './resolve.ts';
-import { inventoryFile } from './schema/file.ts';
-import type { InventoryFile } from './schema/file.ts';
+import { placesOf, problemsOf } from './document/issues.ts';
+import { looksLikeSecret } from './check/literal-secret.ts';
+import { placed } from './check/placed.ts';
+import { remainderOf, type Remainder } from './check/remainder.ts';
+import {
+  resolveCredential,
+  resolveHost,
+  resolveMirrors,
+  resolveProxy,
+  resolveUploads,
+  type Folders,
+} from './resolve/resolve.ts';
+import { inventoryFile, type InventoryFile } from './schema/file.ts';
 
 export type LoadContext = Pick<Context, 'env' | 'cwd' | 'home'>;
 

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 
-import { usageError } from '../base/errors.ts';
-import type { Problem } from '../base/errors.ts';
+import { usageError, type Problem } from '../base/errors.ts';
 import { Secret } from '../base/secret.ts';
 import { quote } from '../base/shell.ts';
 import type { SecretSource } from './fleet.ts';

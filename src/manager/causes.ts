@@ -17,3 +17,12 @@ export function causeOf(error: unknown): Cause {
     next: next ?? 'Look at journalctl -u azp-fleet-manager.',
   };
 }
+
+/** The launch cannot go on now, for a reason that is no failure of the slot: asked again soon, without a back-off. */
+export class NotYet extends Error {
+  readonly reason: Cause;
+  constructor(reason: Cause) {
+    super(reason.what);
+    this.reason = reason;
+  }
+}

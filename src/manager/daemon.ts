@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Alarm } from './alarm.ts';
-import { serveControl } from './control.ts';
+import { serveControl } from './serve/control.ts';
 import { watchEngine } from './engine-watch.ts';
 import { controlHandlers } from './handlers.ts';
 import { Manager } from './manager.ts';
-import { serveMetrics } from './metrics-server.ts';
-import type { Notifier } from './notify.ts';
-import { StatusFile } from './status-file.ts';
+import { serveMetrics } from './serve/metrics-server.ts';
+import type { Notifier } from './serve/notify.ts';
+import { StatusFile } from './serve/status-file.ts';
 import { Surroundings } from './surroundings.ts';
-import type { Tools } from './tools.ts';
+import type { ManagerTools } from './manager-tools.ts';
 
 export interface DaemonPlaces {
   readonly status: string;
@@ -21,7 +21,7 @@ const patienceMs = 1_000;
 
 /** Runs until the signal of the tools is aborted. Agent containers stay as they are, before and after. */
 export async function runDaemon(
-  tools: Tools,
+  tools: ManagerTools,
   places: DaemonPlaces,
   notifier: Notifier,
   configHash: string,

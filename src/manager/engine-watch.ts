@@ -1,6 +1,6 @@
 import { causeOf } from './causes.ts';
-import { unscaled } from './clock.ts';
-import type { Tools } from './tools.ts';
+import { unscaled } from '../base/clock.ts';
+import type { ManagerTools } from './manager-tools.ts';
 
 const firstPauseMs = 200;
 const longestPauseMs = 5_000;
@@ -9,7 +9,11 @@ const longestPauseMs = 5_000;
  * Listens to the engine's events and wakes the loop on each that matters. The stream ends when dockerd restarts: it
  * is opened again, after the engine's abilities have been learnt anew, and the loop looks at everything.
  */
-export async function watchEngine(tools: Tools, wake: () => void, learn: () => Promise<void>): Promise<void> {
+export async function watchEngine(
+  tools: ManagerTools,
+  wake: () => void,
+  learn: () => Promise<void>,
+): Promise<void> {
   const { engine, signal, clock, log } = tools;
   let pause = firstPauseMs;
   while (!signal.aborted) {

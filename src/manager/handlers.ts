@@ -1,15 +1,14 @@
 import type { ManagerStatus } from '../contract/status.ts';
-import { everySlot, withAdopted } from './adopt.ts';
+import { everySlot, withAdopted, checkNames, withDrain, withoutDrain } from './slots/marks.ts';
 import { Labels } from '../contract/paths.ts';
-import type { ControlHandlers } from './control.ts';
-import { checkNames, withDrain, withoutDrain } from './drain.ts';
+import type { ControlHandlers } from './serve/control.ts';
 import type { Manager } from './manager.ts';
 import type { Surroundings } from './surroundings.ts';
-import type { Tools } from './tools.ts';
+import type { ManagerTools } from './manager-tools.ts';
 
 /** What the control socket does, on the running daemon. */
 export function controlHandlers(
-  tools: Tools,
+  tools: ManagerTools,
   manager: Manager,
   around: Pick<Surroundings, 'renewImage'>,
   status: () => ManagerStatus,
@@ -50,7 +49,7 @@ export function controlHandlers(
       const names = slots.length === 0 ? [everySlot] : slots;
       await tools.state.update(({ adopt }) => ({ adopt: withAdopted(adopt, names) }));
       tools.log.log('info', 'adopt', { slots: names });
-      manager.forgive();
+      manager.retryNow();
       return changed();
     },
     renewImage({ fresh }) {

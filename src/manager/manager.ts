@@ -1,26 +1,26 @@
 import { Labels } from '../contract/paths.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
-import { everySlot, namedAdopted } from './adopt.ts';
+import { everySlot, namedAdopted } from './slots/marks.ts';
 import { causeOf } from './causes.ts';
-import { proved } from './image-choice.ts';
-import { LogWatch } from './log-watch.ts';
+import { proved } from './image/choice.ts';
+import { LogWatch } from './runs/log-watch.ts';
 import type { Action, Cause, Slot, Wanted } from './model.ts';
 import { Operator } from './operator.ts';
-import { remarkCauses } from './outcome.ts';
+import { remarkCauses } from './runs/outcome.ts';
 import { imageOf, reconcile } from './reconcile.ts';
 import { Scene } from './scene.ts';
-import { SlotBook } from './slot-book.ts';
-import { managerStatus } from './status-view.ts';
+import { SlotBook } from './slots/memory.ts';
+import { managerStatus } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
-import type { Tools } from './tools.ts';
+import type { ManagerTools } from './manager-tools.ts';
 
 /** Looks are never further apart than this, events or not. */
 const periodMs = 10_000;
 
 /** The reconcile loop's body: look at the containers, decide, act. */
 export class Manager {
-  readonly #tools: Tools;
+  readonly #tools: ManagerTools;
   readonly #around: Surroundings;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
@@ -32,7 +32,7 @@ export class Manager {
   #engineProblem: Cause | undefined;
 
   /** `wake` asks for another pass soon. */
-  constructor(tools: Tools, around: Surroundings, wake: () => void) {
+  constructor(tools: ManagerTools, around: Surroundings, wake: () => void) {
     this.#tools = tools;
     this.#around = around;
     this.#wake = wake;
@@ -79,8 +79,8 @@ export class Manager {
   }
 
   /** What has failed is tried again now. */
-  forgive(): void {
-    this.#book.forgive();
+  retryNow(): void {
+    this.#book.retryNow();
     this.#wake();
   }
 

@@ -1,22 +1,21 @@
 import { FleetError } from '../base/errors.ts';
 import { Labels } from '../contract/paths.ts';
 import type { OwnContainer } from '../engine/engine.ts';
-import { userCapabilities } from './capabilities.ts';
-import { causeOf } from './causes.ts';
-import { disable, enable, publish, retire } from './closing.ts';
-import { collect } from './collect.ts';
+import { userCapabilities } from './pool/capabilities.ts';
+import { causeOf, NotYet } from './causes.ts';
+import { disable, enable, publish } from './pool/agents.ts';
+import { retire } from './runs/retire.ts';
+import { collect } from './runs/collect.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
-import { failedOn } from './image-choice.ts';
-import { launch } from './launch.ts';
-import type { LogWatch } from './log-watch.ts';
-import type { SlotMemory } from './memory.ts';
+import { failedOn } from './image/choice.ts';
+import { launch } from './runs/launch.ts';
+import type { LogWatch } from './runs/log-watch.ts';
+import type { SlotMemory, SlotBook } from './slots/memory.ts';
 import type { Action, Slot } from './model.ts';
-import { NotYet } from './not-yet.ts';
-import { runId } from './run-id.ts';
-import { settingsOf } from './slots.ts';
-import type { SlotBook } from './slot-book.ts';
+import { runId } from './docker/launch-order.ts';
+import { settingsOf } from './slots/resolve.ts';
 import type { Surroundings } from './surroundings.ts';
-import type { Tools } from './tools.ts';
+import type { ManagerTools } from './manager-tools.ts';
 
 /** What an action is about, as it was seen when it was decided. */
 export interface Order {
@@ -39,14 +38,14 @@ const faultOfImage = new Set(['engine.failed', 'engine.not-found', 'engine.cuda-
 
 /** Carries actions out, one at a time per slot. */
 export class Operator {
-  readonly #tools: Tools;
+  readonly #tools: ManagerTools;
   readonly #around: Surroundings;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
   readonly #wake: () => void;
   readonly #running = new Set<Promise<void>>();
 
-  constructor(tools: Tools, around: Surroundings, book: SlotBook, logs: LogWatch, wake: () => void) {
+  constructor(tools: ManagerTools, around: Surroundings, book: SlotBook, logs: LogWatch, wake: () => void) {
     this.#tools = tools;
     this.#around = around;
     this.#book = book;
@@ -62,7 +61,7 @@ export class Operator {
     const operation = this.#act(order, memory)
       .then(
         () => {
-          if (action.kind !== 'launch') memory.walked();
+          if (action.kind !== 'launch') memory.operationWorked();
         },
         (error: unknown) => this.#noteFailure(order, memory, error),
       )
@@ -92,7 +91,7 @@ export class Operator {
       this.#tools.metrics.launchFailed(action.slot, cause.code);
       memory.failed(cause);
     } else {
-      memory.stumbled(cause);
+      memory.operationFailed(cause);
     }
     if (cause.code.startsWith('azure.')) this.#around.pool.hurry();
     // The runtime could not hand over the GPUs: perhaps one has just gone.
@@ -177,7 +176,7 @@ export class Operator {
     if (verdict === undefined) return;
     log.log('warn', 'the new image does not work; going back to the one before', { ...verdict });
     await state.update(() => ({ image: verdict }));
-    this.#book.forgive();
+    this.#book.retryNow();
   }
 
   async #retire(container: OwnContainer, reason: string, memory: SlotMemory, poolId: number): Promise<void> {

@@ -1,29 +1,29 @@
 import { Capabilities, Labels } from '../contract/paths.ts';
 import type { SlotStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
-import { isDrifted, userCapabilities } from './capabilities.ts';
-import { isOld } from './gate.ts';
-import { holdOf } from './holds.ts';
+import { isDrifted, userCapabilities } from './pool/capabilities.ts';
+import { isOld } from './gpus/look.ts';
+import { holdOf } from './slots/holds.ts';
 import { programOf } from './host-mode/create.ts';
-import { wantedImage } from './image-choice.ts';
-import type { LogWatch } from './log-watch.ts';
+import { wantedImage } from './image/choice.ts';
+import type { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Hold, Seen, SeenContainer, SeenSlot, Slot, Wanted } from './model.ts';
-import { disabledByUs } from './register.ts';
-import type { SlotBook } from './slot-book.ts';
-import { resolveSlots, settingsOf, type HostGpu } from './slots.ts';
-import { slotStatus } from './status-view.ts';
+import { disabledByUs } from './registration/register.ts';
+import type { SlotBook } from './slots/memory.ts';
+import { resolveSlots, settingsOf, type HostGpu } from './slots/resolve.ts';
+import { slotStatus } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
-import type { Tools } from './tools.ts';
+import type { ManagerTools } from './manager-tools.ts';
 
 /** Puts together what is known into what reconcile and the status need. Changes nothing. */
 export class Scene {
-  readonly #tools: Tools;
+  readonly #tools: ManagerTools;
   readonly #around: Surroundings;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
   readonly #shown = new Map<string, SlotStatus>();
 
-  constructor(tools: Tools, around: Surroundings, book: SlotBook, logs: LogWatch) {
+  constructor(tools: ManagerTools, around: Surroundings, book: SlotBook, logs: LogWatch) {
     this.#tools = tools;
     this.#around = around;
     this.#book = book;

@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { sha256 } from '../base/digest.ts';
-import type { GpuOrder } from './gpu-order.ts';
-import { readJson, writeAtomic } from './files.ts';
-import type { XidMemory } from './xid-memory.ts';
+import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
+import { readJson, writeAtomic } from './machine/files.ts';
 
 export interface DrainMark {
   readonly reason: string;

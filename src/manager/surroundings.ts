@@ -1,22 +1,19 @@
 import { arch } from 'node:process';
-import { Alarm } from './alarm.ts';
-import { causeOf } from './causes.ts';
-import { Datasets } from './datasets.ts';
-import { learnEngine, type EngineWays } from './engine-ways.ts';
-import { lookEveryMs } from './gate.ts';
-import { GpuWatch } from './gpu-watch.ts';
-import { ImageKeeper } from './image-keeper.ts';
-import { planImage, readContext, type ImagePlan } from './image-plan.ts';
-import { Janitor } from './janitor.ts';
-import { watchKernelLog } from './kernel-watch.ts';
+import { Alarm, repeat } from './alarm.ts';
+import { Datasets } from './machine/datasets.ts';
+import { learnEngine, type EngineWays } from './docker/engine-start.ts';
+import { lookEveryMs } from './gpus/look.ts';
+import { GpuWatch } from './gpus/watch.ts';
+import { ImageKeeper } from './image/keeper.ts';
+import { planImage, readContext, type ImagePlan } from './image/plan.ts';
+import { Janitor } from './docker/janitor.ts';
+import { watchKernelLog } from './gpus/kernel-watch.ts';
 import type { Slot } from './model.ts';
-import { NotYet } from './not-yet.ts';
-import { PoolWatch } from './pool-watch.ts';
-import { sweep, type Orphans } from './sweep.ts';
-import type { Tools } from './tools.ts';
+import { NotYet } from './causes.ts';
+import { PoolWatch } from './pool/watch.ts';
+import { sweep, type Orphans } from './pool/sweep.ts';
+import type { ManagerTools } from './manager-tools.ts';
 
-/** The least time between two looks, however many events call for one. */
-const leastPauseMs = 2_000;
 const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
@@ -29,7 +26,7 @@ export class Surroundings {
   readonly image: ImageKeeper;
   readonly gpus: GpuWatch;
   readonly janitor: Janitor;
-  readonly #tools: Tools;
+  readonly #tools: ManagerTools;
   readonly #datasets: Datasets;
   readonly #contextDirectory: string;
   readonly #wake: () => void;
@@ -37,7 +34,7 @@ export class Surroundings {
   #orphans: Orphans = new Map();
   readonly #lookAlarm = new Alarm();
 
-  constructor(tools: Tools, contextDirectory: string, wake: () => void) {
+  constructor(tools: ManagerTools, contextDirectory: string, wake: () => void) {
     this.#tools = tools;
     this.#datasets = new Datasets(tools.config.datasets);
     this.#contextDirectory = contextDirectory;
@@ -150,23 +147,7 @@ export class Surroundings {
     if (gone.length > 0) log.log('info', 'forgot the runs of slots that are no longer configured', { gone });
   }
 
-  /** `alarm`: asks for the next turn before its time. */
-  async #every(ms: number, signal: AbortSignal, work: () => Promise<void>, alarm?: Alarm): Promise<void> {
-    const { clock } = this.#tools;
-    let complaint = '';
-    while (!signal.aborted) {
-      await work().then(
-        () => (complaint = ''),
-        (error: unknown) => {
-          const cause = causeOf(error);
-          // Said once, not at every turn.
-          if (!signal.aborted && cause.what !== complaint)
-            this.#tools.log.log('warn', 'a watch failed', { ...cause });
-          complaint = cause.what;
-        },
-      );
-      await clock.wait(alarm === undefined ? ms : leastPauseMs, signal);
-      if (!signal.aborted) await alarm?.wait(clock.scaled(ms - leastPauseMs));
-    }
+  #every(ms: number, signal: AbortSignal, work: () => Promise<void>, alarm?: Alarm): Promise<void> {
+    return repeat(this.#tools, { ms, signal, ...(alarm === undefined ? {} : { alarm }) }, work);
   }
 }

@@ -1,8 +1,5 @@
-import type { PoolChange } from '../azure/pools.ts';
 import type { Change, Shape, StepName } from '../steps/change.ts';
-
-/** A change to Azure DevOps, once for the fleet. */
-export type FleetChange = PoolChange;
+import type { FleetChange } from './pools.ts';
 
 /** Everything for one host, in order. Stage n+1 is planned again after stage n has run. */
 export interface HostPlan {

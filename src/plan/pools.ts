@@ -1,62 +1,71 @@
-import { applyFleetChange, planPools, readPoolState } from '../azure/pools.ts';
-import type { AzureClient } from '../azure/client.ts';
-import { FleetError, type Problem } from '../base/errors.ts';
-import type { FleetChange } from './fleet-plan.ts';
-import type { EventSink } from './events.ts';
-
-/** The fleet part of a plan, pool by pool: one pool that cannot be read or changed does not stop the others. */
-export interface PoolsPlan {
-  readonly changes: readonly FleetChange[];
-  /** Pool → why its hosts cannot get a manager now. */
-  readonly blocked: ReadonlyMap<string, Problem>;
+/** A change to Azure DevOps, once for the fleet. */
+export interface FleetChange {
+  readonly id: string;
+  readonly title: string;
+  readonly why: string;
+  readonly action:
+    | { readonly kind: 'create-pool'; readonly pool: string }
+    | { readonly kind: 'disable-auto-update'; readonly pool: string }
+    | { readonly kind: 'create-queue'; readonly pool: string; readonly project: string }
+    | { readonly kind: 'authorize-queue'; readonly pool: string; readonly project: string };
 }
 
-export async function planFleetPools(
-  client: AzureClient,
-  pools: readonly string[],
-  projects: readonly string[],
-): Promise<PoolsPlan> {
-  const blocked = new Map<string, Problem>();
-  const changes = await Promise.all(
-    [...new Set(pools)].map(async (pool) => {
-      try {
-        return planPools(await readPoolState(client, [pool], projects));
-      } catch (error) {
-        blocked.set(pool, problemOf(error));
-        return [];
-      }
-    }),
-  );
-  return { changes: changes.flat(), blocked };
+/** What the fleet part of a plan rests on. */
+export interface PoolState {
+  readonly name: string;
+  /** Undefined: no pool of this name exists. */
+  readonly pool: { readonly autoUpdate?: boolean } | undefined;
+  readonly projects: readonly {
+    readonly project: string;
+    readonly queueId: number | undefined;
+    readonly authorized: boolean;
+  }[];
 }
 
-/** Makes the changes in order. A pool whose change fails is left alone from there on. */
-export async function applyFleetPools(
-  client: AzureClient,
-  plan: PoolsPlan,
-  emit: EventSink,
-): Promise<PoolsPlan> {
-  const blocked = new Map(plan.blocked);
-  for (const change of plan.changes) {
-    if (blocked.has(change.action.pool)) continue;
-    try {
-      await applyFleetChange(client, change);
-      emit({ kind: 'note', text: `Azure DevOps: ${change.title}: done` });
-    } catch (error) {
-      blocked.set(change.action.pool, problemOf(error));
-    }
-  }
-  return { changes: plan.changes, blocked };
+/** What is missing, in the order in which it must be done. Pure. */
+export function planPools(state: readonly PoolState[]): readonly FleetChange[] {
+  return state.flatMap(({ name, pool, projects }) => [
+    ...(pool === undefined ? [createPool(name)] : []),
+    ...(pool?.autoUpdate === true ? [disableAutoUpdate(name)] : []),
+    ...projects.flatMap(({ project, queueId, authorized }) => [
+      ...(queueId === undefined ? [createQueue(name, project)] : []),
+      ...(authorized ? [] : [authorizeQueue(name, project)]),
+    ]),
+  ]);
 }
 
-/** The distinct problems: a bad token is one problem, however many pools it concerns. */
-export function distinct(blocked: ReadonlyMap<string, Problem>): Problem[] {
-  return [
-    ...new Map([...blocked.values()].map((problem) => [`${problem.code} ${problem.what}`, problem])).values(),
-  ];
+function createPool(pool: string): FleetChange {
+  return {
+    id: `pool.create.${pool}`,
+    title: `create agent pool ${pool}`,
+    why: 'no pool of this name exists',
+    action: { kind: 'create-pool', pool },
+  };
 }
 
-function problemOf(error: unknown): Problem {
-  if (!(error instanceof FleetError)) throw error;
-  return error.at({ step: 'pool' }).problem;
+function disableAutoUpdate(pool: string): FleetChange {
+  return {
+    id: `pool.auto-update.${pool}`,
+    title: `turn off automatic agent updates in pool ${pool}`,
+    why: 'an agent that lives for one job would update itself instead of running it',
+    action: { kind: 'disable-auto-update', pool },
+  };
+}
+
+function createQueue(pool: string, project: string): FleetChange {
+  return {
+    id: `pool.queue.${pool}.${project}`,
+    title: `make pool ${pool} known in project ${project}`,
+    why: 'the project has no queue of this pool',
+    action: { kind: 'create-queue', pool, project },
+  };
+}
+
+function authorizeQueue(pool: string, project: string): FleetChange {
+  return {
+    id: `pool.authorize.${pool}.${project}`,
+    title: `permit all pipelines of project ${project} to use pool ${pool}`,
+    why: 'otherwise each pipeline stops at its first run and waits for a permission',
+    action: { kind: 'authorize-queue', pool, project },
+  };
 }

@@ -1,6 +1,5 @@
 import type { HostPlan } from './fleet-plan.ts';
-import type { Change, Shape } from '../steps/change.ts';
-import { atMost } from './disturbs.ts';
+import type { Change, Disturbs, Shape } from '../steps/change.ts';
 
 /** Why a later plan is not what was announced, in words for the user. */
 export interface Deviation {
@@ -32,4 +31,24 @@ function deviation(change: Change | Shape, announced: readonly (Change | Shape)[
 /** Waiting changes nothing: after a reboot or with another driver the manager may need a new image first. */
 function onlyWaits(change: Change | Shape): boolean {
   return change.known && change.actions.every(({ kind }) => kind === 'await-manager');
+}
+
+const order: readonly Disturbs[] = ['nothing', 'new-containers', 'containers', 'machine'];
+
+/** True when `disturbs` is no worse than `bound`. */
+function atMost(disturbs: Disturbs, bound: Disturbs): boolean {
+  return order.indexOf(disturbs) <= order.indexOf(bound);
+}
+
+/** The worst that any of these does. */
+function worst(changes: readonly (Change | Shape)[]): Disturbs {
+  return changes.reduce<Disturbs>(
+    (most, { disturbs }) => (atMost(disturbs, most) ? most : disturbs),
+    'nothing',
+  );
+}
+
+/** Running jobs would be hurt, so our agents are drained first. */
+export function needsDrain(changes: readonly (Change | Shape)[]): boolean {
+  return !atMost(worst(changes), 'new-containers');
 }

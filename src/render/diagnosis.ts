@@ -1,5 +1,5 @@
 import type { Diagnosis } from '../health/diagnose.ts';
-import type { GpuReport } from '../health/verdict.ts';
+import type { GpuReport } from '../health/report.ts';
 import type { Paint } from './color.ts';
 import { troubleLines, troubleOf } from './trouble.ts';
 

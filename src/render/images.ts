@@ -1,5 +1,5 @@
 import type { Bases } from '../image/choose.ts';
-import type { BuiltImage } from '../plan/image-build.ts';
+import type { BuiltImage } from '../client/image-build.ts';
 import type { ImageRow, Wanted } from '../status/image.ts';
 import type { Paint } from './color.ts';
 import { wrap } from './problem.ts';

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-import { isBad, type HostOutcome } from '../plan/outcome.ts';
+import { isBad, type HostOutcome } from '../apply/outcome.ts';
 
 /** One line a host, what needs attention last, then the sum. */
 export function outcomeText(outcomes: readonly HostOutcome[], color: boolean): string {

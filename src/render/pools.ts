@@ -1,8 +1,7 @@
-import type { PoolLeftovers, Pruned } from '../azure/prune.ts';
-import type { PoolOverview } from '../azure/pool-overview.ts';
+import type { PoolLeftovers, Pruned } from '../azure/pools/prune.ts';
+import type { PoolOverview } from '../azure/pools/overview.ts';
 import type { Paint } from './color.ts';
-import { tableLines } from './table.ts';
-import type { Cell } from './table.ts';
+import { tableLines, type Cell } from './table.ts';
 
 /** One line for each pool. */
 export function poolTable(

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Listr } from 'listr2';
 
 import type { Context } from '../base/context.ts';
-import type { EventSink, FleetEvent } from '../plan/events.ts';
+import type { EventSink, FleetEvent } from '../apply/events.ts';
 import { FleetRenderer, intervalMs } from './progress/fleet-renderer.ts';
 import { eventLine } from './progress/lines.ts';
 import { advance, emptyModel, settled } from './progress/model.ts';

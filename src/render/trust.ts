@@ -1,4 +1,4 @@
-import type { HostKey } from '../ssh/host-keys.ts';
+import type { HostKey } from '../ssh/host-keys/store.ts';
 import { columns } from './table.ts';
 
 /** A host's key and what is on file about it. */

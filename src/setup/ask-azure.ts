@@ -7,8 +7,7 @@ import { date } from '../inventory/schema/values.ts';
 import { problemLines } from '../render/problem.ts';
 import type { Choices } from './choices.ts';
 import { askSecretSource } from './ask-secret.ts';
-import { tell, widthOf } from './wizard-context.ts';
-import type { Wizard } from './wizard-context.ts';
+import { tell, widthOf, type Wizard } from './wizard-context.ts';
 
 type AzureChoice = Pick<Choices, 'organization' | 'token' | 'expires' | 'projects'>;
 

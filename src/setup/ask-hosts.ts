@@ -1,7 +1,6 @@
 import type { HostChoice } from './choices.ts';
 import { distinctNames, hostMistake, parseHost } from './host-notation.ts';
-import { sshConfigHosts } from './ssh-hosts.ts';
-import type { KnownHost } from './ssh-hosts.ts';
+import { sshConfigHosts, type KnownHost } from './ssh-hosts.ts';
 import type { Wizard } from './wizard-context.ts';
 
 /** As many as a checkbox list shows without scrolling. */

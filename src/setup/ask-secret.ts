@@ -1,9 +1,8 @@
 import { FleetError } from '../base/errors.ts';
 import type { SecretSource } from '../inventory/fleet.ts';
-import { looksLikeSecret } from '../inventory/literal.ts';
+import { looksLikeSecret } from '../inventory/check/literal-secret.ts';
 import { problemLines } from '../render/problem.ts';
-import { widthOf } from './wizard-context.ts';
-import type { Wizard } from './wizard-context.ts';
+import { widthOf, type Wizard } from './wizard-context.ts';
 
 type Kind = 'env' | 'file' | 'cmd' | 'prompt';
 

@@ -5,10 +5,8 @@ import { createProgress } from '../render/progress.ts';
 import { columns } from '../render/table.ts';
 import type { HostChoice } from './choices.ts';
 import { decide, editHost } from './decide-hosts.ts';
-import { testHost } from './test-host.ts';
-import type { HostReport } from './test-host.ts';
-import { tell } from './wizard-context.ts';
-import type { Wizard } from './wizard-context.ts';
+import { testHost, type HostReport } from './test-host.ts';
+import { tell, type Wizard } from './wizard-context.ts';
 
 type Tested = Pick<HostSpec, 'name' | 'ssh' | 'sysroot'>;
 

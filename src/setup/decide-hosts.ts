@@ -4,8 +4,7 @@ import { askWorkingSource } from './ask-secret.ts';
 import type { HostChoice } from './choices.ts';
 import { hostMistake, parseHost } from './host-notation.ts';
 import type { HostReport } from './test-host.ts';
-import { tell, widthOf } from './wizard-context.ts';
-import type { Wizard } from './wizard-context.ts';
+import { tell, widthOf, type Wizard } from './wizard-context.ts';
 
 /** What becomes of a host that is not ready. `ask`: tested again, with somebody to answer its questions. */
 type Decision = 'retry' | 'ask' | 'edit' | 'drop' | 'keep';

@@ -1,9 +1,8 @@
-import type { Problem } from '../base/errors.ts';
-import { FleetError } from '../base/errors.ts';
+import { type Problem, FleetError } from '../base/errors.ts';
 import type { Facts } from '../facts/facts.ts';
 import { gatherFacts } from '../facts/gather.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
-import type { HostState } from '../plan/events.ts';
+import type { HostState } from '../apply/events.ts';
 import type { Transport } from '../ssh/transport.ts';
 import { platformOf, unsupported } from '../steps/distribution.ts';
 

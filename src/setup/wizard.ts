@@ -7,15 +7,13 @@ import { parseFleet } from '../inventory/load.ts';
 import { askAgents, askDatasets } from './ask-agents.ts';
 import { askAzure } from './ask-azure.ts';
 import { askHosts } from './ask-hosts.ts';
-import { checkHosts } from './check-hosts.ts';
-import type { Describe } from './check-hosts.ts';
+import { checkHosts, type Describe } from './check-hosts.ts';
 import type { HostChoice } from './choices.ts';
 import { describeIn } from './describe-host.ts';
 import { askToWrite } from './finish.ts';
 import { inventoryText, withHosts } from './inventory-text.ts';
 import { writeInventory } from './write.ts';
-import { tell } from './wizard-context.ts';
-import type { Wizard } from './wizard-context.ts';
+import { tell, type Wizard } from './wizard-context.ts';
 
 export interface SetupResult {
   /** As the user named it; undefined when nothing was written. */

@@ -5,9 +5,9 @@ import { Desk, type People } from './ask.ts';
 import type { ConfigFiles, ConfigWorld } from './config/outside.ts';
 import { type ConnectionOptions, resolveConnection } from './config/resolve.ts';
 import { realWorld } from './config/world.ts';
-import { Dialer } from './dialer.ts';
-import { HostKeyStore } from './host-keys.ts';
-import { KeyRing } from './keys.ts';
+import { Dialer } from './connect/dialer.ts';
+import { HostKeyStore } from './host-keys/store.ts';
+import { KeyRing } from './connect/keys.ts';
 
 export interface TransportParts {
   readonly home: string;

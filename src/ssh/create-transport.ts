@@ -5,13 +5,13 @@ import pLimit from 'p-limit';
 import { FleetError } from '../base/errors.ts';
 import type { ConnectionOptions } from './config/resolve.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
-import { HostSession } from './session.ts';
-import { Sudo } from './sudo.ts';
+import { HostSession } from './session/session.ts';
+import { Sudo } from './session/sudo.ts';
 import type { Session, Target, Transport } from './transport.ts';
-import { UploadGate } from './upload-gate.ts';
-import { opensshWire } from './wire-openssh.ts';
-import { ssh2Wire } from './wire-ssh2.ts';
-import type { Wire } from './wire.ts';
+import { UploadGate } from './session/upload-gate.ts';
+import { opensshWire } from './wire/openssh.ts';
+import { ssh2Wire } from './wire/ssh2.ts';
+import type { Wire } from './wire/wire.ts';
 
 /** ssh processes that log in at the same time: each is a fork with a key exchange of its own. */
 const maxMasters = 16;

@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { NodeSSH } from 'node-ssh';
 
-import { algorithmsFor } from './algorithms.ts';
+import { algorithmsFor, supportedAlgorithms } from './connect/algorithms.ts';
 import type { ConnectionOptions } from './config/resolve.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
 import { connectFailure } from './failures.ts';
-import { filedName, type HostKey, hostKeyOf } from './host-keys.ts';
-import { checkHostKey, type HostKeyVerdict } from './known-hosts.ts';
-import { supportedAlgorithms } from './ssh2-algorithms.ts';
+import { filedName, type HostKey, hostKeyOf } from './host-keys/store.ts';
+import { checkHostKey, type HostKeyVerdict } from './host-keys/known-hosts.ts';
 import type { Target } from './transport.ts';
 
 /** Shows host keys without logging in (but on jump hosts, which must let us through). */

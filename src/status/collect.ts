@@ -8,7 +8,7 @@ import { gatherFacts } from '../facts/gather.ts';
 import { probeHost } from '../health/probe.ts';
 import type { Checkup } from '../health/verdict.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
-import type { EventSink } from '../plan/events.ts';
+import type { EventSink } from '../apply/events.ts';
 import type { Session, Transport } from '../ssh/transport.ts';
 import { probeOptions } from '../steps/probe.ts';
 import type { Look, PoolAgents } from './row.ts';

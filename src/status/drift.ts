@@ -1,9 +1,9 @@
-import { planNow } from '../plan/survey.ts';
-import type { Tools } from '../plan/tools.ts';
+import { planNow } from '../apply/survey.ts';
+import type { ApplyTools } from '../apply/apply-tools.ts';
 import type { Look } from './row.ts';
 
 /** What `provision` would change or refuse on each host that could be read: host → titles. */
-export function driftOf(looks: readonly Look[], tools: Tools): ReadonlyMap<string, readonly string[]> {
+export function driftOf(looks: readonly Look[], tools: ApplyTools): ReadonlyMap<string, readonly string[]> {
   return new Map(
     looks.flatMap(({ host, facts }): [string, readonly string[]][] => {
       if (facts === undefined) return [];

@@ -8,8 +8,13 @@ import { refusal, runChange } from './changes.ts';
 import { platformOf, unsupported } from './distribution.ts';
 import { restartDisturbs } from './disturbance.ts';
 import { configScript } from './docker/config-script.ts';
-import { parseDaemonJson, renderDaemonJson, sameConfig, withEngineSettings } from './docker/daemon-json.ts';
-import type { DaemonConfig } from './docker/daemon-json.ts';
+import {
+  parseDaemonJson,
+  renderDaemonJson,
+  sameConfig,
+  withEngineSettings,
+  type DaemonConfig,
+} from './docker/daemon-json.ts';
 import { engineFunctions, startEngine } from './docker/engine-script.ts';
 import { conflicts, dockerPackages, dockerSource, enginePackages } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';

@@ -5,14 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { loadFleet } from '../../src/inventory/load.ts';
 import type { Terminal } from '../support/terminal.ts';
-import { startAzure } from './harness/azure.ts';
-import type { LabAzure } from './harness/azure.ts';
+import { startAzure, type LabAzure } from './harness/azure.ts';
 import { writeInventory } from './harness/inventory.ts';
-import { startLab } from './harness/lab.ts';
-import type { Lab } from './harness/lab.ts';
+import { startLab, type Lab } from './harness/lab.ts';
 import { dockerVersions } from './harness/repositories.ts';
-import { makeDesk, startCli } from './harness/setup-terminal.ts';
-import type { Desk } from './harness/setup-terminal.ts';
+import { makeDesk, startCli, type Desk } from './harness/setup-terminal.ts';
 
 let lab: Lab;
 let azure: LabAzure;

@@ -4,12 +4,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
 import type { Terminal } from '../support/terminal.ts';
-import { startAzure } from './harness/azure.ts';
-import type { LabAzure } from './harness/azure.ts';
-import { startLab } from './harness/lab.ts';
-import type { Lab } from './harness/lab.ts';
-import { makeDesk, startCli } from './harness/setup-terminal.ts';
-import type { Desk } from './harness/setup-terminal.ts';
+import { startAzure, type LabAzure } from './harness/azure.ts';
+import { startLab, type Lab } from './harness/lab.ts';
+import { makeDesk, startCli, type Desk } from './harness/setup-terminal.ts';
 
 let lab: Lab;
 let azure: LabAzure;

@@ -1,8 +1,8 @@
 import type { AzureClient } from '../../src/azure/client.ts';
 import { createAzureClient } from '../../src/azure/create-client.ts';
-import { patCredential } from '../../src/azure/credential.ts';
+import { patCredential } from '../../src/azure/http/credential.ts';
 import { silentLogger } from '../../src/base/log.ts';
-import { tokenReader } from '../../src/manager/token.ts';
+import { tokenReader } from '../../src/manager/start/token.ts';
 
 /** A client as the manager makes one, with the token in a file. */
 export function tokenClient(

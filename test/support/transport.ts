@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { FleetError, type Problem } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
-import { defaultUploads } from '../../src/inventory/defaults.ts';
+import { defaultUploads } from '../../src/inventory/schema/defaults.ts';
 import type { SshSpec } from '../../src/inventory/fleet.ts';
 import type { Question } from '../../src/ssh/ask.ts';
 import type { TransportParts } from '../../src/ssh/connection-tools.ts';

@@ -1,20 +1,26 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { identify } from './access.ts';
-import type { Caller } from './access.ts';
-import { agentProtocol } from './agent-protocol.ts';
-import { agentRoutes } from './agent-routes.ts';
-import { controlRoutes } from './control-routes.ts';
-import type { Fake, LoggedRequest } from './fake.ts';
-import { takeFault } from './faults.ts';
-import type { Fault } from './faults.ts';
-import { oauthRoutes, principalToken } from './oauth.ts';
-import { poolRoutes } from './pool-routes.ts';
-import { projectRoutes } from './project-routes.ts';
-import { accessDenied, refusal, serviceHeaders, signInPage, signInRedirect } from './reply.ts';
-import type { FakeCall, Reply, Route } from './reply.ts';
-import { assignedRequest } from './scheduler.ts';
+import { identify, type Caller } from './http/access.ts';
+import { agentProtocol } from './routes/agent-protocol.ts';
+import { agentRoutes } from './routes/agents.ts';
+import { controlRoutes } from './routes/control.ts';
+import type { Fake, LoggedRequest } from './world/fake.ts';
+import { takeFault, type Fault } from './world/faults.ts';
+import { oauthRoutes, principalToken } from './http/oauth.ts';
+import { poolRoutes } from './routes/pools.ts';
+import { projectRoutes } from './routes/projects.ts';
+import {
+  accessDenied,
+  refusal,
+  serviceHeaders,
+  signInPage,
+  signInRedirect,
+  type FakeCall,
+  type Reply,
+  type Route,
+} from './http/reply.ts';
+import { assignedRequest } from './world/scheduler.ts';
 
 const management: readonly Route[] = [...oauthRoutes, ...poolRoutes, ...agentRoutes, ...projectRoutes];
 /** What an agent's own access token is good for; nothing of this is open to a personal access token. */

@@ -1,9 +1,9 @@
 import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
-import type { Fake } from './fake.ts';
-import { advance } from './scheduler.ts';
+import type { Fake } from './world/fake.ts';
+import { advance } from './world/scheduler.ts';
 import { createFakeServer } from './server.ts';
-import { emptyState, loadState, saveState } from './state.ts';
+import { emptyState, loadState, saveState } from './world/state.ts';
 
 export interface FakeOptions {
   readonly host: string;

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { defaultVersions } from '../defaults.ts';
+import { defaultVersions } from './defaults.ts';
 import { secretSource } from './secret.ts';
 import {
   environmentName,

@@ -4,9 +4,9 @@ import { access, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Fetch } from '../../azure/proxy.ts';
+import type { Fetch } from '../../azure/http/proxy.ts';
 import { FleetError } from '../../base/errors.ts';
-import type { RunCommand } from '../command.ts';
+import type { RunCommand } from '../machine/command.ts';
 import { requireLibraries } from './libraries.ts';
 
 const downloadMs = 30 * 60_000;

@@ -1,9 +1,11 @@
 import { builtImage } from '../../contract/agent-release.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
-import { labels } from '../container.ts';
-import type { LaunchOrder } from '../launch-order.ts';
-import type { Tools } from '../tools.ts';
-import type { AgentRelease } from './agent-store.ts';
+import { labels } from '../docker/container.ts';
+import type { LaunchOrder } from '../docker/launch-order.ts';
+import type { Outside } from '../outside.ts';
+import type { Fence } from '../docker/fence.ts';
+import type { AgentRelease, AgentStore } from './agent-store.ts';
+import type { HostEngine } from './host-engine.ts';
 import { hostUser } from './user.ts';
 import { unitArguments, unitName } from './unit.ts';
 
@@ -18,8 +20,13 @@ export function programOf(config: ManagerConfig): string {
   return `agent ${releaseOf(config, process.arch).version} on the host`;
 }
 
+export interface HostTools extends Pick<Outside, 'config' | 'clock' | 'command'> {
+  readonly fence: Fence;
+  readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
+}
+
 /** The run's folder with a copy of the agent; its unit is started later. The id by which it is handled. */
-export async function createOnHost(tools: Tools, order: LaunchOrder, agentId: number): Promise<string> {
+export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId: number): Promise<string> {
   const { config, host, clock } = tools;
   const { slot } = order;
   const unit = unitName(slot.name);

@@ -5,7 +5,7 @@ import { FleetError } from '../../base/errors.ts';
 import { untar } from '../../base/tar.ts';
 import type { ContainerExit, Engine, OwnContainer } from '../../engine/engine.ts';
 import { Lines } from '../../engine/frames.ts';
-import type { RunCommand } from '../command.ts';
+import type { RunCommand } from '../machine/command.ts';
 import { RunFolder, type HostRun } from './run-folder.ts';
 import type { HostUser } from './user.ts';
 

@@ -1,6 +1,6 @@
 import { open, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readJson, writeAtomic } from '../files.ts';
+import { readJson, writeAtomic } from '../machine/files.ts';
 
 /** What is kept of one run on the host, beside its files. */
 export interface HostRun {

@@ -1,8 +1,8 @@
 import type { ManagerConfig } from '../../contract/config.ts';
 import { HostPaths } from '../../contract/paths.ts';
 import { AgentLayout } from '../../image/layout.ts';
-import { bytes, stopTimeoutS } from '../container.ts';
-import { networkVariables, variableLines } from '../environment.ts';
+import { bytes, stopTimeoutS } from '../docker/container.ts';
+import { networkVariables, variableLines } from '../docker/environment.ts';
 import type { Slot } from '../model.ts';
 
 export interface HostUnit {

@@ -1,5 +1,5 @@
 import { FleetError } from '../../base/errors.ts';
-import type { RunCommand } from '../command.ts';
+import type { RunCommand } from '../machine/command.ts';
 
 export interface HostUser {
   readonly name: string;

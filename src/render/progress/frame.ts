@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 
-import type { HostState } from '../../plan/events.ts';
+import type { HostState } from '../../apply/events.ts';
 import { type HostRow, type ProgressModel, settled } from './model.ts';
 
 export interface FrameSize {

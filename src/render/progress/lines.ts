@@ -1,4 +1,4 @@
-import type { FleetEvent } from '../../plan/events.ts';
+import type { FleetEvent } from '../../apply/events.ts';
 import { problemLines } from '../problem.ts';
 import { visible } from './frame.ts';
 import { settled } from './model.ts';

@@ -1,4 +1,4 @@
-import type { FleetEvent, HostState } from '../../plan/events.ts';
+import type { FleetEvent, HostState } from '../../apply/events.ts';
 
 /** One host as the progress display knows it. */
 export interface HostRow {

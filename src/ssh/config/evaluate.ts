@@ -2,10 +2,9 @@ import { posix } from 'node:path';
 
 import { usageError } from '../../base/errors.ts';
 import { matches } from './match.ts';
-import type { ConfigFiles, ConfigWorld } from './outside.ts';
+import type { ConfigFiles, ConfigWorld, RawOptions, Sourced } from './outside.ts';
 import { type ConfigLine, parseConfig } from './parse.ts';
 import { matchList } from './pattern.ts';
-import type { RawOptions, Sourced } from './raw-options.ts';
 
 /** Options of which every occurrence counts; of all others the first one wins. */
 const accumulating = new Set(['identityfile', 'certificatefile']);

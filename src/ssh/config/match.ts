@@ -1,7 +1,6 @@
-import type { MatchWorld } from './outside.ts';
+import type { MatchWorld, RawOptions } from './outside.ts';
 import type { ConfigLine } from './parse.ts';
 import { matchList } from './pattern.ts';
-import type { RawOptions } from './raw-options.ts';
 import { expandTokens, type Tokens, tokensFor } from './tokens.ts';
 
 export interface MatchState {

@@ -25,3 +25,12 @@ export interface ConfigFiles {
   /** `/etc/ssh/ssh_config`; undefined when a file was named explicitly. */
   readonly system: string | undefined;
 }
+
+/** A value with its place, `/home/ann/.ssh/config:12`. */
+export interface Sourced {
+  readonly args: readonly string[];
+  readonly from: string;
+}
+
+/** Options by name in lower case, unexpanded. */
+export type RawOptions = Map<string, Sourced[]>;

@@ -2,8 +2,7 @@ import { posix } from 'node:path';
 
 import type { SshSpec } from '../../inventory/fleet.ts';
 import { evaluateConfig } from './evaluate.ts';
-import type { ConfigFiles, ConfigWorld } from './outside.ts';
-import type { RawOptions } from './raw-options.ts';
+import type { ConfigFiles, ConfigWorld, RawOptions } from './outside.ts';
 import { expandPath, expandTokens, tokensFor } from './tokens.ts';
 
 /** Everything that decides how a host is reached, expanded, with the place each value came from. */

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 
-import type { MatchWorld } from './outside.ts';
-import type { RawOptions } from './raw-options.ts';
+import type { MatchWorld, RawOptions } from './outside.ts';
 
 /** `%x` → text. */
 export type Tokens = Readonly<Record<string, string>>;

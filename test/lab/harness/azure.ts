@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
-import { type FakeControl, fakeControl } from '../../../src/azure/fake/control.ts';
+import { type FakeControl, fakeControl } from '../../../src/azure/fake/control/control.ts';
 import { packAgent } from '../../standin/agent/pack.ts';
 import { withLock } from './lock.ts';
 import { mirror, network, repository } from './paths.ts';

@@ -7,7 +7,7 @@ import { parseFacts } from '../../../src/facts/parse.ts';
 import type { HostSpec } from '../../../src/inventory/fleet.ts';
 import { factsDigest } from '../../../src/plan/digest.ts';
 import { isEmpty, planHost } from '../../../src/plan/plan.ts';
-import { frameScript, parseFrames } from '../../../src/ssh/frames.ts';
+import { frameScript, parseFrames } from '../../../src/ssh/session/frames.ts';
 import type { Session } from '../../../src/ssh/transport.ts';
 import type { Change } from '../../../src/steps/change.ts';
 import { dockerStep } from '../../../src/steps/docker.ts';

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { LoggedRequest } from '../../../src/azure/fake/fake.ts';
+import type { LoggedRequest } from '../../../src/azure/fake/world/fake.ts';
 import type { ManagerConfig } from '../../../src/contract/config.ts';
 import { azpFleet } from '../harness/azp-fleet.ts';
 import { writeInventory } from '../harness/inventory.ts';

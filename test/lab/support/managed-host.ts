@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import type { FakeJob } from '../../../src/azure/fake/control.ts';
+import type { FakeJob } from '../../../src/azure/fake/control/control.ts';
 import type { RunRecord } from '../../../src/contract/runs.ts';
 import type { ManagerStatus } from '../../../src/contract/status.ts';
 import type { LabAzure } from '../harness/azure.ts';

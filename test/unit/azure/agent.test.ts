@@ -7,10 +7,9 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { beforeAll, expect, test } from 'vitest';
-import { agentFiles, generateAgentKey } from '../../../src/azure/keys.ts';
-import type { AgentKey } from '../../../src/azure/keys.ts';
+import { agentFiles, generateAgentKey, type AgentKey } from '../../../src/azure/keys.ts';
 import { installAgent } from '../../standin/agent/pack.ts';
-import { newAgent, useFake } from './server.ts';
+import { newAgent, useFake } from './fake/server.ts';
 
 const clockScale = 100;
 const fake = useFake(clockScale);

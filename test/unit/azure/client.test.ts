@@ -1,8 +1,7 @@
 // The contract of AzureClient, against the fake server over real HTTP.
 import { beforeAll, describe, expect, test } from 'vitest';
-import { generateAgentKey } from '../../../src/azure/keys.ts';
-import type { AgentKey } from '../../../src/azure/keys.ts';
-import { newAgent, useFake } from './server.ts';
+import { generateAgentKey, type AgentKey } from '../../../src/azure/keys.ts';
+import { newAgent, useFake } from './fake/server.ts';
 
 const fake = useFake();
 let key: AgentKey;

@@ -1,14 +1,14 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { calls } from '../../../src/azure/calls.ts';
-import { newAgent } from './server.ts';
+import { newAgent } from './fake/server.ts';
 import { AgentKey } from '../../../src/azure/keys.ts';
 
 const page = readFileSync('docs/azure.md', 'utf8');
 
 test('docs/azure.md explains every error code, and none that does not exist', () => {
-  const sources = readdirSync('src/azure').filter((name) => name.endsWith('.ts'));
-  const text = sources.map((name) => readFileSync(`src/azure/${name}`, 'utf8')).join('\n');
+  const sources = globSync(['src/azure/**/*.ts', 'src/apply/*.ts'], { exclude: ['src/azure/fake/**'] });
+  const text = sources.map((file) => readFileSync(file, 'utf8')).join('\n');
   const codes = (from: string, quote: string) =>
     new Set(
       [...from.matchAll(new RegExp(`${quote}(azure\\.[a-z-]+)${quote}`, 'gu'))].map(([, code]) => code),

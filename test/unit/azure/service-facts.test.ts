@@ -6,12 +6,11 @@ import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../../src/base/secret.ts';
 import type { AzureClient } from '../../../src/azure/client.ts';
-import { patCredential } from '../../../src/azure/credential.ts';
-import { generateAgentKey } from '../../../src/azure/keys.ts';
-import type { AgentKey } from '../../../src/azure/keys.ts';
-import { timeoutMs } from '../../../src/azure/rest.ts';
-import type { Fault } from '../../../src/azure/fake/control.ts';
-import { newAgent, problem, useFake } from './server.ts';
+import { patCredential } from '../../../src/azure/http/credential.ts';
+import { generateAgentKey, type AgentKey } from '../../../src/azure/keys.ts';
+import { timeoutMs } from '../../../src/azure/http/rest.ts';
+import type { Fault } from '../../../src/azure/fake/control/control.ts';
+import { newAgent, problem, useFake } from './fake/server.ts';
 
 const fake = useFake();
 let key: AgentKey;

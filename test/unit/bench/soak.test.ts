@@ -4,7 +4,7 @@ import { refillGaps } from '../../../bench/soak/figures.ts';
 import { violations } from '../../../bench/soak/invariants.ts';
 import type { ContainerEvent, Evidence, FaultRecord } from '../../../bench/soak/model.ts';
 import { containerEvent } from '../../../bench/soak/observe.ts';
-import type { FakeJob } from '../../../src/azure/fake/control.ts';
+import type { FakeJob } from '../../../src/azure/fake/control/control.ts';
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 const ms = (second: number): number => Date.parse(at(second));

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { Options } from '../../../src/cli/options.ts';
-import { remember } from '../../../src/cli/remember.ts';
-import { failedHosts } from '../../../src/plan/journal.ts';
+import { remember } from '../../../src/cli/commands/fleet/remember.ts';
+import { failedHosts } from '../../../src/apply/journal.ts';
 import { quietContext, runCommand } from '../../support/command.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'azp-files-'));

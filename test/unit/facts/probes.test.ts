@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import type { Frame } from '../../../src/ssh/frames.ts';
+import type { Frame } from '../../../src/ssh/session/frames.ts';
 import { probes } from '../../../src/facts/parse.ts';
 import { changesProbe } from '../../../src/facts/probes/changes.ts';
 import { diskProbe } from '../../../src/facts/probes/disk.ts';

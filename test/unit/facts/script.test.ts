@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 
 import { factProbes } from '../../../src/facts/gather.ts';
 import { parseFacts } from '../../../src/facts/parse.ts';
-import { frameScript, parseFrames } from '../../../src/ssh/frames.ts';
+import { frameScript, parseFrames } from '../../../src/ssh/session/frames.ts';
 
 const root = mkdtempSync(join(tmpdir(), "azp-fleet it's "));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 
 import { normalizeBusId } from '../../../src/health/gpu-report.ts';
 import { parseSmi } from '../../../src/health/smi-xml.ts';
-import type { SmiReport } from '../../../src/health/verdict.ts';
+import type { SmiReport } from '../../../src/health/report.ts';
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/nvidia-smi/${name}`, import.meta.url), 'utf8');

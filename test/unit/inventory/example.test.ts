@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import * as z from 'zod';
 import { expect, test } from 'vitest';
 
-import { inventorySchemaText } from '../../../src/inventory/json-schema.ts';
+import { inventorySchemaText } from '../../../src/inventory/schema/json-schema.ts';
 import { parseFleet } from '../../../src/inventory/load.ts';
 import { inventoryFile } from '../../../src/inventory/schema/file.ts';
 

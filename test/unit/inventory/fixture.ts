@@ -1,5 +1,4 @@
-import { FleetError } from '../../../src/base/errors.ts';
-import type { Problem } from '../../../src/base/errors.ts';
+import { FleetError, type Problem } from '../../../src/base/errors.ts';
 import type { Fleet } from '../../../src/inventory/fleet.ts';
 import { parseFleet } from '../../../src/inventory/load.ts';
 

@@ -5,8 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import { FleetError } from '../../../src/base/errors.ts';
 import type { SecretSource } from '../../../src/inventory/fleet.ts';
-import { expiryWarning, resolveSecret } from '../../../src/inventory/secret.ts';
-import type { SecretContext } from '../../../src/inventory/secret.ts';
+import { expiryWarning, resolveSecret, type SecretContext } from '../../../src/inventory/secret.ts';
 import { lines } from './fixture.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'secret-'));

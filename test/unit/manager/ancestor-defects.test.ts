@@ -3,16 +3,16 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { bases, chooseBase } from '../../../src/image/choose.ts';
-import { parseArguments, usage } from '../../../src/manager/arguments.ts';
-import { ask } from '../../../src/manager/ask.ts';
-import { containerOptions } from '../../../src/manager/container.ts';
-import { Metrics } from '../../../src/manager/metrics.ts';
-import { resolveSlots } from '../../../src/manager/slots.ts';
-import { standaloneConfig } from '../../../src/manager/standalone.ts';
-import { sweep } from '../../../src/manager/sweep.ts';
+import { parseArguments, usage } from '../../../src/manager/start/arguments.ts';
+import { ask } from '../../../src/manager/serve/ask.ts';
+import { containerOptions } from '../../../src/manager/docker/container.ts';
+import { Metrics } from '../../../src/manager/serve/metrics.ts';
+import { resolveSlots } from '../../../src/manager/slots/resolve.ts';
+import { standaloneConfig } from '../../../src/manager/start/standalone.ts';
+import { sweep } from '../../../src/manager/pool/sweep.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 import { config } from '../../support/manager-config.ts';
-import { optionEffects } from './option-effects.ts';
+import { optionEffects } from './start/option-effects.ts';
 
 let rig: ManagerRig;
 beforeEach(async () => {

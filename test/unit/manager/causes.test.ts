@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SlotStatus } from '../../../src/contract/status.ts';
 import type { RunRecord } from '../../../src/contract/runs.ts';
-import { ask } from '../../../src/manager/ask.ts';
+import { ask } from '../../../src/manager/serve/ask.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 // Every cause that a slot can be held up by, from the fault itself to the words in the status, and back. The server and

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { conclude } from '../../../src/health/checkup.ts';
 import type { Finding } from '../../../src/health/verdict.ts';
-import { diskCause, diskState, prunable } from '../../../src/manager/disk.ts';
-import { confirmed } from '../../../src/manager/gate.ts';
-import { gpuOrder } from '../../../src/manager/gpu-order.ts';
-import { help, Metrics } from '../../../src/manager/metrics.ts';
-import { sweep } from '../../../src/manager/sweep.ts';
-import { managerStatus } from '../../../src/manager/status-view.ts';
+import { diskCause, diskState, prunable } from '../../../src/manager/machine/disk.ts';
+import { confirmed } from '../../../src/manager/gpus/look.ts';
+import { gpuOrder } from '../../../src/manager/gpus/remembered.ts';
+import { help, Metrics } from '../../../src/manager/serve/metrics.ts';
+import { sweep } from '../../../src/manager/pool/sweep.ts';
+import { managerStatus } from '../../../src/manager/serve/status-view.ts';
 
 const gib = 1024 ** 3;
 const space = (freeGiB: number, totalGiB = 1000, freeInodes = 1) => ({

@@ -1,5 +1,4 @@
-import type { Change, Disturbs, Shape } from '../../../src/steps/change.ts';
-import type { StepName } from '../../../src/steps/change.ts';
+import type { Change, Disturbs, Shape, StepName } from '../../../src/steps/change.ts';
 
 interface Details {
   readonly step?: StepName;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import type { RunRecord } from '../../../src/contract/runs.ts';
-import { runsText } from '../../../src/render/runs.ts';
+import { runsText } from '../../../src/render/managers.ts';
 
 const record: RunRecord = {
   schema: 1,

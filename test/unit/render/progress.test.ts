@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import type { FleetEvent, HostState } from '../../../src/plan/events.ts';
+import type { FleetEvent, HostState } from '../../../src/apply/events.ts';
 import { elapsed, frame } from '../../../src/render/progress/frame.ts';
 import { eventLine } from '../../../src/render/progress/lines.ts';
 import { advance, emptyModel } from '../../../src/render/progress/model.ts';

@@ -5,9 +5,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createAzureClient } from '../../../src/azure/create-client.ts';
-import { patCredential } from '../../../src/azure/credential.ts';
-import { startFake } from '../../../src/azure/fake/start.ts';
-import type { RunningFake } from '../../../src/azure/fake/start.ts';
+import { patCredential } from '../../../src/azure/http/credential.ts';
+import { startFake, type RunningFake } from '../../../src/azure/fake/start.ts';
 import type { Context } from '../../../src/base/context.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { resolveSecret } from '../../../src/inventory/secret.ts';

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { scriptFailure } from '../../../src/plan/script-failure.ts';
+import { scriptFailure } from '../../../src/apply/script-failure.ts';
 import { activateScript } from '../../../src/steps/manager-scripts.ts';
 import type { ManagerVersion } from '../../../src/steps/manager-version.ts';
 

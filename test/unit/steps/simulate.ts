@@ -2,13 +2,16 @@ import { sha256 } from '../../../src/base/digest.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import { managedFiles } from '../../../src/facts/probes/files.ts';
 import type { Change } from '../../../src/steps/change.ts';
-import { sourceText } from '../../../src/steps/apt/source.ts';
-import type { AptSource } from '../../../src/steps/apt/source.ts';
+import { sourceText, type AptSource } from '../../../src/steps/apt/source.ts';
 import { platformOf } from '../../../src/steps/distribution.ts';
 import { engineConfig } from '../../../src/steps/docker.ts';
 import { renderDaemonJson, usesCdi, withGpuSettings } from '../../../src/steps/docker/daemon-json.ts';
-import { dockerPackages, dockerSource, enginePackages } from '../../../src/steps/docker/packages.ts';
-import { conflicts } from '../../../src/steps/docker/packages.ts';
+import {
+  dockerPackages,
+  dockerSource,
+  enginePackages,
+  conflicts,
+} from '../../../src/steps/docker/packages.ts';
 import { flavorFor } from '../../../src/steps/driver/flavor.ts';
 import { driverPackages, driverSource } from '../../../src/steps/driver/packages.ts';
 import type { Desired } from '../../../src/steps/step.ts';

@@ -1,0 +1,92 @@
+import pLimit from 'p-limit';
+
+import type { AzureClient } from '../azure/client.ts';
+import type { Problem } from '../base/errors.ts';
+import { agentsOnline, type AgentsOnline } from './agents-online.ts';
+import { applyHost, refused, type ApplyHostOptions } from './apply-host.ts';
+import type { FleetSurvey } from './fleet-survey.ts';
+import { failure, type HostOutcome } from './outcome.ts';
+import { isEmpty } from '../plan/plan.ts';
+import { applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
+import { proveHost } from './prove.ts';
+import { planNow, type Survey } from './survey.ts';
+import type { ApplyTools } from './apply-tools.ts';
+
+export interface ApplyFleetOptions extends ApplyHostOptions {
+  /** Prove each host afterwards. */
+  readonly probe: boolean;
+  /** Called when it is known which pools cannot be used, before any host is changed. */
+  readonly onPools: (pools: PoolsPlan) => void;
+}
+
+/**
+ * Carries out a plan: the fleet part once, then every host by itself. One host's failure never stops another; a pool
+ * that cannot be used costs its hosts only the manager.
+ */
+export async function applyFleet(
+  survey: FleetSurvey,
+  client: AzureClient,
+  tools: ApplyTools,
+  options: ApplyFleetOptions,
+): Promise<readonly HostOutcome[]> {
+  tools.emit({ kind: 'phase', phase: 'apply' });
+  const pools = await applyFleetPools(client, survey.pools, tools.emit);
+  options.onPools(pools);
+  const known = new Set(distinct(survey.pools.blocked).map(({ what }) => what));
+  for (const problem of distinct(pools.blocked))
+    if (!known.has(problem.what)) tools.emit({ kind: 'problem', problem });
+  const online = agentsOnline(client, tools.now);
+  const limit = pLimit(tools.options.parallel);
+  const finished = await Promise.all(
+    survey.hosts.map((host) =>
+      limit(async () => {
+        const outcome = await finishHost(host, pools.blocked.get(host.host.pool), online, tools, options);
+        settle(outcome, tools);
+        await host.connection.close();
+        return outcome;
+      }),
+    ),
+  );
+  tools.emit({ kind: 'phase', phase: 'done' });
+  return [...finished, ...survey.failures];
+}
+
+async function finishHost(
+  survey: Survey,
+  blocked: Problem | undefined,
+  online: AgentsOnline,
+  tools: ApplyTools,
+  options: ApplyFleetOptions,
+): Promise<HostOutcome> {
+  const { name } = survey.host;
+  if (tools.signal.aborted) return { host: name, state: 'skipped', changes: 0 };
+  const [refusal] = survey.plan.refusals;
+  if (refusal !== undefined)
+    return { host: name, state: 'failed', changes: 0, problem: refused(name, refusal) };
+  try {
+    const left = blocked === undefined ? survey.plan : planNow(survey.facts, survey.host, tools);
+    const applied: HostOutcome = isEmpty(left)
+      ? { host: name, state: 'ok', changes: 0 }
+      : await applyHost(survey, tools, options);
+    if (applied.state === 'failed' || applied.state === 'skipped' || applied.state === 'unreachable')
+      return applied;
+    if (blocked !== undefined) return { ...applied, state: 'failed', problem: { ...blocked, host: name } };
+    if (!options.probe) return applied;
+    const verdict = await proveHost(survey, online, tools);
+    tools.emit({ kind: 'verdict', host: name, verdict });
+    return { ...applied, verdict };
+  } catch (error) {
+    if (tools.signal.aborted) return { host: name, state: 'skipped', changes: 0 };
+    return failure(name, error, tools.log);
+  }
+}
+
+function settle(outcome: HostOutcome, tools: ApplyTools): void {
+  const { host, problem, verdict } = outcome;
+  const shared = problem?.step === 'pool';
+  if (problem !== undefined && !shared) tools.emit({ kind: 'problem', problem });
+  const unwell = verdict !== undefined && verdict.state !== 'healthy' ? verdict : undefined;
+  const text = problem?.what ?? (unwell === undefined ? undefined : `${unwell.state}: ${unwell.cause}`);
+  const state = unwell !== undefined && unwell.state !== 'degraded' ? 'failed' : outcome.state;
+  tools.emit({ kind: 'host-state', host, state, ...(text === undefined ? {} : { text }) });
+}

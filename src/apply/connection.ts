@@ -1,0 +1,78 @@
+import type { HostSpec } from '../inventory/fleet.ts';
+import type { HostLock, Session } from '../ssh/transport.ts';
+import type { ApplyTools } from './apply-tools.ts';
+
+/** One host's session across cuts and reboots: opened when needed, and locked again when it was locked before. */
+export class HostConnection {
+  readonly #host: HostSpec;
+  readonly #tools: ApplyTools;
+  #session: Session | undefined;
+  #lock: HostLock | undefined;
+  #locked = false;
+
+  constructor(host: HostSpec, tools: ApplyTools) {
+    this.#host = host;
+    this.#tools = tools;
+  }
+
+  /** The session; a new one when the last was lost. */
+  async session(): Promise<Session> {
+    if (this.#session !== undefined && !this.#session.closed.aborted) return this.#session;
+    const { transport, signal } = this.#tools;
+    this.#session = await transport.connect({ name: this.#host.name, ssh: this.#host.ssh }, { signal });
+    if (this.#locked) await this.#take(this.#session);
+    return this.#session;
+  }
+
+  /** Takes the host's lock; rejects naming the holder. */
+  async lock(): Promise<void> {
+    if (this.#locked) return;
+    await this.#take(await this.session());
+    this.#locked = true;
+  }
+
+  async #take(session: Session): Promise<void> {
+    const { owner, options, emit } = this.#tools;
+    this.#lock = await session.lock(owner, { break: options.breakLock });
+    const { broke } = this.#lock;
+    if (broke === undefined) return;
+    const text = `broke the lock of ${broke.who} (${broke.command}, since ${broke.since})`;
+    emit({ kind: 'note', host: this.#host.name, text });
+  }
+
+  async unlock(): Promise<void> {
+    this.#locked = false;
+    if (this.#session?.closed.aborted === false) await this.#lock?.release();
+    this.#lock = undefined;
+  }
+
+  /** Leaves the present session, so that the next one is a new connection. */
+  async drop(): Promise<void> {
+    await this.#session?.close().catch(() => undefined);
+    this.#session = undefined;
+    this.#lock = undefined;
+  }
+
+  async close(): Promise<void> {
+    await this.unlock().catch(() => undefined);
+    await this.drop();
+  }
+}
+
+/** The session for reading facts: whatever would write through it is our bug, and stops here. */
+export function readOnly(session: Session): Session {
+  const refuse = (what: string) => () => {
+    throw new Error(`${what} while only reading from ${session.host}`);
+  };
+  return {
+    host: session.host,
+    closed: session.closed,
+    script: (text, options) => session.script(text, options),
+    follow: (id, options) => session.follow(id, options),
+    socketAgent: (path) => session.socketAgent(path),
+    upload: refuse('upload'),
+    durable: refuse('durable change'),
+    lock: refuse('lock'),
+    close: () => session.close(),
+  };
+}

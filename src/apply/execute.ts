@@ -1,0 +1,119 @@
+import { FleetError } from '../base/errors.ts';
+import type { Session } from '../ssh/transport.ts';
+import type { Action, Change } from '../steps/change.ts';
+import { awaitManager } from './await-manager.ts';
+import type { HostConnection } from './connection.ts';
+import { reboot } from './reboot.ts';
+import { scriptFailure } from './script-failure.ts';
+import type { ApplyTools } from './apply-tools.ts';
+
+/** Runs one change of the plan's present stage. Anything else is refused: what was not planned is not done. */
+export async function executeChange(
+  change: Change,
+  stage: readonly Change[],
+  connection: HostConnection,
+  host: string,
+  tools: ApplyTools,
+): Promise<void> {
+  if (!stage.includes(change)) throw new Error(`"${change.title}" is not in the plan of ${host}`);
+  const { id, title } = change;
+  const started = tools.now();
+  tools.emit({ kind: 'change-start', host, id, title, at: started });
+  const outcome = { ok: false, resumed: false };
+  try {
+    for (const [index, action] of change.actions.entries()) {
+      tools.signal.throwIfAborted();
+      outcome.resumed = (await runAction(action, index, change, connection, host, tools)) || outcome.resumed;
+    }
+    outcome.ok = true;
+  } catch (error) {
+    throw error instanceof FleetError ? error.at({ host, step: change.step }) : error;
+  } finally {
+    tools.emit({ kind: 'change-end', host, id, title, durationMs: tools.now() - started, ...outcome });
+  }
+}
+
+/** True when the work had been started by an earlier run. */
+async function runAction(
+  action: Action,
+  index: number,
+  change: Change,
+  connection: HostConnection,
+  host: string,
+  tools: ApplyTools,
+): Promise<boolean> {
+  const onLine = (line: string) => tools.emit({ kind: 'change-output', host, id: change.id, line });
+  switch (action.kind) {
+    case 'run':
+      return runScript(
+        action,
+        index === 0 ? change.id : `${change.id}-${index}`,
+        change,
+        connection,
+        onLine,
+        tools,
+      );
+    case 'upload':
+      await upload(action, await connection.session(), onLine, tools.signal);
+      break;
+    case 'credential':
+      await storeCredential(action.path, await connection.session(), tools);
+      break;
+    case 'reboot':
+      await reboot(connection, host, action.timeoutS, tools);
+      break;
+    case 'await-manager':
+      await awaitManager(() => connection.session(), { ...action, host }, onLine, tools);
+      break;
+  }
+  return false;
+}
+
+async function runScript(
+  { script, durable, timeoutS }: Extract<Action, { kind: 'run' }>,
+  id: string,
+  { title }: Change,
+  connection: HostConnection,
+  onLine: (line: string) => void,
+  { owner, signal }: ApplyTools,
+): Promise<boolean> {
+  const session = await connection.session();
+  const totalTimeoutMs = timeoutS * 1000;
+  if (durable) {
+    const spec = { id, title, script, owner: owner.who, totalTimeoutMs };
+    const { code, tail, resumed } = await session.durable(spec, { onLine, signal });
+    if (code !== 0) throw scriptFailure(title, code, tail);
+    return resumed;
+  }
+  const options = { totalTimeoutMs, onLine, signal };
+  const { code, stdout, stderr } = await session.script(`set -eu\n${script}`, options);
+  if (code !== 0) throw scriptFailure(title, code, `${stdout}\n${stderr}`);
+  return false;
+}
+
+async function upload(
+  { artifact, path, mode }: Extract<Action, { kind: 'upload' }>,
+  session: Session,
+  onLine: (line: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const source = artifact.kind === 'file' ? artifact : { bytes: Buffer.from(artifact.text) };
+  const gunzip = artifact.kind === 'file' && artifact.gunzip;
+  const name = path.split('/').at(-1);
+  let tenths = 0;
+  const onProgress = (sent: number, total: number) => {
+    const now = Math.floor((10 * sent) / Math.max(total, 1));
+    if (now > tenths) onLine(`sending ${name}: ${now * 10} %`);
+    tenths = now;
+  };
+  await session.upload(source, path, { mode, gunzip, onProgress, signal });
+}
+
+async function storeCredential(
+  path: string,
+  session: Session,
+  { credential, signal }: ApplyTools,
+): Promise<void> {
+  if (credential === undefined) throw new Error('a credential is planned but none was resolved');
+  await session.upload({ bytes: Buffer.from(credential.reveal()) }, path, { mode: 0o600, signal });
+}

@@ -1,0 +1,85 @@
+import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+import { codeOf, usageError, type FleetError } from '../base/errors.ts';
+import type { FleetPlan } from '../plan/fleet-plan.ts';
+import type { FleetSurvey } from './fleet-survey.ts';
+
+const makeOne = 'make one with "azp-fleet plan -o FILE"';
+
+/** Rejects with a usage error when the plan could not be written there: known before any host is asked. */
+export async function checkPlanFile(file: string): Promise<void> {
+  const there = await stat(file).catch(() => undefined);
+  if (there?.isDirectory()) throw notWritable(file, 'EISDIR');
+  // Appending the dot makes a file in the place of the folder an error too.
+  const needed = there ? file : `${dirname(file)}/.`;
+  await access(needed, constants.W_OK).catch((error: unknown) => {
+    throw notWritable(file, codeOf(error), error);
+  });
+}
+
+/** Writes the plan for `provision --plan FILE`. It holds scripts and paths, no secret. */
+export async function writePlanFile(file: string, plan: FleetPlan): Promise<void> {
+  await writeFile(file, `${JSON.stringify(plan, null, 2)}\n`, { mode: 0o600 }).catch((error: unknown) => {
+    throw notWritable(file, codeOf(error), error);
+  });
+}
+
+function notWritable(file: string, seen: string, cause?: unknown): FleetError {
+  const next = seen === 'ENOENT' ? `mkdir -p ${dirname(file)}` : 'name another file with -o';
+  return usageError({ code: 'plan.file', what: `the plan cannot be written to ${file}`, seen, next }, cause);
+}
+
+/** Reads a plan and checks that it is one of this version, for this inventory. */
+export async function readPlanFile(
+  file: string,
+  expected: { readonly version: string; readonly inventoryDigest: string },
+): Promise<FleetPlan> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw usageError(
+      { code: 'plan.file', what: `the plan ${file} cannot be read`, seen: codeOf(error), next: makeOne },
+      error,
+    );
+  });
+  const plan = parse(file, text);
+  if (plan.version !== expected.version)
+    throw usageError({
+      code: 'plan.version',
+      what: `the plan ${file} was made by another version of azp-fleet`,
+      expected: expected.version,
+      seen: plan.version,
+      next: makeOne,
+    });
+  if (plan.inventoryDigest !== expected.inventoryDigest)
+    throw usageError({
+      code: 'plan.inventory-changed',
+      what: `the inventory is no longer the one that ${file} was made from`,
+      next: 'make a new plan with "azp-fleet plan -o FILE", look at it, and apply that',
+    });
+  return plan;
+}
+
+/** The survey with the saved plan's word in place of the new one: only what was looked at then may be done. */
+export function announcedBy(saved: FleetPlan, survey: FleetSurvey): FleetSurvey {
+  const announced = new Map(saved.hosts.map((plan) => [plan.host, plan]));
+  const changes = new Set(saved.fleet.map(({ id }) => id));
+  return {
+    hosts: survey.hosts.map((host) => ({ ...host, plan: announced.get(host.host.name) ?? host.plan })),
+    failures: survey.failures,
+    pools: { ...survey.pools, changes: survey.pools.changes.filter(({ id }) => changes.has(id)) },
+  };
+}
+
+function parse(file: string, text: string): FleetPlan {
+  try {
+    const plan = JSON.parse(text) as FleetPlan;
+    if (plan.schema === 1 && Array.isArray(plan.hosts)) return plan;
+  } catch {
+    // said below
+  }
+  throw usageError({
+    code: 'plan.file',
+    what: `${file} is not a plan of azp-fleet`,
+    next: makeOne,
+  });
+}

@@ -1,0 +1,94 @@
+import { FleetError } from '../base/errors.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import type { HostPlan } from '../plan/fleet-plan.ts';
+import { HostConnection, readOnly } from './connection.ts';
+import { planHost } from '../plan/plan.ts';
+import type { ApplyTools } from './apply-tools.ts';
+
+/** A host that was reached and read. */
+export interface Reached {
+  readonly host: HostSpec;
+  readonly connection: HostConnection;
+  readonly facts: Facts;
+}
+
+/** The same with what is missing on it. */
+export interface Survey extends Reached {
+  readonly plan: HostPlan;
+}
+
+/** Connects and gathers facts. Nothing is changed; with `follow`, a change that still runs from before is awaited. */
+export async function reachHost(
+  host: HostSpec,
+  tools: ApplyTools,
+  options: { follow: boolean },
+): Promise<Reached> {
+  const connection = new HostConnection(host, tools);
+  const { name } = host;
+  try {
+    tools.emit({ kind: 'host-state', host: name, state: 'connecting' });
+    await connection.session();
+    tools.emit({ kind: 'host-state', host: name, state: 'reading' });
+    let facts = await readFacts(connection, host, tools);
+    if (options.follow && running(facts).length > 0) {
+      await followRunning(facts, connection, tools, name);
+      facts = await readFacts(connection, host, tools);
+    }
+    for (const { title, owner } of running(facts)) {
+      const text = `"${title}", started by ${owner}, runs here: what is shown is the host before its end`;
+      tools.emit({ kind: 'note', host: name, text });
+    }
+    return { host, connection, facts };
+  } catch (error) {
+    await connection.close();
+    throw error instanceof FleetError ? error.at({ host: name }) : error;
+  }
+}
+
+/** The facts, read through a session that cannot write. */
+export async function readFacts(
+  connection: HostConnection,
+  host: HostSpec,
+  tools: ApplyTools,
+): Promise<Facts> {
+  return tools.gather(readOnly(await connection.session()), host);
+}
+
+export function planNow(facts: Facts, host: HostSpec, tools: ApplyTools): HostPlan {
+  const { disturbOthers } = tools.options;
+  return planHost(facts, tools.desired(host), { steps: tools.steps(host), disturbOthers });
+}
+
+/** The changes of an earlier run that go on by themselves. */
+function running(facts: Facts): Facts['changes'] {
+  return facts.changes.filter(({ state }) => state === 'running');
+}
+
+/** Under the lock: where its owner is still there, the host is theirs, and the error says so. */
+async function followRunning(
+  facts: Facts,
+  connection: HostConnection,
+  tools: ApplyTools,
+  host: string,
+): Promise<void> {
+  await connection.lock();
+  for (const { id, title, owner } of running(facts)) {
+    tools.emit({
+      kind: 'note',
+      host,
+      text: `"${title}", started by ${owner}, still runs here: following it to its end`,
+    });
+    tools.emit({ kind: 'change-start', host, id, title, at: tools.now() });
+    const started = tools.now();
+    const session = await connection.session();
+    const result = await session.follow(id, {
+      signal: tools.signal,
+      onLine: (line) => tools.emit({ kind: 'change-output', host, id, line }),
+    });
+    const durationMs = tools.now() - started;
+    const ok = result === undefined || result.code === 0;
+    tools.emit({ kind: 'change-end', host, id, title, ok, durationMs, resumed: true });
+  }
+  await connection.unlock();
+}

@@ -1,0 +1,55 @@
+import type { FakeRequest } from '../world/state.ts';
+
+export interface QueueJobs {
+  readonly pool: string;
+  /** `vision` unless given; it must exist. */
+  readonly project?: string;
+  readonly name?: string;
+  /** How many alike; 1 unless given. Names get a number then. */
+  readonly count?: number;
+  readonly demands?: readonly string[];
+  /** Run by bash in the work folder. Without it the job sleeps for `seconds`. */
+  readonly script?: string;
+  readonly seconds?: number;
+}
+
+/** One queued job, times in ISO 8601. */
+export interface FakeJob {
+  readonly id: number;
+  readonly name: string;
+  readonly pool: string;
+  readonly state: 'waiting' | 'assigned' | 'running' | 'done';
+  readonly result?: FakeRequest['result'];
+  /** Why it failed or was given up, where the server says so. */
+  readonly message?: string;
+  readonly queuedAt: string;
+  readonly startedAt?: string;
+  readonly finishedAt?: string;
+  /** Each start of the job. `container` is the host name that the agent reported, a container's short id. */
+  readonly runs: readonly {
+    readonly agent: string;
+    readonly session: string;
+    readonly container: string;
+    readonly at: string;
+  }[];
+  readonly log: string;
+}
+
+export interface FakeOverview {
+  readonly organization: string;
+  readonly clockScale: number;
+  readonly pools: readonly {
+    readonly id: number;
+    readonly name: string;
+    readonly autoUpdate: boolean;
+    readonly agents: readonly {
+      readonly id: number;
+      readonly name: string;
+      readonly status: 'online' | 'offline';
+      readonly enabled: boolean;
+      readonly busy: boolean;
+      readonly userCapabilities: Readonly<Record<string, string>>;
+      readonly container?: string;
+    }[];
+  }[];
+}

@@ -1,0 +1,177 @@
+import { FleetError, type Problem } from '../../base/errors.ts';
+
+/** One answer of the server, read whole. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Undefined when the body is not JSON. */
+  readonly json: unknown;
+}
+
+/** What the caller was doing: `what` completes "cannot …", `permission` is the cure when it is not allowed. */
+export interface Operation {
+  readonly what: string;
+  readonly permission: string;
+}
+
+/** An error answer. `typeKey` and `status` let the client decide; users see the problem. */
+export class AzureError extends FleetError {
+  readonly typeKey: string | undefined;
+  readonly status: number | undefined;
+
+  constructor(problem: Problem, details: { typeKey?: string; status?: number; cause?: unknown } = {}) {
+    super(problem, details.cause === undefined ? {} : { cause: details.cause });
+    this.typeKey = details.typeKey;
+    this.status = details.status;
+  }
+}
+
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof FleetError && error.problem.code === code;
+}
+
+const patScope = 'a personal access token needs the scope "Agent Pools (Read & manage)"';
+
+/** Undefined when the answer is a success. A sign-in page is one however it is dressed: 203, a redirect, HTML with 200. */
+export function failureOf(answer: Answer, operation: Operation): AzureError | undefined {
+  const { status } = answer;
+  if (isSignIn(answer)) return authFailure('Azure DevOps answered with its sign-in page', answer, operation);
+  if (status >= 200 && status < 300) return undefined;
+  const { message, typeKey } = errorBody(answer.json);
+  if (status === 401) return authFailure(message ?? 'HTTP 401', answer, operation);
+  const kind = kindOf(typeKey, status);
+  return new AzureError(
+    {
+      code: kind.code,
+      what: `cannot ${operation.what}`,
+      seen: message ?? `HTTP ${status}`,
+      next: kind.next ?? operation.permission,
+    },
+    { status, ...(typeKey === undefined ? {} : { typeKey }) },
+  );
+}
+
+function isSignIn({ status, headers, json }: Answer): boolean {
+  if (status === 203 || (status >= 300 && status < 400)) return true;
+  const empty = status === 204 || headers.get('content-length') === '0' || !headers.has('content-type');
+  return status >= 200 && status < 300 && json === undefined && !empty;
+}
+
+function authFailure(seen: string, { status, json }: Answer, operation: Operation): AzureError {
+  const expired = /expired/iu.test(seen);
+  const { typeKey } = errorBody(json);
+  return new AzureError(
+    {
+      code: 'azure.auth',
+      what: `cannot ${operation.what}: ${expired ? 'the token has expired' : 'the credential was not accepted'}`,
+      expected: 'a valid token of this organization',
+      seen,
+      next: expired
+        ? 'make a new token, put it where "token:" of the inventory points, then run "azp-fleet provision"'
+        : `check that the token is not expired, revoked or of another organization; ${patScope}`,
+    },
+    { status, ...(typeKey === undefined ? {} : { typeKey }) },
+  );
+}
+
+interface Kind {
+  readonly code: string;
+  /** Undefined: the operation's own cure. */
+  readonly next?: string;
+}
+
+const later = 'wait some minutes and run it again; https://status.dev.azure.com tells of known trouble';
+
+const nameTaken: Kind = {
+  code: 'azure.conflict',
+  next: 'choose another name, or remove the one that is there',
+};
+
+/** The type of the error decides, then the status: the same status stands for many things. */
+const kinds: readonly (readonly [RegExp, Kind])[] = [
+  [/JobStillRunning/u, { code: 'azure.job-running', next: 'drain the agent first, then run it again' }],
+  [
+    /VersionOutOfRange/u,
+    {
+      code: 'azure.server-too-old',
+      next: 'azp-fleet needs Azure DevOps Services, or an Azure DevOps Server that knows version 7.1 of the REST API',
+    },
+  ],
+  [
+    /NotFound|PoolRemoved|DoesNotExist/u,
+    { code: 'azure.not-found', next: 'check the name, and that the credential may see it' },
+  ],
+  [/AccessDenied|AccessCheck|NotEnoughPermissions|Unauthorized/u, { code: 'azure.permission' }],
+  [/Exists/u, nameTaken],
+];
+
+const byStatus: Readonly<Record<number, Kind>> = {
+  403: { code: 'azure.permission' },
+  404: { code: 'azure.not-found', next: 'check the organization URL and the name' },
+  409: nameTaken,
+  429: {
+    code: 'azure.throttled',
+    next: 'wait 5 minutes: all hosts that share one token share its limit; spread them over several tokens',
+  },
+};
+
+function kindOf(typeKey: string | undefined, status: number): Kind {
+  const byType = kinds.find(([pattern]) => typeKey !== undefined && pattern.test(typeKey))?.[1];
+  return (
+    byType ??
+    byStatus[status] ?? { code: status >= 500 ? 'azure.server-error' : 'azure.refused', next: later }
+  );
+}
+
+/** `{message, typeKey}`, or, for bad requests, `{count, value: {Message}}`. */
+function errorBody(json: unknown): { message?: string; typeKey?: string } {
+  const { message, typeKey, value } = Object(json) as {
+    message?: unknown;
+    typeKey?: unknown;
+    value?: { Message?: unknown } | null;
+  };
+  const text = typeof message === 'string' ? message : value?.Message;
+  return {
+    ...(typeof text === 'string' ? { message: text } : {}),
+    ...(typeof typeKey === 'string' ? { typeKey } : {}),
+  };
+}
+
+/** No connection that could be trusted: trying again does not help. */
+const certificateProblem = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/u;
+
+/** No answer at all. */
+export function unreachable(organization: string, operation: Operation, cause: unknown): AzureError {
+  const root = rootOf(cause);
+  const { code = '' } = Object(root) as { code?: string };
+  if (certificateProblem.test(code)) {
+    return new AzureError(
+      {
+        code: 'azure.certificate',
+        what: `cannot ${operation.what}: the certificate of ${organization} is not trusted`,
+        seen: `${textOf(root).split(';')[0]} (${code})`,
+        next: 'name the PEM file of your site\'s certificate authority in the inventory: "ca: FILE"',
+      },
+      { cause },
+    );
+  }
+  return new AzureError(
+    {
+      code: 'azure.unreachable',
+      what: `cannot ${operation.what}: ${organization} does not answer`,
+      seen: textOf(root),
+      next: 'check the network, the organization URL, and "proxy:" (with "ca:") in the inventory',
+    },
+    { cause },
+  );
+}
+
+/** The built-in fetch says "fetch failed" and keeps the reason inside. */
+function rootOf(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? rootOf(error.cause) : error;
+}
+
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.name === 'TimeoutError' ? 'no answer in time' : error.message || error.name;
+}

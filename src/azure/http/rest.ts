@@ -1,0 +1,148 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { FleetError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import type { Credential } from './credential.ts';
+import { failureOf, unreachable, type Answer, type AzureError, type Operation } from './errors.ts';
+import type { Fetch } from './proxy.ts';
+import { parseRetryAfter, retryDelay } from './retry.ts';
+
+export interface RestOptions {
+  /** As organizationUrl gives it. */
+  readonly organization: string;
+  readonly credential: Credential;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  readonly fetch?: Fetch;
+  readonly now?: () => number;
+  /** Milliseconds that one attempt may take; `timeoutMs` of this file unless given. */
+  readonly timeoutMs?: number;
+  /** Every wait is divided by it; 1 in production. */
+  readonly clockScale?: number;
+  /** Sent as User-Agent. */
+  readonly userAgent?: string;
+  /** Milliseconds; rejects when the signal is aborted. */
+  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
+}
+
+export interface Call extends Operation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below the organisation, encoded, with a leading slash. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | number | boolean>>;
+  readonly body?: unknown;
+  /** 7.1 unless given. */
+  readonly apiVersion?: string;
+}
+
+export interface Rest {
+  /** The parsed body of a success, undefined when it has none. Throws AzureError. */
+  send(call: Call): Promise<unknown>;
+  /** Waits, scaled. */
+  wait(ms: number): Promise<void>;
+  now(): number;
+  readonly clockScale: number;
+}
+
+/** The server may hold an answer back for 30 s on purpose; this is well above. */
+export const timeoutMs = 90_000;
+
+/** HTTP as Azure DevOps speaks it: authentication, throttling, retries, and errors with a cure. */
+export function createRest(options: RestOptions): Rest {
+  const { signal, clockScale = 1, fetch: send = globalThis.fetch } = options;
+  const sleep = options.sleep ?? ((ms: number) => delay(ms, undefined, { signal }));
+  const now = options.now ?? Date.now;
+  const wait = async (ms: number) => {
+    if (ms > 0) await sleep(ms / clockScale, signal);
+  };
+  // A success may ask for a pause too; all calls of this client then keep it.
+  let notBefore = 0;
+
+  const attempt = async (call: Call): Promise<Answer> => {
+    await wait((notBefore - now()) * clockScale);
+    const started = now();
+    const response = await send(urlOf(options.organization, call), {
+      method: call.method,
+      headers: {
+        authorization: (await options.credential.authorization(signal)).reveal(),
+        accept: 'application/json',
+        'user-agent': options.userAgent ?? 'azp-fleet',
+        'x-tfs-fedauthredirect': 'Suppress',
+        ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(options.timeoutMs ?? timeoutMs)]),
+    });
+    const answer = {
+      status: response.status,
+      headers: response.headers,
+      json: parseJson(await response.text()),
+    };
+    options.log.log('debug', 'azure request', {
+      method: call.method,
+      path: call.path,
+      status: answer.status,
+      ms: now() - started,
+      activity: answer.headers.get('activityid') ?? undefined,
+    });
+    return answer;
+  };
+
+  /** One attempt as a result: what to return, or what went wrong and when to try again. */
+  const once = async (call: Call, count: number) => {
+    let answer: Answer | undefined;
+    let failure: AzureError | undefined;
+    try {
+      answer = await attempt(call);
+      failure = failureOf(answer, call);
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof FleetError) throw error;
+      failure = unreachable(options.organization, call, error);
+    }
+    const retryAfterMs = parseRetryAfter(answer?.headers.get('retry-after') ?? null, now());
+    if (failure === undefined) {
+      if (retryAfterMs !== undefined) {
+        options.log.log('info', 'azure asks for a pause', { path: call.path, ms: retryAfterMs });
+        notBefore = now() + retryAfterMs / clockScale;
+      }
+      return { json: answer?.json };
+    }
+    if (failure.problem.code === 'azure.auth' && options.credential.renew() && count === 1)
+      return { pause: 0 };
+    if (failure.problem.code === 'azure.certificate') throw failure;
+    const pause = retryDelay(call.method, count, { status: answer?.status, retryAfterMs }, Math.random);
+    if (pause === undefined) throw failure;
+    const { status } = failure;
+    options.log.log('debug', 'azure retry', { path: call.path, attempt: count, status, ms: pause });
+    return { pause };
+  };
+
+  return {
+    clockScale,
+    now,
+    wait,
+    send: async (call) => {
+      for (let count = 1; ; count += 1) {
+        const result = await once(call, count);
+        if (result.pause === undefined) return result.json;
+        await wait(result.pause);
+      }
+    },
+  };
+}
+
+function urlOf(organization: string, call: Call): string {
+  const query = new URLSearchParams({ 'api-version': call.apiVersion ?? '7.1' });
+  for (const [name, value] of Object.entries(call.query ?? {})) query.set(name, String(value));
+  return `${organization}${call.path}?${query.toString().replaceAll('%24', '$')}`;
+}
+
+/** Undefined when it is not JSON. Some answers start with a byte order mark. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/u, ''));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+import type { Context } from '../../../base/context.ts';
+import { codeOf, ExitCode, usageError } from '../../../base/errors.ts';
+import { diagnose } from '../../../health/diagnose.ts';
+import { painter } from '../../../render/color.ts';
+import { diagnosisText, type NamedDiagnosis } from '../../../render/diagnosis.ts';
+import type { CommandInput } from '../../command.ts';
+
+/** Judges saved outputs. Contacts nobody. */
+export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  const diagnoses: NamedDiagnosis[] = [];
+  for (const file of input.positionals) {
+    const content = file === '-' ? await text(context.stdin) : await read(resolve(context.cwd, file));
+    diagnoses.push({ file, ...diagnose(content) });
+  }
+  if (input.options.flag('json'))
+    context.stdout.write(`${JSON.stringify({ files: diagnoses }, undefined, 2)}\n`);
+  else {
+    const width = context.stdout.columns ?? 120;
+    context.stdout.write(diagnosisText(diagnoses, { width, paint: painter(context.stdout, context.env) }));
+  }
+  if (diagnoses.some(({ kind }) => kind === 'unknown')) return ExitCode.usage;
+  const states = diagnoses.flatMap((one) => ('checkup' in one ? [one.checkup.verdict.state] : []));
+  return states.some((state) => state === 'failed' || state === 'hung') ? ExitCode.hostFailed : ExitCode.ok;
+}
+
+async function read(file: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    throw usageError(
+      {
+        code: 'usage.file',
+        what: `${file} cannot be read`,
+        seen: codeOf(error),
+        next: 'save one: nvidia-smi -q -x > gpus.xml, or journalctl -k > kernel.log',
+      },
+      error,
+    );
+  });
+}

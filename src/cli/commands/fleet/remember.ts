@@ -1,0 +1,27 @@
+import type { Context } from '../../../base/context.ts';
+import { writeJournal } from '../../../apply/journal.ts';
+import type { HostOutcome } from '../../../apply/outcome.ts';
+import type { CommandInput } from '../../command.ts';
+
+/**
+ * Keeps how the run ended for `--rerun failed`. The work is done by now: a journal that cannot be written is a note,
+ * not a failure.
+ */
+export async function remember(
+  context: Context,
+  { commandLine: command }: CommandInput,
+  { journal, inventory }: { readonly journal: string; readonly inventory: string },
+  outcomes: readonly HostOutcome[],
+): Promise<void> {
+  const at = new Date(context.now()).toISOString();
+  try {
+    await writeJournal(journal, { inventory, at, command }, outcomes);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    if (code === undefined) throw error;
+    context.log.log('warn', 'journal', { error });
+    context.stderr.write(
+      `! --rerun failed will not know of this run: ${journal} cannot be written (${code})\n`,
+    );
+  }
+}

@@ -1,0 +1,51 @@
+import type { Context } from '../../../base/context.ts';
+import { type ExitCode, FleetError } from '../../../base/errors.ts';
+import type { EventSink } from '../../../apply/events.ts';
+import { renewImage, type BuiltImage } from '../../../client/image-build.ts';
+import type { ManagerClient } from '../../../client/manager-client.ts';
+import { builtText } from '../../../render/images.ts';
+import { createProgress } from '../../../render/progress.ts';
+import type { CommandInput } from '../../command.ts';
+import { openManagers, showAnswers } from '../../managers.ts';
+import { pause } from '../../pause.ts';
+
+/** Has the managers build or pull the agents' image now, and follows them to the end. */
+export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  const fresh = input.options.flag('fresh');
+  const managers = openManagers(context, input, input.positionals, createProgress);
+  const { sink } = managers.progress;
+  try {
+    const answers = await managers.ask((manager, { name }) => build(context, manager, name, fresh, sink));
+    await managers.progress.finish();
+    return showAnswers(context, input, answers, builtText);
+  } finally {
+    await managers.close();
+  }
+}
+
+async function build(
+  context: Context,
+  manager: ManagerClient,
+  host: string,
+  fresh: boolean,
+  emit: EventSink,
+): Promise<BuiltImage> {
+  const change = { host, id: 'image-build', title: 'build the agent image' };
+  const started = context.now();
+  const end = (ok: boolean, state: 'ok' | 'changed' | 'failed') => {
+    emit({ kind: 'change-end', ...change, ok, durationMs: context.now() - started, resumed: false });
+    emit({ kind: 'host-state', host, state });
+  };
+  emit({ kind: 'change-start', ...change, at: started });
+  try {
+    const built = await renewImage(manager, fresh, {
+      onLine: (line) => emit({ kind: 'change-output', host, id: change.id, line }),
+      sleep: (ms) => pause(ms, context.signal, 'the manager goes on by itself'),
+    });
+    end(true, built.isNew ? 'changed' : 'ok');
+    return built;
+  } catch (error) {
+    if (error instanceof FleetError) end(false, 'failed');
+    throw error;
+  }
+}

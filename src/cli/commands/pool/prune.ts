@@ -1,0 +1,84 @@
+import type { OwnNames } from '../../../azure/pools/garbage.ts';
+import { findLeftovers, prune } from '../../../azure/pools/prune.ts';
+import type { Context } from '../../../base/context.ts';
+import { ExitCode, usageError } from '../../../base/errors.ts';
+import { agentName, slotNames } from '../../../contract/slots.ts';
+import type { Fleet, HostSpec } from '../../../inventory/fleet.ts';
+import { leftoverLines, prunedLines } from '../../../render/pools.ts';
+import { confirm } from '../../ask.ts';
+import type { CommandInput } from '../../command.ts';
+import { openFleet } from '../../fleet.ts';
+
+/** Removes agents that no slot stands for any more: looks, asks, waits, looks again, removes. */
+export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  const { options } = input;
+  const { fleet, hosts, azure } = await openFleet(context, input);
+  const gone = options.list('gone').flatMap((host) => goneHost(fleet, host, options.string('agentName')));
+  const pools = new Set((gone.length > 0 ? fleet.hosts : hosts).map(({ pool }) => pool));
+  const looks = await Promise.all(
+    [...pools].map((pool) => {
+      const own = hosts.filter((host) => host.pool === pool).map(ownNames);
+      return findLeftovers(azure, pool, [...own, ...gone]);
+    }),
+  );
+  const found = looks.filter((look) => look !== undefined).filter((look) => look.found.length > 0);
+  const show = (lines: readonly string[]) => context.stderr.write(lines.map((line) => `${line}\n`).join(''));
+  show(leftoverLines(found));
+  const stop = found.length === 0 || options.flag('dryRun');
+  if (!stop && !options.flag('yes') && !(await confirm(context, 'Remove these agents from Azure DevOps?'))) {
+    return ExitCode.declined;
+  }
+  if (!stop) show(['looking again in 3 minutes: only what is still unused then is removed']);
+  const pruned = stop
+    ? []
+    : await prune(azure, found, { clockScale: fleet.clockScale, signal: context.signal });
+  if (options.flag('json')) {
+    const leftovers = found.flatMap(({ pool, found: each }) => each.map((agent) => ({ pool, ...agent })));
+    context.stdout.write(`${JSON.stringify({ leftovers, pruned }, undefined, 2)}\n`);
+  } else if (found.length === 0) context.stdout.write('nothing to remove\n');
+  else
+    context.stdout.write(
+      prunedLines(pruned)
+        .map((line) => `${line}\n`)
+        .join(''),
+    );
+  return ExitCode.ok;
+}
+
+function ownNames(host: HostSpec): OwnNames {
+  const counted = host.agents.kind !== 'one-per-gpu' || host.gpus !== undefined;
+  return {
+    host: host.name,
+    template: agentName(host, '{slot}'),
+    wanted: counted ? new Set(slotNames(host).map((slot) => agentName(host, slot))) : undefined,
+  };
+}
+
+/**
+ * What a host that is gone may have been called in the pool: by the pattern that is given, else by every pattern that
+ * the inventory still has and that tells hosts apart, and the default.
+ */
+function goneHost({ hosts }: Fleet, host: string, pattern: string | undefined): readonly OwnNames[] {
+  if (hosts.some(({ name }) => name === host)) {
+    throw usageError({
+      code: 'usage.host-not-gone',
+      what: `--gone ${host}: the inventory still has this host`,
+      next: 'take it out of the inventory first, or leave --gone out',
+    });
+  }
+  if (pattern !== undefined && !pattern.includes('{slot}')) {
+    throw usageError({
+      code: 'usage.option',
+      what: '--agent-name is no pattern of agent names',
+      expected: 'what agentName: was, e.g. gpu-{host}-{slot}',
+      seen: pattern,
+    });
+  }
+  const known = hosts.map(({ agentName: each }) => each).filter((each) => each.includes('{host}'));
+  const patterns = pattern === undefined ? ['{host}-{slot}', ...known] : [pattern];
+  return [...new Set(patterns)].map((each) => ({
+    host,
+    template: agentName({ name: host, agentName: each }, '{slot}'),
+    wanted: new Set(),
+  }));
+}

@@ -1,0 +1,53 @@
+import type { Context } from '../../../base/context.ts';
+import { ExitCode, FleetError } from '../../../base/errors.ts';
+import type { ManagerStatus } from '../../../contract/status.ts';
+import type { ManagerClient } from '../../../client/manager-client.ts';
+import { occupied } from '../../../apply/drain.ts';
+import { drainText } from '../../../render/managers.ts';
+import { confirm } from '../../ask.ts';
+import type { CommandInput } from '../../command.ts';
+import { ownerName } from '../../fleet.ts';
+import { showAnswers, withManagers } from '../../managers.ts';
+import { pause } from '../../pause.ts';
+
+const pollMs = 2000;
+
+/** Makes agents stop taking jobs. Running jobs go on. */
+export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  const { options } = input;
+  const everything = input.positionals.length === 0 && options.list('limit').length === 0;
+  if (everything && !options.flag('yes') && !(await confirm(context, 'Drain every host of the inventory?')))
+    return ExitCode.declined;
+  const slots = options.list('slot');
+  const reason = options.string('reason') ?? `by ${ownerName(context)}`;
+  const deadline = context.now() + (options.duration('drainTimeout') ?? 0);
+  const answers = await withManagers(context, input, input.positionals, async (manager) => {
+    await manager.drain(reason, slots);
+    return options.flag('wait') ? settled(manager, slots, deadline, context) : manager.status();
+  });
+  return showAnswers(context, input, answers, drainText);
+}
+
+/** Resolves when no job is left on the slots in question. */
+async function settled(
+  manager: ManagerClient,
+  slots: readonly string[],
+  deadline: number,
+  context: Context,
+): Promise<ManagerStatus> {
+  for (;;) {
+    const status = await manager.status();
+    const left = occupied(status).filter(({ slot }) => slots.length === 0 || slots.includes(slot));
+    if (left.length === 0) return status;
+    if (context.now() >= deadline) {
+      throw new FleetError({
+        code: 'drain.timeout',
+        step: 'manager',
+        what: 'jobs still run; the slots stay drained and take no new ones',
+        seen: left.map(({ slot, job }) => `slot ${slot}${job === undefined ? '' : `: ${job}`}`).join(', '),
+        next: 'run it again to wait on, or take it back with "azp-fleet undrain"',
+      });
+    }
+    await pause(pollMs, context.signal, 'the slots stay drained');
+  }
+}

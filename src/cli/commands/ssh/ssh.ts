@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import type { Context } from '../../../base/context.ts';
+import { ExitCode, usageError } from '../../../base/errors.ts';
+import { loadFleet } from '../../../inventory/load.ts';
+import { selectHosts } from '../../../inventory/select.ts';
+import { resolveConnection } from '../../../ssh/config/resolve.ts';
+import { realWorld } from '../../../ssh/config/world.ts';
+import { loginArguments, writePins } from '../../../ssh/wire/openssh-arguments.ts';
+import type { CommandInput } from '../../command.ts';
+import { withoutSecrets } from '../../transport.ts';
+
+/** Hands the terminal to the system's ssh. Its exit code is ours. */
+export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  const fleet = loadFleet(input.inventory, context);
+  const [host, ...more] = selectHosts(fleet, input.positionals);
+  if (host === undefined || more.length > 0) {
+    throw usageError({
+      code: 'usage.ssh',
+      what: `${input.positionals.join(' ')} names ${more.length + 1} hosts`,
+      expected: 'one host',
+      next: 'azp-fleet inventory list shows their names; for many at once: azp-fleet exec',
+    });
+  }
+  const env = withoutSecrets(context.env, fleet);
+  const files = { user: `${context.home}/.ssh/config`, system: '/etc/ssh/ssh_config' };
+  const options = resolveConnection(
+    host.name,
+    host.ssh,
+    files,
+    realWorld(context.home, context.user, env),
+    env,
+  );
+  const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
+  try {
+    const flags = loginArguments(options, { configFile: undefined, pinnedFile: writePins(options, folder) });
+    return await hand([...flags, '--', options.typed, ...input.rest], env);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function hand(args: readonly string[], env: Context['env']): Promise<ExitCode> {
+  return new Promise((resolve, reject) => {
+    const child = spawn('ssh', args, { stdio: 'inherit', env });
+    child.once('error', (error) => {
+      const next = 'install the OpenSSH client';
+      reject(usageError({ code: 'ssh.no-openssh', what: 'the program ssh cannot be started', next }, error));
+    });
+    child.once('close', (code) => resolve((code ?? ExitCode.hostFailed) as ExitCode));
+  });
+}

@@ -1,0 +1,18 @@
+import type { Context } from '../../../base/context.ts';
+import { ExitCode, usageError } from '../../../base/errors.ts';
+import { completionScript, shells } from '../../../render/completion.ts';
+import type { CommandInput } from '../../command.ts';
+
+export function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  const shell = shells.find((known) => known === input.positionals[0]);
+  if (shell === undefined)
+    throw usageError({
+      code: 'usage.shell',
+      what: 'no completion for this shell',
+      expected: shells.join(', '),
+      seen: input.positionals[0] ?? 'nothing',
+      next: 'name one: azp-fleet completion bash',
+    });
+  context.stdout.write(completionScript(shell, input.commands));
+  return Promise.resolve(ExitCode.ok);
+}

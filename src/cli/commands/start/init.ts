@@ -1,0 +1,30 @@
+import path from 'node:path';
+
+import { organizationUrl } from '../../../azure/url.ts';
+import type { Context } from '../../../base/context.ts';
+import { ExitCode } from '../../../base/errors.ts';
+import { parseFleet } from '../../../inventory/load.ts';
+import { distinctNames, parseHost } from '../../../setup/host-notation.ts';
+import { inventoryText } from '../../../setup/inventory-text.ts';
+import { sshConfigHosts } from '../../../setup/ssh-hosts.ts';
+import { writeInventory } from '../../../setup/write.ts';
+import type { CommandInput } from '../../command.ts';
+
+export function run(context: Context, { options, positionals }: CommandInput): Promise<ExitCode> {
+  const known = new Set(sshConfigHosts(context).map((host) => host.name));
+  const file = options.string('output') ?? 'inventory.yaml';
+  const text = inventoryText({
+    organization: organizationUrl(options.string('organization') ?? 'https://dev.azure.com/example'),
+    token: { env: 'AZP_TOKEN' },
+    projects: options.list('project'),
+    pool: options.string('pool') ?? 'gpu-lab',
+    agents: 'one-per-gpu',
+    share: false,
+    hosts: distinctNames(positionals.map((host) => parseHost(host, (name) => known.has(name)))),
+    datasets: [],
+  });
+  parseFleet(text, file, context);
+  writeInventory(path.resolve(context.cwd, file), text, { replace: false });
+  context.stdout.write(`${file} written\nNext: look it over, then azp-fleet plan ${file}\n`);
+  return Promise.resolve(ExitCode.ok);
+}

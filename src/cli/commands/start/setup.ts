@@ -1,0 +1,81 @@
+import { createAzureClient } from '../../../azure/create-client.ts';
+import { patCredential } from '../../../azure/http/credential.ts';
+import type { Context } from '../../../base/context.ts';
+import { ExitCode, usageError } from '../../../base/errors.ts';
+import { terminalPrompts } from '../../../setup/prompts.ts';
+import { secretReader } from '../../../setup/secret-reader.ts';
+import { runSetup } from '../../../setup/wizard.ts';
+import type { Wizard } from '../../../setup/wizard-context.ts';
+import { defaultUploads } from '../../../inventory/schema/defaults.ts';
+import { createTransport } from '../../../ssh/create-transport.ts';
+import { version } from '../../../base/version.ts';
+import { canAsk } from '../../ask.ts';
+import { parseArguments } from '../../parse.ts';
+import type { CommandInput, CommandSpec } from '../../command.ts';
+
+export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+  if (!canAsk(context))
+    throw usageError({
+      code: 'usage.no-terminal',
+      what: 'setup asks questions, and there is no terminal to ask on',
+      next: 'azp-fleet init HOST… writes an inventory without asking',
+    });
+  const wizard = openWizard(context);
+  const { file, provision } = await runSetup(wizard, input.options.string('output') ?? 'inventory.yaml');
+  if (file === undefined) return ExitCode.declined;
+  if (provision.length === 0) {
+    wizard.say('', `Next: azp-fleet plan ${file}`);
+    return ExitCode.ok;
+  }
+  return await provisionNow(context, [file, ...provision], input.commands);
+}
+
+/** As if typed, so that every option has its default. */
+async function provisionNow(
+  context: Context,
+  targets: readonly string[],
+  commands: readonly CommandSpec[],
+): Promise<ExitCode> {
+  const parsed = parseArguments(['provision', ...targets], commands, {
+    out: (text) => context.stdout.write(text),
+    err: (text) => context.stderr.write(text),
+    env: context.env,
+    version,
+    columns: context.stdout.columns ?? 80,
+  });
+  if (parsed === undefined) throw new TypeError('provision was not understood');
+  const module = await parsed.spec.load();
+  return module.run(context, parsed.input);
+}
+
+function openWizard(context: Context): Wizard {
+  const prompts = terminalPrompts(context);
+  const told: string[] = [];
+  const { read, namesOfVariables } = secretReader(context, (message) => prompts.hidden(message));
+  return {
+    context,
+    prompts,
+    secret: read,
+    openTransport: (ask) =>
+      createTransport({
+        ...context,
+        now: () => context.now(),
+        env: Object.fromEntries(
+          Object.entries(context.env).filter(([name]) => !namesOfVariables().has(name)),
+        ),
+        ask,
+        resolveSecret: (source) => read(source, 'the sudo password'),
+        notice: (line) => told.push(line),
+        uploads: defaultUploads,
+      }),
+    azure: (organization, token) =>
+      createAzureClient({
+        organization,
+        credential: patCredential(token),
+        log: context.log,
+        signal: context.signal,
+      }),
+    notices: () => told.splice(0),
+    say: (...lines) => void context.stdout.write(lines.map((line) => `${line}\n`).join('')),
+  };
+}

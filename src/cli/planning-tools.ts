@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { fetchRuntime } from '../artifacts/fetch-runtime.ts';
+import { loadArtifacts } from '../artifacts/bundle.ts';
+import type { Context } from '../base/context.ts';
+import type { Problem } from '../base/errors.ts';
+import { version } from '../base/version.ts';
+import { gatherFacts } from '../facts/gather.ts';
+import { jobPages } from '../azure/job-pages.ts';
+import { desiredOf } from '../plan/desired.ts';
+import type { EventSink } from '../apply/events.ts';
+import type { HostPlan } from '../plan/fleet-plan.ts';
+import type { FleetSurvey } from '../apply/fleet-survey.ts';
+import type { ApplyOptions, ApplyTools } from '../apply/apply-tools.ts';
+import type { Transport } from '../ssh/transport.ts';
+import { allSteps } from '../steps/all.ts';
+import type { CommandInput } from './command.ts';
+import { ownerName, type OpenFleet } from './fleet.ts';
+
+/** What the two commands that plan share. */
+export interface Workbench {
+  readonly tools: ApplyTools;
+  /** Pools that cannot be used; their hosts are planned without the manager. */
+  readonly blocked: Map<string, Problem>;
+  /** Makes the files that the plan's uploads need. */
+  readonly prepare: (survey: FleetSurvey) => Promise<void>;
+}
+
+export async function openWorkbench(
+  context: Context,
+  input: CommandInput,
+  open: OpenFleet,
+  transport: Transport,
+  emit: EventSink,
+): Promise<Workbench> {
+  const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
+  const artifacts = await loadArtifacts(cache);
+  const blocked = new Map<string, Problem>();
+  const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
+  const { credential, caPem, fleet } = open;
+  const tools: ApplyTools = {
+    transport,
+    gather: (session, host) => gatherFacts(session, host, context.signal),
+    steps: ({ pool }) => (blocked.has(pool) ? withoutManager : allSteps),
+    desired: desiredOf(fleet, { artifacts, credential, caPem, version }),
+    credential,
+    jobPages: (pool) => jobPages(open.azure, pool, context.log),
+    owner: {
+      who: ownerName(context),
+      command: input.commandLine,
+      since: new Date(context.now()).toISOString(),
+    },
+    emit,
+    log: context.log,
+    signal: context.signal,
+    now: () => context.now(),
+    sleep: (ms) => delay(ms, undefined, { signal: context.signal }),
+    options: applyOptions(input),
+  };
+  const prepare = async ({ hosts }: FleetSurvey) => {
+    const note = (text: string) => emit({ kind: 'note', text });
+    for (const arch of new Set(
+      hosts.filter(({ plan }) => uploadsRuntime(plan)).map(({ facts }) => facts.arch),
+    )) {
+      const runtime = artifacts.runtime(arch);
+      if (runtime?.kind === 'file')
+        await fetchRuntime(arch, runtime.file, { env: context.env, signal: context.signal, note });
+    }
+  };
+  return { tools, blocked, prepare };
+}
+
+/** The runtime is the one compressed thing among the uploads. */
+function uploadsRuntime({ stages }: HostPlan): boolean {
+  const actions = stages.flat().flatMap((change) => (change.known ? change.actions : []));
+  return actions.some(
+    (action) => action.kind === 'upload' && action.artifact.kind === 'file' && action.artifact.gunzip,
+  );
+}
+
+function applyOptions({ options }: CommandInput): ApplyOptions {
+  return {
+    parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 20,
+    disturbOthers: options.flag('disturbOthers'),
+    drainTimeoutMs: options.duration('drainTimeout') ?? 4 * 3_600_000,
+    breakLock: options.flag('breakLock'),
+  };
+}

@@ -1,0 +1,74 @@
+import { accessSync, constants, statSync } from 'node:fs';
+
+import { codeOf, type Problem } from '../../base/errors.ts';
+import type { Fleet, SecretSource } from '../fleet.ts';
+import { expiryWarning, writeIt } from '../secret.ts';
+
+interface Place {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly now: number;
+}
+
+/** What the inventory points at and is not there, as far as it can be told without asking or running anything. */
+export function checkReferences(fleet: Fleet, place: Place): Problem[] {
+  const { credential, proxy } = fleet;
+  const main = credential.kind === 'pat' ? credential.token : credential.secret;
+  const sources = fleet.hosts.flatMap(({ name, ssh }) => [
+    ...(ssh.sudoPassword ? [{ purpose: `the sudo password of ${name}`, source: ssh.sudoPassword }] : []),
+    ...(ssh.loginPassword ? [{ purpose: `the login password of ${name}`, source: ssh.loginPassword }] : []),
+  ]);
+  const expiry = expiryWarning(credential.expires, place.now);
+  const keys = new Set(fleet.hosts.flatMap(({ ssh }) => ssh.identityFile ?? []));
+  return [
+    ...[{ purpose: 'the token', source: main }, ...sources].flatMap((each) => missingSource(each, place)),
+    ...(expiry ? [expiry] : []),
+    ...(proxy.ca === undefined
+      ? []
+      : missingFile(proxy.ca, 'the CA file', 'correct "ca" in the inventory, or put the file there')),
+    ...[...keys].flatMap((file) =>
+      missingFile(file, 'the private key', 'correct identityFile in the inventory, or put the key there'),
+    ),
+  ];
+}
+
+function missingSource(
+  { purpose, source }: { purpose: string; source: SecretSource },
+  { env }: Place,
+): Problem[] {
+  if ('env' in source && !env[source.env])
+    return [
+      {
+        code: 'inventory.secret',
+        step: 'inventory',
+        what: `${purpose} is expected in the variable ${source.env}, which is not set here`,
+        next: `read -rs ${source.env} && export ${source.env}`,
+      },
+    ];
+  if (!('file' in source)) return [];
+  const missing = missingFile(source.file, `the file of ${purpose}`, writeIt(source.file));
+  if (missing.length > 0) return missing;
+  const mode = statSync(source.file).mode & 0o777;
+  if ((mode & 0o077) === 0) return [];
+  return [
+    {
+      code: 'inventory.secret',
+      step: 'inventory',
+      what: `${purpose} lies in a file that others may read: ${source.file}`,
+      expected: 'mode 0600',
+      seen: `mode 0${mode.toString(8)}`,
+      next: `chmod 600 ${source.file}`,
+    },
+  ];
+}
+
+function missingFile(file: string, what: string, next: string): Problem[] {
+  try {
+    accessSync(file, constants.R_OK);
+    return [];
+  } catch (error) {
+    const seen = codeOf(error);
+    return [
+      { code: 'inventory.file', step: 'inventory', what: `${what} ${file} cannot be read`, seen, next },
+    ];
+  }
+}

@@ -1,0 +1,157 @@
+import path from 'node:path';
+
+import { defined } from '../../base/defined.ts';
+import { parseRate } from '../../base/rate.ts';
+import type {
+  CredentialSource,
+  DriverSpec,
+  HostSpec,
+  SecretSource,
+  SshSpec,
+  Mirrors,
+  Proxy,
+  UploadLimits,
+} from '../fleet.ts';
+import type { Dataset } from '../../contract/config.ts';
+import type { DriverCapabilities, SlotSpec, Agents } from '../../contract/slots.ts';
+import { defaultUploads, defaultVersions } from '../schema/defaults.ts';
+import { groupsOf, varsOf } from './merge.ts';
+import type { InventoryFile } from '../schema/file.ts';
+import type { HostEntry } from '../schema/host.ts';
+
+export interface Folders {
+  /** The inventory's folder: relative paths start there. */
+  readonly folder: string;
+  readonly home: string;
+}
+
+/** Everything that applies to one host, with defaults filled in. */
+export function resolveHost(name: string, file: InventoryFile, folders: Folders): HostSpec {
+  const groups = groupsOf(name, file.groups ?? {});
+  const vars = varsOf(file, name, groups);
+  return {
+    name,
+    groups,
+    labels: texts(vars.labels),
+    ssh: resolveSsh(vars, folders),
+    pool: vars.pool ?? '',
+    agents: resolveAgents(vars),
+    share: vars.share ?? false,
+    ...defined({ gpus: vars.gpus, image: vars.image, baseImage: vars.baseImage }),
+    agentName: vars.agentName ?? '{host}-{slot}',
+    limits: defined(vars.limits ?? {}),
+    driverCapabilities: driverCapabilities(vars),
+    driver: resolveDriver(vars.driver),
+    docker: { version: vars.docker?.version ?? defaultVersions.docker },
+    toolkit: { version: vars.toolkit?.version ?? defaultVersions.toolkit },
+    agent: {
+      version: vars.agent?.version ?? defaultVersions.agent,
+      sha256: { x64: vars.agent?.sha256?.x64, arm64: vars.agent?.sha256?.arm64 },
+    },
+    datasets: resolveDatasets(vars.datasets),
+    jobs: { sudo: vars.jobs?.sudo ?? false, docker: vars.jobs?.docker ?? false },
+    registration: vars.registration ?? 'rest',
+    capabilities: texts(vars.capabilities),
+    sysroot: vars.sysroot ?? '',
+  };
+}
+
+function resolveSsh(vars: HostEntry, folders: Folders): SshSpec {
+  const { address, port, user, jump } = vars;
+  return {
+    ...defined({ address, port, user, jump }),
+    ...(vars.identityFile === undefined ? {} : { identityFile: absolute(vars.identityFile, folders) }),
+    transport: vars.transport ?? 'builtin',
+    hostKeys: vars.hostKeys ?? [],
+    hostKeyPolicy: vars.hostKeyPolicy ?? 'accept-new',
+    ...(vars.sudoPassword ? { sudoPassword: resolveSource(vars.sudoPassword, folders) } : {}),
+    ...(vars.loginPassword ? { loginPassword: resolveSource(vars.loginPassword, folders) } : {}),
+  };
+}
+
+function resolveAgents(vars: HostEntry): Agents {
+  if (typeof vars.agents === 'number') return { kind: 'count', count: vars.agents };
+  if (!Array.isArray(vars.agents)) return { kind: 'one-per-gpu' };
+  const slots = vars.agents.map((slot): SlotSpec => ({
+    ...defined({ name: slot.name }),
+    gpus: slot.gpus ?? [],
+    share: slot.share ?? vars.share ?? false,
+    limits: defined({ ...vars.limits, ...slot.limits }),
+    capabilities: slot.capabilities ?? driverCapabilities(vars),
+    mode: slot.mode ?? 'container',
+  }));
+  return { kind: 'slots', slots };
+}
+
+function driverCapabilities(vars: HostEntry): DriverCapabilities {
+  return vars.driverCapabilities ?? ['compute', 'utility'];
+}
+
+function resolveDriver(driver: HostEntry['driver']): DriverSpec {
+  if (driver === 'none') return { install: false, branch: defaultVersions.driverBranch, flavor: 'auto' };
+  return {
+    install: true,
+    branch: driver?.branch ?? driver?.version?.split('.')[0] ?? defaultVersions.driverBranch,
+    ...defined({ version: driver?.version }),
+    flavor: driver?.flavor ?? 'auto',
+  };
+}
+
+function resolveDatasets(datasets: HostEntry['datasets']): Dataset[] {
+  return Object.entries(datasets ?? {}).map(([name, { host, container, requireMount }]) => ({
+    name,
+    host,
+    container,
+    requireMount: requireMount ?? false,
+  }));
+}
+
+/** Undefined when neither or both ways are given; check.ts reports that. */
+export function resolveCredential(file: InventoryFile, folders: Folders): CredentialSource | undefined {
+  const { token, servicePrincipal } = file;
+  if (token && !servicePrincipal)
+    return { kind: 'pat', token: resolveSource(token, folders), ...defined({ expires: token.expires }) };
+  if (!servicePrincipal || token) return undefined;
+  const { clientId, tenantId, expires } = servicePrincipal;
+  const authority = servicePrincipal.authority?.replace(/\/+$/, '');
+  const secret = resolveSource(servicePrincipal.secret, folders);
+  return { kind: 'service-principal', clientId, tenantId, secret, ...defined({ authority, expires }) };
+}
+
+function resolveSource(source: NonNullable<HostEntry['sudoPassword']>, folders: Folders): SecretSource {
+  if (source.env !== undefined) return { env: source.env };
+  if (source.file !== undefined) return { file: absolute(source.file, folders) };
+  if (source.cmd !== undefined) return { cmd: source.cmd };
+  return { prompt: true };
+}
+
+export function resolveMirrors(mirrors: InventoryFile['mirrors']): Mirrors {
+  const { nvidiaDriver, docker, toolkit, agent, apt, images } = mirrors ?? {};
+  const trimmed = { nvidiaDriver, docker, toolkit, agent, apt, images };
+  return defined(
+    Object.fromEntries(Object.entries(trimmed).map(([key, value]) => [key, value?.replace(/\/+$/, '')])),
+  );
+}
+
+export function resolveProxy(file: InventoryFile, folders: Folders): Proxy {
+  const { http, https, noProxy } = file.proxy ?? {};
+  const ca = file.ca === undefined ? undefined : absolute(file.ca, folders);
+  return { ...defined({ http, https, ca }), noProxy: noProxy ?? [] };
+}
+
+export function resolveUploads(uploads: InventoryFile['uploads']): UploadLimits {
+  const bandwidth = uploads?.bandwidth === undefined ? undefined : parseRate(uploads.bandwidth);
+  return { ...defined({ bandwidth }), parallel: uploads?.parallel ?? defaultUploads.parallel };
+}
+
+/** `~` is the user's home; anything relative starts at the inventory. */
+function absolute(file: string, folders: Folders): string {
+  const expanded = file === '~' || file.startsWith('~/') ? path.join(folders.home, file.slice(1)) : file;
+  return path.resolve(folders.folder, expanded);
+}
+
+function texts(
+  values: Readonly<Record<string, string | number | boolean>> | undefined,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(values ?? {}).map(([key, value]) => [key, String(value)]));
+}

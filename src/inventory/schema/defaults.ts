@@ -1,0 +1,12 @@
+import { defaultAgentVersion } from '../../contract/agent-release.ts';
+
+/** Versions that a new fleet gets. Newest known to work together, November 2026. */
+export const defaultVersions = {
+  docker: '29.7.2',
+  toolkit: '1.20.0',
+  driverBranch: '580',
+  agent: defaultAgentVersion,
+} as const;
+
+/** Ten bundles at a time fill most links; each holds what is on its way, some MiB. */
+export const defaultUploads = { parallel: 10 } as const;

@@ -1,0 +1,113 @@
+import type Docker from 'dockerode';
+import { HostPaths, Labels } from '../../contract/paths.ts';
+import type { ManagerConfig } from '../../contract/config.ts';
+import { deviceRequests } from '../../health/device-request.ts';
+import { caInside, networkVariables, variableLines } from './environment.ts';
+import type { Slot } from '../model.ts';
+import { agentNetwork } from './engine-start.ts';
+
+/** What a container is made from, besides the slot. */
+export interface Recipe {
+  readonly config: ManagerConfig;
+  readonly slot: Slot;
+  readonly run: string;
+  readonly image: string;
+  readonly settings: string;
+  readonly agentId: number;
+  readonly poolId: number;
+  readonly gpuPath: 'cdi' | 'nvidia';
+  /** Group that may use the Docker socket; only for `jobs.docker`. */
+  readonly dockerGid: number | undefined;
+}
+
+/** Seconds between SIGTERM and SIGKILL: the agent itself takes up to 60 s to cancel a job and 30 s to leave. */
+export const stopTimeoutS = 120;
+
+const gib = 1024 ** 3;
+
+/** The create request of one agent container. Pure. No secret is part of it: the agent's key is copied in afterwards. */
+export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions {
+  const { config, slot } = recipe;
+  return {
+    Image: recipe.image,
+    Hostname: slot.agent.slice(0, 63),
+    Labels: labels(recipe),
+    Env: environment(config, slot, recipe.gpuPath),
+    StopTimeout: stopTimeoutS,
+    HostConfig: {
+      // The image built here brings tini itself; a foreign one may not.
+      Init: config.image.kind === 'registry',
+      // Evidence is read after the end, then the container is removed.
+      AutoRemove: false,
+      NetworkMode: agentNetwork,
+      LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } },
+      OomScoreAdj: 500,
+      DeviceRequests: deviceRequests(recipe.gpuPath, slot.gpus, slot.capabilities),
+      Binds: binds(recipe),
+      ...(recipe.dockerGid === undefined ? {} : { GroupAdd: [String(recipe.dockerGid)] }),
+      ...(config.jobs.sudo ? {} : { SecurityOpt: ['no-new-privileges'], CapDrop: ['ALL'] }),
+      ...limits(slot),
+    },
+  };
+}
+
+export function labels(recipe: Recipe): Record<string, string> {
+  const { config, slot } = recipe;
+  return {
+    [Labels.kind]: 'agent',
+    [Labels.host]: config.host,
+    [Labels.slot]: slot.name,
+    [Labels.run]: recipe.run,
+    [Labels.agentId]: String(recipe.agentId),
+    [Labels.poolId]: String(recipe.poolId),
+    [Labels.gpus]: slot.gpus.join(','),
+    [Labels.imageDigest]: recipe.image,
+    [Labels.configHash]: recipe.settings,
+  };
+}
+
+/** Variables of a slot's containers; none of them is secret. */
+export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['gpuPath']): string[] {
+  const steering = {
+    // Raising the score of a job's processes is always allowed: the job dies before the agent that reports it.
+    PIPELINE_JOB_OOMSCOREADJ: '1000',
+    // Only practice fleets have another clock; their agents keep time with it.
+    ...(config.clockScale === 1 ? {} : { AZP_CLOCK_SCALE: String(config.clockScale) }),
+    ...(slot.gpus.length > 0 ? { NVIDIA_DRIVER_CAPABILITIES: slot.capabilities.join(',') } : {}),
+    // Where nvidia is Docker's default runtime, images that say "all" would get every GPU of the host.
+    ...(slot.gpus.length === 0 || gpuPath === 'cdi' ? { NVIDIA_VISIBLE_DEVICES: 'void' } : {}),
+    ...networkVariables(config, caInside),
+  };
+  const datasets = config.datasets.map((dataset) => [dataset.name, dataset.container]);
+  return variableLines(steering, Object.fromEntries(datasets) as Record<string, string>);
+}
+
+function binds({ config }: Recipe): string[] {
+  return [
+    ...config.datasets.map((dataset) => `${dataset.host}:${dataset.container}:ro`),
+    ...(config.proxy.ca ? [`${HostPaths.caBundle}:${caInside}:ro`] : []),
+    ...(config.jobs.docker ? ['/var/run/docker.sock:/var/run/docker.sock'] : []),
+  ];
+}
+
+function limits(slot: Slot): Docker.HostConfig {
+  const { memory, cpus, shm, pids } = slot.limits;
+  return {
+    // Docker's 64 MiB make data loaders fail with bus errors; unused shared memory costs nothing.
+    ShmSize: shm === undefined ? gib : bytes(shm),
+    PidsLimit: pids ?? 16_384,
+    // Swap counts too: without it a job over its limit would make the whole host swap.
+    ...(memory === undefined ? {} : { Memory: bytes(memory), MemorySwap: bytes(memory) }),
+    ...(cpus === undefined ? {} : { NanoCpus: Math.round(cpus * 1e9) }),
+  };
+}
+
+const units: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: gib, t: 1024 * gib };
+
+/** `64g`, `512m`, `1.5g`, plain bytes. */
+export function bytes(size: string): number {
+  const [, number = '', unit = 'b'] = /^(\d+(?:\.\d+)?)\s*([bkmgt])?(?:i?b)?$/i.exec(size.trim()) ?? [];
+  const factor = units[unit.toLowerCase()];
+  if (number === '' || factor === undefined) throw new RangeError(`not a size: ${size}`);
+  return Math.round(Number(number) * factor);
+}

@@ -1,0 +1,58 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gpuPath } from '../../health/device-request.ts';
+import type { Outside } from '../outside.ts';
+import type { Fence } from './fence.ts';
+import { Labels } from '../../contract/paths.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { agentBridge } from './fence-rules.ts';
+
+/** What depends on the Docker Engine that runs on this host. */
+export interface EngineWays {
+  readonly gpuPath: 'cdi' | 'nvidia';
+  readonly cdiSpec: boolean;
+  /** Group of the Docker socket, where jobs may use it. */
+  readonly dockerGid: number | undefined;
+}
+
+/** After a start of the engine: what it can do may have changed, and its network may be gone. */
+export async function learnEngine(
+  tools: Pick<Outside, 'engine' | 'config' | 'log'> & { readonly fence: Fence },
+): Promise<EngineWays> {
+  const { engine, config, fence, log } = tools;
+  const [version, info] = await Promise.all([engine.version(), engine.info()]);
+  const cdiSpec = await hasCdiSpec(info.cdiSpecDirs);
+  const path = gpuPath({ ...version, cdiSpecDirs: info.cdiSpecDirs }, cdiSpec);
+  await ensureAgentNetwork(engine);
+  await fence.raise();
+  const socket = config.jobs.docker ? await stat('/var/run/docker.sock') : undefined;
+  log.log('info', 'docker', { version: version.version, gpus: path.kind, why: path.why });
+  return { gpuPath: path.kind, cdiSpec, dockerGid: socket?.gid };
+}
+
+async function hasCdiSpec(directories: readonly string[]): Promise<boolean> {
+  for (const directory of directories) {
+    for (const name of await readdir(directory).catch(() => [])) {
+      if (!/\.(?:ya?ml|json)$/.test(name)) continue;
+      if ((await readFile(join(directory, name), 'utf8').catch(() => '')).includes('nvidia.com/gpu'))
+        return true;
+    }
+  }
+  return false;
+}
+
+/** The network of the agents' containers. */
+export const agentNetwork = 'azp-fleet';
+
+/** Makes it when it is not there: a bridge of a fixed name, on which containers do not see each other. */
+async function ensureAgentNetwork(engine: Pick<Engine, 'ensureNetwork'>): Promise<void> {
+  await engine.ensureNetwork(agentNetwork, {
+    Name: agentNetwork,
+    Driver: 'bridge',
+    Labels: { [Labels.kind]: 'network' },
+    Options: {
+      'com.docker.network.bridge.name': agentBridge,
+      'com.docker.network.bridge.enable_icc': 'false',
+    },
+  });
+}

@@ -1,0 +1,27 @@
+import type { Recipe } from './container.ts';
+import type { Slot } from '../model.ts';
+import { randomBytes } from 'node:crypto';
+
+/** Everything that one start of a slot is made from. */
+export interface LaunchOrder {
+  readonly slot: Slot;
+  readonly run: string;
+  readonly image: string;
+  readonly settings: string;
+  readonly pool: { readonly id: number; readonly name: string };
+  readonly capabilities: Readonly<Record<string, string>>;
+  readonly agentVersion: string;
+  readonly gpuPath: Recipe['gpuPath'];
+  readonly dockerGid: number | undefined;
+}
+
+/** What the job's container needs to be this agent. */
+export interface Registration {
+  readonly agentId: number;
+  readonly files: readonly { readonly name: string; readonly content: string }[];
+}
+
+/** Sorts by time: 9 digits of base-36 milliseconds, then chance. */
+export function runId(now: number): string {
+  return `${now.toString(36).padStart(9, '0')}-${randomBytes(3).toString('hex')}`;
+}

@@ -1,0 +1,81 @@
+import { conclude, examine, examineWithoutGpus } from '../../health/checkup.ts';
+import { smiScript } from '../../health/smi-script.ts';
+import type { Checkup, Finding } from '../../health/verdict.ts';
+import type { XidEvent } from '../../health/xid.ts';
+import type { CommandResult, RunCommand } from '../machine/command.ts';
+import { pciGpus } from './pci.ts';
+import { xidsSinceBoot } from './remembered.ts';
+
+const logDeadlineMs = 10_000;
+const modprobeDeadlineMs = 10_000;
+
+/** Between two looks, unscaled milliseconds. */
+export const lookEveryMs = 20_000;
+/** A look that takes longer makes what is known of the GPUs old; a faster clock makes no faster processors. */
+const lookTakesMs = 10_000;
+
+export interface HostLook {
+  /** PCI addresses of the GPUs, in bus order. */
+  readonly pci: readonly string[];
+  readonly checkup: Checkup;
+  /** ISO 8601 */
+  readonly at: string;
+}
+
+/** What was seen 30 s ago and more says too little about now to give a GPU to a job. Pure; `scaled` as the clock's. */
+export function isOld({ at }: HostLook, now: number, scaled: (ms: number) => number): boolean {
+  return now - Date.parse(at) > scaled(lookEveryMs) + lookTakesMs;
+}
+
+/** One look at the host's GPUs: PCI, nvidia-smi, the kernel log since boot. Takes no part of any GPU. */
+export async function lookAtHost(options: {
+  readonly sysroot: string;
+  /** Promised by the inventory. */
+  readonly gpus: number | undefined;
+  /** For nvidia-smi, in real milliseconds. */
+  readonly deadlineMs: number;
+  now(): number;
+  readonly command: RunCommand;
+  /** Fatal ones that earlier looks have seen since the boot. */
+  readonly fatalXids: readonly XidEvent[];
+}): Promise<HostLook & { readonly smi?: CommandResult; readonly xids: readonly XidEvent[] }> {
+  const pci = await pciGpus(options.sysroot);
+  const at = (): string => new Date(options.now()).toISOString();
+  if (pci.length === 0) return { pci, checkup: examineWithoutGpus(options.gpus), at: at(), xids: [] };
+  const [smi, log] = await Promise.all([
+    options.command('sh', ['-c', smiScript(pci)], options.deadlineMs),
+    options.command('dmesg', [], logDeadlineMs),
+  ]);
+  const xids = xidsSinceBoot(options.fatalXids, log.code === 0 ? log.output : '');
+  const checkup = examine(smi, 'host', {
+    pci,
+    ...(options.gpus === undefined ? {} : { gpus: options.gpus }),
+    xids,
+  });
+  // After a boot nobody else does: nvidia-smi makes the other device files, and the next container would want it.
+  if (checkup.findings.some(({ code }) => code === 'driver.no-uvm'))
+    await options.command('nvidia-modprobe', ['-u', '-c=0'], modprobeDeadlineMs);
+  if (log.code === 0) return { pci, checkup, at: at(), smi, xids };
+  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), at: at(), smi, xids };
+}
+
+const noKernelLog: Finding = {
+  code: 'host.no-kernel-log',
+  severity: 'info',
+  what: 'the kernel log cannot be read, so GPU errors in it go unseen',
+  next: 'Check that dmesg works on the host.',
+};
+
+/** What a host under load may show once without being ill. */
+const needsSecondLook = new Set(['smi.hung', 'smi.unreadable']);
+
+/** The checkup with such findings weakened to warnings until the look before has shown them, too. Pure. */
+export function confirmed(now: Checkup, before: readonly Finding[]): Checkup {
+  const findings = now.findings.map((finding) => {
+    const doubtful = finding.severity === 'fail' && needsSecondLook.has(finding.code);
+    return doubtful && !before.some(({ code }) => code === finding.code)
+      ? { ...finding, severity: 'warn' as const }
+      : finding;
+  });
+  return conclude(findings, now.report);
+}

@@ -1,0 +1,52 @@
+import { isFatal } from '../../health/xid-rules.ts';
+import { readXids, type XidEvent } from '../../health/xid.ts';
+
+/** Fatal errors of GPUs since a boot. */
+export interface XidMemory {
+  readonly boot: string;
+  readonly events: readonly XidEvent[];
+}
+
+/**
+ * All XIDs since the boot: those in the kernel log, and the fatal ones seen earlier that it no longer has. The log is
+ * a ring of some hundred KiB, and each container writes a dozen lines into it. Pure.
+ */
+export function xidsSinceBoot(fatal: readonly XidEvent[], kernelLog: string): readonly XidEvent[] {
+  const inLog = readXids(kernelLog);
+  return readXids(
+    kernelLog,
+    fatal.filter((event) => !inLog.some((other) => isSame(event, other))),
+  );
+}
+
+/** What of them has to be kept: one of each kind per GPU. Pure. */
+export function worthKeeping(xids: readonly XidEvent[]): readonly XidEvent[] {
+  return xids
+    .filter(isFatal)
+    .filter((event, at, all) => all.findIndex((other) => isSame(event, other)) === at);
+}
+
+function isSame(a: XidEvent, b: XidEvent): boolean {
+  return a.gpu === b.gpu && a.xid === b.xid;
+}
+
+/** By which PCI addresses the slots are numbered, and in which boot that was decided. */
+export interface GpuOrder {
+  readonly boot: string;
+  readonly addresses: readonly string[];
+}
+
+/**
+ * A GPU that falls off the bus must not move the others to other slots: within one boot, addresses that are gone keep
+ * their place. A reboot counts anew, unless the inventory says that there should be more.
+ */
+export function gpuOrder(
+  known: GpuOrder | undefined,
+  present: readonly string[],
+  boot: string,
+  expected: number | undefined,
+): GpuOrder {
+  const isSubset = known !== undefined && present.every((address) => known.addresses.includes(address));
+  const remembers = known?.boot === boot || (expected !== undefined && present.length < expected);
+  return isSubset && remembers ? { boot, addresses: known.addresses } : { boot, addresses: present };
+}

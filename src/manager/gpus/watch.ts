@@ -1,0 +1,130 @@
+import { readFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { conclude } from '../../health/checkup.ts';
+import { probeHost, probeName } from '../../health/probe.ts';
+import type { Finding } from '../../health/verdict.ts';
+import type { SmiReport } from '../../health/report.ts';
+import type { Helpers } from '../docker/helpers.ts';
+import type { CommandResult } from '../machine/command.ts';
+import { confirmed, lookAtHost, type HostLook } from './look.ts';
+import { gpuOrder, type GpuOrder, worthKeeping, type XidMemory } from './remembered.ts';
+import type { Outside } from '../outside.ts';
+
+/** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s; a faster clock makes no faster processors. */
+const smiDeadlineMs = 60_000;
+/** Between two containers that look at the GPUs from inside; sooner after one that failed. */
+const probeMs = 30 * 60_000;
+const probeAgainMs = 60_000;
+
+/** What the engine or the image are to blame for says nothing about the GPUs. */
+const notTheGpus = new Set(['engine.unreachable', 'engine.timeout', 'engine.not-found', 'probe.no-image']);
+
+/** What of the GPUs must survive a restart. */
+interface Remembered {
+  readonly gpuOrder: GpuOrder | undefined;
+  readonly xids: XidMemory | undefined;
+}
+
+interface GpuTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'log' | 'command'> {
+  readonly helpers: Helpers;
+  readonly state: { readonly value: Remembered; update(change: () => Remembered): Promise<void> };
+}
+
+/** Keeps up to date whether the GPUs of the host can run jobs. */
+export class GpuWatch {
+  readonly #tools: GpuTools;
+  #look: HostLook | undefined;
+  #report: SmiReport | undefined;
+  /** Of the last look, unweakened. */
+  #raw: readonly Finding[] = [];
+  /** An nvidia-smi that hangs in the kernel; no second one is sent after it. */
+  #stuck: CommandResult | undefined;
+  #fromInside: readonly Finding[] = [];
+  #doubt: readonly Finding[] = [];
+  #probeAt = 0;
+
+  constructor(tools: GpuTools) {
+    this.#tools = tools;
+  }
+
+  get latest(): HostLook | undefined {
+    return this.#look;
+  }
+
+  /** What nvidia-smi said when it last said anything: names and UUIDs do not change while a driver is silent. */
+  get report(): SmiReport | undefined {
+    return this.#report;
+  }
+
+  /** PCI addresses in the order by which slots are numbered. */
+  get order(): readonly string[] {
+    return this.#tools.state.value.gpuOrder?.addresses ?? [];
+  }
+
+  async look(): Promise<void> {
+    const { config, clock, command, state } = this.#tools;
+    if (this.#stuck?.stillRunning() === true && this.#look !== undefined) {
+      // That it still hangs is the second look.
+      const { report } = this.#look.checkup;
+      const checkup = conclude([...this.#raw, ...this.#fromInside], report);
+      this.#look = { ...this.#look, checkup, at: new Date(clock.now()).toISOString() };
+      return;
+    }
+    const boot = await bootId();
+    const known = state.value.xids?.boot === boot ? state.value.xids.events : [];
+    const { smi, xids, ...look } = await lookAtHost({
+      sysroot: config.sysroot,
+      gpus: config.gpus,
+      command,
+      deadlineMs: smiDeadlineMs,
+      now: () => clock.now(),
+      fatalXids: known,
+    });
+    this.#stuck = smi?.timedOut === true ? smi : undefined;
+    const checkup = confirmed(look.checkup, this.#raw);
+    this.#raw = look.checkup.findings;
+    this.#report = mergedReport(this.#report, checkup.report);
+    this.#look = { ...look, checkup: conclude([...checkup.findings, ...this.#fromInside], checkup.report) };
+    const order = gpuOrder(state.value.gpuOrder, look.pci, boot, config.gpus);
+    const events = worthKeeping(xids);
+    if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known])) {
+      await state.update(() => ({ gpuOrder: order, xids: { boot, events } }));
+    }
+  }
+
+  /** Now and then, with the agents' image: what the host sees is not always what a container sees. */
+  async probe(image: string | undefined, cdiSpec: boolean): Promise<void> {
+    const { engine, config, clock, helpers, log } = this.#tools;
+    const look = this.#look;
+    if (image === undefined || look === undefined || look.pci.length === 0 || clock.now() < this.#probeAt)
+      return;
+    const name = probeName(config.host);
+    const { findings } = await helpers.during(name, () =>
+      probeHost(engine, { name, host: config.host, images: [image], cdiSpec, expected: { pci: look.pci } }),
+    );
+    const bad = findings.filter(({ severity, code }) => severity === 'fail' && !notTheGpus.has(code));
+    // Seen twice before it counts: a probe in the middle of a restart of Docker must not stop a host.
+    this.#fromInside = bad.filter(({ code }) => this.#doubt.some((earlier) => earlier.code === code));
+    this.#doubt = bad;
+    this.#probeAt = clock.now() + clock.scaled(bad.length === 0 ? probeMs : probeAgainMs);
+    if (bad.length > 0) log.log('warn', 'a container sees the GPUs badly', { findings: bad });
+  }
+
+  /** After a restart of the engine the next probe is due at once. */
+  probeSoon(): void {
+    this.#probeAt = 0;
+  }
+}
+
+/** GPUs that a newer report does not show keep what was known of them; whether they work is the findings' business. */
+function mergedReport(before: SmiReport | undefined, now: SmiReport | undefined): SmiReport | undefined {
+  if (now === undefined || before === undefined) return now ?? before;
+  const gone = before.gpus.filter(
+    ({ busId }) => !now.gpus.some((gpu) => gpu.busId === busId && gpu.uuid !== ''),
+  );
+  return { ...now, gpus: [...now.gpus.filter(({ uuid }) => uuid !== ''), ...gone] };
+}
+
+async function bootId(): Promise<string> {
+  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')).trim();
+}

@@ -1,0 +1,167 @@
+import type { Logger } from '../../base/log.ts';
+import { defined } from '../../base/defined.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { outputOf } from '../../engine/fault.ts';
+import { backoffMs, type Clock } from '../../base/clock.ts';
+import { causeOf } from '../causes.ts';
+import type { ImagePlan } from './plan.ts';
+import type { Cause } from '../model.ts';
+
+/** How often a registry is asked whether its tag has moved; also at each start. */
+const refreshMs = 6 * 3_600_000;
+
+export interface ImageState {
+  readonly state: 'missing' | 'pulling' | 'building' | 'ready' | 'failed';
+  readonly reference?: string;
+  /** Id of the local image, `sha256:…`. */
+  readonly id?: string;
+  /** The last step of a pull or build. */
+  readonly progress?: string;
+  readonly cause?: Cause;
+  /** What the failed step wrote. */
+  readonly output?: readonly string[];
+}
+
+/** What became of the last build or pull that somebody asked for. */
+export interface AskedWork {
+  /** ISO 8601, when it was asked for: its name. */
+  readonly at: string;
+  readonly state: 'running' | 'done' | 'failed';
+  readonly cause?: Cause;
+  readonly output?: readonly string[];
+}
+
+type Failure = Pick<AskedWork, 'cause' | 'output'>;
+type Plan = () => Promise<ImagePlan> | ImagePlan;
+
+/** Has the agents' image on the host before it is needed. */
+export class ImageKeeper {
+  readonly #engine: Pick<Engine, 'imageId' | 'pull' | 'build'>;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #onChange: () => void;
+  #state: ImageState = { state: 'missing' };
+  #failures = 0;
+  #notBefore = 0;
+  #working: Promise<unknown> | undefined;
+  #asked: AskedWork | undefined;
+  /** When the registry was last asked. */
+  #freshAt = 0;
+
+  constructor(
+    engine: Pick<Engine, 'imageId' | 'pull' | 'build'>,
+    clock: Clock,
+    log: Logger,
+    onChange: () => void,
+  ) {
+    this.#engine = engine;
+    this.#clock = clock;
+    this.#log = log;
+    this.#onChange = onChange;
+  }
+
+  get state(): ImageState {
+    return this.#state;
+  }
+
+  get asked(): AskedWork | undefined {
+    return this.#asked;
+  }
+
+  /** One look: the image is there, or work on it is begun. `plan` may throw; that is then the state's cause. */
+  async ensure(plan: Plan): Promise<void> {
+    if (this.#working !== undefined || this.#clock.now() < this.#notBefore) return;
+    await this.#work(async () => this.#obtain(await plan()));
+  }
+
+  /**
+   * Builds or pulls now, though an image may be there: agents go on with it until the new one is. Returns at once;
+   * `asked` tells what became of it. While one that was asked for is under way, no second one is begun.
+   */
+  renew(plan: Plan, fresh: boolean): void {
+    if (this.#asked?.state === 'running') return;
+    const at = new Date(this.#clock.now()).toISOString();
+    this.#asked = { at, state: 'running' };
+    void this.#renew(plan, fresh).then((failure) => {
+      this.#asked =
+        failure === undefined ? { at, state: 'done' } : { at, state: 'failed', ...defined(failure) };
+      this.#onChange();
+    });
+  }
+
+  async #renew(plan: Plan, fresh: boolean): Promise<Failure | undefined> {
+    while (this.#working !== undefined) await this.#working;
+    return this.#work(async () => this.#fetch(await plan(), fresh));
+  }
+
+  /** Never throws: what went wrong is the state's cause, and the answer. */
+  async #work(work: () => Promise<void>): Promise<Failure | undefined> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#working = promise;
+    try {
+      await work();
+      this.#failures = 0;
+      this.#notBefore = 0;
+      return undefined;
+    } catch (error) {
+      this.#failures += 1;
+      this.#notBefore = this.#clock.now() + this.#clock.scaled(backoffMs(this.#failures + 1));
+      const failure = { cause: causeOf(error), output: outputOf(error) };
+      this.#log.log('warn', 'no agent image', { ...failure.cause, output: failure.output });
+      const { progress: _, ...state } = this.#state;
+      this.#set({ ...state, state: 'failed', ...failure });
+      return failure;
+    } finally {
+      this.#working = undefined;
+      resolve();
+    }
+  }
+
+  async #obtain(plan: ImagePlan): Promise<void> {
+    const present = await this.#engine.imageId(plan.reference);
+    if (present === undefined) return this.#fetch(plan, false);
+    this.#noteReady(plan.reference, present);
+    if (plan.kind === 'pull') await this.#refresh(plan.reference);
+  }
+
+  async #fetch(plan: ImagePlan, fresh: boolean): Promise<void> {
+    const { reference } = plan;
+    const state = plan.kind === 'pull' ? 'pulling' : 'building';
+    // What is there already serves meanwhile.
+    const kept = defined({ id: await this.#engine.imageId(reference) });
+    this.#set({ state, reference, ...kept });
+    this.#log.log('info', `${state} the agent image`, { reference, fresh });
+    const onProgress = (progress: string): void => this.#set({ state, reference, ...kept, progress });
+    if (plan.kind === 'pull') await this.#engine.pull(reference, onProgress);
+    else {
+      const { context, args, labels } = plan;
+      await this.#engine.build(context, { tag: reference, args, labels, fresh }, onProgress);
+    }
+    const id = await this.#engine.imageId(reference);
+    if (id === undefined) throw new Error(`image ${reference} is not there after it was fetched`);
+    this.#noteReady(reference, id);
+    this.#freshAt = this.#clock.now();
+  }
+
+  /** A tag may come to mean another image; a digest does not. What is there serves until the new one is. */
+  async #refresh(reference: string): Promise<void> {
+    if (reference.includes('@') || this.#clock.now() - this.#freshAt < this.#clock.scaled(refreshMs)) return;
+    this.#freshAt = this.#clock.now();
+    await this.#engine
+      .pull(reference)
+      .catch((error: unknown) =>
+        this.#log.log('warn', 'the image could not be looked up again', { ...causeOf(error) }),
+      );
+    const id = await this.#engine.imageId(reference);
+    if (id !== undefined) this.#noteReady(reference, id);
+  }
+
+  #noteReady(reference: string, id: string): void {
+    if (this.#state.state !== 'ready' || this.#state.id !== id) this.#set({ state: 'ready', reference, id });
+  }
+
+  #set(state: ImageState): void {
+    this.#state = state;
+    this.#onChange();
+  }
+}

@@ -1,0 +1,98 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { defined } from '../../base/defined.ts';
+import { FleetError } from '../../base/errors.ts';
+import { Labels } from '../../contract/paths.ts';
+import type { ImageConfig, ManagerConfig } from '../../contract/config.ts';
+import type { SmiReport } from '../../health/report.ts';
+import { buildArgs, contextTar, imageTag, withRegistry, type ImageSpec } from '../../image/build.ts';
+import { chooseBase, cudaOfDriver } from '../../image/choose.ts';
+
+/** Which image the agents of this host run, and how to get it. */
+export type ImagePlan =
+  | { readonly kind: 'pull'; readonly reference: string }
+  | {
+      readonly kind: 'build';
+      readonly reference: string;
+      readonly context: Buffer;
+      readonly args: Readonly<Record<string, string>>;
+      readonly labels: Readonly<Record<string, string>>;
+    };
+
+export interface HostForImage {
+  /** `uname -m` */
+  readonly arch: string;
+  /** The host has NVIDIA GPUs. */
+  readonly hasGpus: boolean;
+  readonly report: SmiReport | undefined;
+}
+
+/** Throws a FleetError when no base fits. */
+export function planImage(config: ManagerConfig, host: HostForImage, context: Buffer): ImagePlan {
+  const { image } = config;
+  if (image.kind === 'registry') return { kind: 'pull', reference: image.reference };
+  const base = chosenBase(image, host);
+  const spec: ImageSpec = {
+    base: withRegistry(base.reference, image.registry),
+    flavour: base.flavour,
+    agentVersion: image.agentVersion,
+    agentUrl: image.agentUrl,
+    agentSha256: image.agentSha256,
+    sudo: config.jobs.sudo,
+    docker: config.jobs.docker,
+    graphics: wantsGraphics(config),
+    ...defined({ aptMirror: image.aptMirror }),
+    proxy: config.proxy,
+  };
+  return {
+    kind: 'build',
+    reference: imageTag(spec, context),
+    context,
+    args: buildArgs(spec),
+    labels: { [Labels.kind]: 'image', [Labels.host]: config.host },
+  };
+}
+
+function chosenBase(
+  image: Extract<ImageConfig, { kind: 'build' }>,
+  host: HostForImage,
+): { readonly reference: string; readonly flavour: string } {
+  if (image.base !== undefined) return { reference: image.base, flavour: 'custom' };
+  const { report } = host;
+  const choice = chooseBase({
+    arch: host.arch,
+    cudaMax: report?.cudaVersion ?? (report === undefined ? undefined : cudaOfDriver(report.driverVersion)),
+    capabilities: (report?.gpus ?? []).flatMap((gpu) => gpu.computeCapability ?? []),
+    cpuOnly: !host.hasGpus,
+  });
+  if (!choice.ok) throw new FleetError({ code: 'image.no-base', what: choice.what, next: choice.next });
+  return {
+    reference: `docker.io/${choice.tag}`,
+    flavour: choice.cuda === undefined ? 'cpu' : `cuda${choice.cuda}`,
+  };
+}
+
+function wantsGraphics({ agents, driverCapabilities }: ManagerConfig): boolean {
+  const all =
+    agents.kind === 'slots' ? agents.slots.flatMap((slot) => slot.capabilities) : driverCapabilities;
+  return all.includes('graphics') || all.includes('display');
+}
+
+/** The build context as one reproducible archive. */
+export async function readContext(directory: string): Promise<Buffer> {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = await Promise.all(
+    entries
+      .filter((entry) => entry.isFile())
+      .map(async (entry) => {
+        const path = join(entry.parentPath, entry.name);
+        const { mode } = await stat(path);
+        return {
+          path: relative(directory, path),
+          content: await readFile(path),
+          mode: mode & 0o111 ? 0o755 : 0o644,
+        };
+      }),
+  );
+  return contextTar(files);
+}

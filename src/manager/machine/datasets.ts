@@ -1,0 +1,93 @@
+import { opendir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Dataset } from '../../contract/config.ts';
+import type { Cause } from '../model.ts';
+
+/** A network file system that does not answer within this time counts as missing. */
+const patienceMs = 10_000;
+
+/** What a look into a folder shows; undefined: it cannot be read. */
+type Look = 'filled' | 'empty' | undefined;
+
+/** Whether the folders that jobs are to get are as they should be. */
+export class Datasets {
+  readonly #datasets: readonly Dataset[];
+  readonly #look: (path: string) => Promise<Look>;
+  /** Looks under way. One that hangs keeps a thread of ours: no second one is sent after it. */
+  readonly #looks = new Map<string, Promise<Look>>();
+
+  constructor(datasets: readonly Dataset[], look: (path: string) => Promise<Look> = lookInto) {
+    this.#datasets = datasets;
+    this.#look = look;
+  }
+
+  /** What is wrong with the first one that a job must not meet as it is. */
+  async problem(): Promise<Cause | undefined> {
+    for (const dataset of this.#datasets) {
+      const found = await this.#problemOf(dataset);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  async #problemOf({ name, host, requireMount }: Dataset): Promise<Cause | undefined> {
+    if (requireMount && !mountPoints(await readFile('/proc/self/mountinfo', 'utf8')).has(host)) {
+      return unusable(name, `${host} is not mounted`, `Mount it: mount ${host}`);
+    }
+    const look = await Promise.race([
+      this.#lookOnce(host),
+      sleep(patienceMs, 'late' as const, { ref: false }),
+    ]);
+    switch (look) {
+      case 'filled':
+        return undefined;
+      case 'late':
+        return unusable(name, `${host} does not answer`, 'Check the file server and the mount.');
+      case 'empty':
+        return unusable(name, `${host} is empty`, 'Mount or fill it.');
+      default:
+        return unusable(
+          name,
+          `${host} is no folder that can be read`,
+          'Correct the path in the inventory, or create it.',
+        );
+    }
+  }
+
+  #lookOnce(path: string): Promise<Look> {
+    const underWay = this.#looks.get(path);
+    if (underWay !== undefined) return underWay;
+    const look = this.#look(path).finally(() => this.#looks.delete(path));
+    this.#looks.set(path, look);
+    return look;
+  }
+}
+
+/** The first entry says enough: a folder of a million files is not listed. */
+async function lookInto(path: string): Promise<Look> {
+  try {
+    const folder = await opendir(path);
+    const first = await folder.read();
+    await folder.close();
+    return first === null ? 'empty' : 'filled';
+  } catch {
+    return undefined;
+  }
+}
+
+function unusable(name: string, what: string, next: string): Cause {
+  return { code: 'dataset.unusable', what: `dataset ${name}: ${what}`, next };
+}
+
+/** The fifth field of each line, with the kernel's octal escapes undone. */
+export function mountPoints(mountinfo: string): ReadonlySet<string> {
+  return new Set(
+    mountinfo
+      .split('\n')
+      .map((line) =>
+        (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, octal: string) =>
+          String.fromCharCode(Number.parseInt(octal, 8)),
+        ),
+      ),
+  );
+}

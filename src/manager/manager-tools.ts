@@ -1,0 +1,24 @@
+import type { Secret } from '../base/secret.ts';
+import type { Fence } from './docker/fence.ts';
+import type { Helpers } from './docker/helpers.ts';
+import type { AgentStore } from './host-mode/agent-store.ts';
+import type { HostEngine } from './host-mode/host-engine.ts';
+import type { Outside } from './outside.ts';
+import type { KeyStock } from './registration/key-stock.ts';
+import type { Evidence } from './runs/evidence.ts';
+import type { Metrics } from './serve/metrics.ts';
+import type { StateStore } from './state.ts';
+
+/** What the loop works with: the outside and the rooms' own keepers. Only the loop has all of it. */
+export interface ManagerTools extends Outside {
+  /** For slots straight on the host; the engine knows their runs, too. */
+  readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
+  readonly state: StateStore;
+  readonly evidence: Evidence;
+  readonly keys: KeyStock;
+  /** The credential itself, for config.sh alone. */
+  readonly secret: () => Promise<Secret>;
+  readonly metrics: Metrics;
+  readonly helpers: Helpers;
+  readonly fence: Fence;
+}

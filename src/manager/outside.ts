@@ -1,0 +1,25 @@
+import type { AzureClient } from '../azure/client.ts';
+import type { Logger } from '../base/log.ts';
+import type { ManagerConfig } from '../contract/config.ts';
+import type { Engine } from '../engine/engine.ts';
+import type { Clock } from '../base/clock.ts';
+import type { RunCommand } from './machine/command.ts';
+import type { DiskSpace } from './machine/disk.ts';
+import type { FollowCommand } from './machine/follow-command.ts';
+
+/** What lies outside the manager. A room takes the part that it needs. */
+export interface Outside {
+  readonly config: ManagerConfig;
+  readonly engine: Engine;
+  readonly azure: AzureClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Programs of the host: nvidia-smi, dmesg, ip. */
+  readonly command: RunCommand;
+  /** The same for one that goes on: the kernel log. */
+  readonly follow: FollowCommand;
+  /** Of the file system that a path is on. */
+  readonly diskSpace: (path: string) => Promise<DiskSpace>;
+  /** Ends when the manager is asked to stop. */
+  readonly signal: AbortSignal;
+}

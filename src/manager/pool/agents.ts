@@ -1,0 +1,50 @@
+import type { AzureAgent } from '../../azure/client.ts';
+import { Capabilities } from '../../contract/paths.ts';
+import { isDrifted, mergeCapabilities } from './capabilities.ts';
+import type { Outside } from '../outside.ts';
+
+interface PoolTools extends Pick<Outside, 'azure'> {
+  readonly state: { readonly owner: string };
+}
+
+/** Disables an agent and says why in the pool. The reason is written first: what is disabled without one is not ours. */
+export async function disable(tools: PoolTools, poolId: number, name: string, reason: string): Promise<void> {
+  const agent = await tools.azure.findAgent(poolId, name);
+  if (agent === undefined || !isOurs(tools, agent)) return;
+  // Disabled by hand: it stays the administrator's.
+  const known = agent.userCapabilities?.[Capabilities.drainReason];
+  if (!agent.enabled && known === undefined) return;
+  if (known !== reason) {
+    await tools.azure.setUserCapabilities(poolId, agent.id, {
+      ...agent.userCapabilities,
+      [Capabilities.drainReason]: reason,
+    });
+  }
+  if (agent.enabled) await tools.azure.setAgentEnabled(poolId, agent.id, false);
+}
+
+/** Takes back what `disable` did, and nothing else. */
+export async function enable(tools: PoolTools, poolId: number, name: string): Promise<void> {
+  const agent = await tools.azure.findAgent(poolId, name);
+  if (agent?.userCapabilities?.[Capabilities.drainReason] === undefined || !isOurs(tools, agent)) return;
+  if (!agent.enabled) await tools.azure.setAgentEnabled(poolId, agent.id, true);
+  const { [Capabilities.drainReason]: _, ...kept } = agent.userCapabilities;
+  await tools.azure.setUserCapabilities(poolId, agent.id, kept);
+}
+
+/** Brings changed capabilities to an agent that lives: a launch would do it, but an idle agent may live for weeks. */
+export async function publish(
+  tools: PoolTools,
+  poolId: number,
+  name: string,
+  wanted: Readonly<Record<string, string>>,
+): Promise<void> {
+  const agent = await tools.azure.findAgent(poolId, name);
+  if (agent === undefined || !isDrifted(agent.userCapabilities, wanted)) return;
+  const all = mergeCapabilities(agent.userCapabilities, wanted);
+  await tools.azure.setUserCapabilities(poolId, agent.id, all);
+}
+
+function isOurs(tools: PoolTools, agent: AzureAgent): boolean {
+  return agent.userCapabilities?.[Capabilities.owner] === tools.state.owner;
+}

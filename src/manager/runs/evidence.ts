@@ -1,0 +1,80 @@
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RunRecord } from '../../contract/runs.ts';
+import { readJson, writeAtomic } from '../machine/files.ts';
+
+const keptRuns = 20;
+export const keptLines = 200;
+/** Together with the lines a run takes at most so much; a slot twenty times as much. */
+const keptLogBytes = 64 * 1024;
+const keptLineBytes = 4 * 1024;
+
+/** The last runs of every slot, one file each, newest name last. */
+export class Evidence {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  async add(record: RunRecord): Promise<void> {
+    const directory = join(this.#directory, record.slot);
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const bounded = { ...record, log: boundedLog(record.log) };
+    await writeAtomic(join(directory, `${record.run}.json`), JSON.stringify(bounded));
+    const surplus = (await this.#names(record.slot)).slice(0, -keptRuns);
+    await Promise.all(surplus.map((name) => rm(join(directory, name), { force: true })));
+  }
+
+  /** Newest first. */
+  async list(slot: string, limit = keptRuns): Promise<readonly RunRecord[]> {
+    const names = (await this.#names(slot)).slice(-limit).toReversed();
+    const records = await Promise.all(names.map((name) => readJson(join(this.#directory, slot, name))));
+    return records.filter((record): record is RunRecord => record !== undefined);
+  }
+
+  async slots(): Promise<readonly string[]> {
+    return readdir(this.#directory).catch(() => []);
+  }
+
+  /** Forgets slots that are not configured any more and have not run since (milliseconds since the epoch). */
+  async forget(configured: readonly string[], since: number): Promise<readonly string[]> {
+    const known = new Set(configured);
+    const gone: string[] = [];
+    for (const slot of await this.slots()) {
+      const path = join(this.#directory, slot);
+      if (known.has(slot) || (await stat(path)).mtimeMs >= since) continue;
+      await rm(path, { recursive: true, force: true });
+      gone.push(slot);
+    }
+    return gone;
+  }
+
+  async #names(slot: string): Promise<readonly string[]> {
+    const names = await readdir(join(this.#directory, slot)).catch(() => []);
+    return names.filter((name) => name.endsWith('.json')).sort();
+  }
+}
+
+/** The last lines, no longer and no more than is kept. Pure. */
+export function boundedLog(lines: readonly string[]): readonly string[] {
+  const kept: string[] = [];
+  let left = keptLogBytes;
+  for (const line of lines.slice(-keptLines).toReversed()) {
+    const short = cut(line);
+    left -= Buffer.byteLength(short);
+    if (left < 0) break;
+    kept.push(short);
+  }
+  return kept.toReversed();
+}
+
+function cut(line: string): string {
+  const bytes = Buffer.from(line);
+  if (bytes.length <= keptLineBytes) return line;
+  // A character that was cut in two shows as U+FFFD, which takes as much.
+  return `${bytes
+    .subarray(0, keptLineBytes)
+    .toString('utf8')
+    .replace(/\uFFFD$/u, '')} … (${bytes.length} bytes)`;
+}

@@ -1,0 +1,46 @@
+import { tar } from '../../base/tar.ts';
+import { isEngineFault } from '../../engine/fault.ts';
+import { AgentLayout } from '../../image/layout.ts';
+import { containerOptions } from '../docker/container.ts';
+import { agentNetwork } from '../docker/engine-start.ts';
+import { proxyFiles } from '../docker/environment.ts';
+import { createOnHost, type HostTools } from '../host-mode/create.ts';
+import type { LaunchOrder } from '../docker/launch-order.ts';
+import { register, type RegisterTools } from '../registration/register.ts';
+
+type LaunchTools = RegisterTools & HostTools;
+
+/**
+ * One fresh container of a slot: registered with a key of its own, the three files of the registration copied in,
+ * started. On any failure the container is removed again.
+ */
+export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ readonly agentId: number }> {
+  const { agentId, files } = await register(tools, order);
+  const id = await create(tools, order, agentId);
+  try {
+    const owner = { mode: 0o600, uid: AgentLayout.uid, gid: AgentLayout.gid };
+    const archive = tar(
+      [...files, ...proxyFiles(tools.config)].map(({ name, content }) => ({
+        path: name,
+        content: Buffer.from(content),
+        ...owner,
+      })),
+    );
+    await tools.engine.putArchive(id, AgentLayout.root, archive);
+    await tools.engine.start(id);
+  } catch (error) {
+    // An answer that came too late is no failure of the start: what runs may have a job already.
+    await tools.engine.removeUnlessRunning(id);
+    // A restart of dockerd in the middle of a start leaves it; no later start of this name would work.
+    if (isEngineFault(error, 'engine.endpoint-left'))
+      await tools.engine.freeEndpoint(agentNetwork, order.slot.agent);
+    throw error;
+  }
+  return { agentId };
+}
+
+function create(tools: LaunchTools, order: LaunchOrder, agentId: number): Promise<string> {
+  if (order.slot.mode === 'host') return createOnHost(tools, order, agentId);
+  const options = containerOptions({ ...order, config: tools.config, agentId, poolId: order.pool.id });
+  return tools.engine.create(order.slot.agent, options);
+}

@@ -1,0 +1,52 @@
+import type { Engine } from '../../engine/engine.ts';
+import { emptyTranscript, read, type Transcript } from './transcript.ts';
+
+/** Follows the output of running agents, so that a slot's phase is known the moment it changes. */
+export class LogWatch {
+  readonly #engine: Pick<Engine, 'followLogs'>;
+  readonly #onChange: () => void;
+  readonly #following = new Map<string, AbortController>();
+  readonly #transcripts = new Map<string, Transcript>();
+
+  constructor(engine: Pick<Engine, 'followLogs'>, onChange: () => void) {
+    this.#engine = engine;
+    this.#onChange = onChange;
+  }
+
+  of(container: string): Transcript | undefined {
+    return this.#transcripts.get(container);
+  }
+
+  /** Follows these containers from now on; what is known of others is forgotten. */
+  follow(running: readonly string[], present: readonly string[]): void {
+    for (const id of running) if (!this.#following.has(id)) void this.#read(id);
+    for (const id of this.#transcripts.keys()) if (!present.includes(id)) this.#transcripts.delete(id);
+    for (const [id, controller] of this.#following) if (!present.includes(id)) controller.abort();
+  }
+
+  close(): void {
+    for (const controller of this.#following.values()) controller.abort();
+  }
+
+  async #read(id: string): Promise<void> {
+    const controller = new AbortController();
+    this.#following.set(id, controller);
+    let transcript = emptyTranscript;
+    let ended = false;
+    try {
+      for await (const line of this.#engine.followLogs(id, controller.signal)) {
+        const next = read(transcript, line);
+        if (next === transcript && this.#transcripts.has(id)) continue;
+        transcript = next;
+        this.#transcripts.set(id, next);
+        this.#onChange();
+      }
+      ended = !controller.signal.aborted;
+    } catch {
+      // The engine went away; the next pass follows again from the start.
+    } finally {
+      this.#following.delete(id);
+      if (ended) this.#onChange();
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { chmod, mkdir, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { FleetError } from '../../base/errors.ts';
+import { ask } from './ask.ts';
+
+/** What the control socket can do; the daemon fills it in. */
+export interface ControlHandlers {
+  status(): unknown;
+  runs(slot: string | undefined, limit: number): Promise<unknown>;
+  /** The output of the slot's container, or of its last run. */
+  logs(slot: string, tail: number): Promise<string>;
+  drain(order: { readonly slots: readonly string[]; readonly reason: string }): Promise<unknown>;
+  /** `hostOnly`: the host's own mark goes, those of single slots stay. */
+  undrain(order: { readonly slots: readonly string[]; readonly hostOnly: boolean }): Promise<unknown>;
+  adopt(order: { readonly slots: readonly string[] }): Promise<unknown>;
+  /** Begins a build or pull of the agents' image. */
+  renewImage(order: { readonly fresh: boolean }): unknown;
+}
+
+const bodyLimit = 64 * 1024;
+
+/** HTTP on a unix socket that only root may open. */
+export async function serveControl(path: string, handlers: ControlHandlers): Promise<Server> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  await refuseSecond(path);
+  await rm(path, { force: true });
+  const server = createServer((request, response) => {
+    void answer(handlers, request, response);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(path, resolve);
+  });
+  // Nobody else can reach it before either: the folder is root's alone.
+  await chmod(path, 0o600);
+  return server;
+}
+
+/** Two managers would take each other's containers for their own. */
+async function refuseSecond(path: string): Promise<void> {
+  const answered = await ask(path, { method: 'GET', path: '/v1/status' }).then(
+    () => true,
+    () => false,
+  );
+  if (!answered) return;
+  throw new FleetError({
+    code: 'manager.already-running',
+    what: `another manager already runs on this machine and answers on ${path}`,
+    next: 'Use that one, or stop it: systemctl stop azp-fleet-manager',
+  });
+}
+
+async function answer(
+  handlers: ControlHandlers,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  try {
+    const result = await route(handlers, request);
+    if (typeof result === 'string') send(response, 200, 'text/plain; charset=utf-8', result);
+    else send(response, 200, 'application/json', `${JSON.stringify(result)}\n`);
+  } catch (error) {
+    const problem =
+      error instanceof FleetError ? error.problem : { code: 'manager.failed', what: String(error) };
+    send(response, statusOf(problem.code), 'application/json', `${JSON.stringify(problem)}\n`);
+  }
+}
+
+async function route(handlers: ControlHandlers, request: IncomingMessage): Promise<unknown> {
+  const url = new URL(request.url ?? '/', 'http://manager');
+  const slot = url.searchParams.get('slot') ?? undefined;
+  switch (`${request.method} ${url.pathname}`) {
+    case 'GET /v1/status':
+      return handlers.status();
+    case 'GET /v1/runs':
+      return handlers.runs(slot, number(url.searchParams.get('limit'), 20));
+    case 'GET /v1/logs':
+      if (slot === undefined) throw bad('the query needs slot=NAME');
+      return handlers.logs(slot, number(url.searchParams.get('tail'), 200));
+    case 'POST /v1/drain': {
+      const body = await readBody(request);
+      return handlers.drain({ slots: names(body['slots']), reason: text(body['reason']) });
+    }
+    case 'POST /v1/undrain': {
+      const body = await readBody(request);
+      return handlers.undrain({ slots: names(body['slots']), hostOnly: body['hostOnly'] === true });
+    }
+    case 'POST /v1/adopt':
+      return handlers.adopt({ slots: names((await readBody(request))['slots']) });
+    case 'POST /v1/image':
+      return handlers.renewImage({ fresh: (await readBody(request))['fresh'] === true });
+    default:
+      throw new FleetError({
+        code: 'control.not-found',
+        what: `no such call: ${request.method} ${url.pathname}`,
+      });
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<Readonly<Record<string, unknown>>> {
+  let raw = '';
+  for await (const chunk of request) {
+    raw += String(chunk);
+    if (raw.length > bodyLimit) throw bad('the body is too long');
+  }
+  if (raw.trim() === '') return {};
+  try {
+    return Object(JSON.parse(raw)) as Readonly<Record<string, unknown>>;
+  } catch {
+    throw bad('the body is not JSON');
+  }
+}
+
+function names(value: unknown): readonly string[] {
+  if (value === undefined) return [];
+  if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value;
+  throw bad('slots must be a list of names');
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function number(value: string | null, otherwise: number): number {
+  const parsed = Number.parseInt(value ?? '', 10);
+  return Number.isFinite(parsed) && parsed > 0 ? Math.min(parsed, 10_000) : otherwise;
+}
+
+function bad(what: string): FleetError {
+  return new FleetError({ code: 'control.bad-request', what });
+}
+
+function statusOf(code: string): number {
+  if (code === 'control.bad-request' || code === 'slot.unknown') return 400;
+  return code === 'control.not-found' ? 404 : 500;
+}
+
+function send(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) });
+  response.end(body);
+}

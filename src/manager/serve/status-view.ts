@@ -1,0 +1,160 @@
+import { version } from '../../base/version.ts';
+import { defined } from '../../base/defined.ts';
+import type { HostHealth, ManagerStatus, SlotStatus } from '../../contract/status.ts';
+import type { HostLook } from '../gpus/look.ts';
+import type { AskedWork, ImageState } from '../image/keeper.ts';
+import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
+import { remarkCauses } from '../runs/outcome.ts';
+import type { Transcript } from '../runs/transcript.ts';
+
+/** One slot as the reader of the status wants to know it. */
+export interface SlotView {
+  readonly slot: Slot;
+  readonly container: SeenContainer | undefined;
+  readonly transcript: Transcript | undefined;
+  readonly busyWith: string | undefined;
+  readonly hold: Hold | undefined;
+  /** Milliseconds since the epoch. */
+  readonly notBefore: number;
+  readonly cause: Cause | undefined;
+  readonly waitingFor: Cause | undefined;
+  readonly agentId: number | undefined;
+  readonly jobsRun: number;
+  readonly image: ImageState;
+  /** The server has asked the agent to update itself. */
+  readonly wantsUpdate: boolean;
+  /** The containers have been listed since the start. */
+  readonly looked: boolean;
+}
+
+/** Pure. `since` is the time of the last change of state. */
+export function slotStatus(view: SlotView, now: number, since: string): SlotStatus {
+  const state = stateOf(view, now);
+  const cause =
+    view.hold?.cause ??
+    view.waitingFor ??
+    unsolved(view) ??
+    remark(view) ??
+    imageCause(view) ??
+    outdated(view);
+  return {
+    slot: view.slot.name,
+    agent: view.slot.agent,
+    state,
+    gpus: view.slot.gpus,
+    since,
+    jobsRun: view.jobsRun,
+    ...defined({
+      agentId: view.agentId,
+      container: view.container?.id.slice(0, 12),
+      job: view.container?.phase === 'running' ? view.transcript?.job : undefined,
+      cause: cause?.what,
+      code: cause?.code,
+      next: cause?.next,
+    }),
+  };
+}
+
+export function stateOf(view: Omit<SlotView, 'jobsRun' | 'agentId'>, now: number): SlotStatus['state'] {
+  const { container, hold } = view;
+  // Whoever waits for `drained` goes on to reboot: not before the containers have been looked at.
+  if (!view.looked) return 'starting';
+  if (container?.phase === 'running') return 'busy';
+  if (view.busyWith === 'retire') return 'stopping';
+  if (container?.state === 'running') {
+    if (hold?.kind === 'close') return 'stopping';
+    return container.phase === 'listening' ? 'idle' : 'starting';
+  }
+  const changing = container !== undefined || view.busyWith !== undefined;
+  if (changing && hold?.kind === 'close') return 'stopping';
+  if (hold !== undefined) return hold.state;
+  if (view.busyWith !== undefined) return 'starting';
+  if (view.waitingFor !== undefined || view.image.id === undefined) return 'waiting';
+  return view.cause !== undefined && view.notBefore > now ? 'backing-off' : 'starting';
+}
+
+/** Once the agent listens, what was wrong is over, also before the next pass has noted it. */
+function unsolved({ container, cause }: SlotView): Cause | undefined {
+  return container?.phase === 'listening' || container?.phase === 'running' ? undefined : cause;
+}
+
+/** An agent that cannot connect says so and tries for ever. */
+function remark({ container, transcript }: SlotView): Cause | undefined {
+  const last = container?.phase === 'connecting' ? transcript?.remarks.at(-1) : undefined;
+  return last === undefined ? undefined : remarkCauses[last];
+}
+
+function outdated({ wantsUpdate }: SlotView): Cause | undefined {
+  return wantsUpdate ? remarkCauses.updating : undefined;
+}
+
+function imageCause({ image }: SlotView): Cause | undefined {
+  if (image.id !== undefined) return undefined;
+  return (
+    image.cause ?? {
+      code: 'image.not-ready',
+      what: `the agent image is not ready yet (${image.state})`,
+      next: 'Nothing: it is fetched or built; the status shows how far it is.',
+    }
+  );
+}
+
+function healthStatus(look: HostLook | undefined): HostHealth {
+  if (look === undefined) return { state: 'unknown', findings: [] };
+  const { verdict, findings, report } = look.checkup;
+  return {
+    state: verdict.state === 'unreachable' ? 'unknown' : verdict.state,
+    checkedAt: look.at,
+    ...defined({
+      cudaVersion: report?.cudaVersion,
+      gpus: report?.gpus.map(({ uuid, name, computeCapability }) => ({
+        uuid,
+        name,
+        ...defined({ computeCapability }),
+      })),
+    }),
+    findings,
+  };
+}
+
+function askedStatus({ at, state, cause, output }: AskedWork): NonNullable<ManagerStatus['image']['asked']> {
+  return { at, state, ...defined({ cause: cause?.what, output }) };
+}
+
+export function managerStatus(parts: {
+  readonly now: number;
+  readonly host: string;
+  readonly pool: ManagerStatus['pool'];
+  readonly configHash: string;
+  readonly image: ImageState;
+  readonly asked: AskedWork | undefined;
+  readonly drained: boolean;
+  readonly slots: readonly SlotStatus[];
+  readonly look: HostLook | undefined;
+  readonly problems: readonly Cause[];
+}): ManagerStatus {
+  const { image } = parts;
+  return {
+    schema: 1,
+    version,
+    at: new Date(parts.now).toISOString(),
+    host: parts.host,
+    pool: parts.pool,
+    configHash: parts.configHash,
+    image: {
+      state: image.state,
+      ...defined({
+        reference: image.reference,
+        digest: image.id,
+        progress: image.progress,
+        cause: image.cause?.what,
+        output: image.output,
+        asked: parts.asked === undefined ? undefined : askedStatus(parts.asked),
+      }),
+    },
+    drained: parts.drained,
+    slots: parts.slots,
+    health: healthStatus(parts.look),
+    problems: parts.problems.map(({ code, what, next }) => ({ code, what, next })),
+  };
+}

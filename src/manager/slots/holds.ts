@@ -1,0 +1,53 @@
+import { blocker } from '../../health/blocker.ts';
+import type { HostLook } from '../gpus/look.ts';
+import type { Cause, Hold, Slot } from '../model.ts';
+import type { State } from '../state.ts';
+
+/** What may keep a slot from taking jobs. */
+export interface Circumstances {
+  readonly drain: State['drain'];
+  /** Undefined: nobody has looked yet. */
+  readonly look: HostLook | undefined;
+  readonly lookIsOld: boolean;
+  /** What is wrong between us and the pool. */
+  readonly pool: Cause | undefined;
+  /** Too little space on the disk of Docker. */
+  readonly disk: Cause | undefined;
+}
+
+/** Why this slot takes no jobs now, the weightiest reason first. Pure. */
+export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
+  const mark = now.drain.host ?? now.drain.slots[slot.name];
+  if (mark !== undefined) {
+    const what = mark.reason === '' ? 'drained' : `drained: ${mark.reason}`;
+    return { kind: 'close', state: 'drained', cause: { code: 'drained', what, next: 'azp-fleet undrain' } };
+  }
+  if (now.look === undefined)
+    return pause('health.unknown', 'the GPUs are being looked at', 'Nothing: wait a moment.');
+  const finding = blocker(now.look.checkup, [...slot.gpus, ...slot.missing]);
+  if (finding !== undefined) return quarantine(finding);
+  const [missing] = slot.missing;
+  if (missing !== undefined) {
+    return quarantine({
+      code: 'gpu.missing',
+      what: `${missing} is not there`,
+      next: 'Compare nvidia-smi -L on the host with the inventory.',
+    });
+  }
+  const cause = now.pool ?? now.disk;
+  if (cause !== undefined) return { kind: 'pause', state: 'waiting', cause };
+  if (!now.lookIsOld || slot.gpus.length === 0) return undefined;
+  return pause(
+    'health.old',
+    'the last look at the GPUs is more than 30 s old',
+    'Wait for the next one; if this stays: does nvidia-smi answer on the host within 10 s?',
+  );
+}
+
+function quarantine({ code, what, next }: Cause): Hold {
+  return { kind: 'close', state: 'quarantined', cause: { code, what: `GPU: ${what}`, next } };
+}
+
+function pause(code: string, what: string, next: string): Hold {
+  return { kind: 'pause', state: 'waiting', cause: { code, what, next } };
+}

@@ -1,0 +1,156 @@
+import { backoffMs, type Clock } from '../../base/clock.ts';
+import type { Cause } from '../model.ts';
+import type { Outcome } from '../runs/outcome.ts';
+
+/** What the manager remembers of a slot between two passes. All of it may be lost with the process. */
+export class SlotMemory {
+  /** The operation under way. */
+  busyWith: string | undefined;
+  /** How many have ended. */
+  operations = 0;
+  agentId: number | undefined;
+  /** The last thing that went wrong and has not been overcome. */
+  cause: Cause | undefined;
+  /** The server or another run is not ready yet: not a failure. */
+  waitingFor: Cause | undefined;
+  /** Containers that this manager has stopped. */
+  readonly asked = new Set<string>();
+  #failures = 0;
+  #waits = 0;
+  #notBefore = 0;
+  #operationFailures = 0;
+  #retryAt = 0;
+  #disabled: { readonly reason: string | undefined; readonly at: number } = { reason: undefined, at: 0 };
+  #publishedAt = 0;
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Nothing is launched before, milliseconds since the epoch. */
+  get notBefore(): number {
+    return this.#notBefore;
+  }
+
+  /** Nothing at all is tried before: an operation on the slot has failed. */
+  get retryAt(): number {
+    return this.#retryAt;
+  }
+
+  get failures(): number {
+    return this.#failures;
+  }
+
+  failed(cause: Cause): void {
+    this.#failures += 1;
+    this.cause = cause;
+    this.waitingFor = undefined;
+    this.#notBefore = this.#after(backoffMs(this.#failures));
+  }
+
+  /** Asked again after 0.5, 1, 2 … 30 s. */
+  notYet(cause: Cause): void {
+    this.#waits += 1;
+    this.waitingFor = cause;
+    this.#notBefore = this.#after(Math.min(250 * 2 ** this.#waits, 30_000));
+  }
+
+  /** Something other than a launch failed: again after 1, 2, 4 … 60 s. */
+  operationFailed(cause: Cause): void {
+    this.cause = cause;
+    this.#retryAt = this.#after(Math.min(1000 * 2 ** this.#operationFailures, 60_000));
+    this.#operationFailures += 1;
+  }
+
+  /** Something other than a launch worked. */
+  operationWorked(): void {
+    this.#operationFailures = 0;
+  }
+
+  launched(agentId: number): void {
+    this.agentId = agentId;
+    this.#waits = 0;
+    this.waitingFor = undefined;
+    this.disabledFor = undefined;
+    this.published();
+  }
+
+  /** The agent listens for jobs: what was wrong is over, but the count stays until a job has run. */
+  listens(): void {
+    this.cause = undefined;
+  }
+
+  ended(outcome: Outcome): void {
+    if (outcome.ranJob) this.#failures = 0;
+    if (outcome.cause === undefined) return;
+    if (outcome.ranJob) this.cause = outcome.cause;
+    else this.failed(outcome.cause);
+  }
+
+  retryNow(): void {
+    this.#failures = 0;
+    this.#operationFailures = 0;
+    this.#notBefore = 0;
+    this.#retryAt = 0;
+  }
+
+  /** The agent's capabilities have been written. */
+  published(): void {
+    this.#publishedAt = this.#clock.now();
+  }
+
+  /** Whether what the server showed at this time may still be from before we wrote capabilities. */
+  mayPredatePublishing(at: number): boolean {
+    return at <= this.#publishedAt;
+  }
+
+  set disabledFor(reason: string | undefined) {
+    this.#disabled = { reason, at: this.#clock.now() };
+  }
+
+  /** The newer of what we did and what the server showed at the given time. */
+  disabled(shown: { readonly reason: string | undefined; readonly at: number }): string | undefined {
+    return shown.at > this.#disabled.at ? shown.reason : this.#disabled.reason;
+  }
+
+  #after(ms: number): number {
+    return this.#clock.now() + this.#clock.scaled(ms);
+  }
+}
+
+/** The memories of all slots, those of slots that are no longer configured included. */
+export class SlotBook {
+  readonly #clock: Clock;
+  readonly #memories = new Map<string, SlotMemory>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  of(slot: string): SlotMemory {
+    const known = this.#memories.get(slot);
+    if (known !== undefined) return known;
+    const fresh = new SlotMemory(this.#clock);
+    this.#memories.set(slot, fresh);
+    return fresh;
+  }
+
+  /** Says later of which slots an operation has ended since now: what was seen of them meanwhile may be old. */
+  mark(): (slot: string) => boolean {
+    const marks = new Map([...this.#memories].map(([slot, { operations }]) => [slot, operations]));
+    return (slot) => this.of(slot).operations !== (marks.get(slot) ?? 0);
+  }
+
+  /** The moment before which waiting alone changes nothing, milliseconds since the epoch. */
+  nextDue(latest: number): number {
+    const now = this.#clock.now();
+    const due = [...this.#memories.values()].flatMap((memory) => [memory.notBefore, memory.retryAt]);
+    return Math.min(latest, ...due.filter((at) => at > now));
+  }
+
+  /** What has failed is tried again now: its circumstances have changed. */
+  retryNow(): void {
+    for (const memory of this.#memories.values()) memory.retryNow();
+  }
+}

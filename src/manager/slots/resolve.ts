@@ -1,0 +1,73 @@
+import { sha256 } from '../../base/digest.ts';
+import type { ManagerConfig } from '../../contract/config.ts';
+import { agentName, type SlotSpec } from '../../contract/slots.ts';
+import type { Slot } from '../model.ts';
+
+/** One GPU of this host; without a UUID the driver does not show it. */
+export interface HostGpu {
+  /** `0000:83:00.0` */
+  readonly busId: string;
+  readonly uuid?: string;
+}
+
+/** The slots that the configuration asks for, with GPUs named by UUID. `gpus` in PCI bus order. Pure. */
+export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): readonly Slot[] {
+  return specs(config, gpus.length).map((spec, index) => {
+    const name = spec.name ?? String(index);
+    const found = spec.gpus.map((wanted) => find(wanted, gpus));
+    return {
+      name,
+      agent: agentName({ name: config.host, agentName: config.agentName }, name),
+      gpus: found.flatMap(({ uuid }) => (uuid === undefined ? [] : [uuid])),
+      missing: found.flatMap(({ uuid, label }) => (uuid === undefined ? [label] : [])),
+      limits: { ...config.limits, ...spec.limits },
+      capabilities: spec.capabilities,
+      mode: spec.mode,
+    };
+  });
+}
+
+function specs(config: ManagerConfig, present: number): readonly SlotSpec[] {
+  const { agents } = config;
+  if (agents.kind === 'slots') return agents.slots;
+  const gpus = Math.max(present, config.gpus ?? 0);
+  const count = agents.kind === 'one-per-gpu' ? gpus : agents.count;
+  return Array.from({ length: count }, (_, index) => ({
+    gpus: portion(index, count, gpus, config.share),
+    share: config.share,
+    limits: {},
+    capabilities: config.driverCapabilities,
+    mode: 'container' as const,
+  }));
+}
+
+/**
+ * GPU indices of slot `index` of `count`: consecutive blocks, the first ones larger when it does not divide evenly.
+ * More slots than GPUs: they take turns where sharing is allowed; else the later ones name a GPU that is not there.
+ */
+export function portion(index: number, count: number, gpus: number, share: boolean): readonly number[] {
+  if (gpus === 0) return [];
+  if (count > gpus) return [share ? index % gpus : index];
+  const size = Math.floor(gpus / count);
+  const larger = gpus % count;
+  const start = index * size + Math.min(index, larger);
+  return Array.from({ length: size + (index < larger ? 1 : 0) }, (_, offset) => start + offset);
+}
+
+function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: string; label: string } {
+  if (typeof wanted === 'number') {
+    const gpu = gpus[wanted];
+    if (gpu === undefined) return { label: `GPU ${wanted}` };
+    return gpu.uuid === undefined ? { label: gpu.busId } : { uuid: gpu.uuid, label: gpu.busId };
+  }
+  // MIG devices have UUIDs of their own; whether one exists shows when the container starts.
+  if (wanted.startsWith('MIG-')) return { uuid: wanted, label: wanted };
+  const uuid = gpus.find((gpu) => gpu.uuid?.toLowerCase() === wanted.toLowerCase())?.uuid;
+  return uuid === undefined ? { label: wanted } : { uuid, label: wanted };
+}
+
+/** A short fingerprint of everything that a container of the slot is created with, the image apart. */
+export function settingsOf(slot: Slot, config: ManagerConfig): string {
+  const parts = [slot, config.organization, config.pool, config.datasets, config.jobs, config.proxy];
+  return sha256(JSON.stringify(parts)).slice(0, 12);
+}

@@ -1,0 +1,141 @@
+import { parseArgs } from 'node:util';
+import { usageError } from '../../base/errors.ts';
+
+export const usage = `azp-fleet-manager keeps one-shot Azure Pipelines agents running in containers on this machine.
+
+Usage
+  azp-fleet-manager run --config FILE [--token-file FILE] [options]
+  azp-fleet-manager run --url URL --pool POOL --token-file FILE [options]
+  azp-fleet-manager status | runs [SLOT] | logs SLOT [--tail LINES]     (these ask the running manager)
+  azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT…] | adopt [SLOT…]
+  azp-fleet-manager version
+
+Options of a machine of its own; with --config the file says these things
+  --url URL                 organization, https://dev.azure.com/NAME
+  --pool POOL               agent pool; it must exist
+  -n, --agents N            how many agents; default: one per GPU, or one
+  --name NAME               base of the agents' names: NAME-0, NAME-1, …; default: the host name
+  -d, --image IMAGE         image of the agents; default: built here from the files beside the manager
+  --volume HOST:CONTAINER:ENV   read-only folder for jobs, its path in variable ENV; may be repeated
+  --share                   agents may share a GPU
+  --sudo                    jobs may become root inside their container
+  --metrics-port PORT       Prometheus metrics on 127.0.0.1; 0, the default, serves none
+  --clock-scale N           practice only: every wait is divided by N, as the fake server does
+
+Options of every run
+  --token-file FILE         personal access token or client secret, readable by root only; never an argument
+  --adopt                   take over, at this start, agent names of this machine that another owner holds
+  --state DIR               where runs and the drain state are kept; default /var/lib/azp-fleet
+  --context DIR             build context of the image; default: dockeragent beside this program
+  --status-file FILE        default /run/azp-fleet/status.json
+  --docker FILE             socket of the Docker Engine; default /var/run/docker.sock
+  --debug                   log more
+
+Everywhere
+  --socket FILE             control socket; default /run/azp-fleet/manager.sock
+  -h, --help                this text
+`;
+
+export const options = {
+  config: { type: 'string' },
+  url: { type: 'string' },
+  pool: { type: 'string' },
+  agents: { type: 'string', short: 'n' },
+  name: { type: 'string' },
+  image: { type: 'string', short: 'd' },
+  volume: { type: 'string', multiple: true },
+  share: { type: 'boolean' },
+  sudo: { type: 'boolean' },
+  'metrics-port': { type: 'string' },
+  'clock-scale': { type: 'string' },
+  'token-file': { type: 'string' },
+  adopt: { type: 'boolean' },
+  state: { type: 'string' },
+  context: { type: 'string' },
+  'status-file': { type: 'string' },
+  docker: { type: 'string' },
+  debug: { type: 'boolean' },
+  socket: { type: 'string' },
+  reason: { type: 'string' },
+  tail: { type: 'string' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+type Name = keyof typeof options;
+
+/** What the configuration file says, too. */
+const alone: readonly Name[] = [
+  'url',
+  'pool',
+  'agents',
+  'name',
+  'image',
+  'volume',
+  'share',
+  'sudo',
+  'metrics-port',
+  'clock-scale',
+];
+
+interface Shape {
+  /** Besides --socket and --help. */
+  readonly options: readonly Name[];
+  /** How many slots it takes. */
+  readonly slots: number;
+}
+
+const commands: Readonly<Record<string, Shape>> = {
+  run: {
+    options: [
+      ...alone,
+      ...(['config', 'token-file', 'adopt', 'state', 'context', 'status-file', 'docker', 'debug'] as const),
+    ],
+    slots: 0,
+  },
+  status: { options: [], slots: 0 },
+  runs: { options: [], slots: 1 },
+  logs: { options: ['tail'], slots: 1 },
+  drain: { options: ['reason'], slots: Number.POSITIVE_INFINITY },
+  undrain: { options: [], slots: Number.POSITIVE_INFINITY },
+  adopt: { options: [], slots: Number.POSITIVE_INFINITY },
+  version: { options: [], slots: 0 },
+  help: { options: [], slots: 0 },
+};
+
+export type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
+
+export interface Invocation {
+  readonly command: string;
+  readonly positionals: readonly string[];
+  readonly values: Values;
+}
+
+/** Throws a usage error that names the mistake; nothing that is said is ignored. */
+export function parseArguments(args: readonly string[]): Invocation {
+  const { values, positionals } = parsed(args);
+  if (values.help === true) return { command: 'help', positionals: [], values };
+  const [command, ...rest] = positionals;
+  const shape = command === undefined ? undefined : commands[command];
+  if (command === undefined) throw wrong('a command is missing');
+  if (shape === undefined) throw wrong(`there is no command ${command}`);
+  const given = Object.keys(values) as Name[];
+  const useless = given.find((name) => name !== 'socket' && !shape.options.includes(name));
+  if (useless !== undefined) throw wrong(`${command} has no option --${useless}`);
+  const surplus = rest[shape.slots];
+  if (surplus !== undefined) throw wrong(`${command} does not take ${surplus}`);
+  const doubled = values.config === undefined ? undefined : given.find((name) => alone.includes(name));
+  if (doubled !== undefined) throw wrong(`--${doubled} does nothing beside --config: say it in the file`);
+  return { command, positionals: rest, values };
+}
+
+function parsed(args: readonly string[]) {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    throw wrong(error instanceof Error ? (error.message.split('. ')[0] ?? '') : String(error));
+  }
+}
+
+function wrong(what: string): Error {
+  return usageError({ code: 'manager.usage', what, next: 'azp-fleet-manager --help' });
+}

@@ -1,0 +1,48 @@
+import { usageError } from '../../base/errors.ts';
+import { ask } from '../serve/ask.ts';
+import type { Invocation } from './arguments.ts';
+
+/** Commands that ask the running manager of this host; the text to print. */
+export async function runClient(
+  { command, positionals, values }: Invocation,
+  socket: string,
+): Promise<string> {
+  const slots = positionals;
+  const [slot] = positionals;
+  switch (command) {
+    case 'status':
+      return pretty(await ask(socket, { method: 'GET', path: '/v1/status' }));
+    case 'runs':
+      return pretty(await ask(socket, { method: 'GET', path: `/v1/runs${query({ slot })}` }));
+    case 'logs':
+      if (slot === undefined) throw usage('logs needs the name of a slot');
+      return ask(socket, { method: 'GET', path: `/v1/logs${query({ slot, tail: values.tail })}` });
+    case 'drain':
+      return pretty(
+        await ask(socket, {
+          method: 'POST',
+          path: '/v1/drain',
+          body: { slots, reason: values.reason ?? '' },
+        }),
+      );
+    case 'undrain':
+    case 'adopt':
+      return pretty(await ask(socket, { method: 'POST', path: `/v1/${command}`, body: { slots } }));
+    default:
+      throw usage(command === '' ? 'a command is missing' : `there is no command ${command}`);
+  }
+}
+
+function query(parameters: Readonly<Record<string, string | undefined>>): string {
+  const given = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) given.set(name, value);
+  return given.size === 0 ? '' : `?${given.toString()}`;
+}
+
+function pretty(json: string): string {
+  return `${JSON.stringify(JSON.parse(json), undefined, 2)}\n`;
+}
+
+function usage(what: string): Error {
+  return usageError({ code: 'manager.usage', what, next: 'azp-fleet-manager --help' });
+}

@@ -1,0 +1,26 @@
+import type { Logger } from '../../base/log.ts';
+import { Redactor } from '../../base/redact.ts';
+import { FleetError } from '../../base/errors.ts';
+
+const priorities = { debug: 7, info: 6, warn: 4, error: 3 } as const;
+
+/** One line per message with systemd's priority prefix, so that journalctl -p sorts it. Debug only when asked for. */
+export function journalLogger(
+  write: (line: string) => void,
+  debug: boolean,
+  redactor: Redactor = new Redactor(),
+): Logger {
+  return {
+    log(level, message, fields = {}) {
+      if (level === 'debug' && !debug) return;
+      const details = Object.keys(fields).length === 0 ? '' : ` ${JSON.stringify(fields, readable)}`;
+      write(`<${priorities[level]}>${redactor.text(`${message}${details}`)}\n`);
+    },
+    redact: (secret) => redactor.add(secret),
+  };
+}
+
+function readable(_key: string, value: unknown): unknown {
+  if (value instanceof FleetError) return value.problem;
+  return value instanceof Error ? { name: value.name, message: value.message, stack: value.stack } : value;
+}

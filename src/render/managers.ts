@@ -1,0 +1,53 @@
+import type { SlotStatus, ManagerStatus } from '../contract/status.ts';
+import type { RunRecord } from '../contract/runs.ts';
+
+/** What is about to be taken over, and what that does to others. */
+export function heldLines(
+  hosts: readonly { readonly host: string; readonly value: readonly SlotStatus[] }[],
+): readonly string[] {
+  const lines = hosts.flatMap(({ host, value }) =>
+    value.map(({ slot, cause = '' }) => `${host} slot ${slot}: ${cause}`),
+  );
+  if (lines.length === 0) return [];
+  return [
+    ...lines,
+    'Taking a name over gives it a new key: whoever runs under it elsewhere is cut off from the pool.',
+    'An agent that has a job keeps its name until the job has ended.',
+  ];
+}
+
+/** One line a host: what its manager was told. */
+export function adoptText(host: string, slots: readonly SlotStatus[]): string {
+  if (slots.length === 0) return `${host}: nobody else holds a name of its agents\n`;
+  return `${host}: takes over ${slots.map(({ agent }) => agent).join(', ')}; "azp-fleet status" shows when they are online\n`;
+}
+
+/** One line a host: how many slots are drained, and which still have a job. */
+export function drainText(host: string, status: ManagerStatus): string {
+  const drained = status.slots.filter(({ state }) => state === 'drained').length;
+  const busy = status.slots.filter(({ state }) => state === 'busy');
+  const jobs = busy.map(({ slot, job }) => `slot ${slot}${job === undefined ? '' : ` (${job})`}`);
+  const parts = [`${drained} of ${status.slots.length} slots drained`];
+  if (jobs.length > 0) parts.push(`still running: ${jobs.join(', ')}`);
+  return `${host}: ${parts.join('; ')}\n`;
+}
+
+/** The last runs of one host, newest first: when, slot, job, how it ended, how long it took. */
+export function runsText(host: string, runs: readonly RunRecord[]): string {
+  if (runs.length === 0) return `${host}: no runs yet\n`;
+  const rows = runs.map((run) => ({
+    when: run.finishedAt.replace('T', ' ').slice(0, 19),
+    slot: run.slot,
+    result: run.oomKilled
+      ? 'out of memory'
+      : (run.result ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`),
+    took: run.durationS === undefined ? '' : `${Math.round(run.durationS)} s`,
+    job: run.job ?? run.cause?.what ?? 'no job',
+  }));
+  const width = (key: 'slot' | 'result' | 'took') => Math.max(...rows.map((row) => row[key].length));
+  const lines = rows.map(
+    (row) =>
+      `${host}/${row.slot.padEnd(width('slot'))}  ${row.when}  ${row.result.padEnd(width('result'))}  ${row.took.padStart(width('took'))}  ${row.job}`,
+  );
+  return `${lines.join('\n')}\n`;
+}

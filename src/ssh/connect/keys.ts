@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+
+import ssh2, { type BaseAgent, type ParsedKey } from 'ssh2';
+
+import type { Desk } from '../ask.ts';
+
+const { utils, createAgent } = ssh2;
+
+/** A private key from a file: usable, or waiting for its passphrase. */
+export type KeyFile =
+  | { readonly kind: 'ready'; readonly file: string; readonly key: ParsedKey }
+  | { readonly kind: 'encrypted'; readonly file: string; readonly text: Buffer }
+  | { readonly kind: 'unusable'; readonly file: string; readonly why: string };
+
+/** Reads key files and agents once for all connections; a passphrase is asked for once per file. */
+export class KeyRing {
+  readonly #desk: Desk;
+  readonly #files = new Map<string, KeyFile | undefined>();
+  readonly #unlocked = new Map<string, Promise<ParsedKey | undefined>>();
+  readonly #agents = new Map<
+    string,
+    Promise<{ readonly agent: BaseAgent; readonly keys: readonly ParsedKey[] }>
+  >();
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
+
+  /** Undefined: no such file. */
+  file(path: string): KeyFile | undefined {
+    if (!this.#files.has(path)) this.#files.set(path, load(path));
+    return this.#files.get(path);
+  }
+
+  /** The public half, known without a passphrase when `PATH.pub` lies beside. Base64 blob. */
+  publicBlob(path: string): string | undefined {
+    const file = this.file(path);
+    if (file?.kind === 'ready') return file.key.getPublicSSH().toString('base64');
+    try {
+      return readFileSync(path.endsWith('.pub') ? path : `${path}.pub`, 'utf8').split(' ')[1];
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Undefined: nobody could be asked, or the passphrase was wrong three times. */
+  unlock(file: KeyFile & { readonly kind: 'encrypted' }, host: string): Promise<ParsedKey | undefined> {
+    let unlocked = this.#unlocked.get(file.file);
+    if (unlocked === undefined) {
+      unlocked = this.#askPassphrase(file, host);
+      this.#unlocked.set(file.file, unlocked);
+    }
+    return unlocked;
+  }
+
+  async #askPassphrase(
+    file: KeyFile & { readonly kind: 'encrypted' },
+    host: string,
+  ): Promise<ParsedKey | undefined> {
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      const again = attempt === 0 ? '' : ' (the last one was wrong)';
+      const passphrase = await this.#desk.ask({
+        host,
+        text: `Passphrase for ${file.file}${again}:`,
+        hidden: true,
+      });
+      if (passphrase === undefined) return undefined;
+      const key = utils.parseKey(file.text, passphrase.reveal());
+      if (!(key instanceof Error)) return key;
+    }
+    return undefined;
+  }
+
+  /** The agent's keys; an agent that does not answer has none. */
+  agent(socket: string): Promise<{ readonly agent: BaseAgent; readonly keys: readonly ParsedKey[] }> {
+    let known = this.#agents.get(socket);
+    if (known === undefined) {
+      const agent = createAgent(socket);
+      known = new Promise((resolve) => {
+        agent.getIdentities((error, keys) =>
+          resolve({ agent, keys: error ? [] : ((keys ?? []) as ParsedKey[]) }),
+        );
+      });
+      this.#agents.set(socket, known);
+    }
+    return known;
+  }
+}
+
+function load(path: string): KeyFile | undefined {
+  let text: Buffer;
+  try {
+    text = readFileSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return code === 'ENOENT' ? undefined : { kind: 'unusable', file: path, why: code ?? String(error) };
+  }
+  const key = utils.parseKey(text);
+  if (!(key instanceof Error)) {
+    return key.isPrivateKey()
+      ? { kind: 'ready', file: path, key }
+      : { kind: 'unusable', file: path, why: 'a public key' };
+  }
+  if (/encrypted|passphrase/i.test(key.message)) return { kind: 'encrypted', file: path, text };
+  return { kind: 'unusable', file: path, why: key.message };
+}

@@ -1,0 +1,90 @@
+import { Agent } from 'node:http';
+import { Duplex } from 'node:stream';
+
+import { sh } from '../../base/shell.ts';
+import type { Running } from './start.ts';
+
+/** Opens one stream to a unix socket of the host. */
+export type OpenSocket = () => Promise<Duplex>;
+
+/** An HTTP agent over SSH. Its sockets die with the connection; so do requests on them. */
+export class SocketAgent extends Agent {
+  readonly #open: OpenSocket;
+
+  constructor(open: OpenSocket, closed: AbortSignal) {
+    super({ keepAlive: true, maxSockets: Infinity });
+    this.#open = open;
+    closed.addEventListener('abort', () => this.destroy(), { once: true });
+  }
+
+  override createConnection(
+    _options: unknown,
+    callback?: (error: Error | null, stream: Duplex) => void,
+  ): null {
+    void this.#connect(callback ?? (() => undefined));
+    return null;
+  }
+
+  async #connect(callback: (error: Error | null, stream: Duplex) => void): Promise<void> {
+    let stream: Duplex;
+    try {
+      stream = await this.#open();
+    } catch (error) {
+      return callback(error as Error, undefined as never);
+    }
+    callback(null, likeSocket(stream));
+  }
+}
+
+/** http calls methods of net.Socket that other streams lack. */
+function likeSocket(stream: Duplex): Duplex {
+  const socket = stream as Duplex & Record<string, unknown>;
+  for (const name of ['setKeepAlive', 'setNoDelay', 'setTimeout', 'ref', 'unref']) {
+    socket[name] ??= () => socket;
+  }
+  socket['destroySoon'] ??= () => socket.destroy();
+  return socket;
+}
+
+/**
+ * Connects standard input and output with a unix socket as root: with the docker client where it is there
+ * (it pipes to any socket), else with what else can be on a host.
+ */
+export function pipeScript(path: string): string {
+  return sh`p=${path}
+[ -S "$p" ] || { echo "no socket $p" >&2; exit 66; }
+command -v docker >/dev/null && exec docker -H "unix://$p" system dial-stdio
+command -v socat >/dev/null && exec socat - "UNIX-CONNECT:$p"
+command -v nc >/dev/null && nc -h 2>&1 | grep -q -- -U && exec nc -U "$p"
+n=/opt/azp-fleet/current/node
+[ -x "$n" ] && exec "$n" -e 'const s=require("net").connect(process.argv[1]);process.stdin.pipe(s).pipe(process.stdout)' "$p"
+echo "nothing here can connect to a unix socket (docker, socat, nc)" >&2; exit 69
+`;
+}
+
+/** A running pipe script as a stream. `receive` takes what the script writes. */
+export function pipeStream(running: Running): { readonly stream: Duplex; receive(chunk: Buffer): void } {
+  const stream = new Duplex({
+    allowHalfOpen: false,
+    read: () => undefined,
+    write: (chunk: Buffer, _encoding, done) => {
+      if (running.stdin.write(chunk)) done();
+      else running.stdin.once('drain', () => done());
+    },
+    final: (done) => {
+      running.stdin.end();
+      done();
+    },
+    destroy: (error, done) => {
+      running.kill();
+      done(error);
+    },
+  });
+  void running.ended.then(() => {
+    stream.push(null);
+    // A stream that waits in the agent's pool is read by nobody: without this it would never learn of its end,
+    // and the next request on it would wait for ever.
+    stream.read(0);
+  });
+  return { stream, receive: (chunk) => void stream.push(chunk) };
+}

@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import type { Writable } from 'node:stream';
+
+import { FleetError } from '../../base/errors.ts';
+import { bootCommand, markers, scriptLine } from './bootstrap.ts';
+import { connectionLost, interrupted } from '../failures.ts';
+import type { Sudo } from './sudo.ts';
+import type { Ending, Wire, WireProcess } from '../wire/wire.ts';
+
+export interface StartRequest {
+  readonly host: string;
+  readonly script: string;
+  readonly as: 'root' | 'login';
+  /** The script reads standard input; otherwise it has none. */
+  readonly input: boolean;
+  readonly limitS: number | undefined;
+  readonly onStdout: (chunk: Buffer) => void;
+  readonly onStderr: (chunk: Buffer) => void;
+  /** Called around the question for a password, so that no clock runs meanwhile. */
+  readonly pause?: () => () => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A script that has begun to run as who it should. */
+export interface Running {
+  readonly stdin: Writable;
+  /** Never rejects. */
+  readonly ended: Promise<Ending>;
+  kill(): void;
+}
+
+/** Output before the script's own (banners, a talkative .bashrc) is kept up to here, to tell why nothing ran. */
+const noiseLimit = 64 * 1024;
+
+/**
+ * Starts a script in one exec. The password is written when the prompt with this very exec's marker has been seen,
+ * the script when the host is ready to read it, neither before: one could be taken for the other.
+ */
+export async function startScript(wire: Wire, sudo: Sudo, request: StartRequest): Promise<Running> {
+  const nonce = randomBytes(12).toString('hex');
+  const elevation = request.as === 'login' ? 'none' : sudo.elevation;
+  const command = bootCommand({
+    nonce,
+    as: request.as,
+    elevation,
+    canAnswer: sudo.canAnswer,
+    limitS: request.limitS,
+    input: request.input,
+  });
+  const process = await open(wire, request.host, command);
+  const abort = (): void => process.kill();
+  request.signal?.addEventListener('abort', abort, { once: true });
+  const start = new Start(process, sudo, request, nonce);
+  process.stdin.on('error', () => undefined);
+  try {
+    await start.ready;
+  } catch (error) {
+    process.kill();
+    if (request.signal?.aborted === true) throw interrupted(request.host);
+    throw error;
+  } finally {
+    request.signal?.removeEventListener('abort', abort);
+  }
+  if (request.as === 'root') sudo.elevation = start.elevation;
+  return { stdin: process.stdin, ended: process.ended, kill: () => process.kill() };
+}
+
+async function open(wire: Wire, host: string, command: string): Promise<WireProcess> {
+  try {
+    return await wire.exec(command);
+  } catch (error) {
+    if (wire.closed.aborted) throw connectionLost(host, 'the start of a command', error);
+    throw new FleetError(
+      {
+        code: 'ssh.no-session',
+        host,
+        step: 'connect',
+        what: 'the host opened no session for a command',
+        seen: error instanceof Error ? error.message : String(error),
+        next: 'sshd -T | grep -i maxsessions   # on the host: at least 3 are needed; also check ForceCommand and nologin',
+      },
+      { cause: error },
+    );
+  }
+}
+
+class Start {
+  readonly ready: Promise<void>;
+  elevation: 'none' | 'free' | 'password' = 'none';
+  readonly #process: WireProcess;
+  readonly #sudo: Sudo;
+  readonly #request: StartRequest;
+  readonly #nonce: string;
+  #prompts = 0;
+  #begun = false;
+  #resolve: () => void = () => undefined;
+  #reject: (error: unknown) => void = () => undefined;
+  readonly #noise = { stdout: '', stderr: '' };
+
+  constructor(process: WireProcess, sudo: Sudo, request: StartRequest, nonce: string) {
+    this.#process = process;
+    this.#sudo = sudo;
+    this.#request = request;
+    this.#nonce = nonce;
+    this.ready = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#listen('stdout', (rest) => this.#onReady(rest));
+    this.#listen('stderr', () => undefined);
+    void process.ended.then((ending) => this.#onEnded(ending));
+  }
+
+  /** Passes on what comes after the ready line and keeps what came before. */
+  #listen(name: 'stdout' | 'stderr', onReady: (mode: string) => void): void {
+    const sink = name === 'stdout' ? this.#request.onStdout : this.#request.onStderr;
+    const ready = Buffer.from(markers.ready(this.#nonce));
+    let held: Buffer | undefined = Buffer.alloc(0);
+    this.#process[name].on('data', (chunk: Buffer) => {
+      if (held === undefined) return sink(chunk);
+      held = Buffer.concat([held, chunk]);
+      const at = held.indexOf(ready);
+      const end = at === -1 ? -1 : held.indexOf('\n', at);
+      if (end === -1) {
+        this.#noise[name] = held.toString('latin1');
+        if (name === 'stderr') this.#onPrompt();
+        if (held.length > noiseLimit) held = held.subarray(held.length - noiseLimit);
+        return;
+      }
+      const rest = held.subarray(end + 1);
+      const mode = held
+        .subarray(at + ready.length, end)
+        .toString()
+        .trim();
+      held = undefined;
+      onReady(mode);
+      if (rest.length > 0) sink(rest);
+    });
+  }
+
+  #onReady(mode: string): void {
+    this.#begun = true;
+    this.elevation =
+      mode !== 'sudo'
+        ? 'none'
+        : this.#prompts > 0 || this.#sudo.elevation === 'password'
+          ? 'password'
+          : 'free';
+    this.#process.stdin.write(scriptLine(this.#request.script));
+    if (!this.#request.input) this.#process.stdin.end();
+    this.#resolve();
+  }
+
+  #onPrompt(): void {
+    const prompts = this.#noise.stderr.split(markers.prompt(this.#nonce)).length - 1;
+    if (prompts <= this.#prompts) return;
+    this.#prompts = prompts;
+    if (prompts > 1) return this.#reject(this.#sudo.wrongPassword());
+    const resume = this.#request.pause?.() ?? (() => undefined);
+    this.#sudo
+      .password()
+      .finally(resume)
+      .then((password) => {
+        if (password === undefined) this.#reject(this.#sudo.passwordNeeded());
+        else this.#process.stdin.write(`${password.reveal()}\n`);
+      })
+      .catch((error: unknown) => this.#reject(error));
+  }
+
+  #onEnded(ending: Ending): void {
+    if (this.#begun) return;
+    const { host } = this.#request;
+    if (ending.code === null && ending.signal === undefined) {
+      return this.#reject(connectionLost(host, 'the start of a command'));
+    }
+    const trouble = new RegExp(`${markers.trouble(this.#nonce)}(\\w+) ?([^]*)`).exec(this.#noise.stdout);
+    const [, kind, text = ''] = trouble ?? [];
+    if (kind === 'missing') return this.#reject(this.#sudo.missing());
+    const said = kind === undefined ? this.#noise.stderr : text;
+    const failure = this.#sudo.failure(said);
+    if (failure !== undefined) return this.#reject(failure);
+    if (kind === 'password') return this.#reject(this.#sudo.passwordNeeded());
+    this.#reject(noShell(host, ending, `${this.#noise.stdout}${this.#noise.stderr}`));
+  }
+}
+
+function noShell(host: string, ending: Ending, said: string): FleetError {
+  return new FleetError({
+    code: 'ssh.no-shell',
+    host,
+    step: 'connect',
+    what: `the login ended (${ending.signal ?? ending.code}) before our script could run`,
+    expected: 'a login shell that can start /bin/sh',
+    seen: said.trim().slice(-500) || 'no output',
+    next: 'getent passwd "$USER"   # on the host: is the login shell a shell, and does sshd set a ForceCommand?',
+  });
+}

@@ -1,0 +1,105 @@
+import { FleetError } from '../../base/errors.ts';
+import type { Secret } from '../../base/secret.ts';
+import type { SecretSource } from '../../inventory/fleet.ts';
+import type { Desk } from '../ask.ts';
+import type { Elevation } from './bootstrap.ts';
+import type { ConnectionOptions } from '../config/resolve.ts';
+
+/** How this session becomes root, learnt with the first script. */
+export class Sudo {
+  readonly #options: ConnectionOptions;
+  readonly #source: SecretSource | undefined;
+  readonly #desk: Desk;
+  elevation: Elevation = 'unknown';
+
+  constructor(options: ConnectionOptions, source: SecretSource | undefined, desk: Desk) {
+    this.#options = options;
+    this.#source = source;
+    this.#desk = desk;
+  }
+
+  get canAnswer(): boolean {
+    return this.#source !== undefined || this.#desk.canAsk;
+  }
+
+  /** The host's own secret, else the one password asked for the whole fleet. */
+  password(): Promise<Secret | undefined> {
+    if (this.#source !== undefined) return this.#desk.resolve(this.#source);
+    const { name, user } = this.#options;
+    return this.#desk.askOnce('sudo', {
+      host: name,
+      text: `sudo password of ${user} (asked once, used on every host that wants one):`,
+      hidden: true,
+    });
+  }
+
+  passwordNeeded(): FleetError {
+    return this.#error(
+      'ssh.sudo-password-needed',
+      `sudo wants a password for ${this.#options.user}, and none was given`,
+      'a password, or NOPASSWD in sudoers',
+      'run this at a terminal to be asked, or set "sudoPassword: { env: NAME }" (or file:, cmd:) for the host in the inventory',
+    );
+  }
+
+  wrongPassword(): FleetError {
+    return this.#error(
+      'ssh.sudo-wrong-password',
+      `sudo refused the password of ${this.#options.user}`,
+      'the password that this user types after sudo on this host',
+      `ssh -t ${this.#options.user}@${this.#options.typed} sudo -k -v   # try it; then correct sudoPassword: for the host`,
+    );
+  }
+
+  /** Why sudo ended without running anything, by what it said. */
+  failure(said: string): FleetError | undefined {
+    const { user } = this.#options;
+    if (/must have a tty/.test(said)) {
+      return this.#error(
+        'ssh.sudo-tty',
+        'sudo insists on a terminal (requiretty)',
+        'sudo that works without a terminal',
+        `echo 'Defaults:${user} !requiretty' | sudo tee /etc/sudoers.d/azp-fleet   # on the host`,
+        said,
+      );
+    }
+    if (/not in the sudoers file|is not allowed to (?:run|execute)|may not run sudo/.test(said)) {
+      return this.#error(
+        'ssh.not-in-sudoers',
+        `${user} may not use sudo for /bin/sh`,
+        'a user with full sudo rights',
+        `usermod -aG sudo ${user}   # as root on the host ("wheel" instead of "sudo" on Red Hat and relatives)`,
+        said,
+      );
+    }
+    if (/incorrect password attempt|Sorry, try again|no password was provided/.test(said))
+      return this.wrongPassword();
+    if (/a password is required/.test(said)) return this.passwordNeeded();
+    return undefined;
+  }
+
+  missing(): FleetError {
+    return this.#error(
+      'ssh.no-sudo',
+      `${this.#options.user} is not root and the host has no sudo`,
+      'root, or sudo',
+      'log in as root ("user: root" in the inventory), or install sudo on the host',
+    );
+  }
+
+  #error(code: string, what: string, expected: string, next: string, seen?: string): FleetError {
+    return new FleetError({
+      code,
+      host: this.#options.name,
+      step: 'sudo',
+      what,
+      expected,
+      ...(seen === undefined ? {} : { seen: lastLine(seen) }),
+      next,
+    });
+  }
+}
+
+function lastLine(text: string): string {
+  return (text.trim().split('\n').at(-1) ?? '').replace(/^@[0-9a-f]+ password:/, '');
+}

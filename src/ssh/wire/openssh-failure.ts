@@ -1,0 +1,47 @@
+import type { FleetError } from '../../base/errors.ts';
+import type { ConnectionOptions } from '../config/resolve.ts';
+import { authFailure, byHand, connectError, connectFailure } from '../failures.ts';
+
+/** What the system's ssh said on stderr, as one of our errors. */
+export function opensshFailure(options: ConnectionOptions, said: string): FleetError {
+  const seen = said.trim().split('\n').slice(-6).join('\n');
+  const asSocket = (code: string): FleetError =>
+    connectFailure(options, Object.assign(new Error(lastLine(seen)), { code }));
+  if (/host key .*has changed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(said)) {
+    const remove = /ssh-keygen -f .*$/m.exec(said)?.[0];
+    return connectError(options, {
+      code: 'ssh.host-key-mismatch',
+      what: `the host key of ${options.hostname} is not the one on file: the machine was reinstalled, or another one answers in its place`,
+      seen: /SHA256:\S+/.exec(said)?.[0]?.replace(/\.$/, '') ?? lastLine(seen),
+      next: `compare the fingerprint at the machine's console, then: ${remove ?? `ssh-keygen -R ${options.hostname}`}`,
+    });
+  }
+  if (/host key verification failed|no .* host key is known/i.test(said)) {
+    return connectError(options, {
+      code: options.pinned.length > 0 ? 'ssh.host-key-mismatch' : 'ssh.host-key-unknown',
+      what: `ssh does not accept the host key of ${options.hostname}`,
+      seen,
+      next: `azp-fleet trust --limit ${options.name}   # shows the key for review`,
+    });
+  }
+  if (/permission denied|too many authentication failures/i.test(said)) {
+    return authFailure(options, [`what the system's ssh tries (${lastLine(seen)})`]);
+  }
+  if (/could not resolve hostname/i.test(said)) return asSocket('ENOTFOUND');
+  if (/connection refused/i.test(said)) return asSocket('ECONNREFUSED');
+  if (/timed out/i.test(said)) return asSocket('ETIMEDOUT');
+  if (/no route to host|network is unreachable/i.test(said)) return asSocket('EHOSTUNREACH');
+  if (/no matching|unable to negotiate/i.test(said)) {
+    return connectError(options, {
+      code: 'ssh.handshake',
+      what: `no common algorithms with ${options.hostname}:${options.port}`,
+      seen,
+      next: `${byHand(options, '-v ')}   # shows what either side offers`,
+    });
+  }
+  return connectFailure(options, new Error(seen || 'ssh ended without a word'));
+}
+
+function lastLine(text: string): string {
+  return text.split('\n').at(-1) ?? '';
+}

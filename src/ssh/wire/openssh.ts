@@ -1,0 +1,152 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { setMaxListeners } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect as connectSocket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+
+import { usageError } from '../../base/errors.ts';
+import type { ConnectionOptions } from '../config/resolve.ts';
+import { opensshArguments, writePins } from './openssh-arguments.ts';
+import { opensshFailure } from './openssh-failure.ts';
+import type { Ending, Wire, WireProcess } from './wire.ts';
+
+export interface OpensshParts {
+  readonly options: ConnectionOptions;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly configFile: string | undefined;
+  /** ssh may ask at the terminal (passphrase, second factor, a touch of a key). */
+  readonly interactive: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** The system's ssh, one multiplexed connection a host: for certificates, security keys, Kerberos, PKCS#11. */
+export async function opensshWire(parts: OpensshParts): Promise<Wire> {
+  const { options, env } = parts;
+  const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
+  const closed = new AbortController();
+  setMaxListeners(0, closed.signal);
+  const socket = join(folder, 's');
+  const places = { configFile: parts.configFile, pinnedFile: writePins(options, folder) };
+  const flags = opensshArguments(options, places, socket);
+  const batch = parts.interactive ? [] : ['-o', 'BatchMode=yes'];
+  const master = spawn(
+    'ssh',
+    [...flags, ...batch, '-o', 'ControlMaster=yes', '-o', 'ControlPersist=no', '-N', '--', options.typed],
+    {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      env,
+    },
+  );
+  master.once('close', () => {
+    closed.abort(new Error('ssh ended'));
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const stop = (): void => void master.kill();
+  parts.signal?.addEventListener('abort', stop, { once: true });
+  try {
+    await connected(master, flags, parts);
+  } finally {
+    parts.signal?.removeEventListener('abort', stop);
+  }
+  const control = (...args: string[]): Promise<string> => run([...flags, ...args, '--', options.typed], env);
+  let forwards = 0;
+  return {
+    closed: closed.signal,
+    exec: (command) =>
+      Promise.resolve(
+        processOf(
+          spawn(
+            'ssh',
+            [...flags, '-o', 'ControlMaster=no', '-o', 'BatchMode=yes', '--', options.typed, command],
+            { env },
+          ),
+          closed.signal,
+        ),
+      ),
+    async openSocket(path) {
+      forwards += 1;
+      const local = join(folder, `f${forwards}`);
+      const forward = `${local}:${path}`;
+      await control('-o', 'ClearAllForwardings=no', '-O', 'forward', '-L', forward);
+      const stream = await reach(local);
+      stream.once('close', () => void control('-O', 'cancel', '-L', forward).catch(() => undefined));
+      return stream;
+    },
+    async close() {
+      if (closed.signal.aborted) return;
+      const gone = new Promise((resolve) => void master.once('close', resolve));
+      await control('-O', 'exit').catch(() => master.kill());
+      await gone;
+    },
+  };
+}
+
+/** Waits until the master answers on its socket; rejects with what it said when it ends instead. */
+function connected(master: ChildProcess, flags: readonly string[], parts: OpensshParts): Promise<void> {
+  let said = '';
+  master.stderr?.on('data', (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-8192);
+  });
+  return new Promise((resolve, reject) => {
+    let over = false;
+    master.once('error', (error) => {
+      over = true;
+      reject(noSsh(error));
+    });
+    master.once('close', () => {
+      over = true;
+      reject(opensshFailure(parts.options, said));
+    });
+    const check = async (): Promise<void> => {
+      const alive = await run([...flags, '-O', 'check', '--', parts.options.typed], parts.env).then(
+        () => true,
+        () => false,
+      );
+      if (alive) return resolve();
+      if (!over) setTimeout(() => void check(), 50);
+    };
+    void check();
+  });
+}
+
+function run(args: readonly string[], env: OpensshParts['env']): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile('ssh', args, { env }, (error, stdout) => (error === null ? resolve(stdout) : reject(error)));
+  });
+}
+
+function reach(path: string): Promise<Duplex> {
+  return new Promise((resolve, reject) => {
+    const stream = connectSocket(path);
+    stream.once('error', reject);
+    stream.once('connect', () => resolve(stream));
+  });
+}
+
+function processOf(child: ReturnType<typeof spawn>, closed: AbortSignal): WireProcess {
+  const { stdin, stdout, stderr } = child;
+  if (stdin === null || stdout === null || stderr === null) throw new Error('ssh was started without pipes');
+  const ended = new Promise<Ending>((resolve) => {
+    child.once('error', () => resolve({ code: null, signal: undefined }));
+    child.once('close', (code) => {
+      // 255 is ssh's own failure, unless the connection stands and the command really said so.
+      const lost = code === null || (code === 255 && closed.aborted);
+      resolve({ code: lost ? null : code, signal: undefined });
+    });
+  });
+  return { stdin, stdout, stderr, ended, kill: () => void child.kill() };
+}
+
+function noSsh(error: Error): Error {
+  return usageError(
+    {
+      code: 'ssh.no-openssh',
+      what: 'the program ssh cannot be started',
+      seen: error.message,
+      next: 'install the OpenSSH client, or take "transport: openssh" out of the inventory',
+    },
+    error,
+  );
+}

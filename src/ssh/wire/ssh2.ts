@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+
+import type { ClientChannel } from 'ssh2';
+
+import type { Connection } from '../connect/connect.ts';
+import type { Ending, Wire, WireProcess } from './wire.ts';
+
+/** Milliseconds that output may still come after the exit code: a background child can hold the pipe for ever. */
+const afterExitMs = 2_000;
+
+/** The built-in client as a Wire. */
+export function ssh2Wire(connection: Connection): Wire {
+  const { client, closed } = connection;
+  return {
+    closed,
+    exec: (command) =>
+      new Promise((resolve, reject) => {
+        client.exec(command, (error, channel) =>
+          error ? reject(error) : resolve(processOf(channel, closed)),
+        );
+      }),
+    openSocket: (path) =>
+      new Promise((resolve, reject) => {
+        client.openssh_forwardOutStreamLocal(path, (error, channel) => {
+          if (error) reject(error);
+          else resolve(channel);
+        });
+      }),
+    async close() {
+      if (closed.aborted) return;
+      const gone = once(closed, 'abort');
+      connection.close();
+      await gone;
+    },
+  };
+}
+
+function processOf(channel: ClientChannel, closed: AbortSignal): WireProcess {
+  const ended = new Promise<Ending>((resolve) => {
+    let ending: Ending = { code: null, signal: undefined };
+    let timer: NodeJS.Timeout | undefined;
+    const wait = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => channel.destroy(), afterExitMs);
+    };
+    channel.once('exit', (code: number | null, signal?: string) => {
+      ending = { code, signal: signal ?? undefined };
+      wait();
+      channel.on('data', wait);
+      channel.stderr.on('data', wait);
+    });
+    const done = (): void => {
+      clearTimeout(timer);
+      closed.removeEventListener('abort', done);
+      resolve(ending);
+    };
+    channel.once('close', done);
+    closed.addEventListener('abort', done, { once: true });
+  });
+  channel.on('error', () => undefined);
+  channel.stderr.on('error', () => undefined);
+  return {
+    stdin: channel,
+    stdout: channel,
+    stderr: channel.stderr,
+    ended,
+    kill() {
+      // Not every sshd knows signals; closing the channel is what always works.
+      if (channel.writable) channel.signal('TERM');
+      channel.close();
+      channel.destroy();
+    },
+  };
+}

@@ -1,0 +1,141 @@
+import { createServer, type Server } from 'node:http';
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+
+import { silentLogger } from '../../../src/base/log.ts';
+import type { ManagerStatus } from '../../../src/contract/status.ts';
+import type { Facts } from '../../../src/facts/facts.ts';
+import { HostConnection } from '../../../src/apply/connection.ts';
+import type { FleetEvent } from '../../../src/apply/events.ts';
+import { planNow, type Survey } from '../../../src/apply/survey.ts';
+import type { ApplyTools } from '../../../src/apply/apply-tools.ts';
+import type { DurableResult, Session } from '../../../src/ssh/transport.ts';
+import type { Change, Shape } from '../../../src/steps/change.ts';
+import { desiredOf, factsOf, merge } from '../../support/host.ts';
+
+/**
+ * A host behind a stand-in for the network: its session notes what it is asked to do. What is wanted of it is a list of
+ * changes; one that has run is in `facts.packages` under its id, as a real step would see the result in the facts.
+ */
+export class FakeHost {
+  readonly log: string[] = [];
+  readonly events: FleetEvent[] = [];
+  readonly stop = new AbortController();
+  facts: Facts = factsOf();
+  wanted: (Change | Shape)[];
+  /** Called when a script runs; the default makes it show up in the facts. */
+  onRun: (script: string) => Partial<DurableResult> | undefined = () => undefined;
+  status: ManagerStatus | undefined;
+  clock = 0;
+  #server: Server | undefined;
+  #bootId = 1;
+
+  constructor(wanted: (Change | Shape)[]) {
+    this.wanted = wanted;
+  }
+
+  survey(tools: ApplyTools = this.tools()): Survey {
+    const { host } = desiredOf();
+    const plan = planNow(this.facts, host, tools);
+    return { host, facts: this.facts, plan, connection: new HostConnection(host, tools) };
+  }
+
+  tools(options: Partial<ApplyTools['options']> = {}): ApplyTools {
+    return {
+      transport: { connect: () => Promise.resolve(this.#session()), close: () => Promise.resolve() },
+      gather: () => Promise.resolve(this.facts),
+      steps: () => [
+        {
+          name: 'docker',
+          plan: (facts) => this.wanted.filter((item) => !item.known || facts.packages[item.id] === undefined),
+        },
+      ],
+      desired: () => desiredOf(),
+      credential: undefined,
+      jobPages: () => Promise.resolve(new Map([['h200-1-0', 'https://dev.azure.com/x/_build?id=7']])),
+      owner: { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' },
+      emit: (event) => this.events.push(event),
+      log: silentLogger,
+      signal: this.stop.signal,
+      now: () => this.clock,
+      sleep: (ms) => {
+        this.clock += ms;
+        this.stop.signal.throwIfAborted();
+        return Promise.resolve();
+      },
+      options: { parallel: 20, disturbOthers: false, drainTimeoutMs: 60_000, breakLock: false, ...options },
+    };
+  }
+
+  /** Serves the manager's socket with a status that `answer` may change at each call. */
+  async serveManager(answer: (path: string, host: FakeHost) => void): Promise<void> {
+    this.#server = createServer((request, response) => {
+      const path = `${request.method} ${request.url}`;
+      if (path !== 'GET /v1/status') this.log.push(path);
+      answer(path, this);
+      response.end(JSON.stringify(this.status));
+    });
+    await new Promise<void>((resolve) => this.#server?.listen(0, '127.0.0.1', resolve));
+  }
+
+  close(): void {
+    this.#server?.closeAllConnections();
+    this.#server?.close();
+  }
+
+  #show(id: string): void {
+    this.facts = merge(this.facts, { packages: { ...this.facts.packages, [id]: '1' } });
+  }
+
+  #session(): Session {
+    const closed = new AbortController();
+    const run = (script: string): DurableResult => {
+      this.log.push(script);
+      const result = { code: 0, tail: '', resumed: false, ...this.onRun(script) };
+      if (result.code === 0) this.#show(script);
+      return result;
+    };
+    return {
+      host: 'h200-1',
+      closed: closed.signal,
+      script: (text) => {
+        if (text.includes('boot_id'))
+          return Promise.resolve(result(`0000000${this.#bootId}-0000-4000-8000-000000000000\n`));
+        if (text.includes('systemctl reboot')) {
+          this.log.push('reboot');
+          this.#bootId += 1;
+          this.#show('reboot');
+          return Promise.resolve(result(''));
+        }
+        const { code, tail } = run(text.replace('set -eu\n', ''));
+        return Promise.resolve({ ...result(tail), code });
+      },
+      durable: (spec) => Promise.resolve(run(spec.script)),
+      follow: () => Promise.resolve(undefined),
+      upload: () => Promise.resolve(true),
+      socketAgent: () => {
+        const agent = new Agent();
+        const address = this.#server?.address();
+        const port = typeof address === 'object' && address !== null ? address.port : 1;
+        return Object.assign(agent, { createConnection: () => connect(port, '127.0.0.1') });
+      },
+      lock: () => {
+        this.log.push('lock');
+        return Promise.resolve({
+          release: () => {
+            this.log.push('unlock');
+            return Promise.resolve();
+          },
+        });
+      },
+      close: () => {
+        closed.abort();
+        return Promise.resolve();
+      },
+    };
+  }
+}
+
+function result(stdout: string) {
+  return { code: 0, stdout, stderr: '', durationMs: 1 };
+}

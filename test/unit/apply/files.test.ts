@@ -1,0 +1,95 @@
+import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+
+import type { FleetPlan } from '../../../src/plan/fleet-plan.ts';
+import { failedHosts, journalFile, readJournal, writeJournal } from '../../../src/apply/journal.ts';
+import { checkPlanFile, readPlanFile, writePlanFile } from '../../../src/apply/saved-plan.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-plan-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('the journal of the last run', () => {
+  const file = journalFile(folder, '/home/ann/inventory.yaml');
+  const run = {
+    inventory: '/home/ann/inventory.yaml',
+    at: '2026-11-21T00:00:00Z',
+    command: 'azp-fleet provision',
+  };
+  const sick = { state: 'failed', cause: 'no GPU', next: 'reboot' } as const;
+
+  it('names the hosts to run again, also those that an earlier run left', async () => {
+    await writeJournal(file, run, [
+      { host: 'down', state: 'unreachable', changes: 0 },
+      { host: 'well', state: 'ok', changes: 0 },
+    ]);
+    await writeJournal(file, run, [
+      { host: 'sick', state: 'changed', changes: 3, verdict: sick },
+      { host: 'cut', state: 'skipped', changes: 1 },
+    ]);
+    expect(await failedHosts(file)).toEqual(['down', 'sick', 'cut']);
+    await writeJournal(file, run, [{ host: 'down', state: 'changed', changes: 9 }]);
+    expect(await failedHosts(file)).toEqual(['sick', 'cut']);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('is nothing to rely on when it cannot be read', async () => {
+    const broken = join(folder, 'broken.json');
+    writeFileSync(broken, '{');
+    expect(await readJournal(broken)).toBeUndefined();
+    await expect(failedHosts(join(folder, 'none.json'))).rejects.toMatchObject({ exitCode: 2 });
+  });
+});
+
+describe('a saved plan', () => {
+  const plan: FleetPlan = {
+    schema: 1,
+    version: '0.1.0',
+    at: '2026-11-21T00:00:00Z',
+    inventory: '/home/ann/inventory.yaml',
+    inventoryDigest: 'abc',
+    fleet: [],
+    hosts: [],
+  };
+  const file = join(folder, 'friday.json');
+  const expected = { version: '0.1.0', inventoryDigest: 'abc' };
+
+  it('comes back as it was saved', async () => {
+    await writePlanFile(file, plan);
+    expect(await readPlanFile(file, expected)).toEqual(plan);
+  });
+
+  it.each([
+    ['another version', file, { ...expected, version: '0.2.0' }, 'plan.version'],
+    ['another inventory', file, { ...expected, inventoryDigest: 'def' }, 'plan.inventory-changed'],
+    ['no file', join(folder, 'none'), expected, 'plan.file'],
+    ['something else', import.meta.filename, expected, 'plan.file'],
+  ])('is refused: %s', async (_name, path, against, code) => {
+    await writePlanFile(file, plan);
+    await expect(readPlanFile(path, against)).rejects.toMatchObject({ exitCode: 2, problem: { code } });
+  });
+
+  it('that cannot be read says how to get one', async () => {
+    await expect(readPlanFile(join(folder, 'none'), expected)).rejects.toMatchObject({
+      problem: { what: `the plan ${folder}/none cannot be read`, seen: 'ENOENT', next: expect.any(String) },
+    });
+  });
+
+  it.each([
+    ['in a folder that is not there', join(folder, 'nowhere/x.json'), 'ENOENT', `mkdir -p ${folder}/nowhere`],
+    ['where a folder is', folder, 'EISDIR', 'name another file with -o'],
+    ['below a file', join(import.meta.filename, 'x.json'), 'ENOTDIR', 'name another file with -o'],
+  ])('cannot be written %s: known before anything is done', async (_, path, seen, next) => {
+    const problem = { code: 'plan.file', what: `the plan cannot be written to ${path}`, seen, next };
+    await expect(checkPlanFile(path)).rejects.toMatchObject({ exitCode: 2, problem });
+    await expect(writePlanFile(path, plan)).rejects.toMatchObject({ exitCode: 2, problem });
+  });
+
+  it('can be written where there is a folder, and over another plan', async () => {
+    await checkPlanFile(join(folder, 'new.json'));
+    await writePlanFile(file, plan);
+    await checkPlanFile(file);
+    expect(existsSync(join(folder, 'new.json'))).toBe(false);
+  });
+});

@@ -1,0 +1,66 @@
+// The fake server goes away and comes back with its state file, as a service that is updated does.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
+import { silentLogger } from '../../../../src/base/log.ts';
+import { Secret } from '../../../../src/base/secret.ts';
+import { createAzureClient } from '../../../../src/azure/create-client.ts';
+import { patCredential } from '../../../../src/azure/http/credential.ts';
+import { fakeControl } from '../../../../src/azure/fake/control/control.ts';
+import { startFake } from '../../../../src/azure/fake/start.ts';
+import { agentFiles, generateAgentKey } from '../../../../src/azure/keys.ts';
+import { installAgent } from '../../../standin/agent/pack.ts';
+import { newAgent } from './server.ts';
+
+test('an agent that was waiting goes on waiting, and takes the next job', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'azure-'));
+  writeFileSync(join(folder, 'token'), 't');
+  const options = {
+    host: '127.0.0.1',
+    tokenFile: join(folder, 'token'),
+    stateFile: join(folder, 'state.json'),
+    organization: 'lab',
+    projects: ['vision'],
+    clockScale: 100,
+  };
+  // Below the ports that systems hand out: nobody else may have it when the server comes back.
+  const port = 20_000 + (process.pid % 10_000);
+  const first = await startFake({ ...options, port });
+  const client = createAzureClient({
+    organization: first.organization,
+    credential: patCredential(new Secret('t')),
+    log: silentLogger,
+    signal: new AbortController().signal,
+    clockScale: 100,
+  });
+  const { pool } = await client.ensurePool('gpu');
+  const key = await generateAgentKey();
+  const agent = await client.createAgent(pool.id, newAgent('a-0', key));
+  await installAgent(join(folder, 'agent'), '4.275.0');
+  for (const { name, content } of agentFiles({ agent, pool, organization: first.organization, key })) {
+    writeFileSync(join(folder, 'agent', name), content);
+  }
+  const listener = spawn(join(folder, 'agent/bin/Agent.Listener'), ['run', '--once'], {
+    env: { PATH: process.env['PATH'], AZP_CLOCK_SCALE: '100' },
+    stdio: 'ignore',
+  });
+  const exited = once(listener, 'exit');
+  const control = fakeControl(first.origin);
+  const timeoutMs = 50_000;
+  await control.until((_, { pools }) => pools.some(({ agents }) => agents[0]?.status === 'online'), {
+    timeoutMs,
+  });
+  await first.close();
+
+  // A child that another test is just starting holds the old socket until it has become its own program.
+  const second = await vi.waitFor(() => startFake({ ...options, port }), { timeout: 20_000 });
+  const [job] = await control.queue({ pool: 'gpu', script: 'true' });
+  expect(await exited).toEqual([0, null]);
+  expect((await control.jobs()).find(({ id }) => id === job?.id)).toMatchObject({ result: 'succeeded' });
+  expect(await client.findAgent(pool.id, 'a-0')).toMatchObject({ id: agent.id });
+  await second.close();
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,54 @@
+// Logging in as a service principal of Microsoft Entra ID. Entra and Azure DevOps are the fake server.
+import { describe, expect, test } from 'vitest';
+import type { AzureClient } from '../../../../src/azure/client.ts';
+import { servicePrincipalCredential } from '../../../../src/azure/http/credential.ts';
+import { Secret } from '../../../../src/base/secret.ts';
+import { problem, useFake } from '../fake/server.ts';
+
+const fake = useFake();
+const list = (client: AzureClient) => client.listPools();
+
+describe('a service principal', () => {
+  const principal = (secret: string, now: () => number) =>
+    servicePrincipalCredential({
+      clientId: 'c',
+      tenantId: 't',
+      secret: new Secret(secret),
+      authority: fake.server.origin,
+      fetch: (url, init) => {
+        tokens += 1;
+        return fetch(url, init);
+      },
+      now,
+    });
+  let tokens = 0;
+
+  test('one token serves many calls and is renewed before it ends', async () => {
+    tokens = 0;
+    let now = Date.now();
+    const client = fake.client({ credential: principal('good-token', () => now) });
+    await Promise.all([list(client), list(client)]);
+    await list(client);
+    expect(tokens).toBe(1);
+    now += 56 * 60_000;
+    await list(client);
+    expect(tokens).toBe(2);
+  });
+
+  test('a token that the server does not take any more is replaced at once', async () => {
+    tokens = 0;
+    const client = fake.client({ credential: principal('good-token', Date.now) });
+    await list(client);
+    await fake.control.fail({ count: 1, status: 203 });
+    expect(await list(client)).not.toHaveLength(0);
+    expect(tokens).toBe(2);
+  });
+
+  test('a wrong secret is told in the words of Entra ID', async () => {
+    const client = fake.client({ credential: principal('wrong', Date.now) });
+    expect(await problem(list(client))).toMatchObject({
+      code: 'azure.auth',
+      seen: 'AADSTS7000215: Invalid client secret provided.',
+    });
+  });
+});

@@ -1,0 +1,109 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+
+import { runCommand } from '../../../support/command.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'inventory-commands-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+mkdirSync(join(cwd, '.ssh'));
+writeFileSync(
+  join(cwd, '.ssh/config'),
+  'Host h200-*\n  User labadmin\n  ConnectTimeout 7\nHost h200-1\n  HostName 192.0.2.11\n',
+);
+writeFileSync(
+  join(cwd, 'lab.yaml'),
+  `organization: https://dev.azure.com/example
+token: { env: AZP_TOKEN, expires: 2026-12-01 }
+defaults: { pool: gpu-lab }
+hosts:
+  h200-1: { gpus: 8, labels: { room: b12 } }
+  rtx: { address: rtx.lab.example, port: 2222, user: me }
+`,
+);
+
+test('list shows the chosen hosts', async () => {
+  const { exitCode, stdout } = await runCommand(['inventory', 'list', 'lab.yaml', '--limit', 'room=b12'], {
+    cwd,
+  });
+  expect(exitCode).toBe(0);
+  expect(stdout.split('\n').map((line) => line.split(' ')[0])).toEqual(['HOST', 'h200-1', '']);
+});
+
+test('show says how a host is reached and where that comes from', async () => {
+  const { stdout } = await runCommand(['inventory', 'show', 'h200-1', 'lab.yaml', '--json'], { cwd });
+  expect(JSON.parse(stdout)).toMatchObject({
+    name: 'h200-1',
+    agentNames: Array.from({ length: 8 }, (_, slot) => `h200-1-${slot}`),
+    connection: {
+      hostname: '192.0.2.11',
+      port: 22,
+      user: 'labadmin',
+      connecttimeout: 7,
+      from: { hostname: `${cwd}/.ssh/config:5`, port: 'default', user: `${cwd}/.ssh/config:2` },
+    },
+  });
+  const text = await runCommand(['inventory', 'show', 'rtx', '-i', 'lab.yaml'], { cwd });
+  expect(text.stdout).toContain('connection:\n  hostname: rtx.lab.example\n  port: 2222\n  user: me\n');
+});
+
+describe('check', () => {
+  test('an inventory that can be used, with what will soon be a problem', async () => {
+    const { exitCode, stdout, stderr } = await runCommand(['inventory', 'check', 'lab.yaml'], {
+      cwd,
+      env: { AZP_TOKEN: 'x' },
+    });
+    expect(exitCode).toBe(0);
+    expect(stdout).toBe('lab.yaml: 2 hosts, 1 pool, https://dev.azure.com/example\n');
+    expect(stderr).toContain('the token expires on 2026-12-01, in 10 days');
+  });
+
+  test('mistakes, as JSON too', async () => {
+    writeFileSync(
+      join(cwd, 'bad.yaml'),
+      'organization: https://dev.azure.com/example\nhosts: { a: { prot: 1 } }\n',
+    );
+    const { exitCode, stderr } = await runCommand(['inventory', 'check', 'bad.yaml'], { cwd });
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('bad.yaml:2:15: hosts.a.prot is not a known key');
+  });
+});
+
+describe('init', () => {
+  test('writes an inventory for the hosts named, known ones by name alone', async () => {
+    const argv = [
+      'init',
+      'h200-1',
+      'me@rtx.lab.example:2222',
+      '-o',
+      'new.yaml',
+      '--pool',
+      'big',
+      '--project',
+      'vision',
+    ];
+    const { exitCode, stdout } = await runCommand(argv, { cwd });
+    expect(exitCode).toBe(0);
+    expect(stdout).toBe('new.yaml written\nNext: look it over, then azp-fleet plan new.yaml\n');
+    expect(readFileSync(join(cwd, 'new.yaml'), 'utf8')).toContain(
+      'hosts:\n  h200-1: {}\n  rtx: { address: rtx.lab.example, port: 2222, user: me }\n',
+    );
+    expect((await runCommand(['inventory', 'check', 'new.yaml'], { cwd })).exitCode).toBe(0);
+  });
+
+  test('never overwrites', async () => {
+    const before = readFileSync(join(cwd, 'lab.yaml'), 'utf8');
+    const { exitCode, stderr } = await runCommand(['init', 'a', '-o', 'lab.yaml'], { cwd });
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('lab.yaml exists already');
+    expect(readFileSync(join(cwd, 'lab.yaml'), 'utf8')).toBe(before);
+  });
+});
+
+test('setup without a terminal names the way without questions', async () => {
+  const { exitCode, stderr } = await runCommand(['setup'], { cwd });
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('azp-fleet init HOST…');
+});

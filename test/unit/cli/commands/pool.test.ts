@@ -1,0 +1,134 @@
+// The pool commands as a user runs them, against the fake server over real HTTP; terminal and files are stand-ins.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { beforeAll, expect, test } from 'vitest';
+import { generateAgentKey } from '../../../../src/azure/keys.ts';
+import type { Context } from '../../../../src/base/context.ts';
+import { silentLogger } from '../../../../src/base/log.ts';
+import { parseArguments } from '../../../../src/cli/parse.ts';
+import { commands } from '../../../../src/cli/commands.ts';
+import { newAgent, useFake } from '../../azure/fake/server.ts';
+
+const fake = useFake();
+let inventory = '';
+
+beforeAll(() => {
+  inventory = join(fake.folder, 'inventory.yaml');
+  writeFileSync(
+    inventory,
+    `organization: ${fake.server.organization}
+token: { file: ${fake.tokenFile} }
+projects: [vision]
+practice: { clockScale: 100000 }
+defaults: { user: lab, pool: gpu-cli, agents: 2 }
+hosts:
+  one: { address: 192.0.2.1, gpus: 2 }
+  two: { address: 192.0.2.2, gpus: 2, agentName: "ci.{host}.{slot}" }
+`,
+  );
+});
+
+async function azpFleet(...argv: string[]) {
+  const written = { stdout: '', stderr: '' };
+  const stream = (name: 'stdout' | 'stderr') =>
+    new PassThrough().on('data', (data: Buffer) => {
+      written[name] += data.toString();
+    });
+  const context: Context = {
+    env: {},
+    cwd: fake.folder,
+    home: fake.folder,
+    user: 'lab',
+    stdout: stream('stdout'),
+    stderr: stream('stderr'),
+    stdin: new PassThrough(),
+    now: Date.now,
+    signal: new AbortController().signal,
+    log: silentLogger,
+  };
+  const io = { out: () => undefined, err: () => undefined, env: {}, version: '0', columns: 80 };
+  const parsed = parseArguments([...argv, '-i', inventory], commands, io);
+  if (parsed === undefined) throw new Error('not understood');
+  const exitCode = await (await parsed.spec.load()).run(context, parsed.input);
+  return { exitCode, ...written };
+}
+
+test('list, create, authorize, and again without changes', async () => {
+  expect((await azpFleet('pool', 'list')).stdout).toMatch(/gpu-cli .*no such pool/u);
+
+  const created = await azpFleet('pool', 'create', '--yes');
+  expect(created).toMatchObject({
+    exitCode: 0,
+    stderr: expect.stringContaining('done: create agent pool gpu-cli'),
+  });
+  expect((await azpFleet('pool', 'list')).stdout).toMatch(/gpu-cli .*not permitted: vision/u);
+
+  expect((await azpFleet('pool', 'authorize', '--yes')).exitCode).toBe(0);
+  expect((await azpFleet('pool', 'authorize', '--yes')).stdout).toBe('no changes\n');
+  expect((await azpFleet('pool', 'create', '--yes')).stdout).toBe('no changes\n');
+  const listed = await azpFleet('pool', 'list', '--json');
+  expect(JSON.parse(listed.stdout)).toMatchObject({
+    pools: [{ name: 'gpu-cli', autoUpdate: false, projects: [{ project: 'vision', authorized: true }] }],
+  });
+});
+
+test('without a terminal nothing is changed unless --yes says so', async () => {
+  await expect(azpFleet('pool', 'create', 'gpu-unasked')).rejects.toMatchObject({ exitCode: 2 });
+  expect(await fake.client().findPool('gpu-unasked')).toBeUndefined();
+});
+
+test('prune takes only what no slot stands for, and only after two looks', async () => {
+  const client = fake.client();
+  const { pool } = await client.ensurePool('gpu-cli');
+  const key = await generateAgentKey();
+  const owned = (owner: string) => ({ userCapabilities: { 'azp-fleet.owner': owner } });
+  for (const [name, owner] of [
+    ['one-0', 'a'],
+    ['one-2', 'a'],
+    ['ci.two.0', 'b'],
+    ['three-0', 'c'],
+  ] as const) {
+    await client.createAgent(pool.id, { ...newAgent(name, key), ...owned(owner) });
+  }
+  await client.createAgent(pool.id, newAgent('one-3', key));
+
+  const dry = await azpFleet('pool', 'prune', '--dry-run');
+  expect(dry.stderr).toBe('gpu-cli: one-2 is offline and no slot of one any more\n');
+  expect(await client.listAgents(pool.id)).toHaveLength(5);
+
+  expect((await azpFleet('pool', 'prune', '--yes')).stdout).toBe('gpu-cli: one-2 removed\n');
+  expect((await azpFleet('pool', 'prune', '--yes', '--gone', 'three')).stdout).toBe(
+    'gpu-cli: three-0 removed\n',
+  );
+  const left = (await client.listAgents(pool.id)).map(({ name }) => name);
+  expect(left.sort()).toEqual(['ci.two.0', 'one-0', 'one-3']);
+  expect((await azpFleet('pool', 'prune', '--yes')).stdout).toBe('nothing to remove\n');
+});
+
+test('agents of a host that is gone are found by the agentName that it had', async () => {
+  const client = fake.client();
+  const { pool } = await client.ensurePool('gpu-cli');
+  const key = await generateAgentKey();
+  for (const name of ['ci.four.0', 'bench-0', 'bench-1-0', 'four-0']) {
+    const owned = { userCapabilities: { 'azp-fleet.owner': 'd' } };
+    await client.createAgent(pool.id, { ...newAgent(name, key), ...owned });
+  }
+  const dry = (...more: readonly string[]) => azpFleet('pool', 'prune', '--dry-run', ...more);
+  // `ci.{host}.{slot}` is the pattern of host "two".
+  const found = (await dry('--gone', 'four')).stderr;
+  expect(found).toContain('ci.four.0');
+  expect(found).toContain('four-0');
+  expect(found).not.toContain('bench');
+  expect((await dry('--gone', 'five', '--agent-name', 'bench-{slot}')).stderr).toBe(
+    'gpu-cli: bench-0 is offline and no slot of five any more\n',
+  );
+  await expect(dry('--gone', 'five', '--agent-name', 'bench')).rejects.toMatchObject({ exitCode: 2 });
+});
+
+test('a host that the inventory still has is not gone', async () => {
+  await expect(azpFleet('pool', 'prune', '--yes', '--gone', 'two')).rejects.toMatchObject({
+    exitCode: 2,
+    problem: { code: 'usage.host-not-gone' },
+  });
+});

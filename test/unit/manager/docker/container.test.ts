@@ -1,0 +1,130 @@
+import { describe, expect, test } from 'vitest';
+import { bytes, containerOptions, type Recipe } from '../../../../src/manager/docker/container.ts';
+import { proxyFiles } from '../../../../src/manager/docker/environment.ts';
+import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
+import type { ManagerConfig } from '../../../../src/contract/config.ts';
+import { config } from '../../../support/manager-config.ts';
+
+function options(changes: Partial<ManagerConfig> = {}, recipe: Partial<Recipe> = {}) {
+  const whole = config({ agents: { kind: 'one-per-gpu' }, ...changes });
+  const [slot] = resolveSlots(whole, [{ busId: '0000:01:00.0', uuid: 'GPU-1' }]);
+  if (slot === undefined) throw new Error('no slot');
+  return containerOptions({
+    config: whole,
+    slot,
+    run: 'r1',
+    image: 'sha256:1',
+    settings: 's',
+    agentId: 5,
+    poolId: 2,
+    gpuPath: 'nvidia',
+    dockerGid: undefined,
+    ...recipe,
+  });
+}
+const variable = (made: ReturnType<typeof options>, name: string): string | undefined =>
+  made.Env?.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);
+
+describe('GPUs', () => {
+  test('are asked for by UUID, and nothing renumbers them', () => {
+    const made = options();
+    expect(made.HostConfig?.DeviceRequests).toEqual([
+      { Driver: 'nvidia', DeviceIDs: ['GPU-1'], Capabilities: [['compute', 'utility', 'gpu']] },
+    ]);
+    expect(variable(made, 'CUDA_VISIBLE_DEVICES')).toBeUndefined();
+    expect(variable(made, 'NVIDIA_VISIBLE_DEVICES')).toBeUndefined();
+  });
+  test('come by CDI where the engine has it; the environment then asks for none', () => {
+    const made = options({}, { gpuPath: 'cdi' });
+    expect(made.HostConfig?.DeviceRequests).toEqual([{ Driver: 'cdi', DeviceIDs: ['nvidia.com/gpu=GPU-1'] }]);
+    expect(variable(made, 'NVIDIA_VISIBLE_DEVICES')).toBe('void');
+  });
+  test('a slot without any gets none, also where nvidia is the default runtime', () => {
+    const slots = [{ gpus: [], share: false, limits: {}, capabilities: [], mode: 'container' as const }];
+    const made = options({ agents: { kind: 'slots', slots } });
+    expect(made.HostConfig?.DeviceRequests).toEqual([]);
+    expect(variable(made, 'NVIDIA_VISIBLE_DEVICES')).toBe('void');
+  });
+});
+
+describe('what a job may do', () => {
+  test('by default: no new privileges, no capabilities, no Docker', () => {
+    const { HostConfig } = options();
+    expect(HostConfig).toMatchObject({ SecurityOpt: ['no-new-privileges'], CapDrop: ['ALL'], Binds: [] });
+    expect(HostConfig?.Privileged).toBeUndefined();
+    expect(HostConfig?.NetworkMode).toBe('azp-fleet');
+  });
+  test('sudo inside takes the bolts away', () => {
+    expect(options({ jobs: { sudo: true, docker: false } }).HostConfig?.SecurityOpt).toBeUndefined();
+  });
+  test('Docker only where it was opted for, by the group of its socket', () => {
+    const { HostConfig } = options({ jobs: { sudo: false, docker: true } }, { dockerGid: 998 });
+    expect(HostConfig).toMatchObject({
+      Binds: ['/var/run/docker.sock:/var/run/docker.sock'],
+      GroupAdd: ['998'],
+    });
+  });
+});
+
+test('ends are orderly and leave evidence', () => {
+  const made = options();
+  expect(made.StopTimeout).toBeGreaterThan(90);
+  expect(made.HostConfig).toMatchObject({ AutoRemove: false, LogConfig: { Type: 'json-file' } });
+  expect(made.HostConfig?.RestartPolicy).toBeUndefined();
+});
+
+test('the job dies of memory before the agent that reports it', () => {
+  const made = options();
+  expect(made.HostConfig?.OomScoreAdj).toBe(500);
+  expect(variable(made, 'PIPELINE_JOB_OOMSCOREADJ')).toBe('1000');
+});
+
+test('limits are what the slot says; memory includes swap', () => {
+  const limits = { memory: '64g', cpus: 1.5, shm: '8g', pids: 100 };
+  expect(options({ limits }).HostConfig).toMatchObject({
+    Memory: 64 * 1024 ** 3,
+    MemorySwap: 64 * 1024 ** 3,
+    NanoCpus: 1_500_000_000,
+    ShmSize: 8 * 1024 ** 3,
+    PidsLimit: 100,
+  });
+});
+
+test('every dataset is mounted read-only and named by its variable, which the agent shows as a capability', () => {
+  const made = options({
+    datasets: [
+      { name: 'IMAGENET', host: '/data/i', container: '/datasets/i', requireMount: true },
+      { name: 'MODELS', host: '/data/m', container: '/models', requireMount: false },
+    ],
+  });
+  expect(made.HostConfig?.Binds).toEqual(['/data/i:/datasets/i:ro', '/data/m:/models:ro']);
+  expect(variable(made, 'IMAGENET')).toBe('/datasets/i');
+  expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).not.toContain('IMAGENET');
+});
+
+test("a proxy and the site's certificates reach jobs and the agent, and are no capabilities", () => {
+  const proxy = { https: 'http://proxy:3128', noProxy: ['.lab.example', '10.0.0.1'], ca: true };
+  const made = options({ proxy });
+  expect(variable(made, 'https_proxy')).toBe('http://proxy:3128');
+  expect(variable(made, 'NODE_EXTRA_CA_CERTS')).toBe('/azp-fleet/ca.pem');
+  expect(made.HostConfig?.Binds).toEqual(['/etc/azp-fleet/ca.pem:/azp-fleet/ca.pem:ro']);
+  expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toContain('https_proxy');
+  expect(proxyFiles(config({ proxy }))).toEqual([
+    { name: '.proxy', content: 'http://proxy:3128\n' },
+    { name: '.proxybypass', content: 'lab\\.example\n10\\.0\\.0\\.1\n' },
+  ]);
+});
+
+test.each([
+  ['64g', 64 * 1024 ** 3],
+  ['512m', 512 * 1024 ** 2],
+  ['1.5g', 1.5 * 1024 ** 3],
+  ['2GiB', 2 * 1024 ** 3],
+  ['100', 100],
+])('size %s', (text, size) => {
+  expect(bytes(text)).toBe(size);
+});
+
+test('a size that is none is refused', () => {
+  expect(() => bytes('lots')).toThrow('lots');
+});

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { createEngine } from '../../../../src/engine/docker.ts';
+import { helperLabels, isOverdue } from '../../../../src/engine/helpers.ts';
+import { probeHost, probeName } from '../../../../src/health/probe.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+
+// The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; what nvidia-smi prints is
+// a file's text.
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const listing = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+const names = (): string[] => [...rig.docker.containers.values()].map(({ name }) => name).sort();
+
+/** A container that runs as if another process had made it. */
+async function left(name: string, labels: Record<string, string>): Promise<string> {
+  const engine = createEngine({ socketPath: rig.docker.socketPath });
+  const id = await engine.create(name, { Image: 'x', Labels: labels });
+  await engine.start(id);
+  return id;
+}
+
+describe('what a manager that was killed left behind', () => {
+  test('is gone as soon as the next one has started; the probe of somebody else stays', async () => {
+    await left(probeName('box'), helperLabels('probe', 'box', 60_000));
+    await left('box-0-config', { ...helperLabels('config', 'box', 120_000), 'azp-fleet.slot': '0' });
+    await left(probeName('box', '1a2b3c4d'), helperLabels('probe', 'box', 60_000));
+    await rig.start();
+    await rig.until('idle');
+    await expect.poll(names).toEqual(['azp-fleet-probe-box-1a2b3c4d', 'box-0', 'box-1']);
+  });
+
+  test('in the middle of a probe does not keep the next one from probing', async () => {
+    rig.plugIn('0000:83:00.0');
+    rig.plugIn('0000:84:00.0');
+    rig.programs.set('sh', { code: 0, output: listing, timedOut: false, stillRunning: () => false });
+    await rig.start();
+    const probe = () => rig.docker.get('azp-fleet-probe-box')?.id;
+    await expect.poll(probe).toBeDefined();
+    const first = probe();
+    await rig.stop();
+    expect(probe()).toBe(first);
+    await rig.start();
+    await expect.poll(() => probe() !== undefined && probe() !== first).toBe(true);
+  });
+
+  test('is removed at the next round when Docker could not do it at once', async () => {
+    rig.docker.fail(/^DELETE /, 500, 'device or resource busy');
+    await left(probeName('box'), helperLabels('probe', 'box', 60_000));
+    await rig.start();
+    await expect.poll(() => rig.docker.get('azp-fleet-probe-box')).toBeUndefined();
+    await expect
+      .poll(() => rig.logged.map(({ message }) => message))
+      .toEqual(
+        expect.arrayContaining(['a container was left behind', 'removed a container that was left behind']),
+      );
+  });
+});
+
+test('where no manager tidies up, the next probe does', async () => {
+  rig.docker.onStart = ({ id }) => {
+    for (const line of listing.split('\n')) rig.docker.say(id, line);
+    setImmediate(() => rig.docker.end(id, 0));
+  };
+  const engine = createEngine({ socketPath: rig.docker.socketPath });
+  const id = await left(probeName('box', 'old'), helperLabels('probe', 'box', 60_000));
+  const container = rig.docker.containers.get(id);
+  if (container !== undefined) rig.docker.containers.set(id, { ...container, created: 1 });
+  await left(probeName('box', 'other'), helperLabels('probe', 'box', 60_000));
+  await left(probeName('box', 'mine'), helperLabels('probe', 'box', 60_000));
+  const { verdict } = await probeHost(engine, {
+    name: probeName('box', 'mine'),
+    host: 'box',
+    images: ['registry.example/agent:1'],
+    cdiSpec: false,
+    expected: { pci: ['0000:83:00.0', '0000:84:00.0'] },
+  });
+  expect(verdict.state).toBe('healthy');
+  expect(names()).toEqual(['azp-fleet-probe-box-other']);
+});
+
+test.each([
+  ['within its time and what removing it takes', { 'azp-fleet.lifetime': '60' }, 120, false],
+  ['past that', { 'azp-fleet.lifetime': '60' }, 121, true],
+  ['made by a version that did not say how long', {}, 600, false],
+  ['the same, past what any of them takes', {}, 601, true],
+])('a helper container %s', (_, labels, ageS, overdue) => {
+  const container = { id: 'c', name: 'n', state: 'running' as const, labels, image: 'i', created: 1000 };
+  expect(isOverdue(container, (1000 + ageS) * 1000)).toBe(overdue);
+});

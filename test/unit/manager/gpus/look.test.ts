@@ -1,0 +1,200 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { CommandResult } from '../../../../src/manager/machine/command.ts';
+import { ManagerRig, printed } from '../../../support/manager-rig.ts';
+
+// The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; what nvidia-smi, the
+// kernel and a probe container print is text of this file.
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+  rig.plugIn('0000:83:00.0');
+  rig.plugIn('0000:84:00.0');
+  rig.programs.set('sh', printed(healthy));
+  rig.programs.set('dmesg', printed(''));
+});
+afterEach(() => rig.close());
+
+const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+const xid = '[ 12.000001] NVRM: Xid (PCI:0000:84:00): 79, pid=1, GPU has fallen off the bus.';
+
+/** The second GPU's part of the output, changed. */
+function second(pattern: RegExp, replacement: string): CommandResult {
+  const at = healthy.lastIndexOf('<gpu id=');
+  const part = healthy.slice(at).replace(pattern, replacement);
+  if (part === healthy.slice(at)) throw new Error(`${pattern} is not in the fixture`);
+  return printed(healthy.slice(0, at) + part);
+}
+
+const agent = async (name: string) => {
+  const found = await rig.azure.findAgent(rig.poolId, name);
+  return { enabled: found?.enabled, reason: found?.userCapabilities?.['azp-fleet.disabled'] };
+};
+
+describe('a bad GPU closes its slot alone, with the reason in the pool, and opens it again by itself', () => {
+  const heal = (): void => void rig.programs.set('sh', printed(healthy));
+  test.each([
+    [
+      'an uncorrected memory error',
+      () => rig.programs.set('sh', second(/(<dram_uncorrectable>)0/, '$11')),
+      heal,
+      'GPU: 1 uncorrected memory error(s) since the last reset',
+    ],
+    [
+      'a recovery action',
+      () => rig.programs.set('sh', second(/(<gpu_recovery_action>)None/, '$1Reset')),
+      heal,
+      'GPU: it asks for: Reset',
+    ],
+    [
+      'a GPU that is lost',
+      () => rig.programs.set('sh', second(/(<gpu_temp>)28 C/, '$1GPU is lost')),
+      heal,
+      'GPU is lost',
+    ],
+    [
+      'a fatal XID',
+      () => rig.kernelSays(xid),
+      () => rig.kernelSays('[ 13.000001] azp-fleet: gpu repaired 0000:84:00.0'),
+      'GPU: XID 79 in the kernel log',
+    ],
+  ])('%s', async (_, fall, rise, reason) => {
+    await rig.start();
+    await rig.until('idle');
+    fall();
+    await rig.until('quarantined', ['1']);
+    expect(await agent('box-1')).toEqual({
+      enabled: false,
+      reason: expect.stringContaining(reason) as string,
+    });
+    expect((await rig.slot('1')).cause).toContain(reason);
+    expect((await rig.slot('0')).state).toBe('idle');
+    expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
+    rise();
+    await rig.until('idle');
+    expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
+  });
+
+  test('its job goes on to the end, and nothing is launched after it', async () => {
+    await rig.start();
+    await rig.until('idle');
+    rig.beginJob('box-1');
+    await rig.until('busy', ['1']);
+    rig.kernelSays(xid);
+    await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
+    expect((await rig.slot('1')).state).toBe('busy');
+    rig.endJob('box-1');
+    await rig.until('quarantined', ['1']);
+    expect(rig.docker.get('box-1')).toBeUndefined();
+  });
+});
+
+test('after a boot /dev/nvidia-uvm is made, and no slot waits for it', async () => {
+  rig.programs.set('sh', printed(`${healthy}\nazp-fleet: no /dev/nvidia-uvm\n`));
+  await rig.start();
+  await rig.until('idle');
+  expect(rig.deadlines.has('nvidia-modprobe')).toBe(true);
+});
+
+describe('the kernel log', () => {
+  test('a fatal XID is followed by a look at once, not at the next one that is due', async () => {
+    // On this clock the next look is due in 20 s.
+    await rig.start({ clockScale: 1 });
+    await rig.until('idle');
+    await expect.poll(() => rig.isFollowed).toBe(true);
+    rig.kernelSays(xid);
+    const codes = async () => (await rig.status()).health.findings.map(({ code }) => code);
+    await expect.poll(codes).toContain('xid.79');
+  }, 30_000);
+
+  test('what it has forgotten is remembered, also by the next manager', async () => {
+    await rig.start();
+    await rig.until('idle');
+    rig.kernelSays(xid);
+    await rig.until('quarantined', ['1']);
+    rig.programs.set('dmesg', printed('[ 99.000001] docker0: port 1(veth1) entered forwarding state\n'));
+    await rig.stop();
+    await rig.start();
+    await rig.until('quarantined', ['1']);
+    await rig.until('idle', ['0']);
+  });
+});
+
+describe('looks go on', () => {
+  const dead = {
+    ...printed("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."),
+    code: 9,
+  };
+
+  test('while the image is being pulled and does not come', async () => {
+    rig.docker.stall = /POST \/images\/create/;
+    await rig.start({ image: { kind: 'registry', reference: 'registry.example/agent:new' } });
+    await rig.until('waiting');
+    await expect.poll(async () => (await rig.status()).image.state).toBe('pulling');
+    rig.programs.set('sh', dead);
+    await rig.until('quarantined');
+  });
+
+  test('while a probe container hangs', async () => {
+    await rig.start();
+    await rig.until('idle');
+    await expect.poll(() => probes().length).toBe(1);
+    rig.programs.set('sh', dead);
+    await rig.until('quarantined');
+    expect(probes().map(({ state }) => state)).toEqual(['running']);
+  });
+
+  test('and where one takes too long nothing is launched, in plain words', async () => {
+    await rig.start();
+    await rig.until('idle');
+    const { promise, resolve } = Promise.withResolvers<CommandResult>();
+    rig.programs.set('sh', promise);
+    rig.ahead = 31_000;
+    rig.endJob('box-0');
+    await rig.until('waiting', ['0']);
+    expect((await rig.slot('0')).cause).toBe('the last look at the GPUs is more than 30 s old');
+    rig.programs.set('sh', printed(healthy));
+    resolve(printed(healthy));
+    await rig.until('idle');
+  });
+});
+
+const probes = () =>
+  [...rig.docker.containers.values()].filter(({ body }) => body.Labels?.['azp-fleet.kind'] === 'probe');
+
+describe('what a container sees of the GPUs', () => {
+  /** What probe containers print from now on, one after the other, the last one for ever. */
+  function fromInside(...outputs: readonly { readonly text: string; readonly code: number }[]): () => number {
+    let at = 0;
+    rig.docker.onStart = (container) => {
+      if (container.body.Labels?.['azp-fleet.kind'] !== 'probe') return rig.listen(container);
+      const output = outputs[Math.min(at, outputs.length - 1)] ?? { text: '', code: 0 };
+      at += 1;
+      for (const line of output.text.split('\n')) rig.docker.say(container.id, line);
+      rig.docker.end(container.id, output.code);
+    };
+    return () => at;
+  }
+  const good = { text: healthy, code: 0 };
+  const blind = { text: 'Failed to initialize NVML: Unknown Error', code: 255 };
+
+  test('bad once is a doubt: nothing is stopped', async () => {
+    const count = fromInside(blind, good);
+    await rig.start();
+    await rig.until('idle');
+    await expect.poll(count).toBe(2);
+    await rig.until('idle');
+    expect(rig.logged.filter(({ message }) => message === 'a container sees the GPUs badly')).toHaveLength(1);
+    expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
+  });
+
+  test('bad twice closes the slots until it is good again', async () => {
+    const count = fromInside(blind, blind, blind, good);
+    await rig.start();
+    await rig.until('quarantined');
+    expect(count()).toBeGreaterThan(1);
+    expect((await agent('box-0')).reason).toMatch(/^GPU: /);
+    await rig.until('idle');
+    expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
+  });
+});

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+
+// The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; what nvidia-smi prints is
+// a file's text.
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+  rig.plugIn('0000:83:00.0');
+  rig.plugIn('0000:84:00.0');
+});
+afterEach(() => rig.close());
+
+const answered = {
+  code: 0,
+  output: readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8'),
+  timedOut: false,
+  stillRunning: () => false,
+};
+const hanging = { code: -1, output: '', timedOut: true, stillRunning: () => true };
+
+test('however fast the clock runs, nvidia-smi gets the time that cold GPUs need', async () => {
+  rig.programs.set('sh', answered);
+  await rig.start({ clockScale: 100 });
+  await rig.until('idle');
+  expect(rig.deadlines.get('sh')).toBe(60_000);
+});
+
+test('an nvidia-smi that hangs in the kernel quarantines the slots, though no second one is sent after it', async () => {
+  rig.programs.set('sh', answered);
+  await rig.start();
+  await rig.until('idle');
+  rig.programs.set('sh', hanging);
+  await rig.until('quarantined');
+  expect((await rig.status()).health.state).toBe('hung');
+});

@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createPlainFetch } from '../../../../src/azure/http/proxy.ts';
+import { tar } from '../../../../src/base/tar.ts';
+import { type CommandResult, runCommand } from '../../../../src/manager/machine/command.ts';
+import { AgentStore } from '../../../../src/manager/host-mode/agent-store.ts';
+import { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
+import { unitArguments, unitName } from '../../../../src/manager/host-mode/unit.ts';
+import { hostUser, userName } from '../../../../src/manager/host-mode/user.ts';
+import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
+import { config } from '../../../support/manager-config.ts';
+
+// Files, copies and downloads are real; systemd is not there: its programs answer from a table.
+let directory: string;
+let calls: string[];
+let answers: Record<string, Partial<CommandResult>>;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'host-mode-'));
+  calls = [];
+  answers = {};
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const command = (program: string, args: readonly string[], deadlineMs: number): Promise<CommandResult> => {
+  calls.push([program, ...args].join(' '));
+  const answer = answers[program];
+  if (answer === undefined && ['cp', 'tar'].includes(program)) return runCommand(program, args, deadlineMs);
+  return Promise.resolve({ code: 0, output: '', timedOut: false, stillRunning: () => false, ...answer });
+};
+
+async function created(): Promise<{ engine: HostEngine; id: string }> {
+  const program = join(directory, 'agent');
+  mkdirSync(join(program, 'bin'), { recursive: true });
+  writeFileSync(join(program, 'bin/Agent.Listener'), '');
+  const engine = new HostEngine(join(directory, 'host'), command);
+  const id = await engine.create({
+    run: 'r1',
+    agent: 'box-bare',
+    labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.slot': 'bare' },
+    program,
+    now: 1000,
+    unit: 'azp-fleet-agent-bare.service',
+    user: { name: 'azp-agent-bare', uid: 999, gid: 998 },
+    systemdRun: ({ root }) => ['--unit=x', root],
+  });
+  return { engine, id };
+}
+
+test('a run gets a copy of the agent in a folder of its own, and is listed as created', async () => {
+  const { engine, id } = await created();
+  expect(existsSync(join(directory, 'host', id, 'root/bin/Agent.Listener'))).toBe(true);
+  expect(statSync(join(directory, 'host', id)).mode & 0o777).toBe(0o700);
+  expect(await engine.listOwn({ 'azp-fleet.slot': 'bare' })).toMatchObject([
+    { id, name: 'box-bare', state: 'created' },
+  ]);
+  expect(await engine.listOwn({ 'azp-fleet.slot': 'other' })).toEqual([]);
+  expect(calls.some((call) => call.startsWith('chown -R 999:998'))).toBe(true);
+});
+
+test('the registration is written for its user alone', async () => {
+  const { engine, id } = await created();
+  await engine.putArchive(
+    id,
+    '/azp',
+    tar([{ path: '.credentials', content: Buffer.from('{}'), mode: 0o600 }]),
+  );
+  const file = join(directory, 'host', id, 'root/.credentials');
+  expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual(['{}', 0o600]);
+});
+
+test('an agent whose process is gone has ended; its output and exit code are read, then nothing is left', async () => {
+  const { engine, id } = await created();
+  answers['systemctl'] = {
+    output: 'LoadState=loaded\nMainPID=0\nResult=exit-code\nExecMainStatus=1\nExecMainCode=1\n',
+  };
+  await engine.start(id);
+  expect(calls).toContain(`systemd-run --unit=x ${join(directory, 'host', id, 'root')}`);
+  writeFileSync(join(directory, 'host', id, 'output.log'), 'one\ntwo\nthree\n');
+  expect(await engine.listOwn()).toMatchObject([{ state: 'exited' }]);
+  expect(await engine.logs(id, 2)).toBe('two\nthree\n');
+  const lines: string[] = [];
+  for await (const line of engine.followLogs(id, new AbortController().signal)) lines.push(line);
+  expect(lines).toEqual(['one', 'two', 'three']);
+  expect(await engine.exit(id)).toMatchObject({ code: 1, oomKilled: false });
+  await engine.remove(id);
+  expect(await engine.listOwn()).toEqual([]);
+});
+
+test.each([
+  [
+    'killed for lack of memory',
+    'LoadState=loaded\nResult=oom-kill\nExecMainStatus=9\nExecMainCode=2',
+    137,
+    true,
+  ],
+  ['forgotten by systemd in a reboot', 'LoadState=not-found\nResult=success\nExecMainStatus=0', 255, false],
+])('%s', async (_, output, code, oomKilled) => {
+  const { engine, id } = await created();
+  answers['systemctl'] = { output };
+  expect(await engine.exit(id)).toMatchObject({ code, oomKilled });
+});
+
+test('the unit: its own user, no rights to gain, limits, names resolved, only its GPUs named; no secret', () => {
+  const slots = [
+    {
+      name: 'bare',
+      gpus: [0],
+      share: false,
+      limits: { memory: '8g', cpus: 2 },
+      capabilities: [],
+      mode: 'host' as const,
+    },
+  ];
+  const whole = config({ agents: { kind: 'slots', slots } });
+  const [slot] = resolveSlots(whole, [{ busId: '1', uuid: 'GPU-1' }]);
+  if (slot === undefined) throw new Error('no slot');
+  const unit = { name: unitName('bare'), root: '/r', log: '/l', user: 'azp-agent-bare', config: whole, slot };
+  const args = unitArguments({ ...unit, dockerGid: undefined });
+  for (const wanted of [
+    'User=azp-agent-bare',
+    'NoNewPrivileges=yes',
+    'CapabilityBoundingSet=',
+    'MemoryMax=8589934592',
+    'CPUQuota=200%',
+    'BindPaths=/r:/azp',
+    'CUDA_VISIBLE_DEVICES=GPU-1',
+  ]) {
+    expect(args).toContain(wanted);
+  }
+  // Azure and Google answer names at the metadata addresses: those are closed by fence.ts, for HTTP alone.
+  expect(args.join(' ')).not.toContain('IPAddressDeny');
+  const open = unitArguments({
+    ...unit,
+    config: { ...whole, jobs: { sudo: true, docker: true } },
+    dockerGid: 998,
+  });
+  expect(open).not.toContain('NoNewPrivileges=yes');
+  expect(open).toContain('SupplementaryGroups=998');
+});
+
+test('a user is made by systemd when it is missing, and not twice', async () => {
+  answers['getent'] = { output: 'azp-agent-bare:x:999:998::/:/usr/sbin/nologin' };
+  expect(await hostUser(command, 'bare')).toEqual({ name: 'azp-agent-bare', uid: 999, gid: 998 });
+  expect(calls).toHaveLength(1);
+  answers['getent'] = { code: 2 };
+  await expect(hostUser(command, 'bare')).rejects.toThrow('cannot be made');
+  expect(calls.some((call) => call.includes('useradd --system'))).toBe(true);
+  expect(userName('A very long name of a slot, with spaces')).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
+});
+
+test('an agent that lacks libraries on the host is not started, and they are named', async () => {
+  const store = new AgentStore(join(directory, 'agents'), createPlainFetch({ noProxy: [] }), command);
+  const release = { version: '4.275.0', url: '', sha256: 'a'.repeat(64) };
+  const path = join(directory, 'agents', '4.275.0-aaaaaaaaaaaa');
+  mkdirSync(join(path, 'bin'), { recursive: true });
+  writeFileSync(join(path, 'bin/libcoreclr.so'), '');
+  answers['ldd'] = { output: `${path}/bin/libcoreclr.so:\n\tlibstdc++.so.6 => not found\n` };
+  answers['ldconfig'] = { output: '\tlibssl.so.3 (libc6,x86-64) => /lib/x86_64-linux-gnu/libssl.so.3\n' };
+  await expect(store.path(release)).rejects.toMatchObject({
+    problem: {
+      code: 'host-mode.libraries',
+      what: 'the agent cannot run on this host: libstdc++.so.6, libicu are missing',
+      next: expect.stringContaining(`${path}/bin/installdependencies.sh`) as string,
+    },
+  });
+  answers['ldd'] = { output: 'libz.so.1 => /lib/libz.so.1 (0x1)' };
+  answers['ldconfig'] = { output: '\tlibssl.so.1.1 (libc6)\n\tlibicuuc.so.72 (libc6)\n' };
+  expect(await store.path(release)).toBe(path);
+});
+
+test('the agent is fetched once per version, and only with the right sha256', async () => {
+  let served = 0;
+  answers['tar'] = {};
+  const server = createServer((_, response) => {
+    served += 1;
+    response.end('archive');
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/agent.tar.gz`;
+  const store = new AgentStore(join(directory, 'agents'), createPlainFetch({ noProxy: [] }), command);
+  const sha256 = createHash('sha256').update('archive').digest('hex');
+  const path = await store.path({ version: '4.275.0', url, sha256 });
+  expect(await store.path({ version: '4.275.0', url, sha256 })).toBe(path);
+  expect(served).toBe(1);
+  const wrong = { version: '4.276.0', url, sha256: 'f'.repeat(64) };
+  await expect(store.path(wrong)).rejects.toThrow(`its sha256 is ${sha256}`);
+  server.closeAllConnections();
+  server.close();
+});

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { parseFleet } from '../../../../src/inventory/load.ts';
+import { planImage } from '../../../../src/manager/image/plan.ts';
+import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
+import { desiredOf as desiredFor } from '../../../../src/plan/desired.ts';
+import { managerConfig } from '../../../../src/steps/manager-config.ts';
+import { desiredOf } from '../../../support/host.ts';
+
+/** From the inventory's text to what the manager of its first host is told. */
+function told(hostAndMore: string) {
+  const text = `organization: https://dev.azure.com/lab\ntoken: { env: T }\n${hostAndMore}`;
+  const fleet = parseFleet(text, 'inventory.yaml', { env: {}, cwd: '/lab', home: '/home/me' });
+  const { artifacts, version } = desiredOf();
+  const [host] = fleet.hosts;
+  if (host === undefined) throw new Error('no host');
+  const brought = { artifacts, version, credential: undefined, caPem: undefined };
+  return managerConfig(desiredFor(fleet, brought)(host), 'x64');
+}
+
+/** The build's arguments on a host without GPUs. */
+function args(hostAndMore: string) {
+  const plan = planImage(
+    told(hostAndMore),
+    { arch: 'x86_64', hasGpus: false, report: undefined },
+    Buffer.alloc(0),
+  );
+  if (plan.kind !== 'build') throw new Error('not built');
+  return plan.args;
+}
+
+const plain = 'hosts: { a: { pool: p } }\n';
+
+test('a plain host: no mirror, no graphics, no Docker client', () => {
+  expect(args(plain)).toMatchObject({ GRAPHICS: '0', DOCKER_CLIENT: '0', JOBS_SUDO: '0' });
+  expect(args(plain)).not.toHaveProperty('APT_MIRROR');
+});
+
+test('in a closed network everything that the build fetches has a mirror', () => {
+  const closed = args(
+    `${plain}mirrors: { apt: "http://mirror.lab/", agent: "https://mirror.lab/azure", images: registry.lab }\n`,
+  );
+  expect(closed).toMatchObject({
+    APT_MIRROR: 'http://mirror.lab',
+    BASE: 'registry.lab/library/ubuntu:24.04',
+    AGENT_URL: expect.stringMatching(/^https:\/\/mirror\.lab\/azure\/agent\//) as string,
+  });
+  expect(JSON.stringify(closed)).not.toMatch(/docker\.io|microsoft|azure\.com|ubuntu\.com|debian\.org/);
+});
+
+test('jobs that may use Docker get its client', () => {
+  expect(args('hosts: { a: { pool: p, jobs: { docker: true } } }\n')).toMatchObject({ DOCKER_CLIENT: '1' });
+});
+
+test.each(['one-per-gpu', '2'])('graphics for agents: %s', (agents) => {
+  const host = `hosts: { a: { pool: p, agents: ${agents}, gpus: 2, driverCapabilities: [compute, utility, graphics] } }\n`;
+  expect(args(host)).toMatchObject({ GRAPHICS: '1' });
+  expect(resolveSlots(told(host), []).map(({ capabilities }) => capabilities)).toEqual([
+    ['compute', 'utility', 'graphics'],
+    ['compute', 'utility', 'graphics'],
+  ]);
+});
+
+test('slots of a list have those of the host unless they name their own; a group gives them to its hosts', () => {
+  const fleet = `groups: { desks: { vars: { driverCapabilities: [graphics, utility] }, hosts: [a] } }
+hosts: { a: { pool: p, agents: [{ gpus: [0] }, { gpus: [1], capabilities: [compute] }] } }\n`;
+  expect(resolveSlots(told(fleet), []).map(({ capabilities }) => capabilities)).toEqual([
+    ['graphics', 'utility'],
+    ['compute'],
+  ]);
+  expect(args(fleet)).toMatchObject({ GRAPHICS: '1' });
+  const none =
+    'hosts: { a: { pool: p, driverCapabilities: [graphics], agents: [{ gpus: [1], capabilities: [compute] }] } }\n';
+  expect(args(none)).toMatchObject({ GRAPHICS: '0' });
+});

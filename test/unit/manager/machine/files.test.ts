@@ -1,0 +1,180 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Datasets, mountPoints } from '../../../../src/manager/machine/datasets.ts';
+import type { RunRecord } from '../../../../src/contract/runs.ts';
+import { boundedLog, Evidence } from '../../../../src/manager/runs/evidence.ts';
+import { readContext } from '../../../../src/manager/image/plan.ts';
+import { pciGpus } from '../../../../src/manager/gpus/pci.ts';
+import { runId } from '../../../../src/manager/docker/launch-order.ts';
+import { StateStore } from '../../../../src/manager/state.ts';
+import { untar } from '../../../../src/base/tar.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'manager-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const record = (run: string): RunRecord => ({
+  schema: 1,
+  run,
+  slot: '0',
+  agent: 'box-0',
+  image: '',
+  gpus: [],
+  finishedAt: '',
+  oomKilled: false,
+  log: ['line'],
+});
+
+test('the last twenty runs of a slot are kept, newest first, for root alone', async () => {
+  const evidence = new Evidence(directory);
+  for (let n = 0; n < 25; n += 1) await evidence.add(record(runId(1_800_000_000_000 + n)));
+  const runs = await evidence.list('0');
+  expect(runs).toHaveLength(20);
+  expect(runs[0]?.run.slice(0, 9)).toBe((1_800_000_000_024).toString(36).padStart(9, '0'));
+  const [file = ''] = readdirSync(join(directory, '0'));
+  expect(statSync(join(directory, '0', file)).mode & 0o777).toBe(0o600);
+});
+
+test('a run file that was cut off does not hide the others', async () => {
+  const evidence = new Evidence(directory);
+  await evidence.add(record('a'));
+  writeFileSync(join(directory, '0', 'b.json'), '{"run":');
+  expect((await evidence.list('0')).map(({ run }) => run)).toEqual(['a']);
+});
+
+test('state survives, with members of another version kept; the owner is tied to the machine', async () => {
+  const store = await StateStore.open(directory, 'machine-1');
+  await store.update(() => ({ drain: { host: { reason: 'x', at: '' }, slots: {} } }));
+  const path = join(directory, 'manager.json');
+  const { readFileSync } = await import('node:fs');
+  writeFileSync(path, JSON.stringify({ ...(JSON.parse(readFileSync(path, 'utf8')) as object), future: 1 }));
+  const again = await StateStore.open(directory, 'machine-1');
+  expect(again.value.drain.host?.reason).toBe('x');
+  expect(again.owner).toBe(store.owner);
+  await again.update(() => ({ adopt: ['0'] }));
+  expect(JSON.parse(readFileSync(path, 'utf8'))).toMatchObject({ future: 1, adopt: ['0'] });
+  expect((await StateStore.open(directory, 'machine-2')).owner).not.toBe(store.owner);
+});
+
+test('of changes that come together none is lost on disk, however long the writing of each takes', async () => {
+  const store = await StateStore.open(directory, 'machine-1');
+  const much = Object.fromEntries(Array.from({ length: 100_000 }, (_, at) => [`slot-${at}`, at]));
+  await Promise.all([
+    store.update(() => ({ jobsRun: much })),
+    store.update(() => ({ jobsRun: {} })),
+    store.update(() => ({ drain: { slots: { '1': { reason: 'fan', at: '' } } } })),
+  ]);
+  const { drain, jobsRun } = (await StateStore.open(directory, 'machine-1')).value;
+  expect(drain.slots['1']?.reason).toBe('fan');
+  expect(jobsRun).toEqual({});
+});
+
+test('datasets must be there and hold something', async () => {
+  const dataset = { name: 'D', host: join(directory, 'd'), container: '/d', requireMount: false };
+  const problem = async (changes = {}) => (await new Datasets([{ ...dataset, ...changes }]).problem())?.what;
+  expect(await problem()).toContain('no folder that can be read');
+  mkdirSync(dataset.host);
+  expect(await problem()).toContain('is empty');
+  writeFileSync(join(dataset.host, 'x'), '');
+  expect(await problem()).toBeUndefined();
+  expect(await problem({ requireMount: true })).toContain('is not mounted');
+  expect(await problem({ host: join(dataset.host, 'x') })).toContain('no folder that can be read');
+});
+
+test('after a look that hangs no second one is sent until it has ended', async () => {
+  const looks: ((look: 'filled' | 'empty') => void)[] = [];
+  const dataset = { name: 'D', host: '/nfs', container: '/d', requireMount: false };
+  const datasets = new Datasets([dataset], () => new Promise((resolve) => looks.push(resolve)));
+  const first = datasets.problem();
+  const second = datasets.problem();
+  await expect.poll(() => looks.length).toBe(1);
+  looks[0]?.('empty');
+  expect((await first)?.what).toContain('is empty');
+  expect((await second)?.what).toContain('is empty');
+  const third = datasets.problem();
+  await expect.poll(() => looks.length).toBe(2);
+  looks[1]?.('filled');
+  expect(await third).toBeUndefined();
+});
+
+test('mount points are read with their escapes', () => {
+  const line = '36 35 98:0 / /mnt/my\\040data rw,noatime shared:1 - nfs server:/x rw';
+  expect([...mountPoints(line)]).toEqual(['/mnt/my data']);
+});
+
+test('GPUs are VGA and 3D controllers of NVIDIA that the host keeps for itself', async () => {
+  const device = (address: string, vendor: string, kind: string): void => {
+    const path = join(directory, 'sys/bus/pci/devices', address);
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, 'vendor'), `${vendor}\n`);
+    writeFileSync(join(path, 'class'), `${kind}\n`);
+  };
+  device('0000:83:00.0', '0x10de', '0x030200');
+  device('0000:03:00.0', '0x10de', '0x030000');
+  device('0000:03:00.1', '0x10de', '0x040300');
+  device('0000:00:02.0', '0x8086', '0x030000');
+  expect(await pciGpus(directory)).toEqual(['0000:03:00.0', '0000:83:00.0']);
+  expect(await pciGpus(join(directory, 'nowhere'))).toEqual([]);
+});
+
+test('the build context is the folder, with what can be executed', async () => {
+  writeFileSync(join(directory, 'Dockerfile'), 'FROM scratch\n');
+  mkdirSync(join(directory, 'bin'));
+  writeFileSync(join(directory, 'bin', 'start.sh'), '#!/bin/sh\n', { mode: 0o755 });
+  const files = untar(await readContext(directory));
+  expect([...files.keys()]).toEqual(['Dockerfile', 'bin/start.sh']);
+});
+
+test('state of a version that kept other things is read for what it still says', async () => {
+  const path = join(directory, 'manager.json');
+  writeFileSync(
+    path,
+    JSON.stringify({
+      installation: 'x',
+      gpuOrder: [],
+      adopt: 'all',
+      drain: { host: { reason: 'r', at: '' } },
+    }),
+  );
+  const { value } = await StateStore.open(directory, 'machine-1');
+  expect(value).toMatchObject({
+    installation: 'x',
+    adopt: [],
+    jobsRun: {},
+    drain: { host: { reason: 'r' }, slots: {} },
+  });
+  expect(value.gpuOrder).toBeUndefined();
+});
+
+test('a run takes a bounded part of the disk, whatever its agent printed', async () => {
+  const evidence = new Evidence(directory);
+  const long = `start ${'ü'.repeat(1_000_000)}`;
+  await evidence.add({
+    ...record('a'),
+    log: ['first', long, ...Array<string>(300).fill('x'.repeat(3000)), long, 'last'],
+  });
+  expect(statSync(join(directory, '0', 'a.json')).size).toBeLessThan(100_000);
+  const [run] = await evidence.list('0');
+  expect(run?.log.at(-1)).toBe('last');
+  expect(run?.log.at(-2)).toMatch(/^start ü+ … \(2000006 bytes\)$/);
+  expect(run?.log.length).toBeGreaterThan(10);
+});
+
+test('short lines are kept as they are, the last two hundred', async () => {
+  const lines = Array.from({ length: 250 }, (_, index) => `line ${index}`);
+  expect(boundedLog(lines)).toEqual(lines.slice(50));
+});
+
+test('a slot that is no longer configured is forgotten, but not at once', async () => {
+  const evidence = new Evidence(directory);
+  for (const slot of ['0', 'old', 'recent']) await evidence.add({ ...record('a'), slot });
+  const day = 24 * 3_600_000;
+  utimesSync(join(directory, 'old'), new Date(Date.now() - 8 * day), new Date(Date.now() - 8 * day));
+  utimesSync(join(directory, '0'), new Date(0), new Date(0));
+  expect(await evidence.forget(['0'], Date.now() - 7 * day)).toEqual(['old']);
+  expect((await evidence.slots()).toSorted()).toEqual(['0', 'recent']);
+});

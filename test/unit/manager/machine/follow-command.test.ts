@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { followCommand } from '../../../../src/manager/machine/follow-command.ts';
+import { followNew } from '../../../../src/manager/gpus/kernel-watch.ts';
+
+test('each line is handed over as it comes, and the program ends when it is told to', async () => {
+  const stop = new AbortController();
+  const lines: string[] = [];
+  const end = followCommand(
+    'sh',
+    ['-c', 'echo one; echo two; exec sleep 60'],
+    (line) => {
+      lines.push(line);
+      if (line === 'two') stop.abort();
+    },
+    stop.signal,
+  );
+  expect(await end).toEqual({ complaint: '' });
+  expect(lines).toEqual(['one', 'two']);
+});
+
+test.each([
+  ['one that ends says why', 'sh', ['-c', 'echo "no /dev/kmsg" >&2; exit 1'], /^no \/dev\/kmsg$/],
+  ['one that is not there', '/nowhere/dmesg', [], /ENOENT/],
+])('%s', async (_, program, args, complaint) => {
+  const end = await followCommand(program, args, () => undefined, new AbortController().signal);
+  expect(end.complaint).toMatch(complaint);
+});
+
+test('without its device the kernel log is not read from the beginning instead', async () => {
+  const lines: string[] = [];
+  const args = followNew('/dev/no-kmsg');
+  const end = await followCommand('sh', args, (line) => lines.push(line), new AbortController().signal);
+  expect({ lines, ...end }).toEqual({ lines: [], complaint: '/dev/no-kmsg cannot be read' });
+});

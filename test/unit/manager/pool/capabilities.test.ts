@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ManagerConfig } from '../../../../src/contract/config.ts';
+import { diagnose } from '../../../../src/health/diagnose.ts';
+import { isDrifted, mergeCapabilities, userCapabilities } from '../../../../src/manager/pool/capabilities.ts';
+import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+import { config } from '../../../support/manager-config.ts';
+
+/** What is published for the first slot of a host with an A100 in MIG mode; nvidia-smi's output is a saved one. */
+function published(gpu: string | number, changes: Partial<ManagerConfig> = {}) {
+  const found = diagnose(readFileSync('test/fixtures/nvidia-smi/a100-mig-v12-with-listing.txt', 'utf8'));
+  if (found.kind === 'unknown' || found.checkup.report === undefined) throw new Error('no report');
+  const { report } = found.checkup;
+  const slots = [{ gpus: [gpu], share: false, limits: {}, capabilities: [], mode: 'container' as const }];
+  const whole = config({ agents: { kind: 'slots', slots }, ...changes });
+  const [slot] = resolveSlots(whole, report.gpus);
+  if (slot === undefined) throw new Error('no slot');
+  return userCapabilities(whole, slot, report, 'us');
+}
+
+describe('what is published', () => {
+  test('a MIG device: its card, its own memory, its profile', () => {
+    expect(published('MIG-bbbbbbbb-0000-5000-8000-000000000001')).toMatchObject({
+      'gpu.count': '1',
+      'gpu.model': 'NVIDIA A100-SXM4-80GB',
+      'gpu.memoryMiB': '19968',
+      'gpu.computeCapability': '8.0',
+      'gpu.mig': '2g.20gb',
+      'driver.version': expect.stringMatching(/^\d+\./) as string,
+    });
+  });
+
+  test('a whole GPU has no profile', () => {
+    expect(published(0)).not.toHaveProperty(['gpu.mig']);
+  });
+});
+
+describe('what is in the pool already', () => {
+  const owner = { 'azp-fleet.owner': 'us' };
+  const team = { ...owner, 'azp-fleet.capabilities': 'team', team: 'red' };
+  const cases: [string, Record<string, string>, Record<string, string>, Record<string, string>][] = [
+    ['a new one is added', owner, team, team],
+    ['a changed one is replaced', { ...team, team: 'blue' }, team, team],
+    ['one that is no longer wanted goes', team, owner, owner],
+    ['one that a person added stays', { ...owner, desk: '4' }, team, { ...team, desk: '4' }],
+    ['a person cannot take ours', { ...owner, team: 'theirs' }, team, team],
+    ['a GPU that is no longer there goes', { ...owner, 'gpu.model': 'x' }, owner, owner],
+    [
+      'the reason of a drain stays',
+      { ...owner, 'azp-fleet.disabled': 'drained' },
+      team,
+      { ...team, 'azp-fleet.disabled': 'drained' },
+    ],
+  ];
+  test.each(cases)('%s', (_, known, wanted, result) => {
+    expect(mergeCapabilities(known, wanted)).toEqual(result);
+    expect(isDrifted(known, wanted)).toBe(true);
+    expect(isDrifted(result, wanted)).toBe(false);
+  });
+
+  test('an agent of another owner is not touched', () => {
+    expect(isDrifted({ 'azp-fleet.owner': 'them' }, team)).toBe(false);
+    expect(isDrifted(undefined, team)).toBe(false);
+  });
+});
+
+describe('the daemon', () => {
+  let rig: ManagerRig;
+  beforeEach(async () => {
+    rig = await ManagerRig.create();
+  });
+  afterEach(() => rig.close());
+
+  const inPool = async (name: string) => (await rig.azure.findAgent(rig.poolId, name))?.userCapabilities;
+
+  test('brings changed capabilities to agents that wait and to one with a job, and restarts none', async () => {
+    await rig.start({ capabilities: { team: 'red', room: 'b12' } });
+    await rig.until('idle');
+    rig.beginJob('box-1');
+    await rig.until('busy', ['1']);
+    const before = [...rig.docker.containers.keys()];
+    await rig.stop();
+    const known = await inPool('box-0');
+    const { id } = (await rig.azure.findAgent(rig.poolId, 'box-0')) ?? { id: 0 };
+    await rig.azure.setUserCapabilities(rig.poolId, id, { ...known, desk: '4' });
+    await rig.start({ capabilities: { team: 'blue', license: 'yes' } });
+    await expect.poll(() => inPool('box-0')).toMatchObject({ team: 'blue', license: 'yes', desk: '4' });
+    await expect.poll(() => inPool('box-1')).toMatchObject({ team: 'blue' });
+    expect(await inPool('box-0')).not.toHaveProperty('room');
+    expect([...rig.docker.containers.keys()]).toEqual(before);
+  });
+});

@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemdNotifier } from '../../../../src/manager/serve/notify.ts';
+import { ManagerRig, printed } from '../../../support/manager-rig.ts';
+
+describe('what systemd-notify is told', () => {
+  const calls: string[] = [];
+  const notifier = (env: Record<string, string>) =>
+    systemdNotifier(env, (program, args, _, variables = {}) => {
+      const settings = Object.entries(variables).map(([name, value]) => `${name}=${value} `);
+      calls.push(`${settings.join('')}${program} ${args.join(' ')}`);
+      return Promise.resolve(printed(''));
+    });
+  beforeEach(() => void calls.splice(0));
+
+  test('ready, alive, stopping', async () => {
+    const systemd = notifier({ NOTIFY_SOCKET: '/run/systemd/notify' });
+    await systemd.ready('starting');
+    await systemd.alive('2 slots: 1 busy, 1 idle');
+    await systemd.stopping();
+    const program = 'NOTIFY_SOCKET=/run/systemd/notify systemd-notify';
+    expect(calls).toEqual([
+      `${program} --ready --status=starting`,
+      `${program} --status=2 slots: 1 busy, 1 idle WATCHDOG=1`,
+      `${program} STOPPING=1`,
+    ]);
+  });
+
+  test('nothing where systemd does not listen', async () => {
+    await notifier({}).ready('starting');
+    expect(calls).toEqual([]);
+  });
+
+  test.each([
+    ['three signs of life in the time that the unit allows', { WATCHDOG_USEC: '120000000' }, 40_000],
+    ['nobody watches', {}, undefined],
+  ])('%s', (_, env, intervalMs) => {
+    expect(notifier(env).intervalMs).toBe(intervalMs);
+  });
+});
+
+describe('the watchdog', () => {
+  let rig: ManagerRig;
+  beforeEach(async () => {
+    rig = await ManagerRig.create();
+  });
+  afterEach(() => rig.close());
+  const alive = (): number => rig.told.filter((what) => what === 'alive').length;
+
+  test('is fed by passes that end; a loop that is stuck starves it, also when it is woken', async () => {
+    await rig.start();
+    await rig.until('idle');
+    const lists = (): number => rig.docker.calls.filter(({ path }) => path === '/containers/json').length;
+    const listed = lists();
+    rig.docker.stall = /GET \/containers\/json/;
+    await expect.poll(lists).toBeGreaterThan(listed);
+    const fed = alive();
+    expect(fed).toBeGreaterThan(0);
+    for (let turn = 0; turn < 20; turn += 1) await rig.post('/v1/undrain', {});
+    expect((await rig.status()).slots).toHaveLength(2);
+    expect(alive()).toBe(fed);
+    rig.docker.stall = undefined;
+    await rig.docker.stop();
+    await rig.docker.start();
+    await expect.poll(alive).toBeGreaterThan(fed);
+    await rig.stop();
+    expect([rig.told[0], rig.told.at(-1)]).toEqual(['ready', 'stopping']);
+  });
+});

@@ -1,0 +1,62 @@
+// What the running daemon serves to others on the machine: the control socket's rights, and the metrics over HTTP.
+import { readFileSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { ManagerRig } from '../../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const rights = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+
+test('the control socket is open to its owner alone, and so is its folder', async () => {
+  await rig.start();
+  await rig.until('idle');
+  expect(rights(rig.socket)).toBe('600');
+  expect(rights(dirname(rig.socket))).toBe('700');
+});
+
+test('everything that is documented is served at /metrics, and nothing else is', async () => {
+  const metricsPort = await freePort();
+  await rig.start({ metricsPort });
+  await rig.until('idle');
+  // A job done, a run that failed, and a start that failed: their counters are served once they have counted.
+  const first = rig.docker.get('box-1')?.id;
+  rig.beginJob('box-1');
+  await rig.until('busy', ['1']);
+  rig.endJob('box-1');
+  await expect.poll(() => rig.docker.get('box-1')?.id).not.toBe(first);
+  await rig.until('idle', ['1']);
+  rig.docker.fail(/POST .*\/create/, 500, 'out of order');
+  rig.docker.end('box-1', 1);
+  await expect.poll(() => rig.logged.some(({ message }) => message === 'launch failed')).toBe(true);
+  // A card whose driver is missing is a finding.
+  rig.plugIn('0000:83:00.0');
+  await expect.poll(async () => (await rig.status()).health.findings).not.toHaveLength(0);
+
+  const url = `http://127.0.0.1:${metricsPort}`;
+  const response = await fetch(`${url}/metrics`);
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  const served = [...(await response.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
+  const documentation = readFileSync('docs/manager.md', 'utf8');
+  const documented = [...documentation.matchAll(/^\| `(azp_fleet_\w+)` \|/gm)].map(([, name = '']) => name);
+  expect(new Set(served)).toEqual(new Set(documented));
+  expect(served).toHaveLength(documented.length);
+  expect((await fetch(`${url}/`)).status).toBe(404);
+});
+
+function freePort(): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>();
+  const server = createServer();
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    server.close(() => resolve(port));
+  });
+  return promise;
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { conclude } from '../../../../src/health/checkup.ts';
+import type { Finding } from '../../../../src/health/verdict.ts';
+import type { GpuReport } from '../../../../src/health/report.ts';
+import { holdOf, type Circumstances } from '../../../../src/manager/slots/holds.ts';
+import type { Slot } from '../../../../src/manager/model.ts';
+
+const slot: Slot = {
+  name: '0',
+  agent: 'box-0',
+  gpus: ['GPU-1'],
+  missing: [],
+  limits: {},
+  capabilities: [],
+  mode: 'container',
+};
+const finding = (changes: Partial<Finding>): Finding => ({
+  code: 'gpu.lost',
+  severity: 'fail',
+  what: 'it is lost',
+  next: 'reboot',
+  ...changes,
+});
+const gpu = (uuid: string): GpuReport => ({
+  index: 0,
+  uuid,
+  name: '',
+  busId: '',
+  thermal: {},
+  slowdown: {},
+  pcie: {},
+  migDevices: [],
+  ecc: {},
+  fabric: {},
+  faults: {},
+  processes: [],
+});
+const look = (...findings: readonly Finding[]) => ({
+  pci: [],
+  at: '',
+  checkup: conclude(findings, { driverVersion: '580', gpus: [gpu('GPU-1'), gpu('GPU-2')] }),
+});
+const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
+  drain: { slots: {} },
+  look: look(),
+  lookIsOld: false,
+  pool: undefined,
+  disk: undefined,
+  ...changes,
+});
+const mark = { reason: 'disk', at: '' };
+const cause = { code: 'azure.auth', what: 'token', next: '' };
+
+test.each([
+  ['nothing is wrong', slot, now(), undefined, undefined],
+  ['the host is drained', slot, now({ drain: { host: mark, slots: {} } }), 'close', 'drained'],
+  ['the slot is drained', slot, now({ drain: { slots: { 0: mark } } }), 'close', 'drained'],
+  ['another slot is drained', slot, now({ drain: { slots: { 1: mark } } }), undefined, undefined],
+  ['nobody has looked yet', slot, now({ look: undefined }), 'pause', 'waiting'],
+  ['the last look is old', slot, now({ lookIsOld: true }), 'pause', 'waiting'],
+  [
+    'the last look is old, but it has no GPUs',
+    { ...slot, gpus: [] },
+    now({ lookIsOld: true }),
+    undefined,
+    undefined,
+  ],
+  [
+    'its GPU was lost at a look that is old now',
+    slot,
+    now({ lookIsOld: true, look: look(finding({ gpu: 'GPU-1' })) }),
+    'close',
+    'quarantined',
+  ],
+  ['its GPU is lost', slot, now({ look: look(finding({ gpu: 'GPU-1' })) }), 'close', 'quarantined'],
+  ["another slot's GPU is lost", slot, now({ look: look(finding({ gpu: 'GPU-2' })) }), undefined, undefined],
+  [
+    'its GPU is only warm',
+    slot,
+    now({ look: look(finding({ gpu: 'GPU-1', severity: 'warn' })) }),
+    undefined,
+    undefined,
+  ],
+  ['its GPU is not shown', { ...slot, gpus: [], missing: ['GPU 3'] }, now(), 'close', 'quarantined'],
+  ['the pool does not answer', slot, now({ pool: cause }), 'pause', 'waiting'],
+  ['the disk is full', slot, now({ disk: cause }), 'pause', 'waiting'],
+  [
+    'drained and sick: drained is said',
+    slot,
+    now({ drain: { host: mark, slots: {} }, look: look(finding({})) }),
+    'close',
+    'drained',
+  ],
+] as const)('%s', (_, about, circumstances, kind, state) => {
+  const hold = holdOf(about, circumstances);
+  expect(hold?.kind).toBe(kind);
+  expect(hold?.state).toBe(state);
+});

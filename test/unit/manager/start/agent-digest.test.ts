@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { defaultAgentVersion } from '../../../../src/contract/agent-release.ts';
+import type { ImageConfig, ManagerConfig } from '../../../../src/contract/config.ts';
+import { parseArguments } from '../../../../src/manager/start/arguments.ts';
+import { releaseOf } from '../../../../src/manager/host-mode/create.ts';
+import { parseConfig } from '../../../../src/manager/start/configuration.ts';
+import { standaloneConfig } from '../../../../src/manager/start/standalone.ts';
+import { managerConfig } from '../../../../src/steps/manager-config.ts';
+import { desiredOf } from '../../../support/host.ts';
+import { config } from '../../../support/manager-config.ts';
+
+const digest = /^[0-9a-f]{64}$/;
+const isDigest = expect.stringMatching(digest) as string;
+
+function built(arch: 'x64' | 'arm64', version: string, x64?: string): ImageConfig {
+  return managerConfig(desiredOf({ agent: { version, sha256: { x64, arm64: undefined } } }), arch).image;
+}
+
+test('the digest of the default version holds on every way to an agent', () => {
+  const values = parseArguments(['run', '--url', 'https://dev.azure.com/lab', '--pool', 'p']).values;
+  const file = { schema: 1, host: 'b', organization: 'o', credential: { kind: 'pat' }, pool: 'p' };
+  const ways: readonly ManagerConfig[] = [
+    standaloneConfig(values, 'box'),
+    parseConfig(JSON.stringify(file), 'f'),
+    config({ image: built('x64', defaultAgentVersion) }),
+    config({ image: built('arm64', defaultAgentVersion) }),
+    config({ image: { kind: 'registry', reference: 'me/agent:1' } }),
+  ];
+  for (const way of ways) {
+    if (way.image.kind === 'build') expect(way.image.agentSha256).toMatch(digest);
+    expect(releaseOf(way, 'x64')).toMatchObject({ version: defaultAgentVersion, sha256: isDigest });
+  }
+  expect(built('x64', defaultAgentVersion)).not.toEqual(built('arm64', defaultAgentVersion));
+});
+
+test('what the inventory says comes first; of another version nothing is known', () => {
+  const own = 'ab'.repeat(32);
+  expect(built('x64', defaultAgentVersion, own)).toMatchObject({ agentSha256: own });
+  expect(built('x64', '4.300.0')).toMatchObject({ agentSha256: '' });
+});

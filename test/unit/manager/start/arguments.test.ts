@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parseArguments } from '../../../../src/manager/start/arguments.ts';
+import { parseConfig } from '../../../../src/manager/start/configuration.ts';
+import { standaloneConfig } from '../../../../src/manager/start/standalone.ts';
+import { tokenPaths } from '../../../../src/manager/start/token.ts';
+import { config } from '../../../support/manager-config.ts';
+
+const alone = (...args: readonly string[]) => {
+  const base = ['run', '--url', 'https://dev.azure.com/lab', '--pool', 'gpu', '--token-file', '/t'];
+  return standaloneConfig(parseArguments([...base, ...args]).values, 'box');
+};
+
+test('a machine of its own needs URL, pool and token file', () => {
+  expect(alone()).toMatchObject({
+    host: 'box',
+    pool: 'gpu',
+    agents: { kind: 'one-per-gpu' },
+    image: { kind: 'build' },
+  });
+});
+
+test('the options of its ancestor mean what they meant', () => {
+  expect(alone('-n', '3', '--name', 'big', '-d', 'me/agent:1')).toMatchObject({
+    host: 'big',
+    agents: { kind: 'count', count: 3 },
+    image: { kind: 'registry', reference: 'me/agent:1' },
+  });
+});
+
+test.each([
+  [['--volume', '/a:/b'], '--volume /a:/b is not HOST:CONTAINER:ENV'],
+  [['--volume', 'a:/b:C'], '--volume a:/b:C is not HOST:CONTAINER:ENV'],
+  [['-n', '0'], '--agents must be a whole number from 1 on'],
+])('%j is refused', (args, what) => {
+  expect(() => alone(...args)).toThrow(what);
+});
+
+test('an option that nobody knows is refused', () => {
+  expect(() => parseArguments(['run', '--poll-time', '5'])).toThrow("Unknown option '--poll-time'");
+});
+
+test('a URL with a project in it is refused with the right form', () => {
+  expect(() =>
+    standaloneConfig(
+      parseArguments(['run', '--url', 'https://dev.azure.com/lab/vision', '--pool', 'p']).values,
+      'b',
+    ),
+  ).toThrow('has more in it than the organization');
+});
+
+test('a configuration of another version keeps what it does not know and gets defaults for what it lacks', () => {
+  const { metricsPort: _, ...older } = config();
+  expect(parseConfig(JSON.stringify({ ...older, future: 1 }), 'f')).toMatchObject({
+    metricsPort: 0,
+    future: 1,
+  });
+});
+
+test.each([
+  ['{', 'it is not JSON'],
+  ['{"schema":2}', 'its schema is 2'],
+  ['{"schema":1}', '"host" is missing'],
+])('the configuration %s is refused', (text, why) => {
+  expect(() => parseConfig(text, '/etc/x')).toThrow(`the configuration /etc/x cannot be used: ${why}`);
+});
+
+test('the token is what systemd loaded, or the file that it came from, unless one is named', () => {
+  expect(tokenPaths(undefined, '/run/credentials/x', '/etc/azp-fleet/token')).toEqual([
+    '/run/credentials/x/token',
+    '/etc/azp-fleet/token',
+  ]);
+  expect(tokenPaths(undefined, undefined, '/etc/azp-fleet/token')).toEqual(['/etc/azp-fleet/token']);
+  expect(tokenPaths('/mine', '/run/credentials/x', '/etc/azp-fleet/token')).toEqual(['/mine']);
+});
+
+test('the configuration that the documentation shows for a machine of its own is one', () => {
+  const page = readFileSync('docs/manager.md', 'utf8');
+  const [, text = ''] = /```json\n([\s\S]*?)```/.exec(page) ?? [];
+  const shown = parseConfig(text, 'docs');
+  expect(shown).toMatchObject({ credential: { kind: 'service-principal' }, proxy: { ca: true } });
+  const known = new Set([...Object.keys(config()), 'gpus']);
+  expect(Object.keys(shown).filter((key) => !known.has(key))).toEqual([]);
+});

@@ -1,0 +1,120 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect } from 'vitest';
+import { generateAgentKey } from '../../../../src/azure/keys.ts';
+import { options, parseArguments } from '../../../../src/manager/start/arguments.ts';
+import { runClient } from '../../../../src/manager/start/client-commands.ts';
+import { journalLogger } from '../../../../src/manager/start/journal-log.ts';
+import { configuration, openState, runPlaces } from '../../../../src/manager/start/run-options.ts';
+import type { ManagerRig } from '../../../support/manager-rig.ts';
+import { newAgent } from '../../azure/fake/server.ts';
+import { config } from '../../../support/manager-config.ts';
+
+/** The configuration that a machine of its own makes of these options. */
+async function alone(...given: readonly string[]) {
+  const least = ['--url', 'https://dev.azure.com/lab', '--pool', 'p', '--token-file', '/t'];
+  return (await configuration(parseArguments(['run', ...least, ...given]).values)).config;
+}
+
+function places(...given: readonly string[]) {
+  return runPlaces(parseArguments(['run', ...given]).values, '/program', {});
+}
+
+function asked(rig: ManagerRig, ...given: readonly string[]): Promise<string> {
+  return runClient(parseArguments(given), rig.socket);
+}
+
+/** What each option of the manager does, shown. */
+export const optionEffects: Readonly<
+  Record<keyof typeof options, (rig: ManagerRig) => Promise<void> | void>
+> = {
+  async config({ directory }) {
+    const file = join(directory, 'manager.json');
+    writeFileSync(file, JSON.stringify(config({ host: 'from-file' })));
+    const loaded = await configuration(parseArguments(['run', '--config', file]).values);
+    expect(loaded.config.host).toBe('from-file');
+  },
+  async url() {
+    expect(await alone('--url', 'https://dev.azure.com/other')).toMatchObject({
+      organization: 'https://dev.azure.com/other',
+    });
+  },
+  async pool() {
+    expect(await alone('--pool', 'other')).toMatchObject({ pool: 'other' });
+  },
+  async agents() {
+    expect(await alone('-n', '3')).toMatchObject({ agents: { kind: 'count', count: 3 } });
+  },
+  async name() {
+    expect(await alone('--name', 'big')).toMatchObject({ host: 'big' });
+  },
+  async image() {
+    expect(await alone('-d', 'me/agent:1')).toMatchObject({ image: { reference: 'me/agent:1' } });
+  },
+  async volume() {
+    expect(await alone('--volume', '/a:/b:C')).toMatchObject({ datasets: [{ name: 'C' }] });
+  },
+  async share() {
+    expect(await alone('--share')).toMatchObject({ share: true });
+  },
+  async sudo() {
+    expect(await alone('--sudo')).toMatchObject({ jobs: { sudo: true } });
+  },
+  async 'metrics-port'() {
+    expect(await alone('--metrics-port', '9417')).toMatchObject({ metricsPort: 9417 });
+  },
+  async 'clock-scale'() {
+    expect(await alone('--clock-scale', '10')).toMatchObject({ clockScale: 10 });
+  },
+  'token-file'() {
+    expect(places('--token-file', '/t').tokens).toEqual(['/t']);
+  },
+  async adopt(rig) {
+    await rig.azure.createAgent(rig.poolId, newAgent('box-0', await generateAgentKey()));
+    await openState(parseArguments(['run', '--adopt']).values, join(rig.directory, 'state'), 'machine-1');
+    await rig.start();
+    await rig.until('idle');
+  },
+  async state({ directory }) {
+    const state = join(directory, 'elsewhere');
+    mkdirSync(state);
+    expect(places('--state', state).state).toBe(state);
+  },
+  context() {
+    expect(places().context).toBe('/program/dockeragent');
+    expect(places('--context', '/c').context).toBe('/c');
+    // What `npm ci` has built in a clone finds the clone's own.
+    expect(runPlaces({}, resolve('dist'), {}).context).toBe(resolve('dockeragent'));
+  },
+  'status-file'() {
+    expect(places('--status-file', '/s').status).toBe('/s');
+  },
+  docker() {
+    expect(places('--docker', '/d').docker).toBe('/d');
+  },
+  debug() {
+    const lines: string[] = [];
+    const { debug = false } = parseArguments(['run', '--debug']).values;
+    journalLogger((line) => lines.push(line), debug).log('debug', 'a detail');
+    expect(lines).toHaveLength(1);
+  },
+  socket() {
+    expect(places('--socket', '/s').socket).toBe('/s');
+  },
+  async reason(rig) {
+    await rig.start();
+    await rig.until('idle');
+    await asked(rig, 'drain', '--reason', 'new cables');
+    expect(await rig.slot('0')).toMatchObject({ cause: 'drained: new cables' });
+  },
+  async tail(rig) {
+    await rig.start();
+    await rig.until('idle', ['1']);
+    const [, last] = (await asked(rig, 'logs', '1', '--tail', '2')).trim().split('\n');
+    expect(last).toContain('Listening for Jobs');
+    expect((await asked(rig, 'logs', '1', '--tail', '1')).trim().split('\n')).toHaveLength(1);
+  },
+  help() {
+    expect(parseArguments(['run', '--help']).command).toBe('help');
+  },
+};
