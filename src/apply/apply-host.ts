@@ -115,6 +115,6 @@ function endless(host: string, stage: readonly Change[]): FleetError {
     host,
     what: `after ${maxRounds} rounds there is still something to do`,
     seen: stage.map(({ title }) => title).join('; '),
-    next: 'something on the host undoes the changes (configuration management, unattended upgrades?)',
+    next: 'find what undoes the changes on the host (configuration management, unattended upgrades?)',
   });
 }

@@ -90,6 +90,6 @@ function late(host: string, timeoutS: number, seen: string): FleetError {
     step: 'manager',
     what: `the manager was not ready within ${timeoutS} s`,
     seen,
-    next: 'it goes on by itself; run again later, or see `journalctl -u azp-fleet-manager` on the host',
+    next: 'run again later: it goes on by itself; or see `journalctl -u azp-fleet-manager` on the host',
   });
 }

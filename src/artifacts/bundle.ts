@@ -45,7 +45,7 @@ async function part(file: string): Promise<string> {
       {
         code: 'artifact.missing',
         what: `a part of this installation is missing: ${file}`,
-        next: 'in a clone, run "npm run build"; otherwise install azp-fleet again',
+        next: 'run "npm run build" in a clone; otherwise install azp-fleet again',
       },
       { cause: error },
     );

@@ -11,7 +11,7 @@ export function canAsk(context: Context): boolean {
 export async function confirm(
   context: Context,
   message: string,
-  next = 'if that is what you want, run it again with --yes',
+  next = 'run it again with --yes, if that is what you want',
 ): Promise<boolean> {
   if (!canAsk(context))
     throw usageError({

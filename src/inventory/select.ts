@@ -21,7 +21,7 @@ export function selectHosts(fleet: Pick<Fleet, 'hosts'>, patterns: readonly stri
     throw usageError({
       code: 'inventory.nothing-selected',
       what: `${given.join(',')} leaves no host`,
-      next: 'azp-fleet inventory list shows hosts, groups and labels',
+      next: 'see the hosts, groups and labels: azp-fleet inventory list',
     });
   return selected;
 }
@@ -35,7 +35,7 @@ function match(term: string, hosts: readonly HostSpec[]): readonly HostSpec[] {
     what: `no host, group or label matches ${term}`,
     next:
       near === undefined
-        ? 'azp-fleet inventory list shows hosts, groups and labels'
+        ? 'see the hosts, groups and labels: azp-fleet inventory list'
         : `did you mean "${near}"? azp-fleet inventory list shows them all`,
   });
 }

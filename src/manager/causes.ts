@@ -7,14 +7,14 @@ export function causeOf(error: unknown): Cause {
     return {
       code: 'manager.failed',
       what: `unexpected: ${error instanceof Error ? error.message : String(error)}`,
-      next: 'Look at journalctl -u azp-fleet-manager, and report it.',
+      next: 'look at journalctl -u azp-fleet-manager, and report it',
     };
   }
   const { code, what, seen, next } = error.problem;
   return {
     code,
     what: seen === undefined ? what : `${what}: ${seen}`,
-    next: next ?? 'Look at journalctl -u azp-fleet-manager.',
+    next: next ?? 'look at journalctl -u azp-fleet-manager',
   };
 }
 

@@ -131,7 +131,7 @@ export class Manager {
     return {
       code: 'image.rejected',
       what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the one before (${proven?.slice(0, 19)})`,
-      next: 'Look at the logs of the failed runs (azp-fleet logs), then provide another image.',
+      next: 'look at the logs of the failed runs (azp-fleet logs), then provide another image',
     };
   }
 

@@ -30,7 +30,7 @@ export interface Order {
 const poolUnknown = {
   code: 'pool.unknown',
   what: 'the pool has not been found yet, so no agent can be disabled in it',
-  next: 'Look at the problem that the status shows for the pool.',
+  next: 'look at the problem that the status shows for the pool',
 };
 
 /** Launch failures that another image may not have. */

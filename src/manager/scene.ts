@@ -81,7 +81,7 @@ export class Scene {
   #poolCause(): Cause | undefined {
     const { pool } = this.#around;
     if (pool.problem !== undefined || pool.pool !== undefined) return pool.problem;
-    return { code: 'pool.unknown', what: 'the pool is being looked up', next: 'Nothing: wait a moment.' };
+    return { code: 'pool.unknown', what: 'the pool is being looked up', next: 'wait a moment' };
   }
 
   #seenSlot(slot: Slot, containers: readonly OwnContainer[]): SeenSlot {

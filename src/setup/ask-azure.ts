@@ -59,13 +59,13 @@ async function askCheck(
   while (await prompts.confirm('Try the token now?', true)) {
     const client = await tryToken(wizard, organization, source);
     if (client) return client;
-    const next = await prompts.choose('The token did not work:', [
+    const chosen = await prompts.choose('The token did not work:', [
       { name: 'Try again', value: 'retry' },
       { name: 'Correct organization and token', value: 'again' },
       { name: 'Go on without', value: 'skip' },
     ]);
-    if (next === 'again') return 'again';
-    if (next === 'skip') return undefined;
+    if (chosen === 'again') return 'again';
+    if (chosen === 'skip') return undefined;
   }
   return undefined;
 }

@@ -94,7 +94,7 @@ const kinds: readonly (readonly [RegExp, Kind])[] = [
     /VersionOutOfRange/u,
     {
       code: 'azure.server-too-old',
-      next: 'azp-fleet needs Azure DevOps Services, or an Azure DevOps Server that knows version 7.1 of the REST API',
+      next: 'use Azure DevOps Services, or an Azure DevOps Server that knows version 7.1 of the REST API',
     },
   ],
   [

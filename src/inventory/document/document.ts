@@ -59,7 +59,7 @@ export class InventoryDocument {
       code: 'inventory.yaml',
       step: 'inventory',
       what: `${this.#place(offset)}: ${what}`,
-      next: unquoted ? 'inside { } and [ ], put text with ${…} in quotes: "${NAME}"' : next,
+      next: unquoted ? 'put text with ${…} in quotes inside { } and [ ]: "${NAME}"' : next,
     };
   }
 

@@ -72,7 +72,7 @@ function open(seen: string): Cause {
   return {
     code: 'fence.open',
     what: `jobs may reach the cloud's metadata, and with it the identity of this machine: ${seen}`,
-    next: 'Make `ip rule` work on the host (package iproute2); it is tried again every minute.',
+    next: 'make `ip rule` work on the host (package iproute2); it is tried again every minute',
   };
 }
 

@@ -63,7 +63,7 @@ const noKernelLog: Finding = {
   code: 'host.no-kernel-log',
   severity: 'info',
   what: 'the kernel log cannot be read, so GPU errors in it go unseen',
-  next: 'Check that dmesg works on the host.',
+  next: 'check that dmesg works on the host',
 };
 
 /** What a host under load may show once without being ill. */

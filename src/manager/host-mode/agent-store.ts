@@ -85,6 +85,6 @@ function broken(release: AgentRelease, why: string): FleetError {
   return new FleetError({
     code: 'host-mode.no-agent',
     what: `the agent ${release.version} cannot be had from ${release.url}: ${why}`,
-    next: 'Check agent.version and agent.sha256 in the inventory, and mirrors.agent in a closed network.',
+    next: 'check agent.version and agent.sha256 in the inventory, and mirrors.agent in a closed network',
   });
 }

@@ -202,7 +202,7 @@ export class HostEngine implements RunEngine {
       code: 'host-mode.failed',
       what: `${program} failed on the host`,
       seen: output.trim(),
-      next: 'Look at journalctl -u azp-fleet-manager.',
+      next: 'look at journalctl -u azp-fleet-manager',
     });
   }
 }

@@ -35,7 +35,7 @@ export async function hostUser(command: RunCommand, slot: string): Promise<HostU
     code: 'host-mode.no-user',
     what: `the user ${name} for agents on the host cannot be made`,
     seen: output.trim(),
-    next: `Make it by hand: useradd --system --user-group --no-create-home ${name}`,
+    next: `make it by hand: useradd --system --user-group --no-create-home ${name}`,
   });
 }
 

@@ -37,7 +37,7 @@ export function diskCause(space: DiskSpace, path: string): Cause {
     space.freeInodes < 0.02
       ? `the disk of Docker (${path}) has no inodes left`
       : `the disk of Docker (${path}) is full: ${free} GiB free`;
-  return { code: 'disk.full', what, next: 'Free space there; docker system df shows what uses it.' };
+  return { code: 'disk.full', what, next: 'free space there; docker system df shows what uses it' };
 }
 
 /** Images of ours kept beside those in use: the way back from a bad update. */

@@ -98,6 +98,6 @@ function noPool(name: string): FleetError {
   return new FleetError({
     code: 'pool.missing',
     what: `there is no agent pool ${name}, or the credential may not see it`,
-    next: 'Create it with azp-fleet provision or azp-fleet pool create, or correct pool: in the inventory.',
+    next: 'create it with azp-fleet provision or azp-fleet pool create, or correct pool: in the inventory',
   });
 }

@@ -34,7 +34,7 @@ export function decideRegistration(question: RegistrationQuestion): Registration
       cause: {
         code: 'slot.container-exists',
         what: `a container of agent ${name} still exists`,
-        next: 'Nothing: it is collected first.',
+        next: 'wait: it is collected first',
       },
     };
   }
@@ -46,7 +46,7 @@ export function decideRegistration(question: RegistrationQuestion): Registration
       cause: {
         code: 'agent.name-held',
         what: `the pool already has an agent ${name} that ${holder === undefined ? 'was not registered by azp-fleet' : 'belongs to another host or an earlier installation'}`,
-        next: 'Choose another agentName, delete the agent in the pool, or take the name over: azp-fleet adopt.',
+        next: 'choose another agentName, delete the agent in the pool, or take the name over: azp-fleet adopt',
       },
     };
   }
@@ -56,7 +56,7 @@ export function decideRegistration(question: RegistrationQuestion): Registration
       cause: {
         code: 'agent.job-assigned',
         what: `the server still counts job ${agent.assignedRequest.jobName ?? agent.assignedRequest.requestId} as running on agent ${name}`,
-        next: 'Nothing: after a job was cut off the server notices within about 15 minutes.',
+        next: 'wait: the server notices within about 15 minutes that a job was cut off',
       },
     };
   }

@@ -104,6 +104,6 @@ function refused(log: string): FleetError {
     code: 'agent.not-configured',
     what: 'config.sh could not register the agent',
     seen: log.trim().split('\n').slice(-3).join(' '),
-    next: 'Check the credential and the pool; config.sh says above what it missed.',
+    next: 'check the credential and the pool; config.sh says above what it missed',
   });
 }

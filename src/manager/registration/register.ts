@@ -82,7 +82,7 @@ async function byConfig(
     throw new FleetError({
       code: 'agent.not-configured',
       what: `config.sh reported success, but the pool has no agent ${slot.agent}`,
-      next: 'Try again; if it stays, use registration: rest.',
+      next: 'try again; if it stays, use registration: rest',
     });
   }
   await tools.azure.setUserCapabilities(pool.id, agent.id, capabilities(order, existing));

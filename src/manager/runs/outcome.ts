@@ -16,39 +16,39 @@ export const remarkCauses: Readonly<Record<Remark, Cause>> = {
   'session-conflict': {
     code: 'agent.session-conflict',
     what: 'the server still holds a session of this agent',
-    next: 'It expires within 5 minutes. If it comes back, another machine runs an agent of this name.',
+    next: 'wait 5 minutes for it to expire; if it comes back, look for another machine that runs an agent of this name',
   },
   'agent-deleted': {
     code: 'agent.deleted',
     what: 'the agent was deleted in the pool',
-    next: 'Nothing: it is registered again.',
+    next: 'wait: it is registered again',
   },
   'cannot-connect': {
     code: 'agent.cannot-connect',
     what: 'the agent cannot reach Azure DevOps from its container',
-    next: 'Check the network, name resolution and proxy of containers on this host.',
+    next: 'check the network, name resolution and proxy of containers on this host',
   },
   updating: {
     code: 'image.outdated',
     what: 'the server wants a newer agent than the image holds',
-    next: 'Turn autoUpdate of the pool off and raise the agent version of the inventory.',
+    next: 'turn autoUpdate of the pool off and raise the agent version of the inventory',
   },
   'not-configured': {
     code: 'agent.not-configured',
     what: 'the agent did not find its registration',
-    next: 'Use an image that was built by azp-fleet, or one with the same layout.',
+    next: 'use an image that was built by azp-fleet, or one with the same layout',
   },
   'sees-no-gpu': {
     code: 'gpu.lost-in-container',
     what: 'the container lost its GPU',
-    next: 'The slot gets a new container; if it happens again, look at the health of the host.',
+    next: 'wait for the new container; if it happens again, look at the health of the host',
   },
 };
 
 const outOfMemory: Cause = {
   code: 'run.out-of-memory',
   what: 'memory ran out: the kernel ended a process of the job',
-  next: 'Raise the memory limit of the slot, or let the job use less.',
+  next: 'raise the memory limit of the slot, or let the job use less',
 };
 
 /** Judges one ended run from its exit and its output. `asked`: this manager had stopped it. */
@@ -75,19 +75,19 @@ function causeOf(exit: ContainerExit, transcript: Transcript): Cause | undefined
     return {
       code: 'run.cut',
       what: `the agent ended in the middle of a job (exit code ${exit.code})`,
-      next: 'Look at the log of the run; a killed agent is reported lost by the server after about 15 minutes.',
+      next: 'look at the log of the run; a killed agent is reported lost by the server after about 15 minutes',
     };
   }
   if (exit.code === 0) {
     return {
       code: 'run.no-job',
       what: 'the agent ended without taking a job',
-      next: 'Look at the log of the run.',
+      next: 'look at the log of the run',
     };
   }
   return {
     code: 'run.failed',
     what: `the agent ended with exit code ${exit.code} before it listened for jobs`,
-    next: 'Look at the log of the run.',
+    next: 'look at the log of the run',
   };
 }

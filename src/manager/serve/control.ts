@@ -46,7 +46,7 @@ async function refuseSecond(path: string): Promise<void> {
   throw new FleetError({
     code: 'manager.already-running',
     what: `another manager already runs on this machine and answers on ${path}`,
-    next: 'Use that one, or stop it: systemctl stop azp-fleet-manager',
+    next: 'use that one, or stop it: systemctl stop azp-fleet-manager',
   });
 }
 

@@ -94,7 +94,7 @@ function imageCause({ image }: SlotView): Cause | undefined {
     image.cause ?? {
       code: 'image.not-ready',
       what: `the agent image is not ready yet (${image.state})`,
-      next: 'Nothing: it is fetched or built; the status shows how far it is.',
+      next: 'wait: it is fetched or built, and the status shows how far it is',
     }
   );
 }

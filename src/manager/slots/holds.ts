@@ -22,8 +22,7 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
     const what = mark.reason === '' ? 'drained' : `drained: ${mark.reason}`;
     return { kind: 'close', state: 'drained', cause: { code: 'drained', what, next: 'azp-fleet undrain' } };
   }
-  if (now.look === undefined)
-    return pause('health.unknown', 'the GPUs are being looked at', 'Nothing: wait a moment.');
+  if (now.look === undefined) return pause('health.unknown', 'the GPUs are being looked at', 'wait a moment');
   const finding = blocker(now.look.checkup, [...slot.gpus, ...slot.missing]);
   if (finding !== undefined) return quarantine(finding);
   const [missing] = slot.missing;
@@ -31,7 +30,7 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
     return quarantine({
       code: 'gpu.missing',
       what: `${missing} is not there`,
-      next: 'Compare nvidia-smi -L on the host with the inventory.',
+      next: 'compare nvidia-smi -L on the host with the inventory',
     });
   }
   const cause = now.pool ?? now.disk;
@@ -40,7 +39,7 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   return pause(
     'health.old',
     'the last look at the GPUs is more than 30 s old',
-    'Wait for the next one; if this stays: does nvidia-smi answer on the host within 10 s?',
+    'wait for the next one; if this stays, see whether nvidia-smi answers on the host within 10 s',
   );
 }
 

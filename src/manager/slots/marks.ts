@@ -30,7 +30,7 @@ export function withoutDrain(
     throw new FleetError({
       code: 'control.bad-request',
       what: 'the whole host is drained',
-      next: 'Undrain the host; slots that should stay out can be drained by name.',
+      next: 'undrain the host; slots that should stay out can be drained by name',
     });
   }
   const kept = Object.entries(drain.slots).filter(([slot]) => !slots.includes(slot));

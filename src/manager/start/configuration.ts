@@ -55,7 +55,7 @@ function broken(path: string, why: string, cause?: unknown): FleetError {
     {
       code: 'manager.config',
       what: `the configuration ${path} cannot be used: ${why}`,
-      next: 'Write it anew with azp-fleet provision.',
+      next: 'write it anew with azp-fleet provision',
     },
     { cause },
   );

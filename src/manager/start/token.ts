@@ -19,7 +19,7 @@ export function tokenReader(paths: readonly string[], log: Logger): () => Promis
     throw new FleetError({
       code: 'azure.auth',
       what: `there is no credential: ${paths.join(', ')} cannot be read or is empty`,
-      next: 'Write it with azp-fleet provision, or name it with --token-file.',
+      next: 'write it with azp-fleet provision, or name it with --token-file',
     });
   };
 }

@@ -152,6 +152,6 @@ function noSystemd(host: string): FleetError {
     host,
     what: 'the host has no systemd-run',
     expected: 'systemd, which keeps long changes alive when the connection is not',
-    next: 'azp-fleet works on systems that systemd runs',
+    next: 'leave this host out: azp-fleet works on systems that systemd runs',
   });
 }

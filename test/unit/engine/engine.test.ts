@@ -162,7 +162,7 @@ describe('failures', () => {
   test('an engine that is down is told from one that refuses', async () => {
     await docker.stop();
     await expect(engine.listOwn()).rejects.toMatchObject({
-      problem: { code: 'engine.unreachable', next: 'Check it with: systemctl status docker' },
+      problem: { code: 'engine.unreachable', next: 'check it with: systemctl status docker' },
     });
     await docker.start();
   });

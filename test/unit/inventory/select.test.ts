@@ -60,17 +60,17 @@ test.each([
   [
     ['zebra'],
     'no host, group or label matches zebra',
-    'azp-fleet inventory list shows hosts, groups and labels',
+    'see the hosts, groups and labels: azp-fleet inventory list',
   ],
   [
     ['hopper,!nope'],
     'no host, group or label matches nope',
-    'azp-fleet inventory list shows hosts, groups and labels',
+    'see the hosts, groups and labels: azp-fleet inventory list',
   ],
   [
     ['hopper,!h200*'],
     'hopper,!h200* leaves no host',
-    'azp-fleet inventory list shows hosts, groups and labels',
+    'see the hosts, groups and labels: azp-fleet inventory list',
   ],
 ])('%j is refused', (patterns, what, next) => {
   try {

@@ -12,7 +12,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
       code: 'usage.target',
       what: 'logs need a host',
       expected: 'HOST or HOST/SLOT, e.g. h200-1/0',
-      next: 'azp-fleet status shows hosts and slots',
+      next: 'see hosts and slots: azp-fleet status',
     });
   if (slot === undefined || input.options.flag('runs')) {
     const limit = input.options.integer('last', { min: 1, max: 1000 }) ?? 20;

@@ -22,7 +22,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
       code: 'usage.ssh',
       what: `${input.positionals.join(' ')} names ${more.length + 1} hosts`,
       expected: 'one host',
-      next: 'azp-fleet inventory list shows their names; for many at once: azp-fleet exec',
+      next: 'see their names with azp-fleet inventory list; for many at once: azp-fleet exec',
     });
   }
   const env = withoutSecrets(context.env, fleet);

@@ -18,7 +18,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
     throw usageError({
       code: 'usage.no-terminal',
       what: 'setup asks questions, and there is no terminal to ask on',
-      next: 'azp-fleet init HOST… writes an inventory without asking',
+      next: 'write an inventory without being asked: azp-fleet init HOST…',
     });
   const wizard = openWizard(context);
   const { file, provision } = await runSetup(wizard, input.options.string('output') ?? 'inventory.yaml');
