@@ -1,5 +1,8 @@
 // `npm run bench -- NAME [ARGUMENTS]`; without a name: all of them.
-const benches: Readonly<Record<string, () => Promise<{ run(args: readonly string[]): Promise<void> }>>> = {
+const benches: Readonly<
+  Record<string, () => Promise<{ run(args: readonly string[]): void | Promise<void> }>>
+> = {
+  start: () => import('./start.ts'),
   ssh: () => import('./ssh.ts'),
   manager: () => import('./manager/measure.ts'),
 };
