@@ -2,17 +2,20 @@
 // missing (npm packages, a Node new enough), builds, and runs the task on that Node.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 process.chdir(root);
 
-/** Runs .ts files and the tests; the published CLI itself needs less (package.json, engines). */
+/** Runs .ts files; the published CLI and the unit tests need less (package.json, engines). */
 const neededNode = { major: 22, minor: 18 };
 const broughtNode = '24.21.0';
+/** What the unit tests are held to: the lowest minor version of package.json's engines, and each later line. */
+const testedNodes = ['22.13.1', broughtNode, '26.10.0'];
 const bin = join(root, 'node_modules', '.bin');
+const cache = join(root, 'node_modules', '.cache');
 
 const [task = '', ...args] = process.argv.slice(2);
 const tasks = {
@@ -21,17 +24,23 @@ const tasks = {
     bringOracles();
     unitTests(args);
   },
+  'test:nodes': () => {
+    bringOracles();
+    unitTestsOnEachNode(args);
+  },
   test: () => {
     check();
     bringOracles();
     unitTests([]);
     vitest(['--project', 'lab-core']);
-    say('left to "npm run test:lab": the long lab tests (test/lab/long), with everything above');
+    say(
+      'left to "npm run test:lab": the long lab tests (test/lab/long), the unit tests on other Node versions',
+    );
   },
   'test:lab': () => {
     check();
     bringOracles();
-    unitTests([]);
+    unitTestsOnEachNode([]);
     vitest(['--project', 'lab-core', '--project', 'lab-long']);
   },
   demo: () => node(['demo/main.ts', ...args]),
@@ -58,7 +67,7 @@ function installPackages() {
   const digest = createHash('sha256').update(readFileSync('package-lock.json')).digest('hex');
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
   say('installing the npm packages (once, about half a minute)');
-  run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
+  npm('ci');
   writeFileSync(stamp, digest);
 }
 
@@ -71,21 +80,35 @@ function findNode() {
   if (enough(process.versions.node)) return process.execPath;
   const brought = join(bin, 'node');
   if (!existsSync(brought)) {
-    if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch))
-      fail(`Node ${process.versions.node} is too old here: install Node 24 and run this again`);
     say(`Node ${process.versions.node} is too old: bringing Node ${broughtNode} into node_modules (once)`);
-    const name = `node-linux-${process.arch}@${broughtNode}`;
-    run('npm', [
-      'install',
-      '--no-save',
-      '--ignore-scripts',
-      '--no-audit',
-      '--no-fund',
-      '--loglevel=error',
-      name,
-    ]);
+    npm('install', '--no-save', `${nodePackage()}@${broughtNode}`);
   }
   return brought;
+}
+
+/** A Node from the npm registry in a folder of its own: it takes no other one's place, and no package notices. */
+function bringNode(version) {
+  const present = nodeBinary === process.execPath ? process.versions.node : broughtNode;
+  if (version === present) return nodeBinary;
+  const name = nodePackage();
+  const folder = join(cache, 'nodes', version);
+  const binary = join(folder, 'node_modules', name, 'bin', 'node');
+  if (existsSync(binary)) return binary;
+  say(`bringing Node ${version} into node_modules (once)`);
+  const partial = `${folder}-${process.pid}`;
+  mkdirSync(partial, { recursive: true });
+  npm('install', '--prefix', partial, '--no-save', '--no-package-lock', `${name}@${version}`);
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(partial, folder);
+  return binary;
+}
+
+function nodePackage() {
+  if (process.platform !== 'linux' || !['x64', 'arm64'].includes(process.arch))
+    fail(
+      `no Node can be brought to ${process.platform} on ${process.arch}; next: install Node 24 and run this again`,
+    );
+  return `node-linux-${process.arch}`;
 }
 
 /** The unit tests hold every script that runs as root against shellcheck, and what we read of ssh_config against ssh. */
@@ -130,20 +153,24 @@ function step(name, [program, ...rest]) {
   fail(`${name}: failed`);
 }
 
-/** Many of these wait for sockets, not for a processor. */
-function unitTests(rest) {
-  vitest(['--project', 'unit', '--maxWorkers=4', ...rest]);
+function unitTestsOnEachNode(rest) {
+  const binaries = testedNodes.map((version) => [version, bringNode(version)]);
+  for (const [version, binary] of binaries) {
+    say(`unit tests on Node ${version}`);
+    unitTests(rest, binary);
+  }
 }
 
-function vitest(rest) {
-  const report = join(root, 'node_modules', '.cache', `vitest-${process.pid}.json`);
+/** Many of these wait for sockets, not for a processor. */
+function unitTests(rest, binary = nodeBinary) {
+  vitest(['--project', 'unit', '--maxWorkers=4', ...rest], binary);
+}
+
+function vitest(rest, binary = nodeBinary) {
+  const report = join(cache, `vitest-${process.pid}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile=${report}`];
-  const status = spawn(nodeBinary, [
-    join(root, 'node_modules/vitest/vitest.mjs'),
-    'run',
-    ...reporters,
-    ...rest,
-  ]);
+  const program = join(root, 'node_modules/vitest/vitest.mjs');
+  const status = spawn(binary, [program, 'run', ...reporters, ...rest], binary);
   if (existsSync(report)) {
     const { numPassedTests, numFailedTests } = JSON.parse(readFileSync(report, 'utf8'));
     counts.files += 1;
@@ -152,6 +179,7 @@ function vitest(rest) {
     rmSync(report);
   }
   if (status === 0) return;
+  say(`failed on ${binary}`);
   process.stdout.write(`${counts.passed} passed, ${Math.max(1, counts.failed)} failed\n`);
   process.exit(1);
 }
@@ -165,15 +193,18 @@ function run(program, rest) {
   if (spawn(program, rest) !== 0) fail(`failed: ${program} ${rest.join(' ')}`);
 }
 
-function spawn(program, rest) {
-  const { status } = spawnSync(program, rest, { stdio: 'inherit', env: environment() });
+function npm(...rest) {
+  run('npm', [...rest, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
+}
+
+function spawn(program, rest, binary = nodeBinary) {
+  const { status } = spawnSync(program, rest, { stdio: 'inherit', env: environment(binary) });
   return status ?? 1;
 }
 
 /** The chosen Node and the packages' programs come first in PATH, for everything below. */
-function environment() {
-  const first =
-    nodeBinary === undefined || nodeBinary === process.execPath ? [bin] : [dirname(nodeBinary), bin];
+function environment(binary = nodeBinary) {
+  const first = binary === undefined || binary === process.execPath ? [bin] : [dirname(binary), bin];
   return { ...process.env, PATH: [...first, process.env.PATH].join(delimiter) };
 }
 

@@ -7,7 +7,8 @@ import { AgentKey } from '../../../src/azure/keys.ts';
 const page = readFileSync('docs/azure.md', 'utf8');
 
 test('docs/azure.md explains every error code, and none that does not exist', () => {
-  const sources = globSync(['src/azure/**/*.ts', 'src/apply/*.ts'], { exclude: ['src/azure/fake/**'] });
+  const files = globSync(['src/azure/**/*.ts', 'src/apply/*.ts']);
+  const sources = files.filter((file) => !file.startsWith('src/azure/fake/'));
   const text = sources.map((file) => readFileSync(file, 'utf8')).join('\n');
   const codes = (from: string, quote: string) =>
     new Set(

@@ -3,7 +3,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { requireCurrentBuild } from '../../support/current-build.ts';
 
+const root = join(import.meta.dirname, '../../..');
 const folder = mkdtempSync(join(tmpdir(), 'azp-main-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 writeFileSync(join(folder, 'a-file'), '');
@@ -12,17 +14,12 @@ writeFileSync(
   'organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\nhosts: { rtx-box: { pool: p } }\n',
 );
 
-const main = join(import.meta.dirname, '../../../src/cli/main.ts');
-const start = `import(${JSON.stringify(main)}).then((m) => m.main()).then((code) => { process.exitCode = code; })`;
-
-/** The program itself, in a process of its own. */
+/** The program as it is published, in a process of its own. */
 function azpFleet(argv: readonly string[], env: Readonly<Record<string, string>>) {
+  requireCurrentBuild(root);
   const options = { cwd: folder, encoding: 'utf8', env: { PATH: process.env['PATH'], ...env } } as const;
-  const { status, stdout, stderr } = spawnSync(
-    process.execPath,
-    ['-e', start, 'azp-fleet', ...argv],
-    options,
-  );
+  const program = join(root, 'bin/azp-fleet.js');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...argv], options);
   return { status, stdout, stderr };
 }
 
