@@ -35,3 +35,15 @@ test('the unit points at no page that we do not have', () => {
   for (const unit of globSync('units/*', { cwd: root }))
     expect(readFileSync(join(root, unit), 'utf8')).not.toMatch(/https?:/);
 });
+
+test('the changelog goes by releases, from what is unreleased or this version down to the first', () => {
+  const text = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  const headings = [...text.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => heading);
+  const releases = headings[0] === 'Unreleased' ? headings.slice(1) : headings;
+  expect(releases.filter((release) => !/^\d+\.\d+\.\d+ - 20\d\d-[01]\d-[0-3]\d$/.test(release))).toEqual([]);
+  const versions = releases.map((release) => release.split(' ')[0] ?? '');
+  expect(versions[0]).toBe(version);
+  const newestFirst = new Intl.Collator('en', { numeric: true });
+  expect(versions).toEqual([...new Set(versions)].toSorted((a, b) => newestFirst.compare(b, a)));
+});
