@@ -4,7 +4,7 @@ const [major, minor] = process.versions.node.split('.').map(Number);
 if (major < 22 || (major === 22 && minor < 13)) {
   process.stderr.write(
     `azp-fleet needs Node 22.13 or newer; this is ${process.versions.node}.\n` +
-      'Next: install a current Node, or, in a clone, run "npm run demo" once: it brings its own.\n',
+      'next: install a current Node, or, in a clone, run "npm run demo" once: it brings its own.\n',
   );
   process.exit(2);
 }
