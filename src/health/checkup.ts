@@ -1,10 +1,10 @@
 import { explainSmiFailure, type SmiRun, type Where } from './smi-failure.ts';
-import { checkGpu } from './gpu-rules.ts';
+import { checkGpu } from './rules/gpu-rules.ts';
 import { parseSmi } from './smi-xml.ts';
 import type { Checkup, Finding, Verdict } from './verdict.ts';
 import type { SmiReport } from './report.ts';
-import { checkXids } from './xid-rules.ts';
-import type { XidEvent } from './xid.ts';
+import { checkXids } from './xid/xid-rules.ts';
+import type { XidEvent } from './xid/xid.ts';
 
 /** What is known about a host besides what nvidia-smi says. */
 export interface Expectation {

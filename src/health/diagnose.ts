@@ -1,8 +1,8 @@
 import { conclude, examine } from './checkup.ts';
 import { explainSmiFailure } from './smi-failure.ts';
 import type { Checkup } from './verdict.ts';
-import { checkXids } from './xid-rules.ts';
-import { readXids } from './xid.ts';
+import { checkXids } from './xid/xid-rules.ts';
+import { readXids } from './xid/xid.ts';
 
 export type Diagnosis =
   | { readonly kind: 'nvidia-smi' | 'kernel-log'; readonly checkup: Checkup }

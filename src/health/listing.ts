@@ -1,5 +1,6 @@
 import { defined } from '../base/defined.ts';
-import type { GpuReport, MigDevice } from './report.ts';
+import type { MigDevice } from './gpu.ts';
+import type { GpuReport } from './report.ts';
 
 /**
  * Adds what the XML lacks: MIG UUIDs and profiles from `nvidia-smi -L` and compute capabilities from

@@ -1,4 +1,4 @@
-import { normalizeBusId } from './gpu-report.ts';
+import { normalizeBusId } from './bus-id.ts';
 import type { Finding } from './verdict.ts';
 
 /** One run of nvidia-smi: both streams together, since it prints several of its errors on stdout. */
@@ -68,7 +68,7 @@ const causes: readonly Cause[] = [
     exit: 6,
     text: /No devices were found|No supported GPUs were found/i,
     what: 'the driver is loaded but finds no GPU it can use',
-    next: 'Blackwell GPUs need the open kernel modules, GPUs before Turing the proprietary ones of branch 580; then see `journalctl -k | grep NVRM`',
+    next: 'install the open kernel modules for Blackwell GPUs, the proprietary ones of branch 580 for GPUs before Turing; then see `journalctl -k | grep NVRM`',
   },
   {
     code: 'driver.not-loaded',
@@ -91,7 +91,7 @@ const causes: readonly Cause[] = [
     text: /azp-fleet: no \/dev\/nvidia-uvm/,
     where: 'host',
     what: 'there is no /dev/nvidia-uvm yet, which CUDA needs',
-    next: 'the manager makes it at its next look; by hand: nvidia-modprobe -u -c=0',
+    next: 'wait for the manager’s next look, which makes it, or run `nvidia-modprobe -u -c=0`',
   },
   {
     code: 'smi.missing',
@@ -119,7 +119,7 @@ const causes: readonly Cause[] = [
     exit: 12,
     text: /couldn't find libnvidia-ml/i,
     what: 'libnvidia-ml, the driver’s management library, is missing',
-    next: 'in a container: let the driver capabilities hold `utility`; on the host: reinstall the driver’s user space',
+    next: 'let the driver capabilities hold `utility` in a container; reinstall the driver’s user space on the host',
   },
   {
     code: 'driver.no-library',

@@ -2,6 +2,8 @@ import type { XmlElement } from './xml.ts';
 
 const absent =
   /^(?:\[?(?:N\/A|Not Supported|Not Available|Requested functionality has been deprecated|Insufficient Permissions)\]?)?$/i;
+/** Characters that are kept of a value; real ones have a few dozen, and a host may say what it likes. */
+const longest = 200;
 const failed = /unknown error|^\[?ERR!?\]?$|gpu is lost|requires reset/i;
 
 /** A value that nvidia-smi does not have, as opposed to one that says that the GPU failed. */
@@ -10,8 +12,13 @@ function isAbsent(value: string): boolean {
 }
 
 /** A value that stands where the driver got an error from the GPU. */
-export function isFailure(value: string): boolean {
+function isFailure(value: string): boolean {
   return failed.test(value);
+}
+
+/** What an element says instead of its value because the GPU failed. */
+export function failureToken({ text: value }: XmlElement): string | undefined {
+  return isFailure(value) ? value.slice(0, longest) : undefined;
 }
 
 /** Follows a path of element names. */
@@ -21,11 +28,14 @@ export function find(element: XmlElement, path: string): XmlElement | undefined 
   return current;
 }
 
-/** The text at a path; undefined when the element is missing, absent or failed. The first path that has one wins. */
+/**
+ * The text at a path, at most 200 characters of it; undefined when the element is missing, absent or failed. The first
+ * path that has one wins.
+ */
 export function text(element: XmlElement, ...paths: readonly string[]): string | undefined {
   for (const path of paths) {
     const value = find(element, path)?.text;
-    if (value !== undefined && !isAbsent(value) && !isFailure(value)) return value;
+    if (value !== undefined && !isAbsent(value) && !isFailure(value)) return value.slice(0, longest);
   }
   return undefined;
 }

@@ -1,5 +1,5 @@
-import { isFatal } from '../../health/xid-rules.ts';
-import { readXids } from '../../health/xid.ts';
+import { isFatal } from '../../health/xid/xid-rules.ts';
+import { readXids } from '../../health/xid/xid.ts';
 import { unscaled } from '../../base/clock.ts';
 import { pciGpus } from './pci.ts';
 import type { Outside } from '../outside.ts';

@@ -1,5 +1,5 @@
-import { isFatal } from '../../health/xid-rules.ts';
-import { readXids, type XidEvent } from '../../health/xid.ts';
+import { isFatal } from '../../health/xid/xid-rules.ts';
+import { readXids, type XidEvent } from '../../health/xid/xid.ts';
 
 /** Fatal errors of GPUs since a boot. */
 export interface XidMemory {

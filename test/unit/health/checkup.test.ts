@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 
 import { blocker } from '../../../src/health/blocker.ts';
 import { examine, examineWithoutGpus } from '../../../src/health/checkup.ts';
-import { readXids } from '../../../src/health/xid.ts';
+import { readXids } from '../../../src/health/xid/xid.ts';
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/nvidia-smi/${name}`, import.meta.url), 'utf8');

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { normalizeBusId } from '../../../src/health/gpu-report.ts';
+import { normalizeBusId } from '../../../src/health/bus-id.ts';
 import { parseSmi } from '../../../src/health/smi-xml.ts';
 import type { SmiReport } from '../../../src/health/report.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { conclude } from '../../../../src/health/checkup.ts';
 import type { Finding } from '../../../../src/health/verdict.ts';
-import type { GpuReport } from '../../../../src/health/report.ts';
+import { parseSmi } from '../../../../src/health/smi-xml.ts';
 import { holdOf, type Circumstances } from '../../../../src/manager/slots/holds.ts';
 import type { Slot } from '../../../../src/manager/model.ts';
 
@@ -21,24 +21,13 @@ const finding = (changes: Partial<Finding>): Finding => ({
   next: 'reboot',
   ...changes,
 });
-const gpu = (uuid: string): GpuReport => ({
-  index: 0,
-  uuid,
-  name: '',
-  busId: '',
-  thermal: {},
-  slowdown: {},
-  pcie: {},
-  migDevices: [],
-  ecc: {},
-  fabric: {},
-  faults: {},
-  processes: [],
-});
+const smi = parseSmi(
+  '<nvidia_smi_log><gpu><uuid>GPU-1</uuid></gpu><gpu><uuid>GPU-2</uuid></gpu></nvidia_smi_log>',
+);
 const look = (...findings: readonly Finding[]) => ({
   pci: [],
   at: '',
-  checkup: conclude(findings, { driverVersion: '580', gpus: [gpu('GPU-1'), gpu('GPU-2')] }),
+  checkup: conclude(findings, smi.ok ? smi.report : undefined),
 });
 const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   drain: { slots: {} },

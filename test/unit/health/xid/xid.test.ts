@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { checkXids } from '../../../src/health/xid-rules.ts';
-import { classifyXid, readXids } from '../../../src/health/xid.ts';
+import { checkXids } from '../../../../src/health/xid/xid-rules.ts';
+import { classifyXid, readXids } from '../../../../src/health/xid/xid.ts';
 
 const log = `2026-11-20T08:00:01+0000 host kernel: NVRM: loading NVIDIA UNIX Open Kernel Module
 2026-11-20T09:00:01+0000 host kernel: NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.

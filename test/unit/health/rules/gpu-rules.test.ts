@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { checkGpu } from '../../../src/health/gpu-rules.ts';
-import type { GpuReport } from '../../../src/health/report.ts';
+import { checkGpu } from '../../../../src/health/rules/gpu-rules.ts';
+import type { GpuReport } from '../../../../src/health/report.ts';
 
 const well: GpuReport = {
   index: 0,

@@ -1,4 +1,4 @@
-import { normalizeBusId } from './gpu-report.ts';
+import { normalizeBusId } from '../bus-id.ts';
 import table from './xid-table.json' with { type: 'json' };
 
 /** One error report of the GPU driver in the kernel log. */

@@ -1,11 +1,11 @@
-import type { Finding } from './verdict.ts';
+import type { Finding } from '../verdict.ts';
 import { classifyXid, type XidClass, type XidEvent } from './xid.ts';
 
 const mark = '; afterwards, as root: echo "azp-fleet: gpu repaired {gpu}" > /dev/kmsg';
 
 const actions: Readonly<Record<XidClass, { readonly severity: Finding['severity']; readonly next: string }>> =
   {
-    info: { severity: 'info', next: 'nothing, unless it comes often: then look at the jobs that ran' },
+    info: { severity: 'info', next: 'look at the jobs that ran if it comes often' },
     watch: { severity: 'warn', next: `watch it; if it comes again, drain and reset the GPU${mark}` },
     config: { severity: 'warn', next: 'check the vGPU configuration and its licence' },
     'reset-when-idle': {

@@ -1,0 +1,35 @@
+/** A part of a GPU in MIG mode. */
+export interface MigDevice {
+  readonly index: number;
+  /** `MIG-…`; only known where the listing of `nvidia-smi -L` came along. */
+  readonly uuid?: string;
+  /** `1g.18gb`; from the same listing. */
+  readonly profile?: string;
+  readonly gpuInstance?: number;
+  readonly computeInstance?: number;
+  readonly memoryTotalMiB?: number;
+}
+
+/** Which GPU it is and what it does. What only its health rules want to know they read themselves. */
+export interface Gpu {
+  readonly index: number;
+  /** Empty when it could not be read; `faults` then says why. */
+  readonly uuid: string;
+  readonly name: string;
+  /** `Hopper`, `Ada Lovelace`, … */
+  readonly architecture?: string;
+  /** `0000:83:00.0`: four-digit domain, lower case, as in sysfs. */
+  readonly busId: string;
+  /** `9.0`; the XML has none, the listing behind it or the architecture tells. */
+  readonly computeCapability?: string;
+  readonly memoryTotalMiB?: number;
+  readonly memoryUsedMiB?: number;
+  readonly utilizationPercent?: number;
+  /** 0 is the fastest. */
+  readonly performanceState?: number;
+  readonly migMode?: 'enabled' | 'disabled';
+  readonly migDevices: readonly MigDevice[];
+  /** Failure tokens by field, e.g. `{ 'temperature.gpu_temp': '[GPU is lost]' }`; the first ones of a GPU full of them. */
+  readonly faults: Readonly<Record<string, string>>;
+  readonly processes: readonly { readonly pid: number; readonly name: string; readonly usedMiB?: number }[];
+}
