@@ -1,7 +1,13 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { commands } from '../src/cli/commands.ts';
+import { gpuRules } from '../src/health/rules/gpu-rules.ts';
 import { commandReference } from './command-reference.ts';
+import { withRulesTable } from './health-rules-table.ts';
 
-writeFileSync(join(import.meta.dirname, '..', 'docs', 'commands.md'), commandReference(commands));
+const docs = join(import.meta.dirname, '..', 'docs');
+const health = join(docs, 'health.md');
+
+writeFileSync(join(docs, 'commands.md'), commandReference(commands));
+writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));

@@ -1,5 +1,6 @@
-import type { Checkup, Finding } from './verdict.ts';
+import type { Checkup } from './checkup.ts';
 import type { SmiReport } from './report.ts';
+import type { Finding } from './verdict.ts';
 
 /**
  * Why a slot with these GPUs (`GPU-…` or `MIG-…` UUIDs) must not take jobs, if so. A finding about one GPU stops the

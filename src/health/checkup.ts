@@ -1,10 +1,19 @@
 import { explainSmiFailure, type SmiRun, type Where } from './smi-failure.ts';
 import { checkGpu } from './rules/gpu-rules.ts';
 import { parseSmi } from './smi-xml.ts';
-import type { Checkup, Finding, Verdict } from './verdict.ts';
+import type { Finding, Verdict } from './verdict.ts';
 import type { SmiReport } from './report.ts';
 import { checkXids } from './xid/xid-rules.ts';
 import type { XidEvent } from './xid/xid.ts';
+
+/** The result of one look at a host's GPUs. */
+export interface Checkup {
+  readonly verdict: Verdict;
+  /** Worst first. */
+  readonly findings: readonly Finding[];
+  /** Absent when nvidia-smi gave nothing that could be read, and on a host without GPUs. */
+  readonly report?: SmiReport;
+}
 
 /** What is known about a host besides what nvidia-smi says. */
 export interface Expectation {

@@ -1,6 +1,5 @@
-import { conclude, examine } from './checkup.ts';
+import { conclude, examine, type Checkup } from './checkup.ts';
 import { explainSmiFailure } from './smi-failure.ts';
-import type { Checkup } from './verdict.ts';
 import { checkXids } from './xid/xid-rules.ts';
 import { readXids } from './xid/xid.ts';
 

@@ -3,7 +3,7 @@ import { normalizeBusId } from './bus-id.ts';
 import type { Gpu, MigDevice } from './gpu.ts';
 import type { GpuReport } from './report.ts';
 import { readForRules } from './rules/gpu-rules.ts';
-import { failureToken, find, flag, number, text } from './values.ts';
+import { attribute, failureToken, find, flag, number, text } from './values.ts';
 import type { XmlElement } from './xml.ts';
 
 /** One `<gpu>` element of schema v10 to v13 as a report. */
@@ -12,7 +12,7 @@ export function gpuReport(gpu: XmlElement, index: number): GpuReport {
     index,
     uuid: text(gpu, 'uuid') ?? '',
     name: text(gpu, 'product_name') ?? '',
-    busId: normalizeBusId(text(gpu, 'pci.pci_bus_id') ?? gpu.attributes['id'] ?? ''),
+    busId: normalizeBusId(text(gpu, 'pci.pci_bus_id') ?? attribute(gpu, 'id') ?? ''),
     migDevices: migDevices(gpu),
     faults: Object.fromEntries([...faults(gpu, '')].slice(0, mostFaults)),
     processes: processes(gpu),

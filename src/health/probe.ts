@@ -2,10 +2,10 @@ import { FleetError } from '../base/errors.ts';
 import { Labels } from '../contract/paths.ts';
 import type { Engine } from '../engine/engine.ts';
 import { helperLabels, isOverdue } from '../engine/helpers.ts';
-import { conclude, examine, examineWithoutGpus, type Expectation } from './checkup.ts';
+import { conclude, examine, examineWithoutGpus, type Checkup, type Expectation } from './checkup.ts';
 import { deviceRequests, gpuPath } from './device-request.ts';
 import { smiScript } from './smi-script.ts';
-import type { Checkup, Finding } from './verdict.ts';
+import type { Finding } from './verdict.ts';
 
 export interface ProbeOptions {
   /** Of the container; one of this name that was left behind is removed first. */

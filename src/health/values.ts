@@ -40,6 +40,11 @@ export function text(element: XmlElement, ...paths: readonly string[]): string |
   return undefined;
 }
 
+/** An attribute, at most 200 characters of it. */
+export function attribute(element: XmlElement, name: string): string | undefined {
+  return element.attributes[name]?.slice(0, longest);
+}
+
 /** The leading number of a value such as `81920 MiB`, `-8 C`, `16x` or `P0`. */
 export function number(element: XmlElement, ...paths: readonly string[]): number | undefined {
   const match = /^P?(-?\d+(?:\.\d+)?)/.exec(text(element, ...paths) ?? '');

@@ -1,5 +1,3 @@
-import type { SmiReport } from './report.ts';
-
 /** The judgement on one host, with its cause and the next action. */
 export interface Verdict {
   readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unreachable' | 'unknown';
@@ -10,7 +8,7 @@ export interface Verdict {
 
 /** One thing that a rule found. `warn` degrades a host, `fail` fails it; `info` is only told. */
 export interface Finding {
-  /** Stable: `gpu.ecc-uncorrected`, `gpu.missing`, `driver.mismatch`, … All are listed in docs/health.md. */
+  /** Stable: `gpu.ecc-uncorrected`, `gpu.missing`, `driver.mismatch`, … docs/health.md tells those about GPUs. */
   readonly code: string;
   /** The GPU's UUID, or its PCI address (`0000:83:00.0`) when no UUID can be read. Absent: the whole host. */
   readonly gpu?: string;
@@ -19,13 +17,4 @@ export interface Finding {
   readonly what: string;
   /** One line: what to do. */
   readonly next: string;
-}
-
-/** The result of one look at a host's GPUs. */
-export interface Checkup {
-  readonly verdict: Verdict;
-  /** Worst first. */
-  readonly findings: readonly Finding[];
-  /** Absent when nvidia-smi gave nothing that could be read, and on a host without GPUs. */
-  readonly report?: SmiReport;
 }

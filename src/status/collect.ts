@@ -6,7 +6,7 @@ import { createEngine } from '../engine/docker.ts';
 import type { Facts } from '../facts/facts.ts';
 import { gatherFacts } from '../facts/gather.ts';
 import { probeHost } from '../health/probe.ts';
-import type { Checkup } from '../health/verdict.ts';
+import type { Checkup } from '../health/checkup.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { EventSink } from '../apply/events.ts';
 import type { Session, Transport } from '../ssh/transport.ts';

@@ -1,6 +1,7 @@
 import type { ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Checkup, Finding } from '../health/verdict.ts';
+import type { Checkup } from '../health/checkup.ts';
+import type { Finding } from '../health/verdict.ts';
 
 /** The manager looks every 30 s; what is older than this is no verdict. */
 const staleMs = 5 * 60_000;

@@ -1,6 +1,6 @@
-import { conclude, examine, examineWithoutGpus } from '../../health/checkup.ts';
+import { conclude, examine, examineWithoutGpus, type Checkup } from '../../health/checkup.ts';
 import { smiScript } from '../../health/smi-script.ts';
-import type { Checkup, Finding } from '../../health/verdict.ts';
+import type { Finding } from '../../health/verdict.ts';
 import type { XidEvent } from '../../health/xid/xid.ts';
 import type { CommandResult, RunCommand } from '../machine/command.ts';
 import { pciGpus } from './pci.ts';

@@ -1,0 +1,19 @@
+import type { Rule } from '../src/health/rules/rule.ts';
+
+const written =
+  /(<!-- Written by `npm run docs` from src\/health\/rules; a test holds the two together\. -->\n)[\s\S]*?(<!-- Until here\. -->)/;
+
+/** docs/health.md with the table of the rules for one GPU between its two marks. */
+export function withRulesTable(page: string, rules: readonly Rule<never>[]): string {
+  if (!written.test(page)) throw new Error('docs/health.md lacks the marks around the table of rules');
+  return page.replace(written, (_, start: string, end: string) => `${start}\n${table(rules)}\n${end}`);
+}
+
+function table(rules: readonly Rule<never>[]): string {
+  const rows = rules.map(
+    ({ code, when, severity, source = '' }) => `| \`${code}\` | ${when} | ${severity} | ${source} |`,
+  );
+  return ['| code | when | severity | source of the threshold |', '|---|---|---|---|', ...rows, ''].join(
+    '\n',
+  );
+}
