@@ -3,7 +3,7 @@ import { normalizeBusId } from './bus-id.ts';
 import type { Gpu, MigDevice } from './gpu.ts';
 import type { GpuReport } from './report.ts';
 import { readForRules } from './rules/gpu-rules.ts';
-import { attribute, failureToken, find, flag, number, text } from './values.ts';
+import { attribute, bounded, failureToken, find, flag, number, text } from './values.ts';
 import type { XmlElement } from './xml.ts';
 
 /** One `<gpu>` element of schema v10 to v13 as a report. */
@@ -54,7 +54,7 @@ function* faults(element: XmlElement, path: string): Iterable<[string, string]> 
     if (child.name === 'processes' || child.name === 'accounted_processes') continue;
     const here = path === '' ? child.name : `${path}.${child.name}`;
     const token = failureToken(child);
-    if (token !== undefined) yield [here, token];
+    if (token !== undefined) yield [bounded(here), token];
     yield* faults(child, here);
   }
 }

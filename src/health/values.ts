@@ -6,6 +6,11 @@ const absent =
 const longest = 200;
 const failed = /unknown error|^\[?ERR!?\]?$|gpu is lost|requires reset/i;
 
+/** What is kept of something that a host says: 200 characters. */
+export function bounded(said: string): string {
+  return said.slice(0, longest);
+}
+
 /** A value that nvidia-smi does not have, as opposed to one that says that the GPU failed. */
 function isAbsent(value: string): boolean {
   return absent.test(value);
@@ -18,7 +23,7 @@ function isFailure(value: string): boolean {
 
 /** What an element says instead of its value because the GPU failed. */
 export function failureToken({ text: value }: XmlElement): string | undefined {
-  return isFailure(value) ? value.slice(0, longest) : undefined;
+  return isFailure(value) ? bounded(value) : undefined;
 }
 
 /** Follows a path of element names. */
@@ -35,14 +40,15 @@ export function find(element: XmlElement, path: string): XmlElement | undefined 
 export function text(element: XmlElement, ...paths: readonly string[]): string | undefined {
   for (const path of paths) {
     const value = find(element, path)?.text;
-    if (value !== undefined && !isAbsent(value) && !isFailure(value)) return value.slice(0, longest);
+    if (value !== undefined && !isAbsent(value) && !isFailure(value)) return bounded(value);
   }
   return undefined;
 }
 
 /** An attribute, at most 200 characters of it. */
 export function attribute(element: XmlElement, name: string): string | undefined {
-  return element.attributes[name]?.slice(0, longest);
+  const value = element.attributes[name];
+  return value === undefined ? undefined : bounded(value);
 }
 
 /** The leading number of a value such as `81920 MiB`, `-8 C`, `16x` or `P0`. */

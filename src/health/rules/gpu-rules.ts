@@ -38,6 +38,8 @@ export function checkGpu(gpu: Gpu & Readings): readonly Finding[] {
   return gpuRules.flatMap(({ code, severity, seen, next }) => {
     const what = seen(gpu);
     if (what === undefined) return [];
-    return [{ code, gpu: gpu.uuid || gpu.busId, severity, what, next: next.replaceAll('{bus}', gpu.busId) }];
+    return [
+      { code, gpu: gpu.uuid || gpu.busId, severity, what, next: next.replaceAll('{bus}', () => gpu.busId) },
+    ];
   });
 }
