@@ -5,10 +5,10 @@ import { everySlot, namedAdopted } from './slots/marks.ts';
 import { causeOf } from './causes.ts';
 import { proved } from './image/choice.ts';
 import { LogWatch } from './runs/log-watch.ts';
-import type { Action, Cause, Slot, Wanted } from './model.ts';
+import type { Cause, Slot } from './model.ts';
 import { Operator } from './operator.ts';
 import { remarkCauses } from './runs/outcome.ts';
-import { imageOf, reconcile } from './reconcile.ts';
+import { reconcile } from './reconcile.ts';
 import { Scene } from './scene.ts';
 import { SlotBook } from './slots/memory.ts';
 import { managerStatus } from './serve/status-view.ts';
@@ -65,7 +65,7 @@ export class Manager {
     const wanted = this.#scene.wanted(slots);
     for (const action of reconcile(wanted, this.#scene.seen(slots, containers))) {
       // Decided upon a look that is older than the slot's last operation, whose end has asked for another pass.
-      if (!hasChanged(action.slot)) this.#begin(action, slots, wanted);
+      if (!hasChanged(action.slot)) this.#operator.begin(action, { wanted, containers });
     }
   }
 
@@ -111,17 +111,6 @@ export class Manager {
         this.slots().some(({ agent }) => pool.wantsUpdate(agent)) ? remarkCauses.updating : undefined,
         fence.problem,
       ].filter((cause) => cause !== undefined),
-    });
-  }
-
-  #begin(action: Action, slots: readonly Slot[], wanted: Wanted): void {
-    const id = 'container' in action ? action.container : undefined;
-    const slot = slots.find(({ name }) => name === action.slot);
-    this.#operator.begin({
-      action,
-      slot,
-      image: slot === undefined ? undefined : imageOf(slot, wanted),
-      container: this.#containers?.find((container) => container.id === id),
     });
   }
 

@@ -1,0 +1,132 @@
+import { Labels } from '../contract/paths.ts';
+import { runId } from './docker/launch-order.ts';
+import { isHostRun } from './host-mode/host-engine.ts';
+import { failedOn } from './image/choice.ts';
+import type { ManagerTools } from './manager-tools.ts';
+import type { Slot } from './model.ts';
+import type { Order } from './orders.ts';
+import { disable, enable, publish } from './pool/agents.ts';
+import { userCapabilities } from './pool/capabilities.ts';
+import { collect } from './runs/collect.ts';
+import { launch } from './runs/launch.ts';
+import type { LogWatch } from './runs/log-watch.ts';
+import { retire } from './runs/retire.ts';
+import type { SlotBook, SlotMemory } from './slots/memory.ts';
+import { settingsOf } from './slots/resolve.ts';
+import type { Surroundings } from './surroundings.ts';
+
+type OrderTo<Kind extends Order['kind']> = Extract<Order, { readonly kind: Kind }>;
+
+/** What each order does, and what is remembered of it when it has worked. */
+export class Operations {
+  readonly #tools: ManagerTools;
+  readonly #around: Surroundings;
+  readonly #book: SlotBook;
+  readonly #logs: LogWatch;
+
+  constructor(tools: ManagerTools, around: Surroundings, book: SlotBook, logs: LogWatch) {
+    this.#tools = tools;
+    this.#around = around;
+    this.#book = book;
+    this.#logs = logs;
+  }
+
+  /** Rejects with what went wrong; `NotYet`: what is needed is not ready. */
+  async carryOut(order: Order, memory: SlotMemory): Promise<void> {
+    switch (order.kind) {
+      case 'launch':
+        return this.#launch(order, memory);
+      case 'collect':
+        return this.#collect(order, memory);
+      case 'discard':
+        return this.#tools.engine.removeUnlessRunning(order.container.id);
+      case 'retire':
+        return this.#retire(order, memory);
+      case 'disable':
+        await disable(this.#tools, order.pool.id, order.slot.agent, order.reason);
+        memory.disabledFor = order.reason;
+        return;
+      case 'enable':
+        await enable(this.#tools, order.pool.id, order.slot.agent);
+        memory.disabledFor = undefined;
+        return;
+      case 'publish':
+        await publish(this.#tools, order.pool.id, order.slot.agent, this.#capabilities(order.slot));
+        memory.published();
+        return;
+      default:
+        throw new Error(`no operation for ${JSON.stringify(order satisfies never)}`);
+    }
+  }
+
+  /** A run or launch failed before its agent listened: perhaps the image is at fault. */
+  async blame(image: string | undefined, memory: SlotMemory): Promise<void> {
+    const { state, log } = this.#tools;
+    const verdict = image === undefined ? undefined : failedOn(state.value.image, image, memory.failures);
+    if (verdict === undefined) return;
+    log.log('warn', 'the new image does not work; going back to the one before', { ...verdict });
+    await state.update(() => ({ image: verdict }));
+    this.#book.retryNow();
+  }
+
+  async #launch({ slot, image, pool }: OrderTo<'launch'>, memory: SlotMemory): Promise<void> {
+    const { config, clock } = this.#tools;
+    const { cdiSpec: _, ...ways } = await this.#around.readyToLaunch();
+    const { agentId } = await launch(this.#tools, {
+      slot,
+      image,
+      pool,
+      run: runId(clock.now()),
+      settings: settingsOf(slot, config),
+      capabilities: this.#capabilities(slot),
+      agentVersion:
+        config.image.kind === 'build'
+          ? config.image.agentVersion
+          : (this.#around.pool.agent(slot.agent)?.version ?? '0.0.0'),
+      ...ways,
+    });
+    memory.launched(agentId);
+  }
+
+  #capabilities(slot: Slot): Readonly<Record<string, string>> {
+    const { config, state } = this.#tools;
+    return userCapabilities(config, slot, this.#around.gpus.report, state.owner);
+  }
+
+  async #collect({ container }: OrderTo<'collect'>, memory: SlotMemory): Promise<void> {
+    const { state, log } = this.#tools;
+    const outcome = await collect(
+      this.#tools,
+      container,
+      this.#logs.of(container.id),
+      memory.asked.delete(container.id),
+    );
+    const slot = container.labels[Labels.slot] ?? '';
+    log.log('info', 'run ended', { slot, ...outcome });
+    memory.ended(outcome);
+    this.#tools.metrics.runEnded(slot, outcome, outcome.durationS);
+    if (outcome.ranJob) {
+      await state.update(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
+      return;
+    }
+    if (outcome.cause !== undefined && !isHostRun(container.id))
+      await this.blame(container.labels[Labels.imageDigest], memory);
+  }
+
+  async #retire({ container, reason, pool }: OrderTo<'retire'>, memory: SlotMemory): Promise<void> {
+    memory.disabledFor = reason;
+    memory.asked.add(container.id);
+    const stopped = await retire(this.#tools, {
+      poolId: pool.id,
+      agent: container.name,
+      container: container.id,
+      reason,
+      isIdle: () => isIdle(this.#logs.of(container.id)?.phase),
+    });
+    if (!stopped) memory.asked.delete(container.id);
+  }
+}
+
+function isIdle(phase: string | undefined): boolean {
+  return phase === 'listening' || phase === 'connecting';
+}

@@ -1,0 +1,106 @@
+import type { Pool } from '../azure/client.ts';
+import type { OwnContainer } from '../engine/engine.ts';
+import type { Action, Cause, Slot, Wanted } from './model.ts';
+import { imageOf } from './reconcile.ts';
+
+/** An action with everything that carrying it out needs. */
+export type Order =
+  | { readonly kind: 'launch'; readonly slot: Slot; readonly image: string; readonly pool: Pool }
+  | { readonly kind: 'collect'; readonly container: OwnContainer }
+  | { readonly kind: 'discard'; readonly container: OwnContainer }
+  | {
+      readonly kind: 'retire';
+      readonly container: OwnContainer;
+      readonly reason: string;
+      readonly pool: Pool;
+    }
+  | { readonly kind: 'disable'; readonly slot: Slot; readonly reason: string; readonly pool: Pool }
+  | { readonly kind: 'enable'; readonly slot: Slot; readonly pool: Pool }
+  | { readonly kind: 'publish'; readonly slot: Slot; readonly pool: Pool };
+
+/** What there is to carry actions out with. */
+export interface Grounds {
+  readonly wanted: Wanted;
+  readonly containers: readonly OwnContainer[];
+  /** Undefined: not found yet. */
+  readonly pool: Pool | undefined;
+}
+
+/** Either the order, or what it lacks: then nothing is done, and asked again later. */
+export type Decision = { readonly order: Order } | { readonly lacks: Cause };
+
+/** The order that an action becomes, or why it cannot become one now. Pure. */
+export function decide(action: Action, { wanted, containers, pool }: Grounds): Decision {
+  switch (action.kind) {
+    case 'launch': {
+      const slot = slotOf(action, wanted);
+      if (slot === undefined) return { lacks: slotGone };
+      const image = imageOf(slot, wanted);
+      if (image === undefined) return { lacks: imageNotReady };
+      return pool === undefined
+        ? { lacks: poolUnknown }
+        : { order: { kind: action.kind, slot, image, pool } };
+    }
+    case 'collect':
+    case 'discard': {
+      const container = containerOf(action, containers);
+      return container === undefined ? { lacks: containerGone } : { order: { kind: action.kind, container } };
+    }
+    case 'retire': {
+      const { kind, reason } = action;
+      const container = containerOf(action, containers);
+      if (container === undefined) return { lacks: containerGone };
+      // Without the server's word no agent is disabled, and so none is stopped.
+      return pool === undefined ? { lacks: poolUnknown } : { order: { kind, container, reason, pool } };
+    }
+    case 'disable': {
+      const { kind, reason } = action;
+      const slot = slotOf(action, wanted);
+      if (slot === undefined) return { lacks: slotGone };
+      return pool === undefined ? { lacks: poolUnknown } : { order: { kind, slot, reason, pool } };
+    }
+    case 'enable':
+    case 'publish': {
+      const slot = slotOf(action, wanted);
+      if (slot === undefined) return { lacks: slotGone };
+      return pool === undefined ? { lacks: poolUnknown } : { order: { kind: action.kind, slot, pool } };
+    }
+    default:
+      throw new Error(`no order for ${JSON.stringify(action satisfies never)}`);
+  }
+}
+
+function slotOf({ slot }: Action, { slots }: Wanted): Slot | undefined {
+  return slots.find(({ name }) => name === slot);
+}
+
+function containerOf(
+  { container }: { readonly container: string },
+  containers: readonly OwnContainer[],
+): OwnContainer | undefined {
+  return containers.find(({ id }) => id === container);
+}
+
+const poolUnknown: Cause = {
+  code: 'pool.unknown',
+  what: 'the pool has not been found yet',
+  next: 'look at the problem that the status shows for the pool',
+};
+
+const imageNotReady: Cause = {
+  code: 'image.not-ready',
+  what: 'the agent image is not ready yet',
+  next: 'wait for it; the status shows how far it is',
+};
+
+const containerGone: Cause = {
+  code: 'container.gone',
+  what: 'the container has gone meanwhile',
+  next: 'wait until the containers have been looked at again',
+};
+
+const slotGone: Cause = {
+  code: 'slot.gone',
+  what: 'the slot is no longer configured',
+  next: 'wait until the slots have been looked at again',
+};
