@@ -46,7 +46,7 @@ export async function applyHost(
       if (restore === undefined && needsDrain(stage) && now.facts.manager.unitActive === 'active') {
         const manager = async () =>
           createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name);
-        restore = await drain(manager, `${tools.owner.who}: ${stage[0]?.title}`, host, tools);
+        restore = await drain(manager, stage[0]?.title ?? '', host, tools);
       }
       for (const change of stage) {
         tools.signal.throwIfAborted();

@@ -19,6 +19,8 @@ export interface ApplyTools {
   /** Written to the hosts that need it; never part of a plan. */
   readonly credential: Secret | undefined;
   readonly owner: LockOwner;
+  /** Names this run on the hosts that it drains. */
+  readonly run: string;
   readonly emit: EventSink;
   readonly log: Logger;
   readonly signal: AbortSignal;

@@ -1,4 +1,5 @@
 import { FleetError } from '../base/errors.ts';
+import { drainLine, type Drain } from '../contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { ManagerClient } from '../client/manager-client.ts';
@@ -12,27 +13,33 @@ export function occupied(status: ManagerStatus): readonly SlotStatus[] {
 }
 
 /**
- * Makes the host's agents stop taking jobs and waits until the running ones have ended. Returns what restores the
- * drain state found: a host that an admin had drained stays drained.
+ * Makes the host's agents stop taking jobs and waits until the running ones have ended. Returns what takes this run's
+ * mark back; what people have drained stays drained.
  */
 export async function drain(
   manager: () => Promise<ManagerClient>,
   reason: string,
   host: HostSpec,
-  tools: Pick<ApplyTools, 'emit' | 'now' | 'sleep' | 'options' | 'jobPages'>,
+  tools: Pick<ApplyTools, 'emit' | 'now' | 'sleep' | 'options' | 'jobPages' | 'owner' | 'run'>,
 ): Promise<() => Promise<void>> {
   const before = await (await manager()).status();
-  if (!before.drained) await (await manager()).drain(reason);
   const restore = async () => {
-    if (!before.drained) await (await manager()).undrainHost();
+    if (before.drains !== undefined) await (await manager()).undrainRun(tools.run);
+    // A manager without names for marks keeps one: somebody else's stays.
+    else if (!before.drained) await (await manager()).undrainHost();
   };
+  const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
   const deadline = tools.now() + tools.options.drainTimeoutMs;
   try {
+    // We hold the host's lock: whichever run has left a mark, it is over.
+    for (const left of drainsOfRuns(before)) note(`takes over from an interrupted run: ${drainLine(left)}`);
+    if (before.drains !== undefined || !before.drained)
+      await (await manager()).drain({ reason, owner: tools.owner.who, run: tools.run });
     for (let said = ''; ;) {
       const left = occupied(await (await manager()).status());
       if (left.length === 0) return restore;
       const text = `draining: waiting for ${left.map(describe).join(', ')}`;
-      if (text !== said) tools.emit({ kind: 'note', host: host.name, text });
+      if (text !== said) note(text);
       said = text;
       if (tools.now() >= deadline) {
         const pages = await tools.jobPages(host.pool);
@@ -44,6 +51,11 @@ export async function drain(
     await restore().catch(() => undefined);
     throw error;
   }
+}
+
+/** Marks that runs of `provision` have set. Pure. */
+export function drainsOfRuns({ drains = [] }: ManagerStatus): readonly Drain[] {
+  return drains.filter(({ run }) => run !== undefined);
 }
 
 function describe({ slot, job, state }: SlotStatus): string {

@@ -1,5 +1,6 @@
 import { FleetError } from '../base/errors.ts';
 import { HostPaths } from '../contract/paths.ts';
+import { drainEnd, drainLine } from '../contract/drain.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import { createEngine } from '../engine/docker.ts';
 import { probeHost } from '../health/probe.ts';
@@ -7,6 +8,7 @@ import type { Verdict } from '../health/verdict.ts';
 import { probeOptions } from '../steps/probe.ts';
 import type { AgentsOnline } from './agents-online.ts';
 import { createManagerClient } from '../client/manager-client.ts';
+import { drainsOfRuns } from './drain.ts';
 import { readFacts, type Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
@@ -31,7 +33,9 @@ export async function proveHost(
     const engine = createEngine({ agent: session.socketAgent(dockerSocket) });
     const { verdict } = await probeHost(engine, probeOptions(host, facts, status.image.reference));
     const working = verdict.state === 'healthy' || verdict.state === 'degraded';
-    if (!working || online === undefined) return verdict;
+    if (!working) return verdict;
+    const drained = judgeDrains(status);
+    if (drained !== undefined || online === undefined) return drained ?? verdict;
     return (await agentsVerdict(host.pool, () => manager.status(), online, tools)) ?? verdict;
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
@@ -55,6 +59,12 @@ async function agentsVerdict(
     if (verdict === undefined || tools.now() >= deadline) return verdict;
     await tools.sleep(pollMs);
   }
+}
+
+/** Agents that a run of `provision` keeps from working once ours is over. Undefined: there are none. Pure. */
+export function judgeDrains(status: ManagerStatus): Verdict | undefined {
+  const [left] = drainsOfRuns(status);
+  return left && { state: 'degraded', cause: drainLine(left), next: drainEnd(left) };
 }
 
 /** Compares what the manager keeps with what the pool shows. Undefined when all is well. Pure. */

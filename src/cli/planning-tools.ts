@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -51,6 +52,7 @@ export async function openWorkbench(
       command: input.commandLine,
       since: new Date(context.now()).toISOString(),
     },
+    run: randomUUID(),
     emit,
     log: context.log,
     signal: context.signal,

@@ -2,6 +2,7 @@ import { request, type Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { FleetError } from '../base/errors.ts';
+import type { DrainOrder } from '../contract/drain.ts';
 import type { RunRecord } from '../contract/runs.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 
@@ -9,9 +10,11 @@ import type { ManagerStatus } from '../contract/status.ts';
 export interface ManagerClient {
   status(): Promise<ManagerStatus>;
   /** Takes no more jobs; running ones go on. No slots: the whole host. */
-  drain(reason: string, slots?: readonly string[]): Promise<void>;
+  drain(order: Omit<DrainOrder, 'slots'>, slots?: readonly string[]): Promise<void>;
   undrain(slots?: readonly string[]): Promise<void>;
-  /** Takes the host's own mark back; slots that somebody drained by name stay so. */
+  /** Takes back the mark of this run alone. A manager that knows no runs takes back the whole host's. */
+  undrainRun(run: string): Promise<void>;
+  /** Takes back the whole host's mark that a manager without names for them was given. */
   undrainHost(): Promise<void>;
   /** Takes these slots' names over from another owner, once. */
   adopt(slots: readonly string[]): Promise<void>;
@@ -42,7 +45,8 @@ export function createManagerClient(agent: Agent, host: string, attempts = 4): M
     slots === undefined || slots.length === 0 ? {} : { slots };
   return {
     status: async () => (await get('/v1/status')) as ManagerStatus,
-    drain: async (reason, slots) => void (await call('POST', '/v1/drain', { reason, ...chosen(slots) })),
+    drain: async (order, slots) => void (await call('POST', '/v1/drain', { ...order, ...chosen(slots) })),
+    undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run, hostOnly: true })),
     undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
     undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
     adopt: async (slots) => void (await call('POST', '/v1/adopt', { slots })),

@@ -1,3 +1,5 @@
+import type { Drain } from './drain.ts';
+
 /** /run/azp-fleet/status.json (0600) and GET /v1/status on the control socket. */
 export interface ManagerStatus {
   readonly schema: 1;
@@ -25,7 +27,10 @@ export interface ManagerStatus {
       readonly output?: readonly string[];
     };
   };
+  /** The whole host is. */
   readonly drained: boolean;
+  /** Who keeps jobs away, the weightiest first; absent: the manager is of a version that does not tell. */
+  readonly drains?: readonly Drain[];
   readonly slots: readonly SlotStatus[];
   readonly health: HostHealth;
   /** What stops everything, in plain words with the next action: a bad credential, no Docker, … */

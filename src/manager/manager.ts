@@ -1,7 +1,8 @@
 import { Labels } from '../contract/paths.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
-import { everySlot, namedAdopted } from './slots/marks.ts';
+import { everySlot, namedAdopted } from './slots/adopted.ts';
+import { drainsOf } from './slots/marks.ts';
 import { causeOf } from './causes.ts';
 import { proved } from './image/choice.ts';
 import { LogWatch } from './runs/log-watch.ts';
@@ -100,7 +101,7 @@ export class Manager {
       configHash,
       image: image.state,
       asked: image.asked,
-      drained: state.value.drain.host !== undefined,
+      drains: drainsOf(state.value.drain),
       slots: this.#scene.status(this.slots(), this.#containers),
       look: gpus.latest,
       problems: [

@@ -1,21 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { sha256 } from '../base/digest.ts';
+import { readMarks, type DrainMarks } from './drain-marks.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
 import { readJson, writeAtomic } from './machine/files.ts';
-
-export interface DrainMark {
-  readonly reason: string;
-  /** ISO 8601 */
-  readonly at: string;
-}
 
 /** What must survive a restart. Readable one version back and forth: unknown members are kept, missing ones defaulted. */
 export interface State {
   readonly schema: 1;
   /** Random, made once; with the machine-id it gives the owner id. */
   readonly installation: string;
-  readonly drain: { readonly host?: DrainMark; readonly slots: Readonly<Record<string, DrainMark>> };
+  readonly drain: DrainMarks;
   /** Slots whose agent name this host may take over from another owner; `everySlot` until these are known. */
   readonly adopt: readonly string[];
   readonly jobsRun: Readonly<Record<string, number>>;
@@ -48,7 +43,7 @@ export class StateStore {
       ...found,
       schema: 1,
       installation: found.installation ?? randomBytes(16).toString('hex'),
-      drain: { ...found.drain, slots: found.drain?.slots ?? {} },
+      drain: readMarks(found.drain),
       adopt: Array.isArray(found.adopt) ? found.adopt : [],
       jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
       image: Object(found.image ?? {}) as State['image'],

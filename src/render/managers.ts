@@ -1,3 +1,4 @@
+import { drainLine } from '../contract/drain.ts';
 import type { SlotStatus, ManagerStatus } from '../contract/status.ts';
 import type { RunRecord } from '../contract/runs.ts';
 
@@ -22,14 +23,15 @@ export function adoptText(host: string, slots: readonly SlotStatus[]): string {
   return `${host}: takes over ${slots.map(({ agent }) => agent).join(', ')}; "azp-fleet status" shows when they are online\n`;
 }
 
-/** One line a host: how many slots are drained, and which still have a job. */
+/** How many slots of a host are drained and which still have a job; then a line for each who keeps jobs away. */
 export function drainText(host: string, status: ManagerStatus): string {
   const drained = status.slots.filter(({ state }) => state === 'drained').length;
   const busy = status.slots.filter(({ state }) => state === 'busy');
   const jobs = busy.map(({ slot, job }) => `slot ${slot}${job === undefined ? '' : ` (${job})`}`);
   const parts = [`${drained} of ${status.slots.length} slots drained`];
   if (jobs.length > 0) parts.push(`still running: ${jobs.join(', ')}`);
-  return `${host}: ${parts.join('; ')}\n`;
+  const marks = (status.drains ?? []).map((drain) => `  ${drainLine(drain)}\n`);
+  return `${host}: ${parts.join('; ')}\n${marks.join('')}`;
 }
 
 /** The last runs of one host, newest first: when, slot, job, how it ended, how long it took. */

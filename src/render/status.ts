@@ -1,3 +1,4 @@
+import { drainEnd, drainLine } from '../contract/drain.ts';
 import type { StatusRow } from '../status/row.ts';
 import type { Paint } from './color.ts';
 import { wrap } from './problem.ts';
@@ -17,6 +18,7 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
   const sections = [
     tableLines(columns, rows.map(statusCells), options),
     ...troubles(rows).map((trouble) => troubleLines(trouble, options)),
+    ...drains(rows).map((drain) => troubleLines(drain, options)),
     driftLines(rows, options),
     [summary(rows, options)],
   ];
@@ -35,6 +37,20 @@ function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
       const { cause: what, next } = verdict;
       return what === '' ? [] : [{ places: [host], severity: 'fail', what, next }];
     }),
+  );
+}
+
+/** Nothing is wrong with these, but somebody must end them. */
+function drains(rows: readonly StatusRow[]): readonly Trouble[] {
+  return merged(
+    rows.flatMap(({ host, drains: marks = [] }) =>
+      marks.map((mark): Trouble => ({
+        places: [host],
+        severity: 'info',
+        what: drainLine(mark),
+        next: drainEnd(mark),
+      })),
+    ),
   );
 }
 

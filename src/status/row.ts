@@ -2,6 +2,7 @@ import type { AzureAgent } from '../azure/client.ts';
 import { defined } from '../base/defined.ts';
 import type { Problem } from '../base/errors.ts';
 import { agentName, slotNames } from '../contract/slots.ts';
+import type { Drain } from '../contract/drain.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import { conclude, type Checkup } from '../health/checkup.ts';
@@ -42,6 +43,8 @@ export interface StatusRow {
   /** Undefined when Azure DevOps could not be asked. */
   readonly azure?: AzureCounts;
   readonly drained: boolean;
+  /** Who keeps jobs away, the weightiest first; undefined when the manager does not tell. */
+  readonly drains?: readonly Drain[];
   /** ISO 8601: when the GPUs were looked at. */
   readonly checkedAt?: string;
   /** Titles of the changes that `provision` would make; only with `--drift`. */
@@ -80,6 +83,7 @@ export function statusRow(look: Look, pool: PoolAgents, now: number): StatusRow 
     drained: status?.drained ?? false,
     ...(facts === undefined ? {} : software(facts, look.probe)),
     ...defined({
+      drains: status?.drains,
       local: facts === undefined ? undefined : localCounts(status, names.length),
       azure: pool === undefined ? undefined : azureCounts(pool, names),
       checkedAt: look.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),

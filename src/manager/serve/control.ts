@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { defined } from '../../base/defined.ts';
 import { FleetError } from '../../base/errors.ts';
+import type { DrainOrder, UndrainOrder } from '../../contract/drain.ts';
 import { ask } from './ask.ts';
 
 /** What the control socket can do; the daemon fills it in. */
@@ -10,9 +12,8 @@ export interface ControlHandlers {
   runs(slot: string | undefined, limit: number): Promise<unknown>;
   /** The output of the slot's container, or of its last run. */
   logs(slot: string, tail: number): Promise<string>;
-  drain(order: { readonly slots: readonly string[]; readonly reason: string }): Promise<unknown>;
-  /** `hostOnly`: the host's own mark goes, those of single slots stay. */
-  undrain(order: { readonly slots: readonly string[]; readonly hostOnly: boolean }): Promise<unknown>;
+  drain(order: DrainOrder): Promise<unknown>;
+  undrain(order: UndrainOrder): Promise<unknown>;
   adopt(order: { readonly slots: readonly string[] }): Promise<unknown>;
   /** Begins a build or pull of the agents' image. */
   renewImage(order: { readonly fresh: boolean }): unknown;
@@ -79,11 +80,19 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
       return handlers.logs(slot, number(url.searchParams.get('tail'), 200));
     case 'POST /v1/drain': {
       const body = await readBody(request);
-      return handlers.drain({ slots: names(body['slots']), reason: text(body['reason']) });
+      return handlers.drain({
+        slots: names(body['slots']),
+        reason: text(body['reason']) ?? '',
+        ...defined({ owner: text(body['owner']), run: text(body['run']) }),
+      });
     }
     case 'POST /v1/undrain': {
       const body = await readBody(request);
-      return handlers.undrain({ slots: names(body['slots']), hostOnly: body['hostOnly'] === true });
+      return handlers.undrain({
+        slots: names(body['slots']),
+        hostOnly: body['hostOnly'] === true,
+        ...defined({ run: text(body['run']) }),
+      });
     }
     case 'POST /v1/adopt':
       return handlers.adopt({ slots: names((await readBody(request))['slots']) });
@@ -117,8 +126,8 @@ function names(value: unknown): readonly string[] {
   throw bad('slots must be a list of names');
 }
 
-function text(value: unknown): string {
-  return typeof value === 'string' ? value : '';
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
 function number(value: string | null, otherwise: number): number {

@@ -1,5 +1,6 @@
 import { version } from '../../base/version.ts';
 import { defined } from '../../base/defined.ts';
+import type { Drain } from '../../contract/drain.ts';
 import type { HostHealth, ManagerStatus, SlotStatus } from '../../contract/status.ts';
 import type { HostLook } from '../gpus/look.ts';
 import type { AskedWork, ImageState } from '../image/keeper.ts';
@@ -128,7 +129,7 @@ export function managerStatus(parts: {
   readonly configHash: string;
   readonly image: ImageState;
   readonly asked: AskedWork | undefined;
-  readonly drained: boolean;
+  readonly drains: readonly Drain[];
   readonly slots: readonly SlotStatus[];
   readonly look: HostLook | undefined;
   readonly problems: readonly Cause[];
@@ -152,7 +153,8 @@ export function managerStatus(parts: {
         asked: parts.asked === undefined ? undefined : askedStatus(parts.asked),
       }),
     },
-    drained: parts.drained,
+    drained: parts.drains.some(({ slot }) => slot === undefined),
+    drains: parts.drains,
     slots: parts.slots,
     health: healthStatus(parts.look),
     problems: parts.problems.map(({ code, what, next }) => ({ code, what, next })),

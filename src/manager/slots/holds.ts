@@ -1,11 +1,13 @@
 import { blocker } from '../../health/blocker.ts';
+import { drainedBy, drainEnd } from '../../contract/drain.ts';
 import type { HostLook } from '../gpus/look.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
-import type { State } from '../state.ts';
+import type { DrainMarks } from '../drain-marks.ts';
+import { markOn } from './marks.ts';
 
 /** What may keep a slot from taking jobs. */
 export interface Circumstances {
-  readonly drain: State['drain'];
+  readonly drain: DrainMarks;
   /** Undefined: nobody has looked yet. */
   readonly look: HostLook | undefined;
   readonly lookIsOld: boolean;
@@ -17,10 +19,10 @@ export interface Circumstances {
 
 /** Why this slot takes no jobs now, the weightiest reason first. Pure. */
 export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
-  const mark = now.drain.host ?? now.drain.slots[slot.name];
+  const mark = markOn(now.drain, slot.name);
   if (mark !== undefined) {
-    const what = mark.reason === '' ? 'drained' : `drained: ${mark.reason}`;
-    return { kind: 'close', state: 'drained', cause: { code: 'drained', what, next: 'azp-fleet undrain' } };
+    const cause = { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) };
+    return { kind: 'close', state: 'drained', cause };
   }
   if (now.look === undefined) return pause('health.unknown', 'the GPUs are being looked at', 'wait a moment');
   const finding = blocker(now.look.checkup, [...slot.gpus, ...slot.missing]);

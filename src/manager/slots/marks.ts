@@ -1,67 +1,74 @@
+import { defined } from '../../base/defined.ts';
 import { FleetError } from '../../base/errors.ts';
-import type { DrainMark, State } from '../state.ts';
+import {
+  drainedBy,
+  type Drain,
+  type DrainMark,
+  type DrainOrder,
+  type UndrainOrder,
+} from '../../contract/drain.ts';
+import { onHost, personal, type DrainMarks } from '../drain-marks.ts';
+import { checkNames } from './resolve.ts';
 
-/** The drain marks after an order; no slots named: the whole host. Pure. */
+/** The marks after an order. A run's mark takes the place of one that an interrupted run left. Pure. */
 export function withDrain(
-  drain: State['drain'],
-  order: { readonly slots: readonly string[]; readonly reason: string },
+  marks: DrainMarks,
+  { slots, reason, owner, run }: DrainOrder,
   known: readonly string[],
   now: number,
-): State['drain'] {
-  checkNames(order.slots, known);
-  const mark: DrainMark = { reason: order.reason, at: new Date(now).toISOString() };
-  if (order.slots.length === 0) return { ...drain, host: mark };
+): DrainMarks {
+  checkNames(slots, known);
+  const mark: DrainMark = { reason, at: new Date(now).toISOString(), ...defined({ owner, run }) };
+  if (slots.length === 0)
+    return run === undefined
+      ? { ...marks, host: mark }
+      : { ...marks, ...onHost(personal(marks), mark), slots: marks.slots };
+  if (run !== undefined) throw bad('a run drains the whole host', 'name no slots');
   return {
-    ...drain,
-    slots: { ...drain.slots, ...Object.fromEntries(order.slots.map((slot) => [slot, mark])) },
+    ...marks,
+    slots: { ...marks.slots, ...Object.fromEntries(slots.map((slot) => [slot, mark])) },
   };
 }
 
-/** Takes marks back; no slots named: all of them, or with `hostOnly` just the host's own. */
+/** Takes marks back. Pure. */
 export function withoutDrain(
-  drain: State['drain'],
-  { slots, hostOnly }: { readonly slots: readonly string[]; readonly hostOnly: boolean },
+  marks: DrainMarks,
+  { slots, hostOnly, run }: UndrainOrder,
   known: readonly string[],
-): State['drain'] {
+): DrainMarks {
   checkNames(slots, known);
-  if (hostOnly) return { slots: drain.slots };
+  const { provision } = marks;
+  const person = personal(marks);
+  if (run !== undefined)
+    return { ...onHost(person, provision?.run === run ? undefined : provision), slots: marks.slots };
+  if (hostOnly)
+    return { ...onHost(person?.owner === undefined ? undefined : person, provision), slots: marks.slots };
   if (slots.length === 0) return { slots: {} };
-  if (drain.host !== undefined) {
-    throw new FleetError({
-      code: 'control.bad-request',
-      what: 'the whole host is drained',
-      next: 'undrain the host; slots that should stay out can be drained by name',
-    });
-  }
-  const kept = Object.entries(drain.slots).filter(([slot]) => !slots.includes(slot));
+  const [whole] = onWholeHost(marks);
+  if (whole !== undefined)
+    throw bad(
+      `the whole host is ${drainedBy(whole)}`,
+      'undrain the host; slots that should stay out can be drained by name',
+    );
+  const kept = Object.entries(marks.slots).filter(([slot]) => !slots.includes(slot));
   return { slots: Object.fromEntries(kept) };
 }
 
-/** Refuses a slot that is not there, with those that are. */
-export function checkNames(slots: readonly string[], known: readonly string[]): void {
-  const unknown = slots.find((slot) => !known.includes(slot));
-  if (unknown === undefined) return;
-  throw new FleetError({
-    code: 'slot.unknown',
-    what: `there is no slot ${unknown}`,
-    expected: known.join(', '),
-  });
+/** All marks, the weightiest first: a person's on the host, provision's, those on slots. Pure. */
+export function drainsOf(marks: DrainMarks): readonly Drain[] {
+  const onSlots = Object.entries(marks.slots).map(([slot, mark]) => ({ slot, ...mark }));
+  return [...onWholeHost(marks), ...onSlots];
 }
 
-/** In place of a slot's name: all of them, which are known only after the GPUs have been looked at. */
-export const everySlot = '*';
-
-/** The slots whose agent names may be taken over, with these added. Pure. */
-export function withAdopted(before: readonly string[], added: readonly string[]): readonly string[] {
-  return [...new Set([...before, ...added])];
+/** The mark that keeps a slot from taking jobs, the weightiest where there are several. Pure. */
+export function markOn(marks: DrainMarks, slot: string): DrainMark | undefined {
+  return onWholeHost(marks)[0] ?? marks.slots[slot];
 }
 
-/** "All of them" by their names, so that each mark ends when its name is taken over. Pure. */
-export function namedAdopted(before: readonly string[], known: readonly string[]): readonly string[] {
-  return before.includes(everySlot)
-    ? withAdopted(
-        before.filter((name) => name !== everySlot),
-        known,
-      )
-    : before;
+function onWholeHost(marks: DrainMarks): readonly DrainMark[] {
+  return [personal(marks), marks.provision].filter((mark) => mark !== undefined);
+}
+
+function bad(what: string, next: string): FleetError {
+  return new FleetError({ code: 'control.bad-request', what, next });
 }

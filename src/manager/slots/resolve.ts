@@ -1,4 +1,5 @@
 import { sha256 } from '../../base/digest.ts';
+import { FleetError } from '../../base/errors.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { agentName, type SlotSpec } from '../../contract/slots.ts';
 import type { Slot } from '../model.ts';
@@ -70,4 +71,15 @@ function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: strin
 export function settingsOf(slot: Slot, config: ManagerConfig): string {
   const parts = [slot, config.organization, config.pool, config.datasets, config.jobs, config.proxy];
   return sha256(JSON.stringify(parts)).slice(0, 12);
+}
+
+/** Refuses a slot that is not there, with those that are. */
+export function checkNames(slots: readonly string[], known: readonly string[]): void {
+  const unknown = slots.find((slot) => !known.includes(slot));
+  if (unknown === undefined) return;
+  throw new FleetError({
+    code: 'slot.unknown',
+    what: `there is no slot ${unknown}`,
+    expected: known.join(', '),
+  });
 }

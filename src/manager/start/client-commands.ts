@@ -1,3 +1,5 @@
+import { hostname, userInfo } from 'node:os';
+import { env } from 'node:process';
 import { usageError } from '../../base/errors.ts';
 import { ask } from '../serve/ask.ts';
 import type { Invocation } from './arguments.ts';
@@ -22,7 +24,7 @@ export async function runClient(
         await ask(socket, {
           method: 'POST',
           path: '/v1/drain',
-          body: { slots, reason: values.reason ?? '' },
+          body: { slots, reason: values.reason ?? '', owner: whoAsks() },
         }),
       );
     case 'undrain':
@@ -31,6 +33,11 @@ export async function runClient(
     default:
       throw usage(command === '' ? 'a command is missing' : `there is no command ${command}`);
   }
+}
+
+/** `ann@h200-1`: who became root by sudo is not root. */
+function whoAsks(): string {
+  return `${env['SUDO_USER'] ?? userInfo().username}@${hostname()}`;
 }
 
 function query(parameters: Readonly<Record<string, string | undefined>>): string {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import type { SlotStatus } from '../../../src/contract/status.ts';
+import type { Drain } from '../../../src/contract/drain.ts';
+import type { ManagerStatus, SlotStatus } from '../../../src/contract/status.ts';
 import { applyHost } from '../../../src/apply/apply-host.ts';
 import { HostConnection } from '../../../src/apply/connection.ts';
 import { executeChange } from '../../../src/apply/execute.ts';
@@ -150,33 +151,68 @@ describe('applying a plan to a host', () => {
 });
 
 describe('a change that disturbs running jobs', () => {
-  it('waits until they have ended, and gives the agents back to work afterwards', async () => {
+  const at = '2026-11-21T12:00:00Z';
+  const person: Drain = { reason: 'fan', at, owner: 'bob@laptop' };
+  const left: Drain = { reason: 'restart', at, owner: 'bob@laptop', run: 'run-0' };
+  const drain = 'POST /v1/drain {"reason":"do restart","owner":"ann@laptop","run":"run-1"}';
+  const undrainRun = 'POST /v1/undrain {"run":"run-1","hostOnly":true}';
+  const undrainHost = 'POST /v1/undrain {"hostOnly":true}';
+
+  function hostToRestart(before: ManagerStatus): FakeHost {
     const host = hostWanting(change('restart', { disturbs: 'containers' }));
     host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
-    host.status = status(false, slot('busy', 'train'));
+    host.status = before;
+    return host;
+  }
+  const notesOf = (host: FakeHost) =>
+    host.events.filter((event) => event.kind === 'note').map(({ text }) => text);
+
+  it('waits until they have ended, and gives the agents back to work afterwards', async () => {
+    const host = hostToRestart({ ...status(false, slot('busy', 'train')), drains: [] });
     let asked = 0;
     await host.serveManager((path) => {
       if (path === 'GET /v1/status' && (asked += 1) === 3) host.status = status(true, slot('drained'));
     });
     expect(await applyHost(host.survey(), host.tools(), loose)).toMatchObject({ state: 'changed' });
-    expect(host.log).toEqual(['lock', 'POST /v1/drain', 'restart', 'POST /v1/undrain', 'unlock']);
-    const notes = host.events.filter((event) => event.kind === 'note').map(({ text }) => text);
-    expect(notes).toEqual(['draining: waiting for slot 0 (train)']);
+    expect(host.log).toEqual(['lock', drain, 'restart', undrainRun, 'unlock']);
+    expect(notesOf(host)).toEqual(['draining: waiting for slot 0 (train)']);
   });
 
-  it('leaves a host drained that was drained before', async () => {
-    const host = hostWanting(change('restart', { disturbs: 'containers' }));
-    host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
-    host.status = status(true, slot('drained'));
+  it.each<[string, ManagerStatus, string[]]>([
+    [
+      'takes back only its own mark',
+      { ...status(true, slot('drained')), drains: [person] },
+      [drain, 'restart', undrainRun],
+    ],
+    [
+      'on an older manager: takes the host’s mark back',
+      status(false, slot('drained')),
+      [drain, 'restart', undrainHost],
+    ],
+    [
+      'on an older manager: leaves a host drained that was drained before',
+      status(true, slot('drained')),
+      ['restart'],
+    ],
+  ])('%s', async (_, before, log) => {
+    const host = hostToRestart(before);
     await host.serveManager(() => undefined);
     await applyHost(host.survey(), host.tools(), loose);
-    expect(host.log).toEqual(['lock', 'restart', 'unlock']);
+    expect(host.log).toEqual(['lock', ...log, 'unlock']);
+  });
+
+  it('takes over what an interrupted run has left, and says whose it was', async () => {
+    const host = hostToRestart({ ...status(true, slot('drained')), drains: [left] });
+    await host.serveManager(() => undefined);
+    await applyHost(host.survey(), host.tools(), loose);
+    expect(host.log).toEqual(['lock', drain, 'restart', undrainRun, 'unlock']);
+    expect(notesOf(host)).toEqual([
+      'takes over from an interrupted run: whole host drained by provision (bob@laptop): restart, since 2026-11-21 12:00 UTC',
+    ]);
   });
 
   it('changes nothing when they do not end in time', async () => {
-    const host = hostWanting(change('restart', { disturbs: 'containers' }));
-    host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
-    host.status = status(false, slot('busy', 'train'));
+    const host = hostToRestart({ ...status(false, slot('busy', 'train')), drains: [] });
     await host.serveManager(() => undefined);
     const { problem, changes } = await applyHost(host.survey(), host.tools(), loose);
     expect(problem).toMatchObject({
@@ -184,7 +220,7 @@ describe('a change that disturbs running jobs', () => {
       seen: 'slot 0 (train) https://dev.azure.com/x/_build?id=7',
     });
     expect(changes).toBe(0);
-    expect(host.log).toEqual(['lock', 'POST /v1/drain', 'POST /v1/undrain', 'unlock']);
+    expect(host.log).toEqual(['lock', drain, undrainRun, 'unlock']);
   });
 
   it('asks no manager where none runs', async () => {

@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 
 import { silentLogger } from '../../../src/base/log.ts';
 import type { ManagerStatus } from '../../../src/contract/status.ts';
@@ -54,6 +55,7 @@ export class FakeHost {
       credential: undefined,
       jobPages: () => Promise.resolve(new Map([['h200-1-0', 'https://dev.azure.com/x/_build?id=7']])),
       owner: { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' },
+      run: 'run-1',
       emit: (event) => this.events.push(event),
       log: silentLogger,
       signal: this.stop.signal,
@@ -71,9 +73,11 @@ export class FakeHost {
   async serveManager(answer: (path: string, host: FakeHost) => void): Promise<void> {
     this.#server = createServer((request, response) => {
       const path = `${request.method} ${request.url}`;
-      if (path !== 'GET /v1/status') this.log.push(path);
-      answer(path, this);
-      response.end(JSON.stringify(this.status));
+      void text(request).then((body) => {
+        if (path !== 'GET /v1/status') this.log.push(`${path} ${body}`);
+        answer(path, this);
+        response.end(JSON.stringify(this.status));
+      });
     });
     await new Promise<void>((resolve) => this.#server?.listen(0, '127.0.0.1', resolve));
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FleetError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { ManagerStatus } from '../../../src/contract/status.ts';
-import { judgeAgents } from '../../../src/apply/prove.ts';
+import { judgeAgents, judgeDrains } from '../../../src/apply/prove.ts';
 import { scriptFailure } from '../../../src/apply/script-failure.ts';
 import { exitCodeOf, failure, type HostOutcome } from '../../../src/apply/outcome.ts';
 import { managerStatus } from '../../support/manager-status.ts';
@@ -34,6 +34,26 @@ describe('the verdict on the agents', () => {
     const verdict = judgeAgents('gpu-lab', seen, new Set(online));
     if (expected === undefined) expect(verdict).toBeUndefined();
     else expect(verdict).toMatchObject(expected);
+  });
+});
+
+describe('the verdict on drains', () => {
+  const mark = { reason: 'restart Docker', at: '2026-11-21T12:00:00Z', owner: 'ann@laptop' };
+  it.each<[string, ManagerStatus, object | undefined]>([
+    ['none', status({ drains: [] }), undefined],
+    ['of a manager that does not tell', status({ drained: true }), undefined],
+    ['a person’s is as it should be', status({ drained: true, drains: [mark] }), undefined],
+    [
+      'one that a run has left',
+      status({ drained: true, drains: [{ ...mark, run: 'r0' }] }),
+      {
+        state: 'degraded',
+        cause: 'whole host drained by provision (ann@laptop): restart Docker, since 2026-11-21 12:00 UTC',
+        next: expect.stringContaining('azp-fleet undrain') as string,
+      },
+    ],
+  ])('%s', (_name, seen, expected) => {
+    expect(judgeDrains(seen)).toEqual(expected);
   });
 });
 

@@ -157,6 +157,28 @@ describe('drain', () => {
     await rig.until('idle', ['0']);
   });
 
+  test('a person and a run of provision drain side by side, over restarts; the run takes back only its own', async () => {
+    await rig.start({ agents: { kind: 'count', count: 1 } });
+    await rig.until('idle', ['0']);
+    await rig.post('/v1/drain', { reason: 'driver', owner: 'bob@ci', run: 'r1' });
+    await rig.post('/v1/drain', { reason: 'fan', owner: 'ann@laptop' });
+    await rig.until('drained', ['0']);
+    await rig.stop();
+    await rig.start({ agents: { kind: 'count', count: 1 } });
+    await rig.until('drained', ['0']);
+    const at = expect.stringMatching(/^20.*Z$/) as string;
+    const person = { reason: 'fan', owner: 'ann@laptop', at };
+    expect((await rig.status()).drains).toEqual([
+      person,
+      { reason: 'driver', owner: 'bob@ci', run: 'r1', at },
+    ]);
+    const after = await rig.post('/v1/undrain', { run: 'r1', hostOnly: true });
+    expect(after).toMatchObject({ drained: true, drains: [person] });
+    expect(await rig.slot('0')).toMatchObject({ state: 'drained', cause: 'drained by ann@laptop: fan' });
+    expect(await rig.post('/v1/undrain', {})).toMatchObject({ drained: false, drains: [] });
+    await rig.until('idle', ['0']);
+  });
+
   test('an undrain while the job still runs enables the agent without touching it', async () => {
     await rig.start();
     await rig.until('idle');

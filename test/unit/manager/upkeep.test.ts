@@ -128,7 +128,7 @@ test('every metric is in the documentation and has a help line; labels are escap
     configHash: '',
     image: { state: 'ready', id: 'sha256:1' },
     asked: undefined,
-    drained: false,
+    drains: [],
     slots: [],
     look: { pci: [], at: '', checkup: conclude([finding('gpu.lost')], undefined) },
     problems: [],

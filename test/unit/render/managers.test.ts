@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 
 import type { RunRecord } from '../../../src/contract/runs.ts';
-import { runsText } from '../../../src/render/managers.ts';
+import { drainText, runsText } from '../../../src/render/managers.ts';
+import { managerStatus } from '../../support/manager-status.ts';
 
 const record: RunRecord = {
   schema: 1,
@@ -14,6 +15,20 @@ const record: RunRecord = {
   oomKilled: false,
   log: [],
 };
+
+test('drain and undrain tell what is left: slots, jobs, and who keeps jobs away since when', () => {
+  const slot = { slot: '0', agent: 'h200-1-0', gpus: [], since: '', jobsRun: 0 };
+  const slots = [
+    { ...slot, state: 'busy' as const, job: 'train' },
+    { ...slot, slot: '1', state: 'drained' as const },
+  ];
+  const drains = [{ slot: '1', reason: 'fan', at: '2026-11-20T12:30:01Z', owner: 'ann@laptop' }];
+  expect(drainText('h200-1', managerStatus({ slots, drains }))).toBe(
+    'h200-1: 1 of 2 slots drained; still running: slot 0 (train)\n' +
+      '  slot 1 drained by ann@laptop: fan, since 2026-11-20 12:30 UTC\n',
+  );
+  expect(drainText('h200-1', managerStatus({ slots: [] }))).toBe('h200-1: 0 of 0 slots drained\n');
+});
 
 test('runs are told apart: a job done, a job out of memory, no job at all', () => {
   const text = runsText('h200-1', [

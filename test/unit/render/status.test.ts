@@ -67,6 +67,24 @@ test('busy, drained and disabled agents are told', () => {
   );
 });
 
+test('who keeps jobs away is told with the time and what ends it, and is nothing wrong', () => {
+  const at = '2026-11-20T09:30:00Z';
+  const drains = [
+    { reason: 'new fan', at, owner: 'ann@laptop' },
+    { reason: 'restart Docker', at, owner: 'bob@ci', run: 'r1' },
+  ];
+  const row = statusRow({ host, facts: facts({ status: status({ drained: true, drains }) }) }, pool, now);
+  const lines = text([row, { ...row, host: 'h200-2' }]);
+  expect(lines).toContain(`
+· h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
+  next  run "azp-fleet undrain" when jobs may come again
+
+· h200-1, h200-2: whole host drained by provision (bob@ci): restart Docker, since 2026-11-20 09:30 UTC
+  next  wait for that run to end; if it was interrupted, run "azp-fleet undrain"
+`);
+  expect(lines).toContain('2 hosts, all healthy');
+});
+
 test('drift names what would change', () => {
   expect(text([{ ...well, drift: ['install Docker Engine 29.7.2'] }])).toContain(
     '~ h200-1: provision would change\n    - install Docker Engine 29.7.2',

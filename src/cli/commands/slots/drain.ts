@@ -19,10 +19,10 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   if (everything && !options.flag('yes') && !(await confirm(context, 'Drain every host of the inventory?')))
     return ExitCode.declined;
   const slots = options.list('slot');
-  const reason = options.string('reason') ?? `by ${ownerName(context)}`;
+  const order = { reason: options.string('reason') ?? '', owner: ownerName(context) };
   const deadline = context.now() + (options.duration('drainTimeout') ?? 0);
   const answers = await withManagers(context, input, input.positionals, async (manager) => {
-    await manager.drain(reason, slots);
+    await manager.drain(order, slots);
     return options.flag('wait') ? settled(manager, slots, deadline, context) : manager.status();
   });
   return showAnswers(context, input, answers, drainText);

@@ -1,0 +1,56 @@
+/** That no jobs are to be taken, said by somebody. */
+export interface DrainMark {
+  readonly reason: string;
+  /** ISO 8601 */
+  readonly at: string;
+  /** `user@machine`; absent: whoever said it used a version that kept no names. */
+  readonly owner?: string;
+  /** The run of `provision` that says it, and takes it back when it ends; absent: a person does. */
+  readonly run?: string;
+}
+
+/** A mark and what it is on. */
+export interface Drain extends DrainMark {
+  /** Absent: the whole host. */
+  readonly slot?: string;
+}
+
+/** The body of `POST /v1/drain`; each member may be absent in it. */
+export interface DrainOrder {
+  /** None: the whole host. */
+  readonly slots: readonly string[];
+  readonly reason: string;
+  readonly owner?: string;
+  readonly run?: string;
+}
+
+/** The body of `POST /v1/undrain`; each member may be absent in it. */
+export interface UndrainOrder {
+  /** None: every mark goes. */
+  readonly slots: readonly string[];
+  /** Only the host's mark without an owner goes: versions of `provision` that named no run set such. */
+  readonly hostOnly: boolean;
+  /** Only this run's mark goes. */
+  readonly run?: string;
+}
+
+/** `drained by ann@laptop: new fan`, `drained by provision (ann@laptop): restart Docker`. Pure. */
+export function drainedBy({ owner, run, reason }: DrainMark): string {
+  const who = run === undefined ? owner : `provision${owner === undefined ? '' : ` (${owner})`}`;
+  return ['drained', who === undefined ? '' : ` by ${who}`, reason === '' ? '' : `: ${reason}`].join('');
+}
+
+/** `slot 1 drained by ann@laptop: new fan, since 2026-11-21 12:03 UTC`. Pure. */
+export function drainLine(drain: Drain): string {
+  const since = Number.isNaN(Date.parse(drain.at))
+    ? ''
+    : `, since ${new Date(drain.at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  return `${drain.slot === undefined ? 'whole host' : `slot ${drain.slot}`} ${drainedBy(drain)}${since}`;
+}
+
+/** What ends a drain. Pure. */
+export function drainEnd({ run }: DrainMark): string {
+  return run === undefined
+    ? 'run "azp-fleet undrain" when jobs may come again'
+    : 'wait for that run to end; if it was interrupted, run "azp-fleet undrain"';
+}
