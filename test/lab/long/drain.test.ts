@@ -31,7 +31,10 @@ async function agentInPool(name: string): Promise<{ readonly enabled: boolean } 
 test('one slot of a host is drained by name; the other works on', async () => {
   expect(
     await cli('drain', '--slot', '1', '--reason', 'new fan', '--wait', '--drain-timeout', '3m'),
-  ).toMatchObject({ code: 0 });
+  ).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/slot 1 drained by .+@.+: new fan, since .+ UTC/),
+  });
   expect(await managed.states()).toBe('idle drained');
   expect(await agentInPool('hook-1')).toMatchObject({ enabled: false });
   const [drained] = (await managed.status()).slots.filter(({ slot }) => slot === '1');
