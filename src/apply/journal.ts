@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 
 import { sha256 } from '../base/digest.ts';
 import { usageError } from '../base/errors.ts';
+import { escapeHidden } from '../base/unseen.ts';
 import { isBad, type HostOutcome } from './outcome.ts';
 
 /** How the last run on one inventory ended, kept on the admin's side for `--rerun failed`. */
@@ -38,7 +39,7 @@ export async function writeJournal(
   }));
   const journal: Journal = { schema: 1, ...run, hosts: [...earlier, ...now] };
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  await writeFile(`${file}.next`, `${JSON.stringify(journal, null, 2)}\n`, { mode: 0o600 });
+  await writeFile(`${file}.next`, escapeHidden(`${JSON.stringify(journal, null, 2)}\n`), { mode: 0o600 });
   await rename(`${file}.next`, file);
 }
 

@@ -2,6 +2,7 @@ import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 import { codeOf, usageError, type FleetError } from '../base/errors.ts';
+import { escapeHidden } from '../base/unseen.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
 
@@ -20,7 +21,8 @@ export async function checkPlanFile(file: string): Promise<void> {
 
 /** Writes the plan for `provision --plan FILE`. It holds scripts and paths, no secret. */
 export async function writePlanFile(file: string, plan: FleetPlan): Promise<void> {
-  await writeFile(file, `${JSON.stringify(plan, null, 2)}\n`, { mode: 0o600 }).catch((error: unknown) => {
+  const text = escapeHidden(`${JSON.stringify(plan, null, 2)}\n`);
+  await writeFile(file, text, { mode: 0o600 }).catch((error: unknown) => {
     throw notWritable(file, codeOf(error), error);
   });
 }

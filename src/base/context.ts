@@ -1,5 +1,11 @@
 import type { Logger } from './log.ts';
 
+export type OutputStream = NodeJS.WritableStream & {
+  readonly isTTY?: boolean;
+  readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
+};
+
 /** Everything of the outside that commands may touch. Built once in src/cli/main.ts; tests build their own. */
 export interface Context {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -7,8 +13,14 @@ export interface Context {
   /** The invoking user's home folder, from passwd (as OpenSSH does), not from $HOME. */
   readonly home: string;
   readonly user: string;
-  readonly stdout: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number };
-  readonly stderr: NodeJS.WritableStream & { isTTY?: boolean; columns?: number; rows?: number };
+  /** Secrets do not get through, and of control characters only line breaks and our styles. */
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
+  /**
+   * The same two with every control character: for what moves the cursor (questions, the live picture), and for output
+   * that was asked for where no terminal reads it. Whoever writes here cleans what others said.
+   */
+  readonly unfiltered: { readonly stdout: OutputStream; readonly stderr: OutputStream };
   readonly stdin: NodeJS.ReadableStream & { isTTY?: boolean };
   /** Milliseconds since the epoch. */
   now(): number;

@@ -1,3 +1,5 @@
+import { foreignLine, foreignLines, foreignValue } from './foreign-text.ts';
+
 /** What went wrong, in the user's words. Every part that is known is filled in; rendering is elsewhere. */
 export interface Problem {
   /** Stable machine-readable name, for `--json` and tests: `ssh.host-key-mismatch`, `inventory.unknown-key`, … */
@@ -27,15 +29,26 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
+/** A problem as it may be shown and kept: hosts, servers and files have a say in most of them. */
+export function foreignProblem(problem: Problem): Problem {
+  return foreignValue(problem, (text, key) =>
+    severalLines.has(key) ? foreignLines(text) : foreignLine(text),
+  );
+}
+
+/** Told below the first line, where lines of somebody else cannot be taken for ours. */
+const severalLines = new Set(['expected', 'seen', 'next']);
+
 /** An expected failure: the world or the user's input is not as needed. Anything else that is thrown is our bug. */
 export class FleetError extends Error {
   readonly problem: Problem;
   readonly exitCode: ExitCode;
 
   constructor(problem: Problem, options: { cause?: unknown; exitCode?: ExitCode } = {}) {
-    super(problem.what, options.cause === undefined ? undefined : { cause: options.cause });
+    const said = foreignProblem(problem);
+    super(said.what, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'FleetError';
-    this.problem = problem;
+    this.problem = said;
     this.exitCode = options.exitCode ?? ExitCode.hostFailed;
   }
 

@@ -2,8 +2,10 @@ import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 import { FleetError } from './errors.ts';
+import { foreignLines } from './foreign-text.ts';
 import type { Logger } from './log.ts';
 import { Redactor } from './redact.ts';
+import { escapeHidden } from './unseen.ts';
 
 export interface FileLogger extends Logger {
   readonly path: string;
@@ -25,7 +27,7 @@ export function createFileLogger(path: string, redactor: Redactor = new Redactor
       if (!open) return;
       const line = JSON.stringify({ at: new Date().toISOString(), level, message, ...fields }, plain);
       try {
-        writeSync(file, `${redactor.text(line)}\n`);
+        writeSync(file, `${escapeHidden(redactor.text(line))}\n`);
       } catch {
         // A full disk: what the log is about goes on without it.
       }
@@ -38,11 +40,12 @@ export function createFileLogger(path: string, redactor: Redactor = new Redactor
   };
 }
 
-/** Errors have no enumerable fields; without this they would be logged as `{}`. */
+/** Cleans what others said. Errors have no enumerable fields; without this they would be logged as `{}`. */
 function plain(_key: string, value: unknown): unknown {
   if (value instanceof FleetError) return { ...value.problem, cause: value.cause, stack: value.stack };
   if (value instanceof Error) {
     return { name: value.name, message: value.message, cause: value.cause, stack: value.stack };
   }
+  if (typeof value === 'string') return foreignLines(value);
   return typeof value === 'bigint' ? String(value) : value;
 }

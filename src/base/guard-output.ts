@@ -1,25 +1,41 @@
+import { Writable } from 'node:stream';
+
+import type { OutputStream } from './context.ts';
+import { OutputNet } from './output-net.ts';
 import type { Redactor } from './redact.ts';
 
 /** How long the possible beginning of a secret may wait for its end on a terminal, where somebody looks. */
 const holdMs = 100;
 
+export interface GuardedOutput {
+  /** The same output without the net: what moves the cursor passes, secrets do not. Whoever writes here cleans. */
+  readonly unfiltered: OutputStream;
+  /** Writes what is still held back, and takes the guard away. */
+  finish(): void;
+}
+
 /**
  * From now on everything written to the stream goes through the redactor, also a secret that is written in two
- * pieces. Returns what must be called at the end: it writes what is still held back.
+ * pieces, and through the net for control characters.
  */
-export function guardOutput(stream: NodeJS.WriteStream, redactor: Redactor): () => void {
+export function guardOutput(stream: OutputStream, redactor: Redactor): GuardedOutput {
   const write = stream.write.bind(stream);
   // The reader of a pipe may leave early (`| head`): that is no failure of ours.
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
   });
+  const net = new OutputNet();
   const guarded = redactor.stream();
+  const plain = redactor.stream();
   let timer: NodeJS.Timeout | undefined;
+  const send = (text: string): void => void (text !== '' && write(text));
   const flush = (): void => {
     clearTimeout(timer);
     timer = undefined;
-    const rest = guarded.end();
-    if (rest !== '') write(rest);
+    send(net.push(guarded.end()) + net.end() + plain.end());
+  };
+  const flushSoon = (): void => {
+    if (stream.isTTY && timer === undefined) timer = setTimeout(flush, holdMs).unref();
   };
   const guard = (
     chunk: string | Uint8Array,
@@ -27,13 +43,58 @@ export function guardOutput(stream: NodeJS.WriteStream, redactor: Redactor): () 
     done?: (error?: Error | null) => void,
   ): boolean => {
     const callback = typeof encoding === 'function' ? encoding : done;
-    const text = guarded.push(typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString());
-    if (stream.isTTY && timer === undefined) timer = setTimeout(flush, holdMs).unref();
+    const text = plain.end() + net.push(guarded.push(textOf(chunk)));
+    flushSoon();
     return write(text, callback);
   };
   stream.write = guard;
-  return () => {
-    flush();
-    stream.write = write;
+  const unfiltered = new Unfiltered(stream, (chunk) => {
+    send(net.push(guarded.end()) + net.end() + plain.push(textOf(chunk)));
+    flushSoon();
+  });
+  return {
+    unfiltered,
+    finish() {
+      flush();
+      stream.write = write;
+    },
   };
+}
+
+function textOf(chunk: string | Uint8Array): string {
+  return typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString();
+}
+
+/** Looks like the stream that it writes to. */
+class Unfiltered extends Writable {
+  readonly #stream: OutputStream;
+  readonly #send: (chunk: string | Uint8Array) => void;
+
+  constructor(stream: OutputStream, send: (chunk: string | Uint8Array) => void) {
+    super({ decodeStrings: false });
+    this.#stream = stream;
+    this.#send = send;
+  }
+
+  get isTTY(): boolean {
+    return this.#stream.isTTY === true;
+  }
+
+  get columns(): number | undefined {
+    return this.#stream.columns;
+  }
+
+  get rows(): number | undefined {
+    return this.#stream.rows;
+  }
+
+  /** A question ends its output when it is answered; ours goes on. */
+  override end(): this {
+    return this;
+  }
+
+  override _write(chunk: string | Uint8Array, _encoding: BufferEncoding, done: () => void): void {
+    this.#send(chunk);
+    done();
+  }
 }

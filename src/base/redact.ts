@@ -1,3 +1,4 @@
+import { foreignLine, foreignLines } from './foreign-text.ts';
 import type { Secret } from './secret.ts';
 
 const stars = '***';
@@ -17,7 +18,7 @@ export function isTooShort(secret: Secret): boolean {
 /**
  * Replaces registered secrets by `***`. One instance serves every sink (screen, JSON, log file), so that a
  * secret registered once is hidden everywhere. Also hides the forms in which a secret travels: URL-encoded,
- * JSON-escaped, and base64 alone or as the password of an empty user (HTTP Basic, as Azure DevOps takes a PAT).
+ * JSON-escaped, cleaned as what others said is (a key's lines in one), and base64 alone or as the password of an empty user (HTTP Basic, as Azure DevOps takes a PAT).
  * One that is too short is hidden only where it can be nothing else: in a Basic header and as the password in a URL.
  */
 export class Redactor {
@@ -47,7 +48,8 @@ export class Redactor {
 function allForms(value: string): [form: string, instead: string][] {
   const base64 = (text: string) => Buffer.from(text).toString('base64');
   const escaped = JSON.stringify(value).slice(1, -1);
-  const forms = [value, encodeURIComponent(value), escaped, base64(value), base64(`:${value}`)];
+  const cleaned = [foreignLine(value), foreignLines(value)].filter((form) => form.length >= shortestHidden);
+  const forms = [value, encodeURIComponent(value), escaped, ...cleaned, base64(value), base64(`:${value}`)];
   return forms.map((form) => [form, stars]);
 }
 

@@ -1,11 +1,9 @@
+import { escapeHidden } from './unseen.ts';
+
 const longest = 72;
 
-/** Text of somebody else as it may stand in a message: without control characters, cut where it is long. */
+/** A piece of a file as a message quotes it: what cannot be seen is escaped, so that it can be found and taken out. */
 export function shown(text: string): string {
-  const plain = text.replaceAll(/\p{Cc}/gu, escape);
+  const plain = escapeHidden(text).replaceAll('\n', '\\u000a').replaceAll('\t', '\\u0009');
   return plain.length <= longest ? plain : `${plain.slice(0, longest)}…`;
-}
-
-function escape(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }

@@ -1,5 +1,6 @@
 import type { Context } from '../base/context.ts';
 import { usageError } from '../base/errors.ts';
+import { foreignLine, foreignLines } from '../base/foreign-text.ts';
 import { Secret } from '../base/secret.ts';
 
 /** Somebody sits at a terminal. A piped "y" is not an answer. */
@@ -20,11 +21,11 @@ export async function confirm(
       next,
     });
   const { default: inquirer } = await import('inquirer');
-  const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.stderr });
+  const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.unfiltered.stderr });
   const { answer } = await prompt<{ answer: boolean }>({
     type: 'confirm',
     name: 'answer',
-    message,
+    message: foreignLine(message),
     default: false,
   });
   return answer;
@@ -33,8 +34,12 @@ export async function confirm(
 /** Asks for a secret without showing it. */
 export async function askSecret(context: Context, message: string): Promise<Secret> {
   const { default: inquirer } = await import('inquirer');
-  const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.stderr });
-  const { answer } = await prompt<{ answer: string }>({ type: 'password', name: 'answer', message });
+  const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.unfiltered.stderr });
+  const { answer } = await prompt<{ answer: string }>({
+    type: 'password',
+    name: 'answer',
+    message: foreignLines(message),
+  });
   const secret = new Secret(answer);
   context.log.redact(secret);
   return secret;

@@ -23,7 +23,8 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   const redactor = new Redactor();
   const state = stateFolder(process.env, user.homedir);
   const log = openRunLog(state, new Date(), process.pid, redactor);
-  const outputs = [process.stdout, process.stderr].map((stream) => guardOutput(stream, redactor));
+  const stdout = guardOutput(process.stdout, redactor);
+  const stderr = guardOutput(process.stderr, redactor);
   const context: Context = {
     env: process.env,
     cwd: process.cwd(),
@@ -31,6 +32,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     user: user.username,
     stdout: process.stdout,
     stderr: process.stderr,
+    unfiltered: { stdout: stdout.unfiltered, stderr: stderr.unfiltered },
     stdin: process.stdin,
     now: Date.now,
     signal: stop.signal,
@@ -55,7 +57,8 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     if (stop.signal.aborted || isPromptExit(error)) return ExitCode.interrupted;
     return report(error, { context, json, debug, logFile: log.path });
   } finally {
-    for (const finish of outputs) finish();
+    stdout.finish();
+    stderr.finish();
     log.close();
   }
 }

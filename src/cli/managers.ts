@@ -1,5 +1,6 @@
 import { ExitCode } from '../base/errors.ts';
 import type { Context } from '../base/context.ts';
+import { foreignLine } from '../base/foreign-text.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { loadFleet } from '../inventory/load.ts';
 import { selectHosts } from '../inventory/select.ts';
@@ -49,7 +50,8 @@ export function openManagers(
 /** For short questions: what the connections have to say, and nothing else. */
 function notesOnly(context: Context, { json }: { readonly json: boolean }): Progress {
   return {
-    sink: (event) => void (event.kind === 'note' && !json && context.stderr.write(`${event.text}\n`)),
+    sink: (event) =>
+      void (event.kind === 'note' && !json && context.stderr.write(`${foreignLine(event.text)}\n`)),
     aside: (question) => question(),
     finish: () => Promise.resolve(),
   };

@@ -2,7 +2,9 @@ import { request, type Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { FleetError } from '../base/errors.ts';
+import { foreignValue } from '../base/foreign-text.ts';
 import type { DrainOrder } from '../contract/drain.ts';
+import { readRuns, readStatus } from '../contract/read-status.ts';
 import type { RunRecord } from '../contract/runs.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 
@@ -28,6 +30,8 @@ export interface ManagerClient {
 
 const timeoutMs = 15_000;
 const pauseMs = 1000;
+/** Bytes. Ten thousand lines of output, each far longer than lines are. */
+const longestAnswer = 64 * 1024 * 1024;
 
 /** Every call may be made again: one that gets no answer is tried so often in all, a restart of the manager long. */
 export function createManagerClient(agent: Agent, host: string, attempts = 4): ManagerClient {
@@ -40,20 +44,25 @@ export function createManagerClient(agent: Agent, host: string, attempts = 4): M
     if (status < 200 || status >= 300) throw refused(host, `${status} to ${method} ${path}`, text);
     return text;
   };
-  const get = async (path: string): Promise<unknown> => JSON.parse(await call('GET', path));
+  /** A host's manager is as foreign as the host: its answer is cleaned, and is what it should be, or an error. */
+  const read = <T>(text: string, as: (value: unknown) => T | undefined): T => {
+    const answer = as(foreignValue(parsedJson(text)));
+    if (answer === undefined) throw notUnderstood(host, text);
+    return answer;
+  };
   const chosen = (slots: readonly string[] | undefined) =>
     slots === undefined || slots.length === 0 ? {} : { slots };
   return {
-    status: async () => (await get('/v1/status')) as ManagerStatus,
+    status: async () => read(await call('GET', '/v1/status'), readStatus),
     drain: async (order, slots) => void (await call('POST', '/v1/drain', { ...order, ...chosen(slots) })),
     undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run, hostOnly: true })),
     undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
     undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
     adopt: async (slots) => void (await call('POST', '/v1/adopt', { slots })),
-    renewImage: async (fresh) => JSON.parse(await call('POST', '/v1/image', { fresh })) as ManagerStatus,
+    renewImage: async (fresh) => read(await call('POST', '/v1/image', { fresh }), readStatus),
     runs: async ({ slot, limit }) => {
       const query = new URLSearchParams({ limit: String(limit), ...(slot === undefined ? {} : { slot }) });
-      return (await get(`/v1/runs?${query.toString()}`)) as readonly RunRecord[];
+      return read(await call('GET', `/v1/runs?${query.toString()}`), readRuns);
     },
     logs: (slot, tail) =>
       call('GET', `/v1/logs?${new URLSearchParams({ slot, tail: String(tail) }).toString()}`),
@@ -87,17 +96,34 @@ function refused(host: string, answer: string, text: string): FleetError {
 function parsed(
   text: string,
 ): { readonly code: string; readonly what: string; readonly next?: string } | undefined {
+  const value = parsedJson(text) as { code?: unknown; what?: unknown; next?: unknown } | null | undefined;
+  if (typeof value?.code !== 'string' || typeof value.what !== 'string') return undefined;
+  return {
+    code: value.code,
+    what: value.what,
+    ...(typeof value.next === 'string' ? { next: value.next } : {}),
+  };
+}
+
+/** Undefined when it is not JSON. */
+function parsedJson(text: string): unknown {
   try {
-    const value = JSON.parse(text) as { code?: unknown; what?: unknown; next?: unknown } | null;
-    if (typeof value?.code !== 'string' || typeof value.what !== 'string') return undefined;
-    return {
-      code: value.code,
-      what: value.what,
-      ...(typeof value.next === 'string' ? { next: value.next } : {}),
-    };
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
+}
+
+function notUnderstood(host: string, text: string): FleetError {
+  return new FleetError({
+    code: 'manager.answer',
+    host,
+    step: 'manager',
+    what: 'the manager gave an answer that cannot be read',
+    expected: 'its status, or its runs, as this version of azp-fleet knows them',
+    seen: text.slice(0, 300),
+    next: 'azp-fleet provision   # brings the manager to the version of this program',
+  });
 }
 
 function exchange(agent: Agent, method: string, path: string, body: unknown) {
@@ -112,7 +138,13 @@ function exchange(agent: Agent, method: string, path: string, body: unknown) {
     };
     const call = request({ agent, method, path, headers }, (response) => {
       const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      let size = 0;
+      response.on('data', (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > longestAnswer)
+          response.destroy(new Error(`an answer of more than ${longestAnswer / 1024 / 1024} MiB`));
+        else chunks.push(chunk);
+      });
       response.on('error', reject);
       response.on('end', () =>
         resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString('utf8') }),

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { stripVTControlCharacters } from 'node:util';
+import { foreignLine, foreignLines, foreignStream } from '../base/foreign-text.ts';
 import { Lines } from './frames.ts';
 
 /** A pull or build that failed. `message` is one line; `output` what its last step wrote, at most a screenful. */
@@ -29,11 +29,12 @@ export async function followProgress(
   onProgress?: (line: string) => void,
 ): Promise<void> {
   const lines = new Lines();
+  const output = foreignStream();
   let written = '';
   let last = '';
   const read = (line: string): void => {
     const { text, raw, error } = progressMessage(line);
-    written = (written + raw).slice(-mostWritten);
+    written = (written + output.push(raw)).slice(-mostWritten);
     if (error !== undefined) throw new WorkFailure(error, stepOutput(written));
     if (text === '' || text === last) return;
     last = text;
@@ -80,10 +81,14 @@ export function progressMessage(line: string): {
     error?: string;
     errorDetail?: { message?: string };
   };
-  const raw = stripVTControlCharacters(message.stream ?? '');
-  const status = [message.id, message.status].filter((part) => part !== undefined).join(': ');
-  const text = message.status === undefined ? raw.trim() : status;
-  return { text, raw, error: message.errorDetail?.message ?? message.error };
+  const { stream: raw = '', id, status, error } = message;
+  const step = status === undefined ? raw : [id, status].filter((part) => part !== undefined).join(': ');
+  const wrong = message.errorDetail?.message ?? error;
+  return {
+    text: foreignLine(step).trim(),
+    raw,
+    error: wrong === undefined ? undefined : foreignLines(wrong),
+  };
 }
 
 /** dockerode takes a build context as a stream. */

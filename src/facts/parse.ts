@@ -1,4 +1,5 @@
 import { FleetError } from '../base/errors.ts';
+import { foreignLine, foreignValue } from '../base/foreign-text.ts';
 import type { Frame } from '../ssh/session/frames.ts';
 import type { Facts } from './facts.ts';
 import type { FactProbe } from './probe.ts';
@@ -57,7 +58,14 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     packageLock: read(packageLockProbe),
   };
   for (const probe of [osProbe, machineProbe]) requireFrame(probe.name, frames.get(probe.name));
-  return facts;
+  // Names and titles go into notes, refusals and scripts. The one text that is a file stays as it is: it is parsed.
+  const { docker, manager } = facts;
+  const { daemonJson } = docker;
+  return {
+    ...foreignValue(facts, (text) => foreignLine(text)),
+    docker: { ...foreignValue(docker, (text) => foreignLine(text)), daemonJson },
+    manager: foreignValue(manager),
+  };
 }
 
 const missing: Frame = { code: 127, stdout: '', stderr: '', durationMs: 0, timedOut: false };

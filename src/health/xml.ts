@@ -1,3 +1,5 @@
+import { foreignLine } from '../base/foreign-text.ts';
+
 /** One element of the document. Text is what stands between its tags, children left out, trimmed. */
 export interface XmlElement {
   readonly name: string;
@@ -66,14 +68,14 @@ function take(stack: OpenElement[], groups: Record<string, string | undefined>):
   }
   if (close === undefined) return undefined;
   if (stack.length === 1 || current.name !== close) return `unexpected </${close}>`;
-  current.text = current.text.trim();
+  current.text = foreignLine(current.text).trim();
   stack.pop();
   return undefined;
 }
 
 function readAttributes(source: string): Record<string, string> {
   const pairs = [...source.matchAll(attribute)].map(
-    ([, key = '', double, single]) => [key, decodeEntities(double ?? single ?? '')] as const,
+    ([, key = '', double, single]) => [key, foreignLine(decodeEntities(double ?? single ?? ''))] as const,
   );
   return Object.fromEntries(pairs);
 }

@@ -44,7 +44,7 @@ async function main(): Promise<void> {
     case 'run':
       return run(invocation);
     default:
-      process.stdout.write(await runClient(invocation, socket));
+      process.stdout.write(await runClient(invocation, socket, process.stdout.isTTY));
   }
 }
 

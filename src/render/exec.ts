@@ -8,8 +8,18 @@ export type HostAnswer =
   | { readonly host: string; readonly result: ScriptResult }
   | { readonly host: string; readonly problem: Problem };
 
-/** Hosts with the same exit code and output together: largest group first, failures and the unreachable last. */
-export function execText(answers: readonly HostAnswer[], paint: Paint, width: number): string {
+/**
+ * Hosts with the same exit code and output together: largest group first, failures and the unreachable last. `clean`:
+ * what becomes of their output.
+ */
+export function execText(
+  answers: readonly HostAnswer[],
+  {
+    paint,
+    width,
+    clean,
+  }: { readonly paint: Paint; readonly width: number; readonly clean: (text: string) => string },
+): string {
   const groups = new Map<string, { readonly hosts: string[]; readonly result: ScriptResult }>();
   const problems: Problem[] = [];
   for (const answer of answers) {
@@ -27,7 +37,7 @@ export function execText(answers: readonly HostAnswer[], paint: Paint, width: nu
     (a, b) => Number(a.result.code !== 0) - Number(b.result.code !== 0) || b.hosts.length - a.hosts.length,
   );
   const blocks = ordered.map(({ hosts, result }) =>
-    [heading(hosts, result.code, paint), ...body(result)].join('\n'),
+    [heading(hosts, result.code, paint), ...body(result).map(clean)].join('\n'),
   );
   return [...blocks, ...problems.map((problem) => problemLines(problem, width).join('\n'))].join('\n');
 }

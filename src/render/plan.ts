@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 
+import { foreignLine, foreignLines, foreignValue } from '../base/foreign-text.ts';
 import type { FleetPlan, HostPlan } from '../plan/fleet-plan.ts';
 import type { Action, Change, Shape } from '../steps/change.ts';
 import { hasChanges, isEmpty } from '../plan/plan.ts';
@@ -25,8 +26,16 @@ const disturbance = {
   machine: 'disturbs the whole machine: our agents are drained first',
 } as const;
 
-/** The plan for people: hosts with equal changes are shown once. */
-export function planText(plan: FleetPlan, options: PlanTextOptions): string {
+/** Of a script that is shown whole; ours are far below. */
+const longestScript = 1_000_000;
+/** What has several lines in a plan: the text of a script, and of a file. */
+const scripts = new Set(['script', 'text']);
+
+/** The plan for people: hosts with equal changes are shown once. A saved one is a file that anybody can have written. */
+export function planText(given: FleetPlan, options: PlanTextOptions): string {
+  const plan = foreignValue(given, (text, key) =>
+    scripts.has(key) ? foreignLines(text, longestScript) : foreignLine(text),
+  );
   const paint: Paint = (style, text) =>
     options.color ? styleText(style, text, { validateStream: false }) : text;
   const sections = [

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 
 import type { Context } from '../base/context.ts';
-import { ExitCode, FleetError, type Problem } from '../base/errors.ts';
+import { ExitCode, FleetError, foreignProblem, type Problem } from '../base/errors.ts';
 
 export interface ReportOptions {
   readonly context: Context;
@@ -14,7 +14,7 @@ export interface ReportOptions {
 /** Tells the user what went wrong and returns the exit code. Expected failures get no stack trace. */
 export function report(error: unknown, { context, json, debug, logFile }: ReportOptions): ExitCode {
   const expected = error instanceof FleetError;
-  const problem = expected ? error.problem : bug(error, logFile);
+  const problem = expected ? error.problem : foreignProblem(bug(error, logFile));
   const exitCode = expected ? error.exitCode : ExitCode.bug;
   context.log.log('error', problem.what, {
     ...problem,

@@ -3,7 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Listr } from 'listr2';
 
 import type { Context } from '../base/context.ts';
-import type { EventSink, FleetEvent } from '../apply/events.ts';
+import type { EventSink } from '../apply/events.ts';
+import { cleanEvent } from './progress/clean-event.ts';
 import { FleetRenderer, intervalMs } from './progress/fleet-renderer.ts';
 import { eventLine } from './progress/lines.ts';
 import { advance, emptyModel, settled } from './progress/model.ts';
@@ -24,16 +25,29 @@ export function createProgress(
   context: Context,
   options: { readonly hosts: readonly string[]; readonly json: boolean },
 ): Progress {
-  const record = (event: FleetEvent) => context.log.log('debug', event.kind, { ...event });
-  if (options.json) return { sink: record, aside: ask, finish: () => Promise.resolve() };
-  if (context.stderr.isTTY !== true || context.env['TERM'] === 'dumb') return lineProgress(context, record);
-  return liveProgress(context, options.hosts, record);
+  const progress = progressFor(context, options);
+  return {
+    ...progress,
+    sink(said) {
+      const event = cleanEvent(said);
+      context.log.log('debug', event.kind, { ...event });
+      progress.sink(event);
+    },
+  };
 }
 
-function lineProgress(context: Context, record: EventSink): Progress {
+function progressFor(
+  context: Context,
+  { hosts, json }: { readonly hosts: readonly string[]; readonly json: boolean },
+): Progress {
+  if (json) return { sink: () => undefined, aside: ask, finish: () => Promise.resolve() };
+  const live = context.stderr.isTTY === true && context.env['TERM'] !== 'dumb';
+  return live ? liveProgress(context, hosts) : lineProgress(context);
+}
+
+function lineProgress(context: Context): Progress {
   return {
     sink(event) {
-      record(event);
       const line = eventLine(event);
       if (line !== undefined && event.kind !== 'change-output') context.stderr.write(`${line}\n`);
     },
@@ -44,7 +58,7 @@ function lineProgress(context: Context, record: EventSink): Progress {
 
 const ask = <T>(question: () => Promise<T>) => question();
 
-function liveProgress(context: Context, hosts: readonly string[], record: EventSink): Progress {
+function liveProgress(context: Context, hosts: readonly string[]): Progress {
   let model = emptyModel(hosts);
   let above: string[] = [];
   let asking = 0;
@@ -60,7 +74,7 @@ function liveProgress(context: Context, hosts: readonly string[], record: EventS
     forceTTY: true,
     rendererOptions: {
       model: () => model,
-      stream: context.stderr,
+      stream: context.unfiltered.stderr,
       now: () => context.now(),
       hidden: () => asking > 0,
       drain: () => {
@@ -73,7 +87,6 @@ function liveProgress(context: Context, hosts: readonly string[], record: EventS
   const done = listr.run();
   return {
     sink(event) {
-      record(event);
       model = advance(model, event);
       if (event.kind === 'note' || event.kind === 'problem') above.push(eventLine(event) ?? '');
       if (event.kind === 'host-state' && settled.has(event.state)) hostDone.get(event.host)?.resolve();

@@ -1,6 +1,7 @@
 import inquirer from 'inquirer';
 
 import type { Context } from '../base/context.ts';
+import { foreignLine } from '../base/foreign-text.ts';
 
 interface Choice<T> {
   readonly name: string;
@@ -25,10 +26,10 @@ export interface Prompts {
 }
 
 /** Questions on the terminal. */
-export function terminalPrompts(context: Pick<Context, 'stdin' | 'stdout' | 'signal'>): Prompts {
+export function terminalPrompts(context: Pick<Context, 'stdin' | 'unfiltered' | 'signal'>): Prompts {
   const ask = inquirer.createPromptModule({
     input: context.stdin,
-    output: context.stdout,
+    output: context.unfiltered.stdout,
     signal: context.signal,
   });
   return {
@@ -36,8 +37,8 @@ export function terminalPrompts(context: Pick<Context, 'stdin' | 'stdout' | 'sig
       const { answer } = await ask<{ answer: number }>({
         type: 'select',
         name: 'answer',
-        message,
-        choices: choices.map(({ name, short = name }, value) => ({ name, short, value })),
+        message: foreignLine(message),
+        choices: choices.map(({ name, short = name }, value) => ({ ...seen(name, short), value })),
         loop: false,
         default: Math.max(
           0,
@@ -50,10 +51,9 @@ export function terminalPrompts(context: Pick<Context, 'stdin' | 'stdout' | 'sig
       const { answer } = await ask<{ answer: number[] }>({
         type: 'checkbox',
         name: 'answer',
-        message,
+        message: foreignLine(message),
         choices: choices.map(({ name, short = name }, value) => ({
-          name,
-          short,
+          ...seen(name, short),
           value,
           checked: allAtFirst,
         })),
@@ -66,7 +66,7 @@ export function terminalPrompts(context: Pick<Context, 'stdin' | 'stdout' | 'sig
       const { answer } = await ask<{ answer: string }>({
         type: 'input',
         name: 'answer',
-        message,
+        message: foreignLine(message),
         ...(preset === undefined ? {} : { default: preset }),
         validate: async (text: string) => (await check?.(text.trim())) ?? true,
       });
@@ -76,17 +76,27 @@ export function terminalPrompts(context: Pick<Context, 'stdin' | 'stdout' | 'sig
       const { answer } = await ask<{ answer: string }>({
         type: 'password',
         name: 'answer',
-        message,
+        message: foreignLine(message),
         mask: '*',
       });
       return answer;
     },
     async confirm(message, preset) {
-      const question = { type: 'confirm', name: 'answer', message, default: preset } as const;
+      const question = {
+        type: 'confirm',
+        name: 'answer',
+        message: foreignLine(message),
+        default: preset,
+      } as const;
       const { answer } = await ask<{ answer: boolean }>(question);
       return answer;
     },
   };
+}
+
+/** Choices can be words of a host or of the server. */
+function seen(name: string, short: string): { readonly name: string; readonly short: string } {
+  return { name: foreignLine(name), short: foreignLine(short) };
 }
 
 function chosen<T>(choices: readonly Choice<T>[], index: number): T {

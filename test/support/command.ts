@@ -2,7 +2,9 @@ import { PassThrough } from 'node:stream';
 
 import type { Context } from '../../src/base/context.ts';
 import { FleetError } from '../../src/base/errors.ts';
+import { guardOutput } from '../../src/base/guard-output.ts';
 import { silentLogger } from '../../src/base/log.ts';
+import { Redactor } from '../../src/base/redact.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { parseArguments } from '../../src/cli/parse.ts';
 import { problemLines } from '../../src/render/problem.ts';
@@ -16,22 +18,33 @@ export interface CommandResult {
 interface Place {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** stdout and stderr are one. */
+  readonly terminal?: boolean;
 }
 
-/** What a command is given, with nobody at the terminal; `written` grows with what it says. */
-export function quietContext({ cwd, env = {} }: Place) {
+/**
+ * What a command is given; `written` grows with what it says, through the same guard as in the program. Nobody can be
+ * asked, also where the output is a `terminal`.
+ */
+export function quietContext({ cwd, env = {}, terminal = false }: Place) {
   const written = { stdout: '', stderr: '' };
   const stream = (name: 'stdout' | 'stderr') =>
-    new PassThrough().on('data', (data: Buffer) => {
-      written[name] += data.toString();
-    });
+    Object.assign(new PassThrough(), terminal ? { isTTY: true, columns: 100, rows: 30 } : {}).on(
+      'data',
+      (data: Buffer) => {
+        written[name] += data.toString();
+      },
+    );
+  const [stdout, stderr] = [stream('stdout'), stream('stderr')];
+  const guards = [stdout, stderr].map((output) => guardOutput(output, new Redactor()));
   const context: Context = {
     env,
     cwd,
     home: cwd,
     user: 'me',
-    stdout: stream('stdout'),
-    stderr: stream('stderr'),
+    stdout,
+    stderr,
+    unfiltered: { stdout: guards[0]?.unfiltered ?? stdout, stderr: guards[1]?.unfiltered ?? stderr },
     stdin: new PassThrough(),
     now: () => Date.parse('2026-11-21T12:00:00Z'),
     signal: new AbortController().signal,

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { FleetError } from '../../base/errors.ts';
+import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Logger } from '../../base/log.ts';
 import type { Credential } from './credential.ts';
 import { failureOf, unreachable, type Answer, type AzureError, type Operation } from './errors.ts';
@@ -45,6 +46,9 @@ export interface Rest {
 
 /** The server may hold an answer back for 30 s on purpose; this is well above. */
 export const timeoutMs = 90_000;
+
+/** Characters of one text in an answer; capabilities can be long. */
+const longestValue = 65_536;
 
 /** HTTP as Azure DevOps speaks it: authentication, throttling, retries, and errors with a cure. */
 export function createRest(options: RestOptions): Rest {
@@ -138,10 +142,11 @@ function urlOf(organization: string, call: Call): string {
   return `${organization}${call.path}?${query.toString().replaceAll('%24', '$')}`;
 }
 
-/** Undefined when it is not JSON. Some answers start with a byte order mark. */
+/** Undefined when it is not JSON. Some answers start with a byte order mark; anybody can name a pool or a job. */
 function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text.replace(/^\uFEFF/u, ''));
+    const answer: unknown = JSON.parse(text.replace(/^\uFEFF/u, ''));
+    return foreignValue(answer, (value) => foreignLines(value, longestValue));
   } catch {
     return undefined;
   }

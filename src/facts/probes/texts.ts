@@ -1,5 +1,6 @@
 import { sh } from '../../base/shell.ts';
 import { HostPaths } from '../../contract/paths.ts';
+import { readStatus } from '../../contract/read-status.ts';
 import type { ManagerStatus } from '../../contract/status.ts';
 import type { FactProbe } from '../probe.ts';
 
@@ -17,8 +18,7 @@ export const managerStatusProbe: FactProbe<ManagerStatus | undefined> = {
   parse: ({ code, stdout }) => {
     if (code !== 0) return undefined;
     try {
-      const status = JSON.parse(stdout) as Partial<ManagerStatus> | null;
-      return status?.schema === 1 ? (status as ManagerStatus) : undefined;
+      return readStatus(JSON.parse(stdout));
     } catch {
       return undefined;
     }

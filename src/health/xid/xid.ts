@@ -1,3 +1,4 @@
+import { foreignLine } from '../../base/foreign-text.ts';
 import { normalizeBusId } from '../bus-id.ts';
 import table from './xid-table.json' with { type: 'json' };
 
@@ -42,7 +43,7 @@ export function readXids(kernelLog: string, earlier: readonly XidEvent[] = []): 
     const [, address, xid, text = ''] = xidLine.exec(line) ?? [];
     const lost = offTheBus.exec(line)?.[1];
     if (address !== undefined)
-      events.push({ xid: Number(xid), gpu: normalizeBusId(address), text: text.trim() });
+      events.push({ xid: Number(xid), gpu: normalizeBusId(address), text: foreignLine(text).trim() });
     else if (lost !== undefined) {
       events.push({ xid: 79, gpu: normalizeBusId(lost), text: 'GPU has fallen off the bus.' });
     }

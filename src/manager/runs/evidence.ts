@@ -1,5 +1,6 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { RunRecord } from '../../contract/runs.ts';
 import { readJson, writeAtomic } from '../machine/files.ts';
 
@@ -20,7 +21,7 @@ export class Evidence {
   async add(record: RunRecord): Promise<void> {
     const directory = join(this.#directory, record.slot);
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const bounded = { ...record, log: boundedLog(record.log) };
+    const bounded = { ...foreignValue(record), log: boundedLog(record.log.map(plainLine)) };
     await writeAtomic(join(directory, `${record.run}.json`), JSON.stringify(bounded));
     const surplus = (await this.#names(record.slot)).slice(0, -keptRuns);
     await Promise.all(surplus.map((name) => rm(join(directory, name), { force: true })));
@@ -54,6 +55,11 @@ export class Evidence {
     const names = await readdir(join(this.#directory, slot)).catch(() => []);
     return names.filter((name) => name.endsWith('.json')).sort();
   }
+}
+
+/** Without colours and all else that a terminal obeys; what overwrote itself stands side by side. */
+function plainLine(line: string): string {
+  return foreignLines(line, Number.POSITIVE_INFINITY).replaceAll('\n', ' ').trimEnd();
 }
 
 /** The last lines, no longer and no more than is kept. Pure. */

@@ -1,3 +1,4 @@
+import { foreignLine } from '../../base/foreign-text.ts';
 import type { SeenContainer } from '../model.ts';
 
 /** What the output of one agent has told so far. */
@@ -31,10 +32,16 @@ const remarkPatterns: readonly (readonly [RegExp, Remark])[] = [
 /** One more line of the agent's output (markers of the agent's console). */
 export function read(transcript: Transcript, line: string): Transcript {
   const started = /: Running job: (.+)$/.exec(line);
-  if (started?.[1] !== undefined) return { ...transcript, phase: 'running', job: started[1].trim() };
+  if (started?.[1] !== undefined)
+    return { ...transcript, phase: 'running', job: foreignLine(started[1]).trim() };
   const ended = /: Job (.+) completed with result: (\w+)/.exec(line);
   if (ended?.[1] !== undefined && ended[2] !== undefined) {
-    return { ...transcript, phase: 'done', job: ended[1], result: ended[2].toLowerCase() };
+    return {
+      ...transcript,
+      phase: 'done',
+      job: foreignLine(ended[1]).trim(),
+      result: ended[2].toLowerCase(),
+    };
   }
   if (/: Listening for Jobs/i.test(line)) {
     return transcript.phase === 'connecting'

@@ -1,13 +1,19 @@
 import { hostname, userInfo } from 'node:os';
 import { env } from 'node:process';
 import { usageError } from '../../base/errors.ts';
+import { foreignLines } from '../../base/foreign-text.ts';
+import { escapeHidden } from '../../base/unseen.ts';
 import { ask } from '../serve/ask.ts';
 import type { Invocation } from './arguments.ts';
 
-/** Commands that ask the running manager of this host; the text to print. */
+/**
+ * Commands that ask the running manager of this host; the text to print. What a job wrote is cleaned where a `terminal`
+ * reads it.
+ */
 export async function runClient(
   { command, positionals, values }: Invocation,
   socket: string,
+  terminal: boolean,
 ): Promise<string> {
   const slots = positionals;
   const [slot] = positionals;
@@ -16,9 +22,12 @@ export async function runClient(
       return pretty(await ask(socket, { method: 'GET', path: '/v1/status' }));
     case 'runs':
       return pretty(await ask(socket, { method: 'GET', path: `/v1/runs${query({ slot })}` }));
-    case 'logs':
+    case 'logs': {
       if (slot === undefined) throw usage('logs needs the name of a slot');
-      return ask(socket, { method: 'GET', path: `/v1/logs${query({ slot, tail: values.tail })}` });
+      const path = `/v1/logs${query({ slot, tail: values.tail })}`;
+      const output = await ask(socket, { method: 'GET', path });
+      return terminal ? foreignLines(output, Number.POSITIVE_INFINITY) : output;
+    }
     case 'drain':
       return pretty(
         await ask(socket, {
@@ -47,7 +56,7 @@ function query(parameters: Readonly<Record<string, string | undefined>>): string
 }
 
 function pretty(json: string): string {
-  return `${JSON.stringify(JSON.parse(json), undefined, 2)}\n`;
+  return escapeHidden(`${JSON.stringify(JSON.parse(json), undefined, 2)}\n`);
 }
 
 function usage(what: string): Error {

@@ -1,6 +1,8 @@
 import type { Logger } from '../../base/log.ts';
 import { Redactor } from '../../base/redact.ts';
 import { FleetError } from '../../base/errors.ts';
+import { foreignLine, foreignLines } from '../../base/foreign-text.ts';
+import { escapeHidden } from '../../base/unseen.ts';
 
 const priorities = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 
@@ -14,7 +16,8 @@ export function journalLogger(
     log(level, message, fields = {}) {
       if (level === 'debug' && !debug) return;
       const details = Object.keys(fields).length === 0 ? '' : ` ${JSON.stringify(fields, readable)}`;
-      write(`<${priorities[level]}>${redactor.text(`${message}${details}`)}\n`);
+      const line = escapeHidden(redactor.text(`${foreignLine(message)}${details}`));
+      write(`<${priorities[level]}>${line}\n`);
     },
     redact: (secret) => redactor.add(secret),
   };
@@ -22,5 +25,6 @@ export function journalLogger(
 
 function readable(_key: string, value: unknown): unknown {
   if (value instanceof FleetError) return value.problem;
-  return value instanceof Error ? { name: value.name, message: value.message, stack: value.stack } : value;
+  if (value instanceof Error) return { name: value.name, message: value.message, stack: value.stack };
+  return typeof value === 'string' ? foreignLines(value) : value;
 }

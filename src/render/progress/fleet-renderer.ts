@@ -1,11 +1,12 @@
 import type { ListrRenderer } from 'listr2';
 
+import type { OutputStream } from '../../base/context.ts';
 import { frame } from './frame.ts';
 import type { ProgressModel } from './model.ts';
 
 export interface FleetRendererOptions {
   readonly model: () => ProgressModel;
-  readonly stream: NodeJS.WritableStream & { readonly columns?: number; readonly rows?: number };
+  readonly stream: OutputStream;
   readonly now: () => number;
   /** A question is on the screen: draw nothing. */
   readonly hidden: () => boolean;

@@ -1,5 +1,4 @@
-import { stripVTControlCharacters } from 'node:util';
-
+import { foreignLine } from '../../base/foreign-text.ts';
 import type { HostState } from '../../apply/events.ts';
 import { type HostRow, type ProgressModel, settled } from './model.ts';
 
@@ -41,9 +40,9 @@ function rowLines(row: HostRow, width: number, columns: number, now: number, wit
   const clock = row.since === undefined || now === 0 ? '' : elapsed(now - row.since);
   const what = row.text === '' ? row.state : row.text;
   const head = `${mark} ${row.host.padEnd(width)}  `;
-  const body = clip(visible(what), columns - head.length - (clock === '' ? 1 : clock.length + 3));
+  const body = clip(foreignLine(what).trim(), columns - head.length - (clock === '' ? 1 : clock.length + 3));
   const line = clock === '' ? head + body : `${(head + body).padEnd(columns - clock.length - 2)} ${clock}`;
-  const output = withOutput ? visible(row.output) : '';
+  const output = withOutput ? foreignLine(row.output).trim() : '';
   return output === ''
     ? [clip(line, columns)]
     : [clip(line, columns), clip(`  ${' '.repeat(width)}  ${output}`, columns)];
@@ -74,13 +73,6 @@ export function elapsed(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
   const two = (value: number) => String(value).padStart(2, '0');
   return `${two(Math.floor(seconds / 60))}:${two(seconds % 60)}`;
-}
-
-/** A remote program's output as one harmless line. */
-export function visible(text: string): string {
-  return stripVTControlCharacters(text)
-    .replaceAll(/\p{Cc}+/gu, ' ')
-    .trim();
 }
 
 function clip(text: string, width: number): string {

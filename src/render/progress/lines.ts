@@ -1,6 +1,6 @@
 import type { FleetEvent } from '../../apply/events.ts';
+import { foreignLine } from '../../base/foreign-text.ts';
 import { problemLines } from '../problem.ts';
-import { visible } from './frame.ts';
 import { settled } from './model.ts';
 
 /** One line an event, each with its host, for logs and pipes. Undefined: nothing worth a line. */
@@ -19,7 +19,7 @@ export function eventLine(event: FleetEvent): string | undefined {
     case 'problem':
       return problemLines(event.problem, 100).join('\n');
     case 'change-output':
-      return `${event.host}:   ${visible(event.line)}`;
+      return `${event.host}:   ${foreignLine(event.line).trim()}`;
     default:
       return undefined;
   }

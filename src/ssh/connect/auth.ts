@@ -16,6 +16,7 @@ import type { ConnectionOptions } from '../config/resolve.ts';
 import { where } from '../failures.ts';
 import { type PromptTurn, HungUp } from './prompt-turn.ts';
 import type { KeyRing } from './keys.ts';
+import { serverQuestion } from './server-question.ts';
 
 /** A login in progress: ssh2's handler, and what has been tried so far, in words. */
 export interface Login {
@@ -146,9 +147,7 @@ function keyboard(parts: LoginParts, given: Secret | undefined): AnyAuthMethod {
             answers.push(given.reveal());
             continue;
           }
-          const text = [instructions, `${where(parts.options)}: ${prompt}`]
-            .filter((part) => part !== '')
-            .join('\n');
+          const text = serverQuestion(where(parts.options), instructions, prompt);
           const answer = await askPerson(parts, { host: parts.options.name, text, hidden: echo !== true });
           answers.push(answer?.reveal() ?? '');
         }

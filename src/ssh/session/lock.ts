@@ -8,6 +8,8 @@ import type { Wire } from '../wire/wire.ts';
 /** Seconds without a sign of life after which a lock is given up: a cut connection is not seen by the host. */
 const lockExpiryS = 60;
 const heartbeatMs = 15_000;
+/** Characters of what the host says meanwhile: a word, and the note of who holds the lock. */
+const longestAnswer = 16_384;
 
 /**
  * Holds the host's lock as long as lines come on standard input. `takeOver`: the id of a holder that may be
@@ -66,11 +68,11 @@ export async function takeLock(
     limitS: undefined,
     signal: undefined,
     onStdout: (chunk) => {
-      text += chunk.toString();
+      text = (text + chunk.toString()).slice(-longestAnswer);
       if (/^locked$/m.test(text)) settle(true);
     },
     onStderr: (chunk) => {
-      text += chunk.toString();
+      text = (text + chunk.toString()).slice(-longestAnswer);
     },
   };
   const running = await startScript(wire, sudo, request);

@@ -8,7 +8,8 @@ export function opensshFailure(options: ConnectionOptions, said: string): FleetE
   const asSocket = (code: string): FleetError =>
     connectFailure(options, Object.assign(new Error(lastLine(seen)), { code }));
   if (/host key .*has changed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(said)) {
-    const remove = /ssh-keygen -f .*$/m.exec(said)?.[0];
+    // Nothing else of what was said may end up in a command that somebody pastes.
+    const remove = /^ *(ssh-keygen -f (["'])[\w@%+=:,. /-]+\2 -R (["'])[\w[\]:.-]+\3) *\r?$/m.exec(said)?.[1];
     return connectError(options, {
       code: 'ssh.host-key-mismatch',
       what: `the host key of ${options.hostname} is not the one on file: the machine was reinstalled, or another one answers in its place`,

@@ -21,7 +21,7 @@ test('a secret does not reach the screen, not even in two pieces', () => {
   const redactor = new Redactor();
   redactor.add(new Secret('open sesame'));
   const { stream, text } = screen();
-  const finish = guardOutput(stream, redactor);
+  const { finish } = guardOutput(stream, redactor);
   stream.write('password: open sesame\n');
   stream.write('again: open ses');
   stream.write(Buffer.from('ame, and open'));

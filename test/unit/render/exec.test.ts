@@ -16,7 +16,7 @@ test('equal answers are shown once: the largest group first, failures after, the
     answer('d', 'two\n'),
     { host: 'e', problem: { code: 'ssh.refused', host: 'e', what: 'nothing listens', next: 'start sshd' } },
   ];
-  expect(execText(answers, plain, 79)).toBe(
+  expect(execText(answers, { paint: plain, width: 79, clean: (text) => text })).toBe(
     [
       '── 2 hosts: b, d',
       'two',

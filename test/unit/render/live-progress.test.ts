@@ -12,7 +12,8 @@ function terminal() {
   stderr.on('data', (chunk: Buffer) => {
     text += chunk.toString();
   });
-  const context = { stderr, env: {}, now: () => 1_000, log: silentLogger } as unknown as Context;
+  const unfiltered = { stderr, stdout: stderr };
+  const context = { stderr, unfiltered, env: {}, now: () => 1_000, log: silentLogger } as unknown as Context;
   return { context, stderr, screen: () => text };
 }
 

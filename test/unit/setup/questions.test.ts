@@ -35,6 +35,7 @@ function sit(env: Readonly<Record<string, string>> = {}): Sitting {
     stdin: keyboard.stdin,
     stdout: keyboard.stdout,
     stderr: keyboard.stdout,
+    unfiltered: { stdout: keyboard.stdout, stderr: keyboard.stdout },
     signal: keyboard.signal,
     now: Date.now,
     log: silentLogger,

@@ -1,5 +1,6 @@
 import type { Context } from '../../../base/context.ts';
 import { usageError, type ExitCode } from '../../../base/errors.ts';
+import { askedOutput } from '../../../render/asked-output.ts';
 import { runsText } from '../../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
 import { showAnswers, withManagers } from '../../managers.ts';
@@ -22,5 +23,6 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   }
   const tail = input.options.integer('tail', { min: 1, max: 10_000 }) ?? 200;
   const answers = await withManagers(context, input, [host], (manager) => manager.logs(slot, tail));
-  return showAnswers(context, input, answers, (_, text) => text);
+  const { to, clean } = askedOutput(context, input.options.flag('json'));
+  return showAnswers({ ...context, stdout: to }, input, answers, (_, text) => clean(text));
 }

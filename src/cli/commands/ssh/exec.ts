@@ -7,6 +7,7 @@ import type { HostSpec } from '../../../inventory/fleet.ts';
 import { loadFleet } from '../../../inventory/load.ts';
 import { selectHosts } from '../../../inventory/select.ts';
 import type { EventSink } from '../../../apply/events.ts';
+import { askedOutput } from '../../../render/asked-output.ts';
 import { painter } from '../../../render/color.ts';
 import { execText, type HostAnswer } from '../../../render/exec.ts';
 import { createProgress } from '../../../render/progress.ts';
@@ -35,10 +36,12 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
       hosts.map((host) => limit(() => onHost(transport, host, text, script, progress.sink))),
     );
     await progress.finish();
-    context.stdout.write(
+    const { to, clean } = askedOutput(context, json);
+    const paint = painter(context.stdout, context.env);
+    to.write(
       json
         ? `${JSON.stringify({ schema: 1, hosts: answers }, undefined, 2)}\n`
-        : `${execText(answers, painter(context.stdout, context.env), (context.stdout.columns ?? 80) - 1)}\n`,
+        : `${execText(answers, { paint, width: (context.stdout.columns ?? 80) - 1, clean })}\n`,
     );
     const well = answers.every((answer) => 'result' in answer && answer.result.code === 0);
     return well ? ExitCode.ok : ExitCode.hostFailed;

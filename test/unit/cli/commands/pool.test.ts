@@ -1,13 +1,11 @@
 // The pool commands as a user runs them, against the fake server over real HTTP; terminal and files are stand-ins.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { beforeAll, expect, test } from 'vitest';
 import { generateAgentKey } from '../../../../src/azure/keys.ts';
-import type { Context } from '../../../../src/base/context.ts';
-import { silentLogger } from '../../../../src/base/log.ts';
 import { parseArguments } from '../../../../src/cli/parse.ts';
 import { commands } from '../../../../src/cli/commands.ts';
+import { quietContext } from '../../../support/command.ts';
 import { newAgent, useFake } from '../../azure/fake/server.ts';
 
 const fake = useFake();
@@ -30,23 +28,7 @@ hosts:
 });
 
 async function azpFleet(...argv: string[]) {
-  const written = { stdout: '', stderr: '' };
-  const stream = (name: 'stdout' | 'stderr') =>
-    new PassThrough().on('data', (data: Buffer) => {
-      written[name] += data.toString();
-    });
-  const context: Context = {
-    env: {},
-    cwd: fake.folder,
-    home: fake.folder,
-    user: 'lab',
-    stdout: stream('stdout'),
-    stderr: stream('stderr'),
-    stdin: new PassThrough(),
-    now: Date.now,
-    signal: new AbortController().signal,
-    log: silentLogger,
-  };
+  const { context, written } = quietContext({ cwd: fake.folder });
   const io = { out: () => undefined, err: () => undefined, env: {}, version: '0', columns: 80 };
   const parsed = parseArguments([...argv, '-i', inventory], commands, io);
   if (parsed === undefined) throw new Error('not understood');

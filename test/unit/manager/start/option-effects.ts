@@ -21,7 +21,7 @@ function places(...given: readonly string[]) {
 }
 
 function asked(rig: ManagerRig, ...given: readonly string[]): Promise<string> {
-  return runClient(parseArguments(given), rig.socket);
+  return runClient(parseArguments(given), rig.socket, false);
 }
 
 /** What each option of the manager does, shown. */

@@ -1,0 +1,33 @@
+/** Characters that nobody sees but that make emoji and some scripts what they are: joiners, variants, tags. */
+const joiners = String.raw`\u180b-\u180d\u200c\u200d\ufe00-\ufe0f\u{e0020}-\u{e007f}\u{e0100}-\u{e01ef}`;
+/** Direction marks, zero-width spaces, fillers, soft hyphens: where a name or a command stands they only deceive. */
+const unseen = String.raw`\p{Default_Ignorable_Code_Point}\ufff9-\ufffb`;
+
+const isOneJoiner = new RegExp(`^[${joiners}]$`, 'u');
+const isOneUnseen = new RegExp(`^[${unseen}]$`, 'u');
+/** What is unseen, what a terminal obeys, and breaks that only some programs know. */
+const hidden = new RegExp(String.raw`(?![\n\t${joiners}])[\p{Cc}\u2028\u2029${unseen}]`, 'gu');
+
+export function isJoiner(character: string): boolean {
+  return isOneJoiner.test(character);
+}
+
+/** True of joiners too. */
+export function isUnseen(character: string): boolean {
+  return isOneUnseen.test(character);
+}
+
+/**
+ * What is hidden, but for line feeds, tabs and joiners, as JSON writes it (`\u001b`): seen by people, and the same value
+ * as before where it stands in a JSON document.
+ */
+export function escapeHidden(text: string): string {
+  return text.replaceAll(hidden, escapeUnits);
+}
+
+function escapeUnits(character: string): string {
+  return character
+    .split('')
+    .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    .join('');
+}

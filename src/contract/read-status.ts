@@ -1,0 +1,90 @@
+import { z } from 'zod';
+
+import type { RunRecord } from './runs.ts';
+import type { ManagerStatus } from './status.ts';
+
+const text = z.string();
+const texts = z.array(text);
+
+/** Work on the image that somebody asked for, and the image itself. */
+const work = { cause: text.optional(), output: texts.optional() };
+
+/** States are names that a newer manager may have more of; what readers choose by is fixed. Other keys stay. */
+const status = z.looseObject({
+  schema: z.literal(1),
+  version: text,
+  at: text,
+  host: text,
+  pool: z.looseObject({ name: text, id: z.number().optional() }),
+  configHash: text,
+  image: z.looseObject({
+    state: text,
+    reference: text.optional(),
+    digest: text.optional(),
+    progress: text.optional(),
+    asked: z.looseObject({ at: text, state: text, ...work }).optional(),
+    ...work,
+  }),
+  drained: z.boolean(),
+  slots: z.array(
+    z.looseObject({
+      slot: text,
+      agent: text,
+      agentId: z.number().optional(),
+      state: text,
+      gpus: texts,
+      container: text.optional(),
+      job: text.optional(),
+      since: text,
+      cause: text.optional(),
+      code: text.optional(),
+      next: text.optional(),
+      jobsRun: z.number(),
+    }),
+  ),
+  health: z.looseObject({
+    state: z.enum(['healthy', 'degraded', 'failed', 'hung', 'unknown']),
+    checkedAt: text.optional(),
+    cudaVersion: text.optional(),
+    gpus: z.array(z.looseObject({ uuid: text, name: text, computeCapability: text.optional() })).optional(),
+    findings: z.array(
+      z.looseObject({
+        code: text,
+        gpu: text.optional(),
+        severity: z.enum(['info', 'warn', 'fail']),
+        what: text,
+        next: text,
+      }),
+    ),
+  }),
+  problems: z.array(z.looseObject({ code: text, what: text, next: text })),
+});
+
+const runs = z.array(
+  z.looseObject({
+    schema: z.literal(1),
+    run: text,
+    slot: text,
+    agent: text,
+    image: text,
+    gpus: texts,
+    startedAt: text.optional(),
+    finishedAt: text,
+    durationS: z.number().optional(),
+    exitCode: z.number().optional(),
+    oomKilled: z.boolean(),
+    job: text.optional(),
+    result: text.optional(),
+    cause: z.looseObject({ code: text, what: text, next: text }).optional(),
+    log: texts,
+  }),
+);
+
+/** What a manager said of itself, as its types promise; undefined when it is something else. */
+export function readStatus(value: unknown): ManagerStatus | undefined {
+  return status.safeParse(value).data as ManagerStatus | undefined;
+}
+
+export function readRuns(value: unknown): readonly RunRecord[] | undefined {
+  return runs.safeParse(value).data as readonly RunRecord[] | undefined;
+}

@@ -1,0 +1,15 @@
+import type { Context, OutputStream } from '../base/context.ts';
+import { foreignLines } from '../base/foreign-text.ts';
+
+/**
+ * Where output goes that the user asked a host or a job for, and what becomes of it before: it stays as it is where no
+ * terminal reads it. A JSON document keeps it whole anyway, escaped.
+ */
+export function askedOutput(
+  { stdout, unfiltered }: Pick<Context, 'stdout' | 'unfiltered'>,
+  json: boolean,
+): { readonly to: OutputStream; readonly clean: (text: string) => string } {
+  if (json) return { to: stdout, clean: (text) => text };
+  if (stdout.isTTY !== true) return { to: unfiltered.stdout, clean: (text) => text };
+  return { to: stdout, clean: (text) => foreignLines(text, Number.POSITIVE_INFINITY) };
+}
