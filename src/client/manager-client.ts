@@ -2,7 +2,7 @@ import { request, type Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { FleetError } from '../base/errors.ts';
-import { foreignValue } from '../base/foreign-text.ts';
+import { foreignLine, foreignValue } from '../base/foreign-text.ts';
 import type { DrainOrder } from '../contract/drain.ts';
 import { readRuns, readStatus } from '../contract/read-status.ts';
 import type { RunRecord } from '../contract/runs.ts';
@@ -46,7 +46,7 @@ export function createManagerClient(agent: Agent, host: string, attempts = 4): M
   };
   /** A host's manager is as foreign as the host: its answer is cleaned, and is what it should be, or an error. */
   const read = <T>(text: string, as: (value: unknown) => T | undefined): T => {
-    const answer = as(foreignValue(parsedJson(text)));
+    const answer = as(foreignValue(parsedJson(text), (said) => foreignLine(said)));
     if (answer === undefined) throw notUnderstood(host, text);
     return answer;
   };

@@ -59,13 +59,8 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   };
   for (const probe of [osProbe, machineProbe]) requireFrame(probe.name, frames.get(probe.name));
   // Names and titles go into notes, refusals and scripts. The one text that is a file stays as it is: it is parsed.
-  const { docker, manager } = facts;
-  const { daemonJson } = docker;
-  return {
-    ...foreignValue(facts, (text) => foreignLine(text)),
-    docker: { ...foreignValue(docker, (text) => foreignLine(text)), daemonJson },
-    manager: foreignValue(manager),
-  };
+  const clean = foreignValue(facts, (text) => foreignLine(text));
+  return { ...clean, docker: { ...clean.docker, daemonJson: facts.docker.daemonJson } };
 }
 
 const missing: Frame = { code: 127, stdout: '', stderr: '', durationMs: 0, timedOut: false };

@@ -20,19 +20,23 @@ interface Place {
   readonly env?: Readonly<Record<string, string>>;
   /** stdout and stderr are one. */
   readonly terminal?: boolean;
+  /** Where answers come from; nobody unless given. */
+  readonly stdin?: Context['stdin'];
+  /** Gets what is written to stderr, as it is written. */
+  readonly heard?: (text: string) => void;
 }
 
 /**
- * What a command is given; `written` grows with what it says, through the same guard as in the program. Nobody can be
- * asked, also where the output is a `terminal`.
+ * What a command is given; `written` grows with what it says, through the same guard as in the program.
  */
-export function quietContext({ cwd, env = {}, terminal = false }: Place) {
+export function quietContext({ cwd, env = {}, terminal = false, stdin, heard }: Place) {
   const written = { stdout: '', stderr: '' };
   const stream = (name: 'stdout' | 'stderr') =>
     Object.assign(new PassThrough(), terminal ? { isTTY: true, columns: 100, rows: 30 } : {}).on(
       'data',
       (data: Buffer) => {
         written[name] += data.toString();
+        if (name === 'stderr') heard?.(data.toString());
       },
     );
   const [stdout, stderr] = [stream('stdout'), stream('stderr')];
@@ -45,7 +49,7 @@ export function quietContext({ cwd, env = {}, terminal = false }: Place) {
     stdout,
     stderr,
     unfiltered: { stdout: guards[0]?.unfiltered ?? stdout, stderr: guards[1]?.unfiltered ?? stderr },
-    stdin: new PassThrough(),
+    stdin: stdin ?? new PassThrough(),
     now: () => Date.parse('2026-11-21T12:00:00Z'),
     signal: new AbortController().signal,
     log: silentLogger,

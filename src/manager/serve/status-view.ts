@@ -1,6 +1,6 @@
 import { version } from '../../base/version.ts';
 import { defined } from '../../base/defined.ts';
-import { foreignValue } from '../../base/foreign-text.ts';
+import { foreignLine, foreignValue } from '../../base/foreign-text.ts';
 import type { Drain } from '../../contract/drain.ts';
 import type { HostHealth, ManagerStatus, SlotStatus } from '../../contract/status.ts';
 import type { HostLook } from '../gpus/look.ts';
@@ -136,7 +136,7 @@ export function managerStatus(parts: {
   readonly problems: readonly Cause[];
 }): ManagerStatus {
   const { image } = parts;
-  return foreignValue<ManagerStatus>({
+  const status: ManagerStatus = {
     schema: 1,
     version,
     at: new Date(parts.now).toISOString(),
@@ -159,5 +159,6 @@ export function managerStatus(parts: {
     slots: parts.slots,
     health: healthStatus(parts.look),
     problems: parts.problems.map(({ code, what, next }) => ({ code, what, next })),
-  });
+  };
+  return foreignValue(status, (said) => foreignLine(said));
 }

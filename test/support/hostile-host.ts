@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { connect, type AddressInfo } from 'node:net';
+
+import ssh2 from 'ssh2';
+
+/** What a script on such a host says. */
+export interface Said {
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly code?: number;
+}
+
+export interface HostileHost {
+  readonly port: number;
+  close(): void;
+}
+
+interface Behaviour {
+  /** Asks this before it lets anybody in; without it a password will do. */
+  readonly asks?: { readonly instructions: string; readonly prompt: string };
+  /** Whatever it likes, instead of running the script. */
+  readonly answer?: (script: string) => Said;
+  /** A socket of this machine that it serves as the manager's. */
+  readonly managerSocket?: string;
+}
+
+/** An SSH server that takes our scripts and answers as it pleases. */
+export async function hostileHost({ asks, answer, managerSocket }: Behaviour): Promise<HostileHost> {
+  const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
+  const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
+    client.on('error', () => undefined);
+    client.on('authentication', (login) => {
+      if (asks === undefined)
+        return login.method === 'password' ? login.accept() : login.reject(['password']);
+      if (login.method !== 'keyboard-interactive') return login.reject(['keyboard-interactive']);
+      login.prompt([{ prompt: asks.prompt, echo: false }], 'name', asks.instructions, () => login.accept());
+    });
+    client.on('session', (accept) => {
+      accept().on('exec', (acceptExec, _reject, { command }) => {
+        run(acceptExec(), command, answer ?? (() => ({})));
+      });
+    });
+    // The types of ssh2 do not know this event: a connection to a socket of the host.
+    (client as unknown as NodeJS.EventEmitter).on(
+      'openssh.streamlocal',
+      (accept: () => NodeJS.ReadWriteStream, reject: () => void) => {
+        if (managerSocket === undefined) return reject();
+        const stream = accept();
+        const socket = connect(managerSocket);
+        socket.on('error', () => stream.end());
+        stream.pipe(socket).pipe(stream);
+      },
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+}
+
+/** The host's side of how a script is started: says that it is ready, takes the script as one line, ends. */
+function run(channel: ssh2.ServerChannel, command: string, answer: (script: string) => Said): void {
+  const program = Buffer.from(/echo (\S+) \|/.exec(command)?.[1] ?? '', 'base64').toString();
+  const nonce = /@([0-9a-f]{24}) ready/.exec(program)?.[1] ?? '';
+  channel.stderr.write(`@${nonce} ready\n`);
+  channel.write(`@${nonce} ready \n`);
+  let text = '';
+  channel.on('data', (chunk: Buffer) => {
+    const begun = text.includes('\n');
+    text += chunk.toString();
+    if (begun || !text.includes('\n')) return;
+    const { stdout = '', stderr = '', code = 0 } = answer(text.replaceAll('\u0001', '\n').trimEnd());
+    channel.stderr.write(stderr);
+    channel.write(stdout);
+    channel.exit(code);
+    channel.end();
+  });
+}
+
+/** The answer to a script of several probes: by name what each of them found, nothing for the others. */
+export function framesSaid(script: string, found: Readonly<Record<string, string>>): Said {
+  const nonce = /printf 'frames %s\\n' ([0-9a-f]{24})/.exec(script)?.[1] ?? '';
+  const frames = Object.entries(found).map(
+    ([name, text]) => `\n${nonce} begin ${name}\n${text}\n${nonce} end 0 1.00 1.01 5\n`,
+  );
+  return { stdout: `frames ${nonce}\n${frames.join('')}` };
+}
