@@ -1,8 +1,8 @@
 import { ForeignScanner } from './foreign-scanner.ts';
 
 /** Characters that one line, and one text of several lines, may have where nothing else is said. */
-export const longestLine = 2_000;
-export const longestText = 16_384;
+const longestLine = 2_000;
+const longestText = 16_384;
 const longestName = 200;
 /** How deep a value may be: ours are never half as deep. */
 const deepest = 40;

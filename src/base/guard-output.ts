@@ -11,7 +11,7 @@ export interface GuardedOutput {
   /** The same output without the net: what moves the cursor passes, secrets do not. Whoever writes here cleans. */
   readonly unfiltered: OutputStream;
   /** Writes what is still held back, and takes the guard away. */
-  finish(): void;
+  readonly finish: () => void;
 }
 
 /**
@@ -54,7 +54,7 @@ export function guardOutput(stream: OutputStream, redactor: Redactor): GuardedOu
   });
   return {
     unfiltered,
-    finish() {
+    finish: () => {
       flush();
       stream.write = write;
     },

@@ -168,7 +168,7 @@ export const commands: readonly CommandSpec[] = [
     name: 'logs',
     summary: "the last runs of a host's agents, or the output of one slot",
     description:
-      'HOST lists runs with job, result and duration; HOST/SLOT prints the log of its present or last run.',
+      'HOST lists runs with job, result and duration; HOST/SLOT prints the log of its present or last run: on a terminal as plain text, into a pipe as it was written.',
     positionals: '<target>',
     options: [
       { flags: '--runs', description: 'list the runs of HOST/SLOT instead of its output' },

@@ -26,6 +26,17 @@ const status = z.looseObject({
     ...work,
   }),
   drained: z.boolean(),
+  drains: z
+    .array(
+      z.looseObject({
+        reason: text,
+        at: text,
+        owner: text.optional(),
+        run: text.optional(),
+        slot: text.optional(),
+      }),
+    )
+    .optional(),
   slots: z.array(
     z.looseObject({
       slot: text,

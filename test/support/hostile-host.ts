@@ -29,6 +29,9 @@ export async function hostileHost({ asks, answer, managerSocket }: Behaviour): P
   const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
   const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
     client.on('error', () => undefined);
+    // The types of ssh2 do not know this of a server's side, nor the event of a connection to a socket of the host.
+    const untyped = client as unknown as NodeJS.EventEmitter & { setNoDelay(on: boolean): void };
+    untyped.setNoDelay(true);
     client.on('authentication', (login) => {
       if (asks === undefined)
         return login.method === 'password' ? login.accept() : login.reject(['password']);
@@ -40,17 +43,13 @@ export async function hostileHost({ asks, answer, managerSocket }: Behaviour): P
         run(acceptExec(), command, answer ?? (() => ({})));
       });
     });
-    // The types of ssh2 do not know this event: a connection to a socket of the host.
-    (client as unknown as NodeJS.EventEmitter).on(
-      'openssh.streamlocal',
-      (accept: () => NodeJS.ReadWriteStream, reject: () => void) => {
-        if (managerSocket === undefined) return reject();
-        const stream = accept();
-        const socket = connect(managerSocket);
-        socket.on('error', () => stream.end());
-        stream.pipe(socket).pipe(stream);
-      },
-    );
+    untyped.on('openssh.streamlocal', (accept: () => NodeJS.ReadWriteStream, reject: () => void) => {
+      if (managerSocket === undefined) return reject();
+      const stream = accept();
+      const socket = connect(managerSocket);
+      socket.on('error', () => stream.end());
+      stream.pipe(socket).pipe(stream);
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
+import { foreignLine, foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { RunRecord } from '../../contract/runs.ts';
 import { readJson, writeAtomic } from '../machine/files.ts';
 
@@ -21,7 +21,10 @@ export class Evidence {
   async add(record: RunRecord): Promise<void> {
     const directory = join(this.#directory, record.slot);
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const bounded = { ...foreignValue(record), log: boundedLog(record.log.map(plainLine)) };
+    const bounded = {
+      ...foreignValue(record, (said) => foreignLine(said)),
+      log: boundedLog(record.log.map(plainLine)),
+    };
     await writeAtomic(join(directory, `${record.run}.json`), JSON.stringify(bounded));
     const surplus = (await this.#names(record.slot)).slice(0, -keptRuns);
     await Promise.all(surplus.map((name) => rm(join(directory, name), { force: true })));

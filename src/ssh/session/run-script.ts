@@ -15,6 +15,8 @@ const startMs = 30_000;
 const hostGraceS = 10;
 /** A script that writes more than this is not one of ours. */
 const outputLimit = 64 * 1024 * 1024;
+/** What has no end by then is told in pieces. */
+const longestLine = 1024 * 1024;
 
 export interface RunParts {
   readonly wire: Wire;
@@ -188,5 +190,8 @@ class Output {
     const lines = (this.#line + text).split('\n');
     this.#line = lines.pop() ?? '';
     for (const line of lines) this.#onLine(line);
+    if (this.#line.length <= longestLine) return;
+    this.#onLine(this.#line);
+    this.#line = '';
   }
 }

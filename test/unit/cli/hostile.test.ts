@@ -5,13 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
-import { FleetError } from '../../../src/base/errors.ts';
-import { report } from '../../../src/render/problem.ts';
-import { quietContext, runCommand, type CommandResult } from '../../support/command.ts';
+import { runCommand, type CommandResult } from '../../support/command.ts';
+import { controls, evil, expectClean, words } from '../../support/hostile-words.ts';
 import { framesSaid, hostileHost, type HostileHost, type Said } from '../../support/hostile-host.ts';
-import { Keyboard } from '../../support/keyboard.ts';
 import { managerStatus } from '../../support/manager-status.ts';
-import { problemOf, sshSpec, testTransport } from '../../support/transport.ts';
 import { useFake } from '../azure/fake/server.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
@@ -19,12 +16,6 @@ vi.mock('../../../src/artifacts/bundle.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });
-
-/** Erases the line, names another host, retitles the terminal, turns the writing round, one control of each kind. */
-const evil =
-  'said\u001b[2K\r\u001b]0;HIDDEN\u0007\u001b]8;;http://HIDDEN\u001b\\ \u009b31m\u202eby\u2066 a\u0008 host\u001b[1A\u200b';
-/** What is left of it: words. */
-const words = /said\s[^]*by a host/;
 
 const cwd = mkdtempSync(join(tmpdir(), 'azp-hostile-'));
 const fake = useFake();
@@ -68,25 +59,6 @@ function azpFleet(line: string, terminal = true): Promise<CommandResult> {
   const [command = '', after] = line.split(' -- ');
   const rest = after === undefined ? [] : ['--', after];
   return runCommand([...command.split(' '), '-i', 'lab.yaml', ...rest], { cwd, env, terminal });
-}
-
-/** Everything that is not text, without our own styles and what moves the cursor of the live picture. */
-function controls(text: string): string[] {
-  const own = /\u001b\[(?:[012]|22|3[0-7]|39|9[0-7])m|\u001b\[\?25[lh]|\u001b\[\d+A\u001b\[0J/g;
-  return (
-    text
-      .replaceAll(own, '')
-      .match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]/g) ?? []
-  );
-}
-
-/** Nothing for the terminal, nothing hidden, and the net had nothing to escape. */
-function expectClean({ stdout, stderr }: CommandResult): void {
-  for (const text of [stdout, stderr]) {
-    expect(controls(text)).toEqual([]);
-    expect(text).not.toContain('HIDDEN');
-    expect(text).not.toContain('\\u001b');
-  }
 }
 
 /** Facts of an ordinary machine in which everybody has an evil name. */
@@ -187,6 +159,7 @@ describe('the manager', () => {
 
   test.each([
     [
+      'what it ran',
       'logs gpu-1',
       {
         '/v1/runs': [
@@ -206,14 +179,14 @@ describe('the manager', () => {
         ],
       },
     ],
-    ['drain gpu-1', { '/v1/drain': {}, '/v1/status': status }],
-    ['undrain gpu-1', { '/v1/undrain': {}, '/v1/status': status }],
-    ['logs gpu-1/0', { '/v1/logs': `${evil}\nsecond line\n` }],
-    ['logs gpu-1/0', {}],
-    ['drain gpu-1', { '/v1/drain': {}, '/v1/status': `not JSON ${evil}` }],
-    ['drain gpu-1', { '/v1/drain': {}, '/v1/status': { schema: 1, slots: [null] } }],
-    ['logs gpu-1', { '/v1/runs': { length: 3 } }],
-  ])('%s %j', async (line, said) => {
+    ['what is left after a drain', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': status }],
+    ['and after it is taken back', 'undrain gpu-1', { '/v1/undrain': {}, '/v1/status': status }],
+    ['the log of a job', 'logs gpu-1/0', { '/v1/logs': `${evil}\nsecond line\n` }],
+    ['an error in its own words', 'logs gpu-1/0', {}],
+    ['no JSON', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': `not JSON ${evil}` }],
+    ['no status', 'drain gpu-1', { '/v1/drain': {}, '/v1/status': { schema: 1, slots: [null] } }],
+    ['no list', 'logs gpu-1', { '/v1/runs': { length: 3 } }],
+  ])('%s', async (_, line, said) => {
     answers = said;
     const result = await azpFleet(line);
     expectClean(result);
@@ -227,59 +200,6 @@ describe('the manager', () => {
     expect(controls(stdout)).toEqual([]);
     expect(JSON.parse(stdout)).toMatchObject({ hosts: [{ value: `${evil}\n` }] });
   });
-});
-
-test('a prompt before login says who asks, whatever the server writes over it', async () => {
-  const asking = await hostileHost({
-    asks: {
-      instructions: `\u001b[2J\u001b[HSudo password for prod-bastion:\n\n${'\n'.repeat(300)}prod-bastion says: hello${evil}`,
-      prompt: '\u001b[2K\rSudo password for prod-bastion:',
-    },
-  });
-  writeInventory('asking.yaml', fake.server.organization, asking.port);
-  writeFileSync(
-    join(cwd, 'asking.yaml'),
-    readFileSync(join(cwd, 'asking.yaml'), 'utf8').replace(', loginPassword: { env: LOGIN }', ''),
-  );
-  const keyboard = new Keyboard();
-  const stdin = Object.assign(keyboard.stdin, { isTTY: true });
-  let drawn = '';
-  const done = runCommand(['exec', '--login', '-i', 'asking.yaml', '--', 'x'], {
-    cwd,
-    env,
-    terminal: true,
-    stdin,
-    heard: (text) => (drawn += text),
-  });
-  const seen = async (text: string): Promise<void> => {
-    await expect.poll(() => drawn, { timeout: 10_000 }).toContain(text);
-  };
-  await seen('Sudo password for prod-bastion:');
-  stdin.write('given\r');
-  await done;
-  const lines = drawn.split('\n').filter((line) => line.includes('prod-bastion'));
-  expect(lines.length).toBeGreaterThan(0);
-  for (const line of lines) expect(line).toMatch(/lab@127\.0\.0\.1:\d+(?: says)?: .*prod-bastion/);
-  expect(drawn).not.toContain('HIDDEN');
-  expect(drawn).not.toContain('\u001b[2J');
-  asking.close();
-});
-
-test('the owner of a lock, on the host', async () => {
-  answer = (script) =>
-    script.includes('flock')
-      ? { stdout: `held ${JSON.stringify({ who: evil, command: evil, since: evil, id: 'x' })}\n`, code: 75 }
-      : {};
-  const transport = testTransport();
-  const ssh = sshSpec({ address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'word' } });
-  const session = await transport.connect({ name: 'gpu-1', ssh });
-  const refusal = await problemOf(session.lock({ who: 'me', command: 'provision', since: '2026-01-01' }));
-  await transport.close();
-  const { context, written } = quietContext({ cwd, terminal: true });
-  report(new FleetError(refusal), { context, json: false, debug: false, logFile: undefined });
-  expectClean({ exitCode: 1, ...written });
-  expect(written.stderr).toMatch(words);
-  expect(written.stderr).toContain('is working on this host');
 });
 
 test('the message of a server', async () => {

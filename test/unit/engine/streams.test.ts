@@ -107,6 +107,17 @@ test.each<[string, readonly object[], string, readonly string[]]>([
     ['Step 1/1 : RUN false'],
   ],
   [
+    'what a command wrote for a terminal, in two pieces',
+    [
+      { stream: 'Step 1/1 : RUN evil\n' },
+      { stream: 'seen\u001b]0;hid' },
+      { stream: 'den\u0007 \u202eword\u001b[2K\n' },
+      { errorDetail: { message: '\u001b[1Afailed\u0007' }, error: 'x' },
+    ],
+    'failed',
+    ['Step 1/1 : RUN evil', 'seen word'],
+  ],
+  [
     'a pull',
     [{ status: 'Pulling from x' }, { errorDetail: { message: 'toomanyrequests' }, error: 'y' }],
     'toomanyrequests',

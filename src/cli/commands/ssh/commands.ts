@@ -6,7 +6,7 @@ export const sshCommands: readonly CommandSpec[] = [
     name: 'exec',
     summary: 'run a command on many hosts; equal outputs are shown once',
     description:
-      'As root (through sudo where needed). One word after -- is shell text, several are a command with its arguments.',
+      'As root (through sudo where needed). One word after -- is shell text, several are a command with its arguments. What the hosts write is plain text on a terminal, and as it is in a pipe.',
     positionals: '[hosts...]',
     options: [
       { flags: '--login', description: 'as the login user instead of root' },

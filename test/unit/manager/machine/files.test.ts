@@ -164,6 +164,15 @@ test('a run takes a bounded part of the disk, whatever its agent printed', async
   expect(run?.log.length).toBeGreaterThan(10);
 });
 
+test('what a job wrote is kept without what a terminal obeys, a line as a line', async () => {
+  const evidence = new Evidence(directory);
+  const log = ['\u001b[31mred\u001b[0m\u001b]0;title\u0007', '10 %\r20 %', 'a\tb', '\u202ex\u009b'];
+  await evidence.add({ ...record('a'), job: 'build\u001b[2K\n1 host: healthy', log });
+  const [run] = await evidence.list('0');
+  expect(run?.log).toEqual(['red', '10 % 20 %', 'a       b', 'x']);
+  expect(run?.job).toBe('build 1 host: healthy');
+});
+
 test('short lines are kept as they are, the last two hundred', async () => {
   const lines = Array.from({ length: 250 }, (_, index) => `line ${index}`);
   expect(boundedLog(lines)).toEqual(lines.slice(50));

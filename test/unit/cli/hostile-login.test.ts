@@ -1,0 +1,69 @@
+// What a host says before anybody is logged in, and who it says is at work there.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+
+import { FleetError } from '../../../src/base/errors.ts';
+import { report } from '../../../src/render/problem.ts';
+import { quietContext, runCommand } from '../../support/command.ts';
+import { hostileHost } from '../../support/hostile-host.ts';
+import { evil, expectClean, words } from '../../support/hostile-words.ts';
+import { Keyboard } from '../../support/keyboard.ts';
+import { problemOf, sshSpec, testTransport } from '../../support/transport.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'azp-hostile-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+test('a prompt before login says who asks, whatever the server writes over it', async () => {
+  const asking = await hostileHost({
+    asks: {
+      instructions: `\u001b[2J\u001b[HSudo password for prod-bastion:\n\n${'\n'.repeat(300)}prod-bastion says: hello${evil}`,
+      prompt: '\u001b[2K\rSudo password for prod-bastion:',
+    },
+  });
+  writeFileSync(
+    join(cwd, 'asking.yaml'),
+    `organization: https://dev.azure.com/example
+token: { env: NONE }
+hosts: { gpu-1: { address: 127.0.0.1, port: ${asking.port}, user: lab, pool: p } }
+`,
+  );
+  const keyboard = new Keyboard();
+  const stdin = Object.assign(keyboard.stdin, { isTTY: true });
+  let drawn = '';
+  const done = runCommand(['exec', '--login', '-i', 'asking.yaml', '--', 'x'], {
+    cwd,
+    terminal: true,
+    stdin,
+    heard: (text) => (drawn += text),
+  });
+  const seen = async (text: string): Promise<void> => {
+    await expect.poll(() => drawn, { timeout: 10_000 }).toContain(text);
+  };
+  await seen('Sudo password for prod-bastion:');
+  stdin.write('given\r');
+  await done;
+  const lines = drawn.split('\n').filter((line) => line.includes('prod-bastion'));
+  expect(lines.length).toBeGreaterThan(0);
+  for (const line of lines) expect(line).toMatch(/lab@127\.0\.0\.1:\d+(?: says)?: .*prod-bastion/);
+  expect(drawn).not.toContain('HIDDEN');
+  expect(drawn).not.toContain('\u001b[2J');
+  asking.close();
+});
+
+test('the owner of a lock, on the host', async () => {
+  const note = JSON.stringify({ who: evil, command: evil, since: evil, id: 'x' });
+  const host = await hostileHost({ answer: () => ({ stdout: `held ${note}\n`, code: 75 }) });
+  const transport = testTransport();
+  const ssh = sshSpec({ address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'word' } });
+  const session = await transport.connect({ name: 'gpu-1', ssh });
+  const refusal = await problemOf(session.lock({ who: 'me', command: 'provision', since: '2026-01-01' }));
+  await transport.close();
+  host.close();
+  const { context, written } = quietContext({ cwd, terminal: true });
+  report(new FleetError(refusal), { context, json: false, debug: false, logFile: undefined });
+  expectClean({ exitCode: 1, ...written });
+  expect(written.stderr).toMatch(words);
+  expect(written.stderr).toContain('is working on this host');
+});
