@@ -1,16 +1,16 @@
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostLock, Session } from '../ssh/transport.ts';
-import type { ApplyTools } from './apply-tools.ts';
+import type { HostTools } from './apply-tools.ts';
 
 /** One host's session across cuts and reboots: opened when needed, and locked again when it was locked before. */
 export class HostConnection {
   readonly #host: HostSpec;
-  readonly #tools: ApplyTools;
+  readonly #tools: HostTools;
   #session: Session | undefined;
   #lock: HostLock | undefined;
   #locked = false;
 
-  constructor(host: HostSpec, tools: ApplyTools) {
+  constructor(host: HostSpec, tools: HostTools) {
     this.#host = host;
     this.#tools = tools;
   }

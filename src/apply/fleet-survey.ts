@@ -1,12 +1,10 @@
-import pLimit from 'p-limit';
-
 import type { AzureClient } from '../azure/client.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
-import { failure, type HostOutcome } from './outcome.ts';
+import type { HostOutcome } from './outcome.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
-import { planNow, reachHost, type Reached, type Survey } from './survey.ts';
+import { failed, planNow, reachHosts, type Reached, type ReachOptions, type Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
 /** Everything that is known before anything is changed. */
@@ -17,9 +15,7 @@ export interface FleetSurvey {
   readonly pools: PoolsPlan;
 }
 
-export interface SurveyOptions {
-  /** Await changes of an earlier run that still go on. */
-  readonly follow: boolean;
+export interface SurveyOptions extends ReachOptions {
   /** Called when it is known which pools cannot be used, before any host is planned. */
   readonly onPools: (pools: PoolsPlan) => void;
 }
@@ -32,15 +28,13 @@ export async function surveyFleet(
   tools: ApplyTools,
   options: SurveyOptions,
 ): Promise<FleetSurvey> {
-  tools.emit({ kind: 'phase', phase: 'facts' });
-  const limit = pLimit(tools.options.parallel);
   const [pools, results] = await Promise.all([
     planFleetPools(
       client,
       hosts.map(({ pool }) => pool),
       fleet.projects,
     ),
-    Promise.all(hosts.map((host) => limit(() => reach(host, tools, options)))),
+    reachHosts(hosts, tools, options),
   ]);
   options.onPools(pools);
   for (const problem of distinct(pools.blocked)) tools.emit({ kind: 'problem', problem });
@@ -59,29 +53,6 @@ function planReached(reached: Reached, tools: ApplyTools): Survey | HostOutcome 
   } catch (error) {
     return failed(reached.host, error, tools);
   }
-}
-
-async function reach(
-  host: HostSpec,
-  tools: ApplyTools,
-  options: SurveyOptions,
-): Promise<Reached | HostOutcome> {
-  try {
-    tools.signal.throwIfAborted();
-    const reached = await reachHost(host, tools, options);
-    tools.emit({ kind: 'host-state', host: host.name, state: 'planned' });
-    return reached;
-  } catch (error) {
-    if (tools.signal.aborted) throw error;
-    return failed(host, error, tools);
-  }
-}
-
-function failed({ name }: HostSpec, error: unknown, tools: ApplyTools): HostOutcome {
-  const outcome = failure(name, error, tools.log);
-  if (outcome.problem !== undefined) tools.emit({ kind: 'problem', problem: outcome.problem });
-  tools.emit({ kind: 'host-state', host: name, state: outcome.state });
-  return outcome;
 }
 
 /** What the survey is silent about: hosts, by their number, and pools. */

@@ -1,10 +1,13 @@
+import pLimit from 'p-limit';
+
 import { FleetError } from '../base/errors.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { HostConnection, readOnly } from './connection.ts';
 import { planHost } from '../plan/plan.ts';
-import type { ApplyTools } from './apply-tools.ts';
+import type { ApplyTools, HostTools } from './apply-tools.ts';
+import { failure, type HostOutcome } from './outcome.ts';
 
 /** A host that was reached and read. */
 export interface Reached {
@@ -18,12 +21,51 @@ export interface Survey extends Reached {
   readonly plan: HostPlan;
 }
 
-/** Connects and gathers facts. Nothing is changed; with `follow`, a change that still runs from before is awaited. */
-export async function reachHost(
+export interface ReachOptions {
+  /** Await changes of an earlier run that still go on. */
+  readonly follow: boolean;
+}
+
+/**
+ * Connects to all hosts at the same time and reads them; in the hosts' order. The caller closes the connections. One
+ * host's failure is its own: it has been told when this resolves.
+ */
+export async function reachHosts(
+  hosts: readonly HostSpec[],
+  tools: HostTools,
+  options: ReachOptions,
+): Promise<readonly (Reached | HostOutcome)[]> {
+  tools.emit({ kind: 'phase', phase: 'facts' });
+  const limit = pLimit(tools.options.parallel);
+  return Promise.all(hosts.map((host) => limit(() => reachOrFail(host, tools, options))));
+}
+
+async function reachOrFail(
   host: HostSpec,
-  tools: ApplyTools,
-  options: { follow: boolean },
-): Promise<Reached> {
+  tools: HostTools,
+  options: ReachOptions,
+): Promise<Reached | HostOutcome> {
+  try {
+    tools.signal.throwIfAborted();
+    const reached = await reachHost(host, tools, options);
+    tools.emit({ kind: 'host-state', host: host.name, state: 'planned' });
+    return reached;
+  } catch (error) {
+    if (tools.signal.aborted) throw error;
+    return failed(host, error, tools);
+  }
+}
+
+/** Tells of a host that could not be reached, read or planned. */
+export function failed({ name }: HostSpec, error: unknown, tools: HostTools): HostOutcome {
+  const outcome = failure(name, error, tools.log);
+  if (outcome.problem !== undefined) tools.emit({ kind: 'problem', problem: outcome.problem });
+  tools.emit({ kind: 'host-state', host: name, state: outcome.state });
+  return outcome;
+}
+
+/** Connects and gathers facts. Nothing is changed; with `follow`, a change that still runs from before is awaited. */
+async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions): Promise<Reached> {
   const connection = new HostConnection(host, tools);
   const { name } = host;
   try {
@@ -50,12 +92,16 @@ export async function reachHost(
 export async function readFacts(
   connection: HostConnection,
   host: HostSpec,
-  tools: ApplyTools,
+  tools: HostTools,
 ): Promise<Facts> {
   return tools.gather(readOnly(await connection.session()), host);
 }
 
-export function planNow(facts: Facts, host: HostSpec, tools: ApplyTools): HostPlan {
+export function planNow(
+  facts: Facts,
+  host: HostSpec,
+  tools: Pick<ApplyTools, 'steps' | 'desired' | 'options'>,
+): HostPlan {
   const { disturbOthers } = tools.options;
   return planHost(facts, tools.desired(host), { steps: tools.steps(host), disturbOthers });
 }
@@ -69,7 +115,7 @@ function running(facts: Facts): Facts['changes'] {
 async function followRunning(
   facts: Facts,
   connection: HostConnection,
-  tools: ApplyTools,
+  tools: HostTools,
   host: string,
 ): Promise<void> {
   await connection.lock();
