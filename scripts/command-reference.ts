@@ -4,7 +4,7 @@ import type { CommandSpec } from '../src/cli/command.ts';
 export function commandReference(commands: readonly CommandSpec[]): string {
   const head = `# Commands
 
-Written by \`npm run docs\` from \`src/cli/commands.ts\`; a test holds the two together.
+Written by \`npm run docs\` from the tables in \`src/cli/commands\`; a test holds the two together.
 
 Every command takes \`--json\`, \`--yes\`, \`--debug\`, \`--no-color\` and \`--help\`. Commands that read an
 inventory also take \`-i, --inventory FILE\` and \`--limit PATTERN\` (host, group, \`label=value\`, glob,

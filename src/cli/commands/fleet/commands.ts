@@ -1,0 +1,104 @@
+import type { CommandSpec, OptionSpec } from '../../command.ts';
+
+const parallel: OptionSpec = {
+  flags: '--parallel <n>',
+  description: 'hosts at the same time',
+  default: '20',
+};
+const disturbOthers: OptionSpec = {
+  flags: '--disturb-others',
+  description: "accept that other people's containers, GPU processes and logins are hurt",
+};
+
+/** The whole way of a host: what it lacks, what is done about it, and how it is. */
+export const fleetCommands: readonly CommandSpec[] = [
+  {
+    name: 'plan',
+    summary: 'show what provision would change, without changing it',
+    description:
+      'Hosts with equal changes are shown once. What cannot be known yet is shown as such. Exit code 3: changes are pending.',
+    positionals: '[hosts...]',
+    options: [
+      { flags: '-o, --out <file>', description: 'save the plan for "provision --plan FILE"' },
+      { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
+      parallel,
+      disturbOthers,
+    ],
+    examples: [
+      ['azp-fleet plan inventory.yaml', 'all hosts'],
+      ['azp-fleet plan h200-1 --show-scripts', 'every line that would run as root'],
+      ['azp-fleet plan -o friday.json', 'for later: azp-fleet provision --plan friday.json'],
+    ],
+    load: () => import('./plan.ts'),
+  },
+  {
+    name: 'provision',
+    summary: 'bring the hosts to what the inventory says, and prove it',
+    description:
+      'Plans, asks, applies, and runs nvidia-smi in a container on every host. Interrupted, it goes on where it stopped.',
+    positionals: '[hosts...]',
+    options: [
+      { flags: '--plan <file>', description: 'apply this plan; refused where a host has changed since' },
+      { flags: '--dry-run', description: 'stop after the plan' },
+      { flags: '--detailed-exitcode', description: 'with --dry-run: exit 3 when changes are pending' },
+      { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
+      { flags: '--rerun <which>', description: '"failed": only the hosts that the last run left unwell' },
+      parallel,
+      {
+        flags: '--upload-limit <rate>',
+        description: 'all uploads together, e.g. 50MiB/s or 400Mbit/s, over what the inventory says',
+      },
+      { flags: '--no-probe', description: 'do not prove the result' },
+      disturbOthers,
+      {
+        flags: '--drain-timeout <duration>',
+        description: 'how long running jobs may take to end before a disturbing change',
+        default: '4h',
+      },
+      { flags: '--break-lock', description: "take over another run's lock; it says whose" },
+    ],
+    examples: [
+      ['azp-fleet provision inventory.yaml', 'plan, ask, apply, prove'],
+      ['azp-fleet provision --yes --limit room=b12', 'without asking, one room'],
+      ['azp-fleet provision --rerun failed', 'what did not work the last time'],
+    ],
+    load: () => import('./provision.ts'),
+  },
+  {
+    name: 'status',
+    summary: 'one table of all hosts: software, GPUs, agents here and in Azure, verdict, cause and cure',
+    description:
+      'Reads facts over SSH, the last report of each manager (at most 5 minutes old) and the pools. Changes nothing.',
+    positionals: '[targets...]',
+    options: [
+      { flags: '--probe', description: 'look at the GPUs now, in a probe container on every host' },
+      {
+        flags: '--probe-timeout <duration>',
+        description: 'after this a probe that does not answer is a hang',
+        default: '60s',
+      },
+      { flags: '--drift', description: 'also plan; exit 3 when provision would change something' },
+      { flags: '--strict', description: 'exit 1 for degraded hosts too' },
+      { flags: '--parallel <n>', description: 'hosts at the same time', default: '50' },
+    ],
+    examples: [
+      ['azp-fleet status', 'every host of ./inventory.yaml'],
+      ['azp-fleet status --probe --limit hopper', 'a fresh look at one group'],
+      ['azp-fleet status --json', 'for programs'],
+    ],
+    load: () => import('./status.ts'),
+  },
+  {
+    name: 'diagnose',
+    summary: 'judge saved outputs of nvidia-smi or kernel logs, without contacting anybody',
+    description:
+      'Reads what `nvidia-smi -q -x`, a failed nvidia-smi, `dmesg` or `journalctl -k` wrote; - is standard input.',
+    positionals: '<files...>',
+    inventory: false,
+    examples: [
+      ['azp-fleet diagnose smi.xml dmesg.txt', 'two files'],
+      ['ssh h200-1 dmesg | azp-fleet diagnose -', 'from a pipe'],
+    ],
+    load: () => import('./diagnose.ts'),
+  },
+];

@@ -1,0 +1,59 @@
+import type { CommandSpec } from '../../command.ts';
+
+/** What is asked of the managers. The credential of Azure DevOps is not touched: they have their own. */
+export const slotCommands: readonly CommandSpec[] = [
+  {
+    name: 'logs',
+    summary: "the last runs of a host's agents, or the output of one slot",
+    description:
+      'HOST lists runs with job, result and duration; HOST/SLOT prints the log of its present or last run: on a terminal as plain text, into a pipe as it was written.',
+    positionals: '<target>',
+    options: [
+      { flags: '--runs', description: 'list the runs of HOST/SLOT instead of its output' },
+      { flags: '--last <n>', description: 'how many runs', default: '20' },
+      { flags: '--tail <n>', description: 'how many lines', default: '200' },
+    ],
+    examples: [
+      ['azp-fleet logs h200-1', 'what ran there lately'],
+      ['azp-fleet logs h200-1/0', 'the output of slot 0'],
+    ],
+    load: () => import('./logs.ts'),
+  },
+  {
+    name: 'drain',
+    summary: 'let agents take no more jobs; running jobs go on',
+    positionals: '[hosts...]',
+    options: [
+      { flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true },
+      { flags: '--wait', description: 'return when no job is left' },
+      { flags: '--drain-timeout <duration>', description: 'with --wait: how long at most', default: '4h' },
+      { flags: '--reason <text>', description: 'shown in status and on the agent in Azure DevOps' },
+    ],
+    examples: [
+      ['azp-fleet drain h200-1 --wait', 'before you open the machine'],
+      ['azp-fleet drain h200-1 --slot 3 --reason "fan"', 'one slot'],
+    ],
+    load: () => import('./drain.ts'),
+  },
+  {
+    name: 'undrain',
+    summary: 'let agents take jobs again',
+    positionals: '[hosts...]',
+    options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
+    examples: [['azp-fleet undrain h200-1', 'all its slots']],
+    load: () => import('./undrain.ts'),
+  },
+  {
+    name: 'adopt',
+    summary: 'take over agent names that another owner holds in the pool',
+    description:
+      'After a machine was set up anew its names belong to the earlier installation. Says which names are held and asks.',
+    positionals: '<hosts...>',
+    options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
+    examples: [
+      ['azp-fleet adopt h200-1', 'every name of the host that somebody else holds'],
+      ['azp-fleet adopt h200-1 --slot 3', 'one slot'],
+    ],
+    load: () => import('./adopt.ts'),
+  },
+];
