@@ -1,6 +1,7 @@
 import type { Context } from '../base/context.ts';
 import type { ExitCode } from '../base/errors.ts';
 import type { Options } from './options.ts';
+import type { Result } from './result.ts';
 
 /** One option of a command, in commander's notation: `--parallel <n>`, `-o, --out <file>`, `--no-probe`. */
 export interface OptionSpec {
@@ -26,12 +27,8 @@ export interface CommandInput {
   readonly commands: readonly CommandSpec[];
 }
 
-interface CommandModule {
-  run(context: Context, input: CommandInput): Promise<ExitCode>;
-}
-
 /** A command's declaration: light and eager. Its implementation is imported when it runs. */
-export interface CommandSpec {
+interface Declaration {
   /** Words as typed: `provision`, `inventory show`. */
   readonly name: string;
   /** One line for the list of commands. */
@@ -45,5 +42,22 @@ export interface CommandSpec {
   readonly examples: readonly (readonly [string, string])[];
   /** False for commands that read no inventory (completion, init). Default true. */
   readonly inventory?: boolean;
-  readonly load: () => Promise<CommandModule>;
+}
+
+/** A command that ends with a result: shown as text, or with --json as one document. */
+interface TellingCommand extends Declaration {
+  readonly json?: true;
+  readonly load: () => Promise<Implementation<Result>>;
+}
+
+/** A command that hands the terminal to a person or a program. It takes no --json. */
+interface HandingCommand extends Declaration {
+  readonly json: false;
+  readonly load: () => Promise<Implementation<ExitCode>>;
+}
+
+export type CommandSpec = TellingCommand | HandingCommand;
+
+interface Implementation<T> {
+  run(context: Context, input: CommandInput): Promise<T>;
 }

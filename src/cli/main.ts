@@ -7,16 +7,16 @@ import { Redactor } from '../base/redact.ts';
 import { nameLog, report } from '../render/problem.ts';
 import { version } from '../base/version.ts';
 import { commands } from './commands.ts';
-import { parseArguments } from './parse.ts';
+import { parseArguments, type Parsed } from './parse.ts';
+import { runCommand } from './run-command.ts';
 import { openRunLog } from './run-log.ts';
 import { stateFolder } from './state-folder.ts';
 
 /** The entry point: builds the context, finds the command, reports what went wrong. Returns the exit code. */
 export async function main(argv: readonly string[] = process.argv.slice(2)): Promise<number> {
   const user = userInfo();
-  const json = argv.includes('--json');
-  const debug = argv.includes('--debug');
-  if (argv.includes('--no-color')) process.env['NO_COLOR'] = '1';
+  const { json, debug, noColor } = wishesIn(argv);
+  if (noColor) process.env['NO_COLOR'] = '1';
   const stop = new AbortController();
   process.on('SIGINT', () => interrupt(stop));
   process.on('SIGTERM', () => interrupt(stop));
@@ -39,8 +39,9 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     log,
   };
   if (log.note !== undefined) process.stderr.write(`! ${log.note}\n`);
+  let parsed: Parsed | undefined;
   try {
-    const parsed = parseArguments(argv, commands, {
+    parsed = parseArguments(argv, commands, {
       out: (text) => process.stdout.write(text),
       err: (text) => process.stderr.write(text),
       env: process.env,
@@ -49,18 +50,25 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     });
     if (parsed === undefined) return ExitCode.ok;
     log.log('info', 'command', { command: parsed.input.commandLine, version });
-    const module = await parsed.spec.load();
-    const exitCode = await module.run(context, parsed.input);
+    const exitCode = await runCommand(context, parsed, log.path);
     if (exitCode === ExitCode.hostFailed || exitCode === ExitCode.bug) nameLog(process.stderr, log.path);
     return exitCode;
   } catch (error) {
-    if (stop.signal.aborted || isPromptExit(error)) return ExitCode.interrupted;
-    return report(error, { context, json, debug, logFile: log.path });
+    const interrupted = stop.signal.aborted || isPromptExit(error);
+    const command = parsed?.spec.name;
+    return report(error, { context, command, interrupted, json, debug, logFile: log.path });
   } finally {
     stdout.finish();
     stderr.finish();
     log.close();
   }
+}
+
+/** What must be known before the arguments are understood, and also where they are not. */
+function wishesIn(argv: readonly string[]) {
+  const cut = argv.indexOf('--');
+  const own = new Set(cut === -1 ? argv : argv.slice(0, cut));
+  return { json: own.has('--json'), debug: own.has('--debug'), noColor: own.has('--no-color') };
 }
 
 /** The first Ctrl-C asks everybody to stop; the second one ends the process. */

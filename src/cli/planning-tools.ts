@@ -10,43 +10,24 @@ import { version } from '../base/version.ts';
 import { gatherFacts } from '../facts/gather.ts';
 import { jobPages } from '../azure/job-pages.ts';
 import { desiredOf } from '../plan/desired.ts';
-import type { EventSink } from '../apply/events.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import type { FleetSurvey } from '../apply/fleet-survey.ts';
-import type { ApplyOptions, ApplyTools } from '../apply/apply-tools.ts';
-import type { Transport } from '../ssh/transport.ts';
+import type { ApplyOptions, ApplyTools, HostTools } from '../apply/apply-tools.ts';
 import { allSteps } from '../steps/all.ts';
 import type { CommandInput } from './command.ts';
-import { ownerName, type OpenFleet } from './fleet.ts';
+import type { OpenFleet } from './fleet.ts';
+import { ownerName } from './owner.ts';
+import type { Connected } from './with-hosts.ts';
 
-/** What the two commands that plan share. */
-export interface Workbench {
-  readonly tools: ApplyTools;
-  /** Pools that cannot be used; their hosts are planned without the manager. */
-  readonly blocked: Map<string, Problem>;
-  /** Makes the files that the plan's uploads need. */
-  readonly prepare: (survey: FleetSurvey) => Promise<void>;
-}
-
-export async function openWorkbench(
+/** For commands that reach and read hosts, with or without Azure DevOps. */
+export function hostTools(
   context: Context,
   input: CommandInput,
-  open: OpenFleet,
-  transport: Transport,
-  emit: EventSink,
-): Promise<Workbench> {
-  const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
-  const artifacts = await loadArtifacts(cache);
-  const blocked = new Map<string, Problem>();
-  const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
-  const { credential, caPem, fleet } = open;
-  const tools: ApplyTools = {
+  { transport, emit }: Pick<Connected, 'transport' | 'emit'>,
+): HostTools {
+  return {
     transport,
     gather: (session, host) => gatherFacts(session, host, context.signal),
-    steps: ({ pool }) => (blocked.has(pool) ? withoutManager : allSteps),
-    desired: desiredOf(fleet, { artifacts, credential, caPem, version }),
-    credential,
-    jobPages: (pool) => jobPages(open.azure, pool, context.log),
     owner: {
       who: ownerName(context),
       command: input.commandLine,
@@ -59,6 +40,34 @@ export async function openWorkbench(
     now: () => context.now(),
     sleep: (ms) => delay(ms, undefined, { signal: context.signal }),
     options: applyOptions(input),
+  };
+}
+
+/** What the commands that plan share. */
+export interface Workbench {
+  readonly tools: ApplyTools;
+  /** Pools that cannot be used; their hosts are planned without the manager. */
+  readonly blocked: Map<string, Problem>;
+  /** Makes the files that the plan's uploads need. */
+  readonly prepare: (survey: FleetSurvey) => Promise<void>;
+}
+
+export async function openWorkbench(
+  context: Context,
+  input: CommandInput,
+  open: OpenFleet & Connected,
+): Promise<Workbench> {
+  const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
+  const artifacts = await loadArtifacts(cache);
+  const blocked = new Map<string, Problem>();
+  const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
+  const { credential, caPem, fleet, emit } = open;
+  const tools: ApplyTools = {
+    ...hostTools(context, input, open),
+    steps: ({ pool }) => (blocked.has(pool) ? withoutManager : allSteps),
+    desired: desiredOf(fleet, { artifacts, credential, caPem, version }),
+    credential,
+    jobPages: (pool) => jobPages(open.azure, pool, context.log),
   };
   const prepare = async ({ hosts }: FleetSurvey) => {
     const note = (text: string) => emit({ kind: 'note', text });

@@ -3,52 +3,32 @@ import { defined } from '../base/defined.ts';
 import type { Fleet } from '../inventory/fleet.ts';
 import type { Progress } from '../render/progress.ts';
 import type { TransportParts } from '../ssh/connection-tools.ts';
-import { createTransport } from '../ssh/create-transport.ts';
-import type { Transport } from '../ssh/transport.ts';
 import { askSecret, canAsk } from './ask.ts';
-import { resolve, type OpenFleet } from './fleet.ts';
+import { resolve } from './secrets.ts';
 
-export interface TransportOptions {
-  readonly json: boolean;
-  /** Bytes per second for all uploads together, over what the inventory says. */
-  readonly bandwidth?: number;
-}
-
-/** The way to the hosts. Questions are put only where somebody can answer; with --json nobody is asked. */
-export function openTransport(
-  context: Context,
-  { fleet }: Pick<OpenFleet, 'fleet'>,
-  progress: Pick<Progress, 'sink' | 'aside'>,
-  options: TransportOptions,
-): Transport {
-  const notice = (text: string) => progress.sink({ kind: 'note', text });
-  const parts = transportParts(context, fleet, notice, options);
-  const { ask } = parts;
-  return createTransport({
-    ...parts,
-    ask: ask === undefined ? undefined : (question) => progress.aside(() => ask(question)),
-    resolveSecret: (source) =>
-      'prompt' in source ? progress.aside(() => parts.resolveSecret(source)) : parts.resolveSecret(source),
-  });
-}
-
+/** What a way to the hosts is made of. Questions are put only where somebody can answer; with --json nobody is asked. */
 export function transportParts(
   context: Context,
   fleet: Fleet,
-  notice: (line: string) => void,
-  options: TransportOptions,
+  progress: Pick<Progress, 'sink' | 'aside'>,
+  options: { readonly json: boolean; readonly bandwidth: number | undefined },
 ): TransportParts {
   const { home, user, log } = context;
+  const { bandwidth } = options;
+  const read: TransportParts['resolveSecret'] = (source) => resolve(context, fleet, source, 'the password');
   return {
     home,
     user,
     env: withoutSecrets(context.env, fleet),
     log,
     now: () => context.now(),
-    ask: canAsk(context) && !options.json ? ({ text }) => askSecret(context, text) : undefined,
-    resolveSecret: (source) => resolve(context, fleet, source, 'the password'),
-    notice,
-    uploads: { ...fleet.uploads, ...defined({ bandwidth: options.bandwidth }) },
+    ask:
+      canAsk(context) && !options.json
+        ? ({ text }) => progress.aside(() => askSecret(context, text))
+        : undefined,
+    resolveSecret: (source) => ('prompt' in source ? progress.aside(() => read(source)) : read(source)),
+    notice: (text) => progress.sink({ kind: 'note', text }),
+    uploads: { ...fleet.uploads, ...defined({ bandwidth }) },
   };
 }
 

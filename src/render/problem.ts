@@ -2,9 +2,14 @@ import { styleText } from 'node:util';
 
 import type { Context } from '../base/context.ts';
 import { ExitCode, FleetError, foreignProblem, type Problem } from '../base/errors.ts';
+import { jsonDocument } from './envelope.ts';
 
 export interface ReportOptions {
   readonly context: Context;
+  /** Undefined where the arguments were not understood. */
+  readonly command: string | undefined;
+  /** The error is only how an interruption ends: no fault is told. */
+  readonly interrupted: boolean;
   readonly json: boolean;
   readonly debug: boolean;
   /** Undefined where none could be written. */
@@ -12,7 +17,16 @@ export interface ReportOptions {
 }
 
 /** Tells the user what went wrong and returns the exit code. Expected failures get no stack trace. */
-export function report(error: unknown, { context, json, debug, logFile }: ReportOptions): ExitCode {
+export function report(error: unknown, options: ReportOptions): ExitCode {
+  const { context, command, json, debug, logFile } = options;
+  const tell = (exitCode: ExitCode, problem: Problem) =>
+    context.stdout.write(
+      jsonDocument(context.now(), { command, exitCode, problems: [problem], log: logFile }),
+    );
+  if (options.interrupted) {
+    if (json) tell(ExitCode.interrupted, { code: 'interrupted', what: 'interrupted before the end' });
+    return ExitCode.interrupted;
+  }
   const expected = error instanceof FleetError;
   const problem = expected ? error.problem : foreignProblem(bug(error, logFile));
   const exitCode = expected ? error.exitCode : ExitCode.bug;
@@ -20,7 +34,7 @@ export function report(error: unknown, { context, json, debug, logFile }: Report
     ...problem,
     ...(error instanceof Error ? { stack: error.stack } : {}),
   });
-  if (json) context.stdout.write(`${JSON.stringify({ error: problem, exitCode, log: logFile }, null, 2)}\n`);
+  if (json) tell(exitCode, problem);
   else {
     const lines = problemLines(problem, (context.stderr.columns ?? 80) - 1);
     context.stderr.write(`${lines.join('\n')}\n`);

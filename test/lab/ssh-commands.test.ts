@@ -114,8 +114,8 @@ describe('ssh', () => {
 
 test('inventory show says what a connection would use, and where each value came from', async () => {
   const { stdout } = await run('inventory', 'show', 'c', '--inventory', inventory, '--json');
-  const { connection } = JSON.parse(stdout) as { connection: Record<string, unknown> };
-  expect(connection).toMatchObject({
+  const { hosts } = JSON.parse(stdout) as { hosts: readonly { connection: Record<string, unknown> }[] };
+  expect(hosts[0]?.connection).toMatchObject({
     hostname: '127.0.0.4',
     port: sshd.port,
     user: 'bob',

@@ -1,13 +1,13 @@
 import { PassThrough } from 'node:stream';
 
 import type { Context } from '../../src/base/context.ts';
-import { FleetError } from '../../src/base/errors.ts';
 import { guardOutput } from '../../src/base/guard-output.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { Redactor } from '../../src/base/redact.ts';
 import { commands } from '../../src/cli/commands.ts';
-import { parseArguments } from '../../src/cli/parse.ts';
-import { problemLines } from '../../src/render/problem.ts';
+import { parseArguments, type Parsed } from '../../src/cli/parse.ts';
+import { runCommand as runParsed } from '../../src/cli/run-command.ts';
+import { report } from '../../src/render/problem.ts';
 
 export interface CommandResult {
   readonly exitCode: number;
@@ -61,17 +61,23 @@ export function quietContext({ cwd, env = {}, terminal = false, stdin, heard }: 
 export async function runCommand(argv: readonly string[], place: Place): Promise<CommandResult> {
   const { context, written } = quietContext(place);
   const io = { out: () => undefined, err: () => undefined, env: context.env, version: '0', columns: 80 };
+  let parsed: Parsed | undefined;
   try {
-    const parsed = parseArguments(argv, commands, io);
+    parsed = parseArguments(argv, commands, io);
     if (parsed === undefined) throw new TypeError('help was asked for');
-    const exitCode = await (await parsed.spec.load()).run(context, parsed.input);
+    const exitCode = await runParsed(context, parsed);
     return { exitCode, ...written };
   } catch (error) {
-    if (!(error instanceof FleetError)) throw error;
-    return {
-      exitCode: error.exitCode,
-      stdout: written.stdout,
-      stderr: problemLines(error.problem, 79).join('\n'),
-    };
+    const json = argv.includes('--json');
+    const command = parsed?.spec.name;
+    const exitCode = report(error, {
+      context,
+      command,
+      interrupted: false,
+      json,
+      debug: false,
+      logFile: undefined,
+    });
+    return { exitCode, ...written };
   }
 }

@@ -62,7 +62,14 @@ test('the owner of a lock, on the host', async () => {
   await transport.close();
   host.close();
   const { context, written } = quietContext({ cwd, terminal: true });
-  report(new FleetError(refusal), { context, json: false, debug: false, logFile: undefined });
+  report(new FleetError(refusal), {
+    context,
+    command: 'provision',
+    interrupted: false,
+    json: false,
+    debug: false,
+    logFile: undefined,
+  });
   expectClean({ exitCode: 1, ...written });
   expect(written.stderr).toMatch(words);
   expect(written.stderr).toContain('is working on this host');

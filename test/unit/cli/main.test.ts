@@ -40,6 +40,14 @@ test(
   },
 );
 
+test('what stands after -- is no wish of ours', { timeout: 60_000 }, () => {
+  const { status, stdout, stderr } = azpFleet(['exec', '-i', 'none.yaml', '--', 'df', '--json'], {
+    XDG_STATE_HOME: folder,
+  });
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toContain('none.yaml');
+});
+
 test('where a host fails, the debug log is named at the end', { timeout: 60_000 }, () => {
   const inventory = 'organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\nhosts:\n';
   // Nobody listens on port 9.

@@ -5,7 +5,7 @@ import type { CommandSpec } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { parseArguments } from '../../../src/cli/parse.ts';
 
-const spec = (name: string, more: Partial<CommandSpec> = {}): CommandSpec => ({
+const spec = (name: string, more: Partial<Omit<CommandSpec, 'json' | 'load'>> = {}): CommandSpec => ({
   name,
   summary: `what ${name} does`,
   positionals: '[targets...]',

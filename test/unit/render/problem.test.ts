@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 
-import type { Problem } from '../../../src/base/errors.ts';
-import { problemLines, wrap } from '../../../src/render/problem.ts';
+import { FleetError, type Problem } from '../../../src/base/errors.ts';
+import { problemLines, report, wrap } from '../../../src/render/problem.ts';
+import { quietContext } from '../../support/command.ts';
 
 const plain = (problem: Problem, width = 80) =>
   problemLines(problem, width).map((line) => line.replaceAll(/\u001b\[\d+m/g, ''));
@@ -52,5 +53,34 @@ describe('a problem on the screen', () => {
     ['first\nsecond', 20, 4, 4, ['first', '    second']],
   ])('%j at %d columns', (text, width, first, indent, lines) => {
     expect(wrap(text, width, first, indent)).toEqual(lines);
+  });
+});
+
+describe('an error that ends the run', () => {
+  const told = (error: unknown, options: { interrupted?: boolean; json: boolean }) => {
+    const { context, written } = quietContext({ cwd: '/' });
+    const parts = { command: 'exec', interrupted: false, debug: false, logFile: '/log', ...options };
+    const exitCode = report(error, { context, ...parts });
+    return { exitCode, ...written };
+  };
+  const cut = new FleetError({ code: 'interrupted', host: 'a', what: 'interrupted' });
+
+  test('is told in the one JSON document', () => {
+    const { exitCode, stdout, stderr } = told(new Error('oops'), { json: true });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 70, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      schema: 1,
+      command: 'exec',
+      exitCode: 70,
+      problems: [{ code: 'bug', what: 'azp-fleet made a mistake: oops' }],
+      log: '/log',
+    });
+  });
+
+  test('is no fault where somebody interrupted the run, and programs are told so', () => {
+    expect(told(cut, { interrupted: true, json: false })).toEqual({ exitCode: 130, stdout: '', stderr: '' });
+    const { exitCode, stdout } = told(cut, { interrupted: true, json: true });
+    expect(exitCode).toBe(130);
+    expect(JSON.parse(stdout)).toMatchObject({ exitCode: 130, problems: [{ code: 'interrupted' }] });
   });
 });

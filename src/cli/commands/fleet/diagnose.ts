@@ -8,20 +8,24 @@ import { diagnose } from '../../../health/diagnose.ts';
 import { painter } from '../../../render/color.ts';
 import { diagnosisText, type NamedDiagnosis } from '../../../render/diagnosis.ts';
 import type { CommandInput } from '../../command.ts';
+import type { Result } from '../../result.ts';
 
 /** Judges saved outputs. Contacts nobody. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const diagnoses: NamedDiagnosis[] = [];
   for (const file of input.positionals) {
     const content = file === '-' ? await text(context.stdin) : await read(resolve(context.cwd, file));
     diagnoses.push({ file, ...diagnose(content) });
   }
-  if (input.options.flag('json'))
-    context.stdout.write(`${JSON.stringify({ files: diagnoses }, undefined, 2)}\n`);
-  else {
-    const width = context.stdout.columns ?? 120;
-    context.stdout.write(diagnosisText(diagnoses, { width, paint: painter(context.stdout, context.env) }));
-  }
+  const style = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };
+  return {
+    exitCode: exitCodeOf(diagnoses),
+    json: { files: diagnoses },
+    text: () => diagnosisText(diagnoses, style),
+  };
+}
+
+function exitCodeOf(diagnoses: readonly NamedDiagnosis[]): ExitCode {
   if (diagnoses.some(({ kind }) => kind === 'unknown')) return ExitCode.usage;
   const states = diagnoses.flatMap((one) => ('checkup' in one ? [one.checkup.verdict.state] : []));
   return states.some((state) => state === 'failed' || state === 'hung') ? ExitCode.hostFailed : ExitCode.ok;

@@ -9,51 +9,44 @@ import { checkPlanFile, writePlanFile } from '../../../apply/saved-plan.ts';
 import { distinct } from '../../../apply/pools.ts';
 import { usesColor } from '../../../render/color.ts';
 import { planText } from '../../../render/plan.ts';
-import { createProgress } from '../../../render/progress.ts';
 import type { CommandInput } from '../../command.ts';
-import { openFleet } from '../../fleet.ts';
 import { openWorkbench } from '../../planning-tools.ts';
-import { openTransport } from '../../transport.ts';
+import { problemsAmong, type Result } from '../../result.ts';
+import { withFleet } from '../../fleet.ts';
 
 /** Shows what `provision` would change. Changes nothing. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const out = input.options.string('out');
   const outFile = out === undefined ? undefined : resolvePath(context.cwd, out);
   if (outFile !== undefined) await checkPlanFile(outFile);
-  const open = await openFleet(context, input);
-  const json = input.options.flag('json');
-  const progress = createProgress(context, { hosts: open.hosts.map(({ name }) => name), json });
-  const transport = openTransport(context, open, progress, { json });
-  try {
-    const { tools, blocked } = await openWorkbench(context, input, open, transport, progress.sink);
+  return withFleet(context, input, async (open) => {
+    const { tools, blocked } = await openWorkbench(context, input, open);
     const survey = await surveyFleet(open.fleet, open.hosts, open.azure, tools, {
       follow: false,
       onPools: (pools) => pools.blocked.forEach((problem, pool) => blocked.set(pool, problem)),
     });
-    const problems = distinct(blocked);
-    await progress.finish();
+    const problems = [...distinct(blocked), ...problemsAmong(survey.failures)];
     await closeAll(survey);
     const plan = toFleetPlan(open.fleet, survey, { version, now: context.now() });
     if (outFile !== undefined) await writePlanFile(outFile, plan);
-    if (json) {
-      const failures = survey.failures.map(({ problem }) => problem);
-      context.stdout.write(`${JSON.stringify({ ...plan, problems: [...problems, ...failures] }, null, 2)}\n`);
-    } else {
-      const scripts = input.options.flag('showScripts');
-      context.stdout.write(
+    const refused = plan.hosts.some(({ refusals }) => refusals.length > 0);
+    const { inventory, inventoryDigest, fleet, hosts } = plan;
+    return {
+      exitCode:
+        problems.length > 0 || refused
+          ? ExitCode.hostFailed
+          : hasChanges(plan)
+            ? ExitCode.changesPending
+            : ExitCode.ok,
+      json: { inventory, inventoryDigest, fleet, hosts },
+      problems,
+      text: () =>
         planText(plan, {
-          scripts,
+          scripts: input.options.flag('showScripts'),
           unread: unreadIn(survey),
           color: usesColor(context.stdout, context.env),
           width: context.stdout.columns ?? 100,
         }),
-      );
-    }
-    if (problems.length > 0 || survey.failures.length > 0) return ExitCode.hostFailed;
-    if (plan.hosts.some(({ refusals }) => refusals.length > 0)) return ExitCode.hostFailed;
-    return hasChanges(plan) ? ExitCode.changesPending : ExitCode.ok;
-  } finally {
-    await progress.finish();
-    await transport.close();
-  }
+    };
+  });
 }

@@ -1,26 +1,21 @@
 import type { Context } from '../../../base/context.ts';
-import { type ExitCode, FleetError } from '../../../base/errors.ts';
+import { FleetError } from '../../../base/errors.ts';
 import type { EventSink } from '../../../apply/events.ts';
 import { renewImage, type BuiltImage } from '../../../client/image-build.ts';
 import type { ManagerClient } from '../../../client/manager-client.ts';
 import { builtText } from '../../../render/images.ts';
 import { createProgress } from '../../../render/progress.ts';
 import type { CommandInput } from '../../command.ts';
-import { openManagers, showAnswers } from '../../managers.ts';
+import { answered, type Managers, withManagers } from '../../managers.ts';
 import { pause } from '../../pause.ts';
+import type { Result } from '../../result.ts';
 
 /** Has the managers build or pull the agents' image now, and follows them to the end. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const fresh = input.options.flag('fresh');
-  const managers = openManagers(context, input, input.positionals, createProgress);
-  const { sink } = managers.progress;
-  try {
-    const answers = await managers.ask((manager, { name }) => build(context, manager, name, fresh, sink));
-    await managers.progress.finish();
-    return showAnswers(context, input, answers, builtText);
-  } finally {
-    await managers.close();
-  }
+  const building = async ({ ask, emit }: Managers) =>
+    answered(await ask((manager, { name }) => build(context, manager, name, fresh, emit)), builtText);
+  return withManagers(context, input, input.positionals, building, createProgress);
 }
 
 async function build(

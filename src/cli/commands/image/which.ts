@@ -1,42 +1,29 @@
 import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
-import { loadFleet } from '../../../inventory/load.ts';
-import { selectHosts } from '../../../inventory/select.ts';
 import { painter } from '../../../render/color.ts';
 import { imageText } from '../../../render/images.ts';
-import { createProgress } from '../../../render/progress.ts';
 import { lookAtHosts } from '../../../status/collect.ts';
-import { imageRow } from '../../../status/image.ts';
+import { imageRow, type ImageRow } from '../../../status/image.ts';
 import type { CommandInput } from '../../command.ts';
-import { openTransport } from '../../transport.ts';
+import { problemsAmong, type Result } from '../../result.ts';
+import { withHosts } from '../../with-hosts.ts';
 
 /** Shows which image each host gets and why. Changes nothing; Azure DevOps is not asked. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
-  const fleet = loadFleet(input.inventory, context);
-  const hosts = selectHosts(fleet, [...input.options.list('limit'), ...input.positionals]);
-  const json = input.options.flag('json');
-  const progress = createProgress(context, { hosts: hosts.map(({ name }) => name), json });
-  const transport = openTransport(context, { fleet }, progress, { json });
-  try {
-    const looks = await lookAtHosts(hosts, {
-      transport,
-      emit: progress.sink,
-      signal: context.signal,
-      parallel: 50,
-      probe: undefined,
-    });
-    await progress.finish();
-    const rows = looks.map(imageRow);
-    const options = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };
-    context.stdout.write(
-      json ? `${JSON.stringify({ hosts: rows }, undefined, 2)}\n` : imageText(rows, options),
-    );
-    const bad = rows.some(({ problem, wanted }) => {
-      return problem !== undefined || (wanted?.kind === 'chosen' && !wanted.choice.ok);
-    });
-    return bad ? ExitCode.hostFailed : ExitCode.ok;
-  } finally {
-    await progress.finish();
-    await transport.close();
-  }
+export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const { signal } = context;
+  const looks = await withHosts(context, input, ({ hosts, transport, emit }) =>
+    lookAtHosts(hosts, { transport, emit, signal, parallel: 50, probe: undefined }),
+  );
+  const rows = looks.map(imageRow);
+  const style = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };
+  return {
+    exitCode: rows.some(isBad) ? ExitCode.hostFailed : ExitCode.ok,
+    json: { hosts: rows },
+    problems: problemsAmong(rows),
+    text: () => imageText(rows, style),
+  };
+}
+
+function isBad({ problem, wanted }: ImageRow): boolean {
+  return problem !== undefined || (wanted?.kind === 'chosen' && !wanted.choice.ok);
 }

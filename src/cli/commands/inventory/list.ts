@@ -1,14 +1,12 @@
 import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
-import { loadFleet } from '../../../inventory/load.ts';
-import { selectHosts } from '../../../inventory/select.ts';
 import { hostTable } from '../../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
+import { openHosts } from '../../hosts.ts';
+import type { Result } from '../../result.ts';
 
-export function run(context: Context, { inventory, options, positionals }: CommandInput): Promise<ExitCode> {
-  const fleet = loadFleet(inventory, context);
-  const hosts = selectHosts(fleet, [...options.list('limit'), ...positionals]);
-  const text = options.flag('json') ? JSON.stringify({ hosts }, undefined, 2) : hostTable(hosts).join('\n');
-  context.stdout.write(`${text}\n`);
-  return Promise.resolve(ExitCode.ok);
+export function run(context: Context, input: CommandInput): Promise<Result> {
+  const { hosts } = openHosts(context, input);
+  const text = () => `${hostTable(hosts).join('\n')}\n`;
+  return Promise.resolve({ exitCode: ExitCode.ok, json: { hosts }, text });
 }

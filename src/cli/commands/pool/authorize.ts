@@ -1,12 +1,13 @@
 import { readPoolState } from '../../../azure/pools/state.ts';
 import { planPools } from '../../../plan/pools.ts';
 import type { Context } from '../../../base/context.ts';
-import { usageError, type ExitCode } from '../../../base/errors.ts';
+import { usageError } from '../../../base/errors.ts';
 import type { CommandInput } from '../../command.ts';
+import type { Result } from '../../result.ts';
 import { carryOut, openPools } from './names.ts';
 
 /** Makes pools usable in projects. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const open = await openPools(context, input);
   const named = input.options.list('project');
   const projects = named.length > 0 ? named : open.fleet.projects;

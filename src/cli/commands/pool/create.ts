@@ -1,12 +1,12 @@
 import { readPoolState } from '../../../azure/pools/state.ts';
 import { planPools } from '../../../plan/pools.ts';
 import type { Context } from '../../../base/context.ts';
-import type { ExitCode } from '../../../base/errors.ts';
 import type { CommandInput } from '../../command.ts';
+import type { Result } from '../../result.ts';
 import { carryOut, openPools } from './names.ts';
 
 /** Creates missing pools, and turns automatic agent updates off in those that exist. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const open = await openPools(context, input);
   return await carryOut(context, input, open, planPools(await readPoolState(open.azure, open.pools, [])));
 }

@@ -4,20 +4,14 @@ import { ExitCode } from '../../../base/errors.ts';
 import { painter } from '../../../render/color.ts';
 import { poolTable } from '../../../render/pools.ts';
 import type { CommandInput } from '../../command.ts';
+import type { Result } from '../../result.ts';
 import { openPools } from './names.ts';
 
 /** Shows the pools. Changes nothing. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { fleet, azure, pools } = await openPools(context, input);
   const overviews = await poolOverviews(azure, pools, fleet.projects, context.now());
-  if (input.options.flag('json')) {
-    context.stdout.write(`${JSON.stringify({ pools: overviews }, undefined, 2)}\n`);
-    return ExitCode.ok;
-  }
-  const lines = poolTable(overviews, {
-    width: context.stdout.columns ?? 160,
-    paint: painter(context.stdout, context.env),
-  });
-  context.stdout.write(`${lines.join('\n')}\n`);
-  return ExitCode.ok;
+  const style = { width: context.stdout.columns ?? 160, paint: painter(context.stdout, context.env) };
+  const text = () => `${poolTable(overviews, style).join('\n')}\n`;
+  return { exitCode: ExitCode.ok, json: { pools: overviews }, text };
 }

@@ -8,9 +8,10 @@ import { leftoverLines, prunedLines } from '../../../render/pools.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { openFleet } from '../../fleet.ts';
+import { declined, type Result } from '../../result.ts';
 
 /** Removes agents that no slot stands for any more: looks, asks, waits, looks again, removes. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const { fleet, hosts, azure } = await openFleet(context, input);
   const gone = options.list('gone').flatMap((host) => goneHost(fleet, host, options.string('agentName')));
@@ -26,23 +27,19 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   show(leftoverLines(found));
   const stop = found.length === 0 || options.flag('dryRun');
   if (!stop && !options.flag('yes') && !(await confirm(context, 'Remove these agents from Azure DevOps?'))) {
-    return ExitCode.declined;
+    return declined;
   }
   if (!stop) show(['looking again in 3 minutes: only what is still unused then is removed']);
   const pruned = stop
     ? []
     : await prune(azure, found, { clockScale: fleet.clockScale, signal: context.signal });
-  if (options.flag('json')) {
-    const leftovers = found.flatMap(({ pool, found: each }) => each.map((agent) => ({ pool, ...agent })));
-    context.stdout.write(`${JSON.stringify({ leftovers, pruned }, undefined, 2)}\n`);
-  } else if (found.length === 0) context.stdout.write('nothing to remove\n');
-  else
-    context.stdout.write(
-      prunedLines(pruned)
-        .map((line) => `${line}\n`)
-        .join(''),
-    );
-  return ExitCode.ok;
+  const leftovers = found.flatMap(({ pool, found: each }) => each.map((agent) => ({ pool, ...agent })));
+  const lines = found.length === 0 ? ['nothing to remove'] : prunedLines(pruned);
+  return {
+    exitCode: ExitCode.ok,
+    json: { leftovers, pruned },
+    text: () => lines.map((line) => `${line}\n`).join(''),
+  };
 }
 
 function ownNames(host: HostSpec): OwnNames {

@@ -1,31 +1,32 @@
 import type { Context } from '../../../base/context.ts';
-import { ExitCode, FleetError } from '../../../base/errors.ts';
+import { FleetError } from '../../../base/errors.ts';
 import type { ManagerStatus } from '../../../contract/status.ts';
 import type { ManagerClient } from '../../../client/manager-client.ts';
 import { occupied } from '../../../apply/drain.ts';
 import { drainText } from '../../../render/managers.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { ownerName } from '../../fleet.ts';
-import { showAnswers, withManagers } from '../../managers.ts';
+import { ownerName } from '../../owner.ts';
+import { answered, askEach } from '../../managers.ts';
 import { pause } from '../../pause.ts';
+import { declined, type Result } from '../../result.ts';
 
 const pollMs = 2000;
 
 /** Makes agents stop taking jobs. Running jobs go on. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const everything = input.positionals.length === 0 && options.list('limit').length === 0;
   if (everything && !options.flag('yes') && !(await confirm(context, 'Drain every host of the inventory?')))
-    return ExitCode.declined;
+    return declined;
   const slots = options.list('slot');
   const order = { reason: options.string('reason') ?? '', owner: ownerName(context) };
   const deadline = context.now() + (options.duration('drainTimeout') ?? 0);
-  const answers = await withManagers(context, input, input.positionals, async (manager) => {
+  const answers = await askEach(context, input, input.positionals, async (manager) => {
     await manager.drain(order, slots);
     return options.flag('wait') ? settled(manager, slots, deadline, context) : manager.status();
   });
-  return showAnswers(context, input, answers, drainText);
+  return answered(answers, drainText);
 }
 
 /** Resolves when no job is left on the slots in question. */

@@ -23,6 +23,7 @@ export const sshCommands: readonly CommandSpec[] = [
     name: 'ssh',
     summary: "log in to a host with the system's ssh, by what the inventory says",
     positionals: '<host>',
+    json: false,
     examples: [
       ['azp-fleet ssh h200-1', 'a shell'],
       ['azp-fleet ssh h200-1 -- journalctl -fu azp-fleet-manager', 'one command'],

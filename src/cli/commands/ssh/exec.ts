@@ -4,59 +4,49 @@ import type { Context } from '../../../base/context.ts';
 import { ExitCode, FleetError, usageError } from '../../../base/errors.ts';
 import { sh } from '../../../base/shell.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
-import { loadFleet } from '../../../inventory/load.ts';
-import { selectHosts } from '../../../inventory/select.ts';
-import type { EventSink } from '../../../apply/events.ts';
 import { askedOutput } from '../../../render/asked-output.ts';
 import { painter } from '../../../render/color.ts';
 import { execText, type HostAnswer } from '../../../render/exec.ts';
-import { createProgress } from '../../../render/progress.ts';
-import type { ScriptOptions, Transport } from '../../../ssh/transport.ts';
+import type { ScriptOptions } from '../../../ssh/transport.ts';
 import type { CommandInput } from '../../command.ts';
-import { openTransport } from '../../transport.ts';
+import { problemsAmong, type Result } from '../../result.ts';
+import { withHosts, type Connected } from '../../with-hosts.ts';
 
 /** Runs one command on many hosts. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options, rest } = input;
-  const json = options.flag('json');
   const text = rest.length === 1 ? (rest[0] ?? '') : sh`${rest}`;
   if (text === '') throw noCommand();
-  const fleet = loadFleet(input.inventory, context);
-  const hosts = selectHosts(fleet, [...options.list('limit'), ...input.positionals]);
-  const progress = createProgress(context, { hosts: hosts.map(({ name }) => name), json });
-  const transport = openTransport(context, { fleet }, progress, { json });
   const limit = pLimit(options.integer('parallel', { min: 1, max: 1000 }) ?? 50);
   const script: ScriptOptions = {
     as: options.flag('login') ? 'login' : 'root',
     totalTimeoutMs: options.duration('timeout') ?? 60_000,
     signal: context.signal,
   };
-  try {
-    const answers = await Promise.all(
-      hosts.map((host) => limit(() => onHost(transport, host, text, script, progress.sink))),
-    );
-    await progress.finish();
-    const { to, clean } = askedOutput(context, json);
-    const paint = painter(context.stdout, context.env);
-    to.write(
-      json
-        ? `${JSON.stringify({ schema: 1, hosts: answers }, undefined, 2)}\n`
-        : `${execText(answers, { paint, width: (context.stdout.columns ?? 80) - 1, clean })}\n`,
-    );
-    const well = answers.every((answer) => 'result' in answer && answer.result.code === 0);
-    return well ? ExitCode.ok : ExitCode.hostFailed;
-  } finally {
-    await progress.finish();
-    await transport.close();
-  }
+  const answers = await withHosts(context, input, ({ hosts, ...at }) =>
+    Promise.all(hosts.map((host) => limit(() => onHost(at, host, text, script)))),
+  );
+  const well = answers.every((answer) => 'result' in answer && answer.result.code === 0);
+  const { to, clean } = askedOutput(context);
+  const style = {
+    paint: painter(context.stdout, context.env),
+    width: (context.stdout.columns ?? 80) - 1,
+    clean,
+  };
+  return {
+    exitCode: well ? ExitCode.ok : ExitCode.hostFailed,
+    json: { hosts: answers },
+    problems: problemsAmong(answers),
+    text: () => `${execText(answers, style)}\n`,
+    to,
+  };
 }
 
 async function onHost(
-  transport: Transport,
+  { transport, emit }: Pick<Connected, 'transport' | 'emit'>,
   { name, ssh }: HostSpec,
   text: string,
   options: ScriptOptions,
-  emit: EventSink,
 ): Promise<HostAnswer> {
   try {
     emit({ kind: 'host-state', host: name, state: 'connecting' });

@@ -5,18 +5,17 @@ import { join } from 'node:path';
 
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, usageError } from '../../../base/errors.ts';
-import { loadFleet } from '../../../inventory/load.ts';
-import { selectHosts } from '../../../inventory/select.ts';
 import { resolveConnection } from '../../../ssh/config/resolve.ts';
 import { realWorld } from '../../../ssh/config/world.ts';
 import { loginArguments, writePins } from '../../../ssh/wire/openssh-arguments.ts';
 import type { CommandInput } from '../../command.ts';
+import { openHosts } from '../../hosts.ts';
 import { withoutSecrets } from '../../transport.ts';
 
 /** Hands the terminal to the system's ssh. Its exit code is ours. */
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
-  const fleet = loadFleet(input.inventory, context);
-  const [host, ...more] = selectHosts(fleet, input.positionals);
+  const { fleet, hosts } = openHosts(context, input);
+  const [host, ...more] = hosts;
   if (host === undefined || more.length > 0) {
     throw usageError({
       code: 'usage.ssh',

@@ -5,52 +5,48 @@ import pLimit from 'p-limit';
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, FleetError, type Problem } from '../../../base/errors.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
-import { loadFleet } from '../../../inventory/load.ts';
 import { pinHostKeys } from '../../../inventory/document/pin.ts';
-import { selectHosts } from '../../../inventory/select.ts';
-import { problemLines } from '../../../render/problem.ts';
 import { type ShownKey, trustLines } from '../../../render/trust.ts';
 import { createKeyScanner, type KeyScanner } from '../../../ssh/key-scanner.ts';
 import { writeInventory } from '../../../setup/write.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { transportParts } from '../../transport.ts';
+import { openHosts } from '../../hosts.ts';
+import { declined, show, type Result } from '../../result.ts';
+import { connected, notesOnly } from '../../with-hosts.ts';
 
 /** Handshakes at the same time; nothing but the key exchange takes place. */
 const parallel = 32;
 
 /** Shows every host's key and, on a yes, writes it to the inventory. */
-export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
   const json = options.flag('json');
-  const fleet = loadFleet(input.inventory, context);
-  const hosts = selectHosts(fleet, [...options.list('limit'), ...input.positionals]);
-  const scanner = createKeyScanner(
-    transportParts(context, fleet, (line) => void (json || context.stderr.write(`${line}\n`)), { json }),
-  );
+  const open = openHosts(context, input);
   const limit = pLimit(parallel);
-  const answers = await Promise.all(hosts.map((host) => limit(() => look(scanner, host, context.signal))));
-  scanner.close();
+  const wiring = { connect: createKeyScanner, draw: notesOnly };
+  const answers = await connected(context, input, open, wiring, ({ hosts, transport: scanner }) =>
+    Promise.all(hosts.map((host) => limit(() => look(scanner, host, context.signal)))),
+  );
   const keys = answers.filter((answer): answer is ShownKey => 'key' in answer);
   const problems = answers.filter((answer): answer is Problem => 'code' in answer);
+  const result: Result = {
+    exitCode: problems.length > 0 ? ExitCode.hostFailed : ExitCode.ok,
+    json: { keys },
+    problems,
+  };
+  // For people the keys come before the question.
+  if (!json) show(context, { ...result, text: () => `${trustLines(keys).join('\n')}\n`, aside: problems });
   const fresh = keys.filter(({ pinned }) => pinned !== 'same');
-  if (json) context.stdout.write(`${JSON.stringify({ schema: 1, keys, problems }, undefined, 2)}\n`);
-  else context.stdout.write(`${trustLines(keys).join('\n')}\n`);
-  for (const problem of json ? [] : problems) {
-    context.stderr.write(`${problemLines(problem, (context.stderr.columns ?? 80) - 1).join('\n')}\n`);
-  }
-  const code = problems.length > 0 ? ExitCode.hostFailed : ExitCode.ok;
-  if (fresh.length === 0) return code;
-  if (json && !options.flag('yes')) return code;
-  const question = `Pin ${fresh.length === 1 ? 'this key' : `these ${fresh.length} keys`} in ${fleet.file}?`;
-  if (!options.flag('yes') && !(await confirm(context, question))) return ExitCode.declined;
+  if (fresh.length === 0 || (json && !options.flag('yes'))) return result;
+  const { file } = open.fleet;
+  const question = `Pin ${fresh.length === 1 ? 'this key' : `these ${fresh.length} keys`} in ${file}?`;
+  if (!options.flag('yes') && !(await confirm(context, question))) return declined;
   const pins = new Map(fresh.map(({ host, key }) => [host, [`${key.type} ${key.base64}`]]));
-  const kept = writeInventory(fleet.file, pinHostKeys(readFileSync(fleet.file, 'utf8'), pins), {
-    replace: true,
-  });
+  const kept = writeInventory(file, pinHostKeys(readFileSync(file, 'utf8'), pins), { replace: true });
   if (!json)
-    context.stderr.write(`pinned in ${fleet.file}${kept === undefined ? '' : `; the old file is ${kept}`}\n`);
-  return code;
+    context.stderr.write(`pinned in ${file}${kept === undefined ? '' : `; the old file is ${kept}`}\n`);
+  return result;
 }
 
 async function look(

@@ -11,6 +11,7 @@ export const startCommands: readonly CommandSpec[] = [
       { flags: '-o, --output <file>', description: 'the inventory to write', default: 'inventory.yaml' },
     ],
     inventory: false,
+    json: false,
     examples: [['azp-fleet setup', 'writes inventory.yaml and offers to provision']],
     load: () => import('./setup.ts'),
   },

@@ -2,8 +2,9 @@ import type { Context } from '../../../base/context.ts';
 import { ExitCode, usageError } from '../../../base/errors.ts';
 import { completionScript, shells } from '../../../render/completion.ts';
 import type { CommandInput } from '../../command.ts';
+import type { Result } from '../../result.ts';
 
-export function run(context: Context, input: CommandInput): Promise<ExitCode> {
+export function run(_: Context, input: CommandInput): Promise<Result> {
   const shell = shells.find((known) => known === input.positionals[0]);
   if (shell === undefined)
     throw usageError({
@@ -13,6 +14,6 @@ export function run(context: Context, input: CommandInput): Promise<ExitCode> {
       seen: input.positionals[0] ?? 'nothing',
       next: 'name one: azp-fleet completion bash',
     });
-  context.stdout.write(completionScript(shell, input.commands));
-  return Promise.resolve(ExitCode.ok);
+  const script = completionScript(shell, input.commands);
+  return Promise.resolve({ exitCode: ExitCode.ok, json: { shell, script }, text: () => script });
 }

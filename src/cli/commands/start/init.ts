@@ -9,8 +9,9 @@ import { inventoryText } from '../../../setup/inventory-text.ts';
 import { sshConfigHosts } from '../../../setup/ssh-hosts.ts';
 import { writeInventory } from '../../../setup/write.ts';
 import type { CommandInput } from '../../command.ts';
+import type { Result } from '../../result.ts';
 
-export function run(context: Context, { options, positionals }: CommandInput): Promise<ExitCode> {
+export function run(context: Context, { options, positionals }: CommandInput): Promise<Result> {
   const known = new Set(sshConfigHosts(context).map((host) => host.name));
   const file = options.string('output') ?? 'inventory.yaml';
   const text = inventoryText({
@@ -25,6 +26,9 @@ export function run(context: Context, { options, positionals }: CommandInput): P
   });
   parseFleet(text, file, context);
   writeInventory(path.resolve(context.cwd, file), text, { replace: false });
-  context.stdout.write(`${file} written\nNext: look it over, then azp-fleet plan ${file}\n`);
-  return Promise.resolve(ExitCode.ok);
+  return Promise.resolve({
+    exitCode: ExitCode.ok,
+    json: { file: path.resolve(context.cwd, file) },
+    text: () => `${file} written\nNext: look it over, then azp-fleet plan ${file}\n`,
+  });
 }

@@ -11,6 +11,7 @@ import { createTransport } from '../../../ssh/create-transport.ts';
 import { version } from '../../../base/version.ts';
 import { canAsk } from '../../ask.ts';
 import { parseArguments } from '../../parse.ts';
+import { runCommand } from '../../run-command.ts';
 import type { CommandInput, CommandSpec } from '../../command.ts';
 
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
@@ -44,8 +45,7 @@ async function provisionNow(
     columns: context.stdout.columns ?? 80,
   });
   if (parsed === undefined) throw new TypeError('provision was not understood');
-  const module = await parsed.spec.load();
-  return module.run(context, parsed.input);
+  return runCommand(context, parsed);
 }
 
 function openWizard(context: Context): Wizard {

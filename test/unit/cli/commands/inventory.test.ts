@@ -35,15 +35,19 @@ test('list shows the chosen hosts', async () => {
 test('show says how a host is reached and where that comes from', async () => {
   const { stdout } = await runCommand(['inventory', 'show', 'h200-1', 'lab.yaml', '--json'], { cwd });
   expect(JSON.parse(stdout)).toMatchObject({
-    name: 'h200-1',
-    agentNames: Array.from({ length: 8 }, (_, slot) => `h200-1-${slot}`),
-    connection: {
-      hostname: '192.0.2.11',
-      port: 22,
-      user: 'labadmin',
-      connecttimeout: 7,
-      from: { hostname: `${cwd}/.ssh/config:5`, port: 'default', user: `${cwd}/.ssh/config:2` },
-    },
+    hosts: [
+      {
+        name: 'h200-1',
+        agentNames: Array.from({ length: 8 }, (_, slot) => `h200-1-${slot}`),
+        connection: {
+          hostname: '192.0.2.11',
+          port: 22,
+          user: 'labadmin',
+          connecttimeout: 7,
+          from: { hostname: `${cwd}/.ssh/config:5`, port: 'default', user: `${cwd}/.ssh/config:2` },
+        },
+      },
+    ],
   });
   const text = await runCommand(['inventory', 'show', 'rtx', '-i', 'lab.yaml'], { cwd });
   expect(text.stdout).toContain('connection:\n  hostname: rtx.lab.example\n  port: 2222\n  user: me\n');

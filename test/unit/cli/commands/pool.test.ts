@@ -5,6 +5,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { generateAgentKey } from '../../../../src/azure/keys.ts';
 import { parseArguments } from '../../../../src/cli/parse.ts';
 import { commands } from '../../../../src/cli/commands.ts';
+import { runCommand } from '../../../../src/cli/run-command.ts';
 import { quietContext } from '../../../support/command.ts';
 import { newAgent, useFake } from '../../azure/fake/server.ts';
 
@@ -32,7 +33,7 @@ async function azpFleet(...argv: string[]) {
   const io = { out: () => undefined, err: () => undefined, env: {}, version: '0', columns: 80 };
   const parsed = parseArguments([...argv, '-i', inventory], commands, io);
   if (parsed === undefined) throw new Error('not understood');
-  const exitCode = await (await parsed.spec.load()).run(context, parsed.input);
+  const exitCode = await runCommand(context, parsed);
   return { exitCode, ...written };
 }
 

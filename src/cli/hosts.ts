@@ -1,0 +1,21 @@
+import type { Context } from '../base/context.ts';
+import type { Fleet, HostSpec } from '../inventory/fleet.ts';
+import { loadFleet } from '../inventory/load.ts';
+import { selectHosts } from '../inventory/select.ts';
+import type { CommandInput } from './command.ts';
+
+/** The inventory and the hosts that the command is about. */
+export interface OpenHosts {
+  readonly fleet: Fleet;
+  readonly hosts: readonly HostSpec[];
+}
+
+/** Loads the inventory, and nothing that is secret. `patterns`: which of its hosts, beside --limit. */
+export function openHosts(
+  context: Context,
+  { inventory, options, positionals }: CommandInput,
+  patterns: readonly string[] = positionals,
+): OpenHosts {
+  const fleet = loadFleet(inventory, context);
+  return { fleet, hosts: selectHosts(fleet, [...options.list('limit'), ...patterns]) };
+}

@@ -1,0 +1,36 @@
+import type { Context, OutputStream } from '../base/context.ts';
+import { ExitCode, type Problem } from '../base/errors.ts';
+import type { Members } from '../render/envelope.ts';
+import { problemLines } from '../render/problem.ts';
+
+/** What a command ends with. It is shown when everything is closed: as text, or with --json as one document. */
+export interface Result {
+  readonly exitCode: ExitCode;
+  /** For programs: the command's own members of the document. */
+  readonly json: Members;
+  /** For programs: what went wrong, on hosts and beside them. */
+  readonly problems?: readonly Problem[];
+  /** For people, on stdout. */
+  readonly text?: () => string;
+  /** Where the text goes instead of to stdout. */
+  readonly to?: OutputStream;
+  /** For people, on stderr: what neither the text nor the progress shows. */
+  readonly aside?: readonly Problem[];
+}
+
+/** The problems among what was found on each of several hosts. */
+export function problemsAmong(
+  found: readonly { readonly host: unknown; readonly problem?: Problem }[],
+): readonly Problem[] {
+  return found.flatMap(({ problem }) => problem ?? []);
+}
+
+/** Somebody said no. */
+export const declined: Result = { exitCode: ExitCode.declined, json: {} };
+
+/** Shows a result to people. */
+export function show({ stdout, stderr }: Context, { text, to = stdout, aside = [] }: Result): void {
+  if (text !== undefined) to.write(text());
+  for (const problem of aside)
+    stderr.write(`${problemLines(problem, (stderr.columns ?? 80) - 1).join('\n')}\n`);
+}
