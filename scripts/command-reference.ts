@@ -1,4 +1,5 @@
-import type { CommandSpec } from '../src/cli/command.ts';
+import type { CommandSpec, OptionSpec } from '../src/cli/command.ts';
+import { sharedBy, sharedOptions } from '../src/cli/shared-options.ts';
 
 /** docs/commands.md: every command with its options and examples, from the same table that `--help` uses. */
 export function commandReference(commands: readonly CommandSpec[]): string {
@@ -6,19 +7,65 @@ export function commandReference(commands: readonly CommandSpec[]): string {
 
 Written by \`npm run docs\` from the tables in \`src/cli/commands\`; a test holds the two together.
 
-Every command takes \`--json\`, \`--yes\`, \`--debug\`, \`--no-color\` and \`--help\`. Commands that read an
-inventory also take \`-i, --inventory FILE\` and \`--limit PATTERN\` (host, group, \`label=value\`, glob,
-\`!exclusion\`; repeatable). A positional that ends in \`.yaml\` or \`.yml\` is the inventory.
+## Options of all commands
+
+They are taken before a command's words, between them and after them: \`azp-fleet --json status\` is
+\`azp-fleet status --json\`. Given twice, the later one counts; repeatable ones gather. A positional that
+ends in \`.yaml\` or \`.yml\` is the inventory. What stands after \`--\` is left alone.
+
+| option | meaning |
+| --- | --- |
+${sharedOptions.map(row).join('\n')}
+${exceptions(commands, sharedOptions)}
+
+## JSON
+
+With \`--json\` stdout holds one document, also where the command fails. No progress is drawn; where a command
+asks, it does so on stderr, and \`--yes\` is the answer. The first members are the same for all commands:
+
+| member | meaning |
+| --- | --- |
+| \`schema\` | 1; another number when a member changes its meaning or goes |
+| \`command\` | as typed, e.g. \`inventory show\`; absent where the arguments were not understood |
+| \`version\` | of azp-fleet |
+| \`at\` | when the document was written, ISO 8601 |
+| \`exitCode\` | that of the program |
+| \`problems\` | what went wrong, on hosts and beside them: \`code\`, \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` |
+| \`log\` | the debug log of this run, where one could be written |
+
+Then come the command's own, for most of them \`hosts\`. Where it failed as a whole there are none.
+
+\`\`\`sh
+azp-fleet status --json | jq '.hosts[] | select(.verdict.state != "healthy") | .host'
+azp-fleet exec --json -- uptime | jq -r '.problems[] | "\\(.host): \\(.what)"'
+\`\`\`
 `;
   return `${head}\n${commands.map(section).join('\n')}`;
 }
 
+/** Who takes which shared option not. */
+function exceptions(commands: readonly CommandSpec[], options: readonly OptionSpec[]): string {
+  const without = options.flatMap((option) => {
+    const names = commands
+      .filter((command) => !sharedBy(command).includes(option))
+      .map(({ name }) => `\`${name}\``);
+    return names.length === 0 ? [] : [`\`${longName(option)}\` (${names.join(', ')})`];
+  });
+  return `\nNot taken where it would mean nothing: ${without.join(', ')}.`;
+}
+
+function longName({ flags }: OptionSpec): string {
+  return /--[\w-]+/.exec(flags)?.[0] ?? flags;
+}
+
+function row({ flags, description, default: value }: OptionSpec): string {
+  const more = value === undefined ? '' : ` (default ${value})`;
+  return `| \`${flags.replaceAll('|', '\\|')}\` | ${description}${more} |`;
+}
+
 function section(command: CommandSpec): string {
   const usage = ['azp-fleet', command.name, command.positionals].filter(Boolean).join(' ');
-  const options = (command.options ?? []).map(
-    (option) =>
-      `| \`${option.flags.replaceAll('|', '\\|')}\` | ${option.description}${option.default === undefined ? '' : ` (default ${option.default})`} |`,
-  );
+  const options = (command.options ?? []).map(row);
   const table = options.length === 0 ? [] : ['| option | meaning |', '| --- | --- |', ...options, ''];
   const examples = command.examples.map(([line, what]) => `# ${what}\n${line}`);
   return [

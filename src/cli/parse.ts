@@ -3,25 +3,7 @@ import { Command, CommanderError, Option } from 'commander';
 import { usageError } from '../base/errors.ts';
 import type { CommandInput, CommandSpec, OptionSpec } from './command.ts';
 import { Options } from './options.ts';
-
-/** The options that every command takes. */
-const common: readonly OptionSpec[] = [
-  {
-    flags: '-i, --inventory <file>',
-    description: 'the inventory (default: $AZP_FLEET_INVENTORY, then ./inventory.yaml)',
-  },
-  {
-    flags: '--limit <pattern>',
-    description: 'only these hosts: name, group, label=value, glob, !exclusion; repeatable',
-    repeat: true,
-  },
-];
-const everywhere: readonly OptionSpec[] = [
-  { flags: '--json', description: 'one JSON document on stdout instead of text' },
-  { flags: '--yes', description: 'do not ask' },
-  { flags: '--debug', description: 'show stack traces and where the debug log is' },
-  { flags: '--no-color', description: 'plain text' },
-];
+import { sharedBy, sharedOptions } from './shared-options.ts';
 
 const seeHelp = 'azp-fleet --help lists the commands, azp-fleet COMMAND --help its options';
 
@@ -53,10 +35,11 @@ export function parseArguments(
     .version(io.version, '-V, --version', 'print the version')
     .helpCommand('help [command]', 'help for one command')
     .addHelpText('after', overview);
+  for (const option of sharedOptions) program.addOption(declaredOption(option));
   for (const spec of specs) {
     const command = declare(parentOf(program, spec, io), spec, io);
     command.action(() => {
-      found = { spec, input: { ...understand(command, spec, rest, argv, io), commands: specs } };
+      found = { spec, input: { ...understand(program, command, spec, rest, argv, io), commands: specs } };
     });
   }
   try {
@@ -71,6 +54,9 @@ export function parseArguments(
 }
 
 const overview = `
+The options above may stand before a command or after it. For a command's own:
+azp-fleet COMMAND --help
+
 First steps:
   azp-fleet setup                        answer questions, get an inventory
   azp-fleet plan inventory.yaml          what would change, without changing it
@@ -104,14 +90,8 @@ function declare(parent: Command, spec: CommandSpec, io: ParseIo): Command {
     .allowExcessArguments()
     .summary(spec.summary)
     .description(`${spec.summary}\n${spec.description ?? ''}`.trim());
-  const shared = spec.inventory === false ? everywhere : [...common, ...everywhere];
-  for (const option of [...(spec.options ?? []), ...shared]) {
-    const declared = new Option(option.flags, option.description);
-    if (option.default !== undefined) declared.default(option.default);
-    if (option.repeat === true)
-      declared.argParser((value: string, all: string[] | undefined) => [...(all ?? []), value]);
-    command.addOption(declared);
-  }
+  for (const option of [...(spec.options ?? []), ...sharedBy(spec)])
+    command.addOption(declaredOption(option));
   const width = Math.max(...spec.examples.map(([line]) => line.length));
   const lines = spec.examples.map(([line, what]) =>
     line.length + what.length > 74
@@ -121,14 +101,42 @@ function declare(parent: Command, spec: CommandSpec, io: ParseIo): Command {
   return command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
 }
 
+function declaredOption({ flags, description, default: value, repeat }: OptionSpec): Option {
+  const option = new Option(flags, description);
+  if (value !== undefined) option.default(value);
+  if (repeat === true)
+    option.argParser((given: string, all: string[] | undefined) => [...(all ?? []), given]);
+  return option;
+}
+
+/**
+ * The command's own options, and the shared ones: those the program takes, wherever among the words they stand, and
+ * the command declares them only for its help.
+ */
+function optionsOf(program: Command, command: Command, spec: CommandSpec): Options {
+  const given = Object.entries(program.opts()).filter(
+    ([name]) => program.getOptionValueSource(name) === 'cli',
+  );
+  const known = new Set(sharedBy(spec).map((option) => declaredOption(option).attributeName()));
+  const stray = given.find(([name]) => !known.has(name));
+  if (stray !== undefined)
+    throw usageError({
+      code: 'usage.arguments',
+      what: `${spec.name} does not take --${stray[0]}`,
+      next: seeHelp,
+    });
+  return new Options({ ...command.opts(), ...Object.fromEntries(given) });
+}
+
 function understand(
+  program: Command,
   command: Command,
   spec: CommandSpec,
   rest: readonly string[],
   argv: readonly string[],
   io: ParseIo,
 ): Omit<CommandInput, 'commands'> {
-  const options = new Options(command.opts());
+  const options = optionsOf(program, command, spec);
   const isFile = (argument: string) => spec.inventory !== false && /\.ya?ml$/.test(argument);
   const files = command.args.filter(isFile);
   if (files.length > 1)

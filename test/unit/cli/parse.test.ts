@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { FleetError } from '../../../src/base/errors.ts';
@@ -17,6 +18,7 @@ const specs = [
   spec('provision', { options: [{ flags: '--parallel <n>', description: 'hosts at once', default: '20' }] }),
   spec('inventory show', { positionals: '[host]' }),
   spec('init', { inventory: false }),
+  { ...spec('ssh'), json: false, load: () => Promise.reject(new Error('not loaded in this test')) } as const,
 ];
 
 function parse(line: string, env: Record<string, string> = {}) {
@@ -48,6 +50,59 @@ test('--limit repeats and what follows -- is left alone', () => {
   const { parsed } = parse('provision --limit a --limit b,c lab.yaml -- rm -rf x.yaml');
   expect(parsed?.input.options.list('limit')).toEqual(['a', 'b,c']);
   expect(parsed?.input.rest).toEqual(['rm', '-rf', 'x.yaml']);
+});
+
+describe('shared options stand before, between and after the words of a command', () => {
+  test.each([
+    ['--json -i lab.yaml inventory show h1', { json: true }, 'lab.yaml', ['h1']],
+    ['inventory --json show -i lab.yaml h1', { json: true }, 'lab.yaml', ['h1']],
+    ['inventory show h1 --yes --debug -i lab.yaml', { yes: true, debug: true }, 'lab.yaml', ['h1']],
+    ['--inventory=lab.yaml provision', {}, 'lab.yaml', []],
+    ['-ilab.yaml provision other.yaml', {}, 'lab.yaml', []],
+    ['-i one.yaml provision -i two.yaml', {}, 'two.yaml', []],
+    ['--limit a provision --limit b h1', { limit: ['a', 'b'] }, 'inventory.yaml', ['h1']],
+    ['--no-color init h1', { color: false }, 'inventory.yaml', ['h1']],
+  ])('%s', (line, wanted, inventory, positionals) => {
+    const input = parse(line).parsed?.input;
+    const given = { json: true, yes: true, debug: true };
+    const flags = Object.keys(given).filter((name) => input?.options.flag(name));
+    expect(flags).toEqual(Object.keys(given).filter((name) => name in wanted));
+    expect(input?.options.list('limit')).toEqual('limit' in wanted ? wanted.limit : []);
+    expect(input?.options.flag('color')).toBe(!('color' in wanted));
+    expect(input).toMatchObject({ inventory, positionals });
+  });
+
+  const words = fc.constantFrom(['provision'], ['inventory', 'show']);
+  const shared = fc.constantFrom(['--json'], ['--yes'], ['--debug'], ['-i', 'lab'], ['--limit', 'h1']);
+  test('anywhere means the same', () => {
+    fc.assert(
+      fc.property(words, fc.array(fc.tuple(shared, fc.nat(2)), { maxLength: 6 }), (command, options) => {
+        const at = (place: number) =>
+          options
+            .filter(([, wanted]) => Math.min(wanted, command.length) === place)
+            .flatMap(([text]) => text);
+        const mixed = [...at(0), ...command.flatMap((word, index) => [word, ...at(index + 1)])];
+        const behind = [...command, ...[0, 1, 2].flatMap(at)];
+        const parsed = [mixed, behind].map((line) => parse(line.join(' ')).parsed?.input);
+        expect({ ...parsed[0], commandLine: '' }).toEqual({ ...parsed[1], commandLine: '' });
+      }),
+    );
+  });
+
+  test('what follows -- is not ours', () => {
+    const input = parse('--json provision -- --yes -i x').parsed?.input;
+    expect(input?.options.flag('yes')).toBe(false);
+    expect(input?.rest).toEqual(['--yes', '-i', 'x']);
+  });
+
+  test.each([
+    ['-i lab.yaml init h1', 'init does not take --inventory'],
+    ['init h1 --limit a', 'init does not take --limit'],
+    ['--json ssh h1', 'ssh does not take --json'],
+    ['--parallel 3 provision', "unknown option '--parallel'"],
+  ])('%s is refused', (line, what) => {
+    expect(() => parse(line)).toThrow(what);
+  });
 });
 
 test.each([
@@ -86,6 +141,9 @@ describe('help', () => {
     expect(parsed).toBeUndefined();
     expect(printed).toContain('azp-fleet setup');
     expect(printed).toContain('Exit codes');
+    for (const option of ['--inventory', '--limit', '--json', '--yes', '--debug', '--no-color'])
+      expect(printed).toContain(option);
+    expect(printed).toContain('before a command or after it');
     for (const line of printed.split('\n')) expect(line.length, line).toBeLessThanOrEqual(80);
   });
 

@@ -3,6 +3,7 @@ import { ExitCode, usageError } from '../../../base/errors.ts';
 import { completionScript, shells } from '../../../render/completion.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
+import { sharedBy, sharedOptions } from '../../shared-options.ts';
 
 export function run(_: Context, input: CommandInput): Promise<Result> {
   const shell = shells.find((known) => known === input.positionals[0]);
@@ -14,6 +15,10 @@ export function run(_: Context, input: CommandInput): Promise<Result> {
       seen: input.positionals[0] ?? 'nothing',
       next: 'name one: azp-fleet completion bash',
     });
-  const script = completionScript(shell, input.commands);
+  const commands = input.commands.map((spec) => ({
+    ...spec,
+    options: [...(spec.options ?? []), ...sharedBy(spec)],
+  }));
+  const script = completionScript(shell, commands, sharedOptions);
   return Promise.resolve({ exitCode: ExitCode.ok, json: { shell, script }, text: () => script });
 }
