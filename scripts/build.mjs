@@ -33,11 +33,15 @@ if (existsSync('src/manager/main.ts'))
     minifySyntax: true,
     legalComments: 'eof',
     loader: { '.node': 'empty' },
-    // gRPC serves only BuildKit sessions, which the manager does not open; ssh2 only dockerode's own ssh protocol.
+    // What the libraries load and the manager never calls: gRPC and protobuf serve only BuildKit's sessions and output,
+    // ssh2 only dockerode's own ssh protocol, the other two only prom-client's summaries and process metrics.
     alias: {
       '@grpc/grpc-js': './scripts/empty-module.mjs',
       '@grpc/proto-loader': './scripts/empty-module.mjs',
+      protobufjs: './scripts/empty-module.mjs',
       ssh2: './scripts/empty-module.mjs',
+      '@opentelemetry/api': './scripts/empty-module.mjs',
+      tdigest: './scripts/empty-module.mjs',
     },
     banner: {
       js: "import { createRequire as __cr } from 'node:module'; import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const require = __cr(import.meta.url); const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",

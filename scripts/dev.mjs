@@ -111,19 +111,39 @@ function nodePackage() {
   return `node-linux-${process.arch}`;
 }
 
-/** The unit tests hold every script that runs as root against shellcheck, and what we read of ssh_config against ssh. */
+/**
+ * The unit tests hold every script that runs as root against shellcheck, what we read of ssh_config against ssh, and
+ * the metrics against promtool.
+ */
 function bringOracles() {
   const packages = { shellcheck: 'shellcheck', ssh: 'openssh-client' };
-  const missing = Object.keys(packages).filter((program) => spawnSync(program, ['-V']).error !== undefined);
+  const env = environment();
+  const missing = [...Object.keys(packages), 'promtool'].filter(
+    (program) => spawnSync(program, ['-V'], { env }).error !== undefined,
+  );
   if (missing.length === 0) return;
-  const names = missing.map((program) => packages[program]).join(' ');
   const canInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
-  if (!canInstall) return say(`${names} not installed: what needs it is not checked`);
-  say(`installing ${names} (once)`);
-  run('sh', [
-    '-c',
-    `apt-get -qq update && apt-get -qq install -y --no-install-recommends ${names} >/dev/null`,
-  ]);
+  if (!canInstall) return say(`${missing.join(', ')} not installed: what needs it is not checked`);
+  say(`installing ${missing.join(', ')} (once)`);
+  const names = missing.flatMap((program) => packages[program] ?? []);
+  if (names.length > 0)
+    run('sh', [
+      '-c',
+      `apt-get -qq update && apt-get -qq install -y --no-install-recommends ${names.join(' ')} >/dev/null`,
+    ]);
+  if (missing.includes('promtool') && !takePromtool())
+    say('promtool cannot be had: what needs it is not checked');
+}
+
+/** Out of its package, which would start a server if it were installed. */
+function takePromtool() {
+  const steps = [
+    'mkdir -p node_modules/.cache/promtool && cd node_modules/.cache/promtool',
+    'apt-get -qq update && apt-get -qq -o APT::Sandbox::User=root download prometheus',
+    'dpkg-deb --extract ./prometheus_*.deb . && mv usr/bin/promtool ../../.bin/',
+    'rm -r ../promtool',
+  ];
+  return spawn('sh', ['-c', steps.join(' && ')]) === 0;
 }
 
 function build() {

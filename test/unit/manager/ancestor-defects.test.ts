@@ -221,7 +221,7 @@ test('15: a typing mistake in the pool showed as dying containers, and nothing c
       what: expect.stringContaining('gpu-lba') as string,
     });
   expect(rig.docker.containers.size).toBe(0);
-  const text = new Metrics().render(await rig.status(), undefined);
+  const text = await new Metrics().render(await rig.status(), undefined);
   expect(text).toContain('azp_fleet_pool_up{pool="gpu-lba"} 0');
 });
 

@@ -1,13 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { conclude } from '../../../src/health/checkup.ts';
 import type { Finding } from '../../../src/health/verdict.ts';
 import { diskCause, diskState, prunable } from '../../../src/manager/machine/disk.ts';
 import { confirmed } from '../../../src/manager/gpus/look.ts';
 import { gpuOrder } from '../../../src/manager/gpus/remembered.ts';
-import { help, Metrics } from '../../../src/manager/serve/metrics.ts';
 import { sweep } from '../../../src/manager/pool/sweep.ts';
-import { managerStatus } from '../../../src/manager/serve/status-view.ts';
 
 const gib = 1024 ** 3;
 const space = (freeGiB: number, totalGiB = 1000, freeInodes = 1) => ({
@@ -114,38 +111,4 @@ test('an nvidia-smi that hangs counts only when it does so twice; a lost GPU cou
   expect(confirmed(hung, []).findings[0]?.severity).toBe('warn');
   expect(confirmed(hung, [finding('smi.hung')]).findings[0]?.severity).toBe('fail');
   expect(confirmed(conclude([finding('gpu.lost')], undefined), []).findings[0]?.severity).toBe('fail');
-});
-
-test('every metric is in the documentation and has a help line; labels are escaped', () => {
-  const metrics = new Metrics();
-  metrics.runEnded('0', { ranJob: true, job: 'a', result: 'succeeded' }, 61);
-  metrics.runEnded('0', { ranJob: false, cause: { code: 'run.failed', what: '', next: '' } }, 1);
-  metrics.launchFailed('0', 'engine.timeout');
-  const status = managerStatus({
-    now: 0,
-    host: 'a"b\\',
-    pool: { name: 'p' },
-    configHash: '',
-    image: { state: 'ready', id: 'sha256:1' },
-    asked: undefined,
-    drains: [],
-    slots: [],
-    look: { pci: [], at: '', checkup: conclude([finding('gpu.lost')], undefined) },
-    problems: [],
-  });
-  const text = metrics.render(status, { freeBytes: 1, totalBytes: 2, freeInodes: 1 });
-  expect(text).toContain('host="a\\"b\\\\"');
-  expect(text).toContain('azp_fleet_job_duration_seconds_bucket{slot="0",le="60"} 0');
-  expect(text).toContain('azp_fleet_job_duration_seconds_bucket{slot="0",le="300"} 1');
-  const families = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? '');
-  expect(new Set(families).size).toBe(families.length);
-  const documentation = readFileSync('docs/manager.md', 'utf8');
-  for (const name of [...families, ...Object.keys(help)]) {
-    expect(Object.keys(help)).toContain(name);
-    expect(documentation).toContain(`\`${name}\``);
-  }
-  const dashboard = readFileSync('docs/grafana-dashboard.json', 'utf8');
-  for (const [name] of dashboard.matchAll(/azp_fleet_\w+/g)) {
-    expect(Object.keys(help)).toContain(name.replace(/_bucket$/, ''));
-  }
 });

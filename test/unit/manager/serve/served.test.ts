@@ -4,6 +4,9 @@ import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
+import { silentLogger } from '../../../../src/base/log.ts';
+import { serveMetrics } from '../../../../src/manager/serve/metrics-server.ts';
+import { readExposition } from '../../../support/exposition.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 let rig: ManagerRig;
@@ -42,12 +45,32 @@ test('everything that is documented is served at /metrics, and nothing else is',
   const url = `http://127.0.0.1:${metricsPort}`;
   const response = await fetch(`${url}/metrics`);
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
-  const served = [...(await response.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
+  const families = readExposition(await response.text());
+  const served = families.filter(({ samples }) => samples.length > 0).map(({ name }) => name);
   const documentation = readFileSync('docs/manager.md', 'utf8');
   const documented = [...documentation.matchAll(/^\| `(azp_fleet_\w+)` \|/gm)].map(([, name = '']) => name);
   expect(new Set(served)).toEqual(new Set(documented));
   expect(served).toHaveLength(documented.length);
   expect((await fetch(`${url}/`)).status).toBe(404);
+});
+
+test('metrics that cannot be put together are an answer and a line in the log, not the end of the manager', async () => {
+  const logged: unknown[] = [];
+  const port = await freePort();
+  const broken = (): Promise<string> => {
+    throw new Error('out of order');
+  };
+  const log = { ...silentLogger, log: (...line: unknown[]) => logged.push(line) };
+  const server = await serveMetrics(port, broken, log);
+  try {
+    expect((await fetch(`http://127.0.0.1:${port}/metrics`)).status).toBe(500);
+    expect(logged).toEqual([
+      ['error', 'the metrics cannot be put together', { error: expect.any(Error) as Error }],
+    ]);
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
 });
 
 function freePort(): Promise<number> {

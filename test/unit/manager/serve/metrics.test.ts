@@ -1,0 +1,214 @@
+// The metrics as a scraper reads them: each family once and whole, whatever the names in the labels are.
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+
+import type { ManagerStatus } from '../../../../src/contract/status.ts';
+import { Metrics } from '../../../../src/manager/serve/metrics.ts';
+import { readExposition, type Family } from '../../../support/exposition.ts';
+
+const disk = { freeBytes: 1.5e12, totalBytes: 2_000_398_934_016, freeInodes: 1 };
+const cause = (code: string) => ({ code, what: '', next: '' });
+
+function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
+  const slot = { gpus: [], since: '', jobsRun: 0 };
+  const finding = { what: '', next: '' };
+  return {
+    schema: 1,
+    version: '1.2.3',
+    at: '',
+    host: 'gpu-1',
+    pool: { name: 'gpus' },
+    configHash: '',
+    image: { state: 'ready', digest: 'sha256:1' },
+    drained: false,
+    slots: [
+      { ...slot, slot: '0', agent: 'gpu-1-0', state: 'busy' },
+      { ...slot, slot: '1', agent: 'gpu-1-1', state: 'idle' },
+    ],
+    health: {
+      state: 'degraded',
+      findings: [
+        { ...finding, code: 'gpu.lost', gpu: '0000:83:00.0', severity: 'fail' },
+        { ...finding, code: 'smi.slow', severity: 'warn' },
+      ],
+    },
+    problems: [{ code: 'azure.auth', what: '', next: '' }],
+    ...changes,
+  };
+}
+
+/** Several runs of several slots, as they come in: by turns. */
+function used(slots: readonly string[] = ['0', '1'], code = 'run.failed'): Metrics {
+  const metrics = new Metrics();
+  for (const slot of slots) {
+    metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'succeeded' }, 61);
+    metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'failed' }, 100_000);
+    metrics.runEnded(slot, { ranJob: true, cause: cause('run.out-of-memory') }, 9.5);
+    metrics.runEnded(slot, { ranJob: false, cause: cause(code) }, 1);
+    metrics.launchFailed(slot, 'engine.timeout');
+  }
+  return metrics;
+}
+
+const series = (families: readonly Family[], wanted: string): readonly string[] =>
+  families
+    .flatMap(({ samples }) => samples)
+    .filter(({ name }) => name === wanted)
+    .map(({ labels, value }) => `${Object.values(labels).toSorted().join(' ')} ${value}`.trim());
+
+test('each family is told once, with all of its samples', async () => {
+  const families = readExposition(await used().render(status(), disk));
+  const seen = (name: string): readonly string[] => series(families, `azp_fleet_${name}`);
+  expect(seen('manager_info')).toEqual(['1.2.3 gpu-1 1']);
+  expect([seen('pool_up'), seen('credential_ok'), seen('docker_up')]).toEqual([['gpus 0'], ['0'], ['1']]);
+  expect(seen('image_ready')).toEqual(['sha256:1 1']);
+  expect(seen('slots')).toEqual([
+    'starting 0',
+    'idle 1',
+    'busy 1',
+    'stopping 0',
+    'backing-off 0',
+    'drained 0',
+    'quarantined 0',
+    'waiting 0',
+  ]);
+  expect(seen('slot_info')).toEqual(['0 busy gpu-1-0 1', '1 gpu-1-1 idle 1']);
+  expect(seen('health')).toEqual(['healthy 0', 'degraded 1', 'failed 0', 'hung 0', 'unknown 0']);
+  expect(seen('health_finding')).toEqual(['0000:83:00.0 fail gpu.lost 1', 'smi.slow warn 1']);
+  expect([seen('disk_free_bytes'), seen('disk_total_bytes')]).toEqual([['1500000000000'], ['2000398934016']]);
+  expect(seen('runs_total')).toEqual(['0 true 3', '0 false 1', '1 true 3', '1 false 1']);
+  expect(seen('run_failures_total')).toEqual([
+    '0 run.out-of-memory 1',
+    '0 run.failed 1',
+    '1 run.out-of-memory 1',
+    '1 run.failed 1',
+  ]);
+  expect(seen('jobs_total')).toEqual([
+    '0 succeeded 1',
+    '0 failed 1',
+    '0 lost 1',
+    '1 succeeded 1',
+    '1 failed 1',
+    '1 lost 1',
+  ]);
+  expect(seen('launch_failures_total')).toEqual(['0 engine.timeout 1', '1 engine.timeout 1']);
+  const ofSlot0 = families
+    .find(({ type }) => type === 'histogram')
+    ?.samples.filter(({ labels }) => labels['slot'] === '0')
+    .map(({ name, labels: { le = '' }, value }) => [name.replace(/.*_/, ''), le, value].join(' '));
+  expect(ofSlot0).toEqual([
+    'bucket 10 1',
+    'bucket 60 1',
+    'bucket 300 2',
+    'bucket 900 2',
+    'bucket 3600 2',
+    'bucket 14400 2',
+    'bucket 43200 2',
+    'bucket 86400 2',
+    'bucket +Inf 3',
+    'sum  100070.5',
+    'count  3',
+  ]);
+});
+
+test('a second scrape tells what is so now, and nothing that is over', async () => {
+  const metrics = used();
+  await metrics.render(status(), disk);
+  const later = status({ slots: [], health: { state: 'healthy', findings: [] }, problems: [] });
+  const families = readExposition(await metrics.render(later, undefined));
+  const seen = (name: string): readonly string[] => series(families, `azp_fleet_${name}`);
+  expect([seen('slot_info'), seen('health_finding'), seen('disk_free_bytes')]).toEqual([[], [], []]);
+  expect([seen('pool_up'), seen('credential_ok')]).toEqual([['gpus 1'], ['1']]);
+  expect(seen('launch_failures_total')).toHaveLength(2);
+});
+
+test('two scrapes at once tell each its own', async () => {
+  const metrics = used();
+  const [one, two] = await Promise.all([
+    metrics.render(status({ host: 'a' }), disk),
+    metrics.render(status({ host: 'b' }), disk),
+  ]);
+  const host = (text: string) => series(readExposition(text), 'azp_fleet_manager_info');
+  expect([host(one), host(two)]).toEqual([['1.2.3 a 1'], ['1.2.3 b 1']]);
+});
+
+test('names of every kind come out as they went in', async () => {
+  const names = fc.oneof(
+    fc.string({ unit: 'grapheme', maxLength: 12 }),
+    fc
+      .array(fc.constantFrom('"', '\\', '\n', '\\n', '{', '}', ',', '=', '# HELP x y\n', '__proto__'), {
+        maxLength: 4,
+      })
+      .map((parts) => parts.join('')),
+  );
+  await fc.assert(
+    fc.asyncProperty(names, names, names, async (host, slot, code) => {
+      const slots = [{ slot, agent: slot, state: 'idle' as const, gpus: [], since: '', jobsRun: 0 }];
+      const families = readExposition(await used([slot], code).render(status({ host, slots }), disk));
+      const labels = (name: string) =>
+        families.find((family) => family.name === `azp_fleet_${name}`)?.samples.map((each) => each.labels);
+      expect(labels('manager_info')).toEqual([{ version: '1.2.3', host }]);
+      expect(labels('slot_info')).toEqual([{ slot, agent: slot, state: 'idle' }]);
+      expect(labels('run_failures_total')?.map((each) => each['cause'])).toContain(code);
+    }),
+  );
+});
+
+test('promtool has nothing to say', async ({ annotate }) => {
+  const input = await used().render(status(), disk);
+  const {
+    error,
+    status: code,
+    stdout,
+    stderr,
+  } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' });
+  if (error === undefined) expect({ code, said: `${stdout}${stderr}` }).toEqual({ code: 0, said: '' });
+  else await annotate('promtool is not installed: only our own test read the metrics');
+});
+
+test('every metric is in the documentation with its labels and its help, and the dashboard asks for no other', async () => {
+  const families = readExposition(await used().render(status(), disk));
+  const told = families.map(({ name, help, samples }) => {
+    const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
+    return [name, [...labels].toSorted().join(', '), help];
+  });
+  const rows = readFileSync('docs/manager.md', 'utf8').matchAll(
+    /^\| `(azp_fleet_\w+)` \| (.*?) \| (.*) \|$/gm,
+  );
+  const documented = [...rows].map(([, name, labels = '', help]) => [
+    name,
+    labels.trim().split(', ').toSorted().join(', '),
+    help,
+  ]);
+  expect(told).toEqual(documented);
+  const names = families.map(({ name }) => name);
+  const dashboard = readFileSync('docs/grafana-dashboard.json', 'utf8');
+  for (const [name] of dashboard.matchAll(/azp_fleet_\w+/g))
+    expect(names).toContain(name.replace(/_bucket$/, ''));
+});
+
+describe('our own reader refuses', () => {
+  const head = (name: string, type = 'gauge') => `# HELP ${name} x\n# TYPE ${name} ${type}\n`;
+  test.each([
+    ['a family told twice', `${head('a')}a 1\n${head('b')}b 1\n${head('a')}`],
+    ['samples away from their family', `${head('a')}${head('b')}b 1\na 1\n`],
+    ['a sample before its family', `a 1\n${head('a')}`],
+    ['a series told twice', `${head('a')}a{x="1",y="2"} 1\na{y="2",x="1"} 1\n`],
+    ['a label told twice', `${head('a')}a{x="1",x="2"} 1\n`],
+    ['a quote that is not escaped', `${head('a')}a{x="1"2"} 1\n`],
+    ['a backslash that escapes nothing', `${head('a')}a{x="\\d"} 1\n`],
+    ['a value that is none', `${head('a')}a Nan\n`],
+    ['HELP without TYPE', '# HELP a x\na 1\n'],
+    ['a counter by another name', head('a', 'counter')],
+    [
+      'buckets that shrink',
+      `${head('a', 'histogram')}a_bucket{le="1"} 2\na_bucket{le="+Inf"} 1\na_sum 1\na_count 1\n`,
+    ],
+    ['a histogram without +Inf', `${head('a', 'histogram')}a_bucket{le="1"} 1\na_sum 1\na_count 1\n`],
+    ['a last line without end', `${head('a')}a 1`],
+  ])('%s', (_, text) => {
+    expect(() => readExposition(text)).toThrow();
+  });
+});
