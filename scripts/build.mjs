@@ -10,6 +10,18 @@ if (!existsSync('src')) process.exit(0);
 const { build } = await import('esbuild');
 rmSync('dist', { recursive: true, force: true });
 
+const empty = './scripts/empty-module.mjs';
+
+/** prom-client's index loads what watches the process itself, and OpenTelemetry with it; the manager has neither. */
+const withoutUnusedMetrics = {
+  name: 'without-unused-metrics',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\/lib\/(cluster|defaultMetrics|pushgateway|summary)$/ }, ({ importer }) =>
+      importer.endsWith('/prom-client/index.js') ? { path: join(root, empty) } : undefined,
+    );
+  },
+};
+
 const common = { bundle: true, platform: 'node', target: 'node22.13', format: 'esm', logLevel: 'warning' };
 await build({
   ...common,
@@ -33,16 +45,14 @@ if (existsSync('src/manager/main.ts'))
     minifySyntax: true,
     legalComments: 'eof',
     loader: { '.node': 'empty' },
-    // What the libraries load and the manager never calls: gRPC and protobuf serve only BuildKit's sessions and output,
-    // ssh2 only dockerode's own ssh protocol, the other two only prom-client's summaries and process metrics.
-    alias: {
-      '@grpc/grpc-js': './scripts/empty-module.mjs',
-      '@grpc/proto-loader': './scripts/empty-module.mjs',
-      protobufjs: './scripts/empty-module.mjs',
-      ssh2: './scripts/empty-module.mjs',
-      '@opentelemetry/api': './scripts/empty-module.mjs',
-      tdigest: './scripts/empty-module.mjs',
-    },
+    // gRPC and protobuf serve only BuildKit's sessions and output, ssh2 only dockerode's own ssh protocol, the last two
+    // only contexts that dockerode packs itself: the manager uses none of them.
+    alias: Object.fromEntries(
+      ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'ssh2', 'tar-fs', '@balena/dockerignore'].map(
+        (name) => [name, empty],
+      ),
+    ),
+    plugins: [withoutUnusedMetrics],
     banner: {
       js: "import { createRequire as __cr } from 'node:module'; import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const require = __cr(import.meta.url); const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
     },

@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { FleetError } from '../base/errors.ts';
 import { bounded, deadline, deadlines } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { engineFault, isEngineFault } from './fault.ts';
@@ -20,6 +21,9 @@ type SingleContainer = Pick<
   | 'removeUnlessRunning'
 >;
 
+/** What is read out of a container are the few KiB of a registration; what is in it decides how much comes. */
+const maxArchiveBytes = 1024 * 1024;
+
 /** What is done with one container. */
 export function containers(docker: Docker): SingleContainer {
   return {
@@ -38,7 +42,12 @@ export function containers(docker: Docker): SingleContainer {
       return bounded('copying files out of a container', deadlines.normal, async (abortSignal) => {
         const stream = await docker.getContainer(id).getArchive({ path, abortSignal });
         const chunks: Buffer[] = [];
-        for await (const chunk of stream) chunks.push(chunk as Buffer);
+        let bytes = 0;
+        for await (const chunk of stream) {
+          chunks.push(chunk as Buffer);
+          bytes += (chunk as Buffer).length;
+          if (bytes > maxArchiveBytes) throw tooLarge(path);
+        }
         return Buffer.concat(chunks);
       });
     },
@@ -105,6 +114,15 @@ async function* followLogs(docker: Docker, id: string, signal: AbortSignal): Asy
     for (const payload of frames.push(chunk as Buffer)) yield* lines.push(payload);
   }
   yield* lines.end();
+}
+
+function tooLarge(path: string): FleetError {
+  return new FleetError({
+    code: 'engine.file-too-large',
+    what: `${path} in the container is larger than anything that is read from there`,
+    expected: 'at most 1 MiB',
+    next: 'look at what the image puts there, or let the image be built on the host',
+  });
 }
 
 /** 304 (not running) and 404 (gone) are what stop wants. */

@@ -55,7 +55,7 @@ export interface Engine {
   create(name: string, options: Docker.ContainerCreateOptions): Promise<string>;
   /** Unpacks a tar archive below `path` of a created container. */
   putArchive(id: string, path: string, tar: Buffer): Promise<void>;
-  /** A tar archive of one path of a container, running or not. */
+  /** A tar archive of one small file of a container, running or not; more than 1 MiB is `engine.file-too-large`. */
   getArchive(id: string, path: string): Promise<Buffer>;
   start(id: string): Promise<void>;
   /** Starts a container that was created with OpenStdin and StdinOnce, and gives it this as its whole input. */

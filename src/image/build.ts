@@ -52,7 +52,7 @@ export function imageTag(spec: ImageSpec, context: Buffer): string {
 }
 
 /** The build context: reproducible, so that equal files give an equal tag. */
-export function contextTar(files: readonly Pick<TarEntry, 'path' | 'content' | 'mode'>[]): Buffer {
+export function contextTar(files: readonly Pick<TarEntry, 'path' | 'content' | 'mode'>[]): Promise<Buffer> {
   return tar([...files].sort((a, b) => (a.path < b.path ? -1 : 1)));
 }
 

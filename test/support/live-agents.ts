@@ -140,7 +140,7 @@ export class LiveAgents {
     say: (line: string) => void,
   ): Promise<AgentSession | undefined> {
     const [archive] = container.archives;
-    const files = untar(archive?.tar ?? Buffer.alloc(0));
+    const files = await untar(archive?.tar ?? Buffer.alloc(0));
     for (let told = false; !over.aborted; told = true) {
       try {
         return await AgentSession.open(files);

@@ -88,7 +88,7 @@ export class HostEngine implements RunEngine {
 
   async putArchive(id: string, _path: string, archive: Buffer): Promise<void> {
     const { folder, run } = await this.#get(id);
-    for (const [name, content] of untar(archive))
+    for (const [name, content] of await untar(archive))
       await writeFile(join(folder.root, name), content, { mode: 0o600 });
     await this.#own(folder, run.uid, run.gid);
   }

@@ -66,7 +66,8 @@ async function configure(
     return await Promise.all(
       [AgentLayout.agentFile, AgentLayout.credentialsFile, AgentLayout.keyFile].map(async (file) => {
         const archive = await engine.getArchive(id, `${AgentLayout.root}/${file}`);
-        return { name: file, content: untar(archive).get(file)?.toString('utf8') ?? '' };
+        const files = await untar(archive);
+        return { name: file, content: files.get(file)?.toString('utf8') ?? '' };
       }),
     );
   } finally {

@@ -19,7 +19,7 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
   const id = await create(tools, order, agentId);
   try {
     const owner = { mode: 0o600, uid: AgentLayout.uid, gid: AgentLayout.gid };
-    const archive = tar(
+    const archive = await tar(
       [...files, ...proxyFiles(tools.config)].map(({ name, content }) => ({
         path: name,
         content: Buffer.from(content),

@@ -159,6 +159,8 @@ export class StandInEngine {
       case 'PUT archive':
         container.archives.push({ path: url.searchParams.get('path') ?? '', tar: body });
         return json(response, 200, {});
+      case 'GET archive':
+        return void response.writeHead(200, { 'content-type': 'application/x-tar' }).end(container.outgoing);
       case 'POST start':
         container.state = 'running';
         container.startedAt = new Date().toISOString();
@@ -217,6 +219,7 @@ export class StandInEngine {
       startedAt: never,
       finishedAt: never,
       archives: [],
+      outgoing: Buffer.alloc(0),
       lines: [],
     };
     this.containers.set(container.id, container);

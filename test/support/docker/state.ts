@@ -17,6 +17,8 @@ export interface StandInContainer {
   finishedAt: string;
   /** What was copied in: path of the folder → archive. */
   readonly archives: { readonly path: string; readonly tar: Buffer }[];
+  /** What is given out of it, for any path: a tar archive. */
+  outgoing: Buffer;
   lines: string[];
 }
 

@@ -24,23 +24,35 @@ describe('containers', () => {
     await engine.putArchive(
       id,
       '/azp',
-      tar([{ path: '.agent', content: Buffer.from('{}'), mode: 0o600, uid: 4000 }]),
+      await tar([{ path: '.agent', content: Buffer.from('{}'), mode: 0o600, uid: 4000 }]),
     );
     await engine.start(id);
     await engine.create('other', { Image: 'x' });
     expect(await engine.listOwn({ 'azp-fleet.slot': '0' })).toMatchObject([
       { id, name: 'a-0', state: 'running' },
     ]);
-    expect(
-      untar(docker.get('a-0')?.archives[0]?.tar ?? Buffer.alloc(0))
-        .get('.agent')
-        ?.toString(),
-    ).toBe('{}');
+    const files = await untar(docker.get('a-0')?.archives[0]?.tar ?? Buffer.alloc(0));
+    expect(files.get('.agent')?.toString()).toBe('{}');
     await engine.stop(id, 120);
     expect(await engine.exit(id)).toMatchObject({ code: 0, oomKilled: false });
     await engine.remove(id);
     await engine.remove(id);
     expect(await engine.listOwn()).toEqual([]);
+  });
+
+  test('a file is read out of them, but not one that would fill the memory', async () => {
+    const id = await engine.create('a-0', { Image: 'x', Labels: labels });
+    const container = docker.get('a-0');
+    if (container === undefined) throw new Error('not created');
+    const holding = (bytes: number) =>
+      tar([{ path: '.agent', content: Buffer.alloc(bytes, 'a'), mode: 0o600 }]);
+    container.outgoing = await holding(1000);
+    const files = await untar(await engine.getArchive(id, '/azp/.agent'));
+    expect(files.get('.agent')?.length).toBe(1000);
+    container.outgoing = await holding(2 * 1024 * 1024);
+    await expect(engine.getArchive(id, '/azp/.agent')).rejects.toMatchObject({
+      problem: { code: 'engine.file-too-large', what: expect.stringContaining('/azp/.agent') as string },
+    });
   });
 
   test('a container that is already gone can be stopped', async () => {

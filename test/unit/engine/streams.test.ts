@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { tar, untar } from '../../../src/base/tar.ts';
 import { parseEvent } from '../../../src/engine/events.ts';
 import { Lines, LogFrames, logText } from '../../../src/engine/frames.ts';
 import { followProgress, progressMessage, WorkFailure } from '../../../src/engine/progress.ts';
@@ -46,22 +45,6 @@ test('lines come out the same however the text is cut', () => {
       const cut = chunked(Buffer.from(text), sizes).flatMap((chunk) => lines.push(chunk));
       const once = new Lines();
       expect([...cut, ...lines.end()]).toEqual([...once.push(Buffer.from(text)), ...once.end()]);
-    }),
-  );
-});
-
-test('what is packed is what is unpacked', () => {
-  const path = fc.stringMatching(/^[a-z0-9._-]{1,90}$/);
-  const content = fc.uint8Array({ maxLength: 2000 });
-  fc.assert(
-    fc.property(fc.uniqueArray(fc.tuple(path, content), { selector: ([name]) => name }), (files) => {
-      const archive = tar(
-        files.map(([name, data]) => ({ path: name, content: data, mode: 0o600, uid: 4000 })),
-      );
-      expect(archive.length % 512).toBe(0);
-      const found = untar(archive);
-      expect([...found.keys()]).toEqual(files.map(([name]) => name));
-      for (const [name, data] of files) expect(found.get(name)).toEqual(Buffer.from(data));
     }),
   );
 });

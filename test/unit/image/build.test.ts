@@ -15,7 +15,7 @@ const spec: ImageSpec = {
   docker: false,
   graphics: true,
 };
-const context = contextTar([
+const context = await contextTar([
   { path: 'start.sh', content: Buffer.from('s'), mode: 0o755 },
   { path: 'Dockerfile', content: Buffer.from('d'), mode: 0o644 },
 ]);

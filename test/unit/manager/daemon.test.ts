@@ -42,7 +42,7 @@ describe('one job, one container', () => {
     const container = rig.docker.get('box-0');
     const [archive] = container?.archives ?? [];
     expect(archive?.path).toBe('/azp');
-    const files = untar(archive?.tar ?? Buffer.alloc(0));
+    const files = await untar(archive?.tar ?? Buffer.alloc(0));
     expect([...files.keys()]).toEqual(['.agent', '.credentials', '.credentials_rsaparams']);
     expect(JSON.stringify(container?.body) + [...files.values()].join('')).not.toContain('good-token');
     const order = rig.docker.calls.map(
@@ -97,6 +97,7 @@ describe('restarts', () => {
       startedAt: '',
       finishedAt: '',
       archives: [],
+      outgoing: Buffer.alloc(0),
       lines: [],
     });
     await rig.start({ agents: { kind: 'count', count: 1 } });

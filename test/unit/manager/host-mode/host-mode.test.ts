@@ -67,7 +67,7 @@ test('the registration is written for its user alone', async () => {
   await engine.putArchive(
     id,
     '/azp',
-    tar([{ path: '.credentials', content: Buffer.from('{}'), mode: 0o600 }]),
+    await tar([{ path: '.credentials', content: Buffer.from('{}'), mode: 0o600 }]),
   );
   const file = join(directory, 'host', id, 'root/.credentials');
   expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual(['{}', 0o600]);

@@ -125,7 +125,7 @@ test('the build context is the folder, with what can be executed', async () => {
   writeFileSync(join(directory, 'Dockerfile'), 'FROM scratch\n');
   mkdirSync(join(directory, 'bin'));
   writeFileSync(join(directory, 'bin', 'start.sh'), '#!/bin/sh\n', { mode: 0o755 });
-  const files = untar(await readContext(directory));
+  const files = await untar(await readContext(directory));
   expect([...files.keys()]).toEqual(['Dockerfile', 'bin/start.sh']);
 });
 
