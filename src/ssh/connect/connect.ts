@@ -16,8 +16,11 @@ import type { PromptTurn, HungUp } from './prompt-turn.ts';
 import { hostKeyOf, type HostKeyStore } from '../host-keys/store.ts';
 import type { KeyRing } from './keys.ts';
 
-/** One authenticated SSH connection. node-ssh is touched here and nowhere else. */
+/** One authenticated SSH connection. */
 export interface Connection {
+  /** Opens channels to sockets and to other hosts. */
+  readonly ssh: NodeSSH;
+  /** What node-ssh stands on, for running commands: its own execCommand gathers all output in memory. */
   readonly client: Client;
   /** Aborted when the connection is gone, with the reason. */
   readonly closed: AbortSignal;
@@ -95,6 +98,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     client.on('close', () => closed.abort(new Error('connection closed')));
     await opening;
     return {
+      ssh,
       client,
       closed: closed.signal,
       close() {

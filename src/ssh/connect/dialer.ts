@@ -132,13 +132,12 @@ export class Dialer {
   ): Promise<Duplex> {
     if (options.proxyCommand !== undefined) return dialCommand(options.proxyCommand, this.#parts.env);
     if (options.jump.length === 0) return dialTcp(options, signal);
-    const { client } = await (await this.#hop(options.jump, signal, trail)).connection;
-    return new Promise((resolve, reject) => {
-      client.forwardOut('127.0.0.1', 0, options.hostname, options.port, (error, channel) => {
-        if (error) reject(throughHop(options, error));
-        else resolve(channel);
-      });
-    });
+    const { ssh } = await (await this.#hop(options.jump, signal, trail)).connection;
+    try {
+      return await ssh.forwardOut('127.0.0.1', 0, options.hostname, options.port);
+    } catch (error) {
+      throw throughHop(options, error);
+    }
   }
 
   /** The connection to the last host of a chain, shared by all that go through it. */
@@ -167,14 +166,15 @@ export class Dialer {
   }
 }
 
-function throughHop(options: ConnectionOptions, error: Error): FleetError {
+function throughHop(options: ConnectionOptions, error: unknown): FleetError {
+  const seen = error instanceof Error ? error.message : String(error);
   const via = options.jump.at(-1) ?? '';
   return connectError(
     options,
     {
-      code: /refused/i.test(error.message) ? 'ssh.refused' : 'ssh.jump',
+      code: /refused/i.test(seen) ? 'ssh.refused' : 'ssh.jump',
       what: `the jump host ${via} cannot reach ${options.hostname}:${options.port}`,
-      seen: error.message,
+      seen,
       next: `ssh ${via} nc -zv ${options.hostname} ${options.port}   # and check AllowTcpForwarding on ${via}`,
     },
     error,

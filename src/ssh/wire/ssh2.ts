@@ -10,7 +10,7 @@ const afterExitMs = 2_000;
 
 /** The built-in client as a Wire. */
 export function ssh2Wire(connection: Connection): Wire {
-  const { client, closed } = connection;
+  const { ssh, client, closed } = connection;
   return {
     closed,
     exec: (command) =>
@@ -19,13 +19,7 @@ export function ssh2Wire(connection: Connection): Wire {
           error ? reject(error) : resolve(processOf(channel, closed)),
         );
       }),
-    openSocket: (path) =>
-      new Promise((resolve, reject) => {
-        client.openssh_forwardOutStreamLocal(path, (error, channel) => {
-          if (error) reject(error);
-          else resolve(channel);
-        });
-      }),
+    openSocket: async (path) => ssh.forwardOutStreamLocal(path),
     async close() {
       if (closed.aborted) return;
       const gone = once(closed, 'abort');
@@ -46,8 +40,11 @@ function processOf(channel: ClientChannel, closed: AbortSignal): WireProcess {
     channel.once('exit', (code: number | null, signal?: string) => {
       ending = { code, signal: signal ?? undefined };
       wait();
-      channel.on('data', wait);
-      channel.stderr.on('data', wait);
+      // Not before the caller has had its turn: listening lets the output flow, which may have come in the same packet.
+      setImmediate(() => {
+        channel.on('data', wait);
+        channel.stderr.on('data', wait);
+      });
     });
     const done = (): void => {
       clearTimeout(timer);
