@@ -45,6 +45,21 @@ test('what is written is read back', () => {
   );
 });
 
+// Processes choose their names, and nvidia-smi prints them: none may make the whole report unreadable.
+test.each([
+  ['an ampersand', 'sh -c "x && y"', 'sh -c "x && y"'],
+  ['an unknown entity', '&nope;', '&nope;'],
+  ['a character that XML forbids', 'a\u0001b\uFFFE', 'ab\uFFFE'],
+])('%s in a text does no harm', (_, text, read) => {
+  expect(parseXml(`<a>${text}</a>`)).toMatchObject({ ok: true, root: { text: read } });
+});
+
+test('entities of a document are neither read nor expanded', () => {
+  const bomb = '<!DOCTYPE a [<!ENTITY x "xxxxxxxxxx"><!ENTITY y "&x;&x;&x;">]><a>&y;</a>';
+  expect(parseXml(bomb).ok).toBe(false);
+  expect(parseXml('<a>&y;</a>')).toMatchObject({ ok: true, root: { text: '&y;' } });
+});
+
 test.each(['', '<a>', '</a>', '<a></b>', '<a/><b/>', '<a b=c/>', '<a', '<a><!-- </a>'])(
   '%s is refused',
   (source) => {

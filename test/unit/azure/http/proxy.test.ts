@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createFetch, proxyFor } from '../../../../src/azure/http/proxy.ts';
@@ -43,6 +43,46 @@ test('a proxy that refuses is named', async () => {
     problem: { code: 'azure.unreachable', seen: expect.stringContaining(`${proxy.address} answered 407`) },
   });
 });
+
+test('what a refusing proxy says is not taken for an answer of the server', async () => {
+  const viaProxy = createFetch({ https: `http://${proxy.address}`, noProxy: [] });
+  const asked = viaProxy('https://devops.invalid/lab', {
+    method: 'GET',
+    headers: { authorization: 'Basic c2VjcmV0' },
+    redirect: 'manual',
+    signal: new AbortController().signal,
+  });
+  await expect(asked).rejects.toThrow(
+    `the proxy ${proxy.address} answered 407 to CONNECT devops.invalid:443`,
+  );
+});
+
+test.each(['http', 'https'])(
+  'a proxy that says nothing is given up with the request: %s',
+  async (protocol) => {
+    const silent = createServer();
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const stop = new AbortController();
+    const asked = createFetch({ http: address, https: address, noProxy: [] })(
+      `${protocol}://devops.invalid/`,
+      {
+        method: 'GET',
+        headers: {},
+        redirect: 'manual',
+        signal: stop.signal,
+      },
+    );
+    const outcome = expect(asked).rejects.toThrow(/abort/i);
+    const [socket] = (await once(silent, 'connection')) as [Socket];
+    await once(socket, 'data');
+    stop.abort();
+    await outcome;
+    socket.on('error', () => undefined);
+    if (!socket.closed) await once(socket.resume(), 'close');
+    silent.close();
+  },
+);
 
 test.each([
   ['https://dev.azure.com/x', [], 'http://proxy:3128/'],
