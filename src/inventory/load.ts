@@ -96,7 +96,7 @@ function readBytes(full: string, shown: string): Buffer {
         ...(code === 'ENOENT' ? {} : { seen: code ?? String(error) }),
         next:
           code === 'ENOENT'
-            ? 'azp-fleet setup makes one by asking, azp-fleet init HOST… from arguments; or name yours with -i FILE'
+            ? 'make one by answering questions (azp-fleet setup) or from arguments (azp-fleet init HOST…), or name yours with -i FILE'
             : `check the file's permissions: ls -l ${shown}`,
       },
       error,

@@ -7,7 +7,7 @@ const literal = /\bnext(?::| =| \?\?)\s[^'"`;{}]*?(['"`])((?:\\.|(?!\1)[^\n])*)\
 
 /** Openings that tell something instead of asking for it. */
 const telling =
-  /^(?:nothing|the|an?|it|this|that|these|there|something|somebody|you|we|in|on|if|when|after|then)\b/;
+  /^(?:nothing|the|an?|it|this|that|these|there|something|somebody|you|we|in|on|if|when|after|then)\b|^azp-fleet [a-z]+ (?:[a-z]+ )?(?:makes|shows|writes|lists|needs|works)\b/;
 
 function faults(text: string): readonly string[] {
   return [...text.matchAll(literal)].flatMap(([, , next = '']) => {
@@ -32,6 +32,7 @@ test.each([
   ["next:\n      'Look there.',", ['begins with a capital: Look there.']],
   ["next: 'nothing: wait',", ['is no imperative: nothing: wait']],
   ["next: known ? 'the host reboots' : 'run it again.',", ['is no imperative: the host reboots']],
+  ["next: 'azp-fleet setup makes one',", ['is no imperative: azp-fleet setup makes one']],
   ["next: 'run it again.',", ['ends with a full stop: run it again.']],
 ])('%s', (text, wanted) => {
   expect(faults(text)).toEqual(wanted);
