@@ -3,6 +3,8 @@ import { connect, type AddressInfo } from 'node:net';
 
 import ssh2 from 'ssh2';
 
+import { sshKeyPair } from './ssh-key.ts';
+
 /** What a script on such a host says. */
 export interface Said {
   readonly stdout?: string;
@@ -26,7 +28,7 @@ interface Behaviour {
 
 /** An SSH server that takes our scripts and answers as it pleases. */
 export async function hostileHost({ asks, answer, managerSocket }: Behaviour): Promise<HostileHost> {
-  const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
+  const { private: key } = sshKeyPair();
   const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
     client.on('error', () => undefined);
     // The types of ssh2 do not know this of a server's side, nor the event of a connection to a socket of the host.

@@ -14,6 +14,7 @@ import { defaultUploads } from '../../../../src/inventory/schema/defaults.ts';
 import { connectionTools, type ConnectionTools } from '../../../../src/ssh/connection-tools.ts';
 import { ssh2Wire } from '../../../../src/ssh/wire/ssh2.ts';
 import type { Wire } from '../../../../src/ssh/wire/wire.ts';
+import { sshKeyPair } from '../../../support/ssh-key.ts';
 import { problemOf, sshSpec } from '../../../support/transport.ts';
 
 interface Host {
@@ -25,7 +26,7 @@ interface Host {
 
 /** Any key may log in. It runs `echo`, holds the socket /run/here, and reaches other hosts by their port unless closed. */
 async function startHost({ forwards }: { readonly forwards: boolean }): Promise<Host> {
-  const { private: key } = ssh2.utils.generateKeyPairSync('ed25519');
+  const { private: key } = sshKeyPair();
   const clients = new Set<ssh2.Connection>();
   const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
     clients.add(client);
@@ -86,7 +87,7 @@ let tools: ConnectionTools;
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'wire-'));
   mkdirSync(join(home, '.ssh'));
-  writeFileSync(join(home, '.ssh/id_ed25519'), ssh2.utils.generateKeyPairSync('ed25519').private);
+  writeFileSync(join(home, '.ssh/id_ed25519'), sshKeyPair().private);
   tools = connectionTools({
     home,
     user: 'me',
