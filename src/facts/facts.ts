@@ -98,7 +98,7 @@ export interface Facts {
     readonly state: 'running' | 'done' | 'dead';
     readonly code: number | undefined;
   }[];
-  /** dpkg/rpm database locks: who holds them, if anybody. */
+  /** Who holds the package database, if anybody. */
   readonly packageLock: string | undefined;
 }
 

@@ -1,5 +1,6 @@
 import { FleetError } from '../base/errors.ts';
 import { foreignLine, foreignValue } from '../base/foreign-text.ts';
+import { upstream } from '../packages/version.ts';
 import type { Frame } from '../ssh/session/frames.ts';
 import type { Facts } from './facts.ts';
 import type { FactProbe } from './probe.ts';
@@ -14,7 +15,7 @@ import { managerProbe } from './probes/manager.ts';
 import { osProbe } from './probes/os.ts';
 import { othersProbe } from './probes/others.ts';
 import { packageLockProbe } from './probes/package-lock.ts';
-import { packagesProbe, upstream, userspaceVersion } from './probes/packages.ts';
+import { packagesProbes, together, userspaceVersion } from './probes/packages.ts';
 import { daemonJsonProbe, managerStatusProbe } from './probes/texts.ts';
 
 /** In the order in which they run. */
@@ -23,7 +24,7 @@ export const probes = [
   machineProbe,
   gpusProbe,
   driverProbe,
-  packagesProbe,
+  ...packagesProbes,
   dockerProbe,
   daemonJsonProbe,
   filesProbe,
@@ -39,7 +40,7 @@ export const probes = [
 export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   const read = <T>(probe: FactProbe<T>): T => probe.parse(frames.get(probe.name) ?? missing);
   const { foreign, toolkitCdi, ...engine } = read(dockerProbe);
-  const { packages, held } = read(packagesProbe);
+  const { packages, held } = together(packagesProbes.map(read));
   const toolkit = packages['nvidia-container-toolkit'];
   const facts: Facts = {
     os: read(osProbe),

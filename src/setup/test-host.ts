@@ -4,7 +4,7 @@ import { gatherFacts } from '../facts/gather.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostState } from '../apply/events.ts';
 import type { Transport } from '../ssh/transport.ts';
-import { platformOf, unsupported } from '../steps/distribution.ts';
+import { platformOf, unsupported } from '../packages/distribution.ts';
 
 /** What a live test found. `gpus` and `summary` are there once the facts could be read. */
 export interface HostReport {

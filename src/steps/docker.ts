@@ -1,11 +1,8 @@
+import { failFunction } from '../base/shell.ts';
 import type { Facts } from '../facts/facts.ts';
-import { managedFiles } from '../facts/probes/files.ts';
+import { platformOf, unsupported, type Platform } from '../packages/distribution.ts';
 import type { Change } from './change.ts';
-import { installScript } from './apt/install.ts';
-import { hasSource, writeSource } from './apt/source.ts';
-import { holdPackages } from './apt/hold.ts';
 import { refusal, runChange } from './changes.ts';
-import { platformOf, unsupported } from './distribution.ts';
 import { restartDisturbs } from './disturbance.ts';
 import { configScript } from './docker/config-script.ts';
 import {
@@ -16,10 +13,10 @@ import {
   type DaemonConfig,
 } from './docker/daemon-json.ts';
 import { engineFunctions, startEngine } from './docker/engine-script.ts';
-import { conflicts, dockerPackages, dockerSource, enginePackages } from './docker/packages.ts';
+import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
 import { isRelease } from './docker/release.ts';
-import { failFunction } from './fail.ts';
+import { addSource, holdPackages } from './packages.ts';
 import { lacksSiteCa } from './site-ca.ts';
 import type { Desired, Step } from './step.ts';
 
@@ -28,21 +25,13 @@ export const dockerStep: Step = {
   name: 'docker',
   *plan(facts, desired) {
     const platform = platformOf(facts);
-    const obstacle = platform === undefined ? unsupported(facts) : dockerRefusal(facts, desired);
+    const obstacle = platform === undefined ? unsupported(facts) : dockerRefusal(platform, facts, desired);
     if (platform === undefined || obstacle !== undefined) {
       if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
       return;
     }
-    const source = dockerSource(platform, desired.mirrors);
-    if (!hasSource(facts, source)) {
-      yield runChange(
-        'docker',
-        'source',
-        { title: "add Docker's package source", why: `${source.file} is not as wanted`, disturbs: 'nothing' },
-        { script: writeSource(source, desired.proxy), timeoutS: 600 },
-      );
-    }
-    const install = installation(facts, desired);
+    yield* addSource('docker', "Docker's", 'docker', { platform, facts, desired });
+    const install = installation(platform, facts, desired);
     const { from, to } = engineConfig(facts, desired);
     const configure = !sameConfig(from, to);
     if (configure) {
@@ -62,7 +51,7 @@ export const dockerStep: Step = {
       );
     }
     if (install !== undefined) yield install;
-    else yield* upkeep(facts, desired, configure);
+    else yield* upkeep(platform, facts, desired, configure);
   },
 };
 
@@ -80,12 +69,13 @@ export function changedKeys(from: DaemonConfig, to: DaemonConfig): string[] {
   return Object.keys(to).filter((key) => !sameConfig({ [key]: from[key] }, { [key]: to[key] }));
 }
 
-function installation(facts: Facts, desired: Desired): Change | undefined {
+function installation(platform: Platform, facts: Facts, desired: Desired): Change | undefined {
   const { version } = desired.host.docker;
   const wrong = enginePackages.filter((name) => !isRelease(facts.packages[name], version));
   if (wrong.length === 0) return undefined;
+  const { own, conflicts } = platform.names.engine;
   const remove = conflicts.filter((name) => facts.packages[name] !== undefined);
-  const seen = facts.packages['docker-ce'] ?? facts.packages['docker.io'];
+  const seen = facts.packages['docker-ce'] ?? facts.packages[own];
   return runChange(
     'docker',
     'install',
@@ -94,18 +84,19 @@ function installation(facts: Facts, desired: Desired): Change | undefined {
       why:
         seen === undefined
           ? 'Docker Engine is not installed'
-          : `${facts.packages['docker-ce'] === undefined ? 'docker.io' : 'docker-ce'} ${seen} is installed` +
+          : `${facts.packages['docker-ce'] === undefined ? own : 'docker-ce'} ${seen} is installed` +
             (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
       disturbs: facts.docker.active ? 'containers' : 'nothing',
     },
     {
       timeoutS: 3600,
-      script: installScript({
-        source: managedFiles.dockerSource,
+      script: platform.packages.install({
+        vendor: 'docker',
         packages: dockerPackages.map((name) =>
-          enginePackages.includes(name) ? { name, version: `5:${version}-` } : { name },
+          enginePackages.includes(name) ? { name, version: { release: version } } : { name },
         ),
         remove,
+        mayRemove: replaced,
         proxy: desired.proxy,
         before: engineFunctions,
         after: startEngine,
@@ -115,7 +106,7 @@ function installation(facts: Facts, desired: Desired): Change | undefined {
 }
 
 /** Packages beside the engine that somebody left out. They come without touching it. */
-function* completion(facts: Facts, desired: Desired): Generator<Change> {
+function* completion(platform: Platform, facts: Facts, desired: Desired): Generator<Change> {
   const absent = dockerPackages.filter((name) => facts.packages[name] === undefined);
   if (absent.length === 0) return;
   yield runChange(
@@ -128,10 +119,11 @@ function* completion(facts: Facts, desired: Desired): Generator<Change> {
     },
     {
       timeoutS: 1800,
-      script: installScript({
-        source: managedFiles.dockerSource,
+      script: platform.packages.install({
+        vendor: 'docker',
         packages: absent.map((name) => ({ name })),
         remove: [],
+        mayRemove: replaced,
         proxy: desired.proxy,
       }),
     },
@@ -139,9 +131,9 @@ function* completion(facts: Facts, desired: Desired): Generator<Change> {
 }
 
 /** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */
-function* upkeep(facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
-  yield* completion(facts, desired);
-  yield* holdPackages('docker', 'Docker packages', facts, dockerPackages);
+function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
+  yield* completion(platform, facts, desired);
+  yield* holdPackages('docker', 'Docker packages', { platform, facts }, dockerPackages);
   if (!facts.docker.active || !facts.docker.enabled) {
     yield runChange(
       'docker',

@@ -1,20 +1,16 @@
 import type { Facts } from '../facts/facts.ts';
-import { upstream } from '../facts/probes/packages.ts';
+import { platformOf, unsupported, type Platform } from '../packages/distribution.ts';
+import { upstream } from '../packages/version.ts';
 import type { Change } from './change.ts';
-import { holdPackages } from './apt/hold.ts';
-import { hasSource, writeSource } from './apt/source.ts';
 import { rebootChange, refusal, runChange } from './changes.ts';
-import { platformOf, unsupported, type Platform } from './distribution.ts';
 import { flavorFor } from './driver/flavor.ts';
 import { installation, occupant, rebootAfterInstall } from './driver/installation.ts';
-import { driverPackages, driverSource } from './driver/packages.ts';
 import { installObstacle, machineObstacle } from './driver/refusal.ts';
 import { loadScript } from './driver/scripts.ts';
 import { driverIsWanted, versionFits } from './driver/wanted.ts';
+import { addSource, holdPackages } from './packages.ts';
 import { siteCa } from './site-ca.ts';
 import type { Desired, Step } from './step.ts';
-
-const underLoaded = 'may be upgraded under the loaded module at any time';
 
 /**
  * The NVIDIA driver, compute only, from NVIDIA's repository, kept on its branch.
@@ -37,7 +33,7 @@ export const driverStep: Step = {
     const platform = platformOf(facts);
     const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
     if (driverIsWanted(facts, host)) {
-      yield* holdPackages('driver', 'NVIDIA driver packages', facts, packages, underLoaded);
+      if (platform !== undefined) yield* hold(platform, facts, packages);
       return;
     }
     const obstacle = platform === undefined ? unsupported(facts) : installObstacle(facts, host);
@@ -46,19 +42,11 @@ export const driverStep: Step = {
       return;
     }
     if (packagesFit(facts, desired, packages)) {
-      yield* holdPackages('driver', 'NVIDIA driver packages', facts, packages, underLoaded);
+      yield* hold(platform, facts, packages);
       yield* activation(facts, desired);
       return;
     }
-    const source = driverSource(platform, desired.mirrors);
-    if (!hasSource(facts, source)) {
-      yield runChange(
-        'driver',
-        'source',
-        { title: "add NVIDIA's package source", why: `${source.file} is not as wanted`, disturbs: 'nothing' },
-        { script: writeSource(source, desired.proxy), timeoutS: 600 },
-      );
-    }
+    yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
     yield installation(facts, desired, platform, packages);
     if (rebootAfterInstall(facts)) yield rebootChange('driver', `${occupant(facts)} holds the GPUs`);
   },
@@ -70,7 +58,12 @@ const missing = {
 };
 
 function wantedPackages(platform: Platform, facts: Facts, { host }: Desired): readonly string[] {
-  return driverPackages(platform, host.driver, flavorFor(facts, host.driver), facts.nvswitches);
+  return platform.names.driver.packages(host.driver, flavorFor(facts, host.driver), facts.nvswitches);
+}
+
+function hold(platform: Platform, facts: Facts, packages: readonly string[]): Iterable<Change> {
+  const risk = 'may be upgraded under the loaded module at any time';
+  return holdPackages('driver', 'NVIDIA driver packages', { platform, facts }, packages, risk);
 }
 
 /** All are installed at one version, which is the wanted one. */

@@ -1,6 +1,5 @@
-import { Raw, sh } from '../base/shell.ts';
+import { failFunction, Raw, sh } from '../base/shell.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
-import { failFunction } from './fail.ts';
 import type { ManagerVersion } from './manager-version.ts';
 
 /** Folders, and the version's link to its runtime. What is uploaded next lands in them. */

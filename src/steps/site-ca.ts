@@ -1,10 +1,7 @@
 import { sha256 } from '../base/digest.ts';
-import { sh } from '../base/shell.ts';
 import type { Facts } from '../facts/facts.ts';
-import { managedFiles } from '../facts/probes/files.ts';
+import { platformOf } from '../packages/distribution.ts';
 import type { Change } from './change.ts';
-import { aptPrelude } from './apt/prelude.ts';
-import { proxyExports } from './apt/proxy.ts';
 import { runChange } from './changes.ts';
 import type { Desired } from './step.ts';
 
@@ -14,31 +11,22 @@ import type { Desired } from './step.ts';
  */
 export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
   const { proxy } = desired;
-  if (proxy.caPem === undefined || !lacksSiteCa(facts, desired)) return;
+  const trust = platformOf(facts)?.packages.trust;
+  if (trust === undefined || proxy.caPem === undefined || !lacksSiteCa(facts, desired)) return;
   yield runChange(
     'driver',
     'site-ca',
     {
       title: "trust the site's certificate authority",
-      why: `${managedFiles.siteCa} is not as wanted`,
+      why: `${trust.file} is not as wanted`,
       disturbs: 'nothing',
     },
-    { script: [...proxyExports(proxy), aptPrelude, script(proxy.caPem)].join('\n'), timeoutS: 900 },
+    { script: trust.script(proxy.caPem, proxy), timeoutS: 900 },
   );
 }
 
 /** The change above is due; a running dockerd must be restarted after it. */
 export function lacksSiteCa(facts: Facts, { proxy: { caPem } }: Desired): boolean {
-  return caPem !== undefined && facts.files[managedFiles.siteCa] !== sha256(caPem);
-}
-
-function script(caPem: string): string {
-  return sh`if ! command -v update-ca-certificates >/dev/null; then
-  update ''
-  apt install ca-certificates
-fi
-install -d -m 755 /usr/local/share/ca-certificates
-printf %s ${caPem} >${managedFiles.siteCa}.new
-mv ${managedFiles.siteCa}.new ${managedFiles.siteCa}
-update-ca-certificates`;
+  const trust = platformOf(facts)?.packages.trust;
+  return trust !== undefined && caPem !== undefined && facts.files[trust.file] !== sha256(caPem);
 }

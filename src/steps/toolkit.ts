@@ -1,20 +1,17 @@
 import type { Facts } from '../facts/facts.ts';
-import { managedFiles } from '../facts/probes/files.ts';
+import { platformOf, unsupported, type Platform } from '../packages/distribution.ts';
 import type { Change } from './change.ts';
-import { installScript } from './apt/install.ts';
-import { holdPackages } from './apt/hold.ts';
-import { hasSource, writeSource } from './apt/source.ts';
 import { refusal, runChange } from './changes.ts';
-import { platformOf, unsupported } from './distribution.ts';
 import { reloadDisturbs, restartDisturbs } from './disturbance.ts';
 import { changedKeys, engineConfig } from './docker.ts';
 import { configScript } from './docker/config-script.ts';
 import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker/daemon-json.ts';
 import { isRelease } from './docker/release.ts';
 import { driverIsWanted } from './driver/wanted.ts';
+import { addSource, holdPackages } from './packages.ts';
 import type { Desired, Step } from './step.ts';
 import { cdiScript } from './toolkit/cdi.ts';
-import { toolkitPackages, toolkitSource } from './toolkit/packages.ts';
+import { replaced, toolkitPackages } from './toolkit/packages.ts';
 
 /** The NVIDIA Container Toolkit at exactly the wanted version, known to Docker, with a current CDI specification. */
 export const toolkitStep: Step = {
@@ -27,28 +24,17 @@ export const toolkitStep: Step = {
       yield refusal('toolkit', what, next);
       return;
     }
-    const source = toolkitSource(platform, desired.mirrors);
-    if (!hasSource(facts, source)) {
-      yield runChange(
-        'toolkit',
-        'source',
-        {
-          title: "add the NVIDIA Container Toolkit's package source",
-          why: `${source.file} is not as wanted`,
-          disturbs: 'nothing',
-        },
-        { script: writeSource(source, desired.proxy), timeoutS: 600 },
-      );
-    }
-    const install = installation(facts, desired);
+    const host = { platform, facts, desired };
+    yield* addSource('toolkit', "the NVIDIA Container Toolkit's", 'nvidia-container-toolkit', host);
+    const install = installation(platform, facts, desired);
     if (install !== undefined) yield install;
-    else yield* holdPackages('toolkit', 'NVIDIA Container Toolkit packages', facts, toolkitPackages);
+    else yield* holdPackages('toolkit', 'NVIDIA Container Toolkit packages', host, toolkitPackages);
     yield* configuration(facts, desired, install !== undefined);
     yield* specification(facts, desired, install !== undefined);
   },
 };
 
-function installation(facts: Facts, desired: Desired): Change | undefined {
+function installation(platform: Platform, facts: Facts, desired: Desired): Change | undefined {
   const { version } = desired.host.toolkit;
   if (toolkitPackages.every((name) => isRelease(facts.packages[name], version))) return undefined;
   const seen = facts.toolkit.version;
@@ -62,10 +48,11 @@ function installation(facts: Facts, desired: Desired): Change | undefined {
     },
     {
       timeoutS: 1800,
-      script: installScript({
-        source: managedFiles.toolkitSource,
-        packages: toolkitPackages.map((name) => ({ name, version: `${version}-` })),
+      script: platform.packages.install({
+        vendor: 'nvidia-container-toolkit',
+        packages: toolkitPackages.map((name) => ({ name, version: { release: version } })),
         remove: [],
+        mayRemove: replaced,
         proxy: desired.proxy,
       }),
     },

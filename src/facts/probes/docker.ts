@@ -1,9 +1,9 @@
 import { sh } from '../../base/shell.ts';
 import { Labels } from '../../contract/paths.ts';
+import { packageManagers } from '../../packages/distribution.ts';
 import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
-import { managedFiles } from './files.ts';
 
 export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
   readonly toolkitCdi: Pick<Facts['toolkit'], 'cdiSpec' | 'cdiDriver'>;
@@ -43,7 +43,7 @@ if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then
 fi
 if [ -e /etc/systemd/system/multi-user.target.wants/docker.service ]; then echo enabled; fi
 stat -c 'time %n %Y %Z' /run/docker.pid /etc/docker/daemon.json \\
-  /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook ${sh`${managedFiles.siteCa}`} 2>/dev/null
+  /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook ${sh`${packageManagers.map(({ trust }) => trust.file)}`} 2>/dev/null
 for entry in /snap/docker/current /var/lib/snapd/snaps/docker_*.snap; do
   if [ -e "$entry" ]; then echo snap; fi
 done

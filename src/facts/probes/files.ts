@@ -1,18 +1,12 @@
 import { sh } from '../../base/shell.ts';
 import { HostPaths } from '../../contract/paths.ts';
+import { packageManagers } from '../../packages/distribution.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
 
-/** Files that steps write with a content known beforehand, or whose presence they look at. */
+/** Files that steps write with a content known beforehand, beside those of the package managers. */
 export const managedFiles = {
-  driverSource: '/etc/apt/sources.list.d/azp-fleet-nvidia.sources',
-  driverKey: '/etc/apt/keyrings/azp-fleet-nvidia.gpg',
   nouveauBlacklist: '/etc/modprobe.d/azp-fleet-nouveau.conf',
-  dockerSource: '/etc/apt/sources.list.d/azp-fleet-docker.sources',
-  dockerKey: '/etc/apt/keyrings/azp-fleet-docker.asc',
-  toolkitSource: '/etc/apt/sources.list.d/azp-fleet-nvidia-container-toolkit.sources',
-  toolkitKey: '/etc/apt/keyrings/azp-fleet-nvidia-container-toolkit.asc',
-  siteCa: '/usr/local/share/ca-certificates/azp-fleet-site.crt',
   managerConfig: HostPaths.config,
   managerCa: HostPaths.caBundle,
   managerUnit: HostPaths.unit,
@@ -20,7 +14,10 @@ export const managedFiles = {
 
 export const filesProbe: FactProbe<Facts['files']> = {
   name: 'files',
-  script: () => sh`sha256sum ${Object.values(managedFiles)} 2>/dev/null || :`,
+  script: () => {
+    const files = [...packageManagers.flatMap((manager) => manager.files), ...Object.values(managedFiles)];
+    return sh`sha256sum ${files} 2>/dev/null || :`;
+  },
   parse: ({ stdout }) =>
     Object.fromEntries(
       [...stdout.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, digest = '', path = '']) => [path, digest]),

@@ -1,6 +1,5 @@
 import { sha256 } from '../../base/digest.ts';
-import { sh } from '../../base/shell.ts';
-import { failFunction } from '../fail.ts';
+import { failFunction, sh } from '../../base/shell.ts';
 import { engineFunctions } from './engine-script.ts';
 
 /**

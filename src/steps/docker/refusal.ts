@@ -1,11 +1,12 @@
 import type { Facts } from '../../facts/facts.ts';
+import type { Platform } from '../../packages/distribution.ts';
 import type { Desired } from '../step.ts';
 import { parseDaemonJson } from './daemon-json.ts';
-import { conflicts } from './packages.ts';
 import { atLeast } from './release.ts';
 
 /** Why Docker Engine cannot be brought in order here, if it cannot. */
 export function dockerRefusal(
+  { packages: manager, names }: Platform,
   facts: Facts,
   { host, proxy }: Pick<Desired, 'host' | 'proxy'>,
 ): { readonly what: string; readonly next: string } | undefined {
@@ -24,14 +25,14 @@ export function dockerRefusal(
       next: 'sudo snap remove --purge docker (its containers and images go with it), then run again',
     };
   }
-  const engine = packages['docker-ce'] ?? packages['docker.io'];
+  const engine = packages['docker-ce'] ?? packages[names.engine.own];
   if (docker.podman && engine === undefined) {
     return {
       what: 'this is a Podman host; Docker Engine beside it would take over its containers’ network and commands',
-      next: 'sudo apt-get remove podman podman-docker when nothing here needs it, or leave this host out',
+      next: `${manager.removal(['podman', 'podman-docker'])} when nothing here needs it, or leave this host out`,
     };
   }
-  const shared = conflicts.filter((name) => packages[name] !== undefined);
+  const shared = names.engine.conflicts.filter((name) => packages[name] !== undefined);
   if (packages['kubelet'] !== undefined && shared.length > 0) {
     return {
       what: `this is a Kubernetes node, and ${shared.join(', ')} would have to be removed from under it`,

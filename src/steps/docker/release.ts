@@ -1,4 +1,4 @@
-/** True when a version as packages or programs print it (`5:29.7.2-1~debian.12`, `20.10.24+dfsg1`) is the wanted release. */
+/** True when a version as packages or programs print it (`5:29.7.2-1`, `20.10.24+dfsg1`) is the wanted release. */
 export function isRelease(seen: string | undefined, wanted: string): boolean {
   if (seen === undefined) return false;
   const bare = seen.replace(/^\d+:/, '');

@@ -1,8 +1,7 @@
 import type { Facts } from '../../facts/facts.ts';
 import type { DriverSpec } from '../../inventory/fleet.ts';
+import type { Flavor } from '../../packages/names.ts';
 import { generationOf } from './generations.ts';
-
-export type Flavor = 'open' | 'proprietary';
 
 interface Obstacle {
   readonly what: string;

@@ -1,14 +1,11 @@
 import type { Facts } from '../../facts/facts.ts';
-import { managedFiles } from '../../facts/probes/files.ts';
-import { installScript } from '../apt/install.ts';
+import type { Platform } from '../../packages/distribution.ts';
 import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import { reloadDisturbs } from '../disturbance.ts';
-import type { Platform } from '../distribution.ts';
 import type { Desired } from '../step.ts';
 import { flavorFor } from './flavor.ts';
-import { obsoletePackages, optionalPackages, pinningPackage } from './packages.ts';
-import { blacklistNouveau, debianContrib, kernelHeaders, loadModule, pin } from './scripts.ts';
+import { blacklistNouveau, loadModule } from './scripts.ts';
 
 /** Brings the wanted packages and takes away what is in their way; loads the module where nothing holds the GPUs. */
 export function installation(
@@ -18,10 +15,11 @@ export function installation(
   packages: readonly string[],
 ): Change {
   const { driver } = host;
+  const { driver: names } = platform.names;
   const flavor = flavorFor(facts, driver);
   const seen = facts.driver.loaded ?? facts.driver.userspace;
   const version = driver.version ?? driver.branch;
-  const remove = obsoletePackages(facts, driver, packages);
+  const remove = names.obsolete(Object.keys(facts.packages), driver, packages);
   return runChange(
     'driver',
     'install',
@@ -34,24 +32,21 @@ export function installation(
     },
     {
       timeoutS: 3600,
-      script: installScript({
-        source: managedFiles.driverSource,
+      script: platform.packages.install({
+        vendor: 'nvidia',
         packages: packages.map((name) => ({
           name,
-          version: driver.version === undefined ? `${driver.branch}.` : `${driver.version}-`,
+          version: driver.version === undefined ? { branch: driver.branch } : { release: driver.version },
         })),
         sameVersion: true,
-        siblings: ['nvidia-*', 'libnvidia-*', 'libcuda*', 'firmware-nvidia-*'],
-        optional: optionalPackages(platform, driver),
+        siblings: names.family,
+        optional: names.optional(driver),
         remove,
+        mayRemove: names.replaced,
         proxy,
-        before: [
-          kernelHeaders,
-          ...(platform.id === 'debian' ? [debianContrib] : []),
-          pin(pinningPackage(driver)),
-        ].join('\n'),
+        before: names.prepare(driver),
         after: [
-          ...(facts.driver.nouveau ? [blacklistNouveau] : []),
+          ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),
           ...(rebootAfterInstall(facts) ? [] : [loadModule(host.sysroot)]),
         ].join('\n'),
       }),

@@ -1,4 +1,4 @@
-import { failFunction } from '../fail.ts';
+import { failFunction } from '../../base/shell.ts';
 
 /**
  * Writes the CDI specification anew. From toolkit 1.18 on a service of the package owns it (and makes it at boot);

@@ -12,7 +12,7 @@ import { machineProbe } from '../../../src/facts/probes/machine.ts';
 import { managerProbe } from '../../../src/facts/probes/manager.ts';
 import { osProbe } from '../../../src/facts/probes/os.ts';
 import { othersProbe } from '../../../src/facts/probes/others.ts';
-import { packagesProbe, upstream, userspaceVersion } from '../../../src/facts/probes/packages.ts';
+import { together, userspaceVersion } from '../../../src/facts/probes/packages.ts';
 import { managerStatusProbe } from '../../../src/facts/probes/texts.ts';
 
 function frame(stdout: string, code = 0): Frame {
@@ -136,31 +136,19 @@ describe('what the probes print', () => {
     expect(driverProbe.parse(frame(text))).toMatchObject(expected);
   });
 
-  it('packages: half-installed ones do not count, holds do', () => {
-    const text = [
-      'installed hold docker-ce 5:29.7.2-1~debian.12~bookworm',
-      'half-configured install containerd.io 1.7.27-1',
-      'config-files deinstall docker.io 20.10.24',
-      'installed install libnvidia-ml1 580.95.05-1',
-      'not-installed unknown runc ',
-    ].join('\n');
-    const { packages, held } = packagesProbe.parse(frame(text));
+  it('packages: those of all package managers together, and the version of the NVIDIA libraries', () => {
+    const { packages, held } = together([
+      { packages: { 'libnvidia-ml1': '580.95.05-1', runc: '1.1.5' }, held: ['runc', 'libnvidia-ml1'] },
+      { packages: { 'docker-ce': '3:29.7.2-1.el9' }, held: ['docker-ce'] },
+    ]);
     expect(packages).toEqual({
-      'docker-ce': '5:29.7.2-1~debian.12~bookworm',
       'libnvidia-ml1': '580.95.05-1',
+      runc: '1.1.5',
+      'docker-ce': '3:29.7.2-1.el9',
     });
-    expect(held).toEqual(['docker-ce']);
+    expect(held).toEqual(['docker-ce', 'libnvidia-ml1', 'runc']);
     expect(userspaceVersion(packages)).toBe('580.95.05');
-  });
-
-  it.each([
-    ['5:29.7.2-1~debian.12~bookworm', '29.7.2'],
-    ['580.95.05-0ubuntu1', '580.95.05'],
-    ['535.261.03-1~deb12u1', '535.261.03'],
-    ['1.20.0-1', '1.20.0'],
-    ['20.10.24+dfsg1-1+deb12u1+b6', '20.10.24+dfsg1'],
-  ])('upstream version of %s', (version, expected) => {
-    expect(upstream(version)).toBe(expected);
+    expect(userspaceVersion({ runc: '1.1.5' })).toBeUndefined();
   });
 
   it('Docker: what the engine says, and who else uses it', () => {

@@ -5,10 +5,12 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { factProbes } from '../../../src/facts/gather.ts';
+import { platformOf } from '../../../src/packages/distribution.ts';
 import { dockerStep } from '../../../src/steps/docker.ts';
 import { driverStep } from '../../../src/steps/driver.ts';
 import { toolkitStep } from '../../../src/steps/toolkit.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
+import { cases } from './host-stack-cases.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-scripts-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -21,6 +23,7 @@ const ubuntu = { id: 'ubuntu', versionId: '22.04', codename: 'jammy' };
 const packages = { 'docker.io': '20.10.24', runc: '1.1', 'nvidia-driver-pinning-570': '570' };
 const proxy = { http: 'http://proxy:3128', noProxy: ['.lab', '10.0.0.0/8'], caPem: "it's a certificate" };
 const states = [
+  ...cases.map(([, facts]) => facts),
   factsOf(),
   factsOf({ packages: { 'nvidia-driver-cuda': '580.1.2-1', 'nvidia-kernel-open-dkms': '580.1.2-1' } }),
   factsOf({ docker: { active: true, serverVersion: '24.0.9', daemonJson: '{"a": "it\'s"}' } }),
@@ -30,8 +33,8 @@ for (const facts of states) {
   for (const step of [driverStep, dockerStep, toolkitStep]) {
     for (const item of step.plan(facts, desiredOf({}, { proxy }))) {
       if ('refused' in item || !item.known) continue;
-      // The later states write some kinds of script differently; one of each kind is checked.
-      const kind = item.id.replace(/-[0-9a-f]{10}$/, '');
+      // The later states write some kinds of script differently; one of each kind and package manager is checked.
+      const kind = `${platformOf(facts)?.packages.name}-${item.id.replace(/-[0-9a-f]{10}$/, '')}`;
       for (const action of item.actions) if (action.kind === 'run') scripts.set(kind, action.script);
     }
   }

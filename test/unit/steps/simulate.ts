@@ -1,21 +1,16 @@
 import { sha256 } from '../../../src/base/digest.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
-import { managedFiles } from '../../../src/facts/probes/files.ts';
+import { platformOf } from '../../../src/packages/distribution.ts';
+import type { Vendor } from '../../../src/packages/vendors.ts';
+import type { DriverSpec } from '../../../src/inventory/fleet.ts';
+import type { Flavor } from '../../../src/packages/names.ts';
 import type { Change } from '../../../src/steps/change.ts';
-import { sourceText, type AptSource } from '../../../src/steps/apt/source.ts';
-import { platformOf } from '../../../src/steps/distribution.ts';
 import { engineConfig } from '../../../src/steps/docker.ts';
 import { renderDaemonJson, usesCdi, withGpuSettings } from '../../../src/steps/docker/daemon-json.ts';
-import {
-  dockerPackages,
-  dockerSource,
-  enginePackages,
-  conflicts,
-} from '../../../src/steps/docker/packages.ts';
+import { dockerPackages, enginePackages } from '../../../src/steps/docker/packages.ts';
 import { flavorFor } from '../../../src/steps/driver/flavor.ts';
-import { driverPackages, driverSource } from '../../../src/steps/driver/packages.ts';
 import type { Desired } from '../../../src/steps/step.ts';
-import { toolkitPackages, toolkitSource } from '../../../src/steps/toolkit/packages.ts';
+import { toolkitPackages } from '../../../src/steps/toolkit/packages.ts';
 import { merge } from '../../support/host.ts';
 
 /** The facts that a real host shows after a change has run; the lab proves the same with the real scripts. */
@@ -30,14 +25,14 @@ type Effect = (facts: Facts, desired: Desired) => Facts;
 const effects: Readonly<Record<string, Effect>> = {
   'driver-site-ca': (facts, { proxy }) =>
     merge(facts, {
-      files: { [managedFiles.siteCa]: sha256(proxy.caPem ?? '') },
+      files: { [platform(facts).packages.trust.file]: sha256(proxy.caPem ?? '') },
       docker: { restartNeeded: facts.docker.active },
     }),
-  'driver-source': (facts, { mirrors }) => withSource(facts, driverSource(platform(facts), mirrors)),
+  'driver-source': (facts, desired) => withSource(facts, desired, 'nvidia'),
   'driver-install': (facts, { host }) => {
     const flavor = flavorFor(facts, host.driver);
     const version = host.driver.version ?? `${host.driver.branch}.95.05`;
-    const packages = driverPackages(platform(facts), host.driver, flavor, facts.nvswitches);
+    const packages = driverPackages(facts, host.driver, flavor);
     const installed = withPackages(facts, packages, `${version}-1`);
     const loads = facts.driver.loaded === undefined && !facts.driver.nouveau;
     return merge(installed, {
@@ -56,9 +51,9 @@ const effects: Readonly<Record<string, Effect>> = {
   'driver-load': (facts) => merge(facts, { driver: { loaded: facts.driver.userspace, open: true } }),
   'driver-hold': (facts, { host }) => {
     const flavor = flavorFor(facts, host.driver);
-    return withHolds(facts, driverPackages(platform(facts), host.driver, flavor, facts.nvswitches));
+    return withHolds(facts, driverPackages(facts, host.driver, flavor));
   },
-  'docker-source': (facts, { mirrors }) => withSource(facts, dockerSource(platform(facts), mirrors)),
+  'docker-source': (facts, desired) => withSource(facts, desired, 'docker'),
   'docker-configure': (facts, desired) =>
     merge(facts, {
       docker: {
@@ -71,6 +66,7 @@ const effects: Readonly<Record<string, Effect>> = {
     const engine = withPackages(facts, enginePackages, `5:${version}-1~debian.12~bookworm`);
     const rest = dockerPackages.filter((name) => !enginePackages.includes(name));
     const { packages, ...others } = withPackages(engine, rest, '1.7.27-1');
+    const { conflicts } = platform(facts).names.engine;
     const kept = Object.entries(packages).filter(([name]) => !conflicts.includes(name));
     return merge(
       { ...others, packages: Object.fromEntries(kept) },
@@ -96,7 +92,7 @@ const effects: Readonly<Record<string, Effect>> = {
     }),
   'docker-restart': (facts, { host }) =>
     merge(facts, { docker: { serverVersion: host.docker.version, restartNeeded: false } }),
-  'toolkit-source': (facts, { mirrors }) => withSource(facts, toolkitSource(platform(facts), mirrors)),
+  'toolkit-source': (facts, desired) => withSource(facts, desired, 'nvidia-container-toolkit'),
   'toolkit-install': (facts, { host }) =>
     merge(withPackages(facts, toolkitPackages, `${host.toolkit.version}-1`), {
       toolkit: { version: host.toolkit.version },
@@ -121,10 +117,14 @@ function platform(facts: Facts) {
   return found;
 }
 
-function withSource(facts: Facts, source: AptSource): Facts {
-  return merge(facts, {
-    files: { [source.file]: sha256(sourceText(source)), [source.keyFile]: sha256('key') },
-  });
+function driverPackages(facts: Facts, spec: DriverSpec, flavor: Flavor) {
+  return platform(facts).names.driver.packages(spec, flavor, facts.nvswitches);
+}
+
+function withSource(facts: Facts, desired: Desired, vendor: Vendor): Facts {
+  const where = platform(facts);
+  const { file, text, keyFile } = where.packages.source(vendor, where, desired);
+  return merge(facts, { files: { [file]: sha256(text), [keyFile]: sha256('key') } });
 }
 
 function withPackages(facts: Facts, names: readonly string[], version: string): Facts {

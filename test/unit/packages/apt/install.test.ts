@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { installScript } from '../../../src/steps/apt/install.ts';
+import { installScript } from '../../../../src/packages/apt/install.ts';
 
 /** The script runs for real; apt's programs are the test's own and write down how they were called. */
 let folder: string;
@@ -16,7 +16,8 @@ beforeEach(() => {
   mkdirSync(join(folder, 'bin'));
   command(
     'apt-get',
-    `echo "get $*" | sed 's/-q -y.*Recommends=false //' >>${folder}/calls; case $* in *install*) touch ${folder}/done ;; esac`,
+    `echo "get $*" | sed 's/-q -y.*Recommends=false //' >>${folder}/calls
+    case $* in *' -s install'*) cat ${folder}/simulation 2>/dev/null ;; *install*) touch ${folder}/done ;; esac`,
   );
   command('apt-mark', `echo "mark $*" >>${folder}/calls`);
   command('apt-cache', 'printf "tool | 2.1-2 | x\\ntool | 2.0-1 | x\\ntool | 1.9-1 | x\\n"');
@@ -31,11 +32,12 @@ function command(name: string, body: string): void {
   chmodSync(join(folder, 'bin', name), 0o755);
 }
 
-function run(version: string, before?: string) {
+function run(release: string, before?: string) {
   const script = installScript({
-    source: '/nowhere.sources',
-    packages: [{ name: 'tool', version }],
+    vendor: 'docker',
+    packages: [{ name: 'tool', version: { release } }],
     remove: ['old'],
+    mayRemove: ['old-*'],
     proxy: { noProxy: [] },
     ...(before === undefined ? {} : { before }),
   });
@@ -49,17 +51,50 @@ function run(version: string, before?: string) {
 
 describe('installing packages', () => {
   it('takes exactly the wanted version, and holds it', () => {
-    expect(run('2.0-')).toMatchObject({ status: 0, stderr: '' });
+    expect(run('2.0')).toMatchObject({ status: 0, stderr: '' });
     expect(calls()).toEqual([
       'get update -o APT::Update::Error-Mode=any',
       'mark unhold tool old',
+      'get -s install --allow-downgrades tool=2.0-1 old-',
       'get install --allow-downgrades tool=2.0-1 old-',
       'mark hold tool',
     ]);
   });
 
+  it("does not look at a packager's epoch", () => {
+    command('apt-cache', 'printf "tool | 5:2.1-2 | x\\ntool | 5:2.0-1 | x\\n"');
+    command('dpkg-query', `if [ -e ${folder}/done ]; then echo "installed 5:2.0-1"; fi`);
+    expect(run('2.0')).toMatchObject({ status: 0, stderr: '' });
+    expect(calls()).toContain('get install --allow-downgrades tool=5:2.0-1 old-');
+  });
+
+  it('takes away what was announced', () => {
+    writeFileSync(join(folder, 'simulation'), 'Remv old [1.0]\nRemv old-plugin [1.0]\nInst tool (2.0-1)\n');
+    expect(run('2.0')).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it('does nothing where something else would go, and says what', () => {
+    command('dpkg-query', 'echo "installed 1.9-1"');
+    writeFileSync(
+      join(folder, 'simulation'),
+      'Remv kubeadm [1.31]\nRemv old [1.0]\nRemv kubelet:i386 [1.31]\n',
+    );
+    const { status, stderr } = run('2.0');
+    expect(status).toBe(1);
+    expect(stderr).toBe(
+      'failed: apt would also remove other packages\nexpected: only old, old-* may go\n' +
+        'seen: kubeadm kubelet:i386 \n' +
+        'next: remove them by hand if nothing needs them, or leave this host out, and run again\n',
+    );
+    expect(calls().slice(1)).toEqual([
+      'mark unhold tool old',
+      'get -s install --allow-downgrades tool=2.0-1 old-',
+      'mark hold tool',
+    ]);
+  });
+
   it('names what is offered instead of a version that is not', () => {
-    const { status, stderr } = run('3.0-');
+    const { status, stderr } = run('3.0');
     expect(status).toBe(1);
     expect(stderr).toBe(
       'failed: no package source offers tool 3.0-\nexpected: a version that begins with 3.0-\n' +
@@ -71,12 +106,12 @@ describe('installing packages', () => {
   it('holds again what was there when the installation fails', () => {
     command('dpkg-query', 'echo "installed 1.9-1"');
     command('apt-get', `case $* in *install*) exit 100 ;; esac`);
-    expect(run('2.0-').status).toBe(100);
+    expect(run('2.0').status).toBe(100);
     expect(calls()).toEqual(['mark unhold tool old', 'mark hold tool']);
   });
 
   it('finds out when apt installed something else', () => {
-    expect(run('2.1-').stderr).toContain(
+    expect(run('2.1').stderr).toContain(
       'failed: tool has the wrong version after its installation\nexpected: 2.1-\nseen: 2.0-1',
     );
   });
@@ -86,7 +121,7 @@ describe('installing packages', () => {
       'apt-get',
       `echo "get $1" >>${folder}/calls; case $* in *update*) exit 100 ;; *) touch ${folder}/done ;; esac`,
     );
-    const { status, stdout } = run('2.0-');
+    const { status, stdout } = run('2.0');
     expect(status).toBe(0);
     expect(stdout).toContain('not all package lists could be read, trying again in 3 s');
     expect(stdout).toContain('going on with the package lists that could be read');

@@ -1,5 +1,11 @@
-import { packageLockHolder } from '../../facts/probes/package-lock.ts';
-import { failFunction } from '../fail.ts';
+import { failFunction } from '../../base/shell.ts';
+import { lockHolder, waitForLock } from '../lock.ts';
+
+export const aptLocks: readonly string[] = [
+  '/var/lib/dpkg/lock-frontend',
+  '/var/lib/dpkg/lock',
+  '/var/lib/apt/lists/lock',
+];
 
 /**
  * Shell functions that every script for an apt host starts with.
@@ -7,26 +13,21 @@ import { failFunction } from '../fail.ts';
  * Nothing may ask, restart services on its own, or bring packages that were not named.
  * A download that fails is a warning to apt; `update` takes it for an error, tries again, and then goes on without.
  * `update FILE` reads all package lists, or, within half an hour of that, only those of the source FILE.
+ * Versions are compared without their epoch, which is the packager's.
  */
 export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l APT_LISTCHANGES_FRONTEND=none
-${packageLockHolder}
+${lockHolder(aptLocks)}
 ${failFunction}
-wait_for_lock() {
-  waited=0
-  while holder=$(package_lock_holder) && [ -n "$holder" ]; do
-    if [ "$((waited % 30))" -eq 0 ]; then echo "waiting, because $holder ($waited s)"; fi
-    [ "$waited" -lt 1800 ] || fail 'the package database stays locked' 'a free lock within 30 minutes' "$holder" \\
-      'let that process end, or end it by hand, and run again'
-    waited=$((waited + 2))
-    sleep 2
-  done
-}
-apt() {
-  wait_for_lock
+${waitForLock}
+apt_get() {
   apt-get -q -y -o DPkg::Lock::Timeout=1800 -o Dpkg::Use-Pty=0 \\
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \\
     -o APT::Install-Recommends=false "$@"
+}
+apt() {
+  wait_for_lock
+  apt_get "$@"
 }
 update() {
   if [ -x /usr/bin/cloud-init ] && [ ! -e /run/cloud-init/result.json ]; then
@@ -58,7 +59,7 @@ offered() {
   apt-cache madison "$1" | awk '{ print $3 }'
 }
 newest() {
-  offered "$1" | awk -v prefix="$2" 'index($0, prefix) == 1 { print; exit }'
+  offered "$1" | awk -v prefix="$2" '{ bare = $0; sub(/^[0-9]+:/, "", bare) } index(bare, prefix) == 1 { print; exit }'
 }
 choose() {
   version=$(newest "$1" "$2")
@@ -85,9 +86,10 @@ siblings() {
     awk -v common="$common" '$1 == "installed" && $2 == common { print $3 }'
 }
 confirm() {
-  case $(installed "$1") in
+  seen=$(installed "$1")
+  case \${seen#*:} in
     "$2"*) ;;
-    *) fail "$1 has the wrong version after its installation" "$2" "$(installed "$1")" \\
+    *) fail "$1 has the wrong version after its installation" "$2" "$seen" \\
       'look for a pin under /etc/apt/preferences.d that prefers another version' ;;
   esac
 }`;

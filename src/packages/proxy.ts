@@ -1,9 +1,9 @@
-import { sh } from '../../base/shell.ts';
-import type { Proxy } from '../../inventory/fleet.ts';
+import { sh } from '../base/shell.ts';
+import type { Proxy } from '../inventory/fleet.ts';
 
 /**
- * Exports for apt and its helper, for the length of one script. What the host's own apt.conf says wins over them;
- * the host's own use of apt is left as it is.
+ * Exports for the length of one script. What the host's own configuration of its package manager says wins over them,
+ * and its own use of it is left as it is.
  */
 export function proxyExports({ http, https, noProxy }: Proxy): string[] {
   return [

@@ -1,0 +1,23 @@
+import { sh } from '../../base/shell.ts';
+import type { PackageManager } from '../package-manager.ts';
+import { aptFiles } from './files.ts';
+import { installScript } from './install.ts';
+import { aptInstalled } from './installed.ts';
+import { aptLocks, aptPrelude } from './prelude.ts';
+import { aptSource } from './source.ts';
+import { aptTrust } from './trust.ts';
+
+/** Debian's and Ubuntu's package manager. */
+export const apt: PackageManager = {
+  name: 'apt',
+  files: aptFiles,
+  locks: aptLocks,
+  installed: aptInstalled,
+  // The Debian packages' name, and Ubuntu's.
+  driverLibraries: /^(libnvidia-ml1|libnvidia-compute(-\d+(-server)?)?|nvidia-driver-cuda)$/,
+  trust: aptTrust,
+  source: aptSource,
+  install: installScript,
+  hold: (names) => `${aptPrelude}\n${sh`hold ${names}`}`,
+  removal: (names) => sh`sudo apt-get remove ${names}`,
+};

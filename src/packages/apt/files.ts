@@ -1,0 +1,17 @@
+import { allVendors, type Vendor } from '../vendors.ts';
+
+export function sourceFile(vendor: Vendor): string {
+  return `/etc/apt/sources.list.d/azp-fleet-${vendor}.sources`;
+}
+
+/** apt goes by the ending: `.gpg` is binary, `.asc` is text. */
+export function keyFile(vendor: Vendor): string {
+  return `/etc/apt/keyrings/azp-fleet-${vendor}.${vendor === 'nvidia' ? 'gpg' : 'asc'}`;
+}
+
+export const siteCaFile = '/usr/local/share/ca-certificates/azp-fleet-site.crt';
+
+export const aptFiles: readonly string[] = [
+  ...allVendors.flatMap((vendor) => [sourceFile(vendor), keyFile(vendor)]),
+  siteCaFile,
+];

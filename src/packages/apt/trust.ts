@@ -1,0 +1,22 @@
+import { sh } from '../../base/shell.ts';
+import type { TrustStore } from '../package-manager.ts';
+import { proxyExports } from '../proxy.ts';
+import { siteCaFile } from './files.ts';
+import { aptPrelude } from './prelude.ts';
+
+export const aptTrust: TrustStore = {
+  file: siteCaFile,
+  script: (caPem, proxy) =>
+    [
+      ...proxyExports(proxy),
+      aptPrelude,
+      sh`if ! command -v update-ca-certificates >/dev/null; then
+  update ''
+  apt install ca-certificates
+fi
+install -d -m 755 /usr/local/share/ca-certificates
+printf %s ${caPem} >${siteCaFile}.new
+mv ${siteCaFile}.new ${siteCaFile}
+update-ca-certificates`,
+    ].join('\n'),
+};

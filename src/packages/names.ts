@@ -1,0 +1,33 @@
+import type { DriverSpec } from '../inventory/fleet.ts';
+
+/** Which kernel modules. */
+export type Flavor = Exclude<DriverSpec['flavor'], 'auto'>;
+
+/** What one distribution calls what steps install, look for and take away. */
+export interface SystemNames {
+  readonly engine: {
+    /** The distribution's own Docker Engine. */
+    readonly own: string;
+    /** The distribution's packages that hold the same files as Docker's. */
+    readonly conflicts: readonly string[];
+  };
+  readonly driver: DriverNames;
+}
+
+/** NVIDIA's driver as packaged for one distribution, compute only: no display server comes with it. */
+export interface DriverNames {
+  /** All at one version. */
+  packages(spec: DriverSpec, flavor: Flavor, nvswitches: number): readonly string[];
+  /** Come along where some source offers them at the driver's version. */
+  optional(spec: DriverSpec): readonly string[];
+  /** Of the installed packages those of another branch, kind or pin, which would be in the way. */
+  obsolete(installed: readonly string[], spec: DriverSpec, wanted: readonly string[]): readonly string[];
+  /** Patterns of packages that are held with the driver, where they have its version. */
+  readonly family: readonly string[];
+  /** Patterns of packages that may go when the driver changes. */
+  readonly replaced: readonly string[];
+  /** Shell text for `before` of the driver's transaction: kernel headers, pins, what the packages lean on. */
+  prepare(spec: DriverSpec): string;
+  /** Shell text that lets what stands in /etc/modprobe.d hold from the next boot on. */
+  readonly refreshInitramfs: string;
+}

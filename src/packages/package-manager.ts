@@ -1,0 +1,70 @@
+import type { Mirrors, Proxy } from '../inventory/fleet.ts';
+import type { System } from './system.ts';
+import type { Transaction } from './transaction.ts';
+import type { Vendor } from './vendors.ts';
+
+/**
+ * All that the rest knows of a package manager. Each has a folder, and distributions name theirs.
+ * Scripts are POSIX sh under `-eu` as root: they may be cut off at any line and run again, wait for the locks,
+ * and end failures with `fail` (base/shell.ts).
+ */
+export interface PackageManager {
+  /** `[a-z0-9]+` */
+  readonly name: string;
+  /** Paths that the fact script takes digests of: the sources, their keys, and the site's authority. */
+  readonly files: readonly string[];
+  /** Files whose kernel locks guard the package database. */
+  readonly locks: readonly string[];
+  readonly installed: InstalledProbe;
+  /** Matches NVIDIA's user-space libraries, under any name that a package of this manager has for them. */
+  readonly driverLibraries: RegExp;
+  readonly trust: TrustStore;
+  /** A vendor's source as it has to be on such a system. */
+  source(vendor: Vendor, system: System, site: Site): PackageSource;
+  /** Script: unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens. */
+  install(transaction: Transaction): string;
+  /** Script: keeps packages that are there at their version. */
+  hold(names: readonly string[]): string;
+  /** What a person types to take packages away. */
+  removal(names: readonly string[]): string;
+}
+
+/** What one site has of its own. */
+export interface Site {
+  readonly mirrors: Mirrors;
+  readonly proxy: Proxy;
+}
+
+/** A vendor's package source and the key that signs it. */
+export interface PackageSource {
+  readonly file: string;
+  /** All of the file. */
+  readonly text: string;
+  /** Where the key goes. Its content is the vendor's. */
+  readonly keyFile: string;
+  /** Script: fetches the key, writes both, and switches off other sources for the same repository. */
+  readonly script: string;
+}
+
+/** What is installed. Nothing on a host that has another package manager. */
+export interface InstalledProbe {
+  /** POSIX sh, within milliseconds. `patterns`: shell patterns of the names that steps look at. */
+  script(patterns: readonly string[]): string;
+  /** Total, whatever the host printed. */
+  parse(output: string): Installed;
+}
+
+export interface Installed {
+  /** Fully installed packages: name → version. */
+  readonly packages: Readonly<Record<string, string>>;
+  /** Sorted. */
+  readonly held: readonly string[];
+}
+
+/** The system's certificate authorities. */
+export interface TrustStore {
+  /** The site's own, as PEM, among them. */
+  readonly file: string;
+  /** Script: writes the file, and has the system trust it. */
+  script(caPem: string, proxy: Proxy): string;
+}

@@ -1,0 +1,33 @@
+import type { Proxy } from '../inventory/fleet.ts';
+import type { Vendor } from './vendors.ts';
+
+/** What one transaction brings and takes away. */
+export interface Transaction {
+  /** Whose source offers them. */
+  readonly vendor: Vendor;
+  readonly packages: readonly WantedPackage[];
+  /** All packages take the version that was chosen for the first one. */
+  readonly sameVersion?: boolean;
+  /** Patterns of packages that are held together with the first one, where they have its version. */
+  readonly siblings?: readonly string[];
+  /** Installed packages that conflict; removed in the same transaction, so that nothing is lost when it cannot be done. */
+  readonly remove: readonly string[];
+  /** Shell patterns of other packages that may go as well. If any other would, it is not begun. */
+  readonly mayRemove: readonly string[];
+  /** Packages that the first one's version brings along where some source offers them at it. */
+  readonly optional?: readonly string[];
+  readonly proxy: Proxy;
+  /** Shell text between reading the package lists and the transaction. It may use `fail`. */
+  readonly before?: string;
+  /** Shell text after the versions have been confirmed and held. It may use `fail`. */
+  readonly after?: string;
+}
+
+interface WantedPackage {
+  readonly name: string;
+  /** Without: the newest that is offered. */
+  readonly version?: WantedVersion;
+}
+
+/** Upstream's number without a packager's additions: exactly that release, or the newest of a branch. */
+export type WantedVersion = { readonly release: string } | { readonly branch: string };

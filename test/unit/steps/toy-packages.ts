@@ -1,0 +1,54 @@
+import type { Platform } from '../../../src/packages/distribution.ts';
+import type { PackageManager } from '../../../src/packages/package-manager.ts';
+
+/** A package manager that is like no other: its scripts are what they were asked for, as JSON after a word. */
+export const toy: PackageManager = {
+  name: 'toy',
+  files: ['/toy/docker', '/toy/docker.key', '/toy/authority'],
+  locks: ['/toy/lock'],
+  installed: {
+    script: (patterns) => `toy list ${patterns.join(' ')}`,
+    parse: (output) => ({
+      packages: Object.fromEntries(
+        output.split('\n').flatMap((line) => {
+          const [name, version] = line.split('@');
+          return name === undefined || version === undefined ? [] : [[name, version]];
+        }),
+      ),
+      held: [],
+    }),
+  },
+  driverLibraries: /^toy-driver$/,
+  trust: { file: '/toy/authority', script: (caPem) => `toy trust ${JSON.stringify(caPem)}` },
+  source: (vendor, system) => ({
+    file: `/toy/${vendor}`,
+    text: `${vendor} for ${system.machine}`,
+    keyFile: `/toy/${vendor}.key`,
+    script: `toy source ${vendor}`,
+  }),
+  install: (asked) => `toy install ${JSON.stringify(asked)}`,
+  hold: (names) => `toy hold ${names.join(' ')}`,
+  removal: (names) => `toy away ${names.join(' ')}`,
+};
+
+/** A system that has it. */
+export const toyPlatform: Platform = {
+  id: 'toy',
+  versionId: '1',
+  machine: 'x86_64',
+  packages: toy,
+  names: {
+    engine: { own: 'toy-engine', conflicts: ['toy-engine', 'toy-runtime'] },
+    driver: {
+      packages: ({ branch }, flavor) => ['toy-driver', `toy-${flavor}-modules-${branch}`],
+      optional: () => ['toy-daemon'],
+      obsolete: (installed) => installed.filter((name) => name.startsWith('toy-old')),
+      family: ['toy-*'],
+      replaced: ['toy-old*'],
+      prepare: () => 'toy prepare',
+      refreshInitramfs: 'toy initramfs',
+    },
+  },
+  nvidia: { folder: 'toy1', keySha256: '0'.repeat(64) },
+  docker: { folder: 'toy', release: '1' },
+};
