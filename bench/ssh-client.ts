@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import ssh2 from 'ssh2';
 
+import { systemClock } from '../src/base/clock.ts';
 import { FleetError } from '../src/base/errors.ts';
 import { silentLogger } from '../src/base/log.ts';
 import { Secret } from '../src/base/secret.ts';
@@ -37,7 +38,7 @@ const transport = createTransport({
   user: 'root',
   env: {},
   log: silentLogger,
-  now: Date.now,
+  clock: systemClock(1),
   ask: undefined,
   resolveSecret: () => Promise.resolve(new Secret('')),
   notice: () => undefined,

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { machineRoot } from '../src/base/host-root.ts';
 import { factProbes } from '../src/facts/gather.ts';
 import { frameScript } from '../src/ssh/session/frames.ts';
 import { ensurePackages } from '../test/lab/harness/prerequisites.ts';
@@ -46,7 +47,7 @@ export async function run(args: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'azp-bench-'));
   try {
     const script = join(folder, 'facts.sh');
-    writeFileSync(script, frameScript(factProbes({ sysroot: '' })));
+    writeFileSync(script, frameScript(factProbes({ root: machineRoot })));
     const hosts = Array.from(
       { length: count },
       (_v, index) => `127.${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`,

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
+import { practiceEnvironment } from '../test/lab/harness/azure.ts';
 import { repository } from '../test/lab/harness/paths.ts';
 import { folder } from './fleet.ts';
 import { command } from './progress.ts';
@@ -17,7 +18,7 @@ export async function azpFleet(
   const child = spawn(process.execPath, [join(repository, 'bin/azp-fleet.js'), ...args], {
     cwd: repository,
     stdio: ['inherit', capture ? 'pipe' : 'inherit', 'inherit'],
-    env: { ...process.env, ...ownFolders, ...(capture && process.stdout.isTTY && { FORCE_COLOR: '1' }) },
+    env: { ...process.env, ...ownFolders, ...practiceEnvironment(folder), ...(capture && process.stdout.isTTY && { FORCE_COLOR: '1' }) },
   });
   let output = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {

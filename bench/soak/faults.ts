@@ -95,14 +95,14 @@ export function managerUpgrade(fleet: SoakFleet, next: SoakFleet['cli']): Distur
 
 /**
  * Cut jobs hold their agents' names until the server gives them up (15 minutes), cut sessions for 5: both divided by
- * the clock's scale.
+ * how fast the clock runs.
  */
-export function reboot(host: LabHost, clockScale: number): Disturbance {
+export function reboot(host: LabHost, speed: number): Disturbance {
   return {
     name: `reboot of ${host.name}`,
     hosts: [host],
     cutsJobs: true,
-    boundMs: (20 * 60_000) / clockScale + 2 * shortMs,
+    boundMs: (20 * 60_000) / speed + 2 * shortMs,
     run: () => host.reboot(),
   };
 }

@@ -5,7 +5,7 @@ import { release } from '../../test/lab/support/release.ts';
 import type { SoakFleet } from './model.ts';
 
 /** Twenty times as fast: what the server gives up after 15 minutes it gives up after 45 seconds. */
-export const clockScale = 20;
+export const speed = 20;
 const pool = 'gpu-soak';
 
 /** Three machines with four agents each, provisioned by `cli`, which is this checkout as it is built now. */
@@ -18,7 +18,7 @@ export async function soakFleet(): Promise<SoakFleet> {
       { name: 'c', release: 'trixie', login: 'sudo-password', gpus: ['h200'] },
     ],
   });
-  const azure = await startAzure(lab.prefix, lab.folder, { clockScale });
+  const azure = await startAzure(lab.prefix, lab.folder, { speed });
   const inventory = await writeInventory(lab, azure, { pool, defaults: { agents: 4, share: true } });
   const cli = release(lab.folder, 'first');
   await cli(['provision', inventory, '--yes', '--no-probe']);

@@ -14,7 +14,7 @@ import {
   reboot,
   serverFault,
 } from './faults.ts';
-import { clockScale, soakFleet } from './fleet.ts';
+import { soakFleet, speed } from './fleet.ts';
 import { report } from './report.ts';
 import { soak } from './soak.ts';
 
@@ -40,7 +40,7 @@ try {
       drainAndUndrain(fleet, c),
       serverFault(fleet, { status: 203 }, 15_000),
       dockerKill(c),
-      reboot(a, clockScale),
+      reboot(a, speed),
       managerKill(b),
     ],
     Number(values.jobs),

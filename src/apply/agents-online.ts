@@ -1,4 +1,5 @@
 import type { AzureClient } from '../azure/client.ts';
+import type { Clock } from '../base/clock.ts';
 
 /** Agents change state in the pool this much later than on the host, and all hosts of a pool ask about it. */
 const freshMs = 2000;
@@ -9,7 +10,7 @@ export interface AgentsOnline {
 }
 
 /** One list call per pool and two seconds, however many hosts wait for their agents. */
-export function agentsOnline(client: AzureClient, now: () => number): AgentsOnline {
+export function agentsOnline(client: AzureClient, clock: Clock): AgentsOnline {
   const known = new Map<string, { readonly at: number; readonly names: Promise<ReadonlySet<string>> }>();
   const list = async (name: string): Promise<ReadonlySet<string>> => {
     const pool = await client.findPool(name);
@@ -19,9 +20,9 @@ export function agentsOnline(client: AzureClient, now: () => number): AgentsOnli
   return {
     of: (pool) => {
       const last = known.get(pool);
-      if (last !== undefined && now() - last.at < freshMs) return last.names;
+      if (last !== undefined && clock.monotonic() - last.at < freshMs) return last.names;
       const names = list(pool);
-      known.set(pool, { at: now(), names });
+      known.set(pool, { at: clock.monotonic(), names });
       return names;
     },
   };

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import type { Facts } from '../facts/facts.ts';
@@ -17,9 +18,8 @@ export interface HostTools {
   readonly emit: EventSink;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** Rejects when the signal is aborted. */
+  readonly clock: Clock;
+  /** Real milliseconds; rejects when the signal is aborted. */
   readonly sleep: (ms: number) => Promise<void>;
   readonly options: ApplyOptions;
 }

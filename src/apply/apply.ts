@@ -35,7 +35,7 @@ export async function applyFleet(
   const known = new Set(distinct(survey.pools.blocked).map(({ what }) => what));
   for (const problem of distinct(pools.blocked))
     if (!known.has(problem.what)) tools.emit({ kind: 'problem', problem });
-  const online = agentsOnline(client, tools.now);
+  const online = agentsOnline(client, tools.clock);
   const limit = pLimit(tools.options.parallel);
   const finished = await Promise.all(
     survey.hosts.map((host) =>

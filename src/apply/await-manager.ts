@@ -17,10 +17,10 @@ export async function awaitManager(
   connect: () => Promise<Session>,
   wanted: { readonly host: string; readonly configHash: string; readonly timeoutS: number },
   onLine: (line: string) => void,
-  tools: Pick<ApplyTools, 'now' | 'sleep'>,
+  tools: Pick<ApplyTools, 'clock' | 'sleep'>,
 ): Promise<void> {
   const { host, configHash, timeoutS } = wanted;
-  const start = tools.now();
+  const start = tools.clock.monotonic();
   let lastWell = start;
   for (let said = ''; ;) {
     const seen = await look(await connect());
@@ -31,10 +31,10 @@ export async function awaitManager(
       const current = seen.configHash === configHash;
       if (current && seen.image.state === 'ready') return;
       if (current && seen.image.state === 'failed') throw noImage(host, seen);
-      if (seen.problems.length === 0) lastWell = tools.now();
-      else if (tools.now() - lastWell > patienceMs) throw inTrouble(host, seen);
-    } else if (tools.now() - lastWell > patienceMs) throw await dead(host, await connect(), seen);
-    if (tools.now() - start > timeoutS * 1000) throw late(host, timeoutS, said);
+      if (seen.problems.length === 0) lastWell = tools.clock.monotonic();
+      else if (tools.clock.monotonic() - lastWell > patienceMs) throw inTrouble(host, seen);
+    } else if (tools.clock.monotonic() - lastWell > patienceMs) throw await dead(host, await connect(), seen);
+    if (tools.clock.monotonic() - start > timeoutS * 1000) throw late(host, timeoutS, said);
     await tools.sleep(pollMs);
   }
 }

@@ -20,7 +20,7 @@ export async function drain(
   manager: () => Promise<ManagerClient>,
   reason: string,
   host: HostSpec,
-  tools: Pick<ApplyTools, 'emit' | 'now' | 'sleep' | 'options' | 'jobPages' | 'owner' | 'run'>,
+  tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'options' | 'jobPages' | 'owner' | 'run'>,
 ): Promise<() => Promise<void>> {
   const before = await (await manager()).status();
   const restore = async () => {
@@ -29,7 +29,7 @@ export async function drain(
     else if (!before.drained) await (await manager()).undrainHost();
   };
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
-  const deadline = tools.now() + tools.options.drainTimeoutMs;
+  const deadline = tools.clock.monotonic() + tools.options.drainTimeoutMs;
   try {
     // We hold the host's lock: whichever run has left a mark, it is over.
     for (const left of drainsOfRuns(before)) note(`takes over from an interrupted run: ${drainLine(left)}`);
@@ -41,7 +41,7 @@ export async function drain(
       const text = `draining: waiting for ${left.map(describe).join(', ')}`;
       if (text !== said) note(text);
       said = text;
-      if (tools.now() >= deadline) {
+      if (tools.clock.monotonic() >= deadline) {
         const pages = await tools.jobPages(host.pool);
         throw timedOut(host.name, left, pages, tools.options.drainTimeoutMs);
       }

@@ -11,7 +11,8 @@ export type FleetEvent =
       readonly host: string;
       readonly id: string;
       readonly title: string;
-      readonly at: number;
+      /** On the monotonic clock of this process. */
+      readonly since: number;
     }
   /** The last line of live output of a running change. */
   | { readonly kind: 'change-output'; readonly host: string; readonly id: string; readonly line: string }

@@ -17,8 +17,8 @@ export async function executeChange(
 ): Promise<void> {
   if (!stage.includes(change)) throw new Error(`"${change.title}" is not in the plan of ${host}`);
   const { id, title } = change;
-  const started = tools.now();
-  tools.emit({ kind: 'change-start', host, id, title, at: started });
+  const started = tools.clock.monotonic();
+  tools.emit({ kind: 'change-start', host, id, title, since: started });
   const outcome = { ok: false, resumed: false };
   try {
     for (const [index, action] of change.actions.entries()) {
@@ -29,7 +29,7 @@ export async function executeChange(
   } catch (error) {
     throw error instanceof FleetError ? error.at({ host, step: change.step }) : error;
   } finally {
-    tools.emit({ kind: 'change-end', host, id, title, durationMs: tools.now() - started, ...outcome });
+    tools.emit({ kind: 'change-end', host, id, title, durationMs: tools.clock.monotonic() - started, ...outcome });
   }
 }
 

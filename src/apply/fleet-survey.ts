@@ -1,4 +1,5 @@
 import type { AzureClient } from '../azure/client.ts';
+import { timestamp, type Clock } from '../base/clock.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
@@ -64,12 +65,12 @@ export function unreadIn({ failures, pools }: FleetSurvey): { hosts: number; poo
 export function toFleetPlan(
   fleet: Fleet,
   survey: FleetSurvey,
-  made: { version: string; now: number },
+  made: { version: string; clock: Clock },
 ): FleetPlan {
   return {
     schema: 1,
     version: made.version,
-    at: new Date(made.now).toISOString(),
+    at: timestamp(made.clock),
     inventory: fleet.file,
     inventoryDigest: inventoryDigest(fleet),
     fleet: survey.pools.changes,

@@ -50,13 +50,13 @@ async function agentsVerdict(
   pool: string,
   status: () => Promise<ManagerStatus>,
   online: AgentsOnline,
-  tools: Pick<ApplyTools, 'now' | 'sleep'>,
+  tools: Pick<ApplyTools, 'clock' | 'sleep'>,
 ): Promise<Verdict | undefined> {
-  const deadline = tools.now() + onlineTimeoutMs;
+  const deadline = tools.clock.monotonic() + onlineTimeoutMs;
   for (;;) {
     const seen = await status();
     const verdict = judgeAgents(pool, seen, await online.of(pool));
-    if (verdict === undefined || tools.now() >= deadline) return verdict;
+    if (verdict === undefined || tools.clock.monotonic() >= deadline) return verdict;
     await tools.sleep(pollMs);
   }
 }

@@ -17,13 +17,13 @@ export async function reboot(
   connection: HostConnection,
   host: string,
   timeoutS: number,
-  tools: Pick<ApplyTools, 'emit' | 'now' | 'sleep' | 'signal'>,
+  tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'signal'>,
 ): Promise<void> {
   const before = await bootId(connection);
   tools.emit({ kind: 'host-state', host, state: 'rebooting' });
   await (await connection.session()).script(rebootScript, { totalTimeoutMs: 15_000 });
   await connection.drop();
-  const deadline = tools.now() + timeoutS * 1000;
+  const deadline = tools.clock.monotonic() + timeoutS * 1000;
   let seen = 'still the boot id from before';
   for (let wait = 2000; ; wait = Math.min(wait * 1.5, 15_000)) {
     await tools.sleep(wait + Math.random() * 1000);
@@ -36,7 +36,7 @@ export async function reboot(
       seen = error instanceof Error ? error.message : String(error);
     }
     await connection.drop();
-    if (tools.now() >= deadline) throw notBack(host, timeoutS, seen);
+    if (tools.clock.monotonic() >= deadline) throw notBack(host, timeoutS, seen);
   }
   await (await connection.session()).script(settle, { totalTimeoutMs: 200_000, signal: tools.signal });
   tools.emit({ kind: 'host-state', host, state: 'applying' });

@@ -125,14 +125,14 @@ async function followRunning(
       host,
       text: `"${title}", started by ${owner}, still runs here: following it to its end`,
     });
-    tools.emit({ kind: 'change-start', host, id, title, at: tools.now() });
-    const started = tools.now();
+    tools.emit({ kind: 'change-start', host, id, title, since: tools.clock.monotonic() });
+    const started = tools.clock.monotonic();
     const session = await connection.session();
     const result = await session.follow(id, {
       signal: tools.signal,
       onLine: (line) => tools.emit({ kind: 'change-output', host, id, line }),
     });
-    const durationMs = tools.now() - started;
+    const durationMs = tools.clock.monotonic() - started;
     const ok = result === undefined || result.code === 0;
     tools.emit({ kind: 'change-end', host, id, title, ok, durationMs, resumed: true });
   }

@@ -1,9 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Time as the manager sees it: tests hold it still, practice runs make it faster. */
+/**
+ * Time as the programs see it. The entry points make it (`practiceOf` of ./practice.ts); tests hold it still, let the
+ * wall clock jump, or make it faster. Nothing else reads the machine's clocks.
+ */
 export interface Clock {
-  /** Milliseconds since the epoch. */
-  now(): number;
+  /**
+   * Milliseconds that only grow and that nobody sets: for deadlines, back-off, ages and durations. Their zero means
+   * nothing, and another process has another one: never kept, never sent, "long ago" is -Infinity.
+   */
+  monotonic(): number;
+  /**
+   * Milliseconds since the epoch as the machine has them, right or wrong: for what people read, and to compare with
+   * what somebody else's clock wrote. It may jump at any time.
+   */
+  wall(): number;
   /** Waits a number of unscaled milliseconds; ends early, without an error, when the signal is aborted. */
   wait(ms: number, signal?: AbortSignal): Promise<void>;
   /** An unscaled duration as it passes on this clock, in real milliseconds. */
@@ -15,17 +26,23 @@ export function unscaled(clock: Clock, realMs: number): number {
   return realMs / clock.scaled(1);
 }
 
-/** Real time, every wait divided by `scale`. */
-export function systemClock(scale: number): Clock {
-  const scaled = (ms: number): number => ms / scale;
+/** The machine's clocks, every wait divided by `speed`, which is 1 but in practice. */
+export function systemClock(speed: number): Clock {
+  const scaled = (ms: number): number => ms / speed;
   return {
-    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    wall: () => Date.now(),
     scaled,
     wait: async (ms, signal) => {
       const options = signal === undefined ? {} : { signal };
       await sleep(scaled(ms), undefined, options).catch(() => undefined);
     },
   };
+}
+
+/** Wall time as it is written for people: ISO 8601, UTC. */
+export function timestamp({ wall }: Pick<Clock, 'wall'>): string {
+  return new Date(wall()).toISOString();
 }
 
 /** Seconds before the next launch after so many failures in a row. */

@@ -1,3 +1,5 @@
+import type { Clock } from './clock.ts';
+import type { HostRoot } from './host-root.ts';
 import type { Logger } from './log.ts';
 
 export type OutputStream = NodeJS.WritableStream & {
@@ -22,8 +24,9 @@ export interface Context {
    */
   readonly unfiltered: { readonly stdout: OutputStream; readonly stderr: OutputStream };
   readonly stdin: NodeJS.ReadableStream & { isTTY?: boolean };
-  /** Milliseconds since the epoch. */
-  now(): number;
+  readonly clock: Clock;
+  /** Where hosts have their /sys, /proc and /dev. */
+  readonly root: HostRoot;
   /** Aborted at the first Ctrl-C. */
   readonly signal: AbortSignal;
   /** The debug log; redacts registered secrets. */

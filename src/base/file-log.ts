@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
+import { timestamp, type Clock } from './clock.ts';
 import { FleetError } from './errors.ts';
 import { foreignLines } from './foreign-text.ts';
 import type { Logger } from './log.ts';
@@ -17,7 +18,11 @@ export interface FileLogger extends Logger {
  * Written synchronously: a log that loses its last lines in a crash is of no use.
  * `redactor` is shared with the other sinks so that a secret is registered once.
  */
-export function createFileLogger(path: string, redactor: Redactor = new Redactor()): FileLogger {
+export function createFileLogger(
+  path: string,
+  clock: Clock,
+  redactor: Redactor = new Redactor(),
+): FileLogger {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const file = openSync(path, 'a', 0o600);
   let open = true;
@@ -25,7 +30,7 @@ export function createFileLogger(path: string, redactor: Redactor = new Redactor
     path,
     log(level, message, fields = {}) {
       if (!open) return;
-      const line = JSON.stringify({ at: new Date().toISOString(), level, message, ...fields }, plain);
+      const line = JSON.stringify({ at: timestamp(clock), level, message, ...fields }, plain);
       try {
         writeSync(file, `${escapeHidden(redactor.text(line))}\n`);
       } catch {

@@ -50,7 +50,7 @@ export async function withFleet<T>(
 
 /** What only looks wrong, and a token that soon ends: one line each. */
 function warn(context: Context, { warnings, credential }: Fleet): void {
-  const expiry = expiryWarning(credential.expires, context.now());
+  const expiry = expiryWarning(credential.expires, context.clock.wall());
   for (const { what, next } of [...warnings, ...(expiry === undefined ? [] : [expiry])])
     context.stderr.write(`! ${next === undefined ? what : `${what}; next: ${next}`}\n`);
 }
@@ -64,11 +64,11 @@ function azureClient(context: Context, fleet: Fleet, secret: Secret, caPem: stri
     credential:
       credential.kind === 'pat'
         ? patCredential(secret)
-        : servicePrincipalCredential({ ...credential, secret, fetch, now: () => context.now() }),
+        : servicePrincipalCredential({ ...credential, secret, fetch, clock: context.clock }),
     fetch,
     log: context.log,
     signal: context.signal,
-    clockScale: fleet.clockScale,
+    clock: context.clock,
     userAgent: `azp-fleet/${version}`,
   });
 }

@@ -1,8 +1,10 @@
 import { userInfo } from 'node:os';
 
+import { systemClock } from '../base/clock.ts';
 import type { Context } from '../base/context.ts';
 import { ExitCode } from '../base/errors.ts';
 import { guardOutput } from '../base/guard-output.ts';
+import { practiceOf } from '../base/practice.ts';
 import { Redactor } from '../base/redact.ts';
 import { nameLog, report } from '../render/problem.ts';
 import { version } from '../base/version.ts';
@@ -22,22 +24,11 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   process.on('SIGTERM', () => interrupt(stop));
   const redactor = new Redactor();
   const state = stateFolder(process.env, user.homedir);
-  const log = openRunLog(state, new Date(), process.pid, redactor);
+  const clock = systemClock(1);
+  const log = openRunLog(state, clock, process.pid, redactor);
   const stdout = guardOutput(process.stdout, redactor);
   const stderr = guardOutput(process.stderr, redactor);
-  const context: Context = {
-    env: process.env,
-    cwd: process.cwd(),
-    home: user.homedir,
-    user: user.username,
-    stdout: process.stdout,
-    stderr: process.stderr,
-    unfiltered: { stdout: stdout.unfiltered, stderr: stderr.unfiltered },
-    stdin: process.stdin,
-    now: Date.now,
-    signal: stop.signal,
-    log,
-  };
+  const speaking = { stdout: process.stdout, stderr: process.stderr, clock, log };
   if (log.note !== undefined) process.stderr.write(`! ${log.note}\n`);
   let parsed: Parsed | undefined;
   try {
@@ -50,13 +41,26 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     });
     if (parsed === undefined) return ExitCode.ok;
     log.log('info', 'command', { command: parsed.input.commandLine, version });
+    const { note, ...practice } = practiceOf(process.env);
+    if (note !== undefined) process.stderr.write(`! ${note}\n`);
+    const context: Context = {
+      ...speaking,
+      ...practice,
+      unfiltered: { stdout: stdout.unfiltered, stderr: stderr.unfiltered },
+      env: process.env,
+      cwd: process.cwd(),
+      home: user.homedir,
+      user: user.username,
+      stdin: process.stdin,
+      signal: stop.signal,
+    };
     const exitCode = await runCommand(context, parsed, log.path);
     if (exitCode === ExitCode.hostFailed || exitCode === ExitCode.bug) nameLog(process.stderr, log.path);
     return exitCode;
   } catch (error) {
     const interrupted = stop.signal.aborted || isPromptExit(error);
     const command = parsed?.spec.name;
-    return report(error, { context, command, interrupted, json, debug, logFile: log.path });
+    return report(error, { context: speaking, command, interrupted, json, debug, logFile: log.path });
   } finally {
     stdout.finish();
     stderr.finish();

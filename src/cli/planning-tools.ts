@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { fetchRuntime } from '../artifacts/fetch-runtime.ts';
 import { loadArtifacts } from '../artifacts/bundle.ts';
+import { timestamp } from '../base/clock.ts';
 import type { Context } from '../base/context.ts';
 import type { Problem } from '../base/errors.ts';
 import { version } from '../base/version.ts';
@@ -27,17 +28,17 @@ export function hostTools(
 ): HostTools {
   return {
     transport,
-    gather: (session, host) => gatherFacts(session, host, context.signal),
+    gather: (session, host) => gatherFacts(session, host, context.root, context.signal),
     owner: {
       who: ownerName(context),
       command: input.commandLine,
-      since: new Date(context.now()).toISOString(),
+      since: timestamp(context.clock),
     },
     run: randomUUID(),
     emit,
     log: context.log,
     signal: context.signal,
-    now: () => context.now(),
+    clock: context.clock,
     sleep: (ms) => delay(ms, undefined, { signal: context.signal }),
     options: applyOptions(input),
   };
@@ -65,7 +66,7 @@ export async function openWorkbench(
   const tools: ApplyTools = {
     ...hostTools(context, input, open),
     steps: ({ pool }) => (blocked.has(pool) ? withoutManager : allSteps),
-    desired: desiredOf(fleet, { artifacts, credential, caPem, version }),
+    desired: desiredOf(fleet, { artifacts, credential, caPem, version, root: context.root }),
     credential,
     jobPages: (pool) => jobPages(open.azure, pool, context.log),
   };

@@ -10,7 +10,7 @@ export async function runCommand(context: Context, { spec, input }: Parsed, log?
   const result = await (await spec.load()).run(context, input);
   if (input.options.flag('json')) {
     const { exitCode, problems = [], json } = result;
-    context.stdout.write(jsonDocument(context.now(), { command: spec.name, exitCode, problems, log }, json));
+    context.stdout.write(jsonDocument(context.clock, { command: spec.name, exitCode, problems, log }, json));
   } else show(context, result);
   return result.exitCode;
 }

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { timestamp, type Clock } from '../base/clock.ts';
 import { createFileLogger, type FileLogger } from '../base/file-log.ts';
 import type { Redactor } from '../base/redact.ts';
 
@@ -18,9 +19,9 @@ export interface RunLog extends Omit<FileLogger, 'path'> {
  * The debug log of this run, in `logs` below the state folder; older ones beyond a bound are removed. A folder that
  * cannot be written stops nobody: then there is no log and a note says so.
  */
-export function openRunLog(stateFolder: string, at: Date, pid: number, redactor: Redactor): RunLog {
+export function openRunLog(stateFolder: string, clock: Clock, pid: number, redactor: Redactor): RunLog {
   try {
-    return createFileLogger(newPath(join(stateFolder, 'logs'), at, pid), redactor);
+    return createFileLogger(newPath(join(stateFolder, 'logs'), timestamp(clock), pid), clock, redactor);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;
@@ -34,13 +35,13 @@ export function openRunLog(stateFolder: string, at: Date, pid: number, redactor:
   }
 }
 
-function newPath(folder: string, at: Date, pid: number): string {
+function newPath(folder: string, at: string, pid: number): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const logs = readdirSync(folder)
     .filter((name) => name.endsWith('.log'))
     .sort();
   for (const name of logs.slice(0, Math.max(0, logs.length - keep + 1)))
     rmSync(join(folder, name), { force: true });
-  const stamp = at.toISOString().replaceAll(':', '').replace('.', '-');
+  const stamp = at.replaceAll(':', '').replace('.', '-');
   return join(folder, `${stamp}-${pid}.log`);
 }

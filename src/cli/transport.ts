@@ -13,7 +13,7 @@ export function transportParts(
   progress: Pick<Progress, 'sink' | 'aside'>,
   options: { readonly json: boolean; readonly bandwidth: number | undefined },
 ): TransportParts {
-  const { home, user, log } = context;
+  const { home, user, log, clock } = context;
   const { bandwidth } = options;
   const read: TransportParts['resolveSecret'] = (source) => resolve(context, fleet, source, 'the password');
   return {
@@ -21,7 +21,7 @@ export function transportParts(
     user,
     env: withoutSecrets(context.env, fleet),
     log,
-    now: () => context.now(),
+    clock,
     ask:
       canAsk(context) && !options.json
         ? ({ text }) => progress.aside(() => askSecret(context, text))

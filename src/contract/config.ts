@@ -38,9 +38,6 @@ export interface ManagerConfig {
   };
   /** Loopback port of the metrics, 0: none. */
   readonly metricsPort: number;
-  readonly sysroot: string;
-  /** 1 in production. Tests and the fake server run the slow rules faster: every wait is divided by it. */
-  readonly clockScale: number;
 }
 
 /** Either a registry reference, or a build on the host from the uploaded context. */

@@ -1,4 +1,5 @@
 import { FleetError } from '../base/errors.ts';
+import type { HostRoot } from '../base/host-root.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';
@@ -18,10 +19,11 @@ export function factProbes(target: ProbeTarget): Probe[] {
 /** Reads all facts of a host with one exec, as root. */
 export async function gatherFacts(
   session: Session,
-  host: Pick<HostSpec, 'name' | 'sysroot'>,
+  host: Pick<HostSpec, 'name'>,
+  root: HostRoot,
   signal?: AbortSignal,
 ): Promise<Facts> {
-  const result = await session.script(frameScript(factProbes(host)), {
+  const result = await session.script(frameScript(factProbes({ root })), {
     as: 'root',
     totalTimeoutMs: 60_000,
     ...(signal === undefined ? {} : { signal }),

@@ -1,9 +1,10 @@
+import type { HostRoot } from '../base/host-root.ts';
 import type { Frame } from '../ssh/session/frames.ts';
 
 /** What the script needs to know before it runs: nothing that the host could tell itself. */
 export interface ProbeTarget {
-  /** Prefix for /sys and /proc/driver; empty on real hosts. */
-  readonly sysroot: string;
+  /** What tells of GPUs and their driver is read there. */
+  readonly root: HostRoot;
 }
 
 /**

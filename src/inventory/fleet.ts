@@ -120,8 +120,6 @@ export interface HostSpec {
   readonly registration: 'rest' | 'config';
   /** User capabilities published for demands. */
   readonly capabilities: Readonly<Record<string, string>>;
-  /** Prefix for /sys and /proc/driver reads. Only for practice hosts without a GPU; empty on real ones. */
-  readonly sysroot: string;
 }
 
 export interface Fleet {
@@ -135,8 +133,6 @@ export interface Fleet {
   readonly mirrors: Mirrors;
   readonly proxy: Proxy;
   readonly uploads: UploadLimits;
-  /** 1 on real fleets; practice with the fake server runs the slow rules this many times faster. */
-  readonly clockScale: number;
   /** What is allowed but looks like a mistake. */
   readonly warnings: readonly Problem[];
 }

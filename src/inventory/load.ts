@@ -62,7 +62,6 @@ function build(file: InventoryFile, folders: Folders) {
     mirrors: resolveMirrors(file.mirrors),
     proxy: resolveProxy(file, folders),
     uploads: resolveUploads(file.uploads),
-    clockScale: file.practice?.clockScale ?? 1,
   };
 }
 

@@ -32,7 +32,7 @@ export async function runDaemon(
   const around = new Surroundings(tools, places.context, wake);
   const manager = new Manager(tools, around, wake);
   const file = new StatusFile(places.status);
-  const publish = (): void => file.publish(manager.status(configHash), clock.now());
+  const publish = (): void => file.publish(manager.status(configHash), clock.monotonic());
   publish();
   const control = await serveControl(
     places.socket,
@@ -53,15 +53,15 @@ export async function runDaemon(
   ]);
   // Ready to be asked; whatever is missing outside (Docker, the pool, the image) the status tells.
   await notifier.ready('starting');
-  const interval = notifier.intervalMs ?? Number.POSITIVE_INFINITY;
-  for (let told = 0; !signal.aborted;) {
+  const { intervalMs } = notifier;
+  for (let told = Number.NEGATIVE_INFINITY; !signal.aborted;) {
     await manager.pass();
     publish();
-    if (clock.now() - told >= interval) {
-      told = clock.now();
+    if (intervalMs !== undefined && clock.monotonic() - told >= intervalMs) {
+      told = clock.monotonic();
       await notifier.alive(summary(manager, configHash));
     }
-    await alarm.wait(manager.nextDue() - clock.now());
+    await alarm.wait(manager.nextDue() - clock.monotonic());
   }
   log.log('info', 'stopping; agent containers keep running');
   await notifier.stopping();

@@ -36,7 +36,7 @@ export function controlHandlers(
     },
     async drain(order) {
       await tools.state.update((state) => ({
-        drain: withDrain(state.drain, order, known(), tools.clock.now()),
+        drain: withDrain(state.drain, order, known(), tools.clock.wall()),
       }));
       tools.log.log('info', 'drain', { ...order });
       return changed();

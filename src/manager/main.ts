@@ -12,7 +12,8 @@ import type { ManagerConfig } from '../contract/config.ts';
 import { HostPaths } from '../contract/paths.ts';
 import { createEngine } from '../engine/docker.ts';
 import { parseArguments, usage, type Invocation } from './start/arguments.ts';
-import { systemClock } from '../base/clock.ts';
+import type { Clock } from '../base/clock.ts';
+import { practiceOf } from '../base/practice.ts';
 import { runCommand } from './machine/command.ts';
 import { runClient } from './start/client-commands.ts';
 import { runDaemon } from './daemon.ts';
@@ -55,8 +56,9 @@ async function run({ values }: Invocation): Promise<void> {
   const { config, hash } = await configuration(values);
   const places = runPlaces(values, import.meta.dirname, process.env);
   const secret = tokenReader(places.tokens, log);
-  const clock = systemClock(config.clockScale);
-  const hostEngine = new HostEngine(join(places.state, 'host'), runCommand);
+  const { clock, root, note } = practiceOf(process.env);
+  if (note !== undefined) log.log('warn', note);
+  const hostEngine = new HostEngine(join(places.state, 'host'), runCommand, clock);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
   const state = await openState(values, places.state, machineId);
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pool: config.pool });
@@ -64,6 +66,7 @@ async function run({ values }: Invocation): Promise<void> {
     {
       config,
       clock,
+      root,
       log,
       signal: stop.signal,
       engine: withHostRuns(createEngine({ socketPath: places.docker }), hostEngine),
@@ -71,7 +74,7 @@ async function run({ values }: Invocation): Promise<void> {
         engine: hostEngine,
         agents: new AgentStore(join(places.state, 'agents'), await siteFetch(config), runCommand),
       },
-      azure: await azureClient(config, secret, stop.signal, log),
+      azure: await azureClient(config, secret, { clock, log, signal: stop.signal }),
       state,
       evidence: new Evidence(join(places.state, 'runs')),
       keys: new KeyStock(2),
@@ -97,8 +100,7 @@ async function siteFetch({ proxy }: ManagerConfig): Promise<Fetch> {
 async function azureClient(
   config: ManagerConfig,
   read: () => Promise<Secret>,
-  signal: AbortSignal,
-  log: Logger,
+  tools: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
 ) {
   const { credential } = config;
   const fetch = await siteFetch(config);
@@ -107,11 +109,9 @@ async function azureClient(
     credential:
       credential.kind === 'pat'
         ? patCredential(read)
-        : servicePrincipalCredential({ ...credential, secret: read, fetch, now: () => Date.now() }),
-    log,
-    signal,
+        : servicePrincipalCredential({ ...credential, secret: read, fetch, clock: tools.clock }),
+    ...tools,
     fetch,
-    clockScale: config.clockScale,
     userAgent: `azp-fleet-manager/${version}`,
   });
 }

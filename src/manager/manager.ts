@@ -1,3 +1,4 @@
+import { timestamp } from '../base/clock.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
@@ -70,9 +71,9 @@ export class Manager {
     }
   }
 
-  /** When the next pass is due at the latest, milliseconds since the epoch. */
+  /** When the next pass is due at the latest; monotonic. */
   nextDue(): number {
-    return this.#book.nextDue(this.#tools.clock.now() + periodMs);
+    return this.#book.nextDue(this.#tools.clock.monotonic() + periodMs);
   }
 
   slots(): readonly Slot[] {
@@ -95,7 +96,7 @@ export class Manager {
     const { config, state, clock, fence } = this.#tools;
     const { pool, gpus, image, janitor } = this.#around;
     return managerStatus({
-      now: clock.now(),
+      at: timestamp(clock),
       host: config.host,
       pool: pool.pool === undefined ? { name: config.pool } : { name: config.pool, id: pool.pool.id },
       configHash,

@@ -48,9 +48,9 @@ export interface SeenSlot {
   readonly containers: readonly SeenContainer[];
   /** An operation on this slot is under way; nothing else is started for it. */
   readonly busyWith: string | undefined;
-  /** Milliseconds since the epoch before which nothing is tried: an operation has just failed. */
+  /** Before this nothing is tried: an operation has just failed. Monotonic. */
   readonly retryAt: number;
-  /** Milliseconds since the epoch before which nothing is launched. */
+  /** Before this nothing is launched. Monotonic. */
   readonly notBefore: number;
   readonly hold: Hold | undefined;
   /** The reason with which this manager has disabled the agent in the pool, as far as is known. */
@@ -78,6 +78,7 @@ export interface Stray extends SeenContainer {
 }
 
 export interface Seen {
+  /** Monotonic. */
   readonly now: number;
   readonly slots: ReadonlyMap<string, SeenSlot>;
   /** Ours by label, of slots that are no longer wanted. */

@@ -76,7 +76,7 @@ export class Operations {
       slot,
       image,
       pool,
-      run: runId(clock.now()),
+      run: runId(clock.wall()),
       settings: settingsOf(slot, config),
       capabilities: this.#capabilities(slot),
       agentVersion:

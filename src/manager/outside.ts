@@ -3,6 +3,7 @@ import type { Logger } from '../base/log.ts';
 import type { ManagerConfig } from '../contract/config.ts';
 import type { Engine } from '../engine/engine.ts';
 import type { Clock } from '../base/clock.ts';
+import type { HostRoot } from '../base/host-root.ts';
 import type { RunCommand } from './machine/command.ts';
 import type { DiskSpace } from './machine/disk.ts';
 import type { FollowCommand } from './machine/follow-command.ts';
@@ -13,6 +14,8 @@ export interface Outside {
   readonly engine: Engine;
   readonly azure: AzureClient;
   readonly clock: Clock;
+  /** Where this host has its /sys, /proc and /dev. */
+  readonly root: HostRoot;
   readonly log: Logger;
   /** Programs of the host: nvidia-smi, dmesg, ip. */
   readonly command: RunCommand;

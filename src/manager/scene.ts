@@ -1,3 +1,4 @@
+import { timestamp } from '../base/clock.ts';
 import { Capabilities, Labels } from '../contract/paths.ts';
 import type { SlotStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
@@ -47,7 +48,7 @@ export class Scene {
 
   seen(slots: readonly Slot[], containers: readonly OwnContainer[]): Seen {
     return {
-      now: this.#tools.clock.now(),
+      now: this.#tools.clock.monotonic(),
       slots: new Map(slots.map((slot) => [slot.name, this.#seenSlot(slot, containers)])),
       strays: this.#strays(slots, containers),
     };
@@ -72,7 +73,7 @@ export class Scene {
     return holdOf(slot, {
       drain: state.value.drain,
       look,
-      lookIsOld: look !== undefined && isOld(look, clock.now(), (ms) => clock.scaled(ms)),
+      lookIsOld: look !== undefined && isOld(look, clock),
       pool: this.#poolCause(),
       disk: this.#around.janitor.cause,
     });
@@ -138,7 +139,7 @@ export class Scene {
   }
 
   #slotStatus(slot: Slot, containers: readonly OwnContainer[] | undefined): SlotStatus {
-    const now = this.#tools.clock.now();
+    const { clock } = this.#tools;
     const memory = this.#book.of(slot.name);
     const [container] = ofSlot(slot.name, containers ?? []);
     const fresh = slotStatus(
@@ -157,8 +158,8 @@ export class Scene {
         wantsUpdate: this.#around.pool.wantsUpdate(slot.agent),
         looked: containers !== undefined,
       },
-      now,
-      new Date(now).toISOString(),
+      clock.monotonic(),
+      timestamp(clock),
     );
     const shown = this.#shown.get(slot.name);
     const status = shown?.state === fresh.state ? { ...fresh, since: shown.since } : fresh;

@@ -129,7 +129,7 @@ export class Surroundings {
     const poolId = this.pool.pool?.id;
     if (poolId === undefined || names.length === 0) return;
     const ours = { owner: state.owner, names: new Set(names.map((name) => name.toLowerCase())) };
-    const found = sweep(this.pool.agents(), ours, this.#orphans, clock.now(), (ms) => clock.scaled(ms));
+    const found = sweep(this.pool.agents(), ours, this.#orphans, clock.monotonic(), (ms) => clock.scaled(ms));
     this.#orphans = found.orphans;
     for (const agent of found.remove) {
       const removed = await azure.deleteAgent(poolId, agent.id);
@@ -143,7 +143,8 @@ export class Surroundings {
     const { clock, evidence, log } = this.#tools;
     // Before the GPUs have been looked at, the list of slots is not known.
     if (this.gpus.latest === undefined) return;
-    const gone = await evidence.forget(names, clock.now() - keptForMs);
+    // By the wall: what an earlier manager kept is dated by the file system.
+    const gone = await evidence.forget(names, clock.wall() - keptForMs);
     if (gone.length > 0) log.log('info', 'forgot the runs of slots that are no longer configured', { gone });
   }
 

@@ -1,5 +1,6 @@
 import { sha256 } from '../base/digest.ts';
 import { defined } from '../base/defined.ts';
+import type { HostRoot } from '../base/host-root.ts';
 import type { Secret } from '../base/secret.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { Desired } from '../steps/step.ts';
@@ -10,11 +11,12 @@ export interface Brought {
   /** The content of proxy.ca. */
   readonly caPem: string | undefined;
   readonly version: string;
+  readonly root: HostRoot;
 }
 
 /** What is wanted on each host: the inventory and what the CLI brings along. */
 export function desiredOf(fleet: Fleet, brought: Brought): (host: HostSpec) => Desired {
-  const { credential, artifacts, version } = brought;
+  const { credential, artifacts, version, root } = brought;
   return (host) => ({
     host,
     organization: fleet.organization,
@@ -25,6 +27,6 @@ export function desiredOf(fleet: Fleet, brought: Brought): (host: HostSpec) => D
     proxy: { ...fleet.proxy, ...defined({ caPem: brought.caPem }) },
     artifacts,
     version,
-    clockScale: fleet.clockScale,
+    root,
   });
 }

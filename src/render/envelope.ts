@@ -1,3 +1,4 @@
+import { timestamp, type Clock } from '../base/clock.ts';
 import type { ExitCode, Problem } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 
@@ -20,9 +21,9 @@ export interface Envelope {
 /** A command's own members: any names but those of the envelope. */
 export type Members = { readonly [name: string]: unknown } & { readonly [name in keyof Envelope]?: never };
 
-/** The one JSON document of a run, as text. `now`: milliseconds since the epoch. */
+/** The one JSON document of a run, as text. */
 export function jsonDocument(
-  now: number,
+  clock: Pick<Clock, 'wall'>,
   parts: Pick<Envelope, 'exitCode' | 'problems'> & {
     readonly command: string | undefined;
     readonly log: string | undefined;
@@ -30,7 +31,7 @@ export function jsonDocument(
   members: Members = {},
 ): string {
   const { command, exitCode, problems, log } = parts;
-  const at = new Date(now).toISOString();
+  const at = timestamp(clock);
   const document = { schema: 1, command, version, at, exitCode, problems, log, ...members };
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }

@@ -5,7 +5,7 @@ import { ExitCode, FleetError, foreignProblem, type Problem } from '../base/erro
 import { jsonDocument } from './envelope.ts';
 
 export interface ReportOptions {
-  readonly context: Context;
+  readonly context: Pick<Context, 'stdout' | 'stderr' | 'log' | 'clock'>;
   /** Undefined where the arguments were not understood. */
   readonly command: string | undefined;
   /** The error is only how an interruption ends: no fault is told. */
@@ -21,7 +21,7 @@ export function report(error: unknown, options: ReportOptions): ExitCode {
   const { context, command, json, debug, logFile } = options;
   const tell = (exitCode: ExitCode, problem: Problem) =>
     context.stdout.write(
-      jsonDocument(context.now(), { command, exitCode, problems: [problem], log: logFile }),
+      jsonDocument(context.clock, { command, exitCode, problems: [problem], log: logFile }),
     );
   if (options.interrupted) {
     if (json) tell(ExitCode.interrupted, { code: 'interrupted', what: 'interrupted before the end' });

@@ -75,7 +75,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
     rendererOptions: {
       model: () => model,
       stream: context.unfiltered.stderr,
-      now: () => context.now(),
+      now: () => context.clock.monotonic(),
       hidden: () => asking > 0,
       drain: () => {
         const lines = above;

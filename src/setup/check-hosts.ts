@@ -8,7 +8,7 @@ import { decide, editHost } from './decide-hosts.ts';
 import { testHost, type HostReport } from './test-host.ts';
 import { tell, type Wizard } from './wizard-context.ts';
 
-type Tested = Pick<HostSpec, 'name' | 'ssh' | 'sysroot'>;
+type Tested = Pick<HostSpec, 'name' | 'ssh'>;
 
 /** How a host would be reached with this choice; differs when it joins an inventory that has defaults. */
 export type Describe = (host: HostChoice) => Tested;
@@ -64,7 +64,7 @@ async function testAll(
   try {
     const reports = await Promise.all(
       hosts.map((host) =>
-        testHost(transport, describe(host), context.signal, (state, text) =>
+        testHost(transport, describe(host), context, (state, text) =>
           progress.sink({ kind: 'host-state', host: host.name, state, ...defined({ text }) }),
         ),
       ),

@@ -1,3 +1,4 @@
+import type { Context } from '../base/context.ts';
 import { type Problem, FleetError } from '../base/errors.ts';
 import type { Facts } from '../facts/facts.ts';
 import { gatherFacts } from '../facts/gather.ts';
@@ -20,8 +21,8 @@ type Stage = (state: HostState, text?: string) => void;
 /** Logs in, becomes root, reads the facts and judges them. Changes nothing. Rejects only when stopped. */
 export async function testHost(
   transport: Transport,
-  host: Pick<HostSpec, 'name' | 'ssh' | 'sysroot'>,
-  signal: AbortSignal,
+  host: Pick<HostSpec, 'name' | 'ssh'>,
+  { root, signal }: Pick<Context, 'root' | 'signal'>,
   stage: Stage,
 ): Promise<HostReport> {
   try {
@@ -29,7 +30,7 @@ export async function testHost(
     const session = await transport.connect(host, { signal });
     try {
       stage('reading');
-      const report = judge(host.name, await gatherFacts(session, host, signal));
+      const report = judge(host.name, await gatherFacts(session, host, root, signal));
       stage(report.problem ? 'failed' : 'ok', report.problem?.what ?? report.summary);
       return report;
     } finally {

@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import type { SecretSource, SshSpec, UploadLimits } from '../inventory/fleet.ts';
@@ -15,8 +16,7 @@ export interface TransportParts {
   /** Also what ssh, ProxyCommand and `Match exec` get: without the fleet's secrets. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Logger;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly clock: Clock;
   /** Asks the person at the terminal; undefined where there is none. */
   readonly ask: People['question'];
   /** Gives the value behind a reference of the inventory. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit from 'p-limit';
 
+import type { Clock } from '../base/clock.ts';
 import { FleetError } from '../base/errors.ts';
 import type { ConnectionOptions } from './config/resolve.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
@@ -31,7 +32,7 @@ class SshTransport implements Transport {
   constructor(parts: TransportParts) {
     this.#parts = parts;
     this.#tools = connectionTools(parts);
-    this.#uploads = new UploadGate(parts.uploads);
+    this.#uploads = new UploadGate(parts.uploads, parts.clock);
   }
 
   async connect(target: Target, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
@@ -48,8 +49,8 @@ class SshTransport implements Transport {
       }),
       sudo: new Sudo(options, target.ssh.sudoPassword, this.#tools.desk),
       log: this.#parts.log,
-      now: this.#parts.now,
-      redial: (deadline, stop) => redial(dial, deadline, stop),
+      clock: this.#parts.clock,
+      redial: (deadline, stop) => redial(dial, deadline, stop, this.#parts.clock),
       uploads: this.#uploads,
     });
     this.#sessions.add(session);
@@ -99,6 +100,7 @@ async function redial(
   dial: (signal: AbortSignal | undefined) => Promise<Wire>,
   deadline: number,
   signal: AbortSignal | undefined,
+  clock: Clock,
 ): Promise<Wire> {
   const hopeless = new Set(['ssh.host-key-mismatch', 'ssh.host-key-revoked', 'ssh.auth', 'interrupted']);
   for (let attempt = 1; ; attempt += 1) {
@@ -106,7 +108,7 @@ async function redial(
       return await dial(signal);
     } catch (error) {
       const code = error instanceof FleetError ? error.problem.code : '';
-      if (hopeless.has(code) || signal?.aborted === true || performance.now() > deadline) throw error;
+      if (hopeless.has(code) || signal?.aborted === true || clock.monotonic() > deadline) throw error;
       await sleep(Math.min(10_000, 500 * attempt) + Math.random() * 500);
     }
   }

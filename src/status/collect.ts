@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 
 import type { AzureAgent, AzureClient } from '../azure/client.ts';
 import { FleetError, type Problem } from '../base/errors.ts';
+import type { HostRoot } from '../base/host-root.ts';
 import { createEngine } from '../engine/docker.ts';
 import type { Facts } from '../facts/facts.ts';
 import { gatherFacts } from '../facts/gather.ts';
@@ -15,6 +16,7 @@ import type { Look, PoolAgents } from './row.ts';
 
 export interface LookTools {
   readonly transport: Transport;
+  readonly root: HostRoot;
   readonly emit: EventSink;
   readonly signal: AbortSignal;
   /** Hosts looked at at the same time. */
@@ -38,7 +40,7 @@ async function lookAtHost(host: HostSpec, tools: LookTools): Promise<Look> {
     const session = await transport.connect({ name, ssh: host.ssh }, { signal });
     try {
       emit({ kind: 'host-state', host: name, state: 'reading' });
-      const facts = await gatherFacts(session, host, signal);
+      const facts = await gatherFacts(session, host, tools.root, signal);
       if (tools.probe === undefined || !facts.docker.active) return { host, facts };
       emit({ kind: 'host-state', host: name, state: 'proving' });
       return { host, facts, probe: await probe(session, host, facts, tools.probe.deadlineMs) };

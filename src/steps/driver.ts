@@ -74,7 +74,7 @@ function packagesFit(facts: Facts, { host }: Desired, packages: readonly string[
 }
 
 /** The packages are right, the kernel is not there yet: an interrupted run, or an upgrade behind our back. */
-function* activation(facts: Facts, { host }: Desired): Generator<Change> {
+function* activation(facts: Facts, { root }: Desired): Generator<Change> {
   if (rebootAfterInstall(facts)) {
     yield rebootChange(
       'driver',
@@ -90,6 +90,6 @@ function* activation(facts: Facts, { host }: Desired): Generator<Change> {
       why: 'the driver is installed and not loaded',
       disturbs: 'nothing',
     },
-    { script: loadScript(host.sysroot), timeoutS: 1200 },
+    { script: loadScript(root), timeoutS: 1200 },
   );
 }

@@ -37,8 +37,6 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
       ca: proxy.caPem !== undefined,
     },
     metricsPort,
-    sysroot: host.sysroot,
-    clockScale: desired.clockScale,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { HostRoot } from '../base/host-root.ts';
 import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Artifact, Change, Shape, StepName } from './change.ts';
@@ -22,7 +23,7 @@ export interface Desired {
     readonly nodeVersion: string;
   };
   readonly version: string;
-  readonly clockScale: number;
+  readonly root: HostRoot;
 }
 
 export type Planned = Change | Shape;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { loadFleet } from '../../src/inventory/load.ts';
 import type { Terminal } from '../support/terminal.ts';
-import { startAzure, type LabAzure } from './harness/azure.ts';
+import { practiceEnvironment, startAzure, type LabAzure } from './harness/azure.ts';
 import { writeInventory } from './harness/inventory.ts';
 import { startLab, type Lab } from './harness/lab.ts';
 import { dockerVersions } from './harness/repositories.ts';
@@ -38,7 +38,7 @@ test('a host is added to an inventory, provisioned, and its agents are online', 
   const file = join(desk.folder, 'inventory.yaml');
   const old: Lab = { ...lab, hosts: [lab.host('old')] };
   await writeInventory(old, azure, { file, defaults: { docker: { version: dockerVersions().bookworm } } });
-  terminal = startCli(desk, 'setup');
+  terminal = startCli(desk, 'setup', practiceEnvironment(lab.folder));
   await terminal.answer('inventory.yaml has 1 host', 'Enter');
   await terminal.answer('Hosts from ~/.ssh/config', 'Down', 'Space', 'Enter');
   await terminal.answer('Others', 'Enter');

@@ -87,7 +87,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   terminal.type('n');
   await terminal.answer('Projects', 'Enter');
   await terminal.answer('Agent pool', 'Enter');
-  // The stand-in GPUs are only seen by an inventory that names their sysroot.
+  // The stand-in GPUs are only seen by whoever says where they are.
   await terminal.answer('No GPU was found. Agents on each host', 'Enter');
   await terminal.answer('Share folders of the hosts', 'y', 'Enter');
   await terminal.see('? Folder on the hosts');

@@ -2,12 +2,14 @@ import { PassThrough } from 'node:stream';
 
 import type { Context } from '../../src/base/context.ts';
 import { guardOutput } from '../../src/base/guard-output.ts';
+import { machineRoot } from '../../src/base/host-root.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { Redactor } from '../../src/base/redact.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { parseArguments, type Parsed } from '../../src/cli/parse.ts';
 import { runCommand as runParsed } from '../../src/cli/run-command.ts';
 import { report } from '../../src/render/problem.ts';
+import { StillClock } from './clock.ts';
 
 export interface CommandResult {
   readonly exitCode: number;
@@ -50,7 +52,8 @@ export function quietContext({ cwd, env = {}, terminal = false, stdin, heard }: 
     stderr,
     unfiltered: { stdout: guards[0]?.unfiltered ?? stdout, stderr: guards[1]?.unfiltered ?? stderr },
     stdin: stdin ?? new PassThrough(),
-    now: () => Date.parse('2026-11-21T12:00:00Z'),
+    clock: new StillClock(),
+    root: machineRoot,
     signal: new AbortController().signal,
     log: silentLogger,
   };

@@ -1,3 +1,4 @@
+import { machineRoot } from '../../src/base/host-root.ts';
 import type { Facts } from '../../src/facts/facts.ts';
 import type { HostSpec } from '../../src/inventory/fleet.ts';
 import type { Desired } from '../../src/steps/step.ts';
@@ -106,7 +107,6 @@ const host: HostSpec = {
   jobs: { sudo: false, docker: false },
   registration: 'rest',
   capabilities: {},
-  sysroot: '',
 };
 
 const text = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
@@ -122,7 +122,7 @@ export function desiredOf(overrides: Overrides<HostSpec> = {}, rest: Partial<Des
     proxy: { noProxy: [] },
     artifacts: { runtime: () => text, manager: text, context: [], unit: '', nodeVersion: '24.0.0' },
     version: '0.1.0',
-    clockScale: 1,
+    root: machineRoot,
     ...rest,
   };
 }

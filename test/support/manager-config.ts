@@ -20,8 +20,6 @@ export function config(changes: Partial<ManagerConfig> = {}): ManagerConfig {
     capabilities: {},
     proxy: { noProxy: [], ca: false },
     metricsPort: 0,
-    sysroot: '',
-    clockScale: 1,
     ...changes,
   };
 }

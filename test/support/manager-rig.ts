@@ -11,7 +11,8 @@ import type { ManagerConfig } from '../../src/contract/config.ts';
 import type { ManagerStatus, SlotStatus } from '../../src/contract/status.ts';
 import { createEngine } from '../../src/engine/docker.ts';
 import { ask } from '../../src/manager/serve/ask.ts';
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock, type Clock } from '../../src/base/clock.ts';
+import type { HostRoot } from '../../src/base/host-root.ts';
 import type { CommandResult, RunCommand } from '../../src/manager/machine/command.ts';
 import type { DiskSpace } from '../../src/manager/machine/disk.ts';
 import { Fence } from '../../src/manager/docker/fence.ts';
@@ -78,34 +79,49 @@ export class ManagerRig {
       signal.addEventListener('abort', () => resolve({ complaint: '' }), { once: true });
     });
   };
-  readonly host = new HostEngine(join(this.directory, 'host'), this.command);
   kernelLog = '';
   /** What systemd was told. */
   readonly told: string[] = [];
   /** What is measured of the disk of Docker. */
   disk: DiskSpace = { freeBytes: 1e12, totalBytes: 2e12, freeInodes: 1 };
-  /** How much the daemon's clock shows more than this machine's, milliseconds. */
-  ahead = 0;
+  /** How fast the daemon's clock runs. */
+  speed: number;
+  /** Milliseconds that pass for the daemon at once. */
+  passed = 0;
+  /** How much more the daemon's wall clock shows than this machine's, milliseconds. */
+  wallAhead = 0;
+  /** The daemon's. */
+  readonly clock: Clock = {
+    monotonic: () => performance.now() + this.passed,
+    wall: () => Date.now() + this.wallAhead,
+    scaled: (ms) => ms / this.speed,
+    wait: (ms, signal) => systemClock(this.speed).wait(ms, signal),
+  };
+  readonly host = new HostEngine(join(this.directory, 'host'), this.command, this.clock);
   readonly #kernel = new Set<(line: string) => void>();
   #stop = new AbortController();
   #running: Promise<void> | undefined;
   #life = { over: false };
 
-  private constructor(docker: StandInEngine, fake: RunningFake, azure: AzureClient, poolId: number) {
+  private constructor(docker: StandInEngine, fake: RunningFake, azure: AzureClient, poolId: number, speed: number) {
     this.docker = docker;
     this.fake = fake;
     this.azure = azure;
     this.poolId = poolId;
+    this.speed = speed;
     this.control = fakeControl(fake.origin);
     docker.onStart = (container) => this.listen(container);
     this.programs.set('ip', printed(''));
-    mkdirSync(this.sysroot);
+    const boot = join(this.root.prefix, 'proc/sys/kernel/random');
+    mkdirSync(boot, { recursive: true });
+    writeFileSync(join(boot, 'boot_id'), '5b1c9e0a-6f0d-4b5e-9d0e-0f1a2b3c4d5e\n');
     mkdirSync(this.context);
     writeFileSync(join(this.context, 'Dockerfile'), 'FROM scratch\n');
     writeFileSync(this.tokenFile, 'good-token\n');
   }
 
-  static async create(clockScale = 100): Promise<ManagerRig> {
+  /** `speed`: of the server's slow rules and of the daemon. */
+  static async create(speed = 100): Promise<ManagerRig> {
     const docker = await new StandInEngine().start();
     docker.addImage('registry.example/agent:1');
     const tokenFile = join(docker.directory, 'accepted');
@@ -116,24 +132,25 @@ export class ManagerRig {
       tokenFile,
       organization: 'lab',
       projects: ['vision'],
-      clockScale,
+      clock: systemClock(speed),
     });
     const azure = tokenClient(
       fake.organization,
       join(docker.directory, 'accepted'),
-      clockScale,
+      systemClock(speed),
       new AbortController().signal,
     );
     const { pool } = await azure.ensurePool('gpu-lab');
-    return new ManagerRig(docker, fake, azure, pool.id);
+    return new ManagerRig(docker, fake, azure, pool.id, speed);
   }
 
   get tokenFile(): string {
     return join(this.directory, 'token');
   }
 
-  get sysroot(): string {
-    return join(this.directory, 'root');
+  /** Of the machine's stand-in GPUs. */
+  get root(): HostRoot {
+    return { prefix: join(this.directory, 'root') };
   }
 
   /** Of the image, where the configuration says that it is built. */
@@ -149,15 +166,13 @@ export class ManagerRig {
     return config({
       organization: this.fake.organization,
       agents: { kind: 'count', count: 2 },
-      sysroot: this.sysroot,
-      clockScale: 100,
       ...changes,
     });
   }
 
   /** Puts an NVIDIA GPU on the machine's PCI bus. What nvidia-smi says of it, `programs` tells: it is run by sh. */
   plugIn(address: string): void {
-    const device = join(this.sysroot, 'sys/bus/pci/devices', address);
+    const device = join(this.root.prefix, 'sys/bus/pci/devices', address);
     mkdirSync(device, { recursive: true });
     writeFileSync(join(device, 'vendor'), '0x10de\n');
     writeFileSync(join(device, 'class'), '0x030200\n');
@@ -190,7 +205,8 @@ export class ManagerRig {
         metrics: new Metrics(),
         helpers: new Helpers(),
         secret: tokenReader([this.tokenFile], silentLogger),
-        clock: { ...systemClock(config.clockScale), now: () => Date.now() + this.ahead },
+        clock: this.clock,
+        root: this.root,
         log: {
           log: (level, message, fields) => void this.logged.push({ level, message, fields }),
           redact: () => undefined,
@@ -200,7 +216,7 @@ export class ManagerRig {
           engine: this.host,
           agents: new AgentStore(this.directory, createPlainFetch({ noProxy: [] }), this.command),
         },
-        azure: mortal(tokenClient(config.organization, this.tokenFile, config.clockScale, signal), life),
+        azure: mortal(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
         state: await StateStore.open(join(this.directory, 'state'), 'machine-1'),
         evidence: new Evidence(join(this.directory, 'state', 'runs')),
         command: this.command,

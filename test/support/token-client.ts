@@ -1,6 +1,7 @@
 import type { AzureClient } from '../../src/azure/client.ts';
 import { createAzureClient } from '../../src/azure/create-client.ts';
 import { patCredential } from '../../src/azure/http/credential.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
 
@@ -8,7 +9,7 @@ import { tokenReader } from '../../src/manager/start/token.ts';
 export function tokenClient(
   organization: string,
   tokenFile: string,
-  clockScale: number,
+  clock: Clock,
   signal: AbortSignal,
 ): AzureClient {
   return createAzureClient({
@@ -16,6 +17,6 @@ export function tokenClient(
     credential: patCredential(tokenReader([tokenFile], silentLogger)),
     log: silentLogger,
     signal,
-    clockScale,
+    clock,
   });
 }

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { systemClock } from '../../src/base/clock.ts';
 import { FleetError, type Problem } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';
@@ -42,7 +43,7 @@ export function testTransport(
     user: 'root',
     env: { PATH: '/usr/bin:/bin', ...options.env },
     log: options.log ?? silentLogger,
-    now: Date.now,
+    clock: systemClock(1),
     ask:
       answer === undefined
         ? undefined

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { practiceOf } from '../../base/practice.ts';
 import { startFake } from './start.ts';
 
 const help = `fake-azure: an imitation of Azure DevOps for practice and tests. No organization, no licence, no network needed.
@@ -7,8 +8,9 @@ const help = `fake-azure: an imitation of Azure DevOps for practice and tests. N
   --token-file FILE    the accepted tokens, one per line (required)
   --organization NAME  first part of the path (lab)
   --project NAME       a project that exists; repeatable (vision)
-  --clock-scale N      the service's slow rules run N times as fast (1)
   --state-file FILE    keep everything over a restart
+
+With AZP_FLEET_PRACTICE_CLOCK=N in its environment the service's slow rules run N times as fast.
 
 Anyone who reaches the port can steer it under /_fake. Do not expose it.
 `;
@@ -19,7 +21,6 @@ const { values } = parseArgs({
     'token-file': { type: 'string' },
     organization: { type: 'string', default: 'lab' },
     project: { type: 'string', multiple: true, default: ['vision'] },
-    'clock-scale': { type: 'string', default: '1' },
     'state-file': { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -27,9 +28,8 @@ const { values } = parseArgs({
 
 const tokenFile = values['token-file'];
 const [, host = '', port = ''] = /^(.*):(\d+)$/u.exec(values.listen) ?? [];
-const clockScale = Number(values['clock-scale']);
 
-if (values.help || tokenFile === undefined || host === '' || !(clockScale >= 1)) {
+if (values.help || tokenFile === undefined || host === '') {
   (values.help ? process.stdout : process.stderr).write(help);
   process.exitCode = values.help ? 0 : 2;
 } else {
@@ -39,7 +39,7 @@ if (values.help || tokenFile === undefined || host === '' || !(clockScale >= 1))
     tokenFile,
     organization: values.organization,
     projects: values.project,
-    clockScale,
+    clock: practiceOf(process.env).clock,
     ...(values['state-file'] === undefined ? {} : { stateFile: values['state-file'] }),
   });
   process.stdout.write(`listening: ${running.organization}\n`);

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { readFileSync } from 'node:fs';
+import type { Clock } from '../../base/clock.ts';
 import type { Fake } from './world/fake.ts';
 import { advance } from './world/scheduler.ts';
 import { createFakeServer } from './server.ts';
@@ -13,11 +14,10 @@ export interface FakeOptions {
   readonly tokenFile: string;
   readonly organization: string;
   readonly projects: readonly string[];
-  readonly clockScale: number;
+  /** Its wall is the server's time; how fast it runs, its slow rules. */
+  readonly clock: Clock;
   /** Keeps everything over a restart. */
   readonly stateFile?: string;
-  /** Milliseconds since the epoch; tests let time jump. */
-  readonly now?: () => number;
 }
 
 export interface RunningFake {
@@ -29,12 +29,13 @@ export interface RunningFake {
 
 /** Starts the fake server in this process. Its rules advance with each write and every half second (scaled). */
 export async function startFake(options: FakeOptions): Promise<RunningFake> {
-  const { stateFile, now = Date.now } = options;
+  const { stateFile, clock } = options;
+  const now = (): number => clock.wall();
   let dirty = false;
   const fake: Fake = {
     state: (stateFile && loadState(stateFile, now())) || emptyState(options.projects, now()),
     organization: options.organization,
-    clockScale: options.clockScale,
+    clock,
     now,
     tokens: () => readFileSync(options.tokenFile, 'utf8').split(/\s+/u).filter(Boolean),
     tokenState: 'valid',
@@ -64,7 +65,7 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
   const tick = () => {
     if (advance(fake)) fake.changed();
   };
-  const timers = [setInterval(tick, Math.max(25, 500 / options.clockScale)), setInterval(save, 500)];
+  const timers = [setInterval(tick, Math.max(25, clock.scaled(500))), setInterval(save, 500)];
   const { port } = server.address() as AddressInfo;
   const origin = `http://${options.host}:${port}`;
   return {

@@ -1,3 +1,4 @@
+import type { Clock } from '../../base/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { Secret } from '../../base/secret.ts';
 import type { Fetch } from './proxy.ts';
@@ -43,7 +44,7 @@ export interface ServicePrincipal {
   readonly tenantId: string;
   readonly secret: Secret | (() => Promise<Secret>);
   readonly fetch: Fetch;
-  now(): number;
+  readonly clock: Clock;
   /** Where tokens are asked for, without the tenant; Microsoft's public cloud unless given. */
   readonly authority?: string;
 }
@@ -55,7 +56,7 @@ export function servicePrincipalCredential(principal: ServicePrincipal): Credent
     const token = await requestToken(principal, signal);
     return {
       header: new Secret(`Bearer ${token.value.reveal()}`),
-      until: principal.now() + token.expiresInMs - renewBeforeMs,
+      until: principal.clock.monotonic() + token.expiresInMs - renewBeforeMs,
     };
   };
   return {
@@ -63,7 +64,7 @@ export function servicePrincipalCredential(principal: ServicePrincipal): Credent
     authorization: async (signal) => {
       try {
         current ??= fresh(signal);
-        if ((await current).until <= principal.now()) current = fresh(signal);
+        if ((await current).until <= principal.clock.monotonic()) current = fresh(signal);
         return (await current).header;
       } catch (error) {
         current = undefined;

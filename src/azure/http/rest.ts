@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { unscaled, type Clock } from '../../base/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Logger } from '../../base/log.ts';
@@ -14,15 +14,11 @@ export interface RestOptions {
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly fetch?: Fetch;
-  readonly now?: () => number;
+  readonly clock: Clock;
   /** Milliseconds that one attempt may take; `timeoutMs` of this file unless given. */
   readonly timeoutMs?: number;
-  /** Every wait is divided by it; 1 in production. */
-  readonly clockScale?: number;
   /** Sent as User-Agent. */
   readonly userAgent?: string;
-  /** Milliseconds; rejects when the signal is aborted. */
-  readonly sleep?: (ms: number, signal: AbortSignal) => Promise<unknown>;
 }
 
 export interface Call extends Operation {
@@ -38,10 +34,8 @@ export interface Call extends Operation {
 export interface Rest {
   /** The parsed body of a success, undefined when it has none. Throws AzureError. */
   send(call: Call): Promise<unknown>;
-  /** Waits, scaled. */
+  /** Waits unscaled milliseconds; rejects when the client's signal is aborted. */
   wait(ms: number): Promise<void>;
-  now(): number;
-  readonly clockScale: number;
 }
 
 /** The server may hold an answer back for 30 s on purpose; this is well above. */
@@ -52,18 +46,17 @@ const longestValue = 65_536;
 
 /** HTTP as Azure DevOps speaks it: authentication, throttling, retries, and errors with a cure. */
 export function createRest(options: RestOptions): Rest {
-  const { signal, clockScale = 1, fetch: send = globalThis.fetch } = options;
-  const sleep = options.sleep ?? ((ms: number) => delay(ms, undefined, { signal }));
-  const now = options.now ?? Date.now;
+  const { signal, clock, fetch: send = globalThis.fetch } = options;
   const wait = async (ms: number) => {
-    if (ms > 0) await sleep(ms / clockScale, signal);
+    if (ms > 0) await clock.wait(ms, signal);
+    signal.throwIfAborted();
   };
   // A success may ask for a pause too; all calls of this client then keep it.
-  let notBefore = 0;
+  let notBefore = Number.NEGATIVE_INFINITY;
 
   const attempt = async (call: Call): Promise<Answer> => {
-    await wait((notBefore - now()) * clockScale);
-    const started = now();
+    await wait(unscaled(clock, notBefore - clock.monotonic()));
+    const started = clock.monotonic();
     const response = await send(urlOf(options.organization, call), {
       method: call.method,
       headers: {
@@ -86,7 +79,7 @@ export function createRest(options: RestOptions): Rest {
       method: call.method,
       path: call.path,
       status: answer.status,
-      ms: now() - started,
+      ms: Math.round(clock.monotonic() - started),
       activity: answer.headers.get('activityid') ?? undefined,
     });
     return answer;
@@ -104,11 +97,11 @@ export function createRest(options: RestOptions): Rest {
       if (error instanceof FleetError) throw error;
       failure = unreachable(options.organization, call, error);
     }
-    const retryAfterMs = parseRetryAfter(answer?.headers.get('retry-after') ?? null, now());
+    const retryAfterMs = retryAfter(answer?.headers, clock);
     if (failure === undefined) {
       if (retryAfterMs !== undefined) {
         options.log.log('info', 'azure asks for a pause', { path: call.path, ms: retryAfterMs });
-        notBefore = now() + retryAfterMs / clockScale;
+        notBefore = clock.monotonic() + clock.scaled(retryAfterMs);
       }
       return { json: answer?.json };
     }
@@ -123,8 +116,6 @@ export function createRest(options: RestOptions): Rest {
   };
 
   return {
-    clockScale,
-    now,
     wait,
     send: async (call) => {
       for (let count = 1; ; count += 1) {
@@ -134,6 +125,12 @@ export function createRest(options: RestOptions): Rest {
       }
     },
   };
+}
+
+/** A date there is the server's: what it says the time is counts, and only without that what we think it is. */
+function retryAfter(headers: Headers | undefined, clock: Clock): number | undefined {
+  const here = Date.parse(headers?.get('date') ?? '');
+  return parseRetryAfter(headers?.get('retry-after') ?? null, Number.isNaN(here) ? clock.wall() : here);
 }
 
 function urlOf(organization: string, call: Call): string {

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '../../base/clock.ts';
 import type { AzureClient } from '../client.ts';
 import { confirmed, leftovers, type Leftover, type OwnNames } from './garbage.ts';
 
@@ -36,9 +36,10 @@ export interface Pruned {
 export async function prune(
   client: AzureClient,
   first: readonly PoolLeftovers[],
-  { clockScale, signal }: { readonly clockScale: number; readonly signal: AbortSignal },
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<readonly Pruned[]> {
-  await delay(pruneGapMs / clockScale, undefined, { signal });
+  await clock.wait(pruneGapMs, signal);
+  signal.throwIfAborted();
   const results: Pruned[] = [];
   for (const { pool, poolId, hosts, found } of first) {
     const again = leftovers(await client.listAgents(poolId), hosts);

@@ -8,7 +8,7 @@ export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'>;
 /** The driver as the kernel has it. Nothing here calls nvidia-smi: it may hang, and it costs a second. */
 export const driverProbe: FactProbe<KernelDriverFacts> = {
   name: 'driver',
-  script: ({ sysroot }) => `${sh`root=${sysroot}`}
+  script: ({ root }) => `${sh`root=${root.prefix}`}
 if [ -r "$root/sys/module/nvidia/version" ]; then
   read -r version <"$root/sys/module/nvidia/version"; echo "loaded $version"
 fi

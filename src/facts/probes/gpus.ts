@@ -9,7 +9,7 @@ import type { FactProbe } from '../probe.ts';
  */
 export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'nvswitches'>> = {
   name: 'gpus',
-  script: ({ sysroot }) => `${sh`root=${sysroot}`}
+  script: ({ root }) => `${sh`root=${root.prefix}`}
 for device in "$root"/sys/bus/pci/devices/*; do
   [ -r "$device/vendor" ] || continue
   read -r vendor <"$device/vendor"

@@ -52,7 +52,6 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     jobs: { sudo: vars.jobs?.sudo ?? false, docker: vars.jobs?.docker ?? false },
     registration: vars.registration ?? 'rest',
     capabilities: texts(vars.capabilities),
-    sysroot: vars.sysroot ?? '',
   };
 }
 

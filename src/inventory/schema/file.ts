@@ -91,13 +91,6 @@ export const inventoryFile = section('organization, token, hosts and so on, each
   ca: text
     .optional()
     .meta({ description: 'PEM file on this machine that the CLI, the manager and the agents trust too' }),
-  practice: section('practice settings, e.g. { clockScale: 60 }', {
-    clockScale: z.number({ error: 'a number above 0' }).positive('a number above 0').optional().meta({
-      description: 'How many times faster the slow rules run; the fake server must run with the same',
-    }),
-  })
-    .optional()
-    .meta({ description: 'Only for practice with the fake Azure DevOps server' }),
 });
 
 export type InventoryFile = z.infer<typeof inventoryFile>;

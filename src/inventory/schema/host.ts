@@ -212,12 +212,6 @@ const shared = {
     .enum(['rest', 'config'], { error: 'rest or config' })
     .optional()
     .meta({ description: 'How agents register; config runs config.sh in a container of its own' }),
-  sysroot: z
-    .union([z.literal(''), hostPath], { error: 'an absolute path' })
-    .optional()
-    .meta({
-      description: 'Only for practice hosts without a GPU: where /sys and /proc/driver are read instead',
-    }),
 };
 
 export const hostVars = section('settings, e.g. { pool: gpu-lab }', shared).meta({ id: 'hostVars' });

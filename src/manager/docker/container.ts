@@ -71,8 +71,6 @@ export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['
   const steering = {
     // Raising the score of a job's processes is always allowed: the job dies before the agent that reports it.
     PIPELINE_JOB_OOMSCOREADJ: '1000',
-    // Only practice fleets have another clock; their agents keep time with it.
-    ...(config.clockScale === 1 ? {} : { AZP_CLOCK_SCALE: String(config.clockScale) }),
     ...(slot.gpus.length > 0 ? { NVIDIA_DRIVER_CAPABILITIES: slot.capabilities.join(',') } : {}),
     // Where nvidia is Docker's default runtime, images that say "all" would get every GPU of the host.
     ...(slot.gpus.length === 0 || gpuPath === 'cdi' ? { NVIDIA_VISIBLE_DEVICES: 'void' } : {}),

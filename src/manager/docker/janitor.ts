@@ -50,7 +50,8 @@ export class Janitor {
   #isLeft(container: OwnContainer): boolean {
     const { helpers, config, clock } = this.#tools;
     const isOurs = container.labels[Labels.kind] === 'config' || container.name === probeName(config.host);
-    return isOurs ? !helpers.has(container.name) : isOverdue(container, clock.now());
+    // By the wall: Docker says when it was created.
+    return isOurs ? !helpers.has(container.name) : isOverdue(container, clock.wall());
   }
 
   /** One round. `image`: what new containers run. */

@@ -21,7 +21,7 @@ export interface Registration {
   readonly files: readonly { readonly name: string; readonly content: string }[];
 }
 
-/** Sorts by time: 9 digits of base-36 milliseconds, then chance. */
+/** Sorts by wall time, over restarts, too: 9 digits of base-36 milliseconds, then chance. */
 export function runId(now: number): string {
   return `${now.toString(36).padStart(9, '0')}-${randomBytes(3).toString('hex')}`;
 }

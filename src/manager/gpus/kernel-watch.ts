@@ -1,6 +1,7 @@
 import { isFatal } from '../../health/xid/xid-rules.ts';
 import { readXids } from '../../health/xid/xid.ts';
 import { unscaled } from '../../base/clock.ts';
+import type { HostRoot } from '../../base/host-root.ts';
 import { pciGpus } from './pci.ts';
 import type { Outside } from '../outside.ts';
 
@@ -11,7 +12,8 @@ const againMs = 60_000;
  * Arguments of `sh` that follow the kernel log. Without its device, dmesg would print the whole old log instead of
  * what is new, and end.
  */
-export function followNew(device = '/dev/kmsg'): readonly string[] {
+export function followNew({ prefix }: HostRoot): readonly string[] {
+  const device = `${prefix}/dev/kmsg`;
   return ['-c', '[ -r "$0" ] || { echo "$0 cannot be read" >&2; exit 1; }; exec dmesg --follow-new', device];
 }
 
@@ -20,17 +22,17 @@ export function followNew(device = '/dev/kmsg'): readonly string[] {
  * jobs. What it misses, while it is away or where there is no /dev/kmsg, the next look finds.
  */
 export async function watchKernelLog(
-  tools: Pick<Outside, 'config' | 'follow' | 'clock' | 'log' | 'signal'>,
+  tools: Pick<Outside, 'root' | 'follow' | 'clock' | 'log' | 'signal'>,
   onFatal: () => void,
 ): Promise<void> {
-  const { config, follow, clock, log, signal } = tools;
+  const { root, follow, clock, log, signal } = tools;
   let complained = false;
   while (!signal.aborted) {
-    if ((await pciGpus(config.sysroot)).length > 0) {
+    if ((await pciGpus(root)).length > 0) {
       const tell = (line: string): void => {
         if (readXids(line).some(isFatal)) onFatal();
       };
-      const { complaint } = await follow('sh', followNew(), tell, signal);
+      const { complaint } = await follow('sh', followNew(root), tell, signal);
       if (!signal.aborted && !complained) {
         complained = true;
         log.log('info', 'the kernel log cannot be followed; it is read at each look', { seen: complaint });

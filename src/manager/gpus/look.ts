@@ -1,3 +1,5 @@
+import { timestamp, type Clock } from '../../base/clock.ts';
+import type { HostRoot } from '../../base/host-root.ts';
 import { conclude, examine, examineWithoutGpus, type Checkup } from '../../health/checkup.ts';
 import { smiScript } from '../../health/smi-script.ts';
 import type { Finding } from '../../health/verdict.ts';
@@ -18,30 +20,35 @@ export interface HostLook {
   /** PCI addresses of the GPUs, in bus order. */
   readonly pci: readonly string[];
   readonly checkup: Checkup;
-  /** ISO 8601 */
+  /** ISO 8601, for people. */
   readonly at: string;
+  /** The same moment, monotonic: for its age. */
+  readonly seenAt: number;
 }
 
-/** What was seen 30 s ago and more says too little about now to give a GPU to a job. Pure; `scaled` as the clock's. */
-export function isOld({ at }: HostLook, now: number, scaled: (ms: number) => number): boolean {
-  return now - Date.parse(at) > scaled(lookEveryMs) + lookTakesMs;
+/** What was seen 30 s ago and more says too little about now to give a GPU to a job. */
+export function isOld(
+  { seenAt }: Pick<HostLook, 'seenAt'>,
+  clock: Pick<Clock, 'monotonic' | 'scaled'>,
+): boolean {
+  return clock.monotonic() - seenAt > clock.scaled(lookEveryMs) + lookTakesMs;
 }
 
 /** One look at the host's GPUs: PCI, nvidia-smi, the kernel log since boot. Takes no part of any GPU. */
 export async function lookAtHost(options: {
-  readonly sysroot: string;
+  readonly root: HostRoot;
   /** Promised by the inventory. */
   readonly gpus: number | undefined;
   /** For nvidia-smi, in real milliseconds. */
   readonly deadlineMs: number;
-  now(): number;
+  readonly clock: Clock;
   readonly command: RunCommand;
   /** Fatal ones that earlier looks have seen since the boot. */
   readonly fatalXids: readonly XidEvent[];
 }): Promise<HostLook & { readonly smi?: CommandResult; readonly xids: readonly XidEvent[] }> {
-  const pci = await pciGpus(options.sysroot);
-  const at = (): string => new Date(options.now()).toISOString();
-  if (pci.length === 0) return { pci, checkup: examineWithoutGpus(options.gpus), at: at(), xids: [] };
+  const pci = await pciGpus(options.root);
+  const when = () => whenOf(options.clock);
+  if (pci.length === 0) return { pci, checkup: examineWithoutGpus(options.gpus), ...when(), xids: [] };
   const [smi, log] = await Promise.all([
     options.command('sh', ['-c', smiScript(pci)], options.deadlineMs),
     options.command('dmesg', [], logDeadlineMs),
@@ -55,8 +62,13 @@ export async function lookAtHost(options: {
   // After a boot nobody else does: nvidia-smi makes the other device files, and the next container would want it.
   if (checkup.findings.some(({ code }) => code === 'driver.no-uvm'))
     await options.command('nvidia-modprobe', ['-u', '-c=0'], modprobeDeadlineMs);
-  if (log.code === 0) return { pci, checkup, at: at(), smi, xids };
-  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), at: at(), smi, xids };
+  if (log.code === 0) return { pci, checkup, ...when(), smi, xids };
+  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), ...when(), smi, xids };
+}
+
+/** When a look was taken: for people, and for its age. */
+export function whenOf(clock: Clock): Pick<HostLook, 'at' | 'seenAt'> {
+  return { at: timestamp(clock), seenAt: clock.monotonic() };
 }
 
 const noKernelLog: Finding = {

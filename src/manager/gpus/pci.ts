@@ -1,9 +1,10 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import type { HostRoot } from '../../base/host-root.ts';
 
 /** PCI addresses of the NVIDIA GPUs in bus order, those passed through to virtual machines left out. */
-export async function pciGpus(sysroot: string): Promise<readonly string[]> {
-  const root = join(sysroot === '' ? '/' : sysroot, 'sys/bus/pci/devices');
+export async function pciGpus({ prefix }: HostRoot): Promise<readonly string[]> {
+  const root = `${prefix}/sys/bus/pci/devices`;
   const addresses = await readdir(root).catch(() => []);
   const found = await Promise.all(
     addresses.map(async (address) => ((await isGpu(join(root, address))) ? [address] : [])),

@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
+import type { HostRoot } from '../../base/host-root.ts';
 import { conclude } from '../../health/checkup.ts';
 import { probeHost, probeName } from '../../health/probe.ts';
 import type { Finding } from '../../health/verdict.ts';
 import type { SmiReport } from '../../health/report.ts';
 import type { Helpers } from '../docker/helpers.ts';
 import type { CommandResult } from '../machine/command.ts';
-import { confirmed, lookAtHost, type HostLook } from './look.ts';
+import { confirmed, lookAtHost, whenOf, type HostLook } from './look.ts';
 import { gpuOrder, type GpuOrder, worthKeeping, type XidMemory } from './remembered.ts';
 import type { Outside } from '../outside.ts';
 
@@ -25,7 +26,7 @@ interface Remembered {
   readonly xids: XidMemory | undefined;
 }
 
-interface GpuTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'log' | 'command'> {
+interface GpuTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'root' | 'log' | 'command'> {
   readonly helpers: Helpers;
   readonly state: { readonly value: Remembered; update(change: () => Remembered): Promise<void> };
 }
@@ -41,7 +42,7 @@ export class GpuWatch {
   #stuck: CommandResult | undefined;
   #fromInside: readonly Finding[] = [];
   #doubt: readonly Finding[] = [];
-  #probeAt = 0;
+  #probeAt = Number.NEGATIVE_INFINITY;
 
   constructor(tools: GpuTools) {
     this.#tools = tools;
@@ -62,22 +63,22 @@ export class GpuWatch {
   }
 
   async look(): Promise<void> {
-    const { config, clock, command, state } = this.#tools;
+    const { config, clock, root, command, state } = this.#tools;
     if (this.#stuck?.stillRunning() === true && this.#look !== undefined) {
       // That it still hangs is the second look.
       const { report } = this.#look.checkup;
       const checkup = conclude([...this.#raw, ...this.#fromInside], report);
-      this.#look = { ...this.#look, checkup, at: new Date(clock.now()).toISOString() };
+      this.#look = { ...this.#look, checkup, ...whenOf(clock) };
       return;
     }
-    const boot = await bootId();
+    const boot = await bootId(root);
     const known = state.value.xids?.boot === boot ? state.value.xids.events : [];
     const { smi, xids, ...look } = await lookAtHost({
-      sysroot: config.sysroot,
+      root,
       gpus: config.gpus,
       command,
       deadlineMs: smiDeadlineMs,
-      now: () => clock.now(),
+      clock,
       fatalXids: known,
     });
     this.#stuck = smi?.timedOut === true ? smi : undefined;
@@ -96,7 +97,7 @@ export class GpuWatch {
   async probe(image: string | undefined, cdiSpec: boolean): Promise<void> {
     const { engine, config, clock, helpers, log } = this.#tools;
     const look = this.#look;
-    if (image === undefined || look === undefined || look.pci.length === 0 || clock.now() < this.#probeAt)
+    if (image === undefined || look === undefined || look.pci.length === 0 || clock.monotonic() < this.#probeAt)
       return;
     const name = probeName(config.host);
     const { findings } = await helpers.during(name, () =>
@@ -106,13 +107,13 @@ export class GpuWatch {
     // Seen twice before it counts: a probe in the middle of a restart of Docker must not stop a host.
     this.#fromInside = bad.filter(({ code }) => this.#doubt.some((earlier) => earlier.code === code));
     this.#doubt = bad;
-    this.#probeAt = clock.now() + clock.scaled(bad.length === 0 ? probeMs : probeAgainMs);
+    this.#probeAt = clock.monotonic() + clock.scaled(bad.length === 0 ? probeMs : probeAgainMs);
     if (bad.length > 0) log.log('warn', 'a container sees the GPUs badly', { findings: bad });
   }
 
   /** After a restart of the engine the next probe is due at once. */
   probeSoon(): void {
-    this.#probeAt = 0;
+    this.#probeAt = Number.NEGATIVE_INFINITY;
   }
 }
 
@@ -125,6 +126,6 @@ function mergedReport(before: SmiReport | undefined, now: SmiReport | undefined)
   return { ...now, gpus: [...now.gpus.filter(({ uuid }) => uuid !== ''), ...gone] };
 }
 
-async function bootId(): Promise<string> {
-  return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => '')).trim();
+async function bootId({ prefix }: HostRoot): Promise<string> {
+  return (await readFile(`${prefix}/proc/sys/kernel/random/boot_id`, 'utf8').catch(() => '')).trim();
 }

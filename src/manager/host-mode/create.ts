@@ -20,14 +20,14 @@ export function programOf(config: ManagerConfig): string {
   return `agent ${releaseOf(config, process.arch).version} on the host`;
 }
 
-export interface HostTools extends Pick<Outside, 'config' | 'clock' | 'command'> {
+export interface HostTools extends Pick<Outside, 'config' | 'command'> {
   readonly fence: Fence;
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
 }
 
 /** The run's folder with a copy of the agent; its unit is started later. The id by which it is handled. */
 export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId: number): Promise<string> {
-  const { config, host, clock } = tools;
+  const { config, host } = tools;
   const { slot } = order;
   const unit = unitName(slot.name);
   const user = await hostUser(tools.command, slot.name);
@@ -37,7 +37,6 @@ export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId
     agent: slot.agent,
     labels: labels({ ...order, config, agentId, poolId: order.pool.id }),
     program: await host.agents.path(releaseOf(config, process.arch)),
-    now: clock.now(),
     unit,
     user,
     systemdRun: (folder) =>

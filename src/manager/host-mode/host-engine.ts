@@ -1,6 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Clock } from '../../base/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { untar } from '../../base/tar.ts';
 import type { ContainerExit, Engine, OwnContainer } from '../../engine/engine.ts';
@@ -35,10 +36,12 @@ export function isHostRun(id: string): boolean {
 export class HostEngine implements RunEngine {
   readonly #directory: string;
   readonly #command: RunCommand;
+  readonly #clock: Clock;
 
-  constructor(directory: string, command: RunCommand) {
+  constructor(directory: string, command: RunCommand, clock: Clock) {
     this.#directory = directory;
     this.#command = command;
+    this.#clock = clock;
   }
 
   /** A fresh copy of the agent in a folder of its own; `started` by `arguments` of systemd-run later. */
@@ -47,7 +50,6 @@ export class HostEngine implements RunEngine {
     readonly agent: string;
     readonly labels: Readonly<Record<string, string>>;
     readonly program: string;
-    readonly now: number;
     readonly unit: string;
     readonly user: HostUser;
     systemdRun(folder: { readonly root: string; readonly log: string }): readonly string[];
@@ -66,7 +68,7 @@ export class HostEngine implements RunEngine {
       gid,
       agent: order.agent,
       labels: { ...order.labels, unit: order.unit },
-      createdAt: order.now,
+      createdAt: this.#clock.wall(),
     });
     return id;
   }
@@ -100,7 +102,7 @@ export class HostEngine implements RunEngine {
     const args = JSON.parse(await readFile(join(folder.path, 'arguments.json'), 'utf8')) as string[];
     await this.#must('systemd-run', args);
     const { MainPID = '0' } = await this.#show(unit);
-    await folder.write({ ...run, startedAt: Date.now(), pid: Number(MainPID) });
+    await folder.write({ ...run, startedAt: this.#clock.wall(), pid: Number(MainPID) });
   }
 
   async stop(id: string, timeoutS: number): Promise<void> {

@@ -61,7 +61,6 @@ function variables({ config, slot, user }: HostUnit): readonly string[] {
     PIPELINE_JOB_OOMSCOREADJ: '1000',
     // There is no container that hides the other slots' GPUs; UUIDs keep their meaning here.
     CUDA_VISIBLE_DEVICES: slot.gpus.join(','),
-    ...(config.clockScale === 1 ? {} : { AZP_CLOCK_SCALE: String(config.clockScale) }),
     ...networkVariables(config, HostPaths.caBundle),
   };
   return variableLines(steering, Object.fromEntries(config.datasets.map(({ name, host }) => [name, host])));

@@ -2,7 +2,7 @@ import type { Logger } from '../../base/log.ts';
 import { defined } from '../../base/defined.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { outputOf } from '../../engine/fault.ts';
-import { backoffMs, type Clock } from '../../base/clock.ts';
+import { backoffMs, timestamp, type Clock } from '../../base/clock.ts';
 import { causeOf } from '../causes.ts';
 import type { ImagePlan } from './plan.ts';
 import type { Cause } from '../model.ts';
@@ -42,11 +42,11 @@ export class ImageKeeper {
   readonly #onChange: () => void;
   #state: ImageState = { state: 'missing' };
   #failures = 0;
-  #notBefore = 0;
+  #notBefore = Number.NEGATIVE_INFINITY;
   #working: Promise<unknown> | undefined;
   #asked: AskedWork | undefined;
   /** When the registry was last asked. */
-  #freshAt = 0;
+  #freshAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     engine: Pick<Engine, 'imageId' | 'pull' | 'build'>,
@@ -70,7 +70,7 @@ export class ImageKeeper {
 
   /** One look: the image is there, or work on it is begun. `plan` may throw; that is then the state's cause. */
   async ensure(plan: Plan): Promise<void> {
-    if (this.#working !== undefined || this.#clock.now() < this.#notBefore) return;
+    if (this.#working !== undefined || this.#clock.monotonic() < this.#notBefore) return;
     await this.#work(async () => this.#obtain(await plan()));
   }
 
@@ -80,7 +80,7 @@ export class ImageKeeper {
    */
   renew(plan: Plan, fresh: boolean): void {
     if (this.#asked?.state === 'running') return;
-    const at = new Date(this.#clock.now()).toISOString();
+    const at = timestamp(this.#clock);
     this.#asked = { at, state: 'running' };
     void this.#renew(plan, fresh).then((failure) => {
       this.#asked =
@@ -101,11 +101,11 @@ export class ImageKeeper {
     try {
       await work();
       this.#failures = 0;
-      this.#notBefore = 0;
+      this.#notBefore = Number.NEGATIVE_INFINITY;
       return undefined;
     } catch (error) {
       this.#failures += 1;
-      this.#notBefore = this.#clock.now() + this.#clock.scaled(backoffMs(this.#failures + 1));
+      this.#notBefore = this.#clock.monotonic() + this.#clock.scaled(backoffMs(this.#failures + 1));
       const failure = { cause: causeOf(error), output: outputOf(error) };
       this.#log.log('warn', 'no agent image', { ...failure.cause, output: failure.output });
       const { progress: _, ...state } = this.#state;
@@ -140,13 +140,13 @@ export class ImageKeeper {
     const id = await this.#engine.imageId(reference);
     if (id === undefined) throw new Error(`image ${reference} is not there after it was fetched`);
     this.#noteReady(reference, id);
-    this.#freshAt = this.#clock.now();
+    this.#freshAt = this.#clock.monotonic();
   }
 
   /** A tag may come to mean another image; a digest does not. What is there serves until the new one is. */
   async #refresh(reference: string): Promise<void> {
-    if (reference.includes('@') || this.#clock.now() - this.#freshAt < this.#clock.scaled(refreshMs)) return;
-    this.#freshAt = this.#clock.now();
+    if (reference.includes('@') || this.#clock.monotonic() - this.#freshAt < this.#clock.scaled(refreshMs)) return;
+    this.#freshAt = this.#clock.monotonic();
     await this.#engine
       .pull(reference)
       .catch((error: unknown) =>

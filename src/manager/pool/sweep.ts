@@ -4,7 +4,7 @@ import { Capabilities } from '../../contract/paths.ts';
 /** An agent that is nobody's is removed when it has been so for this long, in two looks at least. */
 const patienceMs = 3 * 60_000;
 
-/** Agent id → when it was first seen without a slot, milliseconds since the epoch. */
+/** Agent id → when it was first seen without a slot; monotonic. */
 export type Orphans = ReadonlyMap<number, number>;
 
 /**

@@ -17,7 +17,7 @@ export class PoolWatch {
   #pool: Pool | undefined;
   #agents: ReadonlyMap<string, AzureAgent> = new Map();
   #problem: Cause | undefined;
-  #at = 0;
+  #at = Number.NEGATIVE_INFINITY;
   #hurry = new AbortController();
 
   constructor(
@@ -40,7 +40,7 @@ export class PoolWatch {
     return this.#problem;
   }
 
-  /** When the agents were listed last, milliseconds since the epoch; 0: never. */
+  /** When the agents were listed last; monotonic, -Infinity: never. */
   get at(): number {
     return this.#at;
   }
@@ -81,7 +81,7 @@ export class PoolWatch {
     try {
       this.#pool ??= await this.#azure.findPool(this.#name);
       if (this.#pool === undefined) throw noPool(this.#name);
-      const started = this.#clock.now();
+      const started = this.#clock.monotonic();
       const agents = await this.#azure.listAgents(this.#pool.id);
       this.#agents = new Map(agents.map((agent) => [agent.name.toLowerCase(), agent]));
       this.#at = started;

@@ -9,7 +9,7 @@ export class StatusFile {
   readonly #path: string;
   #latest: ManagerStatus | undefined;
   #written = '';
-  #writtenAt = 0;
+  #writtenAt = Number.NEGATIVE_INFINITY;
   #writing: Promise<void> | undefined;
 
   constructor(path: string) {
@@ -20,6 +20,7 @@ export class StatusFile {
     return this.#latest;
   }
 
+  /** `now`: monotonic. */
   publish(status: ManagerStatus, now: number): void {
     this.#latest = status;
     const { at: _, ...facts } = status;

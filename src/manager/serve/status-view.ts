@@ -16,7 +16,7 @@ export interface SlotView {
   readonly transcript: Transcript | undefined;
   readonly busyWith: string | undefined;
   readonly hold: Hold | undefined;
-  /** Milliseconds since the epoch. */
+  /** Monotonic. */
   readonly notBefore: number;
   readonly cause: Cause | undefined;
   readonly waitingFor: Cause | undefined;
@@ -29,7 +29,7 @@ export interface SlotView {
   readonly looked: boolean;
 }
 
-/** Pure. `since` is the time of the last change of state. */
+/** Pure. `now` is monotonic; `since` is the time of the last change of state, ISO 8601. */
 export function slotStatus(view: SlotView, now: number, since: string): SlotStatus {
   const state = stateOf(view, now);
   const cause =
@@ -124,7 +124,8 @@ function askedStatus({ at, state, cause, output }: AskedWork): NonNullable<Manag
 }
 
 export function managerStatus(parts: {
-  readonly now: number;
+  /** ISO 8601 */
+  readonly at: string;
   readonly host: string;
   readonly pool: ManagerStatus['pool'];
   readonly configHash: string;
@@ -139,7 +140,7 @@ export function managerStatus(parts: {
   const status: ManagerStatus = {
     schema: 1,
     version,
-    at: new Date(parts.now).toISOString(),
+    at: parts.at,
     host: parts.host,
     pool: parts.pool,
     configHash: parts.configHash,

@@ -2,7 +2,7 @@ import { backoffMs, type Clock } from '../../base/clock.ts';
 import type { Cause } from '../model.ts';
 import type { Outcome } from '../runs/outcome.ts';
 
-/** What the manager remembers of a slot between two passes. All of it may be lost with the process. */
+/** What the manager remembers of a slot between two passes. All of it may be lost with the process; times are monotonic. */
 export class SlotMemory {
   /** The operation under way. */
   busyWith: string | undefined;
@@ -17,18 +17,21 @@ export class SlotMemory {
   readonly asked = new Set<string>();
   #failures = 0;
   #waits = 0;
-  #notBefore = 0;
+  #notBefore = Number.NEGATIVE_INFINITY;
   #operationFailures = 0;
-  #retryAt = 0;
-  #disabled: { readonly reason: string | undefined; readonly at: number } = { reason: undefined, at: 0 };
-  #publishedAt = 0;
+  #retryAt = Number.NEGATIVE_INFINITY;
+  #disabled: { readonly reason: string | undefined; readonly at: number } = {
+    reason: undefined,
+    at: Number.NEGATIVE_INFINITY,
+  };
+  #publishedAt = Number.NEGATIVE_INFINITY;
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Nothing is launched before, milliseconds since the epoch. */
+  /** Nothing is launched before. */
   get notBefore(): number {
     return this.#notBefore;
   }
@@ -91,13 +94,13 @@ export class SlotMemory {
   retryNow(): void {
     this.#failures = 0;
     this.#operationFailures = 0;
-    this.#notBefore = 0;
-    this.#retryAt = 0;
+    this.#notBefore = Number.NEGATIVE_INFINITY;
+    this.#retryAt = Number.NEGATIVE_INFINITY;
   }
 
   /** The agent's capabilities have been written. */
   published(): void {
-    this.#publishedAt = this.#clock.now();
+    this.#publishedAt = this.#clock.monotonic();
   }
 
   /** Whether what the server showed at this time may still be from before we wrote capabilities. */
@@ -106,7 +109,7 @@ export class SlotMemory {
   }
 
   set disabledFor(reason: string | undefined) {
-    this.#disabled = { reason, at: this.#clock.now() };
+    this.#disabled = { reason, at: this.#clock.monotonic() };
   }
 
   /** The newer of what we did and what the server showed at the given time. */
@@ -115,7 +118,7 @@ export class SlotMemory {
   }
 
   #after(ms: number): number {
-    return this.#clock.now() + this.#clock.scaled(ms);
+    return this.#clock.monotonic() + this.#clock.scaled(ms);
   }
 }
 
@@ -142,9 +145,9 @@ export class SlotBook {
     return (slot) => this.of(slot).operations !== (marks.get(slot) ?? 0);
   }
 
-  /** The moment before which waiting alone changes nothing, milliseconds since the epoch. */
+  /** The moment before which waiting alone changes nothing; monotonic. */
   nextDue(latest: number): number {
-    const now = this.#clock.now();
+    const now = this.#clock.monotonic();
     const due = [...this.#memories.values()].flatMap((memory) => [memory.notBefore, memory.retryAt]);
     return Math.min(latest, ...due.filter((at) => at > now));
   }

@@ -20,7 +20,6 @@ Options of a machine of its own; with --config the file says these things
   --share                   agents may share a GPU
   --sudo                    jobs may become root inside their container
   --metrics-port PORT       Prometheus metrics on 127.0.0.1; 0, the default, serves none
-  --clock-scale N           practice only: every wait is divided by N, as the fake server does
 
 Options of every run
   --token-file FILE         personal access token or client secret, readable by root only; never an argument
@@ -47,7 +46,6 @@ export const options = {
   share: { type: 'boolean' },
   sudo: { type: 'boolean' },
   'metrics-port': { type: 'string' },
-  'clock-scale': { type: 'string' },
   'token-file': { type: 'string' },
   adopt: { type: 'boolean' },
   state: { type: 'string' },
@@ -74,7 +72,6 @@ const alone: readonly Name[] = [
   'share',
   'sudo',
   'metrics-port',
-  'clock-scale',
 ];
 
 interface Shape {

@@ -46,8 +46,6 @@ const defaults: Omit<ManagerConfig, 'schema' | 'host' | 'organization' | 'creden
   capabilities: {},
   proxy: { noProxy: [], ca: false },
   metricsPort: 0,
-  sysroot: '',
-  clockScale: 1,
 };
 
 function broken(path: string, why: string, cause?: unknown): FleetError {

@@ -30,8 +30,6 @@ export function standaloneConfig(values: Values, hostname: string): ManagerConfi
     proxy: { noProxy: [], ca: false },
     metricsPort:
       values['metrics-port'] === undefined ? 0 : count(values['metrics-port'], '--metrics-port', 0),
-    sysroot: '',
-    clockScale: values['clock-scale'] === undefined ? 1 : count(values['clock-scale'], '--clock-scale'),
   };
 }
 

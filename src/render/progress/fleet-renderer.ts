@@ -7,6 +7,7 @@ import type { ProgressModel } from './model.ts';
 export interface FleetRendererOptions {
   readonly model: () => ProgressModel;
   readonly stream: OutputStream;
+  /** Milliseconds on the clock of the events. */
   readonly now: () => number;
   /** A question is on the screen: draw nothing. */
   readonly hidden: () => boolean;

@@ -42,7 +42,7 @@ export function advance(model: ProgressModel, event: FleetEvent): ProgressModel 
         since: undefined,
       }));
     case 'change-start':
-      return update(model, event.host, (row) => ({ ...row, text: event.title, output: '', since: event.at }));
+      return update(model, event.host, (row) => ({ ...row, text: event.title, output: '', since: event.since }));
     case 'change-output':
       return update(model, event.host, (row) => ({ ...row, output: event.line }));
     case 'change-end':

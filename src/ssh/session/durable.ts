@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
+import { timestamp, type Clock } from '../../base/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { followChangeScript, startChangeScript } from './durable-script.ts';
 import type { RunParts } from './run-script.ts';
@@ -10,8 +11,9 @@ type FollowOptions = Pick<ScriptOptions, 'onLine' | 'signal'>;
 /** What following needs of its session: scripts, and a new connection after a cut. */
 export interface DurableHost {
   readonly host: string;
+  readonly clock: Clock;
   run(parts: Pick<RunParts, 'text' | 'options' | 'onErrorLine' | 'tap'>): Promise<ScriptResult>;
-  /** Resolves when connected again; rejects when that is hopeless before the deadline (`performance.now()`). */
+  /** Resolves when connected again; rejects when that is hopeless before the deadline (monotonic). */
   reconnect(deadline: number, signal: AbortSignal | undefined): Promise<void>;
 }
 
@@ -25,7 +27,6 @@ export async function startChange(
   session: DurableHost,
   spec: DurableSpec,
   options: FollowOptions,
-  now: () => number,
 ): Promise<DurableResult> {
   const change = {
     id: spec.id,
@@ -34,7 +35,7 @@ export async function startChange(
     script: spec.script,
     limitS: spec.totalTimeoutMs / 1000,
     run: randomBytes(8).toString('hex'),
-    since: new Date(now()).toISOString(),
+    since: timestamp(session.clock),
   };
   const result = await follow(session, spec.id, spec.totalTimeoutMs, options, (offset) =>
     startChangeScript(change, offset),
@@ -59,19 +60,19 @@ async function follow(
   script: (offset: number, joined: boolean) => string,
 ): Promise<DurableResult | undefined> {
   const seen = new Seen();
-  const deadline = performance.now() + limitMs + slackMs;
+  const deadline = session.clock.monotonic() + limitMs + slackMs;
   for (;;) {
     try {
       await session.run({
         text: script(seen.offset, seen.joined),
-        options: { ...options, totalTimeoutMs: Math.max(1000, deadline - performance.now()) },
+        options: { ...options, totalTimeoutMs: Math.max(1000, deadline - session.clock.monotonic()) },
         onErrorLine: (line) => seen.control(line),
         tap: (chunk) => seen.output(chunk),
       });
       break;
     } catch (error) {
       const lost = error instanceof FleetError && error.problem.code === 'ssh.connection-lost';
-      if (!lost || performance.now() > deadline) throw error;
+      if (!lost || session.clock.monotonic() > deadline) throw error;
       options.onLine?.('(connection lost; the change goes on on the host; reconnecting)');
       await session.reconnect(deadline, options.signal);
       seen.cut();

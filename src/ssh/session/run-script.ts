@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import { StringDecoder } from 'node:string_decoder';
 
+import type { Clock } from '../../base/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { connectionLost, interrupted } from '../failures.ts';
 import { type Running, startScript } from './start.ts';
@@ -22,6 +23,7 @@ export interface RunParts {
   readonly wire: Wire;
   readonly sudo: Sudo;
   readonly host: string;
+  readonly clock: Clock;
   readonly text: string;
   readonly options: ScriptOptions;
   /** Feeds standard input once the script runs; it must end the stream. */
@@ -34,9 +36,9 @@ export interface RunParts {
 
 /** Runs a script to its end under three clocks: start, silence, total. */
 export async function runScript(parts: RunParts): Promise<ScriptResult> {
-  const { host, options } = parts;
+  const { host, options, clock } = parts;
   const totalMs = options.totalTimeoutMs ?? defaultTotalMs;
-  const began = performance.now();
+  const began = clock.monotonic();
   let running: Running | undefined;
   let stop: (error: FleetError) => void = () => undefined;
   const stopped = new Promise<never>((_resolve, reject) => {
@@ -87,7 +89,7 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
       code: exitCode(host, ending),
       stdout: out.end(),
       stderr: err.end(),
-      durationMs: Math.round(performance.now() - began),
+      durationMs: Math.round(clock.monotonic() - began),
     };
   } finally {
     clocks.clearAll();

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit from 'p-limit';
 
+import type { Clock } from '../../base/clock.ts';
 import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
@@ -39,8 +40,8 @@ export interface SessionParts {
   readonly wire: Wire;
   readonly sudo: Sudo;
   readonly log: Logger;
-  readonly now: () => number;
-  /** A new connection to the same host. */
+  readonly clock: Clock;
+  /** A new connection to the same host; the deadline is on the clock's monotonic scale. */
   readonly redial: (deadline: number, signal: AbortSignal | undefined) => Promise<Wire>;
   /** Shared by all hosts. */
   readonly uploads: UploadGate;
@@ -77,7 +78,7 @@ export class HostSession implements Session {
   }
 
   durable(spec: DurableSpec, options: Pick<ScriptOptions, 'onLine' | 'signal'> = {}): Promise<DurableResult> {
-    return startChange(this.#durableHost(), spec, options, this.#parts.now);
+    return startChange(this.#durableHost(), spec, options);
   }
 
   follow(
@@ -146,8 +147,9 @@ export class HostSession implements Session {
     }
   }
 
-  #base(): Pick<RunParts, 'wire' | 'sudo' | 'host'> {
-    return { wire: this.#wire, sudo: this.#parts.sudo, host: this.host };
+  #base(): Pick<RunParts, 'wire' | 'sudo' | 'host' | 'clock'> {
+    const { sudo, clock } = this.#parts;
+    return { wire: this.#wire, sudo, host: this.host, clock };
   }
 
   #run(parts: Pick<RunParts, 'text' | 'options' | 'onErrorLine' | 'tap'>): Promise<ScriptResult> {
@@ -169,6 +171,7 @@ export class HostSession implements Session {
   #durableHost(): Parameters<typeof followChange>[0] {
     return {
       host: this.host,
+      clock: this.#parts.clock,
       run: (parts) => this.#run(parts),
       reconnect: async (deadline, signal) => {
         if (this.#left) throw connectionLost(this.host, 'a change, which goes on on the host');

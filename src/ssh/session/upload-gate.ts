@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
+import type { Clock } from '../../base/clock.ts';
 import type { UploadLimits } from '../../inventory/fleet.ts';
 
 /** Bytes that an upload reads ahead; also the most that goes in one piece. */
@@ -11,15 +12,17 @@ const slowest = 20_000;
 /** Where all uploads of a run pass: so many at a time, and together no faster than allowed. */
 export class UploadGate {
   readonly #limit: LimitFunction;
+  readonly #clock: Clock;
   #line: Line | undefined;
   /** Bytes of one piece: small enough that uploads take turns several times a second. */
   readonly pieceBytes: number;
   /** Bytes per second below which an upload has failed. */
   readonly slowest: number;
 
-  constructor({ bandwidth, parallel }: UploadLimits) {
+  constructor({ bandwidth, parallel }: UploadLimits, clock: Clock) {
+    this.#clock = clock;
     this.#limit = pLimit(parallel);
-    this.#line = bandwidth === undefined ? undefined : startOf(bandwidth, performance.now());
+    this.#line = bandwidth === undefined ? undefined : startOf(bandwidth, clock.monotonic());
     const turn = (bandwidth ?? Infinity) / 8;
     this.pieceBytes = Math.floor(Math.min(largestPiece, Math.max(smallestPiece, turn)));
     this.slowest = Math.min(slowest, (bandwidth ?? Infinity) / parallel / 2);
@@ -32,7 +35,7 @@ export class UploadGate {
   /** Resolves when a piece may go. */
   async pass(bytes: number): Promise<void> {
     if (this.#line === undefined) return;
-    const { line, waitMs } = reserve(this.#line, bytes, performance.now());
+    const { line, waitMs } = reserve(this.#line, bytes, this.#clock.monotonic());
     this.#line = line;
     if (waitMs > 0) await sleep(waitMs);
   }

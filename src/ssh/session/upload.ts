@@ -10,7 +10,7 @@ import { runScript, type RunParts } from './run-script.ts';
 import type { UploadOptions, UploadSource } from '../transport.ts';
 import type { UploadGate } from './upload-gate.ts';
 
-export interface UploadParts extends Pick<RunParts, 'wire' | 'sudo' | 'host'> {
+export interface UploadParts extends Pick<RunParts, 'wire' | 'sudo' | 'host' | 'clock'> {
   readonly gate: UploadGate;
 }
 

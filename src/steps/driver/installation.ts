@@ -10,7 +10,7 @@ import { blacklistNouveau, loadModule } from './scripts.ts';
 /** Brings the wanted packages and takes away what is in their way; loads the module where nothing holds the GPUs. */
 export function installation(
   facts: Facts,
-  { host, proxy }: Desired,
+  { host, proxy, root }: Desired,
   platform: Platform,
   packages: readonly string[],
 ): Change {
@@ -47,7 +47,7 @@ export function installation(
         before: names.prepare(driver),
         after: [
           ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),
-          ...(rebootAfterInstall(facts) ? [] : [loadModule(host.sysroot)]),
+          ...(rebootAfterInstall(facts) ? [] : [loadModule(root)]),
         ].join('\n'),
       }),
     },

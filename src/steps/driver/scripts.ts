@@ -1,4 +1,5 @@
 import { managedFiles } from '../../facts/probes/files.ts';
+import type { HostRoot } from '../../base/host-root.ts';
 import { failFunction, sh } from '../../base/shell.ts';
 
 const nouveauText = `# Written by azp-fleet: the NVIDIA driver needs the GPUs for itself.
@@ -13,8 +14,8 @@ export function blacklistNouveau(refreshInitramfs: string): string {
 }
 
 /** Loads the module and takes the kernel's word for it. `modprobe` alone may say yes to another module. */
-export function loadModule(sysroot: string): string {
-  return `${sh`loaded=${`${sysroot}/sys/module/nvidia/version`}`}
+export function loadModule(root: HostRoot): string {
+  return `${sh`loaded=${`${root.prefix}/sys/module/nvidia/version`}`}
 kernel=$(uname -r)
 if command -v dkms >/dev/null && ! modinfo nvidia >/dev/null 2>&1; then
   dkms autoinstall -k "$kernel"
@@ -38,6 +39,6 @@ for service in nvidia-persistenced nvidia-fabricmanager; do
 done`;
 }
 
-export function loadScript(sysroot: string): string {
-  return `${failFunction}\n${loadModule(sysroot)}`;
+export function loadScript(root: HostRoot): string {
+  return `${failFunction}\n${loadModule(root)}`;
 }

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { practiceEnvironment } from './azure.ts';
 import { sudoPassword } from './host.ts';
 import { sudoPasswordVariable } from './inventory.ts';
 import { repository } from './paths.ts';
@@ -14,6 +15,7 @@ export function cliEnvironment(folder: string): Record<string, string> {
     HOME: home,
     XDG_STATE_HOME: join(home, 'state'),
     [sudoPasswordVariable]: sudoPassword,
+    ...practiceEnvironment(folder),
     COLUMNS: '100',
     NO_COLOR: '1',
   };

@@ -4,18 +4,32 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 import { type FakeControl, fakeControl } from '../../../src/azure/fake/control/control.ts';
+import { clockVariable, rootVariable } from '../../../src/base/practice.ts';
 import { packAgent } from '../../standin/agent/pack.ts';
 import { withLock } from './lock.ts';
-import { mirror, network, repository } from './paths.ts';
+import { mirror, network, practiceRoot, repository } from './paths.ts';
 import { agentMirror, azureService, ensureService, stopService } from './services.ts';
 
 const agentVersion = '4.275.0';
+
+/** In a lab's folder: how fast its practice server's clock runs. */
+const speedFile = 'azure.speed';
+
+/** What makes a CLI practise in a lab: it finds the stand-in GPUs, and keeps time with the practice server. */
+export function practiceEnvironment(folder: string): Record<string, string> {
+  const file = join(folder, speedFile);
+  return {
+    [rootVariable]: practiceRoot.prefix,
+    ...(existsSync(file) ? { [clockVariable]: readFileSync(file, 'utf8') } : {}),
+  };
+}
 
 /** A practice Azure DevOps on the lab's network: a process of its own that speaks HTTP. */
 export interface LabAzure {
   /** `http://10.213.0.1:PORT/lab`, as an inventory names it. */
   readonly organization: string;
-  readonly clockScale: number;
+  /** How many times as fast as the real service's its slow rules run. */
+  readonly speed: number;
   readonly tokenFile: string;
   readonly token: string;
   readonly control: FakeControl;
@@ -29,9 +43,9 @@ export async function startAzure(
   prefix: string,
   folder: string,
   {
-    clockScale = 1,
+    speed = 1,
     projects = ['vision'],
-  }: { readonly clockScale?: number; readonly projects?: readonly string[] } = {},
+  }: { readonly speed?: number; readonly projects?: readonly string[] } = {},
 ): Promise<LabAzure> {
   const tokenFile = join(folder, 'token');
   if (!existsSync(tokenFile))
@@ -44,7 +58,6 @@ export async function startAzure(
   const settings = {
     '--listen': `${network.gateway}:${port}`,
     '--token-file': tokenFile,
-    '--clock-scale': String(clockScale),
     '--state-file': join(folder, 'azure.json'),
   };
   await ensureService({
@@ -56,10 +69,12 @@ export async function startAzure(
       ...projects.flatMap((project) => ['--project', project]),
     ],
     port,
+    env: { [clockVariable]: String(speed) },
   });
+  writeFileSync(join(folder, speedFile), String(speed));
   return {
     organization: `http://${network.gateway}:${port}/lab`,
-    clockScale,
+    speed,
     tokenFile,
     token: readFileSync(tokenFile, 'utf8').trim(),
     control: fakeControl(`http://${network.gateway}:${port}`),

@@ -1,10 +1,12 @@
+import { clockVariable } from '../../../src/base/practice.ts';
+import { managerUnit } from '../../../src/contract/paths.ts';
 import { freeAddress, takeAddress } from './addresses.ts';
 import { docker } from './engine.ts';
 import { setBlackHole } from './firewall.ts';
 import { gpusOf, type GpuModel, type LabGpu } from './gpus.ts';
 import { hostRunArguments } from './host-options.ts';
 import { ensureHostImage } from './images.ts';
-import type { Release } from './paths.ts';
+import { practiceRoot, type Release } from './paths.ts';
 import { type Output, run, type RunOptions, until } from './run.ts';
 
 export const logins = ['root', 'sudo', 'sudo-password'] as const;
@@ -148,9 +150,16 @@ export class LabHost {
   }
 
   async setGpuFaults(faults: readonly GpuFault[]): Promise<void> {
-    await this.exec('cat > /opt/azp-lab-sysroot/standin/control/mode', {
+    await this.exec(`cat > ${practiceRoot.prefix}/standin/control/mode`, {
       input: faults.map((fault) => `${fault}\n`).join(''),
     });
+  }
+
+  /** How many times as fast the manager's clock runs, from its next start on. */
+  async practiseAt(speed: number): Promise<void> {
+    const script = `file=/etc/systemd/system/${managerUnit}.d/clock.conf new=$(cat)
+[ "$new" = "$(cat "$file" 2>/dev/null)" ] || { printf '%s\\n' "$new" >"$file"; systemctl daemon-reload; }`;
+    await this.exec(script, { input: `[Service]\nEnvironment=${clockVariable}=${speed}\n` });
   }
 
   async remove(): Promise<void> {

@@ -27,15 +27,20 @@ export interface InventoryChanges {
 /** The variable that holds the sudo password of hosts with the login `sudo-password`. */
 export const sudoPasswordVariable = 'LAB_SUDO_PASSWORD';
 
-/** Writes an inventory for the lab's hosts, with mirrors, versions and host keys right for each; returns its path. */
+/**
+ * Writes an inventory for the lab's hosts, with mirrors, versions and host keys right for each; returns its path. Their
+ * managers will keep time with the practice server.
+ */
 export async function writeInventory(
   lab: Lab,
   azure: LabAzure,
   changes: InventoryChanges = {},
 ): Promise<string> {
   const hosts: Record<string, unknown> = {};
-  for (const host of lab.hosts)
+  for (const host of lab.hosts) {
     hosts[host.name] = { ...(await hostEntry(host)), ...changes.hosts?.[host.name] };
+    await host.practiseAt(azure.speed);
+  }
   const content = {
     organization: azure.organization,
     token: { file: azure.tokenFile },
@@ -47,7 +52,6 @@ export async function writeInventory(
       driver: { branch: '580' },
       toolkit: { version: toolkitVersion },
       agent: { version: azure.agent.version, sha256: { x64: azure.agent.sha256 } },
-      sysroot: '/opt/azp-lab-sysroot',
       ...changes.defaults,
     },
     hosts,
@@ -58,7 +62,6 @@ export async function writeInventory(
       agent: azure.agent.mirror,
       images: registry,
     },
-    practice: { clockScale: azure.clockScale },
     ...changes.top,
   };
   const file = changes.file ?? join(lab.folder, 'inventory.yaml');

@@ -25,6 +25,11 @@ export function commandLine(pid: number): string[] {
   return read(`/proc/${pid}/cmdline`).replace(/\0$/, '').split('\0');
 }
 
+/** What it was started with, `NAME=value`; empty when it is gone. */
+export function environment(pid: number): string[] {
+  return read(`/proc/${pid}/environ`).split('\0');
+}
+
 /** Ticks since boot at which a process began; empty when there is none. */
 export function startTime(pid: number): string {
   const afterName = read(`/proc/${pid}/stat`).replace(/^.*\) /s, '');

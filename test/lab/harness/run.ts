@@ -65,10 +65,19 @@ export async function until<T>(
 }
 
 /** Starts a program that outlives this one; its output goes to `log`. Returns its process id. */
-export function detach(command: string, args: readonly string[], log: string): number {
+export function detach(
+  command: string,
+  args: readonly string[],
+  log: string,
+  env: Readonly<Record<string, string>> = {},
+): number {
   mkdirSync(dirname(log), { recursive: true });
   const output = openSync(log, 'a');
-  const child = spawn(command, args, { detached: true, stdio: ['ignore', output, output] });
+  const child = spawn(command, args, {
+    detached: true,
+    stdio: ['ignore', output, output],
+    env: { ...process.env, ...env },
+  });
   child.on('error', () => undefined);
   child.unref();
   closeSync(output);

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { contents, digest } from './digest.ts';
 import { mirrorRoot } from './repositories.ts';
 import { inState, network, ports } from './paths.ts';
-import { commandLine, endProcess, pidIn, startTime } from './processes.ts';
+import { commandLine, endProcess, environment, pidIn, startTime } from './processes.ts';
 import { alive, detach, until } from './run.ts';
 import { registryConfig } from './tls.ts';
 
@@ -14,6 +14,8 @@ export interface Service {
   readonly command: string;
   readonly args: readonly string[];
   readonly port: number;
+  /** Over this process's own. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** The practice server of one lab. */
@@ -56,7 +58,7 @@ export async function ensureService(service: Service): Promise<void> {
   if (await listens(port))
     throw new Error(`${network.gateway}:${port} is taken by a program that is not the lab's ${name}`);
   const log = inState('log', `${name}.log`);
-  const pid = detach(service.command, service.args, log);
+  const pid = detach(service.command, service.args, log, service.env);
   mkdirSync(dirname(pidFile(name)), { recursive: true });
   writeFileSync(pidFile(name), `${pid} ${startTime(pid)}`);
   await until(
@@ -73,7 +75,11 @@ async function isRunning(service: Service): Promise<boolean> {
   const pid = pidOf(service.name);
   // Another checkout may have started it with a Node of its own.
   const isSame = pid !== undefined && commandLine(pid).slice(1).join(' ') === service.args.join(' ');
-  return isSame && listens(service.port);
+  return isSame && isSet(environment(pid), service.env) && listens(service.port);
+}
+
+function isSet(has: readonly string[], wanted: Service['env'] = {}): boolean {
+  return Object.entries(wanted).every(([name, value]) => has.includes(`${name}=${value}`));
 }
 
 export async function stopService(name: string): Promise<void> {

@@ -25,10 +25,14 @@ export function makeDesk(lab: Lab, more = ''): Desk {
 }
 
 /** Runs the CLI on a pseudo-terminal of 80 by 24. Only it sees the desk's folder as ~/.ssh. */
-export function startCli({ folder, ssh }: Desk, args: string): Terminal {
+export function startCli(
+  { folder, ssh }: Desk,
+  args: string,
+  env: Readonly<Record<string, string>> = {},
+): Terminal {
   const home = join(userInfo().homedir, '.ssh');
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const program = `"${process.execPath}" "${join(repository, 'bin/azp-fleet.js')}" ${args}`;
   const command = `unshare -m sh -c 'mount --bind "${ssh}" "${home}" && exec ${program}'`;
-  return new Terminal(command, { cwd: folder, env: { XDG_STATE_HOME: join(ssh, 'state') } });
+  return new Terminal(command, { cwd: folder, env: { XDG_STATE_HOME: join(ssh, 'state'), ...env } });
 }

@@ -33,7 +33,7 @@ let inventory: string;
 beforeAll(async () => {
   lab = await startLab({ prefix, hosts: [{ name: 'a', release: 'trixie', gpus: ['h200'] }] });
   host = lab.host('a');
-  azure = await startAzure(prefix, lab.folder, { clockScale: 10 });
+  azure = await startAzure(prefix, lab.folder, { speed: 10 });
   await makeCertificates(lab.folder);
   site = await startSite();
   const { port } = site.address() as AddressInfo;

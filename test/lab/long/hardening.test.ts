@@ -8,7 +8,7 @@ import { azpFleet } from '../harness/azp-fleet.ts';
 import type { LabHost } from '../harness/host.ts';
 import { writeInventory } from '../harness/inventory.ts';
 import { startLab, type Lab } from '../harness/lab.ts';
-import { labFiles } from '../harness/paths.ts';
+import { labFiles, practiceRoot } from '../harness/paths.ts';
 import { until } from '../harness/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
@@ -22,7 +22,7 @@ let managed: ManagedHost;
 beforeAll(async () => {
   lab = await startLab({ prefix: 'cold', hosts: [{ name: 'cold', gpus: ['h200', 'h200'] }] });
   host = lab.host('cold');
-  await host.exec(`cd /opt/azp-lab-sysroot
+  await host.exec(`cd ${practiceRoot.prefix}
 if [ -e sys/bus/pci/devices/0000:18:00.0 ]; then mv sys/bus/pci/devices/0000:18:00.0 sys/bus/pci/devices/${bus}; fi
 sed -i 's/0000:18:00\\.0/${bus}/' standin/gpus/0`);
   azure = await startAzure('cold', lab.folder);

@@ -23,7 +23,7 @@ let managed: ManagedHost;
 beforeAll(async () => {
   lab = await startLab({ prefix: 'bare', hosts: [{ name: 'metal', gpus: ['h200', 'h200'] }] });
   host = lab.host('metal');
-  azure = await startAzure('bare', lab.folder, { clockScale: 20 });
+  azure = await startAzure('bare', lab.folder, { speed: 20 });
   managed = new ManagedHost(host, azure);
   const inventory = await writeInventory(lab, azure, { hosts: { metal: { agents } } });
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);

@@ -19,7 +19,7 @@ import { sshSpec, testTransport } from '../../support/transport.ts';
 import type { LabHost } from '../harness/host.ts';
 import { type Lab, removeLab, startLab } from '../harness/lab.ts';
 import { toolkitVersion } from '../harness/nvidia-packages.ts';
-import { mirror } from '../harness/paths.ts';
+import { mirror, practiceRoot } from '../harness/paths.ts';
 import { dockerVersions } from '../harness/repositories.ts';
 
 // Real systemd, apt, dpkg and Docker Engine. The driver and the toolkit are stand-in packages with the vendors'
@@ -41,12 +41,12 @@ function wanted(host: LabHost, driver: Partial<HostSpec['driver']> = {}): Desire
   return desiredOf(
     {
       name: host.name,
-      sysroot: '/opt/azp-lab-sysroot',
       driver,
       docker: { version: dockerVersions()[host.release] },
       toolkit: { version: toolkitVersion },
     },
     {
+      root: practiceRoot,
       mirrors: { nvidiaDriver: `${mirror}/nvidia`, docker: `${mirror}/docker`, toolkit: `${mirror}/toolkit` },
     },
   );
@@ -64,7 +64,7 @@ async function connected<T>(host: LabHost, work: (session: Session) => Promise<T
 }
 
 const facts = (host: LabHost, desired: Desired): Promise<Facts> =>
-  connected(host, (session) => gatherFacts(session, desired.host));
+  connected(host, (session) => gatherFacts(session, desired.host, desired.root));
 
 const plan = (seen: Facts, desired: Desired) =>
   planHost(seen, desired, { steps: [driverStep, dockerStep, toolkitStep], disturbOthers: true });
@@ -129,7 +129,7 @@ describe('a host with a history', () => {
 
   test('the facts are the same for root as for a user with sudo', async () => {
     const host = lab.host('worn');
-    const input = frameScript(factProbes({ sysroot: '/opt/azp-lab-sysroot' }));
+    const input = frameScript(factProbes({ root: practiceRoot }));
     const { stdout } = await host.exec('sh', { input });
     const bySudo = await facts(host, wanted(host));
     expect(factsDigest(parseFacts(parseFrames(stdout)))).toBe(factsDigest(bySudo));
@@ -189,7 +189,7 @@ describe('a new host', () => {
 
   // About 80 ms where nothing else runs; a machine that is busy with other tests counts more for the same work.
   test('the fact script costs the host less than 200 ms of CPU on a busy machine', async () => {
-    const script = sh`file=$(mktemp); printf %s ${frameScript(factProbes({ sysroot: '/opt/azp-lab-sysroot' }))} >"$file"
+    const script = sh`file=$(mktemp); printf %s ${frameScript(factProbes({ root: practiceRoot }))} >"$file"
 for round in 1 2 3 4 5 6 7 8 9 10; do sh "$file" >/dev/null; done
 rm "$file"
 times`;

@@ -91,10 +91,12 @@ describe('a disk that is nearly full', () => {
 
   beforeAll(async () => {
     // Rounds of a minute pass in three seconds.
-    await managed.restartWith(`${markAgents} config.clockScale = 20;`);
+    await host.practiseAt(20);
+    await managed.restartWith(markAgents);
     await managed.allIdle();
   });
   afterAll(async () => {
+    await host.practiseAt(1);
     await host.exec(`docker rm -f user; docker rmi -f ${everything.join(' ')}`, { allowFailure: true });
   });
 

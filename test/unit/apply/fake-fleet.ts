@@ -12,6 +12,7 @@ import { planNow, type Survey } from '../../../src/apply/survey.ts';
 import type { ApplyTools } from '../../../src/apply/apply-tools.ts';
 import type { DurableResult, Session } from '../../../src/ssh/transport.ts';
 import type { Change, Shape } from '../../../src/steps/change.ts';
+import { StillClock } from '../../support/clock.ts';
 import { desiredOf, factsOf, merge } from '../../support/host.ts';
 
 /**
@@ -27,7 +28,7 @@ export class FakeHost {
   /** Called when a script runs; the default makes it show up in the facts. */
   onRun: (script: string) => Partial<DurableResult> | undefined = () => undefined;
   status: ManagerStatus | undefined;
-  clock = 0;
+  readonly clock = new StillClock();
   #server: Server | undefined;
   #bootId = 1;
 
@@ -59,9 +60,9 @@ export class FakeHost {
       emit: (event) => this.events.push(event),
       log: silentLogger,
       signal: this.stop.signal,
-      now: () => this.clock,
+      clock: this.clock,
       sleep: (ms) => {
-        this.clock += ms;
+        this.clock.pass(ms);
         this.stop.signal.throwIfAborted();
         return Promise.resolve();
       },

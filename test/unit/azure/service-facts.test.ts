@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import type { AzureClient } from '../../../src/azure/client.ts';
 import { patCredential } from '../../../src/azure/http/credential.ts';
@@ -12,6 +13,11 @@ import { timeoutMs } from '../../../src/azure/http/rest.ts';
 import type { Fault } from '../../../src/azure/fake/control/control.ts';
 import { newAgent, problem, useFake } from './fake/server.ts';
 
+/** Waits no longer than a read here lags behind a write. */
+const impatient = {
+  ...systemClock(1),
+  wait: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, Math.min(ms, 20))),
+};
 const fake = useFake();
 let key: AgentKey;
 beforeAll(async () => {
@@ -195,8 +201,7 @@ describe('registration', () => {
   test('the answer to the POST of a pool got lost while reads lag: it is still ours, with updates off', async () => {
     await fake.control.settle(40);
     await fake.control.fail({ count: 1, method: 'POST', path: '/pools$', drop: 'after' });
-    const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 20)));
-    expect(await fake.client({ sleep }).ensurePool('lost-pool')).toMatchObject({
+    expect(await fake.client({ clock: impatient }).ensurePool('lost-pool')).toMatchObject({
       created: true,
       pool: { autoUpdate: false },
     });
@@ -204,8 +209,7 @@ describe('registration', () => {
 
   test('reads lag behind writes: a new pool is waited for', async () => {
     await fake.control.settle(60);
-    const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 20)));
-    const { pool } = await fake.client({ sleep }).ensurePool('lagging');
+    const { pool } = await fake.client({ clock: impatient }).ensurePool('lagging');
     expect(pool).toMatchObject({ name: 'lagging', autoUpdate: false });
     expect(await fake.client().findPool('lagging')).toMatchObject({ autoUpdate: false });
   });

@@ -4,9 +4,12 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
+import { systemClock } from '../../../src/base/clock.ts';
 import { FleetError } from '../../../src/base/errors.ts';
 import { createFileLogger } from '../../../src/base/file-log.ts';
 import { Secret } from '../../../src/base/secret.ts';
+
+const clock = systemClock(1);
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-log-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -19,7 +22,7 @@ function lines(path: string): Record<string, unknown>[] {
 }
 
 test('writes one JSON line a call, into a file that only its owner reads', () => {
-  const log = createFileLogger(join(folder, 'new/run.log'));
+  const log = createFileLogger(join(folder, 'new/run.log'), clock);
   log.log('info', 'hello', { host: 'a', multi: 'two\nlines' });
   log.log('debug', 'again');
   log.close();
@@ -33,7 +36,7 @@ test('writes one JSON line a call, into a file that only its owner reads', () =>
 });
 
 test('hides secrets wherever they stand, and keeps what an error knows', () => {
-  const log = createFileLogger(join(folder, 'secret.log'));
+  const log = createFileLogger(join(folder, 'secret.log'), clock);
   const secret = new Secret('p"w\\d');
   log.redact(secret);
   const error = new FleetError({ code: 'x.y', what: 'failed with p"w\\d' }, { cause: new Error('p"w\\d') });
@@ -50,7 +53,7 @@ test('hides secrets wherever they stand, and keeps what an error knows', () => {
 });
 
 test('a disk that is full costs the log its lines and the run nothing', () => {
-  const log = createFileLogger('/dev/full');
+  const log = createFileLogger('/dev/full', clock);
   expect(() => log.log('info', 'hello')).not.toThrow();
   log.close();
 });

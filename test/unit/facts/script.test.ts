@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
+import { machineRoot } from '../../../src/base/host-root.ts';
 import { factProbes } from '../../../src/facts/gather.ts';
 import { parseFacts } from '../../../src/facts/parse.ts';
 import { frameScript, parseFrames } from '../../../src/ssh/session/frames.ts';
@@ -44,7 +45,7 @@ const shells = [['dash'], ['bash', '--posix'], ['busybox', 'sh']].filter(
 describe('the fact script', () => {
   it('reads this machine, whatever it is', () => {
     const { stdout, status } = spawnSync('/bin/sh', {
-      input: frameScript(factProbes({ sysroot: '' })),
+      input: frameScript(factProbes({ root: machineRoot })),
       encoding: 'utf8',
     });
     const facts = parseFacts(parseFrames(stdout));
@@ -56,7 +57,7 @@ describe('the fact script', () => {
   });
 
   it.each(shells)('finds GPUs, driver and Secure Boot below another root: %s', (program, ...args) => {
-    const frames = factProbes({ sysroot: root }).map(({ name, script }) => {
+    const frames = factProbes({ root: { prefix: root } }).map(({ name, script }) => {
       const { status, stdout, stderr } = spawnSync(program, [...args, '-c', script], { encoding: 'utf8' });
       return [name, { code: status ?? 1, stdout, stderr, durationMs: 0, timedOut: false }] as const;
     });

@@ -31,7 +31,6 @@ test('a host needs no more than its name and a pool', () => {
     jobs: { sudo: false, docker: false },
     registration: 'rest',
     capabilities: {},
-    sysroot: '',
   });
 });
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 
-import type { Clock } from '../../../src/base/clock.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { ManagerTools } from '../../../src/manager/manager-tools.ts';
 import type { Action, Slot, Wanted } from '../../../src/manager/model.ts';
@@ -8,8 +7,9 @@ import { Operator } from '../../../src/manager/operator.ts';
 import type { LogWatch } from '../../../src/manager/runs/log-watch.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
 import type { Surroundings } from '../../../src/manager/surroundings.ts';
+import { StillClock } from '../../support/clock.ts';
 
-const clock = { now: () => 0, scaled: (ms) => ms, wait: async () => {} } satisfies Clock;
+const clock = new StillClock();
 const slot: Slot = {
   name: '0',
   agent: 'box-0',

@@ -5,7 +5,7 @@ import { jsonDocument } from '../../../src/render/envelope.ts';
 const parts = { command: 'exec', exitCode: 0, problems: [], log: undefined } as const;
 
 test('the envelope comes first, then what the command has to say', () => {
-  const document = JSON.parse(jsonDocument(0, parts, { hosts: [] })) as object;
+  const document = JSON.parse(jsonDocument({ wall: () => 0 }, parts, { hosts: [] })) as object;
   expect(Object.keys(document)).toEqual([
     'schema',
     'command',

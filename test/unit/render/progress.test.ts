@@ -13,7 +13,7 @@ describe('the live display', () => {
   const model = after(
     ['h200-1', 'rtx-box', 'old'],
     { kind: 'host-state', host: 'h200-1', state: 'applying' },
-    { kind: 'change-start', host: 'h200-1', id: 'a', title: 'install Docker Engine 29.7.2', at: 1_000 },
+    { kind: 'change-start', host: 'h200-1', id: 'a', title: 'install Docker Engine 29.7.2', since: 1_000 },
     { kind: 'change-output', host: 'h200-1', id: 'a', line: '\u001b[32mUnpacking\u001b[0m docker-ce\r' },
     { kind: 'problem', problem: { code: 'ssh.refused', host: 'old', what: 'nothing listens on port 22' } },
     { kind: 'host-state', host: 'old', state: 'unreachable' },
@@ -71,7 +71,7 @@ describe('the line display', () => {
   test.each<[FleetEvent, string | undefined]>([
     [{ kind: 'host-state', host: 'a', state: 'ok', text: 'no changes' }, 'a: ok: no changes'],
     [{ kind: 'host-state', host: 'a', state: 'connecting' }, undefined],
-    [{ kind: 'change-start', host: 'a', id: '1', title: 'install Docker', at: 0 }, 'a: install Docker …'],
+    [{ kind: 'change-start', host: 'a', id: '1', title: 'install Docker', since: 0 }, 'a: install Docker …'],
     [
       {
         kind: 'change-end',

@@ -7,7 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createAzureClient } from '../../../src/azure/create-client.ts';
 import { patCredential } from '../../../src/azure/http/credential.ts';
 import { startFake, type RunningFake } from '../../../src/azure/fake/start.ts';
+import { systemClock } from '../../../src/base/clock.ts';
 import type { Context } from '../../../src/base/context.ts';
+import { machineRoot } from '../../../src/base/host-root.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { resolveSecret } from '../../../src/inventory/secret.ts';
 import { askAgents, askDatasets } from '../../../src/setup/ask-agents.ts';
@@ -37,7 +39,8 @@ function sit(env: Readonly<Record<string, string>> = {}): Sitting {
     stderr: keyboard.stdout,
     unfiltered: { stdout: keyboard.stdout, stderr: keyboard.stdout },
     signal: keyboard.signal,
-    now: Date.now,
+    clock: systemClock(1),
+    root: machineRoot,
     log: silentLogger,
   };
   const wizard: Wizard = {
@@ -50,6 +53,7 @@ function sit(env: Readonly<Record<string, string>> = {}): Sitting {
         credential: patCredential(token),
         log: silentLogger,
         signal: context.signal,
+        clock: context.clock,
       }),
     notices: () => [],
     say: (...lines) => void said.push(...lines),
@@ -175,7 +179,7 @@ describe('Azure DevOps', () => {
       tokenFile,
       organization: 'lab',
       projects: ['vision'],
-      clockScale: 1,
+      clock: systemClock(1),
     });
   });
   afterAll(async () => {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
+import { machineRoot } from '../../../src/base/host-root.ts';
 import { factProbes } from '../../../src/facts/gather.ts';
 import { platformOf } from '../../../src/packages/distribution.ts';
 import { dockerStep } from '../../../src/steps/docker.ts';
@@ -17,7 +18,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Every script that the host stack can put on a host, by name. */
 const scripts = new Map<string, string>(
-  factProbes({ sysroot: '' }).map(({ name, script }) => [`probe-${name}`, script]),
+  factProbes({ root: machineRoot }).map(({ name, script }) => [`probe-${name}`, script]),
 );
 const ubuntu = { id: 'ubuntu', versionId: '22.04', codename: 'jammy' };
 const packages = { 'docker.io': '20.10.24', runc: '1.1', 'nvidia-driver-pinning-570': '570' };

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../../base/clock.ts';
 import type { FakeJob, FakeOverview, QueueJobs } from './types.ts';
 import type { LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 import type { Fault } from '../world/faults.ts';
@@ -42,6 +43,8 @@ export function fakeControl(origin: string): FakeControl {
     return (text === '' ? undefined : JSON.parse(text)) as T;
   };
   const agent = (name: string) => `/agents/${encodeURIComponent(name)}`;
+  // Whoever steers the server is not in practice.
+  const clock = systemClock(1);
   const control: FakeControl = {
     overview: () => send('GET', '/'),
     queue: (jobs) => send('POST', '/jobs', jobs),
@@ -56,11 +59,11 @@ export function fakeControl(origin: string): FakeControl {
     endSession: (name) => send('POST', `${agent(name)}/end-session`),
     requests: (after = 0) => send('GET', `/requests?after=${after}`),
     until: async (condition, { timeoutMs, everyMs = 100 }) => {
-      const deadline = Date.now() + timeoutMs;
+      const deadline = clock.monotonic() + timeoutMs;
       for (;;) {
         const [jobs, overview] = await Promise.all([control.jobs(), control.overview()]);
         if (condition(jobs, overview)) return jobs;
-        if (Date.now() > deadline) {
+        if (clock.monotonic() > deadline) {
           throw new Error(
             `not within ${timeoutMs} ms; the server shows ${JSON.stringify({ overview, jobs })}`,
           );

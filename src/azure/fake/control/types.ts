@@ -37,7 +37,8 @@ export interface FakeJob {
 
 export interface FakeOverview {
   readonly organization: string;
-  readonly clockScale: number;
+  /** How many times as fast as the real service's its slow rules run. */
+  readonly speed: number;
   readonly pools: readonly {
     readonly id: number;
     readonly name: string;

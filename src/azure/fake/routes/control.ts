@@ -66,7 +66,7 @@ function cancel(fake: Fake, id: number): Reply {
 function overview(fake: Fake): FakeOverview {
   return {
     organization: fake.organization,
-    clockScale: fake.clockScale,
+    speed: 1 / fake.clock.scaled(1),
     pools: fake.state.pools.map(({ id, name, autoUpdate }) => ({
       id,
       name,

@@ -1,3 +1,4 @@
+import type { Clock } from '../../../base/clock.ts';
 import type { Fault } from './faults.ts';
 import { Rules } from './rules.ts';
 import type { State } from './state.ts';
@@ -21,7 +22,8 @@ export interface LoggedRequest {
 export interface Fake {
   readonly state: State;
   readonly organization: string;
-  readonly clockScale: number;
+  readonly clock: Clock;
+  /** Milliseconds since the epoch: it tells its times, and keeps them over a restart. */
   now(): number;
   /** The accepted personal access tokens and client secrets, read anew from their file. */
   tokens(): readonly string[];
@@ -41,7 +43,7 @@ export interface Fake {
 }
 
 export function rule(fake: Fake, name: keyof typeof Rules): number {
-  return Rules[name] / fake.clockScale;
+  return fake.clock.scaled(Rules[name]);
 }
 
 export function nextId(fake: Fake): number {

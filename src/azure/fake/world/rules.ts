@@ -1,4 +1,4 @@
-/** The service's slow rules in milliseconds; `--clock-scale` divides them. Sources: the project's notes on the agent. */
+/** The service's slow rules in milliseconds; a fast clock divides them. Sources: the project's notes on the agent. */
 export const Rules = {
   /** How long GET messages waits for one. */
   longPoll: 50_000,

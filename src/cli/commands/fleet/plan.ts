@@ -27,7 +27,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     });
     const problems = [...distinct(blocked), ...problemsAmong(survey.failures)];
     await closeAll(survey);
-    const plan = toFleetPlan(open.fleet, survey, { version, now: context.now() });
+    const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock });
     if (outFile !== undefined) await writePlanFile(outFile, plan);
     const refused = plan.hosts.some(({ refusals }) => refusals.length > 0);
     const { inventory, inventoryDigest, fleet, hosts } = plan;

@@ -48,7 +48,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const found = await surveyFleet(open.fleet, hosts, open.azure, tools, { follow: !dry, onPools });
     await open.quiet();
     const survey = saved === undefined ? found : announcedBy(saved, found);
-    const plan = toFleetPlan(open.fleet, survey, { version, now: context.now() });
+    const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock });
     if (!options.flag('json')) showPlan(context, input, plan, survey);
     if (dry) {
       await closeAll(survey);

@@ -1,3 +1,4 @@
+import { timestamp } from '../../../base/clock.ts';
 import type { Context } from '../../../base/context.ts';
 import { writeJournal } from '../../../apply/journal.ts';
 import type { HostOutcome } from '../../../apply/outcome.ts';
@@ -13,7 +14,7 @@ export async function remember(
   { journal, inventory }: { readonly journal: string; readonly inventory: string },
   outcomes: readonly HostOutcome[],
 ): Promise<void> {
-  const at = new Date(context.now()).toISOString();
+  const at = timestamp(context.clock);
   try {
     await writeJournal(journal, { inventory, at, command }, outcomes);
   } catch (error) {

@@ -20,6 +20,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const [looks, pools] = await Promise.all([
       lookAtHosts(hosts, {
         transport,
+        root: context.root,
         emit,
         signal: context.signal,
         parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
@@ -28,7 +29,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       listPools(open.azure, hosts),
     ]);
     const drift = options.flag('drift') ? await findDrift(context, input, open, looks) : undefined;
-    const now = context.now();
+    const now = context.clock.wall();
     const rows = looks.map((look): StatusRow => {
       const row = statusRow(look, pools.agents.get(look.host.pool), now);
       const changes = drift?.hosts.get(row.host);

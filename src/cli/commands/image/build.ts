@@ -26,12 +26,12 @@ async function build(
   emit: EventSink,
 ): Promise<BuiltImage> {
   const change = { host, id: 'image-build', title: 'build the agent image' };
-  const started = context.now();
+  const started = context.clock.monotonic();
   const end = (ok: boolean, state: 'ok' | 'changed' | 'failed') => {
-    emit({ kind: 'change-end', ...change, ok, durationMs: context.now() - started, resumed: false });
+    emit({ kind: 'change-end', ...change, ok, durationMs: context.clock.monotonic() - started, resumed: false });
     emit({ kind: 'host-state', host, state });
   };
-  emit({ kind: 'change-start', ...change, at: started });
+  emit({ kind: 'change-start', ...change, since: started });
   try {
     const built = await renewImage(manager, fresh, {
       onLine: (line) => emit({ kind: 'change-output', host, id: change.id, line }),

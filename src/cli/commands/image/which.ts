@@ -10,9 +10,9 @@ import { withHosts } from '../../with-hosts.ts';
 
 /** Shows which image each host gets and why. Changes nothing; Azure DevOps is not asked. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
-  const { signal } = context;
+  const { root, signal } = context;
   const looks = await withHosts(context, input, ({ hosts, transport, emit }) =>
-    lookAtHosts(hosts, { transport, emit, signal, parallel: 50, probe: undefined }),
+    lookAtHosts(hosts, { transport, root, emit, signal, parallel: 50, probe: undefined }),
   );
   const rows = looks.map(imageRow);
   const style = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };

@@ -10,7 +10,7 @@ import { openPools } from './names.ts';
 /** Shows the pools. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { fleet, azure, pools } = await openPools(context, input);
-  const overviews = await poolOverviews(azure, pools, fleet.projects, context.now());
+  const overviews = await poolOverviews(azure, pools, fleet.projects, context.clock.wall());
   const style = { width: context.stdout.columns ?? 160, paint: painter(context.stdout, context.env) };
   const text = () => `${poolTable(overviews, style).join('\n')}\n`;
   return { exitCode: ExitCode.ok, json: { pools: overviews }, text };

@@ -30,9 +30,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     return declined;
   }
   if (!stop) show(['looking again in 3 minutes: only what is still unused then is removed']);
-  const pruned = stop
-    ? []
-    : await prune(azure, found, { clockScale: fleet.clockScale, signal: context.signal });
+  const pruned = stop ? [] : await prune(azure, found, context);
   const leftovers = found.flatMap(({ pool, found: each }) => each.map((agent) => ({ pool, ...agent })));
   const lines = found.length === 0 ? ['nothing to remove'] : prunedLines(pruned);
   return {

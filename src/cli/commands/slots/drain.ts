@@ -21,7 +21,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     return declined;
   const slots = options.list('slot');
   const order = { reason: options.string('reason') ?? '', owner: ownerName(context) };
-  const deadline = context.now() + (options.duration('drainTimeout') ?? 0);
+  const deadline = context.clock.monotonic() + (options.duration('drainTimeout') ?? 0);
   const answers = await askEach(context, input, input.positionals, async (manager) => {
     await manager.drain(order, slots);
     return options.flag('wait') ? settled(manager, slots, deadline, context) : manager.status();
@@ -40,7 +40,7 @@ async function settled(
     const status = await manager.status();
     const left = occupied(status).filter(({ slot }) => slots.length === 0 || slots.includes(slot));
     if (left.length === 0) return status;
-    if (context.now() >= deadline) {
+    if (context.clock.monotonic() >= deadline) {
       throw new FleetError({
         code: 'drain.timeout',
         step: 'manager',

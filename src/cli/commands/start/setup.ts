@@ -59,7 +59,6 @@ function openWizard(context: Context): Wizard {
     openTransport: (ask) =>
       createTransport({
         ...context,
-        now: () => context.now(),
         env: Object.fromEntries(
           Object.entries(context.env).filter(([name]) => !namesOfVariables().has(name)),
         ),
@@ -74,6 +73,7 @@ function openWizard(context: Context): Wizard {
         credential: patCredential(token),
         log: context.log,
         signal: context.signal,
+        clock: context.clock,
       }),
     notices: () => told.splice(0),
     say: (...lines) => void context.stdout.write(lines.map((line) => `${line}\n`).join('')),

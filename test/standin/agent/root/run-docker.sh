@@ -9,7 +9,7 @@ while true; do
   "$DIR"/bin/Agent.Listener run "$@"
   code=$?
   case "$code" in
-    2 | 3 | 4) sleep "$(awk "BEGIN { print 5 / ${AZP_CLOCK_SCALE:-1} }")" ;;
+    2 | 3 | 4) "$DIR"/bin/pause 5 ;;
     *) exit "$code" ;;
   esac
 done

@@ -10,7 +10,7 @@ fi
 "$DIR"/bin/Agent.Listener run "$@"
 code=$?
 if [ "$code" -eq 4 ]; then
-  sleep "$(awk "BEGIN { print 20 / ${AZP_CLOCK_SCALE:-1} }")"
+  "$DIR"/bin/pause 20
   "$DIR"/bin/Agent.Listener run "$@"
   code=$?
 fi

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
+import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { Secret } from '../../../../src/base/secret.ts';
 import { createAzureClient } from '../../../../src/azure/create-client.ts';
@@ -18,13 +19,14 @@ import { newAgent } from './server.ts';
 test('an agent that was waiting goes on waiting, and takes the next job', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'azure-'));
   writeFileSync(join(folder, 'token'), 't');
+  const clock = systemClock(100);
   const options = {
     host: '127.0.0.1',
     tokenFile: join(folder, 'token'),
     stateFile: join(folder, 'state.json'),
     organization: 'lab',
     projects: ['vision'],
-    clockScale: 100,
+    clock,
   };
   // Below the ports that systems hand out: nobody else may have it when the server comes back.
   const port = 20_000 + (process.pid % 10_000);
@@ -34,7 +36,7 @@ test('an agent that was waiting goes on waiting, and takes the next job', async 
     credential: patCredential(new Secret('t')),
     log: silentLogger,
     signal: new AbortController().signal,
-    clockScale: 100,
+    clock,
   });
   const { pool } = await client.ensurePool('gpu');
   const key = await generateAgentKey();
@@ -44,7 +46,7 @@ test('an agent that was waiting goes on waiting, and takes the next job', async 
     writeFileSync(join(folder, 'agent', name), content);
   }
   const listener = spawn(join(folder, 'agent/bin/Agent.Listener'), ['run', '--once'], {
-    env: { PATH: process.env['PATH'], AZP_CLOCK_SCALE: '100' },
+    env: { PATH: process.env['PATH'] },
     stdio: 'ignore',
   });
   const exited = once(listener, 'exit');

@@ -1,6 +1,7 @@
 // The fake server's own rules, by whatever order things happen in: what the soak test relies on.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../../../src/base/clock.ts';
 import type { Fake } from '../../../../src/azure/fake/world/fake.ts';
 import { Rules } from '../../../../src/azure/fake/world/rules.ts';
 import {
@@ -36,7 +37,7 @@ function world(): Fake & { time: number } {
   const fake = {
     state,
     organization: 'lab',
-    clockScale: 1,
+    clock: systemClock(1),
     time: 0,
     now: () => fake.time,
     tokens: () => [],

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll } from 'vitest';
+import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { Secret } from '../../../../src/base/secret.ts';
 import type { AzureClient, NewAgent } from '../../../../src/azure/client.ts';
@@ -25,7 +26,7 @@ export interface Fixture {
 }
 
 /** A fake server for a test file: real HTTP on loopback, put right again after each test. */
-export function useFake(clockScale = 1): Fixture {
+export function useFake(speed = 1): Fixture {
   const folder = mkdtempSync(join(tmpdir(), 'azure-'));
   const tokenFile = join(folder, 'token');
   writeFileSync(tokenFile, 'good-token\n', { mode: 0o600 });
@@ -43,8 +44,7 @@ export function useFake(clockScale = 1): Fixture {
       tokenFile,
       organization: 'lab',
       projects: ['vision', 'two words'],
-      clockScale,
-      now: () => Date.now() + ahead,
+      clock: { ...systemClock(speed), wall: () => Date.now() + ahead },
     });
   });
   afterEach(async () => {
@@ -84,7 +84,7 @@ export function useFake(clockScale = 1): Fixture {
         credential: patCredential(new Secret('good-token')),
         log: silentLogger,
         signal: new AbortController().signal,
-        sleep: (ms) => Promise.resolve(pauses.push(ms)),
+        clock: { ...systemClock(1), wait: async (ms) => void pauses.push(ms) },
         ...options,
       }),
   };

@@ -2,14 +2,16 @@
 import { describe, expect, test } from 'vitest';
 import type { AzureClient } from '../../../../src/azure/client.ts';
 import { servicePrincipalCredential } from '../../../../src/azure/http/credential.ts';
+import { systemClock, type Clock } from '../../../../src/base/clock.ts';
 import { Secret } from '../../../../src/base/secret.ts';
+import { StillClock } from '../../../support/clock.ts';
 import { problem, useFake } from '../fake/server.ts';
 
 const fake = useFake();
 const list = (client: AzureClient) => client.listPools();
 
 describe('a service principal', () => {
-  const principal = (secret: string, now: () => number) =>
+  const principal = (secret: string, clock: Clock = systemClock(1)) =>
     servicePrincipalCredential({
       clientId: 'c',
       tenantId: 't',
@@ -19,25 +21,25 @@ describe('a service principal', () => {
         tokens += 1;
         return fetch(url, init);
       },
-      now,
+      clock,
     });
   let tokens = 0;
 
   test('one token serves many calls and is renewed before it ends', async () => {
     tokens = 0;
-    let now = Date.now();
-    const client = fake.client({ credential: principal('good-token', () => now) });
+    const clock = new StillClock();
+    const client = fake.client({ credential: principal('good-token', clock) });
     await Promise.all([list(client), list(client)]);
     await list(client);
     expect(tokens).toBe(1);
-    now += 56 * 60_000;
+    clock.pass(56 * 60_000);
     await list(client);
     expect(tokens).toBe(2);
   });
 
   test('a token that the server does not take any more is replaced at once', async () => {
     tokens = 0;
-    const client = fake.client({ credential: principal('good-token', Date.now) });
+    const client = fake.client({ credential: principal('good-token') });
     await list(client);
     await fake.control.fail({ count: 1, status: 203 });
     expect(await list(client)).not.toHaveLength(0);
@@ -45,7 +47,7 @@ describe('a service principal', () => {
   });
 
   test('a wrong secret is told in the words of Entra ID', async () => {
-    const client = fake.client({ credential: principal('wrong', Date.now) });
+    const client = fake.client({ credential: principal('wrong') });
     expect(await problem(list(client))).toMatchObject({
       code: 'azure.auth',
       seen: 'AADSTS7000215: Invalid client secret provided.',

@@ -19,7 +19,6 @@ beforeAll(() => {
     `organization: ${fake.server.organization}
 token: { file: ${fake.tokenFile} }
 projects: [vision]
-practice: { clockScale: 100000 }
 defaults: { user: lab, pool: gpu-cli, agents: 2 }
 hosts:
   one: { address: 192.0.2.1, gpus: 2 }

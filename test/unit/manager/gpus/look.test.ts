@@ -99,7 +99,8 @@ test('after a boot /dev/nvidia-uvm is made, and no slot waits for it', async () 
 describe('the kernel log', () => {
   test('a fatal XID is followed by a look at once, not at the next one that is due', async () => {
     // On this clock the next look is due in 20 s.
-    await rig.start({ clockScale: 1 });
+    rig.speed = 1;
+    await rig.start();
     await rig.until('idle');
     await expect.poll(() => rig.isFollowed).toBe(true);
     rig.kernelSays(xid);
@@ -149,7 +150,7 @@ describe('looks go on', () => {
     await rig.until('idle');
     const { promise, resolve } = Promise.withResolvers<CommandResult>();
     rig.programs.set('sh', promise);
-    rig.ahead = 31_000;
+    rig.passed = 31_000;
     rig.endJob('box-0');
     await rig.until('waiting', ['0']);
     expect((await rig.slot('0')).cause).toBe('the last look at the GPUs is more than 30 s old');

@@ -13,6 +13,7 @@ import { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
 import { unitArguments, unitName } from '../../../../src/manager/host-mode/unit.ts';
 import { hostUser, userName } from '../../../../src/manager/host-mode/user.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
+import { StillClock } from '../../../support/clock.ts';
 import { config } from '../../../support/manager-config.ts';
 
 // Files, copies and downloads are real; systemd is not there: its programs answer from a table.
@@ -37,13 +38,12 @@ async function created(): Promise<{ engine: HostEngine; id: string }> {
   const program = join(directory, 'agent');
   mkdirSync(join(program, 'bin'), { recursive: true });
   writeFileSync(join(program, 'bin/Agent.Listener'), '');
-  const engine = new HostEngine(join(directory, 'host'), command);
+  const engine = new HostEngine(join(directory, 'host'), command, new StillClock());
   const id = await engine.create({
     run: 'r1',
     agent: 'box-bare',
     labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.slot': 'bare' },
     program,
-    now: 1000,
     unit: 'azp-fleet-agent-bare.service',
     user: { name: 'azp-agent-bare', uid: 999, gid: 998 },
     systemdRun: ({ root }) => ['--unit=x', root],

@@ -10,10 +10,10 @@ import { desiredOf } from '../../../support/host.ts';
 function told(hostAndMore: string) {
   const text = `organization: https://dev.azure.com/lab\ntoken: { env: T }\n${hostAndMore}`;
   const fleet = parseFleet(text, 'inventory.yaml', { env: {}, cwd: '/lab', home: '/home/me' });
-  const { artifacts, version } = desiredOf();
+  const { artifacts, version, root } = desiredOf();
   const [host] = fleet.hosts;
   if (host === undefined) throw new Error('no host');
-  const brought = { artifacts, version, credential: undefined, caPem: undefined };
+  const brought = { artifacts, version, root, credential: undefined, caPem: undefined };
   return managerConfig(desiredFor(fleet, brought)(host), 'x64');
 }
 

@@ -117,8 +117,8 @@ test('GPUs are VGA and 3D controllers of NVIDIA that the host keeps for itself',
   device('0000:03:00.0', '0x10de', '0x030000');
   device('0000:03:00.1', '0x10de', '0x040300');
   device('0000:00:02.0', '0x8086', '0x030000');
-  expect(await pciGpus(directory)).toEqual(['0000:03:00.0', '0000:83:00.0']);
-  expect(await pciGpus(join(directory, 'nowhere'))).toEqual([]);
+  expect(await pciGpus({ prefix: directory })).toEqual(['0000:03:00.0', '0000:83:00.0']);
+  expect(await pciGpus({ prefix: join(directory, 'nowhere') })).toEqual([]);
 });
 
 test('the build context is the folder, with what can be executed', async () => {

@@ -10,7 +10,8 @@ async function watched(pauses: number, listAgents: () => Promise<readonly AzureA
   const asked: string[] = [];
   const paused: number[] = [];
   const clock: Clock = {
-    now: () => 0,
+    monotonic: () => 0,
+    wall: () => 0,
     scaled: (ms) => ms,
     wait: (ms) => {
       if (paused.push(ms / 1000) === pauses) stop.abort();

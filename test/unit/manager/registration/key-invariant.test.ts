@@ -9,7 +9,7 @@ import type { LoggedRequest } from '../../../../src/azure/fake/world/fake.ts';
 import { LiveAgents, type Life } from '../../../support/live-agents.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
-const clockScale = 1000;
+const speed = 1000;
 const runs = 8;
 const agents = ['box-0', 'box-1'] as const;
 
@@ -39,7 +39,7 @@ function step(
 }
 
 async function start({ rig }: World): Promise<void> {
-  await rig.start({ clockScale });
+  await rig.start();
   await expect.poll(() => rig.status().catch(() => undefined)).toBeDefined();
 }
 
@@ -120,7 +120,7 @@ test('a key is replaced only with no live container and no job assigned, whateve
   let replaced = 0;
   await fc.assert(
     fc.asyncProperty(fc.commands(steps, { maxCommands: 40, size: '+1' }), async (commands) => {
-      const rig = await ManagerRig.create(clockScale);
+      const rig = await ManagerRig.create(speed);
       const world = { rig, live: new LiveAgents(rig) };
       const model = { managerRuns: true };
       try {

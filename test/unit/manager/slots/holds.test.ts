@@ -27,6 +27,7 @@ const smi = parseSmi(
 const look = (...findings: readonly Finding[]) => ({
   pci: [],
   at: '',
+  seenAt: 0,
   checkup: conclude(findings, smi.ok ? smi.report : undefined),
 });
 const now = (changes: Partial<Circumstances> = {}): Circumstances => ({

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { backoffMs, type Clock } from '../../../../src/base/clock.ts';
+import { backoffMs } from '../../../../src/base/clock.ts';
 import { failedOn, proved, wantedImage } from '../../../../src/manager/image/choice.ts';
 import { SlotMemory } from '../../../../src/manager/slots/memory.ts';
+import { StillClock } from '../../../support/clock.ts';
 
 const cause = { code: 'x', what: 'x', next: 'x' };
-const clock = { now: () => 0, scaled: (ms) => ms, wait: async () => {} } satisfies Clock;
 
 test('pauses grow from nothing to ten minutes', () => {
   expect([1, 2, 3, 4, 5, 6, 7, 8, 9, 50].map((n) => backoffMs(n) / 1000)).toEqual([
@@ -13,7 +13,7 @@ test('pauses grow from nothing to ten minutes', () => {
 });
 
 test('a job that ran ends the row of failures; one that only listened does not', () => {
-  const memory = new SlotMemory(clock);
+  const memory = new SlotMemory(new StillClock());
   memory.failed(cause);
   memory.failed(cause);
   expect(memory.notBefore).toBe(5000);
@@ -25,7 +25,7 @@ test('a job that ran ends the row of failures; one that only listened does not',
 });
 
 test('waiting for the server is no failure and is asked again soon', () => {
-  const memory = new SlotMemory(clock);
+  const memory = new SlotMemory(new StillClock());
   const pauses = Array.from({ length: 9 }, () => {
     memory.notYet(cause);
     return memory.notBefore;
@@ -35,11 +35,11 @@ test('waiting for the server is no failure and is asked again soon', () => {
 });
 
 test('what the server showed before our own change does not count', () => {
-  let now = 10;
-  const memory = new SlotMemory({ ...clock, now: () => now });
+  const clock = new StillClock(10);
+  const memory = new SlotMemory(clock);
   memory.disabledFor = 'drained';
   expect(memory.disabled({ reason: undefined, at: 5 })).toBe('drained');
-  now = 20;
+  clock.pass(10);
   expect(memory.disabled({ reason: undefined, at: 15 })).toBeUndefined();
 });
 

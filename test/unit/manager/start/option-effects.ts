@@ -63,9 +63,6 @@ export const optionEffects: Readonly<
   async 'metrics-port'() {
     expect(await alone('--metrics-port', '9417')).toMatchObject({ metricsPort: 9417 });
   },
-  async 'clock-scale'() {
-    expect(await alone('--clock-scale', '10')).toMatchObject({ clockScale: 10 });
-  },
   'token-file'() {
     expect(places('--token-file', '/t').tokens).toEqual(['/t']);
   },

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import ssh2, { type ServerChannel } from 'ssh2';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
+import { systemClock } from '../../../../src/base/clock.ts';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { Secret } from '../../../../src/base/secret.ts';
 import { defaultUploads } from '../../../../src/inventory/schema/defaults.ts';
@@ -93,7 +94,7 @@ beforeEach(() => {
     user: 'me',
     env: {},
     log: silentLogger,
-    now: Date.now,
+    clock: systemClock(1),
     ask: undefined,
     resolveSecret: () => Promise.resolve(new Secret('')),
     notice: () => undefined,

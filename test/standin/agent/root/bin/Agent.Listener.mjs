@@ -1,6 +1,6 @@
 // Stand-in for Agent.Listener. Real: commands, markers on stdout, exit codes (0 done or told to stop or login
 // withdrawn, 1 terminated, 2 retryable, 3 and 4 updating), one job with --once, SIGTERM and SIGINT cancel the job and
-// end the session. Stand-in: the program itself; AZP_CLOCK_SCALE divides its waits.
+// end the session. Stand-in: the program itself, and that its waits are as fast as the practice server.
 import { configure, remove } from './configure.mjs';
 import { listen } from './listen.mjs';
 import { complain } from './say.mjs';

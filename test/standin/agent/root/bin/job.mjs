@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { clockScale, root } from './settings.mjs';
+import { root } from './settings.mjs';
 
 const renewMs = 60_000;
 /** How long a cancelled job has until its worker is killed. */
@@ -23,7 +23,7 @@ export function runJob({ server, settings, body, once, stop }) {
     } catch {
       return 'Abandoned';
     }
-    const timer = setInterval(() => renew().catch(cancel), renewMs / clockScale);
+    const timer = setInterval(() => renew().catch(cancel), renewMs / settings.speed);
     try {
       const { code, output } = await worker(settings, body, cancelled.signal);
       const result = cancelled.signal.aborted ? 'canceled' : code === 0 ? 'succeeded' : 'failed';
@@ -57,7 +57,7 @@ function worker(settings, body, signal) {
     const end = (how) => child.pid !== undefined && process.kill(-child.pid, how);
     const cancel = () => {
       end('SIGTERM');
-      killer = setTimeout(() => end('SIGKILL'), cancelMs / clockScale);
+      killer = setTimeout(() => end('SIGKILL'), cancelMs / settings.speed);
     };
     signal.addEventListener('abort', cancel, { once: true });
     child.on('close', (code) => {

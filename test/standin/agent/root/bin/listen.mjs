@@ -4,8 +4,9 @@ import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { runJob } from './job.mjs';
 import { connect } from './server.mjs';
-import { clockScale, loadSettings, systemCapabilities, version } from './settings.mjs';
+import { loadSettings, systemCapabilities, version } from './settings.mjs';
 import { complain, say } from './say.mjs';
+import { speedOf } from './speed.mjs';
 
 const stamp = () =>
   new Date()
@@ -15,14 +16,15 @@ const stamp = () =>
 const exit = { done: 0, terminated: 1, retry: 2, updating: 3, updatingOnce: 4 };
 
 export async function listen({ once }) {
-  const settings = loadSettings();
-  if (settings === undefined) {
+  const configured = loadSettings();
+  if (configured === undefined) {
     complain('Not configured. Run config.(sh/cmd) to configure the agent.');
     return exit.terminated;
   }
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => stop.abort());
-  const server = connect(settings, clockScale);
+  const settings = { ...configured, speed: await speedOf(configured.serverUrl, stop.signal) };
+  const server = connect(settings);
   say('Scanning for tool capabilities.');
   const capabilities = systemCapabilities(settings.agentName);
   say('Connecting to the server.');
@@ -77,7 +79,7 @@ async function openSession(server, settings, capabilities, signal) {
         complain('Stop retry on SessionConflictException after retried for 240 seconds.');
         return exit.terminated;
       }
-      const stopped = await delay(conflictRetryMs / clockScale, false, { signal }).catch(() => true);
+      const stopped = await delay(conflictRetryMs / settings.speed, false, { signal }).catch(() => true);
       if (stopped) return exit.done;
     }
   }

@@ -26,8 +26,8 @@ function assertion(settings) {
   return `${unsigned}.${sign('RSA-SHA256', Buffer.from(unsigned), settings.privateKey).toString('base64url')}`;
 }
 
-/** `scale` divides the pauses between attempts. */
-export function connect(settings, scale) {
+/** `settings.speed` divides the pauses between attempts. */
+export function connect(settings) {
   let token;
   const login = async () => {
     const response = await fetch(settings.authorizationUrl, {
@@ -77,7 +77,7 @@ export function connect(settings, scale) {
           const passing = error.status === undefined || error.status === 429 || error.status >= 500;
           const again = passing ? attempt < (options.attempts ?? 10) : error.status === 401 && attempt < 3;
           if (!again) throw error;
-          await delay((Math.min(30, 2 ** attempt) * 1000) / scale, undefined, { signal: options.signal });
+          await delay((Math.min(30, 2 ** attempt) * 1000) / settings.speed, undefined, { signal: options.signal });
         }
       }
     },

@@ -5,7 +5,6 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
-export const clockScale = Number(process.env.AZP_CLOCK_SCALE ?? '1');
 
 const lower = (value) =>
   Object.fromEntries(Object.entries(value).map(([name, member]) => [name.toLowerCase(), member]));
