@@ -18,7 +18,12 @@ export async function azpFleet(
   const child = spawn(process.execPath, [join(repository, 'bin/azp-fleet.js'), ...args], {
     cwd: repository,
     stdio: ['inherit', capture ? 'pipe' : 'inherit', 'inherit'],
-    env: { ...process.env, ...ownFolders, ...practiceEnvironment(folder), ...(capture && process.stdout.isTTY && { FORCE_COLOR: '1' }) },
+    env: {
+      ...process.env,
+      ...ownFolders,
+      ...practiceEnvironment(folder),
+      ...(capture && process.stdout.isTTY && { FORCE_COLOR: '1' }),
+    },
   });
   let output = '';
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {

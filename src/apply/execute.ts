@@ -29,7 +29,14 @@ export async function executeChange(
   } catch (error) {
     throw error instanceof FleetError ? error.at({ host, step: change.step }) : error;
   } finally {
-    tools.emit({ kind: 'change-end', host, id, title, durationMs: tools.clock.monotonic() - started, ...outcome });
+    tools.emit({
+      kind: 'change-end',
+      host,
+      id,
+      title,
+      durationMs: tools.clock.monotonic() - started,
+      ...outcome,
+    });
   }
 }
 

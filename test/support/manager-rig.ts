@@ -103,7 +103,13 @@ export class ManagerRig {
   #running: Promise<void> | undefined;
   #life = { over: false };
 
-  private constructor(docker: StandInEngine, fake: RunningFake, azure: AzureClient, poolId: number, speed: number) {
+  private constructor(
+    docker: StandInEngine,
+    fake: RunningFake,
+    azure: AzureClient,
+    poolId: number,
+    speed: number,
+  ) {
     this.docker = docker;
     this.fake = fake;
     this.azure = azure;

@@ -97,7 +97,12 @@ export class GpuWatch {
   async probe(image: string | undefined, cdiSpec: boolean): Promise<void> {
     const { engine, config, clock, helpers, log } = this.#tools;
     const look = this.#look;
-    if (image === undefined || look === undefined || look.pci.length === 0 || clock.monotonic() < this.#probeAt)
+    if (
+      image === undefined ||
+      look === undefined ||
+      look.pci.length === 0 ||
+      clock.monotonic() < this.#probeAt
+    )
       return;
     const name = probeName(config.host);
     const { findings } = await helpers.during(name, () =>

@@ -145,7 +145,8 @@ export class ImageKeeper {
 
   /** A tag may come to mean another image; a digest does not. What is there serves until the new one is. */
   async #refresh(reference: string): Promise<void> {
-    if (reference.includes('@') || this.#clock.monotonic() - this.#freshAt < this.#clock.scaled(refreshMs)) return;
+    if (reference.includes('@') || this.#clock.monotonic() - this.#freshAt < this.#clock.scaled(refreshMs))
+      return;
     this.#freshAt = this.#clock.monotonic();
     await this.#engine
       .pull(reference)

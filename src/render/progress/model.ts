@@ -42,7 +42,12 @@ export function advance(model: ProgressModel, event: FleetEvent): ProgressModel 
         since: undefined,
       }));
     case 'change-start':
-      return update(model, event.host, (row) => ({ ...row, text: event.title, output: '', since: event.since }));
+      return update(model, event.host, (row) => ({
+        ...row,
+        text: event.title,
+        output: '',
+        since: event.since,
+      }));
     case 'change-output':
       return update(model, event.host, (row) => ({ ...row, output: event.line }));
     case 'change-end':

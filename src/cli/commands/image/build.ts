@@ -28,7 +28,13 @@ async function build(
   const change = { host, id: 'image-build', title: 'build the agent image' };
   const started = context.clock.monotonic();
   const end = (ok: boolean, state: 'ok' | 'changed' | 'failed') => {
-    emit({ kind: 'change-end', ...change, ok, durationMs: context.clock.monotonic() - started, resumed: false });
+    emit({
+      kind: 'change-end',
+      ...change,
+      ok,
+      durationMs: context.clock.monotonic() - started,
+      resumed: false,
+    });
     emit({ kind: 'host-state', host, state });
   };
   emit({ kind: 'change-start', ...change, since: started });

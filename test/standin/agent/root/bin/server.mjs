@@ -77,7 +77,9 @@ export function connect(settings) {
           const passing = error.status === undefined || error.status === 429 || error.status >= 500;
           const again = passing ? attempt < (options.attempts ?? 10) : error.status === 401 && attempt < 3;
           if (!again) throw error;
-          await delay((Math.min(30, 2 ** attempt) * 1000) / settings.speed, undefined, { signal: options.signal });
+          await delay((Math.min(30, 2 ** attempt) * 1000) / settings.speed, undefined, {
+            signal: options.signal,
+          });
         }
       }
     },
