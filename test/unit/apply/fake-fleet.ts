@@ -31,6 +31,8 @@ export class FakeHost {
   readonly clock = new StillClock();
   #server: Server | undefined;
   #bootId = 1;
+  /** How much the wall clock is put forward, then back, at each pause. */
+  #jumpMs = 24 * 3_600_000;
 
   constructor(wanted: (Change | Shape)[]) {
     this.wanted = wanted;
@@ -63,6 +65,9 @@ export class FakeHost {
       clock: this.clock,
       sleep: (ms) => {
         this.clock.pass(ms);
+        // Somebody sets the clock meanwhile: no deadline may notice.
+        this.clock.wallAhead += this.#jumpMs;
+        this.#jumpMs *= -1;
         this.stop.signal.throwIfAborted();
         return Promise.resolve();
       },

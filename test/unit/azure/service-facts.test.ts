@@ -11,6 +11,7 @@ import { patCredential } from '../../../src/azure/http/credential.ts';
 import { generateAgentKey, type AgentKey } from '../../../src/azure/keys.ts';
 import { timeoutMs } from '../../../src/azure/http/rest.ts';
 import type { Fault } from '../../../src/azure/fake/control/control.ts';
+import { StillClock } from '../../support/clock.ts';
 import { newAgent, problem, useFake } from './fake/server.ts';
 
 /** Waits no longer than a read here lags behind a write. */
@@ -108,6 +109,33 @@ describe('throttling and trouble', () => {
     await fake.control.fail({ count: 1, status: 429, retryAfterS: 3, method: 'POST' });
     expect(await fake.client().ensurePool('throttled')).toMatchObject({ created: true });
     expect(fake.pauses[0]).toBe(3000);
+  });
+
+  test.each([
+    ['a day behind', -24 * 3_600_000],
+    ['a day ahead', 24 * 3_600_000],
+  ])('a date in Retry-After is by the clock of the server; ours is %s', async (_, ahead) => {
+    const clock = new StillClock();
+    clock.wallAhead += ahead;
+    const server = Date.parse('2026-11-21T12:00:00Z');
+    const date = (ms: number) => new Date(server + ms).toUTCString();
+    const answers = [
+      new Response('{}', { status: 429, headers: { date: date(0), 'retry-after': date(9000) } }),
+      new Response('{"value":[]}', { headers: { date: date(9000) } }),
+    ];
+    await list(fake.client({ clock, fetch: () => Promise.resolve(answers.shift() ?? Response.error()) }));
+    expect(clock.waits).toEqual([9000]);
+  });
+
+  test('a pause that was asked for is kept, however the clock is set meanwhile', async () => {
+    const clock = new StillClock();
+    const client = fake.client({ clock });
+    await fake.control.fail({ count: 1, retryAfterS: 7 });
+    await list(client);
+    clock.wallAhead -= 24 * 3_600_000;
+    clock.pass(2000);
+    await list(client);
+    expect(clock.waits).toEqual([5000]);
   });
 
   test('429 for good is reported as what it is', async () => {

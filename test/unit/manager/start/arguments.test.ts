@@ -57,6 +57,12 @@ test('a configuration of another version keeps what it does not know and gets de
   });
 });
 
+test('a configuration of a release that practised by it means nothing else than one that does not', () => {
+  const before = { ...config(), sysroot: '/opt/azp-lab-sysroot', clockScale: 20 };
+  const { sysroot: _, clockScale: __, ...rest } = parseConfig(JSON.stringify(before), 'f') as typeof before;
+  expect(rest).toEqual(config());
+});
+
 test.each([
   ['{', 'it is not JSON'],
   ['{"schema":2}', 'its schema is 2'],

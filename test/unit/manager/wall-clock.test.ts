@@ -1,0 +1,223 @@
+// Somebody sets the clock, or NTP does: nothing that is due may come earlier or later for it.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import type { AzureAgent } from '../../../src/azure/client.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { Capabilities } from '../../../src/contract/paths.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { Helpers } from '../../../src/manager/docker/helpers.ts';
+import { isOld } from '../../../src/manager/gpus/look.ts';
+import { GpuWatch } from '../../../src/manager/gpus/watch.ts';
+import { ImageKeeper } from '../../../src/manager/image/keeper.ts';
+import { sweep, type Orphans } from '../../../src/manager/pool/sweep.ts';
+import { StatusFile } from '../../../src/manager/serve/status-file.ts';
+import { SlotBook } from '../../../src/manager/slots/memory.ts';
+import { StillClock } from '../../support/clock.ts';
+import { config } from '../../support/manager-config.ts';
+import { ManagerRig, printed } from '../../support/manager-rig.ts';
+import { managerStatus } from '../../support/manager-status.ts';
+
+const day = 24 * 3_600_000;
+const cause = { code: 'x', what: 'x', next: 'x' };
+
+const folder = mkdtempSync(join(tmpdir(), 'wall-clock-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const device = join(folder, 'sys/bus/pci/devices/0000:83:00.0');
+mkdirSync(device, { recursive: true });
+writeFileSync(join(device, 'vendor'), '0x10de\n');
+writeFileSync(join(device, 'class'), '0x030200\n');
+const smi = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+
+/** Something that comes due: begun when it is made; whether it is due now, asked as often as one likes. */
+type Due = (clock: StillClock) => (() => boolean | Promise<boolean>) | Promise<() => Promise<boolean>>;
+
+/** What is waited for, for how long (ms), and how. */
+const table: readonly (readonly [string, number, Due])[] = [
+  [
+    'a slot whose run has failed is launched again',
+    5000,
+    (clock) => {
+      const memory = new SlotBook(clock).of('0');
+      memory.failed(cause);
+      memory.failed(cause);
+      return () => clock.monotonic() >= memory.notBefore;
+    },
+  ],
+  [
+    'an operation that has failed is tried again',
+    1000,
+    (clock) => {
+      const memory = new SlotBook(clock).of('0');
+      memory.operationFailed(cause);
+      return () => clock.monotonic() >= memory.retryAt;
+    },
+  ],
+  [
+    'the loop wakes for a slot that waits',
+    500,
+    (clock) => {
+      const book = new SlotBook(clock);
+      book.of('0').notYet(cause);
+      return () => book.nextDue(Number.POSITIVE_INFINITY) === Number.POSITIVE_INFINITY;
+    },
+  ],
+  [
+    'a look at the GPUs is old',
+    30_001,
+    (clock) => {
+      const look = { seenAt: clock.monotonic() };
+      return () => isOld(look, clock);
+    },
+  ],
+  [
+    'an agent without a slot is removed',
+    3 * 60_000,
+    (clock) => {
+      const agent = {
+        id: 1,
+        name: 'box-9',
+        status: 'offline',
+        userCapabilities: { [Capabilities.owner]: 'us' },
+      } as unknown as AzureAgent;
+      let orphans: Orphans = new Map();
+      const look = () => sweep([agent], { owner: 'us', names: new Set() }, orphans, clock.monotonic());
+      orphans = look().orphans;
+      return () => look().remove.length === 1;
+    },
+  ],
+  [
+    'an image that could not be had is tried again',
+    5000,
+    async (clock) => {
+      let tries = 0;
+      const keeper = keeperOf(clock, {});
+      const fail = () => {
+        tries += 1;
+        throw new Error('no registry');
+      };
+      await keeper.ensure(fail);
+      return async () => {
+        await keeper.ensure(fail);
+        return tries === 2;
+      };
+    },
+  ],
+  [
+    'a registry is asked whether its tag has moved',
+    6 * 3_600_000,
+    async (clock) => {
+      let pulls = 0;
+      const keeper = keeperOf(clock, { pull: () => Promise.resolve(void (pulls += 1)) });
+      const look = () => keeper.ensure(() => ({ kind: 'pull', reference: 'registry.example/agent:1' }));
+      await look();
+      expect(pulls, 'also at the start').toBe(1);
+      return async () => {
+        await look();
+        return pulls === 2;
+      };
+    },
+  ],
+  [
+    'a container looks at the GPUs from inside',
+    30 * 60_000,
+    async (clock) => {
+      let probes = 0;
+      const engine = {
+        imageId: () => Promise.resolve('sha256:1'),
+        version: () => Promise.resolve({ version: '29.7.2' }),
+        info: () => Promise.resolve({ cdiSpecDirs: [], now: 0 }),
+        listOwn: () => Promise.resolve([]),
+        run: () => {
+          probes += 1;
+          return Promise.resolve({ code: 0, output: smi, timedOut: false });
+        },
+      } as unknown as Engine;
+      const watch = new GpuWatch({
+        engine,
+        clock,
+        config: config(),
+        root: { prefix: folder },
+        log: silentLogger,
+        command: (program) => Promise.resolve(printed(program === 'sh' ? smi : '')),
+        helpers: new Helpers(),
+        state: {
+          value: { gpuOrder: undefined, xids: undefined },
+          update: () => Promise.resolve(),
+        },
+      });
+      await watch.look();
+      await watch.probe('sha256:1', false);
+      expect(probes, 'also at the start').toBe(1);
+      return async () => {
+        await watch.probe('sha256:1', false);
+        return probes === 2;
+      };
+    },
+  ],
+  [
+    'the status file is written though nothing has changed',
+    15_000,
+    async (clock) => {
+      const path = join(folder, 'status.json');
+      const file = new StatusFile(path);
+      const publish = async (at: string): Promise<string> => {
+        file.publish(managerStatus({ at }), clock.monotonic());
+        await file.settled();
+        return (JSON.parse(readFileSync(path, 'utf8')) as { at: string }).at;
+      };
+      await publish('2026-11-21T12:00:00Z');
+      const later = '2026-11-21T13:00:00Z';
+      return async () => (await publish(later)) === later;
+    },
+  ],
+];
+
+function keeperOf(
+  clock: StillClock,
+  engine: Partial<Pick<Engine, 'imageId' | 'pull' | 'build'>>,
+): ImageKeeper {
+  const none = { imageId: () => Promise.resolve('sha256:1'), pull: () => Promise.resolve() };
+  const whole = { ...none, build: () => Promise.resolve(''), ...engine };
+  return new ImageKeeper(whole, clock, silentLogger, () => undefined);
+}
+
+describe.each([
+  ['is set a day ahead', day],
+  ['is set a day back', -day],
+])('the wall clock %s', (_, jump) => {
+  test.each(table)('%s when it is due, after %d ms', async (__, ms, begin) => {
+    const clock = new StillClock();
+    const isDue = await begin(clock);
+    clock.wallAhead += jump;
+    expect(await isDue()).toBe(false);
+    clock.pass(ms - 1);
+    expect(await isDue()).toBe(false);
+    clock.pass(1);
+    expect(await isDue()).toBe(true);
+  });
+
+  let rig: ManagerRig | undefined;
+  afterEach(async () => {
+    await rig?.close();
+    rig = undefined;
+  });
+
+  test('a slot in back-off and one at work go on, and the status tells the new time', async () => {
+    rig = await ManagerRig.create();
+    const { docker } = rig;
+    docker.onStart = ({ id }) => docker.end(id, 1);
+    await rig.start();
+    await rig.until('backing-off');
+    rig.wallAhead = jump;
+    docker.onStart = (container) => rig?.listen(container);
+    await rig.until('idle');
+    rig.beginJob('box-0');
+    await rig.until('busy', ['0']);
+    rig.wallAhead = -jump;
+    rig.endJob('box-0');
+    await rig.until('idle');
+    expect(Math.abs(Date.parse((await rig.status()).at) - (Date.now() - jump))).toBeLessThan(3_600_000);
+  });
+});
