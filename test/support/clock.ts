@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/base/clock.ts';
+import { systemClock, type Clock } from '../../src/base/clock.ts';
 
 /** A clock that stands still until the test says otherwise: a wait passes at once and is noted, the wall may jump. */
 export class StillClock implements Clock {
@@ -28,4 +28,27 @@ export class StillClock implements Clock {
     this.pass(ms);
     return Promise.resolve();
   };
+}
+
+/** The machine's clocks, which the test may put forward and run at another speed. */
+export class MovedClock implements Clock {
+  /** How many times as fast its waits pass. */
+  speed: number;
+  /** Milliseconds that have passed at once. */
+  passed = 0;
+  /** How much more the wall shows than this machine's, milliseconds. */
+  wallAhead = 0;
+
+  constructor(speed: number) {
+    this.speed = speed;
+  }
+
+  readonly monotonic = (): number => performance.now() + this.passed;
+
+  readonly wall = (): number => Date.now() + this.wallAhead;
+
+  readonly scaled = (ms: number): number => ms / this.speed;
+
+  readonly wait = (ms: number, signal?: AbortSignal): Promise<void> =>
+    systemClock(this.speed).wait(ms, signal);
 }

@@ -11,7 +11,7 @@ import type { ManagerConfig } from '../../src/contract/config.ts';
 import type { ManagerStatus, SlotStatus } from '../../src/contract/status.ts';
 import { createEngine } from '../../src/engine/docker.ts';
 import { ask } from '../../src/manager/serve/ask.ts';
-import { systemClock, type Clock } from '../../src/base/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import type { HostRoot } from '../../src/base/host-root.ts';
 import type { CommandResult, RunCommand } from '../../src/manager/machine/command.ts';
 import type { DiskSpace } from '../../src/manager/machine/disk.ts';
@@ -27,6 +27,7 @@ import type { KeyStock } from '../../src/manager/registration/key-stock.ts';
 import { Metrics } from '../../src/manager/serve/metrics.ts';
 import { StateStore } from '../../src/manager/state.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
+import { MovedClock } from './clock.ts';
 import { StandInEngine } from './docker/engine.ts';
 import type { StandInContainer } from './docker/state.ts';
 import { config } from './manager-config.ts';
@@ -84,20 +85,9 @@ export class ManagerRig {
   readonly told: string[] = [];
   /** What is measured of the disk of Docker. */
   disk: DiskSpace = { freeBytes: 1e12, totalBytes: 2e12, freeInodes: 1 };
-  /** How fast the daemon's clock runs. */
-  speed: number;
-  /** Milliseconds that pass for the daemon at once. */
-  passed = 0;
-  /** How much more the daemon's wall clock shows than this machine's, milliseconds. */
-  wallAhead = 0;
   /** The daemon's. */
-  readonly clock: Clock = {
-    monotonic: () => performance.now() + this.passed,
-    wall: () => Date.now() + this.wallAhead,
-    scaled: (ms) => ms / this.speed,
-    wait: (ms, signal) => systemClock(this.speed).wait(ms, signal),
-  };
-  readonly host = new HostEngine(join(this.directory, 'host'), this.command, this.clock);
+  readonly clock: MovedClock;
+  readonly host: HostEngine;
   readonly #kernel = new Set<(line: string) => void>();
   #stop = new AbortController();
   #running: Promise<void> | undefined;
@@ -114,7 +104,8 @@ export class ManagerRig {
     this.fake = fake;
     this.azure = azure;
     this.poolId = poolId;
-    this.speed = speed;
+    this.clock = new MovedClock(speed);
+    this.host = new HostEngine(join(this.directory, 'host'), this.command, this.clock);
     this.control = fakeControl(fake.origin);
     docker.onStart = (container) => this.listen(container);
     this.programs.set('ip', printed(''));

@@ -133,7 +133,7 @@ test('runs of a slot that was taken away are forgotten after a week, those of th
     (JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs' })) as RunRecord[]).map(
       ({ slot }) => slot,
     );
-  rig.wallAhead = 8 * 24 * 3_600_000;
+  rig.clock.wallAhead = 8 * 24 * 3_600_000;
   await rig.start(one);
   await rig.until('idle', ['0']);
   await expect.poll(kept, patience).toEqual(['0']);

@@ -210,12 +210,12 @@ describe.each([
     docker.onStart = ({ id }) => docker.end(id, 1);
     await rig.start();
     await rig.until('backing-off');
-    rig.wallAhead = jump;
+    rig.clock.wallAhead = jump;
     docker.onStart = (container) => rig?.listen(container);
     await rig.until('idle');
     rig.beginJob('box-0');
     await rig.until('busy', ['0']);
-    rig.wallAhead = -jump;
+    rig.clock.wallAhead = -jump;
     rig.endJob('box-0');
     await rig.until('idle');
     expect(Math.abs(Date.parse((await rig.status()).at) - (Date.now() - jump))).toBeLessThan(3_600_000);

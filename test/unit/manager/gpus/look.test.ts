@@ -99,7 +99,7 @@ test('after a boot /dev/nvidia-uvm is made, and no slot waits for it', async () 
 describe('the kernel log', () => {
   test('a fatal XID is followed by a look at once, not at the next one that is due', async () => {
     // On this clock the next look is due in 20 s.
-    rig.speed = 1;
+    rig.clock.speed = 1;
     await rig.start();
     await rig.until('idle');
     await expect.poll(() => rig.isFollowed).toBe(true);
@@ -150,7 +150,7 @@ describe('looks go on', () => {
     await rig.until('idle');
     const { promise, resolve } = Promise.withResolvers<CommandResult>();
     rig.programs.set('sh', promise);
-    rig.passed = 31_000;
+    rig.clock.passed = 31_000;
     rig.endJob('box-0');
     await rig.until('waiting', ['0']);
     expect((await rig.slot('0')).cause).toBe('the last look at the GPUs is more than 30 s old');
