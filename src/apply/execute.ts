@@ -34,7 +34,7 @@ export async function executeChange(
       host,
       id,
       title,
-      durationMs: tools.clock.monotonic() - started,
+      durationMs: Math.round(tools.clock.monotonic() - started),
       ...outcome,
     });
   }

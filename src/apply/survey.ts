@@ -132,7 +132,7 @@ async function followRunning(
       signal: tools.signal,
       onLine: (line) => tools.emit({ kind: 'change-output', host, id, line }),
     });
-    const durationMs = tools.clock.monotonic() - started;
+    const durationMs = Math.round(tools.clock.monotonic() - started);
     const ok = result === undefined || result.code === 0;
     tools.emit({ kind: 'change-end', host, id, title, ok, durationMs, resumed: true });
   }

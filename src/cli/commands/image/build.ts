@@ -32,7 +32,7 @@ async function build(
       kind: 'change-end',
       ...change,
       ok,
-      durationMs: context.clock.monotonic() - started,
+      durationMs: Math.round(context.clock.monotonic() - started),
       resumed: false,
     });
     emit({ kind: 'host-state', host, state });
