@@ -121,7 +121,7 @@ function capital(text: string): string {
 /** Days before the expiry from which on everybody is told. */
 const warningDays = 21;
 
-/** A warning when a credential has expired or will soon. */
+/** A warning when a credential has expired or will soon, by the wall clock. */
 export function expiryWarning(expires: string | undefined, now: number): Problem | undefined {
   if (expires === undefined) return undefined;
   const days = Math.ceil((Date.parse(expires) - now) / 86_400_000);

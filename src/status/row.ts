@@ -68,7 +68,7 @@ export interface AzureCounts {
 /** The pool's agents by name, or undefined when they could not be listed. */
 export type PoolAgents = ReadonlyMap<string, AzureAgent> | undefined;
 
-/** What is known about a host, as one row with its verdict. Pure. `now`: milliseconds since the epoch. */
+/** What is known about a host, as one row with its verdict. Pure. `now` is our wall clock: a host dates by its own. */
 export function statusRow(look: Look, pool: PoolAgents, now: number): StatusRow {
   const { host, facts, problem } = look;
   const status = facts?.manager.status;

@@ -18,7 +18,7 @@ export interface PoolOverview {
   readonly projects: readonly { readonly project: string; readonly authorized: boolean }[];
 }
 
-/** Reads only. */
+/** Reads only. `now` is our wall clock: the server dates its queue by its own. */
 export async function poolOverviews(
   client: AzureClient,
   names: readonly string[],
