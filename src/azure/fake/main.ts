@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { FleetError } from '../../base/errors.ts';
 import { practiceOf } from '../../base/practice.ts';
 import { startFake } from './start.ts';
 
@@ -33,10 +34,19 @@ if (values.help || tokenFile === undefined || host === '') {
   (values.help ? process.stdout : process.stderr).write(help);
   process.exitCode = values.help ? 0 : 2;
 } else {
+  await serve(tokenFile).catch((error: unknown) => {
+    if (!(error instanceof FleetError)) throw error;
+    const { what, expected, seen, next } = error.problem;
+    process.stderr.write(`${what}\n  expected: ${expected}\n  seen: ${seen}\n  next: ${next}\n`);
+    process.exitCode = error.exitCode;
+  });
+}
+
+async function serve(tokens: string): Promise<void> {
   const running = await startFake({
     host,
     port: Number(port),
-    tokenFile,
+    tokenFile: tokens,
     organization: values.organization,
     projects: values.project,
     clock: practiceOf(process.env).clock,
