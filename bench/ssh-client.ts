@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import ssh2 from 'ssh2';
 
-import { systemClock } from '../src/base/clock.ts';
+import { systemClock } from '../src/base/machine/clock.ts';
 import { FleetError } from '../src/base/errors.ts';
 import { silentLogger } from '../src/base/log.ts';
 import { Secret } from '../src/base/secret.ts';

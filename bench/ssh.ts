@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { machineRoot } from '../src/base/host-root.ts';
+import { machineRoot } from '../src/base/machine/host-root.ts';
 import { factProbes } from '../src/facts/gather.ts';
 import { frameScript } from '../src/ssh/session/frames.ts';
 import { ensurePackages } from '../test/lab/harness/prerequisites.ts';

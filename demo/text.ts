@@ -1,4 +1,4 @@
-import { rootVariable } from '../src/base/practice.ts';
+import { rootVariable } from '../src/base/machine/practice.ts';
 import { network, practiceRoot, state } from '../test/lab/harness/paths.ts';
 
 export const helpText = `npm run demo              start the fleet, or go on with the one that is there

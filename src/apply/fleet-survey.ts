@@ -1,5 +1,5 @@
 import type { AzureClient } from '../azure/client.ts';
-import { timestamp, type Clock } from '../base/clock.ts';
+import { timestamp, type Clock } from '../base/machine/clock.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { timestamp, type Clock } from './clock.ts';
+import { timestamp, type Clock } from './machine/clock.ts';
 import { FleetError } from './errors.ts';
 import { foreignLines } from './foreign-text.ts';
 import type { Logger } from './log.ts';

@@ -1,10 +1,10 @@
 import { userInfo } from 'node:os';
 
-import { systemClock } from '../base/clock.ts';
+import { systemClock } from '../base/machine/clock.ts';
 import type { Context } from '../base/context.ts';
 import { ExitCode } from '../base/errors.ts';
 import { guardOutput } from '../base/guard-output.ts';
-import { practiceOf } from '../base/practice.ts';
+import { practiceOf } from '../base/machine/practice.ts';
 import { Redactor } from '../base/redact.ts';
 import { nameLog, report } from '../render/problem.ts';
 import { version } from '../base/version.ts';

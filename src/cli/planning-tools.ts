@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { fetchRuntime } from '../artifacts/fetch-runtime.ts';
 import { loadArtifacts } from '../artifacts/bundle.ts';
-import { timestamp } from '../base/clock.ts';
+import { timestamp } from '../base/machine/clock.ts';
 import type { Context } from '../base/context.ts';
 import type { Problem } from '../base/errors.ts';
 import { version } from '../base/version.ts';

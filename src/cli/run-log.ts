@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { timestamp, type Clock } from '../base/clock.ts';
+import { timestamp, type Clock } from '../base/machine/clock.ts';
 import { createFileLogger, type FileLogger } from '../base/file-log.ts';
 import type { Redactor } from '../base/redact.ts';
 

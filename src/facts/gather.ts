@@ -1,5 +1,5 @@
 import { FleetError } from '../base/errors.ts';
-import type { HostRoot } from '../base/host-root.ts';
+import type { HostRoot } from '../base/machine/host-root.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '../base/clock.ts';
+import { timestamp } from '../base/machine/clock.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';

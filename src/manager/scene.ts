@@ -1,4 +1,4 @@
-import { timestamp } from '../base/clock.ts';
+import { timestamp } from '../base/machine/clock.ts';
 import { Capabilities, Labels } from '../contract/paths.ts';
 import type { SlotStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';

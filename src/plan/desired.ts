@@ -1,6 +1,6 @@
 import { sha256 } from '../base/digest.ts';
 import { defined } from '../base/defined.ts';
-import type { HostRoot } from '../base/host-root.ts';
+import type { HostRoot } from '../base/machine/host-root.ts';
 import type { Secret } from '../base/secret.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { Desired } from '../steps/step.ts';

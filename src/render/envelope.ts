@@ -1,4 +1,4 @@
-import { timestamp, type Clock } from '../base/clock.ts';
+import { timestamp, type Clock } from '../base/machine/clock.ts';
 import type { ExitCode, Problem } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 

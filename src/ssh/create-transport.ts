@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit from 'p-limit';
 
-import type { Clock } from '../base/clock.ts';
+import type { Clock } from '../base/machine/clock.ts';
 import { FleetError } from '../base/errors.ts';
 import type { ConnectionOptions } from './config/resolve.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';

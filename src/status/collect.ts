@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 
 import type { AzureAgent, AzureClient } from '../azure/client.ts';
 import { FleetError, type Problem } from '../base/errors.ts';
-import type { HostRoot } from '../base/host-root.ts';
+import type { HostRoot } from '../base/machine/host-root.ts';
 import { createEngine } from '../engine/docker.ts';
 import type { Facts } from '../facts/facts.ts';
 import { gatherFacts } from '../facts/gather.ts';

@@ -1,4 +1,4 @@
-import type { HostRoot } from '../base/host-root.ts';
+import type { HostRoot } from '../base/machine/host-root.ts';
 import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Artifact, Change, Shape, StepName } from './change.ts';

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 
 import type { Context } from '../../src/base/context.ts';
 import { guardOutput } from '../../src/base/guard-output.ts';
-import { machineRoot } from '../../src/base/host-root.ts';
+import { machineRoot } from '../../src/base/machine/host-root.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { Redactor } from '../../src/base/redact.ts';
 import { commands } from '../../src/cli/commands.ts';

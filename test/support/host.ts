@@ -1,4 +1,4 @@
-import { machineRoot } from '../../src/base/host-root.ts';
+import { machineRoot } from '../../src/base/machine/host-root.ts';
 import type { Facts } from '../../src/facts/facts.ts';
 import type { HostSpec } from '../../src/inventory/fleet.ts';
 import type { Desired } from '../../src/steps/step.ts';

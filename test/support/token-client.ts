@@ -1,7 +1,7 @@
 import type { AzureClient } from '../../src/azure/client.ts';
 import { createAzureClient } from '../../src/azure/create-client.ts';
 import { patCredential } from '../../src/azure/http/credential.ts';
-import type { Clock } from '../../src/base/clock.ts';
+import type { Clock } from '../../src/base/machine/clock.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
 

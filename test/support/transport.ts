@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { systemClock } from '../../src/base/clock.ts';
+import { systemClock } from '../../src/base/machine/clock.ts';
 import { FleetError, type Problem } from '../../src/base/errors.ts';
 import { silentLogger } from '../../src/base/log.ts';
 import { Secret } from '../../src/base/secret.ts';

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { FleetError } from '../../base/errors.ts';
-import { practiceOf } from '../../base/practice.ts';
+import { practiceOf } from '../../base/machine/practice.ts';
 import { startFake } from './start.ts';
 
 const help = `fake-azure: an imitation of Azure DevOps for practice and tests. No organization, no licence, no network needed.

@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { Secret } from '../../base/secret.ts';
 import type { Fetch } from './proxy.ts';

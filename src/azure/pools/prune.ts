@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/machine/clock.ts';
 import type { AzureClient } from '../client.ts';
 import { confirmed, leftovers, type Leftover, type OwnNames } from './garbage.ts';
 

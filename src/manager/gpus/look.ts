@@ -1,5 +1,5 @@
-import { timestamp, type Clock } from '../../base/clock.ts';
-import type { HostRoot } from '../../base/host-root.ts';
+import { timestamp, type Clock } from '../../base/machine/clock.ts';
+import type { HostRoot } from '../../base/machine/host-root.ts';
 import { conclude, examine, examineWithoutGpus, type Checkup } from '../../health/checkup.ts';
 import { smiScript } from '../../health/smi-script.ts';
 import type { Finding } from '../../health/verdict.ts';

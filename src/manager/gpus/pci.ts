@@ -1,6 +1,6 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { HostRoot } from '../../base/host-root.ts';
+import type { HostRoot } from '../../base/machine/host-root.ts';
 
 /** PCI addresses of the NVIDIA GPUs in bus order, those passed through to virtual machines left out. */
 export async function pciGpus({ prefix }: HostRoot): Promise<readonly string[]> {

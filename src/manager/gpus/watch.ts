@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { HostRoot } from '../../base/host-root.ts';
+import type { HostRoot } from '../../base/machine/host-root.ts';
 import { conclude } from '../../health/checkup.ts';
 import { probeHost, probeName } from '../../health/probe.ts';
 import type { Finding } from '../../health/verdict.ts';

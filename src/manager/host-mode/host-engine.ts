@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { untar } from '../../base/tar.ts';
 import type { ContainerExit, Engine, OwnContainer } from '../../engine/engine.ts';

@@ -2,7 +2,7 @@ import type { Logger } from '../../base/log.ts';
 import { defined } from '../../base/defined.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { outputOf } from '../../engine/fault.ts';
-import { backoffMs, timestamp, type Clock } from '../../base/clock.ts';
+import { backoffMs, timestamp, type Clock } from '../../base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
 import type { ImagePlan } from './plan.ts';
 import type { Cause } from '../model.ts';

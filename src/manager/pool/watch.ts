@@ -1,7 +1,7 @@
 import type { AzureAgent, AzureClient, Pool } from '../../azure/client.ts';
 import { FleetError } from '../../base/errors.ts';
 import { causeOf } from '../causes.ts';
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/machine/clock.ts';
 import type { Cause } from '../model.ts';
 
 const pollMs = 60_000;

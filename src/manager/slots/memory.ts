@@ -1,4 +1,4 @@
-import { backoffMs, type Clock } from '../../base/clock.ts';
+import { backoffMs, type Clock } from '../../base/machine/clock.ts';
 import type { Cause } from '../model.ts';
 import type { Outcome } from '../runs/outcome.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-import { timestamp, type Clock } from '../../base/clock.ts';
+import { timestamp, type Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { followChangeScript, startChangeScript } from './durable-script.ts';
 import type { RunParts } from './run-script.ts';

@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import { StringDecoder } from 'node:string_decoder';
 
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { connectionLost, interrupted } from '../failures.ts';
 import { type Running, startScript } from './start.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit from 'p-limit';
 
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/machine/clock.ts';
 import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
-import type { Clock } from '../../base/clock.ts';
+import type { Clock } from '../../base/machine/clock.ts';
 import type { UploadLimits } from '../../inventory/fleet.ts';
 
 /** Bytes that an upload reads ahead; also the most that goes in one piece. */

@@ -1,5 +1,5 @@
 import { managedFiles } from '../../facts/probes/files.ts';
-import type { HostRoot } from '../../base/host-root.ts';
+import type { HostRoot } from '../../base/machine/host-root.ts';
 import { failFunction, sh } from '../../base/shell.ts';
 
 const nouveauText = `# Written by azp-fleet: the NVIDIA driver needs the GPUs for itself.

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 import { type FakeControl, fakeControl } from '../../../src/azure/fake/control/control.ts';
-import { clockVariable, rootVariable } from '../../../src/base/practice.ts';
+import { clockVariable, rootVariable } from '../../../src/base/machine/practice.ts';
 import { packAgent } from '../../standin/agent/pack.ts';
 import { withLock } from './lock.ts';
 import { mirror, network, practiceRoot, repository } from './paths.ts';

@@ -1,4 +1,4 @@
-import { clockVariable } from '../../../src/base/practice.ts';
+import { clockVariable } from '../../../src/base/machine/practice.ts';
 import { managerUnit } from '../../../src/contract/paths.ts';
 import { freeAddress, takeAddress } from './addresses.ts';
 import { docker } from './engine.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import type { HostRoot } from '../../../src/base/host-root.ts';
+import type { HostRoot } from '../../../src/base/machine/host-root.ts';
 
 /** The repository's root. */
 export const repository = fileURLToPath(new URL('../../../', import.meta.url));

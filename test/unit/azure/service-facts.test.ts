@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { systemClock } from '../../../src/base/clock.ts';
+import { systemClock } from '../../../src/base/machine/clock.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import type { AzureClient } from '../../../src/azure/client.ts';
 import { patCredential } from '../../../src/azure/http/credential.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterAll, expect, test } from 'vitest';
 
-import { systemClock } from '../../../src/base/clock.ts';
+import { systemClock } from '../../../src/base/machine/clock.ts';
 import { FleetError } from '../../../src/base/errors.ts';
 import { createFileLogger } from '../../../src/base/file-log.ts';
 import { Secret } from '../../../src/base/secret.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
-import { machineRoot } from '../../../src/base/host-root.ts';
+import { machineRoot } from '../../../src/base/machine/host-root.ts';
 import { factProbes } from '../../../src/facts/gather.ts';
 import { parseFacts } from '../../../src/facts/parse.ts';
 import { frameScript, parseFrames } from '../../../src/ssh/session/frames.ts';

@@ -13,7 +13,13 @@ function terminal() {
     text += chunk.toString();
   });
   const unfiltered = { stderr, stdout: stderr };
-  const context = { stderr, unfiltered, env: {}, now: () => 1_000, log: silentLogger } as unknown as Context;
+  const context = {
+    stderr,
+    unfiltered,
+    env: {},
+    clock: { monotonic: () => 1_000 },
+    log: silentLogger,
+  } as unknown as Context;
   return { context, stderr, screen: () => text };
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
-import { machineRoot } from '../../../src/base/host-root.ts';
+import { machineRoot } from '../../../src/base/machine/host-root.ts';
 import { factProbes } from '../../../src/facts/gather.ts';
 import { platformOf } from '../../../src/packages/distribution.ts';
 import { dockerStep } from '../../../src/steps/docker.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { systemClock } from '../../../base/clock.ts';
+import { systemClock } from '../../../base/machine/clock.ts';
 import type { FakeJob, FakeOverview, QueueJobs } from './types.ts';
 import type { LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 import type { Fault } from '../world/faults.ts';

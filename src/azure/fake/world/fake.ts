@@ -1,4 +1,4 @@
-import type { Clock } from '../../../base/clock.ts';
+import type { Clock } from '../../../base/machine/clock.ts';
 import type { Fault } from './faults.ts';
 import { Rules } from './rules.ts';
 import type { State } from './state.ts';

@@ -1,4 +1,4 @@
-import { timestamp } from '../../../base/clock.ts';
+import { timestamp } from '../../../base/machine/clock.ts';
 import type { Context } from '../../../base/context.ts';
 import { writeJournal } from '../../../apply/journal.ts';
 import type { HostOutcome } from '../../../apply/outcome.ts';

@@ -10,7 +10,10 @@ import type { Result } from '../../result.ts';
 export function run(context: Context, { inventory }: CommandInput): Promise<Result> {
   const fleet = loadFleet(inventory, context);
   const { file, organization, hosts } = fleet;
-  const warnings = [...fleet.warnings, ...checkReferences(fleet, { env: context.env, now: context.clock.wall() })];
+  const warnings = [
+    ...fleet.warnings,
+    ...checkReferences(fleet, { env: context.env, now: context.clock.wall() }),
+  ];
   return Promise.resolve({
     exitCode: ExitCode.ok,
     json: { file, organization, hosts: hosts.length, warnings },

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import { systemClock } from '../../../../src/base/clock.ts';
+import { systemClock } from '../../../../src/base/machine/clock.ts';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { Secret } from '../../../../src/base/secret.ts';
 import { createAzureClient } from '../../../../src/azure/create-client.ts';

@@ -1,7 +1,7 @@
 // The fake server's own rules, by whatever order things happen in: what the soak test relies on.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../../src/base/clock.ts';
+import { systemClock } from '../../../../src/base/machine/clock.ts';
 import type { Fake } from '../../../../src/azure/fake/world/fake.ts';
 import { Rules } from '../../../../src/azure/fake/world/rules.ts';
 import {

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { AzureClient } from '../../../../src/azure/client.ts';
 import { servicePrincipalCredential } from '../../../../src/azure/http/credential.ts';
-import { systemClock, type Clock } from '../../../../src/base/clock.ts';
+import { systemClock, type Clock } from '../../../../src/base/machine/clock.ts';
 import { Secret } from '../../../../src/base/secret.ts';
 import { StillClock } from '../../../support/clock.ts';
 import { problem, useFake } from '../fake/server.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/base/log.ts';
-import { systemClock } from '../../../../src/base/clock.ts';
+import { systemClock } from '../../../../src/base/machine/clock.ts';
 import { ImageKeeper } from '../../../../src/manager/image/keeper.ts';
 import type { ImagePlan } from '../../../../src/manager/image/plan.ts';
 import { renewImage } from '../../../../src/client/image-build.ts';

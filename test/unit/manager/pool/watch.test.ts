@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AzureAgent } from '../../../../src/azure/client.ts';
-import type { Clock } from '../../../../src/base/clock.ts';
+import type { Clock } from '../../../../src/base/machine/clock.ts';
 import { PoolWatch } from '../../../../src/manager/pool/watch.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import ssh2, { type ServerChannel } from 'ssh2';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { systemClock } from '../../../../src/base/clock.ts';
+import { systemClock } from '../../../../src/base/machine/clock.ts';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { Secret } from '../../../../src/base/secret.ts';
 import { defaultUploads } from '../../../../src/inventory/schema/defaults.ts';

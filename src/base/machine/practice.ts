@@ -1,5 +1,5 @@
 import { systemClock, type Clock } from './clock.ts';
-import { usageError } from './errors.ts';
+import { usageError } from '../errors.ts';
 import { machineRoot, type HostRoot } from './host-root.ts';
 
 /** How many times faster the slow rules run: those of the service, of the manager, and the pauses of the client. */

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { clockVariable, practiceOf, rootVariable } from '../../../src/base/practice.ts';
+import { clockVariable, practiceOf, rootVariable } from '../../../../src/base/machine/practice.ts';
 
 describe('where nothing is said', () => {
   test.each([{}, { [clockVariable]: '', [rootVariable]: '' }, { [clockVariable]: '1', [rootVariable]: '/' }])(
@@ -49,7 +49,7 @@ test.each([
 });
 
 describe('the clock and the root come from the entry points', () => {
-  const root = join(import.meta.dirname, '../../..');
+  const root = join(import.meta.dirname, '../../../..');
   const sources = globSync('src/**/*.ts', { cwd: root }).map((file) => ({
     file,
     text: readFileSync(join(root, file), 'utf8').replaceAll(/^\s*(\/\*\*|\*|\/\/).*$/gm, ''),
@@ -57,7 +57,9 @@ describe('the clock and the root come from the entry points', () => {
   const files = (pattern: RegExp) => sources.filter(({ text }) => pattern.test(text)).map(({ file }) => file);
 
   test("one file reads the machine's clocks", () => {
-    expect(files(/\bDate\.now\b|\bnew Date\(\)|\bperformance\.|\bhrtime\b/)).toEqual(['src/base/clock.ts']);
+    expect(files(/\bDate\.now\b|\bnew Date\(\)|\bperformance\.|\bhrtime\b/)).toEqual([
+      'src/base/machine/clock.ts',
+    ]);
   });
 
   test('three files look whether this is practice', () => {
@@ -68,7 +70,7 @@ describe('the clock and the root come from the entry points', () => {
     ]);
     expect(files(/AZP_FLEET_PRACTICE/).toSorted()).toEqual([
       'src/azure/fake/main.ts',
-      'src/base/practice.ts',
+      'src/base/machine/practice.ts',
     ]);
   });
 });
