@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 
+import { machineRoot } from '../../../src/base/machine/host-root.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import type { Transaction } from '../../../src/packages/transaction.ts';
 import type { Change } from '../../../src/steps/change.ts';
@@ -119,7 +120,7 @@ describe('a system whose package manager is like no other', () => {
 
   it('is what the fact script asks', async () => {
     const { factProbes } = await import('../../../src/facts/gather.ts');
-    const text = factProbes({ sysroot: '' }).map(({ name, script }) => `${name}: ${script}`);
+    const text = factProbes({ root: machineRoot }).map(({ name, script }) => `${name}: ${script}`);
     const where = (word: string) =>
       text.filter((each) => each.includes(word)).map((each) => each.split(':')[0]);
     expect(where('toy list docker')).toEqual(['packages-toy']);
