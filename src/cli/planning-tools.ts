@@ -45,7 +45,7 @@ export function hostTools(
 }
 
 /** What the commands that plan share. */
-export interface Workbench {
+export interface Planning {
   readonly tools: ApplyTools;
   /** Pools that cannot be used; their hosts are planned without the manager. */
   readonly blocked: Map<string, Problem>;
@@ -53,11 +53,11 @@ export interface Workbench {
   readonly prepare: (survey: FleetSurvey) => Promise<void>;
 }
 
-export async function openWorkbench(
+export async function openPlanning(
   context: Context,
   input: CommandInput,
   open: OpenFleet & Connected,
-): Promise<Workbench> {
+): Promise<Planning> {
   const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
   const artifacts = await loadArtifacts(cache);
   const blocked = new Map<string, Problem>();

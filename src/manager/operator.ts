@@ -81,7 +81,7 @@ export class Operator {
     } else {
       memory.operationFailed(cause);
     }
-    if (cause.code.startsWith('azure.')) this.#around.pool.hurry();
+    if (cause.code.startsWith('azure.')) this.#around.pool.lookSoon();
     // The runtime could not hand over the GPUs: perhaps one has just gone.
     if (cause.code.startsWith('engine.')) this.#around.lookSoon();
     if (order.kind === 'launch' && order.slot.mode !== 'host' && faultOfImage.has(cause.code))

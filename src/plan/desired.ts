@@ -5,7 +5,8 @@ import type { Secret } from '../base/secret.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { Desired } from '../steps/step.ts';
 
-export interface Brought {
+/** What the CLI adds to the inventory. */
+export interface FromCli {
   readonly artifacts: Desired['artifacts'];
   readonly credential: Secret | undefined;
   /** The content of proxy.ca. */
@@ -15,8 +16,8 @@ export interface Brought {
 }
 
 /** What is wanted on each host: the inventory and what the CLI brings along. */
-export function desiredOf(fleet: Fleet, brought: Brought): (host: HostSpec) => Desired {
-  const { credential, artifacts, version, root } = brought;
+export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => Desired {
+  const { credential, artifacts, version, root } = fromCli;
   return (host) => ({
     host,
     organization: fleet.organization,
@@ -24,7 +25,7 @@ export function desiredOf(fleet: Fleet, brought: Brought): (host: HostSpec) => D
     credentialDigest:
       credential === undefined ? undefined : (machineId) => sha256(`${machineId}:${credential.reveal()}`),
     mirrors: fleet.mirrors,
-    proxy: { ...fleet.proxy, ...defined({ caPem: brought.caPem }) },
+    proxy: { ...fleet.proxy, ...defined({ caPem: fromCli.caPem }) },
     artifacts,
     version,
     root,

@@ -11,29 +11,29 @@ export interface Question {
 }
 
 /** Who can be asked. `question` undefined: nobody (no terminal, `--json`, CI). */
-export interface People {
+export interface Answerers {
   readonly question: ((question: Question) => Promise<Secret>) | undefined;
   readonly resolve: (source: SecretSource) => Promise<Secret>;
 }
 
 /** Questions go to the terminal one at a time, and what is asked once for the fleet is asked once. */
-export class Desk {
-  readonly #people: People;
+export class Prompter {
+  readonly #answerers: Answerers;
   readonly #answers = new Map<string, Promise<Secret | undefined>>();
   readonly #secrets = new Map<string, Promise<Secret>>();
   #queue: Promise<unknown> = Promise.resolve();
 
-  constructor(people: People) {
-    this.#people = people;
+  constructor(answerers: Answerers) {
+    this.#answerers = answerers;
   }
 
   get canAsk(): boolean {
-    return this.#people.question !== undefined;
+    return this.#answerers.question !== undefined;
   }
 
   /** Undefined when nobody can be asked. */
   ask(question: Question): Promise<Secret | undefined> {
-    const { question: put } = this.#people;
+    const { question: put } = this.#answerers;
     if (put === undefined) return Promise.resolve(undefined);
     const answer = this.#queue.then(() => put(question));
     this.#queue = answer.catch(() => undefined);
@@ -59,7 +59,7 @@ export class Desk {
   /** Each source is resolved once: it may be a command that takes its time. */
   resolve(source: SecretSource): Promise<Secret> {
     const key = JSON.stringify(source);
-    const secret = this.#secrets.get(key) ?? this.#people.resolve(source);
+    const secret = this.#secrets.get(key) ?? this.#answerers.resolve(source);
     this.#secrets.set(key, secret);
     return secret;
   }

@@ -2,7 +2,7 @@ import type { Clock } from '../base/machine/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import type { SecretSource, SshSpec, UploadLimits } from '../inventory/fleet.ts';
-import { Desk, type People } from './ask.ts';
+import { Prompter, type Answerers } from './ask.ts';
 import type { ConfigFiles, ConfigWorld } from './config/outside.ts';
 import { type ConnectionOptions, resolveConnection } from './config/resolve.ts';
 import { realWorld } from './config/world.ts';
@@ -18,7 +18,7 @@ export interface TransportParts {
   readonly log: Logger;
   readonly clock: Clock;
   /** Asks the person at the terminal; undefined where there is none. */
-  readonly ask: People['question'];
+  readonly ask: Answerers['question'];
   /** Gives the value behind a reference of the inventory. */
   readonly resolveSecret: (source: SecretSource) => Promise<Secret>;
   /** One line for the person: a new host key, an option that is not honoured. */
@@ -31,7 +31,7 @@ export interface TransportParts {
 
 /** What connecting needs, shared by all connections of a run. */
 export interface ConnectionTools {
-  readonly desk: Desk;
+  readonly prompter: Prompter;
   readonly dialer: Dialer;
   readonly hostKeys: HostKeyStore;
   resolve(name: string, spec: SshSpec): ConnectionOptions;
@@ -41,11 +41,16 @@ export function connectionTools(parts: TransportParts): ConnectionTools {
   const { home, user, env } = parts;
   const files = parts.configFiles ?? { user: `${home}/.ssh/config`, system: '/etc/ssh/ssh_config' };
   const world = parts.world ?? realWorld(home, user, env);
-  const desk = new Desk({ question: parts.ask, resolve: parts.resolveSecret });
+  const prompter = new Prompter({ question: parts.ask, resolve: parts.resolveSecret });
   const hostKeys = new HostKeyStore();
   const resolve = (name: string, spec: SshSpec): ConnectionOptions =>
     resolveConnection(name, spec, files, world, env);
-  const keys = new KeyRing(desk);
+  const keys = new KeyRing(prompter);
   const { log, notice } = parts;
-  return { desk, hostKeys, resolve, dialer: new Dialer({ resolve, env, keys, hostKeys, desk, log, notice }) };
+  return {
+    prompter,
+    hostKeys,
+    resolve,
+    dialer: new Dialer({ resolve, env, keys, hostKeys, prompter, log, notice }),
+  };
 }

@@ -47,7 +47,7 @@ class SshTransport implements Transport {
       wire: await dial(signal).catch((error: unknown) => {
         throw ofHost(target.name, error);
       }),
-      sudo: new Sudo(options, target.ssh.sudoPassword, this.#tools.desk),
+      sudo: new Sudo(options, target.ssh.sudoPassword, this.#tools.prompter),
       log: this.#parts.log,
       clock: this.#parts.clock,
       redial: (deadline, stop) => redial(dial, deadline, stop, this.#parts.clock),
@@ -80,8 +80,8 @@ class SshTransport implements Transport {
       return await this.#masters(() => open(false));
     } catch (error) {
       const denied = error instanceof FleetError && error.problem.code === 'ssh.auth';
-      if (!denied || !this.#tools.desk.canAsk) throw error;
-      return this.#tools.desk.alone(() => open(true));
+      if (!denied || !this.#tools.prompter.canAsk) throw error;
+      return this.#tools.prompter.alone(() => open(true));
     }
   }
 }

@@ -18,7 +18,7 @@ export class PoolWatch {
   #agents: ReadonlyMap<string, AzureAgent> = new Map();
   #problem: Cause | undefined;
   #at = Number.NEGATIVE_INFINITY;
-  #hurry = new AbortController();
+  #early = new AbortController();
 
   constructor(
     azure: Pick<AzureClient, 'findPool' | 'listAgents'>,
@@ -59,20 +59,20 @@ export class PoolWatch {
   }
 
   /** Asks now instead of at the next turn. */
-  hurry(): void {
-    this.#hurry.abort();
+  lookSoon(): void {
+    this.#early.abort();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.poll();
       this.#onChange();
-      this.#hurry = new AbortController();
+      this.#early = new AbortController();
       const pause = this.#problem === undefined ? pollMs : retryMs;
       // Jitter keeps a thousand hosts that were started together from asking together.
       await this.#clock.wait(
         pause * (0.8 + Math.random() * 0.4),
-        AbortSignal.any([signal, this.#hurry.signal]),
+        AbortSignal.any([signal, this.#early.signal]),
       );
     }
   }

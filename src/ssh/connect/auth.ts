@@ -11,7 +11,7 @@ import ssh2 from 'ssh2';
 
 import type { Secret } from '../../base/secret.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
-import type { Desk, Question } from '../ask.ts';
+import type { Prompter, Question } from '../ask.ts';
 import type { ConnectionOptions } from '../config/resolve.ts';
 import { where } from '../failures.ts';
 import { type PromptTurn, HungUp } from './prompt-turn.ts';
@@ -28,7 +28,7 @@ interface LoginParts {
   readonly options: ConnectionOptions;
   readonly password: SecretSource | undefined;
   readonly keys: KeyRing;
-  readonly desk: Desk;
+  readonly prompter: Prompter;
   readonly turn: PromptTurn;
   /** Ends the connection, which another one will follow. */
   readonly hangUp: (error: HungUp) => void;
@@ -70,7 +70,7 @@ export function startLogin(parts: LoginParts): Login {
 }
 
 async function* plan(parts: LoginParts): AsyncGenerator<Attempt, void, undefined> {
-  const { options, keys, desk } = parts;
+  const { options, keys, prompter } = parts;
   const username = options.user;
   const named = options.identityFiles.map((file) => keys.publicBlob(file));
   const fromAgent = new Set<string>();
@@ -104,8 +104,8 @@ async function* plan(parts: LoginParts): AsyncGenerator<Attempt, void, undefined
     if (key === undefined) continue;
     yield { say: `key ${file.file}`, kind: 'publickey', method: { type: 'publickey', username, key } };
   }
-  const given = parts.password === undefined ? undefined : await desk.resolve(parts.password);
-  if (given !== undefined || desk.canAsk) {
+  const given = parts.password === undefined ? undefined : await prompter.resolve(parts.password);
+  if (given !== undefined || prompter.canAsk) {
     yield { say: 'keyboard-interactive', kind: 'keyboard-interactive', method: keyboard(parts, given) };
     const password = given ?? (await askPerson(parts, passwordQuestion(options)));
     if (password === undefined) return;
@@ -125,7 +125,7 @@ function sayAgentKey(key: ParsedKey, file: string | undefined): string {
 async function askPerson(parts: LoginParts, question: Question): Promise<Secret | undefined> {
   parts.turn.begin();
   const resume = parts.pause();
-  return parts.desk.ask(question).finally(resume);
+  return parts.prompter.ask(question).finally(resume);
 }
 
 function passwordQuestion(options: ConnectionOptions): Question {

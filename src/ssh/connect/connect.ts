@@ -8,7 +8,7 @@ import { FleetError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
 import { algorithmsFor, supportedAlgorithms } from './algorithms.ts';
-import type { Desk } from '../ask.ts';
+import type { Prompter } from '../ask.ts';
 import { startLogin } from './auth.ts';
 import type { ConnectionOptions } from '../config/resolve.ts';
 import { authFailure, connectError, connectFailure, interrupted } from '../failures.ts';
@@ -32,7 +32,7 @@ export interface ConnectParts {
   readonly password: SecretSource | undefined;
   readonly keys: KeyRing;
   readonly hostKeys: HostKeyStore;
-  readonly desk: Desk;
+  readonly prompter: Prompter;
   readonly log: Logger;
   /** Told in one line of every new host key that was accepted. */
   readonly notice: (line: string) => void;

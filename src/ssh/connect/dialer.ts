@@ -6,7 +6,7 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import { FleetError, usageError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { SecretSource, SshSpec } from '../../inventory/fleet.ts';
-import type { Desk } from '../ask.ts';
+import type { Prompter } from '../ask.ts';
 import { type ConnectionOptions, hopSpec } from '../config/resolve.ts';
 import { type Connection, openConnection } from './connect.ts';
 import { dialCommand, dialTcp } from './dial.ts';
@@ -27,7 +27,7 @@ export interface DialerParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly keys: KeyRing;
   readonly hostKeys: HostKeyStore;
-  readonly desk: Desk;
+  readonly prompter: Prompter;
   readonly log: Logger;
   readonly notice: (line: string) => void;
 }
@@ -85,9 +85,9 @@ export class Dialer {
     signal: AbortSignal | undefined,
     trail: readonly string[],
   ): Promise<Connection> {
-    const { keys, hostKeys, desk, log, notice } = this.#parts;
+    const { keys, hostKeys, prompter, log, notice } = this.#parts;
     const turn = new PromptTurn(trail.length === 0 ? this.#prompts : undefined);
-    const parts = { options, password, keys, hostKeys, desk, log, notice, turn, signal };
+    const parts = { options, password, keys, hostKeys, prompter, log, notice, turn, signal };
     try {
       for (;;) {
         try {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import ssh2, { type BaseAgent, type ParsedKey } from 'ssh2';
 
-import type { Desk } from '../ask.ts';
+import type { Prompter } from '../ask.ts';
 
 const { utils, createAgent } = ssh2;
 
@@ -14,7 +14,7 @@ export type KeyFile =
 
 /** Reads key files and agents once for all connections; a passphrase is asked for once per file. */
 export class KeyRing {
-  readonly #desk: Desk;
+  readonly #prompter: Prompter;
   readonly #files = new Map<string, KeyFile | undefined>();
   readonly #unlocked = new Map<string, Promise<ParsedKey | undefined>>();
   readonly #agents = new Map<
@@ -22,8 +22,8 @@ export class KeyRing {
     Promise<{ readonly agent: BaseAgent; readonly keys: readonly ParsedKey[] }>
   >();
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(prompter: Prompter) {
+    this.#prompter = prompter;
   }
 
   /** Undefined: no such file. */
@@ -59,7 +59,7 @@ export class KeyRing {
   ): Promise<ParsedKey | undefined> {
     for (let attempt = 0; attempt < 3; attempt += 1) {
       const again = attempt === 0 ? '' : ' (the last one was wrong)';
-      const passphrase = await this.#desk.ask({
+      const passphrase = await this.#prompter.ask({
         host,
         text: `Passphrase for ${file.file}${again}:`,
         hidden: true,

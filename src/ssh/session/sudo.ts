@@ -1,7 +1,7 @@
 import { FleetError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
-import type { Desk } from '../ask.ts';
+import type { Prompter } from '../ask.ts';
 import type { Elevation } from './bootstrap.ts';
 import type { ConnectionOptions } from '../config/resolve.ts';
 
@@ -9,24 +9,24 @@ import type { ConnectionOptions } from '../config/resolve.ts';
 export class Sudo {
   readonly #options: ConnectionOptions;
   readonly #source: SecretSource | undefined;
-  readonly #desk: Desk;
+  readonly #prompter: Prompter;
   elevation: Elevation = 'unknown';
 
-  constructor(options: ConnectionOptions, source: SecretSource | undefined, desk: Desk) {
+  constructor(options: ConnectionOptions, source: SecretSource | undefined, prompter: Prompter) {
     this.#options = options;
     this.#source = source;
-    this.#desk = desk;
+    this.#prompter = prompter;
   }
 
   get canAnswer(): boolean {
-    return this.#source !== undefined || this.#desk.canAsk;
+    return this.#source !== undefined || this.#prompter.canAsk;
   }
 
   /** The host's own secret, else the one password asked for the whole fleet. */
   password(): Promise<Secret | undefined> {
-    if (this.#source !== undefined) return this.#desk.resolve(this.#source);
+    if (this.#source !== undefined) return this.#prompter.resolve(this.#source);
     const { name, user } = this.#options;
-    return this.#desk.askOnce('sudo', {
+    return this.#prompter.askOnce('sudo', {
       host: name,
       text: `sudo password of ${user} (asked once, used on every host that wants one):`,
       hidden: true,

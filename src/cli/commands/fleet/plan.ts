@@ -10,7 +10,7 @@ import { distinct } from '../../../apply/pools.ts';
 import { usesColor } from '../../../render/color.ts';
 import { planText } from '../../../render/plan.ts';
 import type { CommandInput } from '../../command.ts';
-import { openWorkbench } from '../../planning-tools.ts';
+import { openPlanning } from '../../planning-tools.ts';
 import { problemsAmong, type Result } from '../../result.ts';
 import { withFleet } from '../../fleet.ts';
 
@@ -20,7 +20,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const outFile = out === undefined ? undefined : resolvePath(context.cwd, out);
   if (outFile !== undefined) await checkPlanFile(outFile);
   return withFleet(context, input, async (open) => {
-    const { tools, blocked } = await openWorkbench(context, input, open);
+    const { tools, blocked } = await openPlanning(context, input, open);
     const survey = await surveyFleet(open.fleet, open.hosts, open.azure, tools, {
       follow: false,
       onPools: (pools) => pools.blocked.forEach((problem, pool) => blocked.set(pool, problem)),

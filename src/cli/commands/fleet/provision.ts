@@ -27,7 +27,7 @@ import { openFleet, type OpenFleet } from '../../fleet.ts';
 import { remember } from './remember.ts';
 import { chooseHosts } from './rerun.ts';
 import { stateFolder } from '../../state-folder.ts';
-import { openWorkbench } from '../../planning-tools.ts';
+import { openPlanning } from '../../planning-tools.ts';
 import { declined, problemsAmong, type Result } from '../../result.ts';
 import { connected, overSsh } from '../../with-hosts.ts';
 
@@ -41,7 +41,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const saved = await savedPlan(context, input, opened);
   const hosts = await chooseHosts(opened.hosts, options.string('rerun'), journal, saved);
   return connected(context, input, { ...opened, hosts }, overSsh, async (open) => {
-    const { tools, blocked, prepare } = await openWorkbench(context, input, open);
+    const { tools, blocked, prepare } = await openPlanning(context, input, open);
     const onPools = (pools: PoolsPlan) =>
       pools.blocked.forEach((problem, pool) => blocked.set(pool, problem));
     const dry = options.flag('dryRun');

@@ -8,7 +8,7 @@ import { statusExitCode } from '../../../status/exit-code.ts';
 import { statusRow, type Look, type StatusRow } from '../../../status/row.ts';
 import type { CommandInput } from '../../command.ts';
 import { withFleet, type OpenFleet } from '../../fleet.ts';
-import { openWorkbench } from '../../planning-tools.ts';
+import { openPlanning } from '../../planning-tools.ts';
 import { problemsAmong, type Result } from '../../result.ts';
 import type { Connected } from '../../with-hosts.ts';
 
@@ -62,7 +62,7 @@ async function findDrift(
   open: OpenFleet & Connected,
   looks: readonly Look[],
 ): Promise<Drift> {
-  const { tools } = await openWorkbench(context, input, open);
+  const { tools } = await openPlanning(context, input, open);
   const names = open.hosts.map(({ pool }) => pool);
   const { changes } = await planFleetPools(open.azure, names, open.fleet.projects);
   return { hosts: driftOf(looks, tools), fleet: changes.map(({ title }) => title) };
