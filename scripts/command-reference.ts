@@ -33,7 +33,7 @@ asks, it does so on stderr, and \`--yes\` is the answer. The first members are t
 | \`problems\` | what went wrong, on hosts and beside them: \`code\`, \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` |
 | \`log\` | the debug log of this run, where one could be written |
 
-Then come the command's own, for most of them \`hosts\`. Where it failed as a whole there are none.
+Then come the command's own, named below with each. Where it failed as a whole there are none.
 
 \`\`\`sh
 azp-fleet status --json | jq '.hosts[] | select(.verdict.state != "healthy") | .host'
@@ -67,6 +67,8 @@ function section(command: CommandSpec): string {
   const usage = ['azp-fleet', command.name, command.positionals].filter(Boolean).join(' ');
   const options = (command.options ?? []).map(row);
   const table = options.length === 0 ? [] : ['| option | meaning |', '| --- | --- |', ...options, ''];
+  const members =
+    command.json === false ? [] : [`JSON: ${command.json.map((name) => `\`${name}\``).join(', ')}`, ''];
   const examples = command.examples.map(([line, what]) => `# ${what}\n${line}`);
   return [
     `## ${command.name}`,
@@ -77,6 +79,7 @@ function section(command: CommandSpec): string {
     ...(command.description === undefined ? [] : ['', command.description]),
     '',
     ...table,
+    ...members,
     '```sh',
     ...examples,
     '```',

@@ -8,7 +8,7 @@ import { executeChange } from './execute.ts';
 import { createManagerClient } from '../client/manager-client.ts';
 import { failure, type HostOutcome } from './outcome.ts';
 import { firstStage } from '../plan/plan.ts';
-import { planNow, readFacts, type Survey } from './survey.ts';
+import { readFacts, type Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
 /** Facts are gathered and planned this often before we say that the plan does not come to an end. */
@@ -31,7 +31,7 @@ export async function applyHost(
   let restore: (() => Promise<void>) | undefined;
   const plan = async () => {
     const facts = await readFacts(connection, host, tools);
-    return { facts, plan: planNow(facts, host, tools) };
+    return { facts, plan: tools.plan(facts, host) };
   };
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });

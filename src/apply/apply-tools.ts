@@ -4,7 +4,7 @@ import type { Secret } from '../base/secret.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { LockOwner, Session, Transport } from '../ssh/transport.ts';
-import type { Desired, Step } from '../steps/step.ts';
+import type { HostPlan } from '../plan/fleet-plan.ts';
 import type { EventSink } from './events.ts';
 
 /** What reaching and reading hosts takes. No token is in it, and nothing of Azure DevOps. */
@@ -26,19 +26,17 @@ export interface HostTools {
 
 /** What planning and applying work with. Built by the commands; tests bring their own ends. */
 export interface ApplyTools extends HostTools {
-  /** The steps of a host. Where the pool cannot be used, those without the manager. */
-  readonly steps: (host: HostSpec) => readonly Step[];
-  readonly desired: (host: HostSpec) => Desired;
-  /** Agent's name → page of the job that it runs, for those that have one. Empty when Azure DevOps cannot be asked. */
-  readonly jobPages: (pool: string) => Promise<ReadonlyMap<string, string>>;
+  /** What is to be done on a host. Asked again after each stage: what has been done must show in the facts. */
+  readonly plan: (facts: Facts, host: HostSpec) => HostPlan;
+  /** Agent's name → page of the job that it runs, for those that have one. Absent: Azure DevOps is not asked. */
+  readonly jobPages?: (pool: string) => Promise<ReadonlyMap<string, string>>;
   /** Written to the hosts that need it; never part of a plan. */
-  readonly credential: Secret | undefined;
+  readonly credential?: Secret;
 }
 
 export interface ApplyOptions {
   /** Hosts worked on at the same time. */
   readonly parallel: number;
-  readonly disturbOthers: boolean;
   readonly drainTimeoutMs: number;
   readonly breakLock: boolean;
 }

@@ -6,10 +6,11 @@ import { agentsOnline, type AgentsOnline } from './agents-online.ts';
 import { applyHost, refused, type ApplyHostOptions } from './apply-host.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
 import { failure, type HostOutcome } from './outcome.ts';
+import type { HostPlan } from '../plan/fleet-plan.ts';
 import { isEmpty } from '../plan/plan.ts';
 import { applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
 import { proveHost } from './prove.ts';
-import { planNow, type Survey } from './survey.ts';
+import type { HostsSurvey, Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
 export interface ApplyFleetOptions extends ApplyHostOptions {
@@ -36,11 +37,22 @@ export async function applyFleet(
   for (const problem of distinct(pools.blocked))
     if (!known.has(problem.what)) tools.emit({ kind: 'problem', problem });
   const online = agentsOnline(client, tools.clock);
+  return applyHosts(survey, tools, (host) =>
+    finishHost(host, pools.blocked.get(host.host.pool), online, tools, options),
+  );
+}
+
+/** Applies plans, every host by itself, and closes its connection; those that failed before come last. */
+export async function applyHosts(
+  { hosts, failures }: HostsSurvey,
+  tools: ApplyTools,
+  finish: (host: Survey) => Promise<HostOutcome> = (host) => applyPlan(host, tools, { exactFacts: false }),
+): Promise<readonly HostOutcome[]> {
   const limit = pLimit(tools.options.parallel);
   const finished = await Promise.all(
-    survey.hosts.map((host) =>
+    hosts.map((host) =>
       limit(async () => {
-        const outcome = await finishHost(host, pools.blocked.get(host.host.pool), online, tools, options);
+        const outcome = await finish(host);
         settle(outcome, tools);
         await host.connection.close();
         return outcome;
@@ -48,7 +60,7 @@ export async function applyFleet(
     ),
   );
   tools.emit({ kind: 'phase', phase: 'done' });
-  return [...finished, ...survey.failures];
+  return [...finished, ...failures];
 }
 
 async function finishHost(
@@ -59,15 +71,9 @@ async function finishHost(
   options: ApplyFleetOptions,
 ): Promise<HostOutcome> {
   const { name } = survey.host;
-  if (tools.signal.aborted) return { host: name, state: 'skipped', changes: 0 };
-  const [refusal] = survey.plan.refusals;
-  if (refusal !== undefined)
-    return { host: name, state: 'failed', changes: 0, problem: refused(name, refusal) };
   try {
-    const left = blocked === undefined ? survey.plan : planNow(survey.facts, survey.host, tools);
-    const applied: HostOutcome = isEmpty(left)
-      ? { host: name, state: 'ok', changes: 0 }
-      : await applyHost(survey, tools, options);
+    const left = blocked === undefined ? survey.plan : tools.plan(survey.facts, survey.host);
+    const applied = await applyPlan(survey, tools, options, left);
     if (applied.state === 'failed' || applied.state === 'skipped' || applied.state === 'unreachable')
       return applied;
     if (blocked !== undefined) return { ...applied, state: 'failed', problem: { ...blocked, host: name } };
@@ -79,6 +85,21 @@ async function finishHost(
     if (tools.signal.aborted) return { host: name, state: 'skipped', changes: 0 };
     return failure(name, error, tools.log);
   }
+}
+
+/** `left`: what of the announced plan is possible now. */
+async function applyPlan(
+  survey: Survey,
+  tools: ApplyTools,
+  options: ApplyHostOptions,
+  left: HostPlan = survey.plan,
+): Promise<HostOutcome> {
+  const { name } = survey.host;
+  if (tools.signal.aborted) return { host: name, state: 'skipped', changes: 0 };
+  const [refusal] = survey.plan.refusals;
+  if (refusal !== undefined)
+    return { host: name, state: 'failed', changes: 0, problem: refused(name, refusal) };
+  return isEmpty(left) ? { host: name, state: 'ok', changes: 0 } : applyHost(survey, tools, options);
 }
 
 function settle(outcome: HostOutcome, tools: ApplyTools): void {

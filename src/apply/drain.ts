@@ -42,7 +42,7 @@ export async function drain(
       if (text !== said) note(text);
       said = text;
       if (tools.clock.monotonic() >= deadline) {
-        const pages = await tools.jobPages(host.pool);
+        const pages = (await tools.jobPages?.(host.pool)) ?? new Map<string, string>();
         throw timedOut(host.name, left, pages, tools.options.drainTimeoutMs);
       }
       await tools.sleep(pollMs);

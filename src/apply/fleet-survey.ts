@@ -3,18 +3,17 @@ import { timestamp, type Clock } from '../base/machine/clock.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
-import type { HostOutcome } from './outcome.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
-import { failed, planNow, reachHosts, type Reached, type ReachOptions, type Survey } from './survey.ts';
+import { planReached, reachHosts, type HostsSurvey, type ReachOptions } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
 /** Everything that is known before anything is changed. */
-export interface FleetSurvey {
-  readonly hosts: readonly Survey[];
-  /** Hosts that could not be reached or read. */
-  readonly failures: readonly HostOutcome[];
+export interface FleetSurvey extends HostsSurvey {
   readonly pools: PoolsPlan;
 }
+
+/** With the pools, or of commands that need none. */
+export type AnySurvey = HostsSurvey & Partial<Pick<FleetSurvey, 'pools'>>;
 
 export interface SurveyOptions extends ReachOptions {
   /** Called when it is known which pools cannot be used, before any host is planned. */
@@ -39,32 +38,18 @@ export async function surveyFleet(
   ]);
   options.onPools(pools);
   for (const problem of distinct(pools.blocked)) tools.emit({ kind: 'problem', problem });
-  tools.emit({ kind: 'phase', phase: 'plan' });
-  const planned = results.map((result) => ('facts' in result ? planReached(result, tools) : result));
-  return {
-    hosts: planned.filter((result): result is Survey => 'plan' in result),
-    failures: planned.filter((result): result is HostOutcome => 'state' in result),
-    pools,
-  };
-}
-
-function planReached(reached: Reached, tools: ApplyTools): Survey | HostOutcome {
-  try {
-    return { ...reached, plan: planNow(reached.facts, reached.host, tools) };
-  } catch (error) {
-    return failed(reached.host, error, tools);
-  }
+  return { ...planReached(results, tools), pools };
 }
 
 /** What the survey is silent about: hosts, by their number, and pools. */
-export function unreadIn({ failures, pools }: FleetSurvey): { hosts: number; pools: readonly string[] } {
-  return { hosts: failures.length, pools: [...pools.blocked.keys()] };
+export function unreadIn({ failures, pools }: AnySurvey): { hosts: number; pools: readonly string[] } {
+  return { hosts: failures.length, pools: [...(pools?.blocked.keys() ?? [])] };
 }
 
 /** The survey as the document that is shown, saved and applied. */
 export function toFleetPlan(
   fleet: Fleet,
-  survey: FleetSurvey,
+  survey: AnySurvey,
   made: { version: string; clock: Clock },
 ): FleetPlan {
   return {
@@ -73,11 +58,11 @@ export function toFleetPlan(
     at: timestamp(made.clock),
     inventory: fleet.file,
     inventoryDigest: inventoryDigest(fleet),
-    fleet: survey.pools.changes,
+    fleet: survey.pools?.changes ?? [],
     hosts: survey.hosts.map(({ plan }) => plan),
   };
 }
 
-export async function closeAll(survey: FleetSurvey): Promise<void> {
+export async function closeAll(survey: HostsSurvey): Promise<void> {
   await Promise.all(survey.hosts.map(({ connection }) => connection.close()));
 }

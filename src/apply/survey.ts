@@ -5,7 +5,6 @@ import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { HostConnection, readOnly } from './connection.ts';
-import { planHost } from '../plan/plan.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
 import { failure, type HostOutcome } from './outcome.ts';
 
@@ -19,6 +18,13 @@ export interface Reached {
 /** The same with what is missing on it. */
 export interface Survey extends Reached {
   readonly plan: HostPlan;
+}
+
+/** What was found on several hosts. */
+export interface HostsSurvey {
+  readonly hosts: readonly Survey[];
+  /** Hosts that could not be reached, read or planned. */
+  readonly failures: readonly HostOutcome[];
 }
 
 export interface ReachOptions {
@@ -40,6 +46,33 @@ export async function reachHosts(
   return Promise.all(hosts.map((host) => limit(() => reachOrFail(host, tools, options))));
 }
 
+/** Reaches and plans hosts, and asks nothing of Azure DevOps. The caller closes the connections. */
+export async function surveyHosts(
+  hosts: readonly HostSpec[],
+  tools: ApplyTools,
+  options: ReachOptions,
+): Promise<HostsSurvey> {
+  return planReached(await reachHosts(hosts, tools, options), tools);
+}
+
+/** Plans what was reached. One host's failure is its own: it has been told when this returns. */
+export function planReached(found: readonly (Reached | HostOutcome)[], tools: ApplyTools): HostsSurvey {
+  tools.emit({ kind: 'phase', phase: 'plan' });
+  const planned = found.map((each) => ('facts' in each ? planOrFail(each, tools) : each));
+  return {
+    hosts: planned.filter((each): each is Survey => 'plan' in each),
+    failures: planned.filter((each): each is HostOutcome => 'state' in each),
+  };
+}
+
+function planOrFail(reached: Reached, tools: ApplyTools): Survey | HostOutcome {
+  try {
+    return { ...reached, plan: tools.plan(reached.facts, reached.host) };
+  } catch (error) {
+    return failed(reached.host, error, tools);
+  }
+}
+
 async function reachOrFail(
   host: HostSpec,
   tools: HostTools,
@@ -57,7 +90,7 @@ async function reachOrFail(
 }
 
 /** Tells of a host that could not be reached, read or planned. */
-export function failed({ name }: HostSpec, error: unknown, tools: HostTools): HostOutcome {
+function failed({ name }: HostSpec, error: unknown, tools: HostTools): HostOutcome {
   const outcome = failure(name, error, tools.log);
   if (outcome.problem !== undefined) tools.emit({ kind: 'problem', problem: outcome.problem });
   tools.emit({ kind: 'host-state', host: name, state: outcome.state });
@@ -95,15 +128,6 @@ export async function readFacts(
   tools: HostTools,
 ): Promise<Facts> {
   return tools.gather(readOnly(await connection.session()), host);
-}
-
-export function planNow(
-  facts: Facts,
-  host: HostSpec,
-  tools: Pick<ApplyTools, 'steps' | 'desired' | 'options'>,
-): HostPlan {
-  const { disturbOthers } = tools.options;
-  return planHost(facts, tools.desired(host), { steps: tools.steps(host), disturbOthers });
 }
 
 /** The changes of an earlier run that go on by themselves. */

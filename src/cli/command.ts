@@ -46,7 +46,8 @@ interface Declaration {
 
 /** A command that ends with a result: shown as text, or with --json as one document. */
 interface TellingCommand extends Declaration {
-  readonly json?: true;
+  /** The members of that document that are its own, in their order; programs read them by name. */
+  readonly json: readonly string[];
   readonly load: () => Promise<Implementation<Result>>;
 }
 

@@ -12,13 +12,23 @@ export interface PlanOptions {
 }
 
 /** What is missing on one host, in order. Pure: the same facts and wishes give the same plan. */
-export function planHost(facts: Facts, desired: Desired, options: PlanOptions): HostPlan {
-  const found = options.steps.flatMap((step) => [...step.plan(facts, desired)]);
+export function planHost(facts: Facts, desired: Desired, { steps, disturbOthers }: PlanOptions): HostPlan {
+  const found = steps.flatMap((step) => [...step.plan(facts, desired)]);
+  return planOf(facts, desired.host.name, found, disturbOthers);
+}
+
+/** These changes on one host, with what stands in their way. Pure. */
+export function planOf(
+  facts: Facts,
+  host: string,
+  found: readonly (Planned | Refusal)[],
+  disturbOthers: boolean,
+): HostPlan {
   const planned = found.filter((item): item is Planned => !isRefusal(item));
   const refusals = found.filter(isRefusal);
-  if (!options.disturbOthers) refusals.push(...refuseDisturbingOthers(facts, planned));
+  if (!disturbOthers) refusals.push(...refuseDisturbingOthers(facts, planned));
   return {
-    host: desired.host.name,
+    host,
     factsDigest: factsDigest(facts),
     stages: stagesOf(planned),
     refusals: refusals.map(({ step, what, next }) => ({ step, what, next })),

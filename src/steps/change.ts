@@ -1,7 +1,7 @@
 import { sha256, stableJson } from '../base/digest.ts';
 
-/** In the order in which they run. */
-export type StepName = 'driver' | 'docker' | 'toolkit' | 'image' | 'manager' | 'pool' | 'probe';
+/** In the order in which they run; `command`: what a command asks for by itself, such as a reboot. */
+export type StepName = 'driver' | 'docker' | 'toolkit' | 'image' | 'manager' | 'pool' | 'probe' | 'command';
 
 /** What a change does to work that is going on, from least to most. */
 export type Disturbs = 'nothing' | 'new-containers' | 'containers' | 'machine';

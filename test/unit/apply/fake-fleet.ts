@@ -8,7 +8,8 @@ import type { ManagerStatus } from '../../../src/contract/status.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import { HostConnection } from '../../../src/apply/connection.ts';
 import type { FleetEvent } from '../../../src/apply/events.ts';
-import { planNow, type Survey } from '../../../src/apply/survey.ts';
+import type { Survey } from '../../../src/apply/survey.ts';
+import { planOf } from '../../../src/plan/plan.ts';
 import type { ApplyTools } from '../../../src/apply/apply-tools.ts';
 import type { DurableResult, Session } from '../../../src/ssh/transport.ts';
 import type { Change, Shape } from '../../../src/steps/change.ts';
@@ -40,7 +41,7 @@ export class FakeHost {
 
   survey(tools: ApplyTools = this.tools()): Survey {
     const { host } = desiredOf();
-    const plan = planNow(this.facts, host, tools);
+    const plan = tools.plan(this.facts, host);
     return { host, facts: this.facts, plan, connection: new HostConnection(host, tools) };
   }
 
@@ -48,14 +49,13 @@ export class FakeHost {
     return {
       transport: { connect: () => Promise.resolve(this.#session()), close: () => Promise.resolve() },
       gather: () => Promise.resolve(this.facts),
-      steps: () => [
-        {
-          name: 'docker',
-          plan: (facts) => this.wanted.filter((item) => !item.known || facts.packages[item.id] === undefined),
-        },
-      ],
-      desired: () => desiredOf(),
-      credential: undefined,
+      plan: (facts, { name }) =>
+        planOf(
+          facts,
+          name,
+          this.wanted.filter((item) => !item.known || facts.packages[item.id] === undefined),
+          false,
+        ),
       jobPages: () => Promise.resolve(new Map([['h200-1-0', 'https://dev.azure.com/x/_build?id=7']])),
       owner: { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' },
       run: 'run-1',
@@ -71,7 +71,7 @@ export class FakeHost {
         this.stop.signal.throwIfAborted();
         return Promise.resolve();
       },
-      options: { parallel: 20, disturbOthers: false, drainTimeoutMs: 60_000, breakLock: false, ...options },
+      options: { parallel: 20, drainTimeoutMs: 60_000, breakLock: false, ...options },
     };
   }
 

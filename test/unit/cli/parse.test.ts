@@ -6,11 +6,13 @@ import type { CommandSpec } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { parseArguments } from '../../../src/cli/parse.ts';
 
-const spec = (name: string, more: Partial<Omit<CommandSpec, 'json' | 'load'>> = {}): CommandSpec => ({
+type Telling = Extract<CommandSpec, { readonly json: readonly string[] }>;
+const spec = (name: string, more: Partial<Omit<Telling, 'json' | 'load'>> = {}): Telling => ({
   name,
   summary: `what ${name} does`,
   positionals: '[targets...]',
   examples: [[`azp-fleet ${name}`, 'an example']],
+  json: ['hosts'],
   load: () => Promise.reject(new Error('not loaded in this test')),
   ...more,
 });

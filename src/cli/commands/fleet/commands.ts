@@ -9,6 +9,15 @@ const disturbOthers: OptionSpec = {
   flags: '--disturb-others',
   description: "accept that other people's containers, GPU processes and logins are hurt",
 };
+const drainTimeout: OptionSpec = {
+  flags: '--drain-timeout <duration>',
+  description: 'how long running jobs may take to end before a disturbing change',
+  default: '4h',
+};
+const breakLock: OptionSpec = {
+  flags: '--break-lock',
+  description: "take over another run's lock; it says whose",
+};
 
 /** The whole way of a host: what it lacks, what is done about it, and how it is. */
 export const fleetCommands: readonly CommandSpec[] = [
@@ -29,6 +38,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet plan h200-1 --show-scripts', 'every line that would run as root'],
       ['azp-fleet plan -o friday.json', 'for later: azp-fleet provision --plan friday.json'],
     ],
+    json: ['inventory', 'inventoryDigest', 'fleet', 'hosts'],
     load: () => import('./plan.ts'),
   },
   {
@@ -50,18 +60,15 @@ export const fleetCommands: readonly CommandSpec[] = [
       },
       { flags: '--no-probe', description: 'do not prove the result' },
       disturbOthers,
-      {
-        flags: '--drain-timeout <duration>',
-        description: 'how long running jobs may take to end before a disturbing change',
-        default: '4h',
-      },
-      { flags: '--break-lock', description: "take over another run's lock; it says whose" },
+      drainTimeout,
+      breakLock,
     ],
     examples: [
       ['azp-fleet provision inventory.yaml', 'plan, ask, apply, prove'],
       ['azp-fleet provision --yes --limit room=b12', 'without asking, one room'],
       ['azp-fleet provision --rerun failed', 'what did not work the last time'],
     ],
+    json: ['plan', 'hosts'],
     load: () => import('./provision.ts'),
   },
   {
@@ -86,6 +93,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet status --probe --limit hopper', 'a fresh look at one group'],
       ['azp-fleet status --json', 'for programs'],
     ],
+    json: ['hosts', 'fleetDrift'],
     load: () => import('./status.ts'),
   },
   {
@@ -99,6 +107,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet diagnose smi.xml dmesg.txt', 'two files'],
       ['ssh h200-1 dmesg | azp-fleet diagnose -', 'from a pipe'],
     ],
+    json: ['files'],
     load: () => import('./diagnose.ts'),
   },
 ];

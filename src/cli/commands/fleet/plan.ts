@@ -10,9 +10,9 @@ import { distinct } from '../../../apply/pools.ts';
 import { usesColor } from '../../../render/color.ts';
 import { planText } from '../../../render/plan.ts';
 import type { CommandInput } from '../../command.ts';
-import { openPlanning } from '../../planning-tools.ts';
+import { openPlanning } from '../../fleet/planning-tools.ts';
 import { problemsAmong, type Result } from '../../result.ts';
-import { withFleet } from '../../fleet.ts';
+import { withFleet } from '../../fleet/fleet.ts';
 
 /** Shows what `provision` would change. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {

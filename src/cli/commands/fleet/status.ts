@@ -7,10 +7,10 @@ import { driftOf } from '../../../status/drift.ts';
 import { statusExitCode } from '../../../status/exit-code.ts';
 import { statusRow, type Look, type StatusRow } from '../../../status/row.ts';
 import type { CommandInput } from '../../command.ts';
-import { withFleet, type OpenFleet } from '../../fleet.ts';
-import { openPlanning } from '../../planning-tools.ts';
+import { withFleet, type OpenFleet } from '../../fleet/fleet.ts';
+import { openPlanning } from '../../fleet/planning-tools.ts';
 import { problemsAmong, type Result } from '../../result.ts';
-import type { Connected } from '../../with-hosts.ts';
+import type { Connected } from '../../fleet/with-hosts.ts';
 
 /** Shows how every host is. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {

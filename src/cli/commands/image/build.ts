@@ -6,7 +6,7 @@ import type { ManagerClient } from '../../../client/manager-client.ts';
 import { builtText } from '../../../render/images.ts';
 import { createProgress } from '../../../render/progress.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, type Managers, withManagers } from '../../managers.ts';
+import { answered, type Managers, withManagers } from '../../fleet/managers.ts';
 import { pause } from '../../pause.ts';
 import type { Result } from '../../result.ts';
 

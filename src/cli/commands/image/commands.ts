@@ -7,6 +7,7 @@ export const imageCommands: readonly CommandSpec[] = [
     summary: 'the CUDA bases that agent images are built upon, and what each asks of driver and GPUs',
     inventory: false,
     examples: [['azp-fleet image list', 'the table that the choice is made from']],
+    json: ['arch', 'repository', 'flavour', 'cuda', 'cpu', 'cudaOfDriver'],
     load: () => import('./list.ts'),
   },
   {
@@ -17,6 +18,7 @@ export const imageCommands: readonly CommandSpec[] = [
       ['azp-fleet image which', 'every host'],
       ['azp-fleet image which h200-1', 'one host'],
     ],
+    json: ['hosts'],
     load: () => import('./which.ts'),
   },
   {
@@ -30,6 +32,7 @@ export const imageCommands: readonly CommandSpec[] = [
       ['azp-fleet image build h200-1', 'again, after its failure was cured'],
       ['azp-fleet image build h200-1 --fresh', "with the base's and the packages' newest versions"],
     ],
+    json: ['hosts'],
     load: () => import('./build.ts'),
   },
 ];

@@ -6,7 +6,7 @@ import { lookAtHosts } from '../../../status/collect.ts';
 import { imageRow, type ImageRow } from '../../../status/image.ts';
 import type { CommandInput } from '../../command.ts';
 import { problemsAmong, type Result } from '../../result.ts';
-import { withHosts } from '../../with-hosts.ts';
+import { withHosts } from '../../fleet/with-hosts.ts';
 
 /** Shows which image each host gets and why. Changes nothing; Azure DevOps is not asked. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {

@@ -2,7 +2,7 @@ import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
 import { hostTable } from '../../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../hosts.ts';
+import { openHosts } from '../../fleet/hosts.ts';
 import type { Result } from '../../result.ts';
 
 export function run(context: Context, input: CommandInput): Promise<Result> {

@@ -5,7 +5,7 @@ import { resolveConnection } from '../../../ssh/config/resolve.ts';
 import { realWorld } from '../../../ssh/config/world.ts';
 import { agentNames, hostYaml } from '../../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../hosts.ts';
+import { openHosts } from '../../fleet/hosts.ts';
 import type { Result } from '../../result.ts';
 
 export function run(context: Context, input: CommandInput): Promise<Result> {

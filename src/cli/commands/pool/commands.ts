@@ -7,6 +7,7 @@ export const poolCommands: readonly CommandSpec[] = [
     summary: 'the agent pools: agents, waiting jobs, and which projects may use them',
     positionals: '[pools...]',
     examples: [['azp-fleet pool list', 'the pools that the inventory names']],
+    json: ['pools'],
     load: () => import('./list.ts'),
   },
   {
@@ -14,6 +15,7 @@ export const poolCommands: readonly CommandSpec[] = [
     summary: 'make the pools that do not exist yet, without automatic agent updates',
     positionals: '[pools...]',
     examples: [['azp-fleet pool create gpu-hopper', 'one pool, before any host uses it']],
+    json: ['changes'],
     load: () => import('./create.ts'),
   },
   {
@@ -28,6 +30,7 @@ export const poolCommands: readonly CommandSpec[] = [
       },
     ],
     examples: [['azp-fleet pool authorize gpu-hopper --project vision', 'one pool for one project']],
+    json: ['changes'],
     load: () => import('./authorize.ts'),
   },
   {
@@ -52,6 +55,7 @@ export const poolCommands: readonly CommandSpec[] = [
       ['azp-fleet pool prune --dry-run', 'what is left over'],
       ['azp-fleet pool prune --gone h100-3', 'after a host was given away'],
     ],
+    json: ['leftovers', 'pruned'],
     load: () => import('./prune.ts'),
   },
 ];

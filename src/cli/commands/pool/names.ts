@@ -4,7 +4,7 @@ import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { openFleet, type OpenFleet } from '../../fleet.ts';
+import { openFleet, type OpenFleet } from '../../fleet/fleet.ts';
 import { declined, type Result } from '../../result.ts';
 
 /** The pools that are named, or those of the selected hosts. */

@@ -7,7 +7,7 @@ import type { Fleet, HostSpec } from '../../../inventory/fleet.ts';
 import { leftoverLines, prunedLines } from '../../../render/pools.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { openFleet } from '../../fleet.ts';
+import { openFleet } from '../../fleet/fleet.ts';
 import { declined, type Result } from '../../result.ts';
 
 /** Removes agents that no slot stands for any more: looks, asks, waits, looks again, removes. */

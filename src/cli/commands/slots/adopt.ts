@@ -3,7 +3,7 @@ import { heldNames } from '../../../client/held-names.ts';
 import { adoptText, heldLines } from '../../../render/managers.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, withManagers } from '../../managers.ts';
+import { answered, withManagers } from '../../fleet/managers.ts';
 import { declined, type Result } from '../../result.ts';
 
 /** Takes over agent names that another owner holds: looks which, says what it means, asks, tells the managers. */

@@ -17,6 +17,7 @@ export const slotCommands: readonly CommandSpec[] = [
       ['azp-fleet logs h200-1', 'what ran there lately'],
       ['azp-fleet logs h200-1/0', 'the output of slot 0'],
     ],
+    json: ['hosts'],
     load: () => import('./logs.ts'),
   },
   {
@@ -33,6 +34,7 @@ export const slotCommands: readonly CommandSpec[] = [
       ['azp-fleet drain h200-1 --wait', 'before you open the machine'],
       ['azp-fleet drain h200-1 --slot 3 --reason "fan"', 'one slot'],
     ],
+    json: ['hosts'],
     load: () => import('./drain.ts'),
   },
   {
@@ -41,6 +43,7 @@ export const slotCommands: readonly CommandSpec[] = [
     positionals: '[hosts...]',
     options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
     examples: [['azp-fleet undrain h200-1', 'all its slots']],
+    json: ['hosts'],
     load: () => import('./undrain.ts'),
   },
   {
@@ -54,6 +57,7 @@ export const slotCommands: readonly CommandSpec[] = [
       ['azp-fleet adopt h200-1', 'every name of the host that somebody else holds'],
       ['azp-fleet adopt h200-1 --slot 3', 'one slot'],
     ],
+    json: ['hosts'],
     load: () => import('./adopt.ts'),
   },
 ];

@@ -6,8 +6,8 @@ import { occupied } from '../../../apply/drain.ts';
 import { drainText } from '../../../render/managers.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { ownerName } from '../../owner.ts';
-import { answered, askEach } from '../../managers.ts';
+import { ownerName } from '../../fleet/owner.ts';
+import { answered, askEach } from '../../fleet/managers.ts';
 import { pause } from '../../pause.ts';
 import { declined, type Result } from '../../result.ts';
 

@@ -3,7 +3,7 @@ import { usageError } from '../../../base/errors.ts';
 import { askedOutput } from '../../../render/asked-output.ts';
 import { runsText } from '../../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, askEach } from '../../managers.ts';
+import { answered, askEach } from '../../fleet/managers.ts';
 import type { Result } from '../../result.ts';
 
 /** `HOST` lists the last runs, `HOST/SLOT` prints the output of the slot's container or of its last run. */

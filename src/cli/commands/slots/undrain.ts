@@ -1,7 +1,7 @@
 import type { Context } from '../../../base/context.ts';
 import { drainText } from '../../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, askEach } from '../../managers.ts';
+import { answered, askEach } from '../../fleet/managers.ts';
 import type { Result } from '../../result.ts';
 
 /** Lets agents take jobs again. An agent that somebody disabled by hand in Azure DevOps stays disabled. */

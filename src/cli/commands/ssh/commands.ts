@@ -17,6 +17,7 @@ export const sshCommands: readonly CommandSpec[] = [
       ['azp-fleet exec -- nvidia-smi -L', 'every host'],
       ["azp-fleet exec hopper -- 'df -h / | tail -1'", 'shell text, one group'],
     ],
+    json: ['hosts'],
     load: () => import('./exec.ts'),
   },
   {
@@ -39,6 +40,7 @@ export const sshCommands: readonly CommandSpec[] = [
       ['azp-fleet trust', 'all hosts, then asks'],
       ['azp-fleet trust h200-1 --yes', 'after a reinstallation that you made yourself'],
     ],
+    json: ['keys'],
     load: () => import('./trust.ts'),
   },
 ];

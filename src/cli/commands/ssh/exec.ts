@@ -10,7 +10,7 @@ import { execText, type HostAnswer } from '../../../render/exec.ts';
 import type { ScriptOptions } from '../../../ssh/transport.ts';
 import type { CommandInput } from '../../command.ts';
 import { problemsAmong, type Result } from '../../result.ts';
-import { withHosts, type Connected } from '../../with-hosts.ts';
+import { withHosts, type Connected } from '../../fleet/with-hosts.ts';
 
 /** Runs one command on many hosts. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {

@@ -9,8 +9,8 @@ import { resolveConnection } from '../../../ssh/config/resolve.ts';
 import { realWorld } from '../../../ssh/config/world.ts';
 import { loginArguments, writePins } from '../../../ssh/wire/openssh-arguments.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../hosts.ts';
-import { withoutSecrets } from '../../transport.ts';
+import { openHosts } from '../../fleet/hosts.ts';
+import { withoutSecrets } from '../../fleet/transport.ts';
 
 /** Hands the terminal to the system's ssh. Its exit code is ours. */
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {

@@ -11,9 +11,9 @@ import { createKeyScanner, type KeyScanner } from '../../../ssh/key-scanner.ts';
 import { writeInventory } from '../../../setup/write.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../hosts.ts';
+import { openHosts } from '../../fleet/hosts.ts';
 import { declined, show, type Result } from '../../result.ts';
-import { connected, notesOnly } from '../../with-hosts.ts';
+import { connected, notesOnly } from '../../fleet/with-hosts.ts';
 
 /** Handshakes at the same time; nothing but the key exchange takes place. */
 const parallel = 32;

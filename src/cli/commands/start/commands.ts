@@ -36,6 +36,7 @@ export const startCommands: readonly CommandSpec[] = [
       ['azp-fleet init h200-1 h200-2 --organization https://dev.azure.com/example', 'hosts of ~/.ssh/config'],
       ['azp-fleet init rtx=admin@192.0.2.7:2222 -o lab.yaml', 'a host by its address'],
     ],
+    json: ['file'],
     load: () => import('./init.ts'),
   },
   {
@@ -47,6 +48,7 @@ export const startCommands: readonly CommandSpec[] = [
       ['source <(azp-fleet completion bash)', 'completion for this shell'],
       ['azp-fleet completion fish > ~/.config/fish/completions/azp-fleet.fish', 'for good, in fish'],
     ],
+    json: ['shell', 'script'],
     load: () => import('./completion.ts'),
   },
 ];

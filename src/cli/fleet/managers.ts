@@ -1,13 +1,13 @@
-import { askManagers, type ManagerAnswer } from '../client/fleet-managers.ts';
-import type { ManagerClient } from '../client/manager-client.ts';
-import type { EventSink } from '../apply/events.ts';
-import type { Context } from '../base/context.ts';
-import { ExitCode } from '../base/errors.ts';
-import type { HostSpec } from '../inventory/fleet.ts';
-import type { Transport } from '../ssh/transport.ts';
-import type { CommandInput } from './command.ts';
+import { askManagers, type ManagerAnswer } from '../../client/fleet-managers.ts';
+import type { ManagerClient } from '../../client/manager-client.ts';
+import type { EventSink } from '../../apply/events.ts';
+import type { Context } from '../../base/context.ts';
+import { ExitCode } from '../../base/errors.ts';
+import type { HostSpec } from '../../inventory/fleet.ts';
+import type { Transport } from '../../ssh/transport.ts';
+import type { CommandInput } from '../command.ts';
 import { openHosts } from './hosts.ts';
-import { problemsAmong, type Result } from './result.ts';
+import { problemsAmong, type Result } from '../result.ts';
 import { connected, notesOnly, overSsh, type Wiring } from './with-hosts.ts';
 
 /** The managers of the chosen hosts. They can be asked more than once. */

@@ -1,8 +1,8 @@
-import type { Context } from '../base/context.ts';
-import type { Fleet, HostSpec } from '../inventory/fleet.ts';
-import { loadFleet } from '../inventory/load.ts';
-import { selectHosts } from '../inventory/select.ts';
-import type { CommandInput } from './command.ts';
+import type { Context } from '../../base/context.ts';
+import type { Fleet, HostSpec } from '../../inventory/fleet.ts';
+import { loadFleet } from '../../inventory/load.ts';
+import { selectHosts } from '../../inventory/select.ts';
+import type { CommandInput } from '../command.ts';
 
 /** The inventory and the hosts that the command is about. */
 export interface OpenHosts {

@@ -1,9 +1,9 @@
-import type { Context } from '../base/context.ts';
-import { isTooShort, shortestHidden } from '../base/redact.ts';
-import type { Secret } from '../base/secret.ts';
-import type { Fleet, SecretSource } from '../inventory/fleet.ts';
-import { resolveSecret } from '../inventory/secret.ts';
-import { askSecret, canAsk } from './ask.ts';
+import type { Context } from '../../base/context.ts';
+import { isTooShort, shortestHidden } from '../../base/redact.ts';
+import type { Secret } from '../../base/secret.ts';
+import type { Fleet, SecretSource } from '../../inventory/fleet.ts';
+import { resolveSecret } from '../../inventory/secret.ts';
+import { askSecret, canAsk } from '../ask.ts';
 
 /** Reads a secret of the inventory; from now on the debug log hides it. */
 export async function resolve(

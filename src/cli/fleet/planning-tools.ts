@@ -2,20 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { fetchRuntime } from '../artifacts/fetch-runtime.ts';
-import { loadArtifacts } from '../artifacts/bundle.ts';
-import { timestamp } from '../base/machine/clock.ts';
-import type { Context } from '../base/context.ts';
-import type { Problem } from '../base/errors.ts';
-import { version } from '../base/version.ts';
-import { gatherFacts } from '../facts/gather.ts';
-import { jobPages } from '../azure/job-pages.ts';
-import { desiredOf } from '../plan/desired.ts';
-import type { HostPlan } from '../plan/fleet-plan.ts';
-import type { FleetSurvey } from '../apply/fleet-survey.ts';
-import type { ApplyOptions, ApplyTools, HostTools } from '../apply/apply-tools.ts';
-import { allSteps } from '../steps/all.ts';
-import type { CommandInput } from './command.ts';
+import { fetchRuntime } from '../../artifacts/fetch-runtime.ts';
+import { loadArtifacts } from '../../artifacts/bundle.ts';
+import { timestamp } from '../../base/machine/clock.ts';
+import type { Context } from '../../base/context.ts';
+import type { Problem } from '../../base/errors.ts';
+import { version } from '../../base/version.ts';
+import { gatherFacts } from '../../facts/gather.ts';
+import { jobPages } from '../../azure/job-pages.ts';
+import { desiredOf } from '../../plan/desired.ts';
+import { planHost } from '../../plan/plan.ts';
+import type { HostPlan } from '../../plan/fleet-plan.ts';
+import type { FleetSurvey } from '../../apply/fleet-survey.ts';
+import type { ApplyOptions, ApplyTools, HostTools } from '../../apply/apply-tools.ts';
+import { allSteps } from '../../steps/all.ts';
+import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import { ownerName } from './owner.ts';
 import type { Connected } from './with-hosts.ts';
@@ -63,10 +64,14 @@ export async function openPlanning(
   const blocked = new Map<string, Problem>();
   const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
   const { credential, caPem, fleet, emit } = open;
+  const desired = desiredOf(fleet, { artifacts, credential, caPem, version, root: context.root });
   const tools: ApplyTools = {
     ...hostTools(context, input, open),
-    steps: ({ pool }) => (blocked.has(pool) ? withoutManager : allSteps),
-    desired: desiredOf(fleet, { artifacts, credential, caPem, version, root: context.root }),
+    plan: (facts, host) =>
+      planHost(facts, desired(host), {
+        steps: blocked.has(host.pool) ? withoutManager : allSteps,
+        disturbOthers: input.options.flag('disturbOthers'),
+      }),
     credential,
     jobPages: (pool) => jobPages(open.azure, pool, context.log),
   };
@@ -94,7 +99,6 @@ function uploadsRuntime({ stages }: HostPlan): boolean {
 function applyOptions({ options }: CommandInput): ApplyOptions {
   return {
     parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 20,
-    disturbOthers: options.flag('disturbOthers'),
     drainTimeoutMs: options.duration('drainTimeout') ?? 4 * 3_600_000,
     breakLock: options.flag('breakLock'),
   };

@@ -1,11 +1,11 @@
-import type { EventSink } from '../apply/events.ts';
-import type { Context } from '../base/context.ts';
-import { foreignLine } from '../base/foreign-text.ts';
-import { createProgress, type Progress } from '../render/progress.ts';
-import { createTransport } from '../ssh/create-transport.ts';
-import type { TransportParts } from '../ssh/connection-tools.ts';
-import type { Transport } from '../ssh/transport.ts';
-import type { CommandInput } from './command.ts';
+import type { EventSink } from '../../apply/events.ts';
+import type { Context } from '../../base/context.ts';
+import { foreignLine } from '../../base/foreign-text.ts';
+import { createProgress, type Progress } from '../../render/progress.ts';
+import { createTransport } from '../../ssh/create-transport.ts';
+import type { TransportParts } from '../../ssh/connection-tools.ts';
+import type { Transport } from '../../ssh/transport.ts';
+import type { CommandInput } from '../command.ts';
 import { openHosts, type OpenHosts } from './hosts.ts';
 import { transportParts } from './transport.ts';
 

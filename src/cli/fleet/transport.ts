@@ -1,9 +1,9 @@
-import type { Context } from '../base/context.ts';
-import { defined } from '../base/defined.ts';
-import type { Fleet } from '../inventory/fleet.ts';
-import type { Progress } from '../render/progress.ts';
-import type { TransportParts } from '../ssh/connection-tools.ts';
-import { askSecret, canAsk } from './ask.ts';
+import type { Context } from '../../base/context.ts';
+import { defined } from '../../base/defined.ts';
+import type { Fleet } from '../../inventory/fleet.ts';
+import type { Progress } from '../../render/progress.ts';
+import type { TransportParts } from '../../ssh/connection-tools.ts';
+import { askSecret, canAsk } from '../ask.ts';
 import { resolve } from './secrets.ts';
 
 /** What a way to the hosts is made of. Questions are put only where somebody can answer; with --json nobody is asked. */

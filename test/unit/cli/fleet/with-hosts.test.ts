@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
-import { Options } from '../../../src/cli/options.ts';
-import { connected, type Connected } from '../../../src/cli/with-hosts.ts';
-import { openHosts } from '../../../src/cli/hosts.ts';
-import type { Progress } from '../../../src/render/progress.ts';
-import { quietContext } from '../../support/command.ts';
+import { Options } from '../../../../src/cli/options.ts';
+import { connected, type Connected } from '../../../../src/cli/fleet/with-hosts.ts';
+import { openHosts } from '../../../../src/cli/fleet/hosts.ts';
+import type { Progress } from '../../../../src/render/progress.ts';
+import { quietContext } from '../../../support/command.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'azp-with-'));
 afterAll(() => rmSync(cwd, { recursive: true }));

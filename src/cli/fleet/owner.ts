@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 
-import type { Context } from '../base/context.ts';
+import type { Context } from '../../base/context.ts';
 
 /** `user@laptop`, as locks and durable changes name us. */
 export function ownerName(context: Context): string {

@@ -1,0 +1,89 @@
+import { closeAll, toFleetPlan, unreadIn, type AnySurvey } from '../../apply/fleet-survey.ts';
+import { exitCodeOf, type HostOutcome } from '../../apply/outcome.ts';
+import type { Context } from '../../base/context.ts';
+import { ExitCode, type Problem } from '../../base/errors.ts';
+import { version } from '../../base/version.ts';
+import type { FleetPlan } from '../../plan/fleet-plan.ts';
+import { hasChanges } from '../../plan/plan.ts';
+import { usesColor } from '../../render/color.ts';
+import { outcomeText } from '../../render/outcome.ts';
+import { planText } from '../../render/plan.ts';
+import { confirm } from '../ask.ts';
+import type { CommandInput } from '../command.ts';
+import type { OpenHosts } from './hosts.ts';
+import { declined, problemsAmong, type Result } from '../result.ts';
+import type { Connected } from './with-hosts.ts';
+
+/** What a command that changes hosts does in the common order: read, show, ask, apply. */
+export interface HostChanges<Found extends AnySurvey> {
+  readonly survey: () => Promise<Found>;
+  readonly apply: (found: Found) => Promise<readonly HostOutcome[]>;
+  /** What is asked before anything is changed. */
+  readonly question: string;
+  /** What to do where nobody can be asked. */
+  readonly unasked: string;
+  /** Problems beside the hosts, told where only the plan is shown. */
+  readonly beside?: () => readonly Problem[];
+}
+
+/**
+ * Reads the hosts, shows the plan, asks, applies; `--dry-run`, `--yes`, `--show-scripts` and `--detailed-exitcode` are
+ * honoured where the command has them. The connections are closed however it ends.
+ */
+export async function changeHosts<Found extends AnySurvey>(
+  context: Context,
+  input: CommandInput,
+  open: OpenHosts & Connected,
+  changes: HostChanges<Found>,
+): Promise<Result> {
+  const { options } = input;
+  const found = await changes.survey();
+  await open.quiet();
+  const plan = toFleetPlan(open.fleet, found, { version, clock: context.clock });
+  if (!options.flag('json')) showPlan(context, input, plan, found);
+  if (options.flag('dryRun')) {
+    await closeAll(found);
+    return dryResult(input, plan, found.failures, changes.beside?.() ?? []);
+  }
+  const asks = hasChanges(plan) && !options.flag('yes');
+  if (asks && !(await confirm(context, changes.question, changes.unasked))) {
+    await closeAll(found);
+    context.stderr.write('Nothing was changed.\n');
+    return declined;
+  }
+  open.redraw();
+  const outcomes = await changes.apply(found);
+  await open.quiet();
+  return {
+    exitCode: context.signal.aborted ? ExitCode.interrupted : exitCodeOf(outcomes),
+    json: { plan, hosts: outcomes },
+    problems: problemsAmong(outcomes),
+    text: () => `\n${outcomeText(outcomes, usesColor(context.stdout, context.env))}`,
+  };
+}
+
+function dryResult(
+  { options }: CommandInput,
+  plan: FleetPlan,
+  failures: readonly HostOutcome[],
+  beside: readonly Problem[],
+): Result {
+  const pending = options.flag('detailedExitcode') && hasChanges(plan);
+  return {
+    exitCode: failures.length > 0 ? ExitCode.hostFailed : pending ? ExitCode.changesPending : ExitCode.ok,
+    json: { plan, hosts: failures },
+    problems: [...beside, ...problemsAmong(failures)],
+  };
+}
+
+/** The plan comes before the question, and without one too where it is all there is. */
+function showPlan(context: Context, { options }: CommandInput, plan: FleetPlan, found: AnySurvey): void {
+  if (!hasChanges(plan) && !options.flag('dryRun')) return;
+  const text = planText(plan, {
+    scripts: options.flag('showScripts'),
+    color: usesColor(context.stdout, context.env),
+    unread: unreadIn(found),
+    width: context.stdout.columns ?? 100,
+  });
+  context.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,43 @@
+import { applyHosts } from '../../apply/apply.ts';
+import type { ApplyTools } from '../../apply/apply-tools.ts';
+import { surveyHosts } from '../../apply/survey.ts';
+import type { Context } from '../../base/context.ts';
+import type { Transport } from '../../ssh/transport.ts';
+import { changeHosts, type HostChanges } from './change-hosts.ts';
+import type { CommandInput } from '../command.ts';
+import { openHosts } from './hosts.ts';
+import { hostTools } from './planning-tools.ts';
+import type { Result } from '../result.ts';
+import { connected, overSsh, type Wiring } from './with-hosts.ts';
+
+/** What a command wants of hosts that no step of `provision` does. */
+export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'> {
+  /** `planOf` makes it; what has been done must show in the facts, or the command ends with `plan.no-effect`. */
+  readonly plan: ApplyTools['plan'];
+}
+
+/** Tests bring their own. */
+interface Ends extends Partial<Pick<ApplyTools, 'gather'>> {
+  readonly wiring?: Wiring<Transport>;
+}
+
+/**
+ * Runs such a command by the rules of `provision`: the hosts' locks, other people's work refused by name, our agents
+ * drained and given back, changes of an earlier run followed first. No token is read, and Azure DevOps is not asked.
+ */
+export function carryOut(
+  context: Context,
+  input: CommandInput,
+  { plan, question, unasked }: OwnPlan,
+  { wiring = overSsh, ...ends }: Ends = {},
+): Promise<Result> {
+  return connected(context, input, openHosts(context, input), wiring, (open) => {
+    const tools: ApplyTools = { ...hostTools(context, input, open), plan, ...ends };
+    return changeHosts(context, input, open, {
+      question,
+      unasked,
+      survey: () => surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }),
+      apply: (found) => applyHosts(found, tools),
+    });
+  });
+}

@@ -1,0 +1,110 @@
+// A command with changes of its own, against a stand-in for the network: what it needs of Azure DevOps is nothing.
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+
+import { FleetError } from '../../../../src/base/errors.ts';
+import { Options } from '../../../../src/cli/options.ts';
+import { carryOut } from '../../../../src/cli/fleet/own-plan.ts';
+import { overSsh } from '../../../../src/cli/fleet/with-hosts.ts';
+import type { Facts } from '../../../../src/facts/facts.ts';
+import { planOf } from '../../../../src/plan/plan.ts';
+import type { Transport } from '../../../../src/ssh/transport.ts';
+import { rebootChange } from '../../../../src/steps/changes.ts';
+import { quietContext } from '../../../support/command.ts';
+import { merge } from '../../../support/host.ts';
+import { FakeHost } from '../../apply/fake-fleet.ts';
+import { useFake } from '../../azure/fake/server.ts';
+
+const fake = useFake();
+let asked: string;
+let machine: FakeHost;
+
+beforeEach(() => {
+  asked = join(fake.folder, 'asked');
+  machine = new FakeHost([]);
+  writeFileSync(
+    join(fake.folder, 'lab.yaml'),
+    `organization: ${fake.server.organization}
+token: { cmd: "touch ${asked}; echo good-token" }
+defaults: { pool: gpu-lab }
+hosts: { up: {}, down: {} }
+`,
+  );
+});
+
+/** A reboot that is asked for: done when the facts show that the host has been rebooted. */
+function rebootHosts(given: Readonly<Record<string, unknown>>) {
+  const { context, written } = quietContext({ cwd: fake.folder });
+  const input = {
+    positionals: [],
+    rest: [],
+    options: new Options(given),
+    inventory: 'lab.yaml',
+    commandLine: 'azp-fleet restart',
+    commands: [],
+  };
+  const { transport, gather } = machine.tools();
+  const connect = (): Transport => ({
+    close: () => transport.close(),
+    connect: async (target) => {
+      if (target.name === 'up') return transport.connect(target);
+      throw new FleetError({ code: 'ssh.refused', what: 'nobody listens' });
+    },
+  });
+  const done = (facts: Facts): boolean => facts.packages['reboot'] !== undefined;
+  const result = carryOut(
+    context,
+    input,
+    {
+      question: 'Reboot these hosts?',
+      unasked: 'run again with --yes',
+      plan: (facts, { name }) =>
+        planOf(facts, name, done(facts) ? [] : [rebootChange('command', 'it was asked for')], false),
+    },
+    { wiring: { ...overSsh, connect }, gather },
+  );
+  return { result, written };
+}
+
+test('it locks, applies and unlocks; one host’s failure is its own; no token, no request to Azure DevOps', async () => {
+  const { result } = rebootHosts({ yes: true });
+  expect(await result).toMatchObject({
+    exitCode: 1,
+    json: {
+      hosts: [
+        { host: 'up', state: 'changed', changes: 1 },
+        { host: 'down', state: 'unreachable', changes: 0 },
+      ],
+    },
+    problems: [{ code: 'ssh.refused', host: 'down' }],
+  });
+  expect(machine.log.filter((line) => ['lock', 'reboot', 'unlock'].includes(line))).toEqual([
+    'lock',
+    'reboot',
+    'lock',
+    'unlock',
+  ]);
+  expect(existsSync(asked)).toBe(false);
+  expect(await fake.control.requests()).toEqual([]);
+});
+
+test('the plan is shown and asked about first: where nobody can be asked, nothing is changed', async () => {
+  const { result, written } = rebootHosts({});
+  await expect(result).rejects.toMatchObject({ problem: { next: 'run again with --yes' } });
+  expect(written.stdout).toContain('reboot the host');
+  expect(machine.log).not.toContain('reboot');
+});
+
+test('other people’s work is refused by name', async () => {
+  machine.facts = merge(machine.facts, {
+    others: { ...machine.facts.others, containers: ['training-of-bob'] },
+  });
+  const { result } = rebootHosts({ yes: true });
+  expect(await result).toMatchObject({
+    exitCode: 1,
+    json: { hosts: [{ host: 'up', state: 'failed', problem: { code: 'plan.refused' } }, { host: 'down' }] },
+  });
+  expect(JSON.stringify(await result)).toContain('training-of-bob');
+  expect(machine.log).not.toContain('reboot');
+});
