@@ -94,7 +94,7 @@ function check(now: HostPlan, announced: HostPlan, done: ReadonlySet<string>, ho
       code: 'plan.not-announced',
       host,
       what: `stopped before "${deviation.title}": it ${deviation.what}`,
-      next: `run "azp-fleet provision --limit ${host}" to see the new plan and agree to it`,
+      next: 'run it again without a saved plan, to see the new plan and agree to it',
     });
   if (changes.length > 0 && firstStage(now).length === 0)
     throw new Error(`the plan of ${host} begins with an unknown`);

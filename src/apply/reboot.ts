@@ -60,6 +60,6 @@ function notBack(host: string, timeoutS: number, seen: string): FleetError {
     what: `the host did not come back within ${timeoutS} s of its reboot`,
     expected: 'a new boot id over a new connection',
     seen,
-    next: 'look at its console; when it is up, run the same command again: it goes on from there',
+    next: 'look at its console; when it is up, run "azp-fleet status"; a provision goes on when it is run again',
   });
 }

@@ -34,9 +34,9 @@ export interface UndrainOrder {
   readonly run?: string;
 }
 
-/** `drained by ann@laptop: new fan`, `drained by provision (ann@laptop): restart Docker`. Pure. */
+/** `drained by ann@laptop: new fan`, `drained by a run of ann@laptop: restart Docker`. Pure. */
 export function drainedBy({ owner, run, reason }: DrainMark): string {
-  const who = run === undefined ? owner : `provision${owner === undefined ? '' : ` (${owner})`}`;
+  const who = run === undefined ? owner : `a run${owner === undefined ? '' : ` of ${owner}`}`;
   return ['drained', who === undefined ? '' : ` by ${who}`, reason === '' ? '' : `: ${reason}`].join('');
 }
 

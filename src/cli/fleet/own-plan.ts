@@ -2,7 +2,10 @@ import { applyHosts } from '../../apply/apply.ts';
 import type { ApplyTools } from '../../apply/apply-tools.ts';
 import { surveyHosts } from '../../apply/survey.ts';
 import type { Context } from '../../base/context.ts';
+import type { Facts } from '../../facts/facts.ts';
+import { planOf } from '../../plan/plan.ts';
 import type { Transport } from '../../ssh/transport.ts';
+import type { Planned, Refusal } from '../../steps/step.ts';
 import { changeHosts, type HostChanges } from './change-hosts.ts';
 import type { CommandInput } from '../command.ts';
 import { openHosts } from './hosts.ts';
@@ -12,8 +15,11 @@ import { connected, overSsh, type Wiring } from './with-hosts.ts';
 
 /** What a command wants of hosts that no step of `provision` does. */
 export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'> {
-  /** `planOf` makes it; what has been done must show in the facts, or the command ends with `plan.no-effect`. */
-  readonly plan: ApplyTools['plan'];
+  /**
+   * What is to be done on a host as it is now, `before` being what the first look has seen. Asked again after each stage:
+   * what has been done must show in the facts, or the host ends with `plan.no-effect`. Pure.
+   */
+  readonly changes: (now: Facts, before: Facts) => readonly (Planned | Refusal)[];
 }
 
 /** Tests bring their own. */
@@ -28,9 +34,15 @@ interface Ends extends Partial<Pick<ApplyTools, 'gather'>> {
 export function carryOut(
   context: Context,
   input: CommandInput,
-  { plan, question, unasked }: OwnPlan,
+  { changes, question, unasked }: OwnPlan,
   { wiring = overSsh, ...ends }: Ends = {},
 ): Promise<Result> {
+  const firstLooks = new Map<string, Facts>();
+  const plan: ApplyTools['plan'] = (facts, { name }) => {
+    const before = firstLooks.get(name) ?? facts;
+    firstLooks.set(name, before);
+    return planOf(facts, name, changes(facts, before), input.options.flag('disturbOthers'));
+  };
   return connected(context, input, openHosts(context, input), wiring, (open) => {
     const tools: ApplyTools = { ...hostTools(context, input, open), plan, ...ends };
     return changeHosts(context, input, open, {

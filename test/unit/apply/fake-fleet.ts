@@ -97,6 +97,10 @@ export class FakeHost {
     this.facts = merge(this.facts, { packages: { ...this.facts.packages, [id]: '1' } });
   }
 
+  #boot(): string {
+    return `0000000${this.#bootId}-0000-4000-8000-000000000000`;
+  }
+
   #session(): Session {
     const closed = new AbortController();
     const run = (script: string): DurableResult => {
@@ -109,11 +113,11 @@ export class FakeHost {
       host: 'h200-1',
       closed: closed.signal,
       script: (text) => {
-        if (text.includes('boot_id'))
-          return Promise.resolve(result(`0000000${this.#bootId}-0000-4000-8000-000000000000\n`));
+        if (text.includes('boot_id')) return Promise.resolve(result(`${this.#boot()}\n`));
         if (text.includes('systemctl reboot')) {
           this.log.push('reboot');
           this.#bootId += 1;
+          this.facts = merge(this.facts, { bootId: this.#boot() });
           this.#show('reboot');
           return Promise.resolve(result(''));
         }

@@ -48,7 +48,7 @@ describe('the verdict on drains', () => {
       status({ drained: true, drains: [{ ...mark, run: 'r0' }] }),
       {
         state: 'degraded',
-        cause: 'whole host drained by provision (ann@laptop): restart Docker, since 2026-11-21 12:00 UTC',
+        cause: 'whole host drained by a run of ann@laptop: restart Docker, since 2026-11-21 12:00 UTC',
         next: expect.stringContaining('azp-fleet undrain') as string,
       },
     ],

@@ -79,7 +79,7 @@ test('who keeps jobs away is told with the time and what ends it, and is nothing
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
   next  run "azp-fleet undrain" when jobs may come again
 
-· h200-1, h200-2: whole host drained by provision (bob@ci): restart Docker, since 2026-11-20 09:30 UTC
+· h200-1, h200-2: whole host drained by a run of bob@ci: restart Docker, since 2026-11-20 09:30 UTC
   next  wait for that run to end; if it was interrupted, run "azp-fleet undrain"
 `);
   expect(lines).toContain('2 hosts, all healthy');

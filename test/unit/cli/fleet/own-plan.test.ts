@@ -7,8 +7,6 @@ import { FleetError } from '../../../../src/base/errors.ts';
 import { Options } from '../../../../src/cli/options.ts';
 import { carryOut } from '../../../../src/cli/fleet/own-plan.ts';
 import { overSsh } from '../../../../src/cli/fleet/with-hosts.ts';
-import type { Facts } from '../../../../src/facts/facts.ts';
-import { planOf } from '../../../../src/plan/plan.ts';
 import type { Transport } from '../../../../src/ssh/transport.ts';
 import { rebootChange } from '../../../../src/steps/changes.ts';
 import { quietContext } from '../../../support/command.ts';
@@ -33,7 +31,7 @@ hosts: { up: {}, down: {} }
   );
 });
 
-/** A reboot that is asked for: done when the facts show that the host has been rebooted. */
+/** A reboot that is asked for: done when the facts show another boot than at the first look. */
 function rebootHosts(given: Readonly<Record<string, unknown>>) {
   const { context, written } = quietContext({ cwd: fake.folder });
   const input = {
@@ -52,15 +50,14 @@ function rebootHosts(given: Readonly<Record<string, unknown>>) {
       throw new FleetError({ code: 'ssh.refused', what: 'nobody listens' });
     },
   });
-  const done = (facts: Facts): boolean => facts.packages['reboot'] !== undefined;
   const result = carryOut(
     context,
     input,
     {
       question: 'Reboot these hosts?',
       unasked: 'run again with --yes',
-      plan: (facts, { name }) =>
-        planOf(facts, name, done(facts) ? [] : [rebootChange('command', 'it was asked for')], false),
+      changes: (now, before) =>
+        now.bootId === before.bootId ? [rebootChange('command', 'it was asked for')] : [],
     },
     { wiring: { ...overSsh, connect }, gather },
   );
@@ -107,4 +104,12 @@ test('other people’s work is refused by name', async () => {
   });
   expect(JSON.stringify(await result)).toContain('training-of-bob');
   expect(machine.log).not.toContain('reboot');
+});
+
+test('unless --disturb-others says that it may be hurt', async () => {
+  machine.facts = merge(machine.facts, {
+    others: { ...machine.facts.others, containers: ['training-of-bob'] },
+  });
+  await rebootHosts({ yes: true, disturbOthers: true }).result;
+  expect(machine.log).toContain('reboot');
 });
