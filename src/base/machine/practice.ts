@@ -22,8 +22,8 @@ export function practiceOf(env: Readonly<Record<string, string | undefined>>): P
   const speed = speedOf(env[clockVariable] ?? '');
   const prefix = prefixOf(env[rootVariable] ?? '');
   const parts = [
-    ...(speed === 1 ? [] : [`slow rules run ${speed} times as fast (${clockVariable})`]),
-    ...(prefix === '' ? [] : [`GPUs are looked for below ${prefix} (${rootVariable})`]),
+    ...(speed === 1 ? [] : [`clock ${speed} times as fast (${clockVariable})`]),
+    ...(prefix === '' ? [] : [`GPUs below ${prefix} (${rootVariable})`]),
   ];
   return {
     clock: systemClock(speed),

@@ -21,7 +21,7 @@ test('practice is as fast as said, finds GPUs where said, and says so', () => {
   expect(clock.scaled(60_000)).toBe(3000);
   expect(root.prefix).toBe('/opt/stand-in');
   expect(note).toBe(
-    'practice: slow rules run 20 times as fast (AZP_FLEET_PRACTICE_CLOCK); GPUs are looked for below /opt/stand-in (AZP_FLEET_PRACTICE_ROOT)',
+    'practice: clock 20 times as fast (AZP_FLEET_PRACTICE_CLOCK); GPUs below /opt/stand-in (AZP_FLEET_PRACTICE_ROOT)',
   );
 });
 
