@@ -1,6 +1,5 @@
 import type { ManagerStatus } from '../contract/status.ts';
-import { everySlot, withAdopted } from './slots/adopted.ts';
-import { withDrain, withoutDrain } from './slots/marks.ts';
+import { everySlot, withAdopted, withDrain, withoutDrain } from './slots/marks.ts';
 import { checkNames } from './slots/resolve.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ControlHandlers } from './serve/control.ts';

@@ -2,7 +2,7 @@ import { timestamp } from '../base/machine/clock.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
-import { everySlot, namedAdopted } from './slots/adopted.ts';
+import { everySlot, namedAdopted } from './slots/marks.ts';
 import { drainsOf } from './slots/marks.ts';
 import { causeOf } from './causes.ts';
 import { proved } from './image/choice.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { sha256 } from '../../base/digest.ts';
 import { usageError } from '../../base/errors.ts';
 import { HostPaths } from '../../contract/paths.ts';
-import { everySlot, withAdopted } from '../slots/adopted.ts';
+import { everySlot, withAdopted } from '../slots/marks.ts';
 import type { Values } from './arguments.ts';
 import { loadConfig, type LoadedConfig } from './configuration.ts';
 import { standaloneConfig } from './standalone.ts';
