@@ -5,7 +5,7 @@ import type { CommandInput, CommandSpec, OptionSpec } from './command.ts';
 import { Options } from './options.ts';
 import { sharedBy, sharedOptions } from './shared-options.ts';
 
-const seeHelp = 'azp-fleet --help lists the commands, azp-fleet COMMAND --help its options';
+const seeHelp = 'see the commands: azp-fleet --help; the options of one: azp-fleet COMMAND --help';
 
 export interface Parsed {
   readonly spec: CommandSpec;

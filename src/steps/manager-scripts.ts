@@ -51,6 +51,6 @@ if [ -n "$previous" ] && [ "$previous" != ${version.directory} ]; then
   if systemctl restart ${unit}; then outcome="the one before runs again: $previous"; fi
 fi
 fail "this version of the manager did not become ready; $outcome" "${unit} started within its time" "$last" \
-  'running jobs go on; journalctl -u ${unit} on the host has the whole output'
+  'see journalctl -u ${unit} on the host; running jobs go on'
 `;
 }

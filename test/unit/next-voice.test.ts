@@ -5,12 +5,19 @@ import { expect, test } from 'vitest';
 /** A literal behind `next:`, `next =` or `next ??`, whole or the branches of a choice. */
 const literal = /\bnext(?::| =| \?\?)\s[^'"`;{}]*?(['"`])((?:\\.|(?!\1)[^\n])*)\1/g;
 
+/** The fourth words of `fail` in the scripts that run on hosts: they become a problem's `next`. */
+const word = String.raw`(?:"(?:\\.|[^"\n])*"|'[^'\n]*'|\$\{(?:[^{}]|\{[^{}]*\})*\})`;
+const scripted = new RegExp(
+  String.raw`\bfail ${word}(?:\s|\\)+${word}(?:\s|\\)+${word}(?:\s|\\)+(['"])([^'"\n]*)\1`,
+  'g',
+);
+
 /** Openings that tell something instead of asking for it. */
 const telling =
-  /^(?:nothing|the|an?|it|this|that|these|there|something|somebody|you|we|in|on|if|when|after|then)\b|^azp-fleet [a-z]+ (?:[a-z]+ )?(?:makes|shows|writes|lists|needs|works)\b/;
+  /^(?:nothing|the|an?|it|this|that|these|there|something|somebody|you|we|in|on|if|when|after|then)\b|^running\b|^azp-fleet [\w-]+ (?:[\w-]+ )?(?:makes|shows|writes|lists|needs|works)\b/;
 
 function faults(text: string): readonly string[] {
-  return [...text.matchAll(literal)].flatMap(([, , next = '']) => {
+  return [...text.matchAll(literal), ...text.matchAll(scripted)].flatMap(([, , next = '']) => {
     if (/^[A-Z][a-z]+\b/.test(next)) return [`begins with a capital: ${next}`];
     if (telling.test(next)) return [`is no imperative: ${next}`];
     return /[^.]\.$/.test(next) ? [`ends with a full stop: ${next}`] : [];
@@ -24,6 +31,11 @@ test('the texts are found', () => {
   expect(count).toBeGreaterThan(200);
 });
 
+test('so are those of scripts', () => {
+  const found = files.flatMap((file) => [...readFileSync(file, 'utf8').matchAll(scripted)]);
+  expect(found.length).toBeGreaterThan(15);
+});
+
 test.each([
   ["next: 'run it again',", []],
   ["next: 'NVIDIA_VISIBLE_DEVICES must go',", []],
@@ -33,6 +45,7 @@ test.each([
   ["next: 'nothing: wait',", ['is no imperative: nothing: wait']],
   ["next: known ? 'the host reboots' : 'run it again.',", ['is no imperative: the host reboots']],
   ["next: 'azp-fleet setup makes one',", ['is no imperative: azp-fleet setup makes one']],
+  [`fail 'it broke' "$wanted" "$seen" \\\\\n  'The log tells.'`, ['begins with a capital: The log tells.']],
   ["next: 'run it again.',", ['ends with a full stop: run it again.']],
 ])('%s', (text, wanted) => {
   expect(faults(text)).toEqual(wanted);
