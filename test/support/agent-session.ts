@@ -43,7 +43,7 @@ export class AgentSession {
     const { data } = read('.credentials') as unknown as { data: Record<string, string> };
     const key = privateKey(read('.credentials_rsaparams'));
     const server = (agent['serverUrl'] ?? '').replace(/\/+$/u, '');
-    const bearer = await login(data['authorizationUrl'] ?? '', data['clientId'] ?? '', key);
+    const bearer = await login(data, key);
     const pool = `/_apis/distributedtask/pools/${agent['poolId']}`;
     const response = await send(`${server}${pool}/sessions`, bearer, 'POST', {
       ownerName: 'c0ffee',
@@ -122,13 +122,15 @@ function send(
   });
 }
 
-async function login(url: string, clientId: string, key: KeyObject): Promise<string> {
+/** Signed for the server's own name, sent to the address by which it is reached. */
+async function login(credentials: Readonly<Record<string, string>>, key: KeyObject): Promise<string> {
+  const { clientId, authorizationUrl: aud, oauthEndpointUrl = '' } = credentials;
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const exp = Math.floor(Date.now() / 1000) + 300;
-  const claims = { iss: clientId, sub: clientId, aud: url, jti: randomUUID(), exp };
+  const claims = { iss: clientId, sub: clientId, aud, jti: randomUUID(), exp };
   const unsigned = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`;
   const assertion = `${unsigned}.${sign('RSA-SHA256', Buffer.from(unsigned), key).toString('base64url')}`;
-  const response = await fetch(url, {
+  const response = await fetch(oauthEndpointUrl, {
     method: 'POST',
     body: new URLSearchParams({ grant_type: 'client_credentials', client_assertion: assertion }),
   });

@@ -7,7 +7,8 @@ const help = `fake-azure: an imitation of Azure DevOps for practice and tests. N
 
   --listen HOST:PORT   where to listen (127.0.0.1:8088)
   --token-file FILE    the accepted tokens, one per line (required)
-  --organization NAME  first part of the path (lab)
+  --organization PATH  first part of the path (lab); FOLDER/COLLECTION below a virtual folder
+  --public-url URL     the organization's URL that it calls itself by (the one that a caller used)
   --project NAME       a project that exists; repeatable (vision)
   --state-file FILE    keep everything over a restart
 
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     listen: { type: 'string', default: '127.0.0.1:8088' },
     'token-file': { type: 'string' },
     organization: { type: 'string', default: 'lab' },
+    'public-url': { type: 'string' },
     project: { type: 'string', multiple: true, default: ['vision'] },
     'state-file': { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
@@ -28,9 +30,11 @@ const { values } = parseArgs({
 });
 
 const tokenFile = values['token-file'];
+const organization = values.organization.replaceAll(/^\/+|\/+$/gu, '');
+const publicUrl = values['public-url']?.replace(/\/+$/u, '');
 const [, host = '', port = ''] = /^(.*):(\d+)$/u.exec(values.listen) ?? [];
 
-if (values.help || tokenFile === undefined || host === '') {
+if (values.help || tokenFile === undefined || host === '' || organization === '' || !isPlainUrl(publicUrl)) {
   (values.help ? process.stdout : process.stderr).write(help);
   process.exitCode = values.help ? 0 : 2;
 } else {
@@ -47,13 +51,22 @@ async function serve(tokens: string): Promise<void> {
     host,
     port: Number(port),
     tokenFile: tokens,
-    organization: values.organization,
+    organization,
     projects: values.project,
     clock: practiceOf(process.env).clock,
+    ...(publicUrl === undefined ? {} : { publicUrl }),
     ...(values['state-file'] === undefined ? {} : { stateFile: values['state-file'] }),
   });
   process.stdout.write(`listening: ${running.organization}\n`);
   const stop = () => void running.close();
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
+}
+
+function isPlainUrl(text: string | undefined): boolean {
+  if (text === undefined) return true;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return (
+    url !== undefined && /^https?:$/u.test(url.protocol) && `${url.search}${url.hash}${url.username}` === ''
+  );
 }

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identify, type Caller } from './http/access.ts';
+import { belowOrganization, ownUrl } from './http/address.ts';
 import { agentProtocol } from './routes/agent-protocol.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { controlRoutes } from './routes/control.ts';
@@ -50,7 +51,7 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     query: url.searchParams,
     text,
     body: parse(text),
-    baseUrl: `http://${request.headers.host}/${fake.organization}`,
+    baseUrl: ownUrl(fake, request.headers.host),
     agentId,
     signal: hangup.signal,
   });
@@ -114,11 +115,6 @@ async function route(routes: readonly Route[], call: FakeCall): Promise<Reply | 
     if (match !== null) return await handler(call, ...match.slice(1));
   }
   return undefined;
-}
-
-function belowOrganization(fake: Fake, pathname: string): string | undefined {
-  const [, organization = '', rest = ''] = /^\/([^/]+)(\/.*)?$/u.exec(pathname) ?? [];
-  return organization.toLowerCase() === fake.organization.toLowerCase() ? rest : undefined;
 }
 
 function faultReply(status: number): Reply {

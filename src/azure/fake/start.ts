@@ -12,7 +12,13 @@ export interface FakeOptions {
   readonly port: number;
   /** One accepted token per line; read again when it changes. */
   readonly tokenFile: string;
+  /** Path of the organisation: `lab`, or `azdo/Engineering` below a virtual folder. */
   readonly organization: string;
+  /**
+   * The organisation's URL, as an administrator of Azure DevOps Server sets it: what the server says of itself begins
+   * with it, and agents must sign for it. Without it the server goes by the name that each caller used.
+   */
+  readonly publicUrl?: string;
   readonly projects: readonly string[];
   /** Its wall is the server's time; how fast it runs, its slow rules. */
   readonly clock: Clock;
@@ -35,6 +41,7 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
   const fake: Fake = {
     state: (stateFile && loadState(stateFile, now())) || emptyState(options.projects, now()),
     organization: options.organization,
+    publicUrl: options.publicUrl,
     clock,
     now,
     tokens: () => readFileSync(options.tokenFile, 'utf8').split(/\s+/u).filter(Boolean),
@@ -70,7 +77,7 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
   const origin = `http://${options.host}:${port}`;
   return {
     origin,
-    organization: `${origin}/${options.organization}`,
+    organization: `${origin}/${encodeURI(options.organization)}`,
     close: async () => {
       for (const timer of timers) clearInterval(timer);
       const closed = new Promise<void>((resolve) => {

@@ -11,7 +11,7 @@ export interface FakeCall {
   readonly text: string;
   /** The parsed JSON body, an empty object without one. */
   readonly body: Record<string, unknown>;
-  /** `http://HOST:PORT/ORGANIZATION` as the client wrote it. */
+  /** The organisation's URL as the server calls itself: what addresses in answers begin with. */
   readonly baseUrl: string;
   /** The agent that calls with its own access token; undefined: a management client. */
   readonly agentId: number | undefined;

@@ -21,7 +21,10 @@ export interface LoggedRequest {
 /** The running server's parts, handed to each route. */
 export interface Fake {
   readonly state: State;
+  /** Path of the organisation: `lab`, or `azdo/Engineering` below a virtual folder. */
   readonly organization: string;
+  /** The organisation's URL as the server was told to call itself; undefined: by the name that the caller used. */
+  readonly publicUrl?: string | undefined;
   readonly clock: Clock;
   /** Milliseconds since the epoch: it tells its times, and keeps them over a restart. */
   now(): number;

@@ -33,7 +33,7 @@ export interface FakeAgent {
   systemCapabilities: Record<string, string>;
   userCapabilities: Record<string, string>;
   clientId: string;
-  /** Origin and organisation as the registering client wrote them. */
+  /** The organisation's URL as the server called itself when the agent was registered. */
   baseUrl: string;
   publicKey?: { exponent: string; modulus: string };
   updateRequested: boolean;

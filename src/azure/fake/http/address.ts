@@ -1,0 +1,33 @@
+/** What the server answers for, and what it calls itself. */
+interface Place {
+  /** Path of the organisation without slashes at its ends: `lab`, or `azdo/Engineering` below a virtual folder. */
+  readonly organization: string;
+  /** The organisation's URL as the server was told to call itself; undefined: by the name that the caller used. */
+  readonly publicUrl?: string | undefined;
+}
+
+/** The path below the organisation, whose case does not matter; undefined when the call is for something else. */
+export function belowOrganization({ organization }: Place, pathname: string): string | undefined {
+  const wanted = organization.split('/');
+  const [, ...parts] = pathname.split('/');
+  const rest = parts.slice(wanted.length);
+  const matches = wanted.every((name, index) => sameName(parts[index], name));
+  return matches ? rest.map((part) => `/${part}`).join('') : undefined;
+}
+
+function sameName(part: string | undefined, name: string): boolean {
+  if (part === undefined) return false;
+  try {
+    return decodeURIComponent(part).toLowerCase() === name.toLowerCase();
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * What every address in an answer begins with, without a slash at its end. A server of one's own says the public URL
+ * that its administrator gave it, whatever name a caller reached it by.
+ */
+export function ownUrl({ organization, publicUrl }: Place, host: string | undefined): string {
+  return publicUrl ?? `http://${host}/${encodeURI(organization)}`;
+}
