@@ -102,6 +102,9 @@ getent passwd agent >/dev/null || useradd --uid 4000 --gid 4000 --create-home --
   exit 1
 }
 install -d -o agent -g agent -m 0755 /azp
+# The agent remembers the server's addresses below ~/.config, which must be there.
+home=$(getent passwd agent | cut -d: -f6)
+[ "$home" = / ] || install -d -o agent -g agent -m 0755 "$home" "$home/.config" "$home/.local" "$home/.local/share"
 if [ "${JOBS_SUDO:-0}" = 1 ]; then
   echo 'agent ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/azp-fleet
   chmod 0440 /etc/sudoers.d/azp-fleet

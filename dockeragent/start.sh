@@ -9,24 +9,12 @@ for file in .agent .credentials .credentials_rsaparams; do
   fi
 done
 
-# A stop is for the listener: it ends its session with the server, without which the name stays taken for minutes.
-# run.sh would die of the signal and pass nothing on.
-stop_listener() {
-  found=
-  for process in /proc/[0-9]*; do
-    case $(tr '\0' ' ' 2>/dev/null <"$process/cmdline" || true) in
-      *Agent.Listener*) kill -TERM "${process#/proc/}" 2>/dev/null && found=yes ;;
-    esac
-  done
-  [ -n "$found" ] || kill -TERM "$agent" 2>/dev/null || true
-}
-
-./run.sh --once &
-agent=$!
-trap stop_listener TERM INT
-while :; do
-  code=0
-  wait "$agent" || code=$?
-  # A signal ends the wait too: then the agent is still there.
-  kill -0 "$agent" 2>/dev/null || exit "$code"
+# The agent remembers the server's addresses below ~/.config; where it cannot, each connection costs it seconds.
+for HOME in "${HOME:-/home/agent}" /azp/home; do
+  if mkdir -p "$HOME/.config" "$HOME/.local/share" 2>/dev/null && [ -w "$HOME/.config" ]; then break; fi
 done
+export HOME
+
+# Not run.sh, and nothing in between: the stop signal (SIGINT) must reach the listener, which then ends its session with
+# the server; without that the name stays taken for minutes. In the background it would be started with SIGINT ignored.
+exec bin/Agent.Listener run --once

@@ -1,23 +1,18 @@
+import { knownArchives, type AgentArch } from './agent-digests.ts';
 import type { ImageConfig } from './config.ts';
 
-/** As the agent calls architectures. */
-export type AgentArch = 'x64' | 'arm64';
-
-/** The Azure Pipelines agent that is put into images unless the inventory names another one. */
-export const defaultAgentVersion = '4.275.0';
+/**
+ * The Azure Pipelines agent that is put into images unless the inventory names another one: version 5 runs on .NET 10,
+ * version 4 on .NET 8; both work.
+ */
+export const defaultAgentVersion = '5.279.0';
 
 /** Where Microsoft publishes agents; a closed network's mirror replaces it. */
 export const agentDownloads = 'https://download.agent.dev.azure.com';
 
-/** Of the default version's archives, as its release notes list them. */
-const defaultSha256: Readonly<Record<AgentArch, string>> = {
-  x64: '416eb9340385d599e3159b86d08c03754af24d1cb2b6624425142a47ca65f346',
-  arm64: '9373598bda894496f974eaad785a5c42bc55699af95d8678ffcfc42bcb1b0c0a',
-};
-
 /** The sha256 (hex) that an archive must have; empty where it is not known and https alone vouches for it. */
 export function agentSha256(version: string, arch: AgentArch): string {
-  return version === defaultAgentVersion ? defaultSha256[arch] : '';
+  return knownArchives.find((known) => known.version === version && known.arch === arch)?.sha256 ?? '';
 }
 
 /** Complete download URL for an architecture as the agent calls it. */

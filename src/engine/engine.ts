@@ -62,7 +62,7 @@ export interface Engine {
   startWithInput(id: string, input: string): Promise<void>;
   /** The exit code, undefined when it has not ended by the deadline. */
   awaitEnd(id: string, deadlineMs: number): Promise<number | undefined>;
-  /** SIGTERM, then SIGKILL after the given seconds. */
+  /** The container's own stop signal, then SIGKILL after the given seconds. */
   stop(id: string, timeoutS: number): Promise<void>;
   exit(id: string): Promise<ContainerExit>;
   /** The last lines of stdout and stderr. */

@@ -1,4 +1,5 @@
-import { agentDownloads, agentSha256, agentUrl, type AgentArch } from '../contract/agent-release.ts';
+import type { AgentArch } from '../contract/agent-digests.ts';
+import { agentDownloads, agentSha256, agentUrl } from '../contract/agent-release.ts';
 import type { ImageConfig, ManagerConfig } from '../contract/config.ts';
 import { defined } from '../base/defined.ts';
 import type { Desired } from './step.ts';

@@ -2,7 +2,8 @@ import type Docker from 'dockerode';
 import { HostPaths, Labels } from '../../contract/paths.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { deviceRequests } from '../../health/device-request.ts';
-import { caInside, networkVariables, variableLines } from './environment.ts';
+import { agentStart } from './agent-start.ts';
+import { caInside, locale, networkVariables, variableLines } from './environment.ts';
 import type { Slot } from '../model.ts';
 import { agentNetwork } from './engine-start.ts';
 
@@ -20,7 +21,7 @@ export interface Recipe {
   readonly dockerGid: number | undefined;
 }
 
-/** Seconds between SIGTERM and SIGKILL: the agent itself takes up to 60 s to cancel a job and 30 s to leave. */
+/** Seconds between the stop signal and SIGKILL: the agent takes up to 60 s to cancel a job and 30 s to leave. */
 export const stopTimeoutS = 120;
 
 const gib = 1024 ** 3;
@@ -33,6 +34,7 @@ export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions 
     Hostname: slot.agent.slice(0, 63),
     Labels: labels(recipe),
     Env: environment(config, slot, recipe.gpuPath),
+    ...agentStart(config.image.kind),
     StopTimeout: stopTimeoutS,
     HostConfig: {
       // The image built here brings tini itself; a foreign one may not.
@@ -74,6 +76,7 @@ export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['
     ...(slot.gpus.length > 0 ? { NVIDIA_DRIVER_CAPABILITIES: slot.capabilities.join(',') } : {}),
     // Where nvidia is Docker's default runtime, images that say "all" would get every GPU of the host.
     ...(slot.gpus.length === 0 || gpuPath === 'cdi' ? { NVIDIA_VISIBLE_DEVICES: 'void' } : {}),
+    ...locale,
     ...networkVariables(config, caInside),
   };
   const datasets = config.datasets.map((dataset) => [dataset.name, dataset.container]);

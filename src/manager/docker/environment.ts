@@ -3,6 +3,9 @@ import type { ManagerConfig } from '../../contract/config.ts';
 /** Where the site's certificates lie inside a container. */
 export const caInside = '/azp-fleet/ca.pem';
 
+/** The agent translates what it writes on its console, by which it is read (its StringUtil.cs; LC_ALL wins over LANG). */
+export const locale = { LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' } as const;
+
 /** Proxy and certificates by the names that the programs of jobs know; none of them is secret. */
 export function networkVariables({ proxy }: ManagerConfig, ca: string): Record<string, string> {
   const noProxy = proxy.noProxy.join(',');

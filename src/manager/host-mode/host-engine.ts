@@ -59,6 +59,9 @@ export class HostEngine implements RunEngine {
     await mkdir(folder.path, { recursive: true, mode: 0o700 });
     await this.#must('cp', ['-a', '--reflink=auto', order.program, folder.root]);
     await mkdir(join(folder.root, 'home'), { mode: 0o700 });
+    // Below .config the agent remembers the server's addresses; without it each connection costs it seconds.
+    for (const name of ['.config', '.local/share'])
+      await mkdir(join(folder.root, 'home', name), { recursive: true, mode: 0o700 });
     await this.#own(folder, order.user.uid, order.user.gid);
     await writeFile(join(folder.path, 'arguments.json'), JSON.stringify(order.systemdRun(folder)));
     const { uid, gid } = order.user;

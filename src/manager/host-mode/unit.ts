@@ -1,8 +1,9 @@
 import type { ManagerConfig } from '../../contract/config.ts';
 import { HostPaths } from '../../contract/paths.ts';
 import { AgentLayout } from '../../image/layout.ts';
+import { stopSignal } from '../docker/agent-start.ts';
 import { bytes, stopTimeoutS } from '../docker/container.ts';
-import { networkVariables, variableLines } from '../docker/environment.ts';
+import { locale, networkVariables, variableLines } from '../docker/environment.ts';
 import type { Slot } from '../model.ts';
 
 export interface HostUnit {
@@ -32,7 +33,9 @@ export function unitArguments(unit: HostUnit): readonly string[] {
     `WorkingDirectory=${AgentLayout.root}`,
     `StandardOutput=append:${unit.log}`,
     `StandardError=append:${unit.log}`,
+    // To the listener alone: a job that gets it, too, fails instead of being canceled.
     'KillMode=mixed',
+    `KillSignal=${stopSignal}`,
     `TimeoutStopSec=${stopTimeoutS}`,
     'OOMScoreAdjust=500',
     'PrivateTmp=yes',
@@ -58,6 +61,7 @@ function variables({ config, slot, user }: HostUnit): readonly string[] {
     USER: user,
     LOGNAME: user,
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    ...locale,
     PIPELINE_JOB_OOMSCOREADJ: '1000',
     // There is no container that hides the other slots' GPUs; UUIDs keep their meaning here.
     CUDA_VISIBLE_DEVICES: slot.gpus.join(','),

@@ -4,6 +4,7 @@ import { untar } from '../../base/tar.ts';
 import { Labels } from '../../contract/paths.ts';
 import { helperLabels } from '../../engine/helpers.ts';
 import { AgentLayout } from '../../image/layout.ts';
+import { writableHome } from '../docker/agent-start.ts';
 import { environment } from '../docker/container.ts';
 import { agentNetwork } from '../docker/engine-start.ts';
 import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
@@ -16,6 +17,7 @@ const deadlineMs = 120_000;
 const script = `IFS= read -r secret
 export "$SECRET_INPUT=$secret"
 unset secret
+${writableHome}
 cd ${AgentLayout.root} && exec ./config.sh "$@"`;
 
 export interface ConfigTools extends Pick<Outside, 'engine' | 'config'> {
@@ -47,6 +49,8 @@ async function configure(
   const id = await engine.create(name, {
     Image: order.image,
     Labels: labels,
+    // Whatever the image says: config.sh refuses root.
+    User: `${AgentLayout.uid}:${AgentLayout.gid}`,
     Entrypoint: ['/bin/sh', '-c', script, 'config'],
     Cmd: [...configArguments(tools, order), ...login.args],
     Env: [...environment(config, order.slot, 'cdi'), `SECRET_INPUT=VSTS_AGENT_INPUT_${login.input}`],

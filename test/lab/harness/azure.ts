@@ -10,7 +10,7 @@ import { withLock } from './lock.ts';
 import { mirror, network, practiceRoot, repository } from './paths.ts';
 import { agentMirror, azureService, ensureService, stopService } from './services.ts';
 
-const agentVersion = '4.275.0';
+const agentVersion = '5.279.0';
 
 /** In a lab's folder: how fast its practice server's clock runs. */
 const speedFile = 'azure.speed';

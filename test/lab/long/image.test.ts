@@ -69,7 +69,7 @@ async function stopped(listener: string): Promise<string[]> {
   const script = [
     'set -e; d=$(mktemp -d); mkdir $d/bin; chmod 755 $d $d/bin',
     'cat >$d/bin/Agent.Listener',
-    'printf "#!/bin/bash\\n/azp/bin/Agent.Listener run\\nexit \\$?\\n" >$d/run.sh; chmod 755 $d/run.sh $d/bin/Agent.Listener',
+    'chmod 755 $d/bin/Agent.Listener',
     'touch $d/.agent $d/.credentials $d/.credentials_rsaparams',
     `id=$(docker create --network none ${standard})`,
     'docker cp $d/. $id:/azp >/dev/null; docker start $id >/dev/null',
@@ -83,7 +83,7 @@ async function stopped(listener: string): Promise<string[]> {
 
 test('a stop gives the listener the time to end its session, and its exit code comes through', async () => {
   const listener =
-    '#!/bin/bash\ntrap "sleep 2; echo session ended; exit 5" TERM\necho up\nwhile :; do sleep 0.1; done\n';
+    '#!/bin/bash\ntrap "sleep 2; echo session ended; exit 5" INT\necho up\nwhile :; do sleep 0.1; done\n';
   expect(await stopped(listener)).toEqual(['up', 'session ended', '5']);
 });
 

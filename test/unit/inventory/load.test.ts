@@ -26,7 +26,7 @@ test('a host needs no more than its name and a pool', () => {
     driver: { install: true, branch: '580', flavor: 'auto' },
     docker: { version: '29.7.2' },
     toolkit: { version: '1.20.0' },
-    agent: { version: '4.275.0', sha256: { x64: undefined, arm64: undefined } },
+    agent: { version: '5.279.0', sha256: { x64: undefined, arm64: undefined } },
     datasets: [],
     jobs: { sudo: false, docker: false },
     registration: 'rest',

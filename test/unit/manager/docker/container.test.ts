@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { bytes, containerOptions, type Recipe } from '../../../../src/manager/docker/container.ts';
 import { proxyFiles } from '../../../../src/manager/docker/environment.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
+import { builtImage } from '../../../../src/contract/agent-release.ts';
 import type { ManagerConfig } from '../../../../src/contract/config.ts';
 import { config } from '../../../support/manager-config.ts';
 
@@ -71,6 +72,28 @@ test('ends are orderly and leave evidence', () => {
   expect(made.StopTimeout).toBeGreaterThan(90);
   expect(made.HostConfig).toMatchObject({ AutoRemove: false, LogConfig: { Type: 'json-file' } });
   expect(made.HostConfig?.RestartPolicy).toBeUndefined();
+});
+
+test.each([
+  ['an image that is built here', builtImage('x64')],
+  ['an image of the user', { kind: 'registry' as const, reference: 'me/agent:1' }],
+])('%s is stopped by SIGINT, which ends the session of either version of the agent', (_, image) => {
+  expect(options({ image }).StopSignal).toBe('SIGINT');
+});
+
+test("a user's image need not know how the agent is started, and by whom", () => {
+  const made = options({ image: { kind: 'registry', reference: 'me/agent:1' } });
+  expect(made).toMatchObject({ User: '4000:4000', WorkingDir: '/azp', Cmd: [], HostConfig: { Init: true } });
+  expect(options({ image: builtImage('x64') })).not.toHaveProperty('Entrypoint');
+});
+
+test.each([
+  ['an image that is built here', builtImage('x64')],
+  ['an image of the user', { kind: 'registry' as const, reference: 'me/agent:1' }],
+])('the agent in %s speaks English, and that is no capability', (_, image) => {
+  const made = options({ image });
+  expect([variable(made, 'LANG'), variable(made, 'LC_ALL')]).toEqual(['C.UTF-8', 'C.UTF-8']);
+  expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toEqual(expect.arrayContaining(['LANG', 'LC_ALL']));
 });
 
 test('the job dies of memory before the agent that reports it', () => {

@@ -60,6 +60,9 @@ test('a run gets a copy of the agent in a folder of its own, and is listed as cr
   ]);
   expect(await engine.listOwn({ 'azp-fleet.slot': 'other' })).toEqual([]);
   expect(calls.some((call) => call.startsWith('chown -R 999:998'))).toBe(true);
+  // Without them each connection of the agent costs it seconds.
+  for (const name of ['.config', '.local/share'])
+    expect(existsSync(join(directory, 'host', id, 'root/home', name))).toBe(true);
 });
 
 test('the registration is written for its user alone', async () => {
@@ -129,6 +132,11 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
     'CPUQuota=200%',
     'BindPaths=/r:/azp',
     'CUDA_VISIBLE_DEVICES=GPU-1',
+    // To the listener alone, which then ends its session and cancels its job.
+    'KillMode=mixed',
+    'KillSignal=SIGINT',
+    'LANG=C.UTF-8',
+    'LC_ALL=C.UTF-8',
   ]) {
     expect(args).toContain(wanted);
   }
@@ -155,8 +163,8 @@ test('a user is made by systemd when it is missing, and not twice', async () => 
 
 test('an agent that lacks libraries on the host is not started, and they are named', async () => {
   const store = new AgentStore(join(directory, 'agents'), createPlainFetch({ noProxy: [] }), command);
-  const release = { version: '4.275.0', url: '', sha256: 'a'.repeat(64) };
-  const path = join(directory, 'agents', '4.275.0-aaaaaaaaaaaa');
+  const release = { version: '5.279.0', url: '', sha256: 'a'.repeat(64) };
+  const path = join(directory, 'agents', '5.279.0-aaaaaaaaaaaa');
   mkdirSync(join(path, 'bin'), { recursive: true });
   writeFileSync(join(path, 'bin/libcoreclr.so'), '');
   answers['ldd'] = { output: `${path}/bin/libcoreclr.so:\n\tlibstdc++.so.6 => not found\n` };
@@ -186,8 +194,8 @@ test('the agent is fetched once per version, and only with the right sha256', as
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/agent.tar.gz`;
   const store = new AgentStore(join(directory, 'agents'), createPlainFetch({ noProxy: [] }), command);
   const sha256 = createHash('sha256').update('archive').digest('hex');
-  const path = await store.path({ version: '4.275.0', url, sha256 });
-  expect(await store.path({ version: '4.275.0', url, sha256 })).toBe(path);
+  const path = await store.path({ version: '5.279.0', url, sha256 });
+  expect(await store.path({ version: '5.279.0', url, sha256 })).toBe(path);
   expect(served).toBe(1);
   const wrong = { version: '4.276.0', url, sha256: 'f'.repeat(64) };
   await expect(store.path(wrong)).rejects.toThrow(`its sha256 is ${sha256}`);

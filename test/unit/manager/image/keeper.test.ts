@@ -17,7 +17,7 @@ beforeEach(async () => {
   await rig.start({
     image: {
       kind: 'build',
-      agentVersion: '4.275.0',
+      agentVersion: '5.279.0',
       agentSha256: '',
       agentUrl: 'https://downloads.example/agent',
     },

@@ -33,8 +33,13 @@ test('the digest of the default version holds on every way to an agent', () => {
   expect(built('x64', defaultAgentVersion)).not.toEqual(built('arm64', defaultAgentVersion));
 });
 
+test.each(['5.279.0', '4.275.0'])('both lines of the agent have digests that are known: %s', (version) => {
+  for (const arch of ['x64', 'arm64'] as const)
+    expect(built(arch, version)).toMatchObject({ agentVersion: version, agentSha256: isDigest });
+});
+
 test('what the inventory says comes first; of another version nothing is known', () => {
   const own = 'ab'.repeat(32);
   expect(built('x64', defaultAgentVersion, own)).toMatchObject({ agentSha256: own });
-  expect(built('x64', '4.300.0')).toMatchObject({ agentSha256: '' });
+  expect(built('x64', '5.300.0')).toMatchObject({ agentSha256: '' });
 });

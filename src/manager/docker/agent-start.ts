@@ -1,0 +1,34 @@
+import type Docker from 'dockerode';
+import type { ImageConfig } from '../../contract/config.ts';
+import { AgentLayout } from '../../image/layout.ts';
+
+/**
+ * Ends the agent's session with the server, in versions 4 and 5; of SIGTERM version 5 dies at once, and its session
+ * blocks its name for minutes (.NET 10 no longer raises AssemblyLoadContext.Unloading on it).
+ */
+export const stopSignal = 'SIGINT';
+
+/**
+ * Shell text: a home that can be written, with the folder below which the agent remembers the server's addresses.
+ * Without it each of its connections costs seconds (its XmlUtility.OpenFileHelper tries eleven times).
+ */
+export const writableHome = `for HOME in "\${HOME:-/home/${AgentLayout.user}}" ${AgentLayout.root}/home; do
+  if mkdir -p "$HOME/.config" "$HOME/.local/share" 2>/dev/null && [ -w "$HOME/.config" ]; then break; fi
+done
+export HOME`;
+
+/** Nothing stays between init and the listener, so that the stop signal reaches it, and it alone. */
+const start = `${writableHome}
+cd ${AgentLayout.root} && exec bin/Agent.Listener run --once`;
+
+/** How a container begins and is stopped. What is built here says it in its image; of others it is not known. */
+export function agentStart(image: ImageConfig['kind']): Docker.ContainerCreateOptions {
+  if (image === 'build') return { StopSignal: stopSignal };
+  return {
+    Entrypoint: ['/bin/sh', '-c', start],
+    Cmd: [],
+    User: `${AgentLayout.uid}:${AgentLayout.gid}`,
+    WorkingDir: AgentLayout.root,
+    StopSignal: stopSignal,
+  };
+}
