@@ -19,6 +19,10 @@ export interface SlotSpec {
   readonly limits: SlotLimits;
   readonly capabilities: DriverCapabilities;
   readonly mode: 'container' | 'host';
+  /** Of this slot's agent; absent: the host's. */
+  readonly pool?: string;
+  /** A registry image for this slot's agent; absent: the host's. */
+  readonly image?: string;
 }
 
 /** How a host is divided among agents. */
@@ -33,6 +37,25 @@ export function slotNames(host: { readonly agents: Agents; readonly gpus?: numbe
   if (agents.kind === 'slots') return agents.slots.map((slot, index) => slot.name ?? String(index));
   const count = agents.kind === 'count' ? agents.count : (host.gpus ?? 1);
   return Array.from({ length: count }, (_, index) => String(index));
+}
+
+/** What says which agents are in which pool. */
+export interface Pooled {
+  /** Empty: each slot names its own. */
+  readonly pool: string;
+  readonly agents: Agents;
+}
+
+/** The pools of a host's agents, each once. */
+export function poolsOf({ pool, agents }: Pooled): string[] {
+  if (agents.kind !== 'slots') return [pool];
+  return [...new Set(agents.slots.map((slot) => slot.pool ?? pool))];
+}
+
+/** The pool of a slot, by the name that `slotNames` gives it. */
+export function poolOfSlot({ pool, agents }: Pooled, slot: string): string {
+  const slots = agents.kind === 'slots' ? agents.slots : [];
+  return slots.find(({ name }, index) => (name ?? String(index)) === slot)?.pool ?? pool;
 }
 
 /** The agent's name in the pool. */

@@ -1,3 +1,4 @@
+import { hasStrayBrace, isPlaceholder, placeholders, placeholdersIn } from '../inventory/pool-pattern.ts';
 import type { Choices, DatasetChoice, HostChoice } from './choices.ts';
 import type { Prompts } from './prompts.ts';
 import type { Wizard } from './wizard-context.ts';
@@ -8,7 +9,7 @@ export type AgentsChoice = Pick<Choices, 'pool' | 'agents' | 'share'>;
 export async function askAgents({ prompts }: Wizard, hosts: readonly HostChoice[]): Promise<AgentsChoice> {
   const pool = await prompts.text('Agent pool (created when missing):', {
     default: 'gpu-lab',
-    check: (text) => (text === '' ? 'A name' : undefined),
+    check: poolMistake,
   });
   const counted = hosts.flatMap((host) => host.gpus ?? []);
   const withGpus = counted.filter((count) => count > 0);
@@ -28,6 +29,15 @@ export async function askAgents({ prompts }: Wizard, hosts: readonly HostChoice[
   ]);
   if (agents === 'one-per-gpu') return { pool, agents, share: false };
   return { pool, ...(await askDivision(prompts, withGpus.length === 0 ? 256 : Math.min(...withGpus))) };
+}
+
+/** What an inventory would not take; also a pattern is a name. */
+export function poolMistake(text: string): string | undefined {
+  if (text === '') return 'A name';
+  const unknown = placeholdersIn(text).find((name) => !isPlaceholder(name) || name === 'group');
+  if (unknown === undefined && !hasStrayBrace(text)) return undefined;
+  const known = placeholders.filter((name) => name !== 'group').map((name) => `{${name}}`);
+  return `Braces stand for what a host has: ${known.join(', ')}`;
 }
 
 /** More agents than the smallest host has GPUs is possible only when jobs share them. */

@@ -2,6 +2,7 @@ import { checkAgentNames } from './names.ts';
 import { checkFile, checkGroups } from './file.ts';
 import { checkAgentDigest, checkHost, type Finding } from './host.ts';
 import type { HostSpec, Mirrors } from '../fleet.ts';
+import { checkPools } from './pools.ts';
 import type { Remainder } from './remainder.ts';
 
 /**
@@ -22,6 +23,7 @@ export function crossFindings(
   return [
     ...found,
     ...sound.flatMap(checkHost),
+    ...sound.flatMap(checkPools),
     ...checkAgentNames(sound),
     ...checkAgentDigest(sound, mirrors),
   ];

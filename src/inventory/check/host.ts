@@ -1,5 +1,5 @@
 import type { HostSpec, Mirrors } from '../fleet.ts';
-import type { SlotSpec } from '../../contract/slots.ts';
+import { poolsOf, type SlotSpec } from '../../contract/slots.ts';
 import { agentSha256 } from '../../contract/agent-release.ts';
 import type { Path } from '../document/document.ts';
 
@@ -18,7 +18,7 @@ export interface Finding {
 /** Mistakes of one host once everything that applies to it is known. */
 export function checkHost(host: HostSpec): Finding[] {
   const found: Finding[] = [];
-  if (host.pool === '')
+  if (poolsOf(host).includes(''))
     found.push({
       code: 'inventory.no-pool',
       path: ['hosts', host.name],
@@ -26,7 +26,10 @@ export function checkHost(host: HostSpec): Finding[] {
       expected: 'a pool in defaults, in one of its groups or at the host',
       next: 'add `pool: NAME` under `defaults:`',
     });
-  return [...found, ...checkGpus(host), ...checkDatasets(host)].map((each) => ({ ...each, host: host.name }));
+  return [...found, ...checkGpus(host), ...checkDatasets(host)].map((each) => ({
+    ...each,
+    host: host.name,
+  }));
 }
 
 function checkGpus(host: HostSpec): Finding[] {

@@ -1,27 +1,39 @@
-import { agentName, slotNames } from '../../contract/slots.ts';
+import { agentName, poolOfSlot, slotNames } from '../../contract/slots.ts';
 import type { Finding } from './host.ts';
 import type { HostSpec } from '../fleet.ts';
 
-/** Two agents of one pool cannot have the same name: each would take the other's place. */
+/**
+ * Two agents of one pool cannot have the same name, as each would take the other's place; nor can two of one host, whose
+ * containers are called like them.
+ */
 export function checkAgentNames(hosts: readonly HostSpec[]): Finding[] {
   const agents = hosts.flatMap((host) =>
-    [...new Set(slotNames(host))].map((slot) => ({ host, name: agentName(host, slot) })),
+    [...new Set(slotNames(host))].map((slot) => ({
+      host,
+      name: agentName(host, slot),
+      pool: poolOfSlot(host, slot),
+    })),
   );
-  const named = Map.groupBy(agents, ({ host, name }) => `${host.pool} ${name}`.toLowerCase());
-  const clashes = [...named.values()].filter((same) => same.length > 1);
+  const inPools = Map.groupBy(agents, ({ pool, name }) => `${pool} ${name}`.toLowerCase());
+  const onHosts = Map.groupBy(agents, ({ host, name }) => `${host.name} ${name}`.toLowerCase());
+  const clashes = [
+    ...[...inPools.values()].filter((same) => same.length > 1),
+    ...[...onHosts.values()].filter((same) => new Set(same.map(({ pool }) => pool)).size > 1),
+  ];
   // One pattern often makes several names clash: told once for the hosts that it happens to.
-  const causes = Map.groupBy(clashes, (same) => same.map(({ host }) => host.name).join(' '));
+  const causes = Map.groupBy(clashes, (same) => [...new Set(same.map(({ host }) => host.name))].join(' '));
   return [...causes.values()].flatMap(([same = []]) => {
     const last = same.at(-1);
-    return last === undefined ? [] : [clash(last.name, new Set(same.map(({ host }) => host)), last.host)];
+    return last === undefined ? [] : [clash(last, new Set(same.map(({ host }) => host)))];
   });
 }
 
 function clash(
-  name: string,
+  last: { readonly host: HostSpec; readonly name: string; readonly pool: string },
   owners: ReadonlySet<HostSpec>,
-  { name: host, pool, agentName }: HostSpec,
 ): Finding {
+  const { name, pool } = last;
+  const { name: host, agentName } = last.host;
   const hosts = [...owners].map((owner) => owner.name);
   const names = `${hosts.slice(0, -1).join(', ')} and ${host}`;
   return {

@@ -50,7 +50,7 @@ export class InventoryDocument {
 
   #slip({ code, message, pos: [offset] }: YAMLError): Problem {
     const { col, line } = this.#lines.linePos(offset);
-    const unquoted = /[{,[].*[^"']\$\{/.test(this.#source.split('\n')[line - 1]?.slice(0, col) ?? '');
+    const before = this.#source.split('\n')[line - 1]?.slice(0, col) ?? '';
     const { what, next } = slips[code] ?? {
       what: shown(message),
       next: 'look at the indentation, the quotes and the brackets here and just above',
@@ -59,7 +59,7 @@ export class InventoryDocument {
       code: 'inventory.yaml',
       step: 'inventory',
       what: `${this.#place(offset)}: ${what}`,
-      next: unquoted ? 'put text with ${…} in quotes inside { } and [ ]: "${NAME}"' : next,
+      next: unquoted(before) ?? next,
     };
   }
 
@@ -208,6 +208,14 @@ export class InventoryDocument {
     const { line, col } = this.#lines.linePos(offset);
     return `${this.#name}:${line}:${col}`;
   }
+}
+
+/** The cure where braces of a text were read as those of a map. */
+function unquoted(before: string): string | undefined {
+  if (/[{,[].*[^"']\$\{/.test(before)) return 'put text with ${…} in quotes inside { } and [ ]: "${NAME}"';
+  return /[:,{]\s+\{\w+\}.$/.test(before)
+    ? 'put text that begins with { in quotes: "{host}-{slot}"'
+    : undefined;
 }
 
 /** Slips of syntax for which we know a better word than the parser. */

@@ -15,6 +15,7 @@ import type {
 import type { Dataset } from '../../contract/config.ts';
 import type { DriverCapabilities, SlotSpec, Agents } from '../../contract/slots.ts';
 import { defaultUploads, defaultVersions } from '../schema/defaults.ts';
+import { fillPool, type PlaceholderValues } from '../pool-pattern.ts';
 import { groupsOf, varsOf } from './merge.ts';
 import type { InventoryFile } from '../schema/file.ts';
 import type { HostEntry } from '../schema/host.ts';
@@ -29,13 +30,14 @@ export interface Folders {
 export function resolveHost(name: string, file: InventoryFile, folders: Folders): HostSpec {
   const groups = groupsOf(name, file.groups ?? {});
   const vars = varsOf(file, name, groups);
+  const known = defined({ host: name, group: groups.at(-1) });
   return {
     name,
     groups,
     labels: texts(vars.labels),
     ssh: resolveSsh(vars, folders),
-    pool: vars.pool ?? '',
-    agents: resolveAgents(vars),
+    pool: fillPool(vars.pool ?? '', known),
+    agents: resolveAgents(vars, known),
     share: vars.share ?? false,
     ...defined({ gpus: vars.gpus, image: vars.image, baseImage: vars.baseImage }),
     agentName: vars.agentName ?? '{host}-{slot}',
@@ -68,7 +70,7 @@ function resolveSsh(vars: HostEntry, folders: Folders): SshSpec {
   };
 }
 
-function resolveAgents(vars: HostEntry): Agents {
+function resolveAgents(vars: HostEntry, known: PlaceholderValues): Agents {
   if (typeof vars.agents === 'number') return { kind: 'count', count: vars.agents };
   if (!Array.isArray(vars.agents)) return { kind: 'one-per-gpu' };
   const slots = vars.agents.map((slot): SlotSpec => ({
@@ -78,6 +80,7 @@ function resolveAgents(vars: HostEntry): Agents {
     limits: defined({ ...vars.limits, ...slot.limits }),
     capabilities: slot.capabilities ?? driverCapabilities(vars),
     mode: slot.mode ?? 'container',
+    ...defined({ pool: slot.pool === undefined ? undefined : fillPool(slot.pool, known), image: slot.image }),
   }));
   return { kind: 'slots', slots };
 }

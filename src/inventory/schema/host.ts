@@ -43,6 +43,8 @@ const driverCapabilities = z.array(
   { error: 'a list of driver capabilities' },
 );
 
+const pool = text.max(256, 'a name of at most 256 characters');
+
 const slot = section('a slot, e.g. { gpus: [0] }', {
   name: name.optional().meta({ description: 'Name of the slot; default: its position, from 0' }),
   gpus: z
@@ -57,6 +59,10 @@ const slot = section('a slot, e.g. { gpus: [0] }', {
   mode: z.enum(['container', 'host'], { error: 'container or host' }).optional().meta({
     description: 'container (default): a fresh container for each job; host: straight on the host',
   }),
+  pool: pool.optional().meta({ description: 'Agent pool of this slot; default: that of the host' }),
+  image: text
+    .optional()
+    .meta({ description: 'Agent image of this slot from a registry; default: that of the host' }),
 });
 
 const someAgents = 'one-per-gpu, a number of agents (0 to 256), or a list of slots';
@@ -150,7 +156,10 @@ const shared = {
   loginPassword: secretSource
     .optional()
     .meta({ description: 'Where the login password is found, if one is needed' }),
-  pool: text.max(256).optional().meta({ description: 'Agent pool in Azure DevOps; created when missing' }),
+  pool: pool.optional().meta({
+    description:
+      'Agent pool in Azure DevOps; created when missing. A pattern too: "{arch}-cuda{cuda}"; also {cudaMajor}, {generation}, {group}, {host}',
+  }),
   agents: agents.optional().meta({ description: 'one-per-gpu (default), a number, or a list of slots' }),
   share: flag.optional().meta({ description: 'Agents may share GPUs' }),
   gpus: wholeNumber(0, 64, 'a number of GPUs')

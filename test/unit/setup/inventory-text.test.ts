@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { parseFleet } from '../../../src/inventory/load.ts';
+import { poolMistake } from '../../../src/setup/ask-agents.ts';
 import type { Choices, HostChoice } from '../../../src/setup/choices.ts';
 import { inventoryText, withHosts } from '../../../src/setup/inventory-text.ts';
 
@@ -81,7 +82,7 @@ const any: fc.Arbitrary<Choices> = fc.record({
   organization: fc.constant('https://dev.azure.com/example'),
   token: source,
   projects: fc.array(line),
-  pool: line,
+  pool: line.filter((text) => poolMistake(text) === undefined),
   agents: fc.constant('one-per-gpu' as const),
   share: fc.boolean(),
   // Azure DevOps sees no difference between the agents of X and of x.
@@ -118,4 +119,14 @@ test('whatever is chosen is what the inventory then says', () => {
     }),
     { numRuns: 60 },
   );
+});
+
+test.each([
+  ['', 'A name'],
+  ['gpu-lab', undefined],
+  ['{arch}-cuda{cuda}', undefined],
+  ['{group}', 'Braces stand for what a host has: {arch}, {cuda}, {cudaMajor}, {generation}, {host}'],
+  ['{', 'Braces stand for what a host has: {arch}, {cuda}, {cudaMajor}, {generation}, {host}'],
+])('a pool called %j', (name, mistake) => {
+  expect(poolMistake(name)).toBe(mistake);
 });
