@@ -32,6 +32,8 @@ export interface ApplyTools extends HostTools {
   readonly jobPages?: (pool: string) => Promise<ReadonlyMap<string, string>>;
   /** Written to the hosts that need it; never part of a plan. */
   readonly credential?: Secret;
+  /** The text of /etc/azp-fleet/registries; the same is true of it. */
+  readonly registries?: Secret;
 }
 
 export interface ApplyOptions {

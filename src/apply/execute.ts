@@ -1,4 +1,5 @@
 import { FleetError } from '../base/errors.ts';
+import type { Secret } from '../base/secret.ts';
 import type { Session } from '../ssh/transport.ts';
 import type { Action, Change } from '../steps/change.ts';
 import { awaitManager } from './await-manager.ts';
@@ -64,7 +65,10 @@ async function runAction(
       await upload(action, await connection.session(), onLine, tools.signal);
       break;
     case 'credential':
-      await storeCredential(action.path, await connection.session(), tools);
+      await storeSecret(action.path, tools.credential, await connection.session(), tools.signal);
+      break;
+    case 'registries':
+      await storeSecret(action.path, tools.registries, await connection.session(), tools.signal);
       break;
     case 'reboot':
       await reboot(connection, host, action.timeoutS, tools);
@@ -116,11 +120,12 @@ async function upload(
   await session.upload(source, path, { mode, gunzip, onProgress, signal });
 }
 
-async function storeCredential(
+async function storeSecret(
   path: string,
+  secret: Secret | undefined,
   session: Session,
-  { credential, signal }: ApplyTools,
+  signal: AbortSignal,
 ): Promise<void> {
-  if (credential === undefined) throw new Error('a credential is planned but none was resolved');
-  await session.upload({ bytes: Buffer.from(credential.reveal()) }, path, { mode: 0o600, signal });
+  if (secret === undefined) throw new Error(`${path} is planned but what goes into it was not read`);
+  await session.upload({ bytes: Buffer.from(secret.reveal()) }, path, { mode: 0o600, signal });
 }

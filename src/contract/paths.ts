@@ -7,6 +7,7 @@ export const HostPaths = {
   etc: '/etc/azp-fleet',
   config: '/etc/azp-fleet/manager.json',
   token: '/etc/azp-fleet/token',
+  registries: '/etc/azp-fleet/registries',
   caBundle: '/etc/azp-fleet/ca.pem',
   state: '/var/lib/azp-fleet',
   runs: '/var/lib/azp-fleet/runs',

@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import type { Secret } from '../base/secret.ts';
 
 /** One container that carries our labels, whatever its state. */
 export interface OwnContainer {
@@ -47,6 +48,14 @@ export interface OwnImage {
   readonly bytes: number;
 }
 
+/** Who we are to a registry. It travels in a header of the one call that needs it. */
+export interface RegistryLogin {
+  /** `docker.io`, or host and port. */
+  readonly registry: string;
+  readonly user: string;
+  readonly secret: Secret;
+}
+
 /** The Docker Engine as we use it. Every call has a deadline. The manager and the CLI share this. */
 export interface Engine {
   version(): Promise<{ readonly version: string; readonly apiVersion: string }>;
@@ -75,7 +84,7 @@ export interface Engine {
   removeUnlessRunning(id: string): Promise<void>;
   /** Digest (`sha256:…`) of a local image, undefined when absent. */
   imageId(reference: string): Promise<string | undefined>;
-  pull(reference: string, onProgress?: (line: string) => void): Promise<void>;
+  pull(reference: string, onProgress?: (line: string) => void, login?: RegistryLogin): Promise<void>;
   build(
     context: Buffer,
     options: {
@@ -84,6 +93,8 @@ export interface Engine {
       readonly labels: Readonly<Record<string, string>>;
       /** Nothing from the cache, and the base looked up again. */
       readonly fresh?: boolean;
+      /** For images that the build starts from. */
+      readonly logins?: readonly RegistryLogin[];
     },
     onProgress?: (line: string) => void,
   ): Promise<string>;

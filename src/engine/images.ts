@@ -2,7 +2,7 @@ import type Docker from 'dockerode';
 import { FleetError } from '../base/errors.ts';
 import { Labels } from '../contract/paths.ts';
 import { bounded, deadlines } from './deadline.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, RegistryLogin } from './engine.ts';
 import { engineFault, isEngineFault } from './fault.ts';
 import { contextStream, followProgress } from './progress.ts';
 
@@ -23,10 +23,9 @@ export function images(docker: Docker): Images {
   }
   return {
     imageId,
-    async pull(reference, onProgress) {
+    async pull(reference, onProgress, login) {
       await bounded(`pulling ${reference}`, deadlines.image, async (abortSignal) => {
-        const stream: NodeJS.ReadableStream = await docker.pull(reference, { abortSignal });
-        await followProgress(stream, onProgress);
+        await followProgress(await pullStream(docker, reference, abortSignal, login), onProgress);
       });
     },
     async build(context, options, onProgress) {
@@ -38,6 +37,7 @@ export function images(docker: Docker): Images {
           rm: true,
           forcerm: true,
           ...(options.fresh === true ? { nocache: true, pull: true } : {}),
+          ...registryConfig(options.logins ?? []),
           abortSignal,
         });
         await followProgress(stream, onProgress);
@@ -71,4 +71,39 @@ export function images(docker: Docker): Images {
       });
     },
   };
+}
+
+/** Among the options dockerode would write the password into the request's address, and dockerd that into its log. */
+function pullStream(
+  docker: Docker,
+  reference: string,
+  abortSignal: AbortSignal,
+  login: RegistryLogin | undefined,
+): Promise<NodeJS.ReadableStream> {
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null, stream?: NodeJS.ReadableStream): void =>
+      error === null && stream !== undefined ? resolve(stream) : reject(error ?? new Error('no answer'));
+    docker.pull(reference, { abortSignal }, done, login && authConfig(login));
+  });
+}
+
+/** Docker's names for its own registry are older than `docker.io`. */
+const hubAddress = 'https://index.docker.io/v1/';
+
+function addressOf({ registry }: RegistryLogin): string {
+  return registry === 'docker.io' ? hubAddress : registry;
+}
+
+function authConfig(login: RegistryLogin): Docker.AuthConfig {
+  return { username: login.user, password: login.secret.reveal(), serveraddress: addressOf(login) };
+}
+
+/** What a build may need to fetch what it starts from; dockerode makes a header of it. */
+function registryConfig(logins: readonly RegistryLogin[]): Pick<Docker.ImageBuildOptions, 'registryconfig'> {
+  if (logins.length === 0) return {};
+  const entries = logins.map((login) => [
+    addressOf(login),
+    { username: login.user, password: login.secret.reveal() },
+  ]);
+  return { registryconfig: Object.fromEntries(entries) as Docker.RegistryConfig };
 }

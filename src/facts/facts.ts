@@ -77,6 +77,8 @@ export interface Facts {
     readonly unitActive: string | undefined;
     readonly unitEnabled: boolean;
     readonly credentialDigest: string | undefined;
+    /** Of what it knows of registries; undefined: nothing. */
+    readonly registriesDigest: string | undefined;
     readonly status: ManagerStatus | undefined;
   };
   /** Free bytes by path. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 
 import { tar, type TarEntry } from '../base/tar.ts';
+import { registryOf } from './reference.ts';
 
 export interface ImageSpec {
   /** Base image with its registry, e.g. `docker.io/nvidia/cuda:13.2.1-base-ubuntu24.04`. */
@@ -61,9 +62,7 @@ export function contextTar(files: readonly Pick<TarEntry, 'path' | 'content' | '
  * One that names its registry stays.
  */
 export function withRegistry(reference: string, registry: string | undefined): string {
+  if (registry === undefined || registryOf(reference) !== 'docker.io') return reference;
   const path = reference.replace(/^docker\.io\//, '');
-  const first = path.split('/')[0] ?? '';
-  const named = path.includes('/') && (/[.:]/.test(first) || first === 'localhost');
-  if (registry === undefined || named) return reference;
   return `${registry.replace(/\/+$/, '')}/${path.includes('/') ? path : `library/${path}`}`;
 }

@@ -53,6 +53,12 @@ export interface Mirrors {
   readonly images?: string;
 }
 
+/** Who we are to a registry that asks. */
+export interface RegistrySource {
+  readonly user: string;
+  readonly secret: SecretSource;
+}
+
 export interface Proxy {
   readonly http?: string;
   readonly https?: string;
@@ -131,6 +137,8 @@ export interface Fleet {
   readonly projects: readonly string[];
   readonly hosts: readonly HostSpec[];
   readonly mirrors: Mirrors;
+  /** By host and port, as images name the registry. */
+  readonly registries: Readonly<Record<string, RegistrySource>>;
   readonly proxy: Proxy;
   readonly uploads: UploadLimits;
   /** What is allowed but looks like a mistake. */

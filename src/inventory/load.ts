@@ -17,6 +17,7 @@ import {
   resolveHost,
   resolveMirrors,
   resolveProxy,
+  resolveRegistries,
   resolveUploads,
   type Folders,
 } from './resolve/resolve.ts';
@@ -60,6 +61,7 @@ function build(file: InventoryFile, folders: Folders) {
     projects: file.projects ?? [],
     hosts: Object.keys(file.hosts).map((name) => resolveHost(name, file, folders)),
     mirrors: resolveMirrors(file.mirrors),
+    registries: resolveRegistries(file, folders),
     proxy: resolveProxy(file, folders),
     uploads: resolveUploads(file.uploads),
   };

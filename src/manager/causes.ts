@@ -10,10 +10,11 @@ export function causeOf(error: unknown): Cause {
       next: 'look at journalctl -u azp-fleet-manager, and report it',
     };
   }
-  const { code, what, seen, next } = error.problem;
+  const { code, what, expected, seen, next } = error.problem;
+  const told = expected === undefined ? what : `${what} (expected ${expected})`;
   return {
     code,
-    what: seen === undefined ? what : `${what}: ${seen}`,
+    what: seen === undefined ? told : `${told}: ${seen}`,
     next: next ?? 'look at journalctl -u azp-fleet-manager',
   };
 }

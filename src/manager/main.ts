@@ -20,6 +20,7 @@ import { runDaemon } from './daemon.ts';
 import { diskSpace } from './machine/disk.ts';
 import { Evidence } from './runs/evidence.ts';
 import { Helpers } from './docker/helpers.ts';
+import { registryReader, withRegistries } from './image/registries.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
 import { Fence } from './docker/fence.ts';
 import { followCommand } from './machine/follow-command.ts';
@@ -69,7 +70,13 @@ async function run({ values }: Invocation): Promise<void> {
       root,
       log,
       signal: stop.signal,
-      engine: withHostRuns(createEngine({ socketPath: places.docker }), hostEngine),
+      engine: withHostRuns(
+        withRegistries(
+          createEngine({ socketPath: places.docker }),
+          registryReader(HostPaths.registries, log),
+        ),
+        hostEngine,
+      ),
       host: {
         engine: hostEngine,
         agents: new AgentStore(join(places.state, 'agents'), await siteFetch(config), runCommand),

@@ -9,6 +9,8 @@ import type { Desired } from '../steps/step.ts';
 export interface FromCli {
   readonly artifacts: Desired['artifacts'];
   readonly credential: Secret | undefined;
+  /** The text of /etc/azp-fleet/registries; undefined: not read, or the inventory names none. */
+  readonly registries: Secret | undefined;
   /** The content of proxy.ca. */
   readonly caPem: string | undefined;
   readonly version: string;
@@ -17,17 +19,22 @@ export interface FromCli {
 
 /** What is wanted on each host: the inventory and what the CLI brings along. */
 export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => Desired {
-  const { credential, artifacts, version, root } = fromCli;
+  const { credential, registries, artifacts, version, root } = fromCli;
   return (host) => ({
     host,
     organization: fleet.organization,
     credential: fleet.credential,
-    credentialDigest:
-      credential === undefined ? undefined : (machineId) => sha256(`${machineId}:${credential.reveal()}`),
+    credentialDigest: salted(credential),
+    registries: { names: Object.keys(fleet.registries), digest: salted(registries) },
     mirrors: fleet.mirrors,
     proxy: { ...fleet.proxy, ...defined({ caPem: fromCli.caPem }) },
     artifacts,
     version,
     root,
   });
+}
+
+/** A host can make it of its file and nobody can turn it back, without a guess at the secret itself. */
+function salted(secret: Secret | undefined): ((machineId: string) => string) | undefined {
+  return secret && ((machineId) => sha256(`${machineId}:${secret.reveal()}`));
 }

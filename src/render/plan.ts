@@ -135,6 +135,8 @@ function actionLines(action: Action): string[] {
       ];
     case 'credential':
       return [`write ${action.path} (mode 600): the credential, from memory`];
+    case 'registries':
+      return [`write ${action.path} (mode 600): users and passwords, from memory`];
     case 'reboot':
       return [`reboot, and wait at most ${action.timeoutS} s for a new boot id`];
     default:

@@ -21,8 +21,9 @@ export type Action =
   /** POSIX sh under `-eu` as root. `durable`: as a transient unit (anything over a few seconds). */
   | { readonly kind: 'run'; readonly script: string; readonly durable: boolean; readonly timeoutS: number }
   | { readonly kind: 'upload'; readonly artifact: Artifact; readonly path: string; readonly mode: number }
-  /** Writes the fleet's credential from memory to a 0600 file; the value is never part of a plan. */
+  /** Writes a secret from memory to a 0600 file; the value is never part of a plan. */
   | { readonly kind: 'credential'; readonly path: string }
+  | { readonly kind: 'registries'; readonly path: string }
   | { readonly kind: 'reboot'; readonly timeoutS: number }
   /** Waits until the manager reports the wanted image, configuration and slots. */
   | { readonly kind: 'await-manager'; readonly configHash: string; readonly timeoutS: number };

@@ -1,4 +1,5 @@
 import { sha256 } from '../base/digest.ts';
+import { sh } from '../base/shell.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Action, Artifact, Change } from './change.ts';
@@ -28,6 +29,7 @@ export const managerStep: Step = {
       ...files(facts, desired, version),
       ...settings(facts, desired, config),
       ...credential(facts, desired),
+      ...registries(facts, desired),
       ...systemdUnit(facts, unit),
     ];
     yield* found;
@@ -65,6 +67,24 @@ function* credential(facts: Facts, { credentialDigest }: Desired): Iterable<Chan
   const why = facts.manager.credentialDigest === undefined ? 'the host has none' : 'the host has another one';
   yield quiet('credential', 'store the credential (root only)', why, [
     { kind: 'credential', path: nextToken },
+  ]);
+}
+
+/** In place at once: the manager reads the file at each pull and build. */
+function* registries(facts: Facts, { registries: { names, digest } }: Desired): Iterable<Change> {
+  const seen = facts.manager.registriesDigest;
+  if (names.length === 0) {
+    if (seen === undefined) return;
+    const script = sh`rm -f ${HostPaths.registries}`;
+    yield quiet('registries', 'remove the passwords of registries', 'the inventory has none', [
+      { kind: 'run', durable: false, timeoutS: 30, script },
+    ]);
+    return;
+  }
+  if (digest === undefined || digest(facts.machineId) === seen) return;
+  const title = `store the passwords of registries (root only): ${names.join(', ')}`;
+  yield quiet('registries', title, seen === undefined ? 'the host has none' : 'the host has others', [
+    { kind: 'registries', path: HostPaths.registries },
   ]);
 }
 

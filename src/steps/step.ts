@@ -10,6 +10,12 @@ export interface Desired {
   readonly credential: CredentialSource;
   /** sha256 of the credential with the host's machine-id as salt is compared; undefined: leave the file alone. */
   readonly credentialDigest: ((machineId: string) => string) | undefined;
+  readonly registries: {
+    /** In the inventory. */
+    readonly names: readonly string[];
+    /** sha256 of what is to be on the host, salted as the credential's; undefined: it was not read. */
+    readonly digest: ((machineId: string) => string) | undefined;
+  };
   readonly mirrors: Mirrors;
   readonly proxy: Proxy & { readonly caPem?: string };
   /** The Node runtime for this architecture and the manager bundle of this CLI. */

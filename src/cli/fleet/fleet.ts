@@ -14,7 +14,7 @@ import type { Fleet } from '../../inventory/fleet.ts';
 import { expiryWarning } from '../../inventory/secret.ts';
 import type { CommandInput } from '../command.ts';
 import { openHosts, type OpenHosts } from './hosts.ts';
-import { credentialSource, resolve } from './secrets.ts';
+import { credentialSource, resolve, resolveRegistries } from './secrets.ts';
 import { connected, overSsh, type Connected } from './with-hosts.ts';
 
 /** The inventory, the hosts that the command is about, and what is needed to speak to Azure DevOps. */
@@ -22,6 +22,8 @@ export interface OpenFleet extends OpenHosts {
   /** The PAT, or the service principal's secret. */
   readonly credential: Secret;
   readonly azure: AzureClient;
+  /** What the hosts are to know of registries; undefined: nothing, or no plan is made. */
+  readonly registries: Secret | undefined;
   /** The content of the site's CA file. */
   readonly caPem: string | undefined;
 }
@@ -36,7 +38,14 @@ export async function openFleet(
   if (!input.options.flag('json')) warn(context, fleet);
   const credential = await resolve(context, fleet, credentialSource(fleet), 'the token');
   const caPem = await readCa(fleet.proxy.ca);
-  return { fleet, hosts, credential, caPem, azure: azureClient(context, fleet, credential, caPem) };
+  const azure = azureClient(context, fleet, credential, caPem);
+  return { fleet, hosts, credential, registries: undefined, caPem, azure };
+}
+
+/** The same for commands that make a plan: it takes the passwords of registries, too. */
+export async function openForPlan(context: Context, input: CommandInput): Promise<OpenFleet> {
+  const open = await openFleet(context, input);
+  return { ...open, registries: await resolveRegistries(context, open.fleet) };
 }
 
 /** For commands that speak to hosts and to Azure DevOps. */
@@ -44,8 +53,9 @@ export async function withFleet<T>(
   context: Context,
   input: CommandInput,
   body: (at: OpenFleet & Connected) => Promise<T>,
+  open: typeof openForPlan = openFleet,
 ): Promise<T> {
-  return connected(context, input, await openFleet(context, input), overSsh, body);
+  return connected(context, input, await open(context, input), overSsh, body);
 }
 
 /** What only looks wrong, and a token that soon ends: one line each. */

@@ -6,6 +6,7 @@ import { fetchRuntime } from '../../artifacts/fetch-runtime.ts';
 import { loadArtifacts } from '../../artifacts/bundle.ts';
 import { timestamp } from '../../base/machine/clock.ts';
 import type { Context } from '../../base/context.ts';
+import { defined } from '../../base/defined.ts';
 import type { Problem } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
 import { gatherFacts } from '../../facts/gather.ts';
@@ -63,8 +64,9 @@ export async function openPlanning(
   const artifacts = await loadArtifacts(cache);
   const blocked = new Map<string, Problem>();
   const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
-  const { credential, caPem, fleet, emit } = open;
-  const desired = desiredOf(fleet, { artifacts, credential, caPem, version, root: context.root });
+  const { credential, registries, caPem, fleet, emit } = open;
+  const { root } = context;
+  const desired = desiredOf(fleet, { artifacts, credential, registries, caPem, version, root });
   const tools: ApplyTools = {
     ...hostTools(context, input, open),
     plan: (facts, host) =>
@@ -73,6 +75,7 @@ export async function openPlanning(
         disturbOthers: input.options.flag('disturbOthers'),
       }),
     credential,
+    ...defined({ registries }),
     jobPages: (pool) => jobPages(open.azure, pool, context.log),
   };
   const prepare = async ({ hosts }: FleetSurvey) => {

@@ -1,6 +1,7 @@
 import type { Context } from '../../base/context.ts';
 import { isTooShort, shortestHidden } from '../../base/redact.ts';
-import type { Secret } from '../../base/secret.ts';
+import { Secret } from '../../base/secret.ts';
+import { registriesText, type RegistryLogins } from '../../contract/registries.ts';
 import type { Fleet, SecretSource } from '../../inventory/fleet.ts';
 import { resolveSecret } from '../../inventory/secret.ts';
 import { askSecret, canAsk } from '../ask.ts';
@@ -12,11 +13,10 @@ export async function resolve(
   source: SecretSource,
   purpose: string,
 ): Promise<Secret> {
-  const own = credentialSource(fleet);
   const secret = await resolveSecret(source, {
     ...context,
     purpose,
-    hide: 'env' in own ? [own.env] : [],
+    hide: fleetVariables(fleet),
     ...(canAsk(context) ? { ask: async (message) => (await askSecret(context, message)).reveal() } : {}),
   });
   context.log.redact(secret);
@@ -30,4 +30,20 @@ export async function resolve(
 /** The PAT, or the service principal's secret. */
 export function credentialSource({ credential }: Fleet): SecretSource {
   return credential.kind === 'pat' ? credential.token : credential.secret;
+}
+
+/** Variables that hold what the whole fleet works with: programs that we start do without them. */
+export function fleetVariables(fleet: Fleet): readonly string[] {
+  const registries = Object.values(fleet.registries).map(({ secret }) => secret);
+  return [credentialSource(fleet), ...registries].flatMap((source) => ('env' in source ? [source.env] : []));
+}
+
+/** What the hosts are to know of registries, as their file has it; undefined: nothing. */
+export async function resolveRegistries(context: Context, fleet: Fleet): Promise<Secret | undefined> {
+  const logins: Record<string, RegistryLogins[string]> = {};
+  for (const [registry, { user, secret }] of Object.entries(fleet.registries)) {
+    const found = await resolve(context, fleet, secret, `the password for ${registry}`);
+    logins[registry] = { user, secret: found.reveal() };
+  }
+  return Object.keys(logins).length === 0 ? undefined : new Secret(registriesText(logins));
 }

@@ -6,7 +6,7 @@ import type { FactProbe } from '../probe.ts';
 
 export type InstalledManager = Omit<Facts['manager'], 'status'>;
 
-/** The credential itself never leaves the host: only a digest of it, salted with the machine-id. */
+/** Secrets never leave the host: only a digest of each, salted with the machine-id. */
 export const managerProbe: FactProbe<InstalledManager> = {
   name: 'manager',
   script: () => sh`
@@ -14,11 +14,14 @@ if [ -L ${HostPaths.current} ]; then printf 'current '; readlink ${HostPaths.cur
 if [ -e ${HostPaths.unit} ] && [ -d /run/systemd/system ]; then
   systemctl show -p ActiveState -p UnitFileState ${managerUnit} | tr '=' ' '
 fi
-if [ -r ${HostPaths.token} ]; then
+digest() { # NAME FILE
+  [ -r "$2" ] || return 0
   read -r id </etc/machine-id
-  printf 'credential '
-  printf '%s:%s' "$id" "$(cat ${HostPaths.token})" | sha256sum
-fi`,
+  printf '%s ' "$1"
+  printf '%s:%s' "$id" "$(cat "$2")" | sha256sum
+}
+digest credential ${HostPaths.token}
+digest registries ${HostPaths.registries}`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
     return {
@@ -26,6 +29,7 @@ fi`,
       unitActive: lines.first('ActiveState'),
       unitEnabled: lines.first('UnitFileState') === 'enabled',
       credentialDigest: lines.first('credential')?.slice(0, 64),
+      registriesDigest: lines.first('registries')?.slice(0, 64),
     };
   },
 };

@@ -17,10 +17,16 @@ export function checkReferences(fleet: Fleet, place: Place): Problem[] {
     ...(ssh.sudoPassword ? [{ purpose: `the sudo password of ${name}`, source: ssh.sudoPassword }] : []),
     ...(ssh.loginPassword ? [{ purpose: `the login password of ${name}`, source: ssh.loginPassword }] : []),
   ]);
+  const registries = Object.entries(fleet.registries).map(([registry, { secret }]) => ({
+    purpose: `the password for ${registry}`,
+    source: secret,
+  }));
   const expiry = expiryWarning(credential.expires, place.now);
   const keys = new Set(fleet.hosts.flatMap(({ ssh }) => ssh.identityFile ?? []));
   return [
-    ...[{ purpose: 'the token', source: main }, ...sources].flatMap((each) => missingSource(each, place)),
+    ...[{ purpose: 'the token', source: main }, ...sources, ...registries].flatMap((each) =>
+      missingSource(each, place),
+    ),
     ...(expiry ? [expiry] : []),
     ...(proxy.ca === undefined
       ? []

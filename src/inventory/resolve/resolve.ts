@@ -10,6 +10,7 @@ import type {
   SshSpec,
   Mirrors,
   Proxy,
+  RegistrySource,
   UploadLimits,
 } from '../fleet.ts';
 import type { Dataset } from '../../contract/config.ts';
@@ -132,6 +133,16 @@ export function resolveMirrors(mirrors: InventoryFile['mirrors']): Mirrors {
   const trimmed = { nvidiaDriver, docker, toolkit, agent, apt, images };
   return defined(
     Object.fromEntries(Object.entries(trimmed).map(([key, value]) => [key, value?.replace(/\/+$/, '')])),
+  );
+}
+
+export function resolveRegistries(file: InventoryFile, folders: Folders): Record<string, RegistrySource> {
+  const entries = Object.entries(file.registries ?? {});
+  return Object.fromEntries(
+    entries.map(([registry, { user, secret }]) => [
+      registry,
+      { user, secret: resolveSource(secret, folders) },
+    ]),
   );
 }
 

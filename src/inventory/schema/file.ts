@@ -1,8 +1,8 @@
 import * as z from 'zod';
 
 import { hostEntry, hostVars } from './host.ts';
-import { servicePrincipal, token } from './secret.ts';
-import { httpUrl, name, rate, section, text, wholeNumber } from './values.ts';
+import { registryLogin, servicePrincipal, token } from './secret.ts';
+import { httpUrl, name, rate, registryName, section, text, wholeNumber } from './values.ts';
 
 const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.example/docker/linux }', {
   nvidiaDriver: httpUrl
@@ -82,6 +82,13 @@ export const inventoryFile = section('organization, token, hosts and so on, each
     .record(name, hostEntry, { error: 'hosts by name, e.g. { h200-1: {} }' })
     .meta({ description: 'The machines, by name' }),
   mirrors: mirrors.optional().meta({ description: "A closed network's copies of the vendors' repositories" }),
+  registries: z
+    .record(registryName, registryLogin, {
+      error:
+        'registries by host, e.g. { registry.lab.example: { user: ci, secret: { env: REGISTRY_PASSWORD } } }',
+    })
+    .optional()
+    .meta({ description: 'Registries that ask for a user and a password, by host (and port)' }),
   proxy: proxy
     .optional()
     .meta({ description: 'Proxies for the CLI, the manager, the agents, Docker and the package manager' }),

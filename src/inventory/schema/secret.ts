@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { date, httpUrl, section, text } from './values.ts';
+import { date, httpUrl, section, text, userName } from './values.ts';
 
 const expected =
   'where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }';
@@ -42,5 +42,14 @@ export const servicePrincipal = section(
         'Where tokens are asked for, without the tenant; https://login.microsoftonline.com unless the directory is in a national cloud',
     }),
     expires: date.optional().meta({ description: 'When the client secret expires' }),
+  },
+);
+
+/** Who we are to a registry that asks. */
+export const registryLogin = section(
+  'a user and a secret, e.g. { user: ci, secret: { env: REGISTRY_PASSWORD } }',
+  {
+    user: userName.meta({ description: 'User name, or the name of a robot account or token' }),
+    secret: secretSource.meta({ description: 'Where its password or token is found' }),
   },
 );

@@ -61,6 +61,20 @@ export const environmentName = z
   .string({ error: 'an environment variable name in upper case' })
   .regex(/^[A-Z][A-Z0-9_]*$/, 'an environment variable name in upper case, e.g. IMAGENET');
 
+/** As image references name it: `registry.lab.example`, with a port if it has one of its own. */
+const registryExpected = 'a registry as images name it: HOST or HOST:PORT, without https:// and path';
+export const registryName = z
+  .string({ error: registryExpected })
+  .regex(
+    /^(?=[^:]*[.]|[^:]*:|localhost$)[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:\d{1,5})?$/,
+    registryExpected,
+  );
+
+/** HTTP's Basic authentication ends the name at the first colon. */
+export const userName = z
+  .string({ error: 'a user name' })
+  .regex(/^[^\s:\0][^:\0\n]*$/, 'a user name, without ":"');
+
 export const date = z
   .string({ error: 'a date such as 2027-05-01' })
   .regex(/^\d{4}-\d\d-\d\d$/, 'a date such as 2027-05-01')

@@ -116,7 +116,8 @@ export class StandInEngine {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
     const path = url.pathname;
-    this.calls.push({ method: request.method ?? '', path });
+    const { method = '', headers } = request;
+    this.calls.push({ method, path, url: request.url ?? '', headers });
     if (this.stall?.test(`${request.method} ${path}`) === true) return;
     const fault = this.faults.find(
       (candidate) => candidate.times > 0 && candidate.path.test(`${request.method} ${path}`),

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 /** One container of the stand-in engine. */
 export interface StandInContainer {
   readonly id: string;
@@ -31,6 +33,12 @@ export interface StandInImage {
 }
 
 /** What happened, for the test to look at. */
-export type Call = { readonly method: string; readonly path: string };
+export interface Call {
+  readonly method: string;
+  readonly path: string;
+  /** As it was asked for, with the query. */
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+}
 
 export const never = '0001-01-01T00:00:00Z';

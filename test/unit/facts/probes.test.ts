@@ -210,19 +210,23 @@ describe('what the probes print', () => {
     const digest = 'd'.repeat(64);
     expect(
       managerProbe.parse(
-        frame(`current versions/abc\nActiveState active\nUnitFileState enabled\ncredential ${digest}  -\n`),
+        frame(
+          `current versions/abc\nActiveState active\nUnitFileState enabled\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\n`,
+        ),
       ),
     ).toEqual({
       current: 'versions/abc',
       unitActive: 'active',
       unitEnabled: true,
       credentialDigest: digest,
+      registriesDigest: 'e'.repeat(64),
     });
     expect(managerProbe.parse(frame(''))).toEqual({
       current: undefined,
       unitActive: undefined,
       unitEnabled: false,
       credentialDigest: undefined,
+      registriesDigest: undefined,
     });
   });
 

@@ -34,6 +34,16 @@ test('a host needs no more than its name and a pool', () => {
   });
 });
 
+test('registries: where each password is kept, files from the inventory on', () => {
+  const { registries } = fleet(
+    'hosts: { a: { pool: p } }\nregistries: { docker.io: { user: me, secret: { env: HUB } }, "r.lab:5000": { user: ci, secret: { file: word } } }\n',
+  );
+  expect(registries).toEqual({
+    'docker.io': { user: 'me', secret: { env: 'HUB' } },
+    'r.lab:5000': { user: 'ci', secret: { file: '/lab/word' } },
+  });
+});
+
 describe('precedence', () => {
   const text = `
 defaults: { pool: base, user: one, labels: { site: north, floor: f0 }, limits: { shm: 8g, pids: 512 } }

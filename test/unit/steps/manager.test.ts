@@ -69,6 +69,12 @@ const gpuByHook = merge(converged(), {
 });
 const otherUnit = { [HostPaths.unit]: sha256('old') };
 
+const knownPassword = sha256('machine:registries');
+const withRegistry: Desired = {
+  ...wanted,
+  registries: { names: ['registry.lab'], digest: () => knownPassword },
+};
+
 const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'a host without a manager',
@@ -95,6 +101,30 @@ const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     merge(converged(), { manager: { credentialDigest: sha256('other') } }),
     wanted,
     ['store the credential (root only) [nothing]', restart],
+  ],
+  [
+    'a registry with a password that the host does not know',
+    converged(),
+    withRegistry,
+    ['store the passwords of registries (root only): registry.lab [nothing]', restart],
+  ],
+  [
+    'another password for a registry',
+    merge(converged(), { manager: { registriesDigest: sha256('other') } }),
+    withRegistry,
+    ['store the passwords of registries (root only): registry.lab [nothing]', restart],
+  ],
+  [
+    'the password that the host has',
+    merge(converged(), { manager: { registriesDigest: knownPassword } }),
+    withRegistry,
+    [],
+  ],
+  [
+    'no registry any more',
+    merge(converged(), { manager: { registriesDigest: knownPassword } }),
+    wanted,
+    ['remove the passwords of registries [nothing]', restart],
   ],
   [
     'a new version of the manager',

@@ -12,14 +12,15 @@ import { planText } from '../../../render/plan.ts';
 import type { CommandInput } from '../../command.ts';
 import { openPlanning } from '../../fleet/planning-tools.ts';
 import { problemsAmong, type Result } from '../../result.ts';
-import { withFleet } from '../../fleet/fleet.ts';
+import { openForPlan, withFleet, type OpenFleet } from '../../fleet/fleet.ts';
+import type { Connected } from '../../fleet/with-hosts.ts';
 
 /** Shows what `provision` would change. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const out = input.options.string('out');
   const outFile = out === undefined ? undefined : resolvePath(context.cwd, out);
   if (outFile !== undefined) await checkPlanFile(outFile);
-  return withFleet(context, input, async (open) => {
+  const show = async (open: OpenFleet & Connected): Promise<Result> => {
     const { tools, blocked } = await openPlanning(context, input, open);
     const survey = await surveyFleet(open.fleet, open.hosts, open.azure, tools, {
       follow: false,
@@ -48,5 +49,6 @@ export async function run(context: Context, input: CommandInput): Promise<Result
           width: context.stdout.columns ?? 100,
         }),
     };
-  });
+  };
+  return withFleet(context, input, show, openForPlan);
 }

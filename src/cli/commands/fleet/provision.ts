@@ -12,7 +12,7 @@ import { inventoryDigest } from '../../../plan/digest.ts';
 import type { FleetPlan } from '../../../plan/fleet-plan.ts';
 import { changeHosts } from '../../fleet/change-hosts.ts';
 import type { CommandInput } from '../../command.ts';
-import { openFleet, type OpenFleet } from '../../fleet/fleet.ts';
+import { openForPlan, type OpenFleet } from '../../fleet/fleet.ts';
 import { openPlanning } from '../../fleet/planning-tools.ts';
 import type { Result } from '../../result.ts';
 import { stateFolder } from '../../state-folder.ts';
@@ -23,7 +23,7 @@ import { chooseHosts } from './rerun.ts';
 /** Plans, asks, applies, proves. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
-  const opened = await openFleet(context, input);
+  const opened = await openForPlan(context, input);
   const journal = journalFile(stateFolder(context.env, context.home), opened.fleet.file);
   const saved = await savedPlan(context, input, opened);
   const hosts = await chooseHosts(opened.hosts, options.string('rerun'), journal, saved);

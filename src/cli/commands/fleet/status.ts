@@ -7,7 +7,7 @@ import { driftOf } from '../../../status/drift.ts';
 import { statusExitCode } from '../../../status/exit-code.ts';
 import { statusRow, type Look, type StatusRow } from '../../../status/row.ts';
 import type { CommandInput } from '../../command.ts';
-import { withFleet, type OpenFleet } from '../../fleet/fleet.ts';
+import { openFleet, openForPlan, withFleet, type OpenFleet } from '../../fleet/fleet.ts';
 import { openPlanning } from '../../fleet/planning-tools.ts';
 import { problemsAmong, type Result } from '../../result.ts';
 import type { Connected } from '../../fleet/with-hosts.ts';
@@ -15,7 +15,7 @@ import type { Connected } from '../../fleet/with-hosts.ts';
 /** Shows how every host is. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
-  return withFleet(context, input, async (open) => {
+  const look = async (open: OpenFleet & Connected): Promise<Result> => {
     const { hosts, transport, emit } = open;
     const [looks, pools] = await Promise.all([
       lookAtHosts(hosts, {
@@ -48,7 +48,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       text: () => text(context, rows, fleetDrift, now),
       aside: pools.problems,
     };
-  });
+  };
+  return withFleet(context, input, look, options.flag('drift') ? openForPlan : openFleet);
 }
 
 interface Drift {

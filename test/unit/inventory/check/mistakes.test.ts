@@ -55,6 +55,21 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:10: hosts has a name that cannot be used\nexpected: a name: letters, digits, ".", "_", "-", at most 63 of them\nseen: a/b',
   ],
   [
+    'a registry by its address',
+    'defaults: { pool: p }\nhosts: { a: {} }\nregistries: { "https://registry.lab": { user: ci, secret: { env: R } } }\n',
+    'inventory.yaml:5:15: registries has a name that cannot be used\nexpected: a registry as images name it: HOST or HOST:PORT, without https:// and path\nseen: https://registry.lab',
+  ],
+  [
+    'a registry without its password',
+    'defaults: { pool: p }\nhosts: { a: {} }\nregistries: { registry.lab: { user: ci } }\n',
+    'inventory.yaml:5:15: registries.registry.lab.secret is missing\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nnext: add `secret:` under registries.registry.lab',
+  ],
+  [
+    'a password itself, which is not repeated',
+    'defaults: { pool: p }\nhosts: { a: {} }\nregistries: { "registry.lab:5000": { user: ci, secret: hunter2 } }\n',
+    'inventory.yaml:5:56: registries.registry.lab:5000.secret cannot be used as it is\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)',
+  ],
+  [
     'a variable that is not set',
     'defaults: { pool: p }\nhosts:\n  a:\n    address: "gpu-${SITE}-${ROOM:-b12}"\n',
     'inventory.yaml:6:19: the environment variable SITE is not set\nnext: export SITE=…, or give a default: ${SITE:-value}',

@@ -13,7 +13,14 @@ function told(hostAndMore: string) {
   const { artifacts, version, root } = desiredOf();
   const [host] = fleet.hosts;
   if (host === undefined) throw new Error('no host');
-  const brought = { artifacts, version, root, credential: undefined, caPem: undefined };
+  const brought = {
+    artifacts,
+    version,
+    root,
+    credential: undefined,
+    registries: undefined,
+    caPem: undefined,
+  };
   return managerConfig(desiredFor(fleet, brought)(host), 'x64');
 }
 

@@ -1,0 +1,67 @@
+import { readFile } from 'node:fs/promises';
+import { codeOf, FleetError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { Secret } from '../../base/secret.ts';
+import { readRegistries } from '../../contract/registries.ts';
+import type { Engine, RegistryLogin } from '../../engine/engine.ts';
+import { outputOf } from '../../engine/fault.ts';
+import { canonicalRegistry, registryOf } from '../../image/reference.ts';
+import { imageOfStep, registryProblem } from '../../image/registry-fault.ts';
+
+type Read = () => Promise<readonly RegistryLogin[]>;
+
+/** Reads them anew each time, so that a replaced password is taken up without a restart. No file: there are none. */
+export function registryReader(path: string, log: Logger): Read {
+  return async () => {
+    const text = await readFile(path, 'utf8').catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return '[]';
+      throw unreadable(path, codeOf(error));
+    });
+    const logins = readRegistries(text);
+    if (logins === undefined) throw unreadable(path, 'it is not what azp-fleet writes');
+    return Object.entries(logins).map(([registry, { user, secret: clear }]) => {
+      const secret = new Secret(clear);
+      log.redact(secret);
+      return { registry: canonicalRegistry(registry), user, secret };
+    });
+  };
+}
+
+/** The engine, with what each registry is to be told, and with its refusals in plain words. */
+export function withRegistries(engine: Engine, read: Read): Engine {
+  return {
+    ...engine,
+    async pull(reference, onProgress) {
+      const login = (await read()).find(({ registry }) => registry === registryOf(reference));
+      await engine
+        .pull(reference, onProgress, login)
+        .catch((error: unknown) => explain(error, reference, login?.user));
+    },
+    async build(context, options, onProgress) {
+      const logins = await read();
+      return engine.build(context, { ...options, logins }, onProgress).catch((error: unknown) => {
+        const image = imageOfStep(outputOf(error)[0], options.args);
+        const known = logins.find(({ registry }) => image !== undefined && registry === registryOf(image));
+        return explain(error, image, known?.user);
+      });
+    },
+  };
+}
+
+/** Throws what the registry's refusal means, or the error as it is. */
+function explain(error: unknown, image: string | undefined, user: string | undefined): never {
+  if (image === undefined || !(error instanceof FleetError)) throw error;
+  const { seen = '', code } = error.problem;
+  const itsOwn = code === 'engine.failed' || code === 'engine.not-found';
+  const problem = itsOwn ? registryProblem(seen, { image, user }) : undefined;
+  throw problem === undefined ? error : new FleetError(problem, { cause: error.cause });
+}
+
+function unreadable(path: string, seen: string): FleetError {
+  return new FleetError({
+    code: 'manager.registries',
+    what: `the passwords of registries cannot be read from ${path}`,
+    seen,
+    next: 'write it anew with azp-fleet provision',
+  });
+}
