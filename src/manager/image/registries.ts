@@ -18,7 +18,7 @@ export function registryReader(path: string, log: Logger): Read {
       throw unreadable(path, codeOf(error));
     });
     const logins = readRegistries(text);
-    if (logins === undefined) throw unreadable(path, 'it is not what azp-fleet writes');
+    if (logins === undefined) throw unreadable(path, 'it is no list of registries with user and secret');
     return Object.entries(logins).map(([registry, { user, secret: clear }]) => {
       const secret = new Secret(clear);
       log.redact(secret);
