@@ -11,6 +11,8 @@ export const HostPaths = {
   caBundle: '/etc/azp-fleet/ca.pem',
   state: '/var/lib/azp-fleet',
   runs: '/var/lib/azp-fleet/runs',
+  /** Agents straight on the host, a folder a slot. The manager's unit makes it. */
+  agents: '/var/lib/azp-fleet-agents',
   changes: '/var/lib/azp-fleet/changes',
   run: '/run/azp-fleet',
   status: '/run/azp-fleet/status.json',

@@ -5,6 +5,7 @@ import { containers } from './containers.ts';
 import { dockerEvents } from './events.ts';
 import { bounded, deadlines } from './deadline.ts';
 import { images } from './images.ts';
+import { labelled } from './labelled.ts';
 import { runToEnd } from './run.ts';
 import type { Engine, EngineInfo, OwnContainer } from './engine.ts';
 
@@ -18,6 +19,7 @@ export function createEngine(address: EngineAddress): Engine {
   return {
     ...single,
     ...images(docker),
+    ...labelled(docker),
     async version() {
       const answer = await get(docker, '/version', 'asking its version');
       return { version: String(answer['Version']), apiVersion: String(answer['ApiVersion']) };

@@ -56,6 +56,17 @@ export interface RegistryLogin {
   readonly secret: Secret;
 }
 
+/** What carries one label, whoever made it. */
+export interface Labelled {
+  readonly containers: readonly {
+    readonly id: string;
+    readonly name: string;
+    /** Paths of the host that are mounted in it. */
+    readonly sources: readonly string[];
+  }[];
+  readonly networks: readonly { readonly id: string; readonly name: string }[];
+}
+
 /** The Docker Engine as we use it. Every call has a deadline. The manager and the CLI share this. */
 export interface Engine {
   version(): Promise<{ readonly version: string; readonly apiVersion: string }>;
@@ -106,6 +117,10 @@ export interface Engine {
   ensureNetwork(name: string, options: Docker.NetworkCreateOptions): Promise<void>;
   /** Frees the place in a network that the engine keeps for a container of this name which is gone. */
   freeEndpoint(network: string, name: string): Promise<void>;
+  /** Containers, running or not, and networks with this label, also those that are not ours. */
+  withLabel(label: string): Promise<Labelled>;
+  /** Never forced: a network that a container is on stays; that, and one that is gone, is no error. */
+  removeNetwork(id: string): Promise<void>;
   /** Runs a container to its end and returns its output; the container is removed, also after the deadline. */
   run(
     name: string,

@@ -21,6 +21,7 @@ import { diskSpace } from './machine/disk.ts';
 import { Evidence } from './runs/evidence.ts';
 import { Helpers } from './docker/helpers.ts';
 import { registryReader, withRegistries } from './image/registries.ts';
+import { AgentRoots } from './host-mode/agent-root.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
 import { Fence } from './docker/fence.ts';
 import { followCommand } from './machine/follow-command.ts';
@@ -59,7 +60,9 @@ async function run({ values }: Invocation): Promise<void> {
   const secret = tokenReader(places.tokens, log);
   const { clock, root, note } = practiceOf(process.env);
   if (note !== undefined) log.log('warn', note);
-  const hostEngine = new HostEngine(join(places.state, 'host'), runCommand, clock);
+  const docker = createEngine({ socketPath: places.docker });
+  const roots = new AgentRoots(places.agents, { command: runCommand, docker, log });
+  const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
   const state = await openState(values, places.state, machineId);
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pool: config.pool });
@@ -70,13 +73,7 @@ async function run({ values }: Invocation): Promise<void> {
       root,
       log,
       signal: stop.signal,
-      engine: withHostRuns(
-        withRegistries(
-          createEngine({ socketPath: places.docker }),
-          registryReader(HostPaths.registries, log),
-        ),
-        hostEngine,
-      ),
+      engine: withHostRuns(withRegistries(docker, registryReader(HostPaths.registries, log)), hostEngine),
       host: {
         engine: hostEngine,
         agents: new AgentStore(join(places.state, 'agents'), await siteFetch(config), runCommand),

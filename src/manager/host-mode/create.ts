@@ -25,7 +25,7 @@ export interface HostTools extends Pick<Outside, 'config' | 'command'> {
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
 }
 
-/** The run's folder with a copy of the agent; its unit is started later. The id by which it is handled. */
+/** A copy of the agent in the slot's folder; its unit is started later. The id by which the run is handled. */
 export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId: number): Promise<string> {
   const { config, host } = tools;
   const { slot } = order;
@@ -34,17 +34,17 @@ export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId
   await tools.fence.around([user.uid]);
   return host.engine.create({
     run: order.run,
+    slot: slot.name,
     agent: slot.agent,
     labels: labels({ ...order, config, agentId, poolId: order.pool.id }),
     program: await host.agents.path(releaseOf(config, process.arch)),
     unit,
     user,
-    systemdRun: (folder) =>
+    systemdRun: (places) =>
       unitArguments({
         name: unit,
         user: user.name,
-        root: folder.root,
-        log: folder.log,
+        ...places,
         config,
         slot,
         dockerGid: order.dockerGid,

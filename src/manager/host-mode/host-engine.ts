@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../base/machine/clock.ts';
@@ -7,7 +7,9 @@ import { untar } from '../../base/tar.ts';
 import type { ContainerExit, Engine, OwnContainer } from '../../engine/engine.ts';
 import { Lines } from '../../engine/frames.ts';
 import type { RunCommand } from '../machine/command.ts';
+import type { AgentRoots } from './agent-root.ts';
 import { RunFolder, type HostRun } from './run-folder.ts';
+import { exitCode, Systemd } from './systemd.ts';
 import type { HostUser } from './user.ts';
 
 /** The part of the Docker Engine's interface by which runs are handled; here for runs straight on the host. */
@@ -25,7 +27,6 @@ export type RunEngine = Pick<
 >;
 
 const prefix = 'host-';
-const commandMs = 60_000;
 const pollMs = 300;
 
 export function isHostRun(id: string): boolean {
@@ -35,44 +36,42 @@ export function isHostRun(id: string): boolean {
 /** Agents as transient systemd units, one unit and one folder per run. */
 export class HostEngine implements RunEngine {
   readonly #directory: string;
-  readonly #command: RunCommand;
+  readonly #roots: AgentRoots;
+  readonly #systemd: Systemd;
   readonly #clock: Clock;
 
-  constructor(directory: string, command: RunCommand, clock: Clock) {
+  /** `directory`: what is kept of each run. */
+  constructor(directory: string, roots: AgentRoots, command: RunCommand, clock: Clock) {
     this.#directory = directory;
-    this.#command = command;
+    this.#roots = roots;
+    this.#systemd = new Systemd(command);
     this.#clock = clock;
   }
 
-  /** A fresh copy of the agent in a folder of its own; `started` by `arguments` of systemd-run later. */
+  /** A fresh copy of the agent in its slot's folder; started by the arguments of systemd-run later. */
   async create(order: {
     readonly run: string;
+    readonly slot: string;
     readonly agent: string;
     readonly labels: Readonly<Record<string, string>>;
     readonly program: string;
     readonly unit: string;
     readonly user: HostUser;
-    systemdRun(folder: { readonly root: string; readonly log: string }): readonly string[];
+    systemdRun(places: { readonly root: string; readonly log: string }): readonly string[];
   }): Promise<string> {
     const id = `${prefix}${order.run}`;
     const folder = new RunFolder(this.#directory, id);
-    await mkdir(folder.path, { recursive: true, mode: 0o700 });
-    await this.#must('cp', ['-a', '--reflink=auto', order.program, folder.root]);
-    await mkdir(join(folder.root, 'home'), { mode: 0o700 });
-    // Below .config the agent remembers the server's addresses; without it each connection costs it seconds.
-    for (const name of ['.config', '.local/share'])
-      await mkdir(join(folder.root, 'home', name), { recursive: true, mode: 0o700 });
-    await this.#own(folder, order.user.uid, order.user.gid);
-    await writeFile(join(folder.path, 'arguments.json'), JSON.stringify(order.systemdRun(folder)));
-    const { uid, gid } = order.user;
-    await folder.write({
-      id,
-      uid,
-      gid,
-      agent: order.agent,
-      labels: { ...order.labels, unit: order.unit },
-      createdAt: this.#clock.wall(),
-    });
+    const { unit, agent, user } = order;
+    const { uid, gid } = user;
+    const root = this.#roots.of(order.slot);
+    const labels = { ...order.labels, unit };
+    // Before anything is made: what fails from here on is found as a run that has not started, and removed as one.
+    await folder.write({ id, uid, gid, root, agent, labels, createdAt: this.#clock.wall() });
+    await writeFile(folder.arguments, JSON.stringify(order.systemdRun({ root, log: folder.log })));
+    // Of a run that nothing is known of any more: its unit would hold the name, and write into the folder.
+    await this.#systemd.release(unit);
+    await this.#roots.clear(root);
+    await this.#roots.fill(root, order.program, user);
     return id;
   }
 
@@ -92,35 +91,30 @@ export class HostEngine implements RunEngine {
   }
 
   async putArchive(id: string, _path: string, archive: Buffer): Promise<void> {
-    const { folder, run } = await this.#get(id);
+    const { run } = await this.#get(id);
     for (const [name, content] of await untar(archive))
-      await writeFile(join(folder.root, name), content, { mode: 0o600 });
-    await this.#own(folder, run.uid, run.gid);
+      await writeFile(join(run.root, name), content, { mode: 0o600 });
+    await this.#roots.own(run.root, run.uid, run.gid);
   }
 
   async start(id: string): Promise<void> {
     const { folder, run, unit } = await this.#get(id);
-    // What is left of the slot's last run would make the name of the unit taken.
-    await this.#release(unit);
-    const args = JSON.parse(await readFile(join(folder.path, 'arguments.json'), 'utf8')) as string[];
-    await this.#must('systemd-run', args);
-    const { MainPID = '0' } = await this.#show(unit);
-    await folder.write({ ...run, startedAt: this.#clock.wall(), pid: Number(MainPID) });
+    const args = JSON.parse(await readFile(folder.arguments, 'utf8')) as string[];
+    const pid = await this.#systemd.begin(unit, args);
+    await folder.write({ ...run, startedAt: this.#clock.wall(), pid });
   }
 
   async stop(id: string, timeoutS: number): Promise<void> {
     const { unit } = await this.#get(id);
-    await this.#command('systemctl', ['stop', unit], timeoutS * 1000 + commandMs);
+    await this.#systemd.stop(unit, timeoutS);
   }
 
   async exit(id: string): Promise<ContainerExit> {
     const { folder, run, unit } = await this.#get(id);
-    const shown = await this.#show(unit);
-    // After a reboot systemd knows nothing of it any more: then it did not end by itself.
-    const known = shown['LoadState'] === 'loaded';
+    const state = await this.#systemd.state(unit);
     return {
-      code: known ? exitCode(shown) : 255,
-      oomKilled: shown['Result'] === 'oom-kill',
+      code: exitCode(state),
+      oomKilled: state['Result'] === 'oom-kill',
       startedAt: new Date(run.startedAt ?? run.createdAt).toISOString(),
       finishedAt: new Date(await folder.lastWrite(run.createdAt)).toISOString(),
     };
@@ -152,7 +146,8 @@ export class HostEngine implements RunEngine {
     const folder = new RunFolder(this.#directory, id);
     const run = await folder.read();
     const unit = run?.labels['unit'];
-    if (unit !== undefined) await this.#release(unit);
+    if (unit !== undefined) await this.#systemd.release(unit);
+    if (run !== undefined) await this.#roots.clear(run.root);
     await rm(folder.path, { recursive: true, force: true });
   }
 
@@ -182,40 +177,6 @@ export class HostEngine implements RunEngine {
     if (run === undefined) throw new FleetError({ code: 'engine.not-found', what: `there is no run ${id}` });
     return { folder, run, unit: run.labels['unit'] ?? '' };
   }
-
-  async #own({ root }: RunFolder, uid: number, gid: number): Promise<void> {
-    await this.#must('chown', ['-R', `${uid}:${gid}`, root]);
-  }
-
-  async #release(unit: string): Promise<void> {
-    await this.#command('systemctl', ['stop', unit], commandMs);
-    await this.#command('systemctl', ['reset-failed', unit], commandMs);
-  }
-
-  async #show(unit: string): Promise<Readonly<Record<string, string>>> {
-    const properties = 'LoadState,SubState,MainPID,Result,ExecMainStatus,ExecMainCode';
-    const { output } = await this.#command('systemctl', ['show', unit, '-p', properties], commandMs);
-    return Object.fromEntries(
-      output.split('\n').map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
-    );
-  }
-
-  async #must(program: string, args: readonly string[]): Promise<void> {
-    const { code, output } = await this.#command(program, args, 10 * commandMs);
-    if (code === 0) return;
-    throw new FleetError({
-      code: 'host-mode.failed',
-      what: `${program} failed on the host`,
-      seen: output.trim(),
-      next: 'look at journalctl -u azp-fleet-manager',
-    });
-  }
-}
-
-/** `ExecMainCode` 1 is an exit, anything else a signal; a shell would say 128 and its number. */
-function exitCode(shown: Readonly<Record<string, string>>): number {
-  const status = Number(shown['ExecMainStatus'] ?? 0);
-  return shown['ExecMainCode'] === '1' || shown['ExecMainCode'] === '0' ? status : 128 + status;
 }
 
 async function isAlive(pid: number | undefined): Promise<boolean> {

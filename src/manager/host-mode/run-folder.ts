@@ -10,6 +10,8 @@ export interface HostRun {
   /** Owner of its files. */
   readonly uid: number;
   readonly gid: number;
+  /** The agent's own folder. */
+  readonly root: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -18,7 +20,10 @@ export interface HostRun {
   readonly pid?: number;
 }
 
-/** The folder of one run: `run.json`, `output.log`, and `root`, which the agent sees as its own. */
+/** Managers up to 0.1 had the agent in the run's own folder; one that runs there goes on over the upgrade. */
+type KeptRun = Omit<HostRun, 'root'> & Partial<Pick<HostRun, 'root'>>;
+
+/** What the manager keeps of one run: `run.json`, `arguments.json`, `output.log`. */
 export class RunFolder {
   readonly path: string;
 
@@ -26,8 +31,9 @@ export class RunFolder {
     this.path = join(directory, id);
   }
 
-  get root(): string {
-    return join(this.path, 'root');
+  /** Of systemd-run. */
+  get arguments(): string {
+    return join(this.path, 'arguments.json');
   }
 
   get log(): string {
@@ -35,7 +41,8 @@ export class RunFolder {
   }
 
   async read(): Promise<HostRun | undefined> {
-    return (await readJson(join(this.path, 'run.json'))) as HostRun | undefined;
+    const run = (await readJson(join(this.path, 'run.json'))) as KeptRun | undefined;
+    return run === undefined ? undefined : { ...run, root: run.root ?? join(this.path, 'root') };
   }
 
   async write(run: HostRun): Promise<void> {

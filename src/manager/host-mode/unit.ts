@@ -1,14 +1,14 @@
 import type { ManagerConfig } from '../../contract/config.ts';
 import { HostPaths } from '../../contract/paths.ts';
-import { AgentLayout } from '../../image/layout.ts';
 import { stopSignal } from '../docker/agent-start.ts';
 import { bytes, stopTimeoutS } from '../docker/container.ts';
 import { locale, networkVariables, variableLines } from '../docker/environment.ts';
 import type { Slot } from '../model.ts';
+import { slotFile } from './user.ts';
 
 export interface HostUnit {
   readonly name: string;
-  /** Folder of the run on the host; the agent sees it as /azp. */
+  /** The agent's folder, at this path for it and for all others: it hands paths below it to dockerd. */
   readonly root: string;
   readonly log: string;
   readonly user: string;
@@ -19,7 +19,7 @@ export interface HostUnit {
 }
 
 export function unitName(slot: string): string {
-  return `azp-fleet-agent-${slot.replaceAll(/[^\w.-]/g, '_')}.service`;
+  return `azp-fleet-agent-${slotFile(slot)}.service`;
 }
 
 /** The arguments of systemd-run for one run of an agent straight on the host. Pure; nothing of it is secret. */
@@ -29,8 +29,7 @@ export function unitArguments(unit: HostUnit): readonly string[] {
     'Type=exec',
     'RemainAfterExit=yes',
     `User=${unit.user}`,
-    `BindPaths=${unit.root}:${AgentLayout.root}`,
-    `WorkingDirectory=${AgentLayout.root}`,
+    `WorkingDirectory=${unit.root}`,
     `StandardOutput=append:${unit.log}`,
     `StandardError=append:${unit.log}`,
     // To the listener alone: a job that gets it, too, fails instead of being canceled.
@@ -48,16 +47,16 @@ export function unitArguments(unit: HostUnit): readonly string[] {
     `--description=Azure Pipelines agent ${slot.agent}`,
     ...properties.flatMap((property) => ['-p', property]),
     ...variables(unit).flatMap((line) => ['-E', line]),
-    // By a shell: systemd-run looks for the program itself, on the outside, where it is not.
+    // By a shell: where SELinux is on, systemd itself may start nothing that lies below /var/lib.
     '/bin/sh',
     '-c',
-    `exec ${AgentLayout.root}/bin/Agent.Listener run --once`,
+    `exec ${unit.root}/bin/Agent.Listener run --once`,
   ];
 }
 
-function variables({ config, slot, user }: HostUnit): readonly string[] {
+function variables({ config, slot, user, root }: HostUnit): readonly string[] {
   const steering = {
-    HOME: `${AgentLayout.root}/home`,
+    HOME: `${root}/home`,
     USER: user,
     LOGNAME: user,
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',

@@ -9,6 +9,11 @@ export interface HostUser {
 
 const commandMs = 60_000;
 
+/** The slot's name in the names of its unit and its folder. */
+export function slotFile(slot: string): string {
+  return slot.replaceAll(/[^\w.-]|^\./g, '_');
+}
+
 /** Login names have at most 32 characters. */
 export function userName(slot: string): string {
   return `azp-agent-${slot.toLowerCase().replaceAll(/[^a-z0-9_-]/g, '_')}`.slice(0, 32);

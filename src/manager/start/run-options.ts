@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { sha256 } from '../../base/digest.ts';
 import { usageError } from '../../base/errors.ts';
 import { HostPaths } from '../../contract/paths.ts';
@@ -16,6 +16,8 @@ export interface RunPlaces {
   /** The first that is there holds the credential. */
   readonly tokens: readonly string[];
   readonly state: string;
+  /** Folders of agents straight on the host; beside the state, which only root may enter. */
+  readonly agents: string;
   readonly docker: string;
   readonly socket: string;
   readonly status: string;
@@ -30,6 +32,7 @@ export function runPlaces(values: Values, program: string, env: NodeJS.ProcessEn
   return {
     tokens: tokenPaths(values['token-file'], env['CREDENTIALS_DIRECTORY'], HostPaths.token),
     state: values.state ?? HostPaths.state,
+    agents: values.state === undefined ? HostPaths.agents : `${resolve(values.state)}-agents`,
     docker: values.docker ?? '/var/run/docker.sock',
     socket: values.socket ?? HostPaths.socket,
     status: values['status-file'] ?? HostPaths.status,

@@ -56,8 +56,8 @@ hostname`,
     'CapEff:0000000000000000',
     'NoNewPrivs:1',
     'azp-fleet-agent-bare.service',
-    '/azp/_work/1',
-    '/azp/home',
+    '/var/lib/azp-fleet-agents/bare/_work/1',
+    '/var/lib/azp-fleet-agents/bare/home',
     host.gpus[1]?.uuid,
     'metal',
   ]);
@@ -91,7 +91,7 @@ test('the token is in no file and no process that a job can read', async () => {
       `needle="${azure.token.slice(0, half)}""${azure.token.slice(half)}"
 printf '%s' "$needle" > needle
 echo looked
-grep -rlsFf needle /etc /run /var/lib /opt /azp /home /root /tmp --exclude=needle
+grep -rlsFf needle /etc /run /var/lib /opt /home /root /tmp --exclude=needle
 for folder in /proc/[0-9]*; do tr '\\0' '\\n' 2>/dev/null < "$folder/environ" | grep -qFf needle && echo "$folder"; done
 rm needle
 for path in /etc/azp-fleet/token /run/azp-fleet/manager.sock /var/lib/azp-fleet/manager.json; do

@@ -4,7 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { answerBuild, answerImages } from './images.ts';
-import { frame, json } from './reply.ts';
+import { answerNetworks } from './networks.ts';
+import { frame, json, labelFilter } from './reply.ts';
 import { never, type Call, type StandInContainer, type StandInImage } from './state.ts';
 
 /**
@@ -33,7 +34,8 @@ export class StandInEngine {
   readonly #events = new Set<ServerResponse>();
   readonly #followers = new Map<string, Set<ServerResponse>>();
   readonly #waiters = new Map<string, ServerResponse[]>();
-  readonly #networks: string[] = [];
+  /** Labels by name. */
+  readonly networks = new Map<string, Readonly<Record<string, string>>>();
   #server = createServer();
 
   async start(): Promise<this> {
@@ -135,7 +137,7 @@ export class StandInEngine {
         DockerRootDir: this.directory,
         SystemTime: new Date().toISOString(),
       });
-    if (kind === 'networks') return this.#network(request.method ?? '', body, response);
+    if (kind === 'networks') return answerNetworks(this, request.method ?? '', id, url, body, response);
     if (kind === 'events') return this.#stream(response, this.#events);
     if (kind === 'images') return answerImages(this, request.method ?? '', path, url, response);
     if (kind === 'build') return answerBuild(this, url, response);
@@ -229,12 +231,7 @@ export class StandInEngine {
   }
 
   #list(url: URL): unknown {
-    const filters = JSON.parse(url.searchParams.get('filters') ?? '{}') as { label?: string[] };
-    const matches = (labels: Record<string, string> = {}): boolean =>
-      (filters.label ?? []).every((filter) => {
-        const [key = '', value] = filter.split('=');
-        return value === undefined ? key in labels : labels[key] === value;
-      });
+    const matches = labelFilter(url);
     return [...this.containers.values()]
       .filter(({ body }) => matches(body.Labels))
       .map((container) => ({
@@ -244,18 +241,8 @@ export class StandInEngine {
         Labels: container.body.Labels ?? {},
         ImageID: container.body.Image,
         Created: container.created,
+        Mounts: binds(container).map((Source) => ({ Type: 'bind', Source })),
       }));
-  }
-
-  #network(method: string, body: Buffer, response: ServerResponse): void {
-    if (method === 'GET')
-      return json(
-        response,
-        200,
-        this.#networks.map((Name) => ({ Name })),
-      );
-    this.#networks.push((JSON.parse(body.toString()) as { Name: string }).Name);
-    return json(response, 201, { Id: 'network' });
   }
 
   #stream(response: ServerResponse, listeners: Set<ServerResponse>): void {
@@ -264,4 +251,9 @@ export class StandInEngine {
     listeners.add(response);
     response.on('close', () => listeners.delete(response));
   }
+}
+
+function binds({ body: { HostConfig } }: StandInContainer): readonly string[] {
+  const all = (HostConfig?.['Binds'] ?? []) as readonly string[];
+  return all.map((bind) => bind.split(':')[0] ?? '');
 }

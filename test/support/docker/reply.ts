@@ -13,3 +13,13 @@ export function json(response: ServerResponse, status: number, body: unknown): v
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify(body));
 }
+
+/** Whether labels fit the `filters` of a request: `NAME`, or `NAME=VALUE`. */
+export function labelFilter(url: URL): (labels?: Readonly<Record<string, string>>) => boolean {
+  const filters = JSON.parse(url.searchParams.get('filters') ?? '{}') as { label?: string[] };
+  return (labels = {}) =>
+    (filters.label ?? []).every((filter) => {
+      const [key = '', value] = filter.split('=');
+      return value === undefined ? key in labels : labels[key] === value;
+    });
+}

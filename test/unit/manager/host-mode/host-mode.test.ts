@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,21 +16,24 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPlainFetch } from '../../../../src/azure/http/proxy.ts';
 import { tar } from '../../../../src/base/tar.ts';
+import { HostPaths } from '../../../../src/contract/paths.ts';
 import { type CommandResult, runCommand } from '../../../../src/manager/machine/command.ts';
 import { AgentStore } from '../../../../src/manager/host-mode/agent-store.ts';
-import { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
+import type { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
 import { unitArguments, unitName } from '../../../../src/manager/host-mode/unit.ts';
 import { hostUser, userName } from '../../../../src/manager/host-mode/user.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { StillClock } from '../../../support/clock.ts';
+import { cleanDocker, hostRuns } from '../../../support/host-runs.ts';
 import { config } from '../../../support/manager-config.ts';
 
-// Files, copies and downloads are real; systemd is not there: its programs answer from a table.
+// Files, copies and downloads are real; systemd and Docker are not there: its programs answer from a table.
 let directory: string;
 let calls: string[];
 let answers: Record<string, Partial<CommandResult>>;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'host-mode-'));
+  chmodSync(directory, 0o755);
   calls = [];
   answers = {};
 });
@@ -30,39 +42,63 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const command = (program: string, args: readonly string[], deadlineMs: number): Promise<CommandResult> => {
   calls.push([program, ...args].join(' '));
   const answer = answers[program];
-  if (answer === undefined && ['cp', 'tar'].includes(program)) return runCommand(program, args, deadlineMs);
+  if (answer === undefined && ['cp', 'rm', 'tar'].includes(program))
+    return runCommand(program, args, deadlineMs);
   return Promise.resolve({ code: 0, output: '', timedOut: false, stillRunning: () => false, ...answer });
 };
 
-async function created(): Promise<{ engine: HostEngine; id: string }> {
+const agents = (): string => join(directory, 'agents');
+const root = (): string => join(agents(), 'bare');
+
+const hostEngine = (): HostEngine => hostRuns(directory, command, cleanDocker, new StillClock());
+
+async function created(run = 'r1'): Promise<{ engine: HostEngine; id: string }> {
   const program = join(directory, 'agent');
   mkdirSync(join(program, 'bin'), { recursive: true });
   writeFileSync(join(program, 'bin/Agent.Listener'), '');
-  const engine = new HostEngine(join(directory, 'host'), command, new StillClock());
+  const engine = hostEngine();
   const id = await engine.create({
-    run: 'r1',
+    run,
+    slot: 'bare',
     agent: 'box-bare',
     labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.slot': 'bare' },
     program,
     unit: 'azp-fleet-agent-bare.service',
     user: { name: 'azp-agent-bare', uid: 999, gid: 998 },
-    systemdRun: ({ root }) => ['--unit=x', root],
+    systemdRun: (places) => ['--unit=x', places.root],
   });
   return { engine, id };
 }
 
-test('a run gets a copy of the agent in a folder of its own, and is listed as created', async () => {
+test("the manager's unit makes the folder of the agents, listable by all, and may write there", () => {
+  const text = readFileSync('units/azp-fleet-manager.service', 'utf8');
+  // A state directory of its own would have the state's mode, which is closed to the agents.
+  expect(text).toContain(`ExecStartPre=+/usr/bin/install -d -m 0755 ${HostPaths.agents}\n`);
+  expect(text).toContain(`ReadWritePaths=-${HostPaths.agents}\n`);
+  expect(HostPaths.agents.startsWith(`${HostPaths.state}/`)).toBe(false);
+});
+
+test("a run gets a copy of the agent in its slot's folder, its user's alone, and is listed as created", async () => {
   const { engine, id } = await created();
-  expect(existsSync(join(directory, 'host', id, 'root/bin/Agent.Listener'))).toBe(true);
-  expect(statSync(join(directory, 'host', id)).mode & 0o777).toBe(0o700);
+  expect(existsSync(join(root(), 'bin/Agent.Listener'))).toBe(true);
+  const modes = [join(directory, 'host', id), agents(), root(), join(root(), 'home')];
+  expect(modes.map((path) => (statSync(path).mode & 0o777).toString(8))).toEqual([
+    '700',
+    '755',
+    '700',
+    '700',
+  ]);
   expect(await engine.listOwn({ 'azp-fleet.slot': 'bare' })).toMatchObject([
     { id, name: 'box-bare', state: 'created' },
   ]);
   expect(await engine.listOwn({ 'azp-fleet.slot': 'other' })).toEqual([]);
-  expect(calls.some((call) => call.startsWith('chown -R 999:998'))).toBe(true);
-  // Without them each connection of the agent costs it seconds.
-  for (const name of ['.config', '.local/share'])
-    expect(existsSync(join(directory, 'host', id, 'root/home', name))).toBe(true);
+  expect(calls).toContain(`chown -R 999:998 ${root()}`);
+});
+
+test('the home has the folders without which the agent retries for seconds', async () => {
+  await created();
+  for (const folder of ['.config', '.local/share'])
+    expect(existsSync(join(root(), 'home', folder)), folder).toBe(true);
 });
 
 test('the registration is written for its user alone', async () => {
@@ -72,8 +108,44 @@ test('the registration is written for its user alone', async () => {
     '/azp',
     await tar([{ path: '.credentials', content: Buffer.from('{}'), mode: 0o600 }]),
   );
-  const file = join(directory, 'host', id, 'root/.credentials');
+  const file = join(root(), '.credentials');
   expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual(['{}', 0o600]);
+});
+
+test('the next run of a slot finds the same path, and nothing of the one before', async () => {
+  await created();
+  mkdirSync(join(root(), '_work/1'), { recursive: true });
+  await created('r2');
+  expect(existsSync(join(root(), '_work'))).toBe(false);
+  // Ended before anything is removed: what it still ran could write into the folder.
+  expect(calls.lastIndexOf('systemctl stop azp-fleet-agent-bare.service')).toBeLessThan(
+    calls.lastIndexOf(`rm -rf --one-file-system -- ${root()}`),
+  );
+});
+
+test('what could not be made is known as a run that has not started, and goes like one', async () => {
+  answers['cp'] = { code: 1, output: 'No space left on device' };
+  await expect(created()).rejects.toThrow('cp failed on the host');
+  const engine = hostEngine();
+  const [run] = await engine.listOwn();
+  expect(run?.state).toBe('created');
+  await engine.remove(run?.id ?? '');
+  expect(await engine.listOwn()).toEqual([]);
+});
+
+test('a run that an earlier manager started in the run folder itself is read to its end, and goes with all it left', async () => {
+  const old = join(directory, 'host/host-old');
+  mkdirSync(join(old, 'root/_work'), { recursive: true });
+  writeFileSync(join(old, 'output.log'), 'Listening for Jobs\n');
+  const kept = { id: 'host-old', agent: 'box-bare', uid: 999, gid: 998, createdAt: 1, startedAt: 2, pid: 0 };
+  writeFileSync(join(old, 'run.json'), JSON.stringify({ ...kept, labels: { unit: 'x.service' } }));
+  const engine = hostEngine();
+  answers['systemctl'] = { output: 'LoadState=loaded\nExecMainStatus=0\nExecMainCode=1\n' };
+  expect(await engine.listOwn()).toMatchObject([{ id: 'host-old', state: 'exited' }]);
+  expect(await engine.logs('host-old', 2)).toBe('Listening for Jobs\n');
+  expect(await engine.exit('host-old')).toMatchObject({ code: 0 });
+  await engine.removeUnlessRunning('host-old');
+  expect(existsSync(old)).toBe(false);
 });
 
 test('an agent whose process is gone has ended; its output and exit code are read, then nothing is left', async () => {
@@ -82,7 +154,7 @@ test('an agent whose process is gone has ended; its output and exit code are rea
     output: 'LoadState=loaded\nMainPID=0\nResult=exit-code\nExecMainStatus=1\nExecMainCode=1\n',
   };
   await engine.start(id);
-  expect(calls).toContain(`systemd-run --unit=x ${join(directory, 'host', id, 'root')}`);
+  expect(calls).toContain(`systemd-run --unit=x ${root()}`);
   writeFileSync(join(directory, 'host', id, 'output.log'), 'one\ntwo\nthree\n');
   expect(await engine.listOwn()).toMatchObject([{ state: 'exited' }]);
   expect(await engine.logs(id, 2)).toBe('two\nthree\n');
@@ -92,6 +164,7 @@ test('an agent whose process is gone has ended; its output and exit code are rea
   expect(await engine.exit(id)).toMatchObject({ code: 1, oomKilled: false });
   await engine.remove(id);
   expect(await engine.listOwn()).toEqual([]);
+  expect(existsSync(root())).toBe(false);
 });
 
 test.each([
@@ -122,7 +195,14 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
   const whole = config({ agents: { kind: 'slots', slots } });
   const [slot] = resolveSlots(whole, [{ busId: '1', uuid: 'GPU-1' }]);
   if (slot === undefined) throw new Error('no slot');
-  const unit = { name: unitName('bare'), root: '/r', log: '/l', user: 'azp-agent-bare', config: whole, slot };
+  const unit = {
+    name: unitName('bare'),
+    root: '/v/bare',
+    log: '/l',
+    user: 'azp-agent-bare',
+    config: whole,
+    slot,
+  };
   const args = unitArguments({ ...unit, dockerGid: undefined });
   for (const wanted of [
     'User=azp-agent-bare',
@@ -130,7 +210,9 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
     'CapabilityBoundingSet=',
     'MemoryMax=8589934592',
     'CPUQuota=200%',
-    'BindPaths=/r:/azp',
+    'WorkingDirectory=/v/bare',
+    'HOME=/v/bare/home',
+    'exec /v/bare/bin/Agent.Listener run --once',
     'CUDA_VISIBLE_DEVICES=GPU-1',
     // To the listener alone, which then ends its session and cancels its job.
     'KillMode=mixed',
@@ -140,6 +222,8 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
   ]) {
     expect(args).toContain(wanted);
   }
+  // What the agent calls its folder is what dockerd finds there.
+  expect(args.join(' ')).not.toMatch(/BindPaths|RootDirectory|TemporaryFileSystem|\/azp/);
   // Azure and Google answer names at the metadata addresses: those are closed by fence.ts, for HTTP alone.
   expect(args.join(' ')).not.toContain('IPAddressDeny');
   const open = unitArguments({

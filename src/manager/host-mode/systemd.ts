@@ -1,0 +1,51 @@
+import type { RunCommand } from '../machine/command.ts';
+import { must } from './must.ts';
+
+const commandMs = 60_000;
+const beginMs = 10 * commandMs;
+
+/** What systemd says of a unit, by property. */
+export type UnitState = Readonly<Record<string, string>>;
+
+/** The transient units of the runs. */
+export class Systemd {
+  readonly #command: RunCommand;
+
+  constructor(command: RunCommand) {
+    this.#command = command;
+  }
+
+  /** Starts a unit by the arguments of systemd-run; its main process, 0 when that has ended already. */
+  async begin(unit: string, args: readonly string[]): Promise<number> {
+    await must(this.#command, 'systemd-run', args, beginMs);
+    const { MainPID = '0' } = await this.state(unit);
+    return Number(MainPID);
+  }
+
+  /** With all its processes; SIGKILL after so many seconds is the unit's own affair. */
+  async stop(unit: string, timeoutS = 0): Promise<void> {
+    await this.#command('systemctl', ['stop', unit], timeoutS * 1000 + commandMs);
+  }
+
+  /** Ends it and frees its name, which a unit that has ended still holds. */
+  async release(unit: string): Promise<void> {
+    await this.stop(unit);
+    await this.#command('systemctl', ['reset-failed', unit], commandMs);
+  }
+
+  async state(unit: string): Promise<UnitState> {
+    const properties = 'LoadState,SubState,MainPID,Result,ExecMainStatus,ExecMainCode';
+    const { output } = await this.#command('systemctl', ['show', unit, '-p', properties], commandMs);
+    return Object.fromEntries(
+      output.split('\n').map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
+    );
+  }
+}
+
+/** As a shell would say it, 128 and the number for a signal; 255 when systemd has forgotten the unit in a reboot. Pure. */
+export function exitCode(state: UnitState): number {
+  if (state['LoadState'] !== 'loaded') return 255;
+  const status = Number(state['ExecMainStatus'] ?? 0);
+  // 1: it exited; anything else: by a signal.
+  return state['ExecMainCode'] === '1' || state['ExecMainCode'] === '0' ? status : 128 + status;
+}

@@ -1,0 +1,25 @@
+import { join } from 'node:path';
+import type { Clock } from '../../src/base/machine/clock.ts';
+import { silentLogger } from '../../src/base/log.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { AgentRoots } from '../../src/manager/host-mode/agent-root.ts';
+import { HostEngine } from '../../src/manager/host-mode/host-engine.ts';
+import type { RunCommand } from '../../src/manager/machine/command.ts';
+
+/** Runs straight on the host, kept below `directory`; the agents in `agents` there. */
+export function hostRuns(
+  directory: string,
+  command: RunCommand,
+  docker: Pick<Engine, 'withLabel' | 'remove' | 'removeNetwork'>,
+  clock: Clock,
+): HostEngine {
+  const roots = new AgentRoots(join(directory, 'agents'), { command, docker, log: silentLogger });
+  return new HostEngine(join(directory, 'host'), roots, command, clock);
+}
+
+/** A Docker in which no agent has left anything. */
+export const cleanDocker = {
+  withLabel: () => Promise.resolve({ containers: [], networks: [] }),
+  remove: () => Promise.resolve(),
+  removeNetwork: () => Promise.resolve(),
+};
