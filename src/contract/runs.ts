@@ -9,6 +9,9 @@ export interface RunRecord {
   /** ISO 8601; absent when the container never started. */
   readonly startedAt?: string;
   readonly finishedAt: string;
+  /** Seconds from the start of the agent to its job, or to its end without one. Absent: written by an earlier version. */
+  readonly waitedS?: number;
+  /** Seconds that the job took, by the agent's own stamps; absent without one. Earlier versions: the agent's whole life. */
   readonly durationS?: number;
   readonly exitCode?: number;
   readonly oomKilled: boolean;

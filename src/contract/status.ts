@@ -54,6 +54,8 @@ export interface SlotStatus {
   readonly gpus: readonly string[];
   readonly container?: string;
   readonly job?: string;
+  /** ISO 8601; when the job began, by the agent's own stamp. */
+  readonly jobSince?: string;
   /** ISO 8601 of the last change of state. */
   readonly since: string;
   readonly cause?: string;

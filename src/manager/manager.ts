@@ -9,7 +9,7 @@ import { proved } from './image/choice.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
 import { Operator } from './operator.ts';
-import { remarkCauses } from './runs/outcome.ts';
+import { outdated } from './runs/causes.ts';
 import { reconcile } from './reconcile.ts';
 import { Scene } from './scene.ts';
 import { SlotBook } from './slots/memory.ts';
@@ -110,7 +110,7 @@ export class Manager {
         pool.problem,
         janitor.cause,
         this.#imageProblem(),
-        this.slots().some(({ agent }) => pool.wantsUpdate(agent)) ? remarkCauses.updating : undefined,
+        this.slots().some(({ agent }) => pool.wantsUpdate(agent)) ? outdated : undefined,
         fence.problem,
       ].filter((cause) => cause !== undefined),
     });

@@ -99,12 +99,13 @@ export class Operations {
       this.#tools,
       container,
       this.#logs.of(container.id),
-      memory.asked.delete(container.id),
+      memory.asked.get(container.id),
     );
+    memory.asked.delete(container.id);
     const slot = container.labels[Labels.slot] ?? '';
     log.log('info', 'run ended', { slot, ...outcome });
     memory.ended(outcome);
-    this.#tools.metrics.runEnded(slot, outcome, outcome.durationS);
+    this.#tools.metrics.runEnded(slot, outcome);
     if (outcome.ranJob) {
       await state.update(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
       return;
@@ -115,7 +116,7 @@ export class Operations {
 
   async #retire({ container, reason, pool }: OrderTo<'retire'>, memory: SlotMemory): Promise<void> {
     memory.disabledFor = reason;
-    memory.asked.add(container.id);
+    memory.asked.set(container.id, {});
     const stopped = await retire(this.#tools, {
       poolId: pool.id,
       agent: container.name,

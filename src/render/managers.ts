@@ -34,7 +34,7 @@ export function drainText(host: string, status: ManagerStatus): string {
   return `${host}: ${parts.join('; ')}\n${marks.join('')}`;
 }
 
-/** The last runs of one host, newest first: when, slot, job, how it ended, how long it took. */
+/** The last runs of one host, newest first: when, slot, how it ended, how long the job took and the agent had waited. */
 export function runsText(host: string, runs: readonly RunRecord[]): string {
   if (runs.length === 0) return `${host}: no runs yet\n`;
   const rows = runs.map((run) => ({
@@ -43,13 +43,26 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
     result: run.oomKilled
       ? 'out of memory'
       : (run.result ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`),
-    took: run.durationS === undefined ? '' : `${Math.round(run.durationS)} s`,
+    took: seconds(run.durationS),
+    waited: run.waitedS === undefined ? '' : `waited ${seconds(run.waitedS)}`,
     job: run.job ?? run.cause?.what ?? 'no job',
   }));
-  const width = (key: 'slot' | 'result' | 'took') => Math.max(...rows.map((row) => row[key].length));
-  const lines = rows.map(
-    (row) =>
-      `${host}/${row.slot.padEnd(width('slot'))}  ${row.when}  ${row.result.padEnd(width('result'))}  ${row.took.padStart(width('took'))}  ${row.job}`,
+  const width = (key: 'slot' | 'result' | 'took' | 'waited') =>
+    Math.max(...rows.map((row) => row[key].length));
+  const lines = rows.map((row) =>
+    [
+      `${host}/${row.slot.padEnd(width('slot'))}`,
+      row.when,
+      row.result.padEnd(width('result')),
+      row.took.padStart(width('took')),
+      // Managers of earlier versions do not tell it.
+      ...(width('waited') === 0 ? [] : [row.waited.padEnd(width('waited'))]),
+      row.job,
+    ].join('  '),
   );
   return `${lines.join('\n')}\n`;
+}
+
+function seconds(duration: number | undefined): string {
+  return duration === undefined ? '' : `${Math.round(duration)} s`;
 }

@@ -41,7 +41,7 @@ function slotTrouble(
   if (state === 'drained' || state === 'stopping') return undefined;
   if (state === 'idle' || state === 'busy') return poolTrouble(pool, slot.agent, status.pool.name, age);
   if (state === 'starting') {
-    if (age <= startMs) return undefined;
+    if (age <= (cause === undefined ? startMs : settleMs)) return undefined;
     return { code: 'agents.starting', what: cause ?? 'still starting after several minutes', next };
   }
   // What keeps the whole host from working is told once, by itself.

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { ManagerStatus } from '../../contract/status.ts';
 import type { DiskSpace } from '../machine/disk.ts';
-import type { Outcome } from '../runs/outcome.ts';
+import type { Ended } from '../runs/collect.ts';
 import { statusGauges } from './status-gauges.ts';
 
 /** Seconds; jobs of machine learning take from moments to days. */
@@ -32,18 +32,26 @@ export class Metrics {
   );
   readonly #durations = new Histogram({
     name: 'azp_fleet_job_duration_seconds',
-    help: 'How long containers with a job lived.',
+    help: 'How long jobs took.',
+    labelNames: ['slot'],
+    buckets: durationBuckets,
+    registers: [this.#registry],
+  });
+  readonly #waits = new Histogram({
+    name: 'azp_fleet_agent_wait_seconds',
+    help: 'How long agents that ran a job had waited for it.',
     labelNames: ['slot'],
     buckets: durationBuckets,
     registers: [this.#registry],
   });
 
-  runEnded(slot: string, outcome: Outcome, durationS: number): void {
+  runEnded(slot: string, outcome: Ended): void {
     this.#runs.inc({ slot, job: String(outcome.ranJob) });
     if (outcome.cause !== undefined) this.#runFailures.inc({ slot, cause: outcome.cause.code });
     if (!outcome.ranJob) return;
     this.#jobs.inc({ slot, result: outcome.result ?? 'lost' });
-    this.#durations.observe({ slot }, durationS);
+    if (outcome.durationS !== undefined) this.#durations.observe({ slot }, outcome.durationS);
+    if (outcome.waitedS !== undefined) this.#waits.observe({ slot }, outcome.waitedS);
   }
 
   launchFailed(slot: string, cause: string): void {

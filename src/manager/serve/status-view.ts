@@ -6,8 +6,8 @@ import type { HostHealth, ManagerStatus, SlotStatus } from '../../contract/statu
 import type { HostLook } from '../gpus/look.ts';
 import type { AskedWork, ImageState } from '../image/keeper.ts';
 import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
-import { remarkCauses } from '../runs/outcome.ts';
-import type { Transcript } from '../runs/transcript.ts';
+import { outdated, remarkCause } from '../runs/causes.ts';
+import { telling, type Transcript } from '../runs/transcript.ts';
 
 /** One slot as the reader of the status wants to know it. */
 export interface SlotView {
@@ -32,13 +32,14 @@ export interface SlotView {
 /** Pure. `now` is monotonic; `since` is the time of the last change of state, ISO 8601. */
 export function slotStatus(view: SlotView, now: number, since: string): SlotStatus {
   const state = stateOf(view, now);
+  const running = view.container?.phase === 'running' ? view.transcript : undefined;
   const cause =
     view.hold?.cause ??
     view.waitingFor ??
     unsolved(view) ??
     remark(view) ??
     imageCause(view) ??
-    outdated(view);
+    (view.wantsUpdate ? outdated : undefined);
   return {
     slot: view.slot.name,
     agent: view.slot.agent,
@@ -49,7 +50,8 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
     ...defined({
       agentId: view.agentId,
       container: view.container?.id.slice(0, 12),
-      job: view.container?.phase === 'running' ? view.transcript?.job : undefined,
+      job: running?.job,
+      jobSince: running?.beganAt,
       cause: cause?.what,
       code: cause?.code,
       next: cause?.next,
@@ -65,7 +67,8 @@ export function stateOf(view: Omit<SlotView, 'jobsRun' | 'agentId'>, now: number
   if (view.busyWith === 'retire') return 'stopping';
   if (container?.state === 'running') {
     if (hold?.kind === 'close') return 'stopping';
-    return container.phase === 'listening' ? 'idle' : 'starting';
+    if (container.phase !== 'listening') return 'starting';
+    return isCut(view) ? 'waiting' : 'idle';
   }
   const changing = container !== undefined || view.busyWith !== undefined;
   if (changing && hold?.kind === 'close') return 'stopping';
@@ -80,14 +83,16 @@ function unsolved({ container, cause }: SlotView): Cause | undefined {
   return container?.phase === 'listening' || container?.phase === 'running' ? undefined : cause;
 }
 
-/** An agent that cannot connect says so and tries for ever. */
-function remark({ container, transcript }: SlotView): Cause | undefined {
-  const last = container?.phase === 'connecting' ? transcript?.remarks.at(-1) : undefined;
-  return last === undefined ? undefined : remarkCauses[last];
+/** An agent that cannot connect, or that waits for jobs and has lost its connection, says so and tries for ever. */
+function remark({ container, transcript }: Pick<SlotView, 'container' | 'transcript'>): Cause | undefined {
+  if (container?.phase !== 'connecting' && container?.phase !== 'listening') return undefined;
+  const last = transcript === undefined ? undefined : telling(transcript);
+  return last === undefined ? undefined : remarkCause(last);
 }
 
-function outdated({ wantsUpdate }: SlotView): Cause | undefined {
-  return wantsUpdate ? remarkCauses.updating : undefined;
+/** It listens, but its connection is lost: it takes no job until it says that it has a new one. */
+function isCut({ transcript }: Pick<SlotView, 'transcript'>): boolean {
+  return transcript?.remarks.some(({ kind }) => kind !== 'updating') ?? false;
 }
 
 function imageCause({ image }: SlotView): Cause | undefined {

@@ -1,6 +1,6 @@
 import { backoffMs, type Clock } from '../../base/machine/clock.ts';
 import type { Cause } from '../model.ts';
-import type { Outcome } from '../runs/outcome.ts';
+import type { Asked, Outcome } from '../runs/outcome.ts';
 
 /** What the manager remembers of a slot between two passes. All of it may be lost with the process; times are monotonic. */
 export class SlotMemory {
@@ -14,7 +14,7 @@ export class SlotMemory {
   /** The server or another run is not ready yet: not a failure. */
   waitingFor: Cause | undefined;
   /** Containers that this manager has stopped. */
-  readonly asked = new Set<string>();
+  readonly asked = new Map<string, Asked>();
   #failures = 0;
   #waits = 0;
   #notBefore = Number.NEGATIVE_INFINITY;

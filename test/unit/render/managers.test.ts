@@ -48,6 +48,18 @@ test('runs are told apart: a job done, a job out of memory, no job at all', () =
   ]);
 });
 
+test('the time that an agent waited for its job is told apart from the job', () => {
+  const text = runsText('h200-1', [
+    { ...record, waitedS: 49, durationS: 10, job: 'train', result: 'succeeded' },
+    { ...record, waitedS: 300, cause: { code: 'agent.killed', what: 'killed', next: 'look' } },
+  ]);
+  expect(text.split('\n')).toEqual([
+    'h200-1/0  2026-11-20 12:30:01  succeeded     10 s  waited 49 s   train',
+    'h200-1/0  2026-11-20 12:30:01  agent.killed        waited 300 s  killed',
+    '',
+  ]);
+});
+
 test('a host without runs says so', () => {
   expect(runsText('h200-1', [])).toBe('h200-1: no runs yet\n');
 });

@@ -43,10 +43,10 @@ function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
 function used(slots: readonly string[] = ['0', '1'], code = 'run.failed'): Metrics {
   const metrics = new Metrics();
   for (const slot of slots) {
-    metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'succeeded' }, 61);
-    metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'failed' }, 100_000);
-    metrics.runEnded(slot, { ranJob: true, cause: cause('run.out-of-memory') }, 9.5);
-    metrics.runEnded(slot, { ranJob: false, cause: cause(code) }, 1);
+    metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'succeeded', waitedS: 5, durationS: 61 });
+    metrics.runEnded(slot, { ranJob: true, job: 'a', result: 'failed', waitedS: 5, durationS: 100_000 });
+    metrics.runEnded(slot, { ranJob: true, cause: cause('run.out-of-memory'), durationS: 9.5 });
+    metrics.runEnded(slot, { ranJob: false, cause: cause(code), waitedS: 1 });
     metrics.launchFailed(slot, 'engine.timeout');
   }
   return metrics;

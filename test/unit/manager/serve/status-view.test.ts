@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Hold, SeenContainer } from '../../../../src/manager/model.ts';
+import { readAll } from '../../../../src/manager/runs/transcript.ts';
 import { slotStatus, stateOf } from '../../../../src/manager/serve/status-view.ts';
 
 type View = Parameters<typeof stateOf>[0];
@@ -52,6 +53,27 @@ test.each([
   ['it is about to be launched again', { cause, notBefore: 0 }, 'starting'],
 ] as const)('%s', (_, changes, state) => {
   expect(stateOf(view(changes as Partial<View>), 1000)).toBe(state);
+});
+
+test('an agent that listens and has lost the server takes no jobs, and says why', () => {
+  const console =
+    'Connecting to the server.\n2026-11-21 02:00:00Z: Listening for Jobs\n' +
+    '2026-11-21 02:05:00Z: Agent connect error: Connection refused (a:443). Retrying until reconnected.\n';
+  const cut = { ...view({ container: container(), transcript: readAll(console) }), jobsRun: 0, agentId: 1 };
+  expect(slotStatus(cut, 1000, '')).toMatchObject({ state: 'waiting', code: 'agent.cannot-connect' });
+  const back = { ...cut, transcript: readAll(`${console}2026-11-21 02:06:00Z: Agent reconnected.\n`) };
+  expect(slotStatus(back, 1000, '')).toMatchObject({ state: 'idle' });
+  expect(slotStatus(back, 1000, '').cause).toBeUndefined();
+});
+
+test('a job is told with its beginning', () => {
+  const transcript = readAll('2026-11-21 02:00:01Z: Running job: train\n');
+  const busy = view({ container: container({ phase: 'running' }), transcript });
+  expect(slotStatus({ ...busy, jobsRun: 0, agentId: 1 }, 1000, '')).toMatchObject({
+    state: 'busy',
+    job: 'train',
+    jobSince: '2026-11-21T02:00:01Z',
+  });
 });
 
 test.each([
