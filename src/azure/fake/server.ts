@@ -3,7 +3,12 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identify, type Caller } from './http/access.ts';
 import { belowOrganization, ownUrl } from './http/address.ts';
-import { agentProtocol } from './routes/agent-protocol.ts';
+import { feedbackRoutes } from './routes/agent/feedback.ts';
+import { planRoutes } from './routes/agent/plans.ts';
+import { requestRoutes } from './routes/agent/requests.ts';
+import { sessionRoutes } from './routes/agent/sessions.ts';
+import { taskRoutes } from './routes/agent/tasks.ts';
+import { timelineRoutes } from './routes/agent/timelines.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { controlRoutes } from './routes/control.ts';
 import type { Fake, LoggedRequest } from './world/fake.ts';
@@ -21,11 +26,25 @@ import {
   type Reply,
   type Route,
 } from './http/reply.ts';
-import { assignedRequest } from './world/scheduler.ts';
+import { assignedRequest } from './world/queue.ts';
 
-const management: readonly Route[] = [...oauthRoutes, ...poolRoutes, ...agentRoutes, ...projectRoutes];
-/** What an agent's own access token is good for; nothing of this is open to a personal access token. */
-const protocol: readonly Route[] = [...agentProtocol, ...oauthRoutes.slice(1)];
+const management: readonly Route[] = [
+  ...oauthRoutes,
+  ...poolRoutes,
+  ...agentRoutes,
+  ...projectRoutes,
+  ...taskRoutes,
+];
+/** What the token of a job is good for: its worker calls with it. */
+const work: readonly Route[] = [
+  ...planRoutes,
+  ...timelineRoutes,
+  ...taskRoutes,
+  ...feedbackRoutes,
+  ...oauthRoutes.slice(1),
+];
+/** What an agent's own access token is good for. Nothing but the tasks is open to a personal access token. */
+const protocol: readonly Route[] = [...sessionRoutes, ...requestRoutes, ...work];
 
 const notFound: Reply = { status: 404, html: '<html><body>404 - File or directory not found.</body></html>' };
 
@@ -44,7 +63,7 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
   const text = await readBody(request);
   const hangup = new AbortController();
   response.on('close', () => hangup.abort());
-  const call = (path: string, agentId?: number): FakeCall => ({
+  const call = (path: string, caller: Partial<Pick<FakeCall, 'agentId' | 'requestId'>> = {}): FakeCall => ({
     fake,
     method: request.method ?? 'GET',
     path,
@@ -52,7 +71,9 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     text,
     body: parse(text),
     baseUrl: ownUrl(fake, request.headers.host),
-    agentId,
+    agentId: caller.agentId,
+    requestId: caller.requestId,
+    accept: request.headers.accept ?? '',
     signal: hangup.signal,
   });
   if (url.pathname.startsWith('/_fake')) {
@@ -84,7 +105,7 @@ async function answer(
   fault: Fault | undefined,
   caller: Caller,
   path: string | undefined,
-  call: (path: string, agentId?: number) => FakeCall,
+  call: (path: string, caller?: Caller & { kind: 'agent' }) => FakeCall,
   signal: AbortSignal,
 ): Promise<Reply | undefined> {
   if (fault?.delayMs !== undefined) await delay(fault.delayMs, undefined, { signal }).catch(() => undefined);
@@ -98,14 +119,14 @@ async function answer(
 async function serve(
   caller: Caller,
   path: string,
-  call: (path: string, agentId?: number) => FakeCall,
+  call: (path: string, caller?: Caller & { kind: 'agent' }) => FakeCall,
 ): Promise<Reply> {
   if (path === '/_apis/oauth2/token') return (await route(oauthRoutes, call(path))) ?? notFound;
   if (caller.kind === 'anonymous') return caller.reply;
   if (caller.kind === 'client') return (await route(management, call(path))) ?? notFound;
+  const routes = caller.requestId === undefined ? protocol : work;
   return (
-    (await route(protocol, call(path, caller.agentId))) ??
-    accessDenied('more than the access token of an agent allows')
+    (await route(routes, call(path, caller))) ?? accessDenied('more than the access token of an agent allows')
   );
 }
 
@@ -136,15 +157,13 @@ function withRetryAfter(reply: Reply, fault: Fault | undefined): Reply {
 }
 
 function write(response: ServerResponse, reply: Reply): void {
-  const type =
-    reply.json === undefined
-      ? 'text/html; charset=utf-8'
-      : 'application/json; charset=utf-8; api-version=7.1';
-  const bodyless = reply.json === undefined && reply.html === undefined;
+  const { content = { type: 'text/html; charset=utf-8', bytes: reply.html } } = reply;
+  const type = reply.json === undefined ? content.type : 'application/json; charset=utf-8; api-version=7.1';
+  const bodyless = reply.json === undefined && content.bytes === undefined;
   const headers = serviceHeaders(type);
   if (bodyless) delete headers['content-type'];
   response.writeHead(reply.status, { ...headers, ...reply.headers });
-  response.end(reply.json === undefined ? reply.html : JSON.stringify(reply.json));
+  response.end(reply.json === undefined ? content.bytes : JSON.stringify(reply.json));
 }
 
 const maxLogged = 20_000;

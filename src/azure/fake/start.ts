@@ -4,7 +4,9 @@ import type { Clock } from '../../base/machine/clock.ts';
 import type { Fake } from './world/fake.ts';
 import { advance } from './world/scheduler.ts';
 import { createFakeServer } from './server.ts';
-import { emptyState, loadState, saveState } from './world/state.ts';
+import { tellPolls } from './world/polls.ts';
+import { loadState, saveState } from './world/saved-state.ts';
+import { emptyState } from './world/state.ts';
 
 export interface FakeOptions {
   readonly host: string;
@@ -52,13 +54,11 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
     settleMs: 0,
     stale: new Map(),
     requestLog: [],
-    waiting: new Map(),
+    polls: new Map(),
     changed: () => {
       dirty = true;
       advance(fake);
-      for (const session of fake.state.sessions) {
-        if (session.messages.length > 0) fake.waiting.get(session.id)?.();
-      }
+      tellPolls(fake);
     },
   };
   const server = createFakeServer(fake);

@@ -22,6 +22,7 @@ function job(name: string, agent: string, from: number, to: number, more: Partia
     queuedAt: at(0),
     finishedAt: at(to),
     runs: [{ agent, session: '', container: agent, at: at(from) }],
+    steps: [],
     log: `container ${container}\n`,
     ...more,
   };

@@ -11,6 +11,8 @@ export interface FakeControl {
   overview(): Promise<FakeOverview>;
   queue(jobs: QueueJobs): Promise<readonly FakeJob[]>;
   jobs(): Promise<readonly FakeJob[]>;
+  /** Everything that a job wrote, each line once, without timestamps. */
+  log(job: number): Promise<string>;
   cancel(job: number): Promise<FakeJob>;
   fail(fault: Fault): Promise<void>;
   clearFaults(): Promise<void>;
@@ -32,7 +34,7 @@ export interface FakeControl {
 
 /** `origin` without the organisation: `http://127.0.0.1:8088`. */
 export function fakeControl(origin: string): FakeControl {
-  const send = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+  const ask = async (method: string, path: string, body?: unknown): Promise<string> => {
     const response = await fetch(`${origin}/_fake${path}`, {
       method,
       headers: { 'content-type': 'application/json' },
@@ -40,6 +42,10 @@ export function fakeControl(origin: string): FakeControl {
     });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} /_fake${path}: ${response.status} ${text}`);
+    return text;
+  };
+  const send = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const text = await ask(method, path, body);
     return (text === '' ? undefined : JSON.parse(text)) as T;
   };
   const agent = (name: string) => `/agents/${encodeURIComponent(name)}`;
@@ -49,6 +55,7 @@ export function fakeControl(origin: string): FakeControl {
     overview: () => send('GET', '/'),
     queue: (jobs) => send('POST', '/jobs', jobs),
     jobs: () => send('GET', '/jobs'),
+    log: (job) => ask('GET', `/jobs/${job}/log`),
     cancel: (job) => send('POST', `/jobs/${job}/cancel`),
     fail: (fault) => send('POST', '/faults', fault),
     clearFaults: () => send('DELETE', '/faults'),

@@ -1,4 +1,4 @@
-import type { FakeRequest } from '../world/state.ts';
+import type { FakeRequest, JobContainer } from '../world/state.ts';
 
 export interface QueueJobs {
   readonly pool: string;
@@ -11,6 +11,14 @@ export interface QueueJobs {
   /** Run by bash in the work folder. Without it the job sleeps for `seconds`. */
   readonly script?: string;
   readonly seconds?: number;
+  /** What the script finds in its environment besides what agents give to every script. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** The same, as secret variables: agents put `***` for their values into every log. */
+  readonly secrets?: Readonly<Record<string, string>>;
+  /** The job runs in this container. */
+  readonly container?: JobContainer;
+  /** 12 unless given; below 8 the listener reports the end of a job, and not its worker. */
+  readonly planVersion?: number;
 }
 
 /** One queued job, times in ISO 8601. */
@@ -25,6 +33,8 @@ export interface FakeJob {
   readonly queuedAt: string;
   readonly startedAt?: string;
   readonly finishedAt?: string;
+  /** Without another word from its agent the job is given up some minutes after this. */
+  readonly lockedUntil?: string;
   /** Each start of the job. `container` is the host name that the agent reported, a container's short id. */
   readonly runs: readonly {
     readonly agent: string;
@@ -32,6 +42,9 @@ export interface FakeJob {
     readonly container: string;
     readonly at: string;
   }[];
+  /** What the agent says of the steps, its own among them. */
+  readonly steps: readonly { readonly name: string; readonly state: string; readonly result?: string }[];
+  /** What the script wrote; `/_fake/jobs/ID/log` has the whole job. */
   readonly log: string;
 }
 

@@ -3,7 +3,8 @@ import { refusal, signInPage, type Reply } from './reply.ts';
 
 export type Caller =
   | { readonly kind: 'client'; readonly by: 'token' | 'service-principal' }
-  | { readonly kind: 'agent'; readonly agentId: number }
+  /** With the id of a job request: the worker of that job, by the job's own token. */
+  | { readonly kind: 'agent'; readonly agentId: number; readonly requestId?: number }
   | { readonly kind: 'anonymous'; readonly reply: Reply };
 
 export const withdrawn = refusal(
@@ -44,6 +45,7 @@ function client(fake: Fake, by: 'token' | 'service-principal'): Caller {
 
 function agent(fake: Fake, token: string): Caller {
   const known = fake.state.accessTokens[token];
+  if (known?.requestId !== undefined && known.until > fake.now()) return { kind: 'agent', ...known };
   const registered = fake.state.agents.find(({ id }) => id === known?.agentId);
   if (known !== undefined && registered !== undefined && !registered.revoked && known.until > fake.now()) {
     return { kind: 'agent', agentId: known.agentId };

@@ -15,6 +15,10 @@ export interface FakeCall {
   readonly baseUrl: string;
   /** The agent that calls with its own access token; undefined: a management client. */
   readonly agentId: number | undefined;
+  /** The request of the job whose token the caller has: a worker calls, for its agent. */
+  readonly requestId?: number | undefined;
+  /** The Accept header. */
+  readonly accept: string;
   /** Aborted when the caller hangs up. */
   readonly signal: AbortSignal;
 }
@@ -23,6 +27,8 @@ export interface Reply {
   readonly status: number;
   readonly json?: unknown;
   readonly html?: string;
+  /** Neither JSON nor a page. */
+  readonly content?: { readonly type: string; readonly bytes: Buffer | string };
   readonly headers?: Readonly<Record<string, string>>;
 }
 

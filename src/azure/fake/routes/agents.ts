@@ -13,7 +13,9 @@ import {
   type Reply,
   type Route,
 } from '../http/reply.ts';
-import { assignedRequest, endSession, send, sessionOf } from '../world/scheduler.ts';
+import { send } from '../world/messages.ts';
+import { assignedRequest } from '../world/queue.ts';
+import { endSession, sessionOf } from '../world/scheduler.ts';
 import type { FakeAgent } from '../world/state.ts';
 
 const one = /^\/_apis\/distributedtask\/pools\/(\d+)\/agents\/(\d+)$/u;

@@ -1,5 +1,6 @@
 import type { Fake } from '../world/fake.ts';
-import { assignedRequest, matchingAgents, sessionOf } from '../world/scheduler.ts';
+import { assignedRequest, matchingAgents } from '../world/queue.ts';
+import { sessionOf } from '../world/scheduler.ts';
 import type { FakeAgent, FakeRequest } from '../world/state.ts';
 
 const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());

@@ -18,6 +18,12 @@ export interface LoggedRequest {
   readonly agentHasJob?: boolean;
 }
 
+/** A call that waits for a message with a higher number than `after`. */
+export interface Poll {
+  readonly after: number;
+  readonly wake: () => void;
+}
+
 /** The running server's parts, handed to each route. */
 export interface Fake {
   readonly state: State;
@@ -39,8 +45,8 @@ export interface Fake {
   settleMs: number;
   readonly stale: Map<string, { until: number; before: unknown }>;
   readonly requestLog: LoggedRequest[];
-  /** Long polls: session id → wakes it. */
-  readonly waiting: Map<string, () => void>;
+  /** Open long polls by the id of their session, which may have several. */
+  readonly polls: Map<string, Set<Poll>>;
   /** Call after every write: assigns jobs, wakes long polls, saves. */
   changed(): void;
 }

@@ -9,4 +9,6 @@ export const Rules = {
   /** After the lock has run out the job is given up: "We stopped hearing from agent", about 14 minutes after the last sign. */
   lockGrace: 4 * 60_000,
   accessToken: 60 * 60_000,
+  /** A worker logs in once for its whole job. */
+  jobToken: 48 * 60 * 60_000,
 } as const;

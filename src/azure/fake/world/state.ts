@@ -1,16 +1,16 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-
 /** Everything the fake server knows. Plain JSON, so that it survives a restart in one file. */
 export interface State {
   nextId: number;
+  /** The organisation's own id. */
+  collectionId: string;
   pools: FakePool[];
   agents: FakeAgent[];
   queues: FakeQueue[];
   projects: { id: string; name: string }[];
   sessions: FakeSession[];
   requests: FakeRequest[];
-  /** Access tokens of agents. */
-  accessTokens: Record<string, { agentId: number; until: number }>;
+  /** Access tokens of agents; with a request's id the token of that job, which its worker calls with. */
+  accessTokens: Record<string, { agentId: number; until: number; requestId?: number }>;
 }
 
 export interface FakePool {
@@ -69,6 +69,55 @@ export interface FakeMessage {
   body: string;
 }
 
+/** The container that a job's steps run in, as a pipeline's `container:` names it. */
+export interface JobContainer {
+  readonly image: string;
+  /** More options of `docker create`: `--gpus all`. */
+  readonly options?: string;
+  /** The image is on the host already: the agent does not pull it. */
+  readonly localimage?: boolean;
+  readonly mapDockerSocket?: boolean;
+}
+
+const results = ['succeeded', 'succeededWithIssues', 'failed', 'canceled', 'skipped', 'abandoned'] as const;
+export type JobResult = (typeof results)[number];
+
+export function isResult(value: unknown): value is JobResult {
+  return results.some((result) => result === value);
+}
+
+/** A record of a timeline: what the agent said of the job, of a step. Members as they came, without nulls. */
+export type FakeRecord = Record<string, unknown> & { readonly id: string };
+
+export interface FakeTimeline {
+  changeId: number;
+  records: FakeRecord[];
+}
+
+/** An uploaded log. `path` ends with the id of the record that it belongs to. */
+export interface FakeLog {
+  id: number;
+  path: string;
+  lineCount: number;
+  /** Its end, when it is too long to keep. */
+  text: string;
+}
+
+/** What the console was shown, line by line, while the job ran. */
+interface FakeFeed {
+  /** Lines that came of each step: what is sent again after a cut is known by its number. */
+  seen: Record<string, number>;
+  lines: { step: string; text: string }[];
+}
+
+interface FakeAttachment {
+  timelineId: string;
+  recordId: string;
+  type: string;
+  name: string;
+  createdOn: string;
+}
+
 export interface FakeRequest {
   requestId: number;
   poolId: number;
@@ -76,8 +125,16 @@ export interface FakeRequest {
   project: string;
   demands: string[];
   script: string;
+  environment: Record<string, string>;
+  secrets: Record<string, string>;
+  container?: JobContainer;
+  planVersion: number;
   jobId: string;
   planId: string;
+  /** The job's own timeline; its agent may make more. */
+  timelineId: string;
+  /** The step that runs the script, and its record in the timeline. */
+  stepId: string;
   lockToken: string;
   /** Milliseconds since the epoch, like all times here. */
   queueTime: number;
@@ -86,9 +143,14 @@ export interface FakeRequest {
   lockedUntil?: number;
   finishTime?: number;
   agentId?: number;
-  result?: 'succeeded' | 'succeededWithIssues' | 'failed' | 'canceled' | 'skipped' | 'abandoned';
+  result?: JobResult;
   statusMessage?: string;
-  log: string;
+  /** Somebody cancelled it; an agent that lost its session is told with the next one. */
+  cancelRequested?: boolean;
+  timelines: Record<string, FakeTimeline>;
+  logs: FakeLog[];
+  feed: FakeFeed;
+  attachments: FakeAttachment[];
   /** Who started it, in order; more than one means that it ran more than once. */
   runs: { agent: string; agentId: number; session: string; container: string; at: number }[];
 }
@@ -104,6 +166,7 @@ export function emptyState(projects: readonly string[], now: number): State {
   });
   return {
     nextId: 10,
+    collectionId: crypto.randomUUID(),
     // What every organisation starts with.
     pools: [pool(1, 'Default', false), pool(2, 'Azure Pipelines', true)],
     agents: [],
@@ -113,17 +176,4 @@ export function emptyState(projects: readonly string[], now: number): State {
     requests: [],
     accessTokens: {},
   };
-}
-
-/** Undefined when there is none yet. Sessions get their full time again: the server was away, not the agents. */
-export function loadState(file: string, now: number): State | undefined {
-  if (!existsSync(file)) return undefined;
-  const state = JSON.parse(readFileSync(file, 'utf8')) as State;
-  for (const session of state.sessions) session.lastSeen = now;
-  return state;
-}
-
-export function saveState(file: string, state: State): void {
-  writeFileSync(`${file}.new`, JSON.stringify(state), { mode: 0o600 });
-  renameSync(`${file}.new`, file);
 }

@@ -4,14 +4,8 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../../../src/base/machine/clock.ts';
 import type { Fake } from '../../../../src/azure/fake/world/fake.ts';
 import { Rules } from '../../../../src/azure/fake/world/rules.ts';
-import {
-  advance,
-  assignedRequest,
-  endSession,
-  finish,
-  queueJob,
-  sessionOf,
-} from '../../../../src/azure/fake/world/scheduler.ts';
+import { assignedRequest, finish, queueJob } from '../../../../src/azure/fake/world/queue.ts';
+import { advance, endSession, sessionOf } from '../../../../src/azure/fake/world/scheduler.ts';
 import { emptyState, type FakeAgent } from '../../../../src/azure/fake/world/state.ts';
 
 const agents = 3;
@@ -48,7 +42,7 @@ function world(): Fake & { time: number } {
     settleMs: 0,
     stale: new Map<string, never>(),
     requestLog: [],
-    waiting: new Map<string, () => void>(),
+    polls: new Map<string, never>(),
     changed: () => advance(fake),
   };
   return fake;

@@ -1,0 +1,59 @@
+import { empty, ok, refusal, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
+import { nextId } from '../../world/fake.ts';
+import { appendLog } from '../../world/job/log.ts';
+import { finish } from '../../world/queue.ts';
+import { sessionOf } from '../../world/scheduler.ts';
+import { isResult, type FakeLog, type FakeRequest } from '../../world/state.ts';
+import { planRoute } from './plan.ts';
+
+/** The worker's last word about a job. */
+function jobEvent({ fake, body, agentId = 0 }: FakeCall, request: FakeRequest): Reply {
+  const { name, jobId, result, agentShuttingDown } = body;
+  // Others tell of steps on their way; nothing here waits for them.
+  if (name !== 'JobCompleted') return empty;
+  if (request.result !== undefined || jobId !== request.jobId) {
+    const message = `No running job in plan ${request.planId}.`;
+    return refusal(404, 'TaskAgentJobNotFoundException', message);
+  }
+  finish(fake, request, isResult(result) ? result : 'failed');
+  const session = sessionOf(fake, agentId);
+  if (session !== undefined && agentShuttingDown === true) session.shuttingDown = true;
+  fake.changed();
+  return empty;
+}
+
+/** Logs of one job: one a step, and its own. */
+const maxLogs = 500;
+
+function createLog({ fake, body }: FakeCall, request: FakeRequest): Reply {
+  const { path } = body;
+  if (typeof path !== 'string' || path === '')
+    return refusal(400, 'ArgumentException', 'The log has no path.');
+  if (request.logs.length >= maxLogs) return refusal(400, 'ArgumentException', 'The job has too many logs.');
+  const log = { id: nextId(fake), path: path.slice(0, 400), lineCount: 0, text: '' };
+  request.logs.push(log);
+  fake.changed();
+  return ok(describeLog(log, fake.now()));
+}
+
+function uploadLog({ fake, text }: FakeCall, request: FakeRequest, id = ''): Reply {
+  let log = request.logs.find((each) => each.id === Number(id));
+  if (log === undefined) {
+    log = { id: Number(id), path: '', lineCount: 0, text: '' };
+    request.logs.push(log);
+  }
+  appendLog(request, log, text);
+  fake.changed();
+  return ok(describeLog(log, fake.now()));
+}
+
+function describeLog({ id, path, lineCount }: FakeLog, now: number): object {
+  const time = new Date(now).toISOString();
+  return { id, path: path || `logs/${id}`, lineCount, createdOn: time, lastChangedOn: time, location: null };
+}
+
+export const planRoutes: readonly Route[] = [
+  planRoute('POST', 'events', jobEvent),
+  planRoute('POST', 'logs', createLog),
+  planRoute('POST', 'logs/(\\d+)', uploadLog),
+];

@@ -1,0 +1,87 @@
+import { crc32 } from 'node:zlib';
+import { zip } from './zip.ts';
+
+/** The task that runs a job's script: its agent downloads it by this id. */
+export const scriptTask = {
+  id: '5f0a3c52-92d4-4ae8-a7cf-1d0e4d6c2b90',
+  name: 'PracticeScript',
+} as const;
+
+/**
+ * Runs under whichever Node the agent has, from 10 on. The agent asks a step to stop by SIGINT, later SIGTERM, and
+ * sends them to this process alone: the script and what it started get them as a terminal would send them. A result
+ * goes to the agent as a command on standard output; an exit code other than 0 would mean that the task is broken.
+ */
+const program = `'use strict';
+const childProcess = require('child_process');
+const fs = require('fs');
+const os = require('os');
+const path = require('path');
+
+const tell = (command) => process.stdout.write('##vso[' + command + '\\n');
+const fail = (text) => {
+  tell('task.logissue type=error]' + text);
+  tell('task.complete result=Failed;]' + text);
+};
+
+const folder = fs.mkdtempSync(path.join(process.env.AGENT_TEMPDIRECTORY || os.tmpdir(), 'script-'));
+const file = path.join(folder, 'script.sh');
+fs.writeFileSync(file, (process.env.INPUT_SCRIPT || '') + '\\n');
+const environment = Object.assign({}, process.env);
+delete environment.INPUT_SCRIPT;
+
+const run = (shell, otherwise) => {
+  const options = { stdio: ['ignore', 'inherit', 'inherit'], env: environment, detached: true };
+  const script = childProcess.spawn(shell, [file], options);
+  for (const name of ['SIGINT', 'SIGTERM']) {
+    process.on(name, () => {
+      try {
+        process.kill(-script.pid, name);
+      } catch (error) {
+        if (error.code !== 'ESRCH') throw error;
+      }
+    });
+  }
+  script.on('error', (error) => {
+    if (error.code === 'ENOENT' && otherwise) run(otherwise);
+    else fail(shell + ' cannot be started: ' + error.message);
+  });
+  script.on('exit', (code, signal) => {
+    fs.unlinkSync(file);
+    fs.rmdirSync(folder);
+    const status = code === null ? 128 + os.constants.signals[signal] : code;
+    if (status !== 0) fail(shell + " exited with code '" + status + "'.");
+  });
+};
+run('bash', 'sh');
+`;
+
+/** Agents keep a task by its version: the last number follows from what the task is. */
+const scriptTaskVersion = { major: 1, minor: 0, patch: crc32(program) % 1_000_000 };
+export const scriptTaskVersionText = Object.values(scriptTaskVersion).join('.');
+
+/** As `task.json`. The agent takes the handler with the newest Node that it knows (TaskRunner.GetHandlerData). */
+export const scriptTaskDefinition = {
+  id: scriptTask.id,
+  name: scriptTask.name,
+  friendlyName: 'Script',
+  description: "Runs the practice job's script with bash.",
+  helpMarkDown: '',
+  helpUrl: '',
+  category: 'Utility',
+  author: 'practice server',
+  version: scriptTaskVersion,
+  instanceNameFormat: 'Script',
+  visibility: ['Build', 'Release'],
+  runsOn: ['Agent', 'DeploymentGroup'],
+  groups: [],
+  inputs: [{ name: 'script', type: 'multiLine', label: 'Script', defaultValue: '', required: true }],
+  execution: Object.fromEntries(
+    ['Node10', 'Node16', 'Node20_1', 'Node24'].map((handler) => [handler, { target: 'run.js' }]),
+  ),
+};
+
+/** What the agent unpacks into its `_tasks`. */
+export function scriptTaskArchive(): Buffer {
+  return zip({ 'task.json': JSON.stringify(scriptTaskDefinition, undefined, 2), 'run.js': program });
+}

@@ -1,0 +1,51 @@
+import type { Fake, Poll } from './fake.ts';
+import type { FakeMessage, FakeSession } from './state.ts';
+
+/** The oldest message that a poll which has seen everything up to `after` has not seen. */
+export function messageAfter(session: FakeSession, after: number): FakeMessage | undefined {
+  return session.messages.find(({ messageId }) => messageId > after);
+}
+
+/**
+ * Until there is a message after this one, the session ends, the caller hangs up, or `ms` have passed. A session may
+ * have several polls at once: agents keep theirs alive by a second one beside the first.
+ */
+export function poll(
+  fake: Fake,
+  session: FakeSession,
+  after: number,
+  { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
+): Promise<void> {
+  if (messageAfter(session, after) !== undefined) return Promise.resolve();
+  return new Promise((resolve) => {
+    const polls = fake.polls.get(session.id) ?? new Set<Poll>();
+    const own: Poll = {
+      after,
+      wake: () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', own.wake);
+        polls.delete(own);
+        if (polls.size === 0 && fake.polls.get(session.id) === polls) fake.polls.delete(session.id);
+        resolve();
+      },
+    };
+    const timer = setTimeout(own.wake, ms);
+    fake.polls.set(session.id, polls.add(own));
+    signal.addEventListener('abort', own.wake, { once: true });
+    if (signal.aborted) own.wake();
+  });
+}
+
+/** Wakes the polls that there is something new for. */
+export function tellPolls(fake: Fake): void {
+  for (const session of fake.state.sessions) {
+    for (const each of fake.polls.get(session.id) ?? []) {
+      if (messageAfter(session, each.after) !== undefined) each.wake();
+    }
+  }
+}
+
+/** Wakes every poll of a session that has ended. */
+export function endPolls(fake: Fake, session: FakeSession): void {
+  for (const each of fake.polls.get(session.id) ?? []) each.wake();
+}

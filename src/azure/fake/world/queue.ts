@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { satisfies } from './demands.ts';
+import { nextId, type Fake } from './fake.ts';
+import { endRecord, newTimelines } from './job/timeline.ts';
+import type { FakeAgent, FakeRequest, JobContainer, JobResult } from './state.ts';
+
+export interface NewJob {
+  readonly poolId: number;
+  readonly project: string;
+  readonly name: string;
+  readonly demands: readonly string[];
+  readonly script: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly secrets?: Readonly<Record<string, string>>;
+  readonly container?: JobContainer;
+  readonly planVersion?: number;
+}
+
+/** From plan version 8 on the worker reports the end of its job by an event, below it the listener by the request. */
+const usualPlanVersion = 12;
+
+/** Demands are matched once, against all registered agents: with none the job fails, with offline ones it waits. */
+export function queueJob(fake: Fake, job: NewJob): FakeRequest {
+  const jobId = randomUUID();
+  const timelineId = randomUUID();
+  const request: FakeRequest = {
+    requestId: nextId(fake),
+    poolId: job.poolId,
+    jobName: job.name,
+    project: job.project,
+    demands: [...job.demands],
+    script: job.script,
+    environment: { ...job.environment },
+    secrets: { ...job.secrets },
+    ...(job.container === undefined ? {} : { container: job.container }),
+    planVersion: job.planVersion ?? usualPlanVersion,
+    jobId,
+    planId: randomUUID(),
+    timelineId,
+    stepId: randomUUID(),
+    lockToken: randomUUID(),
+    queueTime: fake.now(),
+    timelines: newTimelines(timelineId, jobId, job.name),
+    logs: [],
+    feed: { seen: {}, lines: [] },
+    attachments: [],
+    runs: [],
+  };
+  fake.state.requests.push(request);
+  if (matchingAgents(fake, request).length === 0) {
+    const pool = fake.state.pools.find(({ id }) => id === job.poolId);
+    finish(fake, request, 'failed');
+    request.statusMessage = `No agent found in pool ${pool?.name} which satisfies the specified demands: ${job.demands.join(', ')}`;
+  }
+  return request;
+}
+
+export function matchingAgents(fake: Fake, request: FakeRequest): readonly FakeAgent[] {
+  return fake.state.agents.filter((agent) => matches(agent, request));
+}
+
+export function matches(agent: FakeAgent, request: FakeRequest): boolean {
+  const capabilities = { ...agent.systemCapabilities, ...agent.userCapabilities };
+  return agent.poolId === request.poolId && satisfies(capabilities, request.demands);
+}
+
+export function assignedRequest(fake: Fake, agentId: number): FakeRequest | undefined {
+  return fake.state.requests.find((request) => request.agentId === agentId && request.result === undefined);
+}
+
+export function finish(fake: Fake, request: FakeRequest, result: JobResult): void {
+  request.result = result;
+  request.finishTime = fake.now();
+  endRecord(request, result, new Date(fake.now()));
+}
