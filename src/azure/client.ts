@@ -1,4 +1,4 @@
-/** The narrow interface to Azure DevOps. Types carry only what we use; answers may hold more. */
+/** The narrow interface to Azure DevOps. Types carry only what we use; answers may hold more. What is null there is absent here. */
 export interface Pool {
   readonly id: number;
   readonly name: string;
@@ -17,9 +17,11 @@ export interface AzureAgent {
   readonly userCapabilities?: Readonly<Record<string, string>>;
   readonly assignedRequest?: JobRequest;
   readonly lastCompletedRequest?: JobRequest;
-  /** The server wants it to update itself; absent or null where it does not. */
-  readonly pendingUpdate?: object | null;
+  /** The server wants it to update itself. */
+  readonly pendingUpdate?: object;
   readonly authorization?: { readonly clientId?: string; readonly authorizationUrl?: string };
+  /** What the server tells beside: `ServerUrl`, as `{$type, $value}`. */
+  readonly properties?: Readonly<Record<string, { readonly $value?: unknown } | undefined>>;
 }
 
 export interface JobRequest {

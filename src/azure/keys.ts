@@ -2,6 +2,7 @@ import { generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import { FleetError } from '../base/errors.ts';
 import type { AzureAgent } from './client.ts';
+import { atServerOf, isHostedService } from './url.ts';
 
 /** An RSA key as JSON Web Key members: base64url, big endian, without leading zeros. */
 export interface PrivateJwk {
@@ -96,22 +97,40 @@ export function agentFiles(registration: {
       next: 'set "registration: config" for this host, and report it',
     });
   }
+  const server = serverUrl(agent, organization);
   const settings = {
     acceptTeeEula: true,
     agentId: agent.id,
     agentName: agent.name,
     poolId: pool.id,
     poolName: pool.name,
-    serverUrl: `${organization}/`,
+    serverUrl: server,
     workFolder: registration.workFolder ?? '_work',
+    // Expired sessions end the agent instead of bringing it back while its slot is already being replaced.
+    skipSessionRecover: true,
   };
   const credentials = {
     scheme: 'OAuth',
-    data: { clientId, authorizationUrl, oauthEndpointUrl: authorizationUrl },
+    data: { clientId, authorizationUrl, oauthEndpointUrl: loginUrl(authorizationUrl, server) },
   };
   return [
     { name: '.agent', mode: 0o644, content: JSON.stringify(settings) },
     { name: '.credentials', mode: 0o600, content: JSON.stringify(credentials) },
     { name: '.credentials_rsaparams', mode: 0o600, content: key.rsaParameters() },
   ];
+}
+
+/**
+ * Where the agent asks for work. A server may answer a registration with an address of its own
+ * (`properties.ServerUrl`); of that, config.sh takes the path, and scheme, host and port from what was configured.
+ */
+function serverUrl({ properties }: AzureAgent, organization: string): string {
+  const told = properties?.['ServerUrl']?.$value;
+  if (typeof told !== 'string' || !URL.canParse(told)) return `${organization}/`;
+  return atServerOf(told, organization);
+}
+
+/** Where the agent logs in: the audience of its proof stays what the server said, the connection goes where we can go. */
+function loginUrl(authorizationUrl: string, server: string): string {
+  return isHostedService(server) ? authorizationUrl : atServerOf(authorizationUrl, server);
 }

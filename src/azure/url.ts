@@ -2,7 +2,7 @@ import { usageError } from '../base/errors.ts';
 
 /**
  * The organisation or collection URL without a trailing slash, as every request starts with it.
- * Services: `https://dev.azure.com/ORG`, `https://ORG.visualstudio.com`. Server: `https://HOST[/VIRTUAL]/COLLECTION`.
+ * Services: `https://dev.azure.com/ORG`, `https://ORG.visualstudio.com`. Server: `https://HOST[/FOLDER]/COLLECTION`.
  * Throws a usage error that shows the right form when a project or a page of the web interface is pasted.
  */
 export function organizationUrl(text: string): string {
@@ -17,14 +17,18 @@ export function organizationUrl(text: string): string {
     const rest = segments[0]?.toLowerCase() === 'defaultcollection' ? segments.slice(1) : segments;
     return exactly(text, `https://${url.host}`, rest, 0, 'https://ORGANIZATION.visualstudio.com');
   }
-  return exactly(text, origin, segments, serverDepth(segments), 'https://SERVER/COLLECTION');
+  return exactly(text, origin, segments, serverDepth(segments), 'https://SERVER/[FOLDER/]COLLECTION');
 }
 
-/** An Azure DevOps Server may sit below a virtual folder, `tfs` by custom; its collection comes next. */
+/**
+ * An Azure DevOps Server may sit below a virtual folder (`tfs` by custom); its collection comes next. A project after a
+ * collection without a folder looks the same: the server says then that it does not know it.
+ */
 function serverDepth(segments: readonly string[]): number {
-  const [first = '', second] = segments;
-  const isFolder = first.toLowerCase() === 'tfs' || (second !== undefined && /collection$/i.test(second));
-  return isFolder && !/collection$/i.test(first) ? 2 : 1;
+  const pages = segments.findIndex((segment) => segment.startsWith('_'));
+  const [first = '', ...others] = pages === -1 ? segments : segments.slice(0, pages);
+  if (first.toLowerCase() === 'tfs') return 2;
+  return /collection$/i.test(first) || others.length === 0 ? 1 : 2;
 }
 
 function exactly(
@@ -61,7 +65,8 @@ function parse(text: string): URL {
   throw usageError({
     code: 'azure.url',
     what: `"${text}" is not the URL of an Azure DevOps organization`,
-    expected: 'https://dev.azure.com/ORGANIZATION, or https://SERVER/COLLECTION for Azure DevOps Server',
+    expected:
+      'https://dev.azure.com/ORGANIZATION, or https://SERVER/[FOLDER/]COLLECTION for Azure DevOps Server',
     seen: text,
     next: 'copy the address that the browser shows on the page of the organization',
   });
@@ -75,4 +80,20 @@ function secretInUrl(url: URL): Error {
     seen: `${url.protocol}//***@${url.host}${url.pathname}`,
     next: 'take it out of the URL, and revoke it if the file was shared',
   });
+}
+
+/** Microsoft's own service, whose parts live under several names; anything else is an Azure DevOps Server. */
+export function isHostedService(organization: string): boolean {
+  const { hostname } = new URL(organization);
+  return hostname === 'dev.azure.com' || hostname.endsWith('.visualstudio.com');
+}
+
+/** `url` with scheme, host and port of `like`: a server may tell an address that only it can reach. */
+export function atServerOf(url: string, like: string): string {
+  const moved = new URL(url);
+  const { protocol, hostname, port } = new URL(like);
+  moved.protocol = protocol;
+  moved.hostname = hostname;
+  moved.port = port;
+  return moved.href;
 }

@@ -96,10 +96,62 @@ test('the three files say where, who and how', async () => {
     poolName: 'gpu-lab',
     serverUrl: 'https://dev.azure.com/example/',
     workFolder: '_work',
+    skipSessionRecover: true,
   });
   expect(JSON.parse(files[1]?.content ?? '')).toEqual({
     scheme: 'OAuth',
     data: { clientId: 'id', authorizationUrl, oauthEndpointUrl: authorizationUrl },
+  });
+});
+
+// What config.sh does with the addresses of an answer, read in the agent's ConfigurationManager.
+test.each([
+  {
+    where: 'the service: its login lives under another name',
+    organization: 'https://dev.azure.com/example',
+    authorizationUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
+    serverUrl: 'https://dev.azure.com/example/',
+    oauthEndpointUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
+  },
+  {
+    where: 'a server that knows itself by a name that hosts cannot reach',
+    organization: 'http://10.0.0.5:8080/azdo/Engineering',
+    authorizationUrl: 'https://internal.lab.example/azdo/Engineering/_apis/oauth2/token',
+    serverUrl: 'http://10.0.0.5:8080/azdo/Engineering/',
+    oauthEndpointUrl: 'http://10.0.0.5:8080/azdo/Engineering/_apis/oauth2/token',
+  },
+  {
+    where: 'a server that names its own address: its path, our name',
+    organization: 'https://devops.lab.example/tfs/Lab',
+    told: 'http://internal:8080/tfs/Lab/',
+    authorizationUrl: 'http://internal:8080/tfs/Lab/_apis/oauth2/token',
+    serverUrl: 'https://devops.lab.example/tfs/Lab/',
+    oauthEndpointUrl: 'https://devops.lab.example/tfs/Lab/_apis/oauth2/token',
+  },
+  {
+    where: 'the service that names an address with another path',
+    organization: 'https://dev.azure.com/example',
+    told: 'https://dev.azure.com/example-eu/',
+    authorizationUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
+    serverUrl: 'https://dev.azure.com/example-eu/',
+    oauthEndpointUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
+  },
+  {
+    where: 'an address that is none',
+    organization: 'https://dev.azure.com/example',
+    told: 'nowhere',
+    authorizationUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
+    serverUrl: 'https://dev.azure.com/example/',
+    oauthEndpointUrl: 'https://vstoken.dev.azure.com/x/_apis/oauth2/token',
+  },
+])('addresses of $where', async ({ organization, authorizationUrl, told, serverUrl, oauthEndpointUrl }) => {
+  const given = await registration({ clientId: 'id', authorizationUrl });
+  const properties = told === undefined ? {} : { ServerUrl: { $type: 'System.String', $value: told } };
+  const files = agentFiles({ ...given, organization, agent: { ...given.agent, properties } });
+  expect(JSON.parse(files[0]?.content ?? '')).toMatchObject({ serverUrl });
+  expect(JSON.parse(files[1]?.content ?? '')).toMatchObject({
+    // The audience of the agent's proof stays what the server said.
+    data: { authorizationUrl, oauthEndpointUrl },
   });
 });
 

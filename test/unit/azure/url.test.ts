@@ -14,6 +14,8 @@ test.each([
     'https://devops.lab.example/azure/DefaultCollection',
   ],
   ['http://127.0.0.1:8088/lab', 'http://127.0.0.1:8088/lab'],
+  ['https://srv.lab.example/azdo/Engineering', 'https://srv.lab.example/azdo/Engineering'],
+  ['https://srv.lab.example/azdo/Engineering/', 'https://srv.lab.example/azdo/Engineering'],
 ])('%s is taken as %s', (text, normal) => {
   expect(organizationUrl(text)).toBe(normal);
 });
@@ -25,8 +27,14 @@ test.each([
   ['https://devops.lab.example/LabCollection/vision', 'https://devops.lab.example/LabCollection'],
   ['https://devops.lab.example/tfs/Lab/vision', 'https://devops.lab.example/tfs/Lab'],
   ['https://dev.azure.com', 'https://dev.azure.com/ORGANIZATION'],
-  ['https://devops.lab.example', 'https://SERVER/COLLECTION'],
-  ['https://devops.lab.example/tfs', 'https://SERVER/COLLECTION'],
+  ['https://srv.lab.example/azdo/Engineering/vision', 'https://srv.lab.example/azdo/Engineering'],
+  [
+    'https://srv.lab.example/azdo/Engineering/_settings/agentpools',
+    'https://srv.lab.example/azdo/Engineering',
+  ],
+  ['https://srv.lab.example/Engineering/_settings', 'https://srv.lab.example/Engineering'],
+  ['https://devops.lab.example', 'https://SERVER/[FOLDER/]COLLECTION'],
+  ['https://devops.lab.example/tfs', 'https://SERVER/[FOLDER/]COLLECTION'],
 ])('%s is refused with the right form %s', (text, form) => {
   expect(() => organizationUrl(text)).toThrow(
     expect.objectContaining({

@@ -83,12 +83,10 @@ describe('a server with a public URL, called by another name', () => {
     const files = agentFiles({ agent, pool, organization, key });
     const content = new Map<string, string>(files.map((file) => [file.name, file.content]));
     const oauthEndpointUrl = `${organization}/_apis/oauth2/token`;
-    const open = (authorizationUrl = '') => {
-      const data = { ...agent.authorization, authorizationUrl, oauthEndpointUrl };
-      return AgentSession.open(new Map([...content, ['.credentials', JSON.stringify({ data })]]));
-    };
-    await expect(open(oauthEndpointUrl)).rejects.toThrow('The audience is not this endpoint');
-    const session = await open(agent.authorization?.authorizationUrl);
+    const data = { ...agent.authorization, authorizationUrl: oauthEndpointUrl, oauthEndpointUrl };
+    const wrong = new Map([...content, ['.credentials', JSON.stringify({ data })]]);
+    await expect(AgentSession.open(wrong)).rejects.toThrow('The audience is not this endpoint');
+    const session = await AgentSession.open(content);
     await session.close();
   });
 });
