@@ -11,8 +11,12 @@ const settleMs = 5 * 60_000;
 /** Azure DevOps over HTTP. Every error is a FleetError with a code `azure.*` and a next action. */
 export function createAzureClient(options: AzureClientOptions): AzureClient {
   const rest = createRest(options);
-  const list = async <T>(call: Call) =>
-    ((await rest.send(call)) as { value?: readonly T[] } | undefined)?.value ?? [];
+  const list = async <T>(call: Call) => {
+    const { value } = Object(await rest.send(call)) as { value?: readonly T[] };
+    // Taken for an empty list it would make everything look gone.
+    if (!Array.isArray(value)) throw notAList(call.what);
+    return value as readonly T[];
+  };
   const maybe = async <T>(call: Call) => {
     try {
       return (await rest.send(call)) as T;
@@ -112,6 +116,15 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
       await rest.send(calls.authorizeQueue(project, queueId));
     },
   };
+}
+
+function notAList(what: string): AzureError {
+  return new AzureError({
+    code: 'azure.unexpected',
+    what: `cannot ${what}: the answer is no list`,
+    expected: 'a JSON object with "value"',
+    next: 'check the organization URL, and that nothing in between answers for it',
+  });
 }
 
 /** No answer, or one from something in between: the request may have been carried out. */

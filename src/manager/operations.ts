@@ -9,6 +9,7 @@ import { disable, enable, publish } from './pool/agents.ts';
 import { userCapabilities } from './pool/capabilities.ts';
 import { collect } from './runs/collect.ts';
 import { launch } from './runs/launch.ts';
+import { registeredVersion } from './registration/version.ts';
 import type { LogWatch } from './runs/log-watch.ts';
 import { retire } from './runs/retire.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
@@ -79,10 +80,7 @@ export class Operations {
       run: runId(clock.wall()),
       settings: settingsOf(slot, config),
       capabilities: this.#capabilities(slot),
-      agentVersion:
-        config.image.kind === 'build'
-          ? config.image.agentVersion
-          : (this.#around.pool.agent(slot.agent)?.version ?? '0.0.0'),
+      agentVersion: registeredVersion(config.image, this.#around.pool.agent(slot.agent)?.version),
       ...ways,
     });
     memory.launched(agentId);

@@ -6,6 +6,8 @@ export interface Answer {
   readonly headers: Headers;
   /** Undefined when the body is not JSON. */
   readonly json: unknown;
+  /** There was no body at all. */
+  readonly empty: boolean;
 }
 
 /** What the caller was doing: `what` completes "cannot …", `permission` is the cure when it is not allowed. */
@@ -33,12 +35,18 @@ export function hasCode(error: unknown, code: string): boolean {
 const patScope = 'a personal access token needs the scope "Agent Pools (Read & manage)"';
 
 /** Undefined when the answer is a success. A sign-in page is one however it is dressed: 203, a redirect, HTML with 200. */
-export function failureOf(answer: Answer, operation: Operation): AzureError | undefined {
+export function failureOf(
+  answer: Answer,
+  operation: Operation,
+  organization: string,
+): AzureError | undefined {
   const { status } = answer;
   if (isSignIn(answer)) return authFailure('Azure DevOps answered with its sign-in page', answer, operation);
   if (status >= 200 && status < 300) return undefined;
   const { message, typeKey } = errorBody(answer.json);
   if (status === 401) return authFailure(message ?? 'HTTP 401', answer, operation);
+  if (message !== undefined && stopped.test(message))
+    return deactivated(message, status, operation, organization);
   const kind = kindOf(typeKey, status);
   return new AzureError(
     {
@@ -51,10 +59,37 @@ export function failureOf(answer: Answer, operation: Operation): AzureError | un
   );
 }
 
-function isSignIn({ status, headers, json }: Answer): boolean {
+function isSignIn({ status, headers, json, empty }: Answer): boolean {
   if (status === 203 || (status >= 300 && status < 400)) return true;
-  const empty = status === 204 || headers.get('content-length') === '0' || !headers.has('content-type');
-  return status >= 200 && status < 300 && json === undefined && !empty;
+  if (status < 200 || status >= 300 || json !== undefined) return false;
+  return !empty && headers.has('content-type');
+}
+
+/** TF24668 with status 503, recorded from the live service in April 2026: nobody has used the organization for long. */
+const stopped = /^TF24668\b/u;
+
+function deactivated(seen: string, status: number, operation: Operation, organization: string): AzureError {
+  return new AzureError(
+    {
+      code: 'azure.deactivated',
+      what: `cannot ${operation.what}: the organization is deactivated`,
+      expected: 'an organization that is in use',
+      seen,
+      next: `sign in to ${organization} in a browser as its owner and activate it again (aka.ms/adofootprintreduction), then run it again`,
+    },
+    { status },
+  );
+}
+
+/** The server asks to be left alone for longer than anybody waits in front of a screen. */
+export function pauseTooLong(ms: number, operation: Operation): AzureError {
+  const minutes = Math.ceil(ms / 60_000);
+  return new AzureError({
+    code: 'azure.throttled',
+    what: `cannot ${operation.what}: Azure DevOps asks for a pause of ${minutes} minutes`,
+    seen: `Retry-After: ${Math.ceil(ms / 1000)} s`,
+    next: `run it again in ${minutes} minutes: all hosts that share one token share its limit; spread them over several tokens`,
+  });
 }
 
 function authFailure(seen: string, { status, json }: Answer, operation: Operation): AzureError {
@@ -91,7 +126,7 @@ const nameTaken: Kind = {
 const kinds: readonly (readonly [RegExp, Kind])[] = [
   [/JobStillRunning/u, { code: 'azure.job-running', next: 'drain the agent first, then run it again' }],
   [
-    /VersionOutOfRange/u,
+    /VersionOutOfRange|InvalidPreviewVersion/u,
     {
       code: 'azure.server-too-old',
       next: 'use Azure DevOps Services, or an Azure DevOps Server that knows version 7.1 of the REST API',
@@ -107,7 +142,7 @@ const kinds: readonly (readonly [RegExp, Kind])[] = [
 
 const byStatus: Readonly<Record<number, Kind>> = {
   403: { code: 'azure.permission' },
-  404: { code: 'azure.not-found', next: 'check the organization URL and the name' },
+  404: { code: 'azure.not-found', next: 'check the organization URL (without a project) and the name' },
   409: nameTaken,
   429: {
     code: 'azure.throttled',

@@ -3,9 +3,16 @@ import { FleetError } from '../../base/errors.ts';
 import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Logger } from '../../base/log.ts';
 import type { Credential } from './credential.ts';
-import { failureOf, unreachable, type Answer, type AzureError, type Operation } from './errors.ts';
+import {
+  failureOf,
+  pauseTooLong,
+  unreachable,
+  type Answer,
+  type AzureError,
+  type Operation,
+} from './errors.ts';
 import type { Fetch } from './proxy.ts';
-import { parseRetryAfter, retryDelay } from './retry.ts';
+import { longestPauseMs, parseRetryAfter, retryDelay } from './retry.ts';
 
 export interface RestOptions {
   /** As organizationUrl gives it. */
@@ -19,6 +26,8 @@ export interface RestOptions {
   readonly timeoutMs?: number;
   /** Sent as User-Agent. */
   readonly userAgent?: string;
+  /** Told when the server asks for a pause that a person would notice, in unscaled milliseconds. */
+  readonly onPause?: (ms: number) => void;
 }
 
 export interface Call extends Operation {
@@ -41,8 +50,14 @@ export interface Rest {
 /** The server may hold an answer back for 30 s on purpose; this is well above. */
 export const timeoutMs = 90_000;
 
+/** Shorter pauses are not worth a line, milliseconds. */
+const noticedMs = 3000;
+
 /** Characters of one text in an answer; capabilities can be long. */
 const longestValue = 65_536;
+
+/** Asking again does not help. */
+const passesNever: ReadonlySet<string> = new Set(['azure.certificate', 'azure.deactivated']);
 
 /** HTTP as Azure DevOps speaks it: authentication, throttling, retries, and errors with a cure. */
 export function createRest(options: RestOptions): Rest {
@@ -54,8 +69,15 @@ export function createRest(options: RestOptions): Rest {
   // A success may ask for a pause too; all calls of this client then keep it.
   let notBefore = Number.NEGATIVE_INFINITY;
 
+  const pauseFor = async (ms: number) => {
+    if (ms >= noticedMs) options.onPause?.(ms);
+    await wait(ms);
+  };
+
   const attempt = async (call: Call): Promise<Answer> => {
-    await wait(unscaled(clock, notBefore - clock.monotonic()));
+    const asked = unscaled(clock, notBefore - clock.monotonic());
+    if (asked > longestPauseMs) throw pauseTooLong(asked, call);
+    await pauseFor(asked);
     const started = clock.monotonic();
     const response = await send(urlOf(options.organization, call), {
       method: call.method,
@@ -73,7 +95,7 @@ export function createRest(options: RestOptions): Rest {
     const answer = {
       status: response.status,
       headers: response.headers,
-      json: parseJson(await response.text()),
+      ...read(await response.text()),
     };
     options.log.log('debug', 'azure request', {
       method: call.method,
@@ -91,7 +113,7 @@ export function createRest(options: RestOptions): Rest {
     let failure: AzureError | undefined;
     try {
       answer = await attempt(call);
-      failure = failureOf(answer, call);
+      failure = failureOf(answer, call, options.organization);
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof FleetError) throw error;
@@ -107,7 +129,8 @@ export function createRest(options: RestOptions): Rest {
     }
     if (failure.problem.code === 'azure.auth' && options.credential.renew() && count === 1)
       return { pause: 0 };
-    if (failure.problem.code === 'azure.certificate') throw failure;
+    if (passesNever.has(failure.problem.code)) throw failure;
+    if (retryAfterMs !== undefined && retryAfterMs > longestPauseMs) throw pauseTooLong(retryAfterMs, call);
     const pause = retryDelay(call.method, count, { status: answer?.status, retryAfterMs }, Math.random);
     if (pause === undefined) throw failure;
     const { status } = failure;
@@ -121,7 +144,7 @@ export function createRest(options: RestOptions): Rest {
       for (let count = 1; ; count += 1) {
         const result = await once(call, count);
         if (result.pause === undefined) return result.json;
-        await wait(result.pause);
+        await pauseFor(result.pause);
       }
     },
   };
@@ -139,12 +162,19 @@ function urlOf(organization: string, call: Call): string {
   return `${organization}${call.path}?${query.toString().replaceAll('%24', '$')}`;
 }
 
-/** Undefined when it is not JSON. Some answers start with a byte order mark; anybody can name a pool or a job. */
-function parseJson(text: string): unknown {
+/** Some answers start with a byte order mark; anybody can name a pool or a job. */
+function read(text: string): Pick<Answer, 'json' | 'empty'> {
+  const body = text.replace(/^\uFEFF/u, '');
+  if (body.trim() === '') return { json: undefined, empty: true };
   try {
-    const answer: unknown = JSON.parse(text.replace(/^\uFEFF/u, ''));
-    return foreignValue(answer, (value) => foreignLines(value, longestValue));
+    const answer = foreignValue(JSON.parse(body, withoutNull), (value) => foreignLines(value, longestValue));
+    return { json: answer, empty: false };
   } catch {
-    return undefined;
+    return { json: undefined, empty: false };
   }
+}
+
+/** The service says null where its published types say that a member may be absent (recordings of November 2024 on). */
+function withoutNull(this: unknown, _name: string, value: unknown): unknown {
+  return value === null && !Array.isArray(this) ? undefined : value;
 }

@@ -5,13 +5,16 @@ export interface Outcome {
   readonly retryAfterMs: number | undefined;
 }
 
+/** Milliseconds that are waited at most because the server asks for it; asked for more, a person has to know. */
+export const longestPauseMs = 2 * 60_000;
+
 /** Attempts of one request, the first included; fewer where nobody answers, so that a user learns of it in half a minute. */
 const maxAttempts = 5;
 const maxUnanswered = 3;
 
 /**
- * Milliseconds to wait before the next attempt (1, 2, 4, 8 s and up to half as much again; or what the server asks);
- * undefined: do not try again. 429 means that nothing was done, so any request may be repeated; after other failures
+ * Milliseconds to wait before the next attempt (1, 2, 4, 8 s and up to half as much again; or what the server asks, two
+ * minutes at most); undefined: do not try again. 429 means that nothing was done, so any request may be repeated; after other failures
  * only what has the same effect when done twice, which a POST has not.
  */
 export function retryDelay(
@@ -24,6 +27,7 @@ export function retryDelay(
   const throttled = outcome.status === 429;
   const failed = outcome.status === undefined || [502, 503, 504].includes(outcome.status);
   if (!throttled && !(failed && method !== 'POST')) return undefined;
+  if ((outcome.retryAfterMs ?? 0) > longestPauseMs) return undefined;
   return outcome.retryAfterMs ?? 1000 * 2 ** (attempt - 1) * (1 + random() / 2);
 }
 

@@ -35,11 +35,25 @@ export async function openFleet(
   patterns?: readonly string[],
 ): Promise<OpenFleet> {
   const { fleet, hosts } = openHosts(context, input, patterns);
-  if (!input.options.flag('json')) warn(context, fleet);
+  const json = input.options.flag('json');
+  if (!json) warn(context, fleet);
   const credential = await resolve(context, fleet, credentialSource(fleet), 'the token');
   const caPem = await readCa(fleet.proxy.ca);
-  const azure = azureClient(context, fleet, credential, caPem);
-  return { fleet, hosts, credential, registries: undefined, caPem, azure };
+  let say = (text: string): void => {
+    if (!json) context.stderr.write(`! ${text}\n`);
+  };
+  const onPause = (ms: number) => say(`Azure DevOps asks for a pause: waiting ${Math.ceil(ms / 1000)} s`);
+  return {
+    fleet,
+    hosts,
+    credential,
+    registries: undefined,
+    caPem,
+    azure: azureClient(context, fleet, { secret: credential, caPem, onPause }),
+    tellBy: (drawn) => {
+      say = drawn;
+    },
+  };
 }
 
 /** The same for commands that make a plan: it takes the passwords of registries, too. */
@@ -65,7 +79,11 @@ function warn(context: Context, { warnings, credential }: Fleet): void {
     context.stderr.write(`! ${next === undefined ? what : `${what}; next: ${next}`}\n`);
 }
 
-function azureClient(context: Context, fleet: Fleet, secret: Secret, caPem: string | undefined): AzureClient {
+function azureClient(
+  context: Context,
+  fleet: Fleet,
+  { secret, caPem, onPause }: { secret: Secret; caPem: string | undefined; onPause: (ms: number) => void },
+): AzureClient {
   const { http, https, noProxy } = fleet.proxy;
   const fetch = createFetch({ ...defined({ http, https, caPem }), noProxy });
   const { credential } = fleet;
@@ -80,6 +98,7 @@ function azureClient(context: Context, fleet: Fleet, secret: Secret, caPem: stri
     signal: context.signal,
     clock: context.clock,
     userAgent: `azp-fleet/${version}`,
+    onPause,
   });
 }
 

@@ -8,6 +8,8 @@ import type { CommandInput } from '../command.ts';
 export interface OpenHosts {
   readonly fleet: Fleet;
   readonly hosts: readonly HostSpec[];
+  /** Told once progress is drawn: from then on waits are told there. */
+  readonly tellBy?: (say: (text: string) => void) => void;
 }
 
 /** Loads the inventory, and nothing that is secret. `patterns`: which of its hosts, beside --limit. */

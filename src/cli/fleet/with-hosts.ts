@@ -51,6 +51,7 @@ export async function connected<T, Open extends OpenHosts, Way extends { close()
   const start = (): Progress => draw(context, { hosts: hosts.map(({ name }) => name), json });
   let progress = start();
   let transport: Way | undefined;
+  open.tellBy?.((text) => progress.sink({ kind: 'note', text }));
   try {
     transport = connect(
       transportParts(

@@ -51,7 +51,7 @@ export class PoolWatch {
 
   /** The server wants the agent to be newer than its image holds. */
   wantsUpdate(name: string): boolean {
-    return (this.agent(name)?.pendingUpdate ?? undefined) !== undefined;
+    return this.agent(name)?.pendingUpdate !== undefined;
   }
 
   agents(): Iterable<AzureAgent> {

@@ -1,17 +1,12 @@
 // Each line is something that is known of the real service, and how the client takes it. The server is the fake.
-import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/machine/clock.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import type { AzureClient } from '../../../src/azure/client.ts';
 import { patCredential } from '../../../src/azure/http/credential.ts';
 import { generateAgentKey, type AgentKey } from '../../../src/azure/keys.ts';
-import { timeoutMs } from '../../../src/azure/http/rest.ts';
 import type { Fault } from '../../../src/azure/fake/control/control.ts';
-import { StillClock } from '../../support/clock.ts';
 import { newAgent, problem, useFake } from './fake/server.ts';
 
 /** Waits no longer than a read here lags behind a write. */
@@ -94,120 +89,6 @@ describe('what the credential may not do', () => {
   });
 });
 
-describe('throttling and trouble', () => {
-  test('Retry-After with status 200 delays the next call', async () => {
-    const client = fake.client();
-    await fake.control.fail({ count: 1, retryAfterS: 7 });
-    await list(client);
-    expect(fake.pauses).toEqual([]);
-    await list(client);
-    expect(fake.pauses[0]).toBeGreaterThan(6500);
-    expect(fake.pauses[0]).toBeLessThanOrEqual(7000);
-  });
-
-  test('429 with Retry-After is waited for and repeated, also for a POST', async () => {
-    await fake.control.fail({ count: 1, status: 429, retryAfterS: 3, method: 'POST' });
-    expect(await fake.client().ensurePool('throttled')).toMatchObject({ created: true });
-    expect(fake.pauses[0]).toBe(3000);
-  });
-
-  test.each([
-    ['a day behind', -24 * 3_600_000],
-    ['a day ahead', 24 * 3_600_000],
-  ])('a date in Retry-After is by the clock of the server; ours is %s', async (_, ahead) => {
-    const clock = new StillClock();
-    clock.wallAhead += ahead;
-    const server = Date.parse('2026-11-21T12:00:00Z');
-    const date = (ms: number) => new Date(server + ms).toUTCString();
-    const answers = [
-      new Response('{}', { status: 429, headers: { date: date(0), 'retry-after': date(9000) } }),
-      new Response('{"value":[]}', { headers: { date: date(9000) } }),
-    ];
-    await list(fake.client({ clock, fetch: () => Promise.resolve(answers.shift() ?? Response.error()) }));
-    expect(clock.waits).toEqual([9000]);
-  });
-
-  test('a pause that was asked for is kept, however the clock is set meanwhile', async () => {
-    const clock = new StillClock();
-    const client = fake.client({ clock });
-    await fake.control.fail({ count: 1, retryAfterS: 7 });
-    await list(client);
-    clock.wallAhead -= 24 * 3_600_000;
-    clock.pass(2000);
-    await list(client);
-    expect(clock.waits).toEqual([5000]);
-  });
-
-  test('429 for good is reported as what it is', async () => {
-    await fake.control.fail({ count: 20, status: 429 });
-    expect(await problem(list(fake.client()))).toMatchObject({
-      code: 'azure.throttled',
-      seen: expect.stringContaining('TF400733'),
-    });
-  });
-
-  test.each([502, 503, 504])('a GET is repeated after %i', async (status) => {
-    await fake.control.fail({ count: 2, status });
-    expect(await list(fake.client())).not.toHaveLength(0);
-    expect(fake.pauses).toHaveLength(2);
-  });
-
-  test('a GET is repeated after a closed connection', async () => {
-    await fake.control.fail({ count: 1, drop: 'before' });
-    expect(await list(fake.client())).not.toHaveLength(0);
-  });
-
-  test('a server that knows only older versions of the interface is called that', async () => {
-    const old = () =>
-      Promise.resolve(
-        Response.json({ message: 'out of range', typeKey: 'VssVersionOutOfRangeException' }, { status: 400 }),
-      );
-    expect(await problem(list(fake.client({ fetch: old })))).toMatchObject({
-      code: 'azure.server-too-old',
-      next: expect.stringContaining('7.1'),
-    });
-  });
-
-  test('500 is not repeated', async () => {
-    await fake.control.fail({ count: 1, status: 500 });
-    expect(await problem(list(fake.client()))).toMatchObject({ code: 'azure.server-error' });
-  });
-
-  test('a server that is not there', async () => {
-    const gone = createServer().listen(0, '127.0.0.1');
-    await once(gone, 'listening');
-    const { port } = gone.address() as AddressInfo;
-    gone.close();
-    await once(gone, 'close');
-    const client = fake.client({ organization: `http://127.0.0.1:${port}/lab` });
-    expect(await problem(list(client))).toMatchObject({
-      code: 'azure.unreachable',
-      seen: expect.stringContaining('ECONNREFUSED'),
-    });
-  });
-
-  test('the client waits longer than the 30 s by which the service may delay an answer', () => {
-    expect(timeoutMs).toBeGreaterThan(60_000);
-  });
-
-  test('an answer that is delayed is waited for', async () => {
-    await fake.control.fail({ count: 1, delayMs: 300 });
-    expect(await list(fake.client({ timeoutMs: 20_000 }))).not.toHaveLength(0);
-    expect(fake.pauses).toEqual([]);
-  });
-
-  test('one that does not come in time is asked for three times, then the organization does not answer', async () => {
-    await fake.control.fail({ count: 3, delayMs: 60_000 });
-    expect(await problem(list(fake.client({ timeoutMs: 100 })))).toMatchObject({
-      code: 'azure.unreachable',
-      seen: 'no answer in time',
-      next: expect.stringContaining('check the network'),
-    });
-    expect(fake.pauses).toHaveLength(2);
-    expect(await list(fake.client({ timeoutMs: 20_000 }))).not.toHaveLength(0);
-  });
-});
-
 describe('registration', () => {
   test('the answer to a POST got lost: the agent is found by name and not made twice', async () => {
     const client = fake.client();
@@ -278,6 +159,34 @@ describe('the request itself', () => {
         new Response('\uFEFF{"count":0,"value":[]}', { headers: { 'content-type': 'application/json' } }),
       );
     expect(await list(fake.client({ fetch: marked }))).toEqual([]);
+  });
+
+  test('null in an answer is as good as nothing', async () => {
+    const pool = { id: 3, name: 'gpu', autoUpdate: null, size: null };
+    const agent = {
+      id: 4,
+      name: 'a',
+      enabled: true,
+      status: 'offline',
+      assignedRequest: null,
+      pendingUpdate: null,
+    };
+    const nulls = (url: string) =>
+      Promise.resolve(Response.json({ count: 1, value: [url.includes('/agents') ? agent : pool] }));
+    const client = fake.client({ fetch: nulls });
+    expect(await list(client)).toEqual([{ id: 3, name: 'gpu' }]);
+    expect(await client.listAgents(3)).toEqual([{ id: 4, name: 'a', enabled: true, status: 'offline' }]);
+  });
+
+  test('an answer of type JSON without a body is no sign-in page', async () => {
+    const empty = () =>
+      Promise.resolve(new Response('', { headers: { 'content-type': 'application/json; charset=utf-8' } }));
+    const client = fake.client({ fetch: empty });
+    await expect(client.setAgentEnabled(1, 2, false)).resolves.toBeUndefined();
+    expect(await problem(list(client))).toMatchObject({
+      code: 'azure.unexpected',
+      what: 'cannot list the agent pools: the answer is no list',
+    });
   });
 
   test('an abort ends a running request as an abort', async () => {

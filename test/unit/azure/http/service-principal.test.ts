@@ -48,6 +48,70 @@ describe('a service principal', () => {
     expect(tokens).toBe(2);
   });
 
+  /** Entra answers each request with the next of these, then with a token. */
+  const entra = (...answers: readonly (() => Response)[]) => {
+    const clock = new StillClock();
+    let asked = 0;
+    const credential = servicePrincipalCredential({
+      clientId: 'c',
+      tenantId: 't',
+      secret: new Secret('s'),
+      authority: 'https://login.example',
+      fetch: () => {
+        asked += 1;
+        const answer = answers[Math.min(asked, answers.length) - 1];
+        return Promise.resolve(
+          asked > answers.length || answer === undefined
+            ? Response.json({ access_token: 'x', expires_in: 3600 })
+            : answer(),
+        );
+      },
+      clock,
+    });
+    const signal = new AbortController().signal;
+    return { get: () => credential.authorization(signal), clock, asked: () => asked };
+  };
+  const times = (count: number, answer: () => Response) => Array.from({ length: count }, () => answer);
+  const busy = (retryAfter?: string) => () =>
+    new Response('{}', {
+      status: 429,
+      headers: retryAfter === undefined ? {} : { 'retry-after': retryAfter },
+    });
+
+  test.each([
+    ['429', busy()],
+    ['502', () => new Response('<html>', { status: 502 })],
+    ['503', () => new Response('', { status: 503 })],
+    ['504', () => new Response('', { status: 504 })],
+  ])('what passes is tried again: %s', async (_, answer) => {
+    const { get, asked } = entra(answer, answer);
+    expect((await get()).reveal()).toBe('Bearer x');
+    expect(asked()).toBe(3);
+  });
+
+  test('a pause that Entra ID asks for is kept; one of an hour is told instead', async () => {
+    const short = entra(busy('7'));
+    await short.get();
+    expect(short.clock.waits).toEqual([7000]);
+    expect(await problem(entra(busy('3600')).get())).toMatchObject({
+      code: 'azure.throttled',
+      seen: 'it asks for a pause of 60 minutes',
+      next: 'wait 60 minutes and run it again',
+    });
+  });
+
+  test.each<[string, () => Response, string]>([
+    ['400', () => Response.json({ error: 'invalid_request' }, { status: 400 }), 'azure.auth'],
+    ['401', () => Response.json({ error: 'invalid_client' }, { status: 401 }), 'azure.auth'],
+    ['403 of something in between', () => new Response('<html>', { status: 403 }), 'azure.unexpected'],
+    ['200 of a portal', () => new Response('<html>Welcome'), 'azure.unexpected'],
+    ['429 for good', busy(), 'azure.throttled'],
+    ['503 for good', () => new Response('', { status: 503 }), 'azure.server-error'],
+    ['500', () => new Response('', { status: 500 }), 'azure.server-error'],
+  ])('%s: the secret is blamed only where Entra ID blames it', async (_, answer, code) => {
+    expect(await problem(entra(...times(9, answer)).get())).toMatchObject({ code });
+  });
+
   test('a wrong secret is told in the words of Entra ID', async () => {
     const client = fake.client({ credential: principal('wrong') });
     expect(await problem(list(client))).toMatchObject({
