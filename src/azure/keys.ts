@@ -106,8 +106,6 @@ export function agentFiles(registration: {
     poolName: pool.name,
     serverUrl: server,
     workFolder: registration.workFolder ?? '_work',
-    // Expired sessions end the agent instead of bringing it back while its slot is already being replaced.
-    skipSessionRecover: true,
   };
   const credentials = {
     scheme: 'OAuth',

@@ -1,5 +1,6 @@
-import { constants, createDecipheriv, createPrivateKey, privateDecrypt, randomUUID, sign } from 'node:crypto';
+import { constants, createDecipheriv, privateDecrypt, randomUUID } from 'node:crypto';
 import type { KeyObject } from 'node:crypto';
+import { loginForm, privateKey } from './agent-login.ts';
 
 /** The files of a registered agent: name → content. */
 export type AgentFiles = ReadonlyMap<string, string | Buffer>;
@@ -116,7 +117,11 @@ function send(
 ): Promise<Response> {
   return fetch(url, {
     method,
-    headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+    headers: {
+      authorization: `Bearer ${bearer}`,
+      accept: 'application/json; api-version=5.1-preview.1',
+      'content-type': 'application/json',
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     ...(signal === undefined ? {} : { signal }),
   });
@@ -125,34 +130,13 @@ function send(
 /** Signed for the server's own name, sent to the address by which it is reached. */
 async function login(credentials: Readonly<Record<string, string>>, key: KeyObject): Promise<string> {
   const { clientId, authorizationUrl: aud, oauthEndpointUrl = '' } = credentials;
-  const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
-  const exp = Math.floor(Date.now() / 1000) + 300;
-  const claims = { iss: clientId, sub: clientId, aud, jti: randomUUID(), exp };
-  const unsigned = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`;
-  const assertion = `${unsigned}.${sign('RSA-SHA256', Buffer.from(unsigned), key).toString('base64url')}`;
+  const nbf = Math.floor(Date.now() / 1000);
+  const claims = { iss: clientId, sub: clientId, aud, jti: randomUUID(), nbf, exp: nbf + 300 };
   const response = await fetch(oauthEndpointUrl, {
     method: 'POST',
-    body: new URLSearchParams({ grant_type: 'client_credentials', client_assertion: assertion }),
+    body: loginForm(claims, key),
   });
   const answer = (await response.json()) as { access_token?: string; error_description?: string };
   if (answer.access_token === undefined) throw new Error(`no login: ${answer.error_description}`);
   return answer.access_token;
-}
-
-function privateKey(file: Readonly<Record<string, string>>): KeyObject {
-  const part = (name: string) => Buffer.from(file[name] ?? '', 'base64').toString('base64url');
-  return createPrivateKey({
-    format: 'jwk',
-    key: {
-      kty: 'RSA',
-      n: part('modulus'),
-      e: part('exponent'),
-      d: part('d'),
-      p: part('p'),
-      q: part('q'),
-      dp: part('dp'),
-      dq: part('dq'),
-      qi: part('inverseQ'),
-    },
-  });
 }

@@ -1,52 +1,19 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { answer, notFound } from './answer.ts';
+import { askedVersion } from './discovery/api-version.ts';
 import { identify, type Caller } from './http/access.ts';
 import { belowOrganization, ownUrl } from './http/address.ts';
-import { feedbackRoutes } from './routes/agent/feedback.ts';
-import { planRoutes } from './routes/agent/plans.ts';
-import { requestRoutes } from './routes/agent/requests.ts';
-import { sessionRoutes } from './routes/agent/sessions.ts';
-import { taskRoutes } from './routes/agent/tasks.ts';
-import { timelineRoutes } from './routes/agent/timelines.ts';
-import { agentRoutes } from './routes/agents.ts';
+import { principalToken } from './http/oauth.ts';
+import { refusal, signInPage, signInRedirect, type FakeCall, type Reply } from './http/reply.ts';
+import { concerned, log } from './http/request-log.ts';
+import { parse, readBody } from './http/request.ts';
+import { route } from './http/router.ts';
+import { write } from './http/write.ts';
 import { controlRoutes } from './routes/control.ts';
 import type { Fake, LoggedRequest } from './world/fake.ts';
 import { takeFault, type Fault } from './world/faults.ts';
-import { oauthRoutes, principalToken } from './http/oauth.ts';
-import { poolRoutes } from './routes/pools.ts';
-import { projectRoutes } from './routes/projects.ts';
-import {
-  accessDenied,
-  refusal,
-  serviceHeaders,
-  signInPage,
-  signInRedirect,
-  type FakeCall,
-  type Reply,
-  type Route,
-} from './http/reply.ts';
-import { assignedRequest } from './world/queue.ts';
-
-const management: readonly Route[] = [
-  ...oauthRoutes,
-  ...poolRoutes,
-  ...agentRoutes,
-  ...projectRoutes,
-  ...taskRoutes,
-];
-/** What the token of a job is good for: its worker calls with it. */
-const work: readonly Route[] = [
-  ...planRoutes,
-  ...timelineRoutes,
-  ...taskRoutes,
-  ...feedbackRoutes,
-  ...oauthRoutes.slice(1),
-];
-/** What an agent's own access token is good for. Nothing but the tasks is open to a personal access token. */
-const protocol: readonly Route[] = [...sessionRoutes, ...requestRoutes, ...work];
-
-const notFound: Reply = { status: 404, html: '<html><body>404 - File or directory not found.</body></html>' };
 
 /** The fake as an HTTP server; the caller listens and closes. */
 export function createFakeServer(fake: Fake): Server {
@@ -63,16 +30,18 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
   const text = await readBody(request);
   const hangup = new AbortController();
   response.on('close', () => hangup.abort());
-  const call = (path: string, caller: Partial<Pick<FakeCall, 'agentId' | 'requestId'>> = {}): FakeCall => ({
+  const baseUrl = ownUrl(fake, request.headers.host);
+  const { origin } = new URL(baseUrl);
+  const call = (path: string, caller?: Caller): FakeCall => ({
     fake,
     method: request.method ?? 'GET',
     path,
     query: url.searchParams,
     text,
     body: parse(text),
-    baseUrl: ownUrl(fake, request.headers.host),
-    agentId: caller.agentId,
-    requestId: caller.requestId,
+    baseUrl,
+    agentId: caller?.kind === 'agent' ? caller.agentId : undefined,
+    requestId: caller?.kind === 'agent' ? caller.requestId : undefined,
     accept: request.headers.accept ?? '',
     signal: hangup.signal,
   });
@@ -83,7 +52,7 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
   if (/^\/[^/]+\/oauth2\/v2\.0\/token$/u.test(url.pathname)) {
     const reply = principalToken(fake, text);
     log(fake, request, url, { caller: 'anonymous', status: reply.status });
-    write(response, reply);
+    write(response, reply, origin);
     return;
   }
   const caller = identify(fake, request.headers.authorization);
@@ -94,48 +63,26 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     agent: caller.kind === 'agent' || path === '/_apis/oauth2/token',
   });
   const about = concerned(fake, path ?? '', url.searchParams.get('agentName'));
-  const reply = await answer(fault, caller, path, call, hangup.signal);
+  const asked = askedVersion(url.searchParams, request.headers);
+  const reply = await withFault(fault, hangup.signal, async () =>
+    path === undefined ? notFound : await answer(caller, call(path, caller), asked),
+  );
   log(fake, request, url, { caller: nameOf(caller), status: reply?.status ?? 0, ...about });
   if (reply === undefined) request.socket.destroy();
-  else write(response, withRetryAfter(reply, fault));
+  else write(response, withRetryAfter(reply, fault), origin);
 }
 
 /** Undefined: close the connection instead of answering. */
-async function answer(
+async function withFault(
   fault: Fault | undefined,
-  caller: Caller,
-  path: string | undefined,
-  call: (path: string, caller?: Caller & { kind: 'agent' }) => FakeCall,
   signal: AbortSignal,
+  work: () => Promise<Reply>,
 ): Promise<Reply | undefined> {
   if (fault?.delayMs !== undefined) await delay(fault.delayMs, undefined, { signal }).catch(() => undefined);
   if (fault?.drop === 'before') return undefined;
   if (fault?.status !== undefined) return faultReply(fault.status);
-  if (path === undefined) return notFound;
-  const reply = await serve(caller, path, call);
+  const reply = await work();
   return fault?.drop === 'after' ? undefined : reply;
-}
-
-async function serve(
-  caller: Caller,
-  path: string,
-  call: (path: string, caller?: Caller & { kind: 'agent' }) => FakeCall,
-): Promise<Reply> {
-  if (path === '/_apis/oauth2/token') return (await route(oauthRoutes, call(path))) ?? notFound;
-  if (caller.kind === 'anonymous') return caller.reply;
-  if (caller.kind === 'client') return (await route(management, call(path))) ?? notFound;
-  const routes = caller.requestId === undefined ? protocol : work;
-  return (
-    (await route(routes, call(path, caller))) ?? accessDenied('more than the access token of an agent allows')
-  );
-}
-
-async function route(routes: readonly Route[], call: FakeCall): Promise<Reply | undefined> {
-  for (const [method, pattern, handler] of routes) {
-    const match = method === call.method ? pattern.exec(call.path) : null;
-    if (match !== null) return await handler(call, ...match.slice(1));
-  }
-  return undefined;
 }
 
 function faultReply(status: number): Reply {
@@ -156,58 +103,6 @@ function withRetryAfter(reply: Reply, fault: Fault | undefined): Reply {
   return { ...reply, headers: { ...reply.headers, 'retry-after': String(fault.retryAfterS) } };
 }
 
-function write(response: ServerResponse, reply: Reply): void {
-  const { content = { type: 'text/html; charset=utf-8', bytes: reply.html } } = reply;
-  const type = reply.json === undefined ? content.type : 'application/json; charset=utf-8; api-version=7.1';
-  const bodyless = reply.json === undefined && content.bytes === undefined;
-  const headers = serviceHeaders(type);
-  if (bodyless) delete headers['content-type'];
-  response.writeHead(reply.status, { ...headers, ...reply.headers });
-  response.end(reply.json === undefined ? content.bytes : JSON.stringify(reply.json));
-}
-
-const maxLogged = 20_000;
-
 function nameOf(caller: Caller): LoggedRequest['caller'] {
   return caller.kind === 'client' ? caller.by : caller.kind;
-}
-
-/** The state of the agent that the call is about, as it is when the call comes. */
-function concerned(fake: Fake, path: string, name: string | null): Pick<LoggedRequest, 'agentHasJob'> {
-  const id = /\/agents\/(\d+)/u.exec(path)?.[1];
-  const agent = fake.state.agents.find((each) =>
-    id === undefined ? each.name.toLowerCase() === name?.toLowerCase() : each.id === Number(id),
-  );
-  return agent === undefined ? {} : { agentHasJob: assignedRequest(fake, agent.id) !== undefined };
-}
-
-function log(
-  fake: Fake,
-  request: IncomingMessage,
-  url: URL,
-  outcome: Pick<LoggedRequest, 'caller' | 'status' | 'agentHasJob'>,
-): void {
-  fake.requestLog.push({
-    n: (fake.requestLog.at(-1)?.n ?? 0) + 1,
-    at: new Date(fake.now()).toISOString(),
-    method: request.method ?? '',
-    path: url.pathname,
-    query: url.search,
-    ...outcome,
-  });
-  if (fake.requestLog.length > maxLogged) fake.requestLog.splice(0, maxLogged / 2);
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const parts: Buffer[] = [];
-  for await (const part of request) parts.push(part as Buffer);
-  return Buffer.concat(parts).toString('utf8');
-}
-
-function parse(text: string): Record<string, unknown> {
-  try {
-    return Object(JSON.parse(text)) as Record<string, unknown>;
-  } catch {
-    return {};
-  }
 }

@@ -251,7 +251,7 @@ test('an update is asked for: exit 4 in once mode', async () => {
   const run = listener(folder);
   await online('update-0');
   await fetch(
-    `${fake.server.organization}/_apis/distributedtask/pools/${pool.id}/messages?agentId=${agent.id}`,
+    `${fake.server.organization}/_apis/distributedtask/pools/${pool.id}/messages?agentId=${agent.id}&api-version=7.1`,
     {
       method: 'POST',
       headers: { authorization: `Basic ${Buffer.from(':good-token').toString('base64')}` },

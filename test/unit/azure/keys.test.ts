@@ -96,7 +96,6 @@ test('the three files say where, who and how', async () => {
     poolName: 'gpu-lab',
     serverUrl: 'https://dev.azure.com/example/',
     workFolder: '_work',
-    skipSessionRecover: true,
   });
   expect(JSON.parse(files[1]?.content ?? '')).toEqual({
     scheme: 'OAuth',

@@ -17,44 +17,51 @@ export const withdrawn = refusal(
 export function identify(fake: Fake, authorization: string | undefined): Caller {
   const [scheme = '', value = ''] = (authorization ?? '').split(' ');
   if (scheme.toLowerCase() === 'basic') {
-    const [user = '', token = ''] = Buffer.from(value, 'base64').toString('utf8').split(/:(.*)/su);
-    return user === '' && fake.tokens().includes(token)
-      ? client(fake, 'token')
-      : { kind: 'anonymous', reply: signInPage };
+    // The service takes any name; clients write none, "PAT", or that of a person.
+    const [, token = ''] = Buffer.from(value, 'base64').toString('utf8').split(/:(.*)/su);
+    return fake.tokens().includes(token) ? client(fake, 'token') : { kind: 'anonymous', reply: signInPage };
   }
   if (scheme.toLowerCase() === 'bearer') {
     if ((fake.bearers.get(value) ?? 0) > fake.now()) return client(fake, 'service-principal');
     return agent(fake, value);
   }
-  return {
-    kind: 'anonymous',
-    reply: refusal(
-      401,
-      'UnauthorizedRequestException',
-      'TF400813: The user is not authorized to access this resource.',
-    ),
-  };
+  return { kind: 'anonymous', reply: unauthorized('The user is not authorized to access this resource.') };
 }
+
+function unauthorized(why: string): Reply {
+  const message = `TF400813: ${why}`;
+  return refusal(401, 'UnauthorizedRequestException', message, 'Microsoft.TeamFoundation.Framework.Server');
+}
+
+/**
+ * What every 401 says of how one logs in. The agent and other clients of the .NET SDK send their credential only once
+ * they have seen the kind that they hold, and log in again only on it.
+ */
+export function challenges(origin: string): string[] {
+  return [`Bearer authorization_uri=${origin}/${tenant}`, `Basic realm="${origin}/"`];
+}
+
+/** The directory that an organisation belongs to which has none of its own. */
+const tenant = '00000000-0000-0000-0000-000000000000';
 
 function client(fake: Fake, by: 'token' | 'service-principal'): Caller {
   if (fake.tokenState === 'valid') return { kind: 'client', by };
   if (fake.tokenState === 'revoked') return { kind: 'anonymous', reply: signInPage };
   const message = 'Access Denied: The Personal Access Token used has expired.';
-  return { kind: 'anonymous', reply: refusal(401, 'AccessCheckException', message) };
+  const namespace = 'Microsoft.TeamFoundation.Framework.Server';
+  return { kind: 'anonymous', reply: refusal(401, 'AccessCheckException', message, namespace) };
 }
 
 function agent(fake: Fake, token: string): Caller {
   const known = fake.state.accessTokens[token];
-  if (known?.requestId !== undefined && known.until > fake.now()) return { kind: 'agent', ...known };
-  const registered = fake.state.agents.find(({ id }) => id === known?.agentId);
-  if (known !== undefined && registered !== undefined && !registered.revoked && known.until > fake.now()) {
-    return { kind: 'agent', agentId: known.agentId };
+  if (known === undefined)
+    return { kind: 'anonymous', reply: unauthorized('The access token is not known.') };
+  if (known.until <= fake.now()) {
+    return { kind: 'anonymous', reply: unauthorized('The access token has expired.') };
   }
-  const ended = known !== undefined && known.until <= fake.now();
-  return {
-    kind: 'anonymous',
-    reply: ended
-      ? refusal(401, 'UnauthorizedRequestException', 'TF400813: The access token has expired.')
-      : withdrawn,
-  };
+  if (known.requestId !== undefined) return { kind: 'agent', ...known };
+  const registered = fake.state.agents.find(({ id }) => id === known.agentId);
+  return registered === undefined || registered.revoked
+    ? { kind: 'anonymous', reply: withdrawn }
+    : { kind: 'agent', agentId: known.agentId };
 }

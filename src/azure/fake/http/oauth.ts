@@ -1,14 +1,26 @@
 import { createPublicKey, randomUUID, verify } from 'node:crypto';
 import { rule, type Fake } from '../world/fake.ts';
-import { ok, refusal, type FakeCall, type Reply, type Route } from './reply.ts';
+import { ok, type FakeCall, type Reply, type Route } from './reply.ts';
 import type { FakeAgent } from '../world/state.ts';
 
 /** Longest life of an assertion, and how far apart the clocks may be. */
 const maxAssertionS = 5 * 60;
 const skewS = 5 * 60;
 
-function invalidClient(description: string): Reply {
-  return { status: 400, json: { error: 'invalid_client', error_description: description } };
+/** The service's .NET clients read `errordescription`, all others the name that the standard gives it. */
+function refused(error: string, description: string): Reply {
+  return { status: 400, json: { error, error_description: description, errordescription: description } };
+}
+
+const invalidClient = (description: string): Reply => refused('invalid_client', description);
+
+/** Times in seconds since the epoch. */
+interface Claims {
+  readonly iss?: string;
+  readonly sub?: string;
+  readonly aud?: string;
+  readonly nbf?: number;
+  readonly exp?: number;
 }
 
 /** An agent proves with its registered key who it is and gets an access token. */
@@ -16,10 +28,10 @@ function agentToken({ fake, text }: FakeCall): Reply {
   const form = new URLSearchParams(text);
   const assertion = form.get('client_assertion') ?? '';
   if (form.get('grant_type') !== 'client_credentials' || !assertion.includes('.')) {
-    return { status: 400, json: { error: 'unsupported_grant_type' } };
+    return refused('unsupported_grant_type', 'Only client_credentials with a client assertion is supported.');
   }
   const [header = '', payload = '', signature = ''] = assertion.split('.');
-  const claims = decode(payload) as { iss?: string; sub?: string; aud?: string; exp?: number };
+  const claims = decode(payload) as Claims;
   const agent = fake.state.agents.find(({ clientId }) => clientId === claims.iss);
   if (agent === undefined || agent.revoked) return invalidClient('The client is not registered.');
   const problem = objection(fake, agent, claims, decode(header) as { alg?: string });
@@ -44,17 +56,31 @@ function agentToken({ fake, text }: FakeCall): Reply {
 function objection(
   fake: Fake,
   agent: FakeAgent,
-  claims: { iss?: string; sub?: string; aud?: string; exp?: number },
+  claims: Claims,
   header: { alg?: string },
 ): string | undefined {
-  const nowS = fake.now() / 1000;
-  const { exp = 0 } = claims;
   if (header.alg !== 'RS256') return 'The assertion must be signed with RS256.';
   if (claims.sub !== claims.iss) return 'Issuer and subject differ.';
   if (claims.aud !== `${agent.baseUrl}/_apis/oauth2/token`) return 'The audience is not this endpoint.';
-  if (exp < nowS - skewS || exp > nowS + maxAssertionS + skewS)
-    return 'The assertion has expired or lives too long.';
-  return agent.publicKey === undefined ? 'The client has no key.' : undefined;
+  return (
+    wrongTime(fake.now() / 1000, claims) ??
+    (agent.publicKey === undefined ? 'The client has no key.' : undefined)
+  );
+}
+
+/** Agents know by "Current server time is" that a clock is wrong, and go on trying for half an hour. */
+function wrongTime(nowS: number, { nbf = 0, exp = 0 }: Claims): string | undefined {
+  const server = `Current server time is ${spelled(nowS)}.`;
+  if (nbf > nowS + skewS) return `The bearer token is not valid until ${spelled(nbf)}. ${server}`;
+  if (exp < nowS - skewS) return `The bearer token expired on ${spelled(exp)}. ${server}`;
+  return exp > nowS + maxAssertionS + skewS ? 'The assertion lives too long.' : undefined;
+}
+
+/** `1/17/2020 4:03:15 PM`, UTC, as users of the service reported it. */
+function spelled(seconds: number): string {
+  const date = new Date(seconds * 1000);
+  const zone = { timeZone: 'UTC' };
+  return `${date.toLocaleDateString('en-US', zone)} ${date.toLocaleTimeString('en-US', zone)}`;
 }
 
 export function publicKeyOf(agent: FakeAgent) {
@@ -92,18 +118,5 @@ export function principalToken(fake: Fake, text: string): Reply {
   });
 }
 
-export const oauthRoutes: readonly Route[] = [
-  ['POST', /^\/_apis\/oauth2\/token$/u, agentToken],
-  [
-    'GET',
-    /^\/_apis\/connectionData$/u,
-    ({ fake, agentId }) => {
-      const agent = fake.state.agents.find(({ id }) => id === agentId);
-      if (agentId !== undefined && agent === undefined)
-        return refusal(401, 'UnauthorizedRequestException', 'TF400813');
-      return ok({
-        authenticatedUser: { id: agent?.clientId ?? 'lab', providerDisplayName: agent?.name ?? 'lab' },
-      });
-    },
-  ],
-];
+/** Where agents log in: open to anybody, and without versions. */
+export const oauthRoutes: readonly Route[] = [['POST', /^\/_apis\/oauth2\/token$/u, agentToken]];

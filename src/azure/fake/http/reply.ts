@@ -30,6 +30,8 @@ export interface Reply {
   /** Neither JSON nor a page. */
   readonly content?: { readonly type: string; readonly bytes: Buffer | string };
   readonly headers?: Readonly<Record<string, string>>;
+  /** The version of the interface that it is given in. */
+  readonly apiVersion?: string;
 }
 
 type Handler = (call: FakeCall, ...parts: string[]) => Reply | Promise<Reply>;
@@ -46,11 +48,17 @@ export function textOf(body: Readonly<Record<string, unknown>>, name: string): s
   return typeof value === 'string' ? value : '';
 }
 
-/** An error as the service words it. */
-export function refusal(status: number, typeKey: string, message: string): Reply {
-  const namespace = 'Microsoft.TeamFoundation.DistributedTask.WebApi';
+/** An error as the service words it: `typeName` is what .NET clients make their exception of. */
+export function refusal(
+  status: number,
+  typeKey: string,
+  message: string,
+  namespace = 'Microsoft.TeamFoundation.DistributedTask.WebApi',
+): Reply {
   return {
     status,
+    // Recorded; agents show it where they show no body.
+    headers: { 'x-tfs-serviceerror': encodeURIComponent(message) },
     json: {
       $id: '1',
       innerException: null,

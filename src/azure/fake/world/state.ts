@@ -1,7 +1,7 @@
 /** Everything the fake server knows. Plain JSON, so that it survives a restart in one file. */
 export interface State {
   nextId: number;
-  /** The organisation's own id. */
+  /** Guid of the organisation: the instance that clients cache addresses by. */
   collectionId: string;
   pools: FakePool[];
   agents: FakeAgent[];

@@ -59,7 +59,11 @@ async function api(input) {
     const response = await fetch(`${url.replace(/\/+$/u, '')}/_apis/distributedtask${path}`, {
       method,
       redirect: 'manual',
-      headers: { authorization, 'content-type': 'application/json' },
+      headers: {
+        authorization,
+        accept: 'application/json; api-version=5.1-preview.1',
+        'content-type': 'application/json',
+      },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     const json = await response.json().catch(() => undefined);

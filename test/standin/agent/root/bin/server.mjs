@@ -49,7 +49,11 @@ export function connect(settings) {
     const response = await fetch(`${settings.serverUrl}${path}`, {
       method,
       redirect: 'manual',
-      headers: { authorization: `Bearer ${token.value}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${token.value}`,
+        accept: 'application/json; api-version=5.1-preview.1',
+        'content-type': 'application/json',
+      },
       body: text ?? (body === undefined ? undefined : JSON.stringify(body)),
       signal,
     });

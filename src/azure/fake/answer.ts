@@ -1,0 +1,69 @@
+import { negotiate } from './discovery/api-version.ts';
+import { locationOf } from './discovery/locations.ts';
+import { discoveryRoutes } from './discovery/routes.ts';
+import type { Caller } from './http/access.ts';
+import { oauthRoutes } from './http/oauth.ts';
+import { accessDenied, type FakeCall, type Reply, type Route } from './http/reply.ts';
+import { isRouted, route, withoutSlash } from './http/router.ts';
+import { featureFlagRoutes } from './routes/agent/feature-flags.ts';
+import { planRoutes } from './routes/agent/plans.ts';
+import { requestRoutes } from './routes/agent/requests.ts';
+import { sessionRoutes } from './routes/agent/sessions.ts';
+import { taskRoutes } from './routes/agent/tasks.ts';
+import { timelineRoutes } from './routes/agent/timelines.ts';
+import { agentRoutes } from './routes/agents.ts';
+import { poolRoutes } from './routes/pools.ts';
+import { projectRoutes } from './routes/projects.ts';
+
+/** What personal access tokens and service principals may ask. */
+export const management: readonly Route[] = [
+  ...discoveryRoutes,
+  ...poolRoutes,
+  ...agentRoutes,
+  ...projectRoutes,
+  ...taskRoutes,
+];
+/** What the token of a job is good for: its worker calls with it. */
+const work: readonly Route[] = [
+  ...discoveryRoutes,
+  ...planRoutes,
+  ...timelineRoutes,
+  ...taskRoutes,
+  ...featureFlagRoutes,
+];
+/** What an agent's own access token is good for. Nothing else of this is open to a personal access token. */
+export const protocol: readonly Route[] = [...sessionRoutes, ...requestRoutes, ...work];
+
+export const notFound: Reply = {
+  status: 404,
+  html: '<html><body>404 - File or directory not found.</body></html>',
+};
+
+/** The service's answer to a call below the organisation, in the version that it asks for. */
+export async function answer(caller: Caller, call: FakeCall, asked: string | undefined): Promise<Reply> {
+  const login = await route(oauthRoutes, call);
+  if (login !== undefined) return login;
+  if (caller.kind === 'anonymous') return caller.reply;
+  const routes = routesOf(caller);
+  if (call.method === 'OPTIONS') return (await route(routes, call)) ?? notFound;
+  const location = locationOf(withoutSlash(call.path));
+  if (location === undefined) return notFound;
+  const negotiated = negotiate(location, call.method, asked);
+  if ('refused' in negotiated) return negotiated.refused;
+  const reply = (await route(routes, call)) ?? unserved(caller, routes, call);
+  return { ...reply, apiVersion: negotiated.version };
+}
+
+function routesOf(caller: Exclude<Caller, { readonly kind: 'anonymous' }>): readonly Route[] {
+  if (caller.kind === 'client') return management;
+  return caller.requestId === undefined ? protocol : work;
+}
+
+function unserved(caller: Caller, routes: readonly Route[], { method, path }: FakeCall): Reply {
+  if (caller.kind === 'agent') return accessDenied('more than the access token of an agent allows');
+  const known = isRouted(routes, path);
+  const message = known
+    ? `The requested resource does not support http method '${method}'.`
+    : 'The request is invalid.';
+  return { status: known ? 405 : 400, json: { count: 1, value: { Message: message } } };
+}

@@ -1,0 +1,13 @@
+/** The areas of clients that this server answers, by the ids and names that the live service gave (recorded). */
+export const areas: readonly { readonly id: string; readonly name: string }[] = [
+  { id: 'a85b8835-c1a1-4aac-ae97-1c3d0ba72dbd', name: 'distributedtask' },
+  { id: '79134c72-4a58-4b42-976c-04e7115f32bf', name: 'core' },
+  { id: 'a81a0441-de52-4000-aa15-ff0e07bfbbaa', name: 'pipelinePermissions' },
+  // An agent looks up where builds are before its first step, though it asks this server for none.
+  { id: '5d6898bb-45ec-463f-95f9-54d49c71752e', name: 'build' },
+  { id: '00025394-6065-48ca-87d9-7f5672854ef7', name: 'Location Service' },
+  { id: '951917ac-a960-4999-8464-e3f0aa25b381', name: 'SPS Location Service' },
+];
+
+/** The service that owns an organisation's addresses; the same everywhere. */
+export const serviceOwner = '00025394-6065-48ca-87d9-7f5672854ef7';

@@ -1,0 +1,32 @@
+import type { IncomingMessage } from 'node:http';
+import type { Fake, LoggedRequest } from '../world/fake.ts';
+import { assignedRequest } from '../world/queue.ts';
+
+const maxLogged = 20_000;
+
+/** The state of the agent that the call is about, as it is when the call comes. */
+export function concerned(fake: Fake, path: string, name: string | null): Pick<LoggedRequest, 'agentHasJob'> {
+  const id = /\/agents\/(\d+)/u.exec(path)?.[1];
+  const agent = fake.state.agents.find((each) =>
+    id === undefined ? each.name.toLowerCase() === name?.toLowerCase() : each.id === Number(id),
+  );
+  return agent === undefined ? {} : { agentHasJob: assignedRequest(fake, agent.id) !== undefined };
+}
+
+/** Remembers a call, without its credential. */
+export function log(
+  fake: Fake,
+  request: IncomingMessage,
+  url: URL,
+  outcome: Pick<LoggedRequest, 'caller' | 'status' | 'agentHasJob'>,
+): void {
+  fake.requestLog.push({
+    n: (fake.requestLog.at(-1)?.n ?? 0) + 1,
+    at: new Date(fake.now()).toISOString(),
+    method: request.method ?? '',
+    path: url.pathname,
+    query: url.search,
+    ...outcome,
+  });
+  if (fake.requestLog.length > maxLogged) fake.requestLog.splice(0, maxLogged / 2);
+}

@@ -1,0 +1,145 @@
+// Who may call, how everybody else is answered, and what an agent that logs in is told.
+import { beforeAll, describe, expect, test } from 'vitest';
+import { generateAgentKey, type AgentKey } from '../../../../../src/azure/keys.ts';
+import { loginForm, privateKey } from '../../../../support/agent-login.ts';
+import { newAgent, useFake } from '../server.ts';
+
+const fake = useFake();
+const pools = '/_apis/distributedtask/pools?api-version=7.1';
+
+async function ask(path: string, authorization?: string) {
+  const headers = authorization === undefined ? {} : { authorization };
+  const response = await fetch(`${fake.server.organization}${path}`, { redirect: 'manual', headers });
+  const text = await response.text();
+  return { status: response.status, challenge: response.headers.get('www-authenticate'), text };
+}
+
+const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`;
+
+describe('tokens', () => {
+  test.each(['', 'PAT', 'somebody@example.org', 'a b'])('the user name "%s" is no matter', async (user) => {
+    expect(await ask(pools, basic(`${user}:good-token`))).toMatchObject({ status: 200, challenge: null });
+  });
+
+  test.each([':bad-token', 'good-token:', 'good-token', ''])('"%s" gets the sign-in page', async (pair) => {
+    const reply = await ask(pools, basic(pair));
+    expect(reply.status).toBe(203);
+    expect(reply.text).toContain('Azure DevOps Services | Sign In');
+  });
+});
+
+describe('every 401 says how one logs in', () => {
+  const challenge = () =>
+    `Bearer authorization_uri=${fake.server.origin}/00000000-0000-0000-0000-000000000000, Basic realm="${fake.server.origin}/"`;
+
+  test.each(['/_apis', '/_apis/connectionData', pools])('nobody at %s', async (path) => {
+    expect(await ask(path)).toMatchObject({ status: 401, challenge: challenge() });
+  });
+
+  test('an expired personal access token', async () => {
+    await fake.control.setToken('expired');
+    const reply = await ask(pools, basic(':good-token'));
+    expect(reply).toMatchObject({ status: 401, challenge: challenge() });
+    expect(reply.text).toContain('has expired');
+  });
+
+  test('an access token that nobody gave', async () => {
+    expect(await ask(pools, 'Bearer made-up')).toMatchObject({ status: 401, challenge: challenge() });
+  });
+
+  test("an agent's access token that has ended", async () => {
+    const { login } = await registered('ended');
+    const { access_token: token } = (await login()).json as { access_token: string };
+    expect(await ask('/_apis/connectionData', `Bearer ${token}`)).toMatchObject({ status: 200 });
+    fake.ahead = 61 * 60_000;
+    expect(await ask('/_apis/connectionData', `Bearer ${token}`)).toMatchObject({
+      status: 401,
+      challenge: challenge(),
+    });
+  });
+});
+
+let key: AgentKey;
+beforeAll(async () => {
+  key = await generateAgentKey();
+});
+
+/** An agent in a pool of its own name, and how it logs in; `claims` replace those of a right assertion. */
+async function registered(name: string) {
+  const client = fake.client();
+  const { pool } = await client.ensurePool(name);
+  const { authorization } = await client.createAgent(pool.id, newAgent(name, key));
+  const { clientId = '', authorizationUrl = '' } = authorization ?? {};
+  const login = async (claims: Record<string, unknown> = {}, form: Record<string, string> = {}) => {
+    const parameters = JSON.parse(key.rsaParameters()) as Record<string, string>;
+    const now = Math.floor(Date.now() / 1000);
+    const right = { iss: clientId, sub: clientId, aud: authorizationUrl, nbf: now, exp: now + 300 };
+    const response = await fetch(authorizationUrl, {
+      method: 'POST',
+      body: new URLSearchParams({
+        ...Object.fromEntries(loginForm({ ...right, ...claims }, privateKey(parameters))),
+        ...form,
+      }),
+    });
+    return { status: response.status, json: await response.json() };
+  };
+  return { login };
+}
+
+describe('an agent that logs in', () => {
+  const hour = 3600;
+  const now = () => Math.floor(Date.now() / 1000);
+  const time = String.raw`\d{1,2}/\d{1,2}/\d{4} \d{1,2}:\d{2}:\d{2} [AP]M`;
+
+  let skewed: Awaited<ReturnType<typeof registered>>;
+  beforeAll(async () => {
+    skewed = await registered('skewed');
+  });
+
+  test.each<[string, () => Record<string, unknown>, Record<string, string>, string, string]>([
+    [
+      'with a clock an hour ahead',
+      () => ({ nbf: now() + hour, exp: now() + hour + 300 }),
+      {},
+      'invalid_client',
+      `^The bearer token is not valid until ${time}\\. Current server time is ${time}\\.$`,
+    ],
+    [
+      'with a clock an hour behind',
+      () => ({ nbf: now() - hour, exp: now() - hour + 300 }),
+      {},
+      'invalid_client',
+      `^The bearer token expired on ${time}\\. Current server time is ${time}\\.$`,
+    ],
+    ['with a life too long', () => ({ exp: now() + hour }), {}, 'invalid_client', 'lives too long'],
+    ['for another server', () => ({ aud: 'https://other.example' }), {}, 'invalid_client', 'audience'],
+    [
+      'under an id of nobody',
+      () => ({ iss: 'nobody', sub: 'nobody' }),
+      {},
+      'invalid_client',
+      'not registered',
+    ],
+    [
+      'by another grant',
+      () => ({}),
+      { grant_type: 'password' },
+      'unsupported_grant_type',
+      'client_credentials',
+    ],
+  ])('%s is refused in both dialects', async (_, claims, form, error, words) => {
+    const reply = await skewed.login(claims(), form);
+    expect(reply.status).toBe(400);
+    expect(reply.json).toMatchObject({ error });
+    const { error_description: standard, errordescription: dotnet } = reply.json as Record<string, string>;
+    expect(standard).toMatch(new RegExp(words, 'u'));
+    expect(dotnet).toBe(standard);
+  });
+
+  test('within five minutes a clock may be wrong', async () => {
+    const { login } = await registered('nearly');
+    for (const shift of [-280, 280]) {
+      expect(await login({ nbf: now() + shift, exp: now() + shift + 300 })).toMatchObject({ status: 200 });
+    }
+  });
+});
