@@ -1,7 +1,7 @@
 import { FleetError } from '../base/errors.ts';
 import { sh } from '../base/shell.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
-import type { ManagerStatus } from '../contract/status.ts';
+import { imageOverall, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
 import type { Session } from '../ssh/transport.ts';
 import { imageFailure, imageLine } from '../client/image-build.ts';
 import { createManagerClient } from '../client/manager-client.ts';
@@ -12,7 +12,7 @@ const pollMs = 1000;
 const patienceMs = 20_000;
 const journal = sh`systemctl is-active ${managerUnit}; journalctl -u ${managerUnit} -n 5 --no-pager -o cat`;
 
-/** Waits until the manager runs with the wanted configuration and has its agent image. */
+/** Waits until the manager runs with the wanted configuration and has its agent images. */
 export async function awaitManager(
   connect: () => Promise<Session>,
   wanted: { readonly host: string; readonly configHash: string; readonly timeoutS: number },
@@ -24,13 +24,14 @@ export async function awaitManager(
   let lastWell = start;
   for (let said = ''; ;) {
     const seen = await look(await connect());
-    const text = typeof seen === 'string' ? `manager: ${seen}` : imageLine(seen.image);
+    const text = typeof seen === 'string' ? `manager: ${seen}` : imageLine(imageOverall(seen));
     if (text !== said) onLine(text);
     said = text;
     if (typeof seen !== 'string') {
       const current = seen.configHash === configHash;
-      if (current && seen.image.state === 'ready') return;
-      if (current && seen.image.state === 'failed') throw noImage(host, seen);
+      const image = imageOverall(seen);
+      if (current && image.state === 'ready') return;
+      if (current && image.state === 'failed') throw noImage(host, image);
       if (seen.problems.length === 0) lastWell = tools.clock.monotonic();
       else if (tools.clock.monotonic() - lastWell > patienceMs) throw inTrouble(host, seen);
     } else if (tools.clock.monotonic() - lastWell > patienceMs) throw await dead(host, await connect(), seen);
@@ -49,7 +50,7 @@ async function look(session: Session): Promise<ManagerStatus | string> {
   }
 }
 
-function noImage(host: string, { image }: ManagerStatus): FleetError {
+function noImage(host: string, image: ImageStatus): FleetError {
   return new FleetError({
     code: 'image.failed',
     host,

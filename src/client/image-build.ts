@@ -1,10 +1,10 @@
 import { FleetError } from '../base/errors.ts';
-import type { ManagerStatus } from '../contract/status.ts';
+import { imageOverall, keptImages, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
 import type { ManagerClient } from './manager-client.ts';
 
 const pollMs = 1000;
 
-type Image = ManagerStatus['image'];
+type Asked = NonNullable<ManagerStatus['image']['asked']>;
 
 /** What one host's manager has made of it. */
 export interface BuiltImage {
@@ -23,23 +23,30 @@ export async function renewImage(
   fresh: boolean,
   tools: { readonly onLine: (line: string) => void; readonly sleep: (ms: number) => Promise<void> },
 ): Promise<BuiltImage> {
-  const before = (await manager.status()).image.digest;
-  let { image } = await manager.renewImage(fresh);
-  const at = image.asked?.at;
-  for (let said = ''; image.asked?.state === 'running'; { image } = await manager.status()) {
-    const line = imageLine(image);
+  const before = digests(await manager.status());
+  let status = await manager.renewImage(fresh);
+  const { asked: begun } = status.image;
+  for (let said = ''; status.image.asked?.state === 'running'; status = await manager.status()) {
+    const line = imageLine(imageOverall(status));
     if (line !== said) tools.onLine(line);
     said = line;
     await tools.sleep(pollMs);
   }
-  const { asked, reference, digest } = image;
-  if (asked === undefined || asked.at !== at) throw lost();
+  const { asked, reference = '', digest = '' } = status.image;
+  if (asked === undefined || asked.at !== begun?.at) throw lost();
   if (asked.state === 'failed') throw failed(asked);
-  return { reference: reference ?? '', digest: digest ?? '', isNew: digest !== before };
+  return { reference, digest, isNew: digests(status) !== before };
+}
+
+/** Of all images of a host. */
+function digests(status: ManagerStatus): string {
+  return keptImages(status)
+    .map(({ digest = '' }) => digest)
+    .join(' ');
 }
 
 /** How far the image is, in one line. */
-export function imageLine({ state, progress }: Image): string {
+export function imageLine({ state, progress }: ImageStatus): string {
   return `agent image ${[state, progress].filter((part) => part !== undefined).join(': ')}`;
 }
 
@@ -47,11 +54,11 @@ export function imageLine({ state, progress }: Image): string {
 export function imageFailure({
   cause = 'no cause given',
   output = [],
-}: Pick<Image, 'cause' | 'output'>): string {
+}: Pick<ImageStatus, 'cause' | 'output'>): string {
   return [cause, ...output].join('\n');
 }
 
-function failed(asked: NonNullable<Image['asked']>): FleetError {
+function failed(asked: Asked): FleetError {
   return new FleetError({
     code: 'image.failed',
     step: 'image',

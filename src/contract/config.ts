@@ -1,4 +1,4 @@
-import type { Agents, DriverCapabilities, SlotLimits } from './slots.ts';
+import type { Agents, DriverCapabilities, SlotLimits, SlotSpec } from './slots.ts';
 
 /** /etc/azp-fleet/manager.json: what the CLI asks of the manager. Holds no secret. Readers ignore unknown keys. */
 export interface ManagerConfig {
@@ -56,6 +56,34 @@ export type ImageConfig =
       /** Complete download URL of the agent tarball for this host's architecture. */
       readonly agentUrl: string;
     };
+
+/** Where the image of a slot's containers comes from. */
+export function imageOf(
+  config: Pick<ManagerConfig, 'image'>,
+  { image }: Pick<SlotSpec, 'image'>,
+): ImageConfig {
+  return image === undefined ? config.image : { kind: 'registry', reference: image };
+}
+
+/** Images of one source are one. */
+export function sourceName(image: ImageConfig): string {
+  return image.kind === 'registry' ? image.reference : JSON.stringify(image);
+}
+
+/** The images that a host's containers run, each once, the host's own first. Where no slot wants one: the host's. */
+export function imagesOf(config: Pick<ManagerConfig, 'image' | 'agents'>): readonly ImageConfig[] {
+  const { agents, image } = config;
+  const slots = agents.kind === 'slots' ? agents.slots.filter(({ mode }) => mode === 'container') : [];
+  if (slots.length === 0) return [image];
+  const own = new Map(
+    slots
+      .flatMap((slot) => (slot.image === undefined ? [] : [imageOf(config, slot)]))
+      .map((each) => [sourceName(each), each]),
+  );
+  const usesHosts = slots.some((slot) => slot.image === undefined);
+  if (usesHosts) own.delete(sourceName(image));
+  return [...(usesHosts ? [image] : []), ...own.values()];
+}
 
 /** A read-only folder for jobs. */
 export interface Dataset {

@@ -8,6 +8,13 @@ const texts = z.array(text);
 
 /** Work on the image that somebody asked for, and the image itself. */
 const work = { cause: text.optional(), output: texts.optional() };
+const image = {
+  state: text,
+  reference: text.optional(),
+  digest: text.optional(),
+  progress: text.optional(),
+  ...work,
+};
 
 /** States are names that a newer manager may have more of; what readers choose by is fixed. Other keys stay. */
 const status = z.looseObject({
@@ -16,15 +23,13 @@ const status = z.looseObject({
   at: text,
   host: text,
   pool: z.looseObject({ name: text, id: z.number().optional() }),
+  pools: z.array(z.looseObject({ name: text, id: z.number().optional(), up: z.boolean() })).optional(),
   configHash: text,
   image: z.looseObject({
-    state: text,
-    reference: text.optional(),
-    digest: text.optional(),
-    progress: text.optional(),
+    ...image,
     asked: z.looseObject({ at: text, state: text, ...work }).optional(),
-    ...work,
   }),
+  images: z.array(z.looseObject({ ...image, slots: texts })).optional(),
   drained: z.boolean(),
   drains: z
     .array(
@@ -42,6 +47,8 @@ const status = z.looseObject({
       slot: text,
       agent: text,
       agentId: z.number().optional(),
+      pool: text.optional(),
+      image: text.optional(),
       state: text,
       gpus: texts,
       container: text.optional(),

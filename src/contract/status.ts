@@ -7,18 +7,13 @@ export interface ManagerStatus {
   /** ISO 8601; at most 30 s old while the manager lives. */
   readonly at: string;
   readonly host: string;
+  /** The first of its pools. */
   readonly pool: { readonly name: string; readonly id?: number };
+  /** All of them; absent: the manager is of a version that knows one. */
+  readonly pools?: readonly PoolStatus[];
   readonly configHash: string;
-  readonly image: {
-    readonly state: 'missing' | 'pulling' | 'building' | 'ready' | 'failed';
-    readonly reference?: string;
-    readonly digest?: string;
-    /** The last step of a pull or build that is under way. */
-    readonly progress?: string;
-    /** Plain words when it failed. */
-    readonly cause?: string;
-    /** The last lines that the failed step of a build wrote. */
-    readonly output?: readonly string[];
+  /** The first of its images. */
+  readonly image: ImageStatus & {
     /** What became of the last build or pull that somebody asked for; `at` (ISO 8601) names it. */
     readonly asked?: {
       readonly at: string;
@@ -27,6 +22,11 @@ export interface ManagerStatus {
       readonly output?: readonly string[];
     };
   };
+  /** All of them; absent: the manager is of a version that knows one. */
+  readonly images?: readonly (ImageStatus & {
+    /** Who run it. */
+    readonly slots: readonly string[];
+  })[];
   /** The whole host is. */
   readonly drained: boolean;
   /** Who keeps jobs away, the weightiest first; absent: the manager is of a version that does not tell. */
@@ -37,10 +37,49 @@ export interface ManagerStatus {
   readonly problems: readonly { readonly code: string; readonly what: string; readonly next: string }[];
 }
 
+export interface PoolStatus {
+  readonly name: string;
+  readonly id?: number;
+  /** It was found, and the server answers. */
+  readonly up: boolean;
+}
+
+export interface ImageStatus {
+  readonly state: 'missing' | 'pulling' | 'building' | 'ready' | 'failed';
+  readonly reference?: string;
+  readonly digest?: string;
+  /** The last step of a pull or build that is under way. */
+  readonly progress?: string;
+  /** Plain words when it failed. */
+  readonly cause?: string;
+  /** The last lines that the failed step of a build wrote. */
+  readonly output?: readonly string[];
+}
+
+/** The images that a manager keeps, whichever version it is of. At least one. */
+export function keptImages({ image, images }: ManagerStatus): readonly ImageStatus[] {
+  return images ?? [image];
+}
+
+/** Where the whole of its images stands: one that failed before one that is on its way, and that before ready. */
+export function imageOverall(status: ManagerStatus): ImageStatus {
+  const all = keptImages(status);
+  return (
+    all.find(({ state }) => state === 'failed') ??
+    all.find(({ state }) => state !== 'ready') ??
+    all[0] ??
+    status.image
+  );
+}
+
 export interface SlotStatus {
   readonly slot: string;
   readonly agent: string;
   readonly agentId?: number;
+  /** Name of the agent's pool; absent: the manager is of a version that knows one. */
+  readonly pool?: string;
+  /** Reference of the image that its new containers run. */
+  readonly image?: string;
   readonly state:
     | 'starting'
     | 'idle'

@@ -10,6 +10,7 @@ import type { Secret } from '../base/secret.ts';
 import { version } from '../base/version.ts';
 import type { ManagerConfig } from '../contract/config.ts';
 import { HostPaths } from '../contract/paths.ts';
+import { poolsOf } from '../contract/slots.ts';
 import { createEngine } from '../engine/docker.ts';
 import { parseArguments, usage, type Invocation } from './start/arguments.ts';
 import type { Clock } from '../base/machine/clock.ts';
@@ -65,7 +66,7 @@ async function run({ values }: Invocation): Promise<void> {
   const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
   const state = await openState(values, places.state, machineId);
-  log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pool: config.pool });
+  log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });
   await runDaemon(
     {
       config,

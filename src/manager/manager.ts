@@ -1,11 +1,12 @@
 import { timestamp } from '../base/machine/clock.ts';
+import { sourceName, type ImageConfig } from '../contract/config.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import { everySlot, namedAdopted } from './slots/marks.ts';
 import { drainsOf } from './slots/marks.ts';
 import { causeOf } from './causes.ts';
-import { proved } from './image/choice.ts';
+import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
 import { Operator } from './operator.ts';
@@ -16,6 +17,7 @@ import { SlotBook } from './slots/memory.ts';
 import { managerStatus } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
+import type { State } from './state.ts';
 
 /** Looks are never further apart than this, events or not. */
 const periodMs = 10_000;
@@ -41,7 +43,7 @@ export class Manager {
     this.#book = new SlotBook(tools.clock);
     this.#logs = new LogWatch(tools.engine, wake);
     this.#scene = new Scene(tools, around, this.#book, this.#logs);
-    this.#operator = new Operator(tools, around, this.#book, this.#logs, wake);
+    this.#operator = new Operator(tools, around, this.#book, this.#logs, () => this.slots(), wake);
   }
 
   /** One look at the world and what follows from it. Never throws: an engine that is away is a state, too. */
@@ -94,36 +96,41 @@ export class Manager {
 
   status(configHash: string): ManagerStatus {
     const { config, state, clock, fence } = this.#tools;
-    const { pool, gpus, image, janitor } = this.#around;
+    const { pools, gpus, images, janitor } = this.#around;
+    const slots = this.slots();
     return managerStatus({
       at: timestamp(clock),
       host: config.host,
-      pool: pool.pool === undefined ? { name: config.pool } : { name: config.pool, id: pool.pool.id },
+      pools: pools.all,
       configHash,
-      image: image.state,
-      asked: image.asked,
+      images: images.all.map(({ source, state: image }) => ({
+        image,
+        slots: slots.filter((slot) => runs(slot, source)).map(({ name }) => name),
+      })),
+      asked: images.asked,
       drains: drainsOf(state.value.drain),
-      slots: this.#scene.status(this.slots(), this.#containers),
+      slots: this.#scene.status(slots, this.#containers),
       look: gpus.latest,
       problems: [
         this.#engineProblem,
-        pool.problem,
+        ...pools.problems,
         janitor.cause,
-        this.#imageProblem(),
-        this.slots().some(({ agent }) => pool.wantsUpdate(agent)) ? outdated : undefined,
+        ...this.#imageProblems(slots),
+        slots.some((slot) => pools.of(slot).wantsUpdate(slot.agent)) ? outdated : undefined,
         fence.problem,
       ].filter((cause) => cause !== undefined),
     });
   }
 
-  #imageProblem(): Cause | undefined {
-    const { rejected, proven } = this.#tools.state.value.image;
-    if (rejected === undefined || rejected !== this.#around.image.state.id) return undefined;
-    return {
-      code: 'image.rejected',
-      what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the one before (${proven?.slice(0, 19)})`,
-      next: 'look at the logs of the failed runs (azp-fleet logs), then provide another image',
-    };
+  /** Images that were given up, each once. */
+  #imageProblems(slots: readonly Slot[]): readonly Cause[] {
+    const { state, config } = this.#tools;
+    const records = slots.map((slot) => ({
+      newest: this.#around.images.of(slot.image).id,
+      ...recordOf(state.value, slot, config.image),
+    }));
+    const given = records.filter(({ newest, rejected }) => rejected !== undefined && rejected === newest);
+    return [...new Map(given.map((record) => [record.rejected, rejectedImage(record)])).values()];
   }
 
   /** Once the GPUs have been looked at, "all slots" has a meaning. */
@@ -136,14 +143,33 @@ export class Manager {
 
   /** The first agent that listens on an image proves it, and its slot has overcome what was wrong. */
   async #noteListening(up: readonly OwnContainer[]): Promise<void> {
+    const slots = this.slots();
     for (const container of up) {
       const phase = this.#logs.of(container.id)?.phase;
       if (phase === undefined || phase === 'connecting') continue;
       this.#book.of(container.labels[Labels.slot] ?? '').listens();
       const image = container.labels[Labels.imageDigest];
-      const known = this.#tools.state.value.image;
-      if (image === undefined || image === known.proven || image !== this.#around.image.state.id) continue;
-      await this.#tools.state.update((state) => ({ image: proved(state.image, image) }));
+      const slot = slots.find(({ name }) => name === container.labels[Labels.slot]);
+      if (slot === undefined || image === undefined || image !== this.#around.images.of(slot.image).id)
+        continue;
+      const { state, config } = this.#tools;
+      const all = { slots, hosts: config.image };
+      if (isUnproven(state.value, slot, all, image))
+        await state.update((known) =>
+          withRecord(known, slot, all, proved(recordOf(known, slot, config.image), image)),
+        );
     }
   }
+}
+
+function runs({ mode, image }: Slot, source: ImageConfig): boolean {
+  return mode === 'container' && sourceName(image) === sourceName(source);
+}
+
+function rejectedImage({ rejected = '', proven = '' }: State['image']): Cause {
+  return {
+    code: 'image.rejected',
+    what: `agents do not start on the newest image (${rejected.slice(0, 19)}); they run on the one before (${proven.slice(0, 19)})`,
+    next: 'look at the logs of the failed runs (azp-fleet logs), then provide another image',
+  };
 }

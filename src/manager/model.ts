@@ -1,4 +1,5 @@
 import type { OwnContainer } from '../engine/engine.ts';
+import type { ImageConfig } from '../contract/config.ts';
 import type { SlotSpec } from '../contract/slots.ts';
 
 /** What a reader is told when something does not work: a stable name, plain words, and what to do. */
@@ -20,6 +21,10 @@ export interface Slot {
   readonly limits: SlotSpec['limits'];
   readonly capabilities: SlotSpec['capabilities'];
   readonly mode: SlotSpec['mode'];
+  /** Name of the agent's pool. */
+  readonly pool: string;
+  /** Where the image of its containers comes from. */
+  readonly image: ImageConfig;
 }
 
 /** Why a slot takes no jobs. */
@@ -59,14 +64,39 @@ export interface SeenSlot {
   readonly unpublished: boolean;
 }
 
+/** An image that came from a registry because this manager asked for it. */
+export interface PulledImage {
+  readonly id: string;
+  /** Seconds since the epoch, as Docker dates images. */
+  readonly at: number;
+}
+
+/** Where it is remembered. */
+export interface PulledImages {
+  readonly value: { readonly pulled: readonly PulledImage[] };
+  update(
+    change: (state: { readonly pulled: readonly PulledImage[] }) => {
+      readonly pulled: readonly PulledImage[];
+    },
+  ): Promise<void>;
+}
+
+/** What a slot's new containers run. */
+export interface WantedImage {
+  /** Image id; undefined: none is ready. */
+  readonly id: string | undefined;
+  /** Slots of one source share their image. */
+  readonly source: string;
+  /** No container has yet come to listen on this image: try it on one slot of its source first. */
+  readonly unproven: boolean;
+}
+
 export interface Wanted {
   readonly slots: readonly Slot[];
-  /** Image id that new containers run; undefined: none is ready. */
-  readonly image: string | undefined;
-  /** The same for slots straight on the host. */
+  /** By slot; those straight on the host have none. */
+  readonly images: ReadonlyMap<string, WantedImage>;
+  /** What slots straight on the host run in place of an image. */
   readonly hostProgram: string;
-  /** No container has yet come to listen on this image: try it on one slot first. */
-  readonly imageUnproven: boolean;
   /** Fingerprint per slot of what a container is created with; a container with another one is outdated. */
   readonly settings: ReadonlyMap<string, string>;
 }

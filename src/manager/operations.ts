@@ -1,7 +1,7 @@
 import { Labels } from '../contract/paths.ts';
 import { runId } from './docker/launch-order.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
-import { failedOn } from './image/choice.ts';
+import { failedOn, recordOf, withRecord } from './image/choice.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { Slot } from './model.ts';
 import type { Order } from './orders.ts';
@@ -24,12 +24,20 @@ export class Operations {
   readonly #around: Surroundings;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
+  readonly #slots: () => readonly Slot[];
 
-  constructor(tools: ManagerTools, around: Surroundings, book: SlotBook, logs: LogWatch) {
+  constructor(
+    tools: ManagerTools,
+    around: Surroundings,
+    book: SlotBook,
+    logs: LogWatch,
+    slots: () => readonly Slot[],
+  ) {
     this.#tools = tools;
     this.#around = around;
     this.#book = book;
     this.#logs = logs;
+    this.#slots = slots;
   }
 
   /** Rejects with what went wrong; `NotYet`: what is needed is not ready. */
@@ -61,12 +69,15 @@ export class Operations {
   }
 
   /** A run or launch failed before its agent listened: perhaps the image is at fault. */
-  async blame(image: string | undefined, memory: SlotMemory): Promise<void> {
-    const { state, log } = this.#tools;
-    const verdict = image === undefined ? undefined : failedOn(state.value.image, image, memory.failures);
+  async blame(image: string | undefined, slotName: string, memory: SlotMemory): Promise<void> {
+    const { state, log, config } = this.#tools;
+    const slots = this.#slots();
+    const slot = slots.find(({ name }) => name === slotName);
+    if (image === undefined || slot === undefined) return;
+    const verdict = failedOn(recordOf(state.value, slot, config.image), image, memory.failures);
     if (verdict === undefined) return;
     log.log('warn', 'the new image does not work; going back to the one before', { ...verdict });
-    await state.update(() => ({ image: verdict }));
+    await state.update((known) => withRecord(known, slot, { slots, hosts: config.image }, verdict));
     this.#book.retryNow();
   }
 
@@ -80,7 +91,7 @@ export class Operations {
       run: runId(clock.wall()),
       settings: settingsOf(slot, config),
       capabilities: this.#capabilities(slot),
-      agentVersion: registeredVersion(config.image, this.#around.pool.agent(slot.agent)?.version),
+      agentVersion: registeredVersion(slot.image, this.#around.pools.of(slot).agent(slot.agent)?.version),
       ...ways,
     });
     memory.launched(agentId);
@@ -109,14 +120,14 @@ export class Operations {
       return;
     }
     if (outcome.cause !== undefined && !isHostRun(container.id))
-      await this.blame(container.labels[Labels.imageDigest], memory);
+      await this.blame(container.labels[Labels.imageDigest], slot, memory);
   }
 
-  async #retire({ container, reason, pool }: OrderTo<'retire'>, memory: SlotMemory): Promise<void> {
+  async #retire({ container, reason, poolId }: OrderTo<'retire'>, memory: SlotMemory): Promise<void> {
     memory.disabledFor = reason;
     memory.asked.set(container.id, {});
     const stopped = await retire(this.#tools, {
-      poolId: pool.id,
+      poolId,
       agent: container.name,
       container: container.id,
       reason,

@@ -1,6 +1,6 @@
 import { causeOf, NotYet } from './causes.ts';
 import type { ManagerTools } from './manager-tools.ts';
-import type { Action, Cause } from './model.ts';
+import type { Action, Cause, Slot } from './model.ts';
 import { Operations } from './operations.ts';
 import { decide, type Grounds, type Order } from './orders.ts';
 import type { LogWatch } from './runs/log-watch.ts';
@@ -19,18 +19,26 @@ export class Operator {
   readonly #wake: () => void;
   readonly #running = new Set<Promise<void>>();
 
-  constructor(tools: ManagerTools, around: Surroundings, book: SlotBook, logs: LogWatch, wake: () => void) {
+  /** `slots`: what this host has, as of now. */
+  constructor(
+    tools: ManagerTools,
+    around: Surroundings,
+    book: SlotBook,
+    logs: LogWatch,
+    slots: () => readonly Slot[],
+    wake: () => void,
+  ) {
     this.#tools = tools;
     this.#around = around;
     this.#book = book;
-    this.#operations = new Operations(tools, around, book, logs);
+    this.#operations = new Operations(tools, around, book, logs, slots);
     this.#wake = wake;
   }
 
   /** Begins what can be begun. What lacks something is put off, with the reason in the slot's status. */
   begin(action: Action, grounds: Omit<Grounds, 'pool'>): void {
     const memory = this.#book.of(action.slot);
-    const decision = decide(action, { ...grounds, pool: this.#around.pool.pool });
+    const decision = decide(action, { ...grounds, pool: (name) => this.#around.pools.named(name).pool });
     if ('lacks' in decision) {
       this.#putOff(action, memory, decision.lacks);
       return;
@@ -81,10 +89,10 @@ export class Operator {
     } else {
       memory.operationFailed(cause);
     }
-    if (cause.code.startsWith('azure.')) this.#around.pool.lookSoon();
+    if (cause.code.startsWith('azure.')) this.#around.pools.lookSoon();
     // The runtime could not hand over the GPUs: perhaps one has just gone.
     if (cause.code.startsWith('engine.')) this.#around.lookSoon();
     if (order.kind === 'launch' && order.slot.mode !== 'host' && faultOfImage.has(cause.code))
-      await this.#operations.blame(order.image, memory);
+      await this.#operations.blame(order.image, action.slot, memory);
   }
 }

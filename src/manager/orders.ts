@@ -1,4 +1,5 @@
 import type { Pool } from '../azure/client.ts';
+import { Labels } from '../contract/paths.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import type { Action, Cause, Slot, Wanted } from './model.ts';
 import { imageOf } from './reconcile.ts';
@@ -12,7 +13,8 @@ export type Order =
       readonly kind: 'retire';
       readonly container: OwnContainer;
       readonly reason: string;
-      readonly pool: Pool;
+      /** Of the pool that the container's agent is in; its slot may have left it. */
+      readonly poolId: number;
     }
   | { readonly kind: 'disable'; readonly slot: Slot; readonly reason: string; readonly pool: Pool }
   | { readonly kind: 'enable'; readonly slot: Slot; readonly pool: Pool }
@@ -22,8 +24,8 @@ export type Order =
 export interface Grounds {
   readonly wanted: Wanted;
   readonly containers: readonly OwnContainer[];
-  /** Undefined: not found yet. */
-  readonly pool: Pool | undefined;
+  /** By name; undefined: not found yet. */
+  readonly pool: (name: string) => Pool | undefined;
 }
 
 /** Either the order, or what it lacks: then nothing is done, and asked again later. */
@@ -37,9 +39,10 @@ export function decide(action: Action, { wanted, containers, pool }: Grounds): D
       if (slot === undefined) return { lacks: slotGone };
       const image = imageOf(slot, wanted);
       if (image === undefined) return { lacks: imageNotReady };
-      return pool === undefined
+      const found = pool(slot.pool);
+      return found === undefined
         ? { lacks: poolUnknown }
-        : { order: { kind: action.kind, slot, image, pool } };
+        : { order: { kind: action.kind, slot, image, pool: found } };
     }
     case 'collect':
     case 'discard': {
@@ -50,20 +53,25 @@ export function decide(action: Action, { wanted, containers, pool }: Grounds): D
       const { kind, reason } = action;
       const container = containerOf(action, containers);
       if (container === undefined) return { lacks: containerGone };
+      const poolId = poolIdOf(container) ?? pool(slotOf(action, wanted)?.pool ?? '')?.id;
       // Without the server's word no agent is disabled, and so none is stopped.
-      return pool === undefined ? { lacks: poolUnknown } : { order: { kind, container, reason, pool } };
+      return poolId === undefined ? { lacks: poolUnknown } : { order: { kind, container, reason, poolId } };
     }
     case 'disable': {
       const { kind, reason } = action;
       const slot = slotOf(action, wanted);
       if (slot === undefined) return { lacks: slotGone };
-      return pool === undefined ? { lacks: poolUnknown } : { order: { kind, slot, reason, pool } };
+      const found = pool(slot.pool);
+      return found === undefined ? { lacks: poolUnknown } : { order: { kind, slot, reason, pool: found } };
     }
     case 'enable':
     case 'publish': {
       const slot = slotOf(action, wanted);
       if (slot === undefined) return { lacks: slotGone };
-      return pool === undefined ? { lacks: poolUnknown } : { order: { kind: action.kind, slot, pool } };
+      const found = pool(slot.pool);
+      return found === undefined
+        ? { lacks: poolUnknown }
+        : { order: { kind: action.kind, slot, pool: found } };
     }
     default:
       throw new Error(`no order for ${JSON.stringify(action satisfies never)}`);
@@ -79,6 +87,12 @@ function containerOf(
   containers: readonly OwnContainer[],
 ): OwnContainer | undefined {
   return containers.find(({ id }) => id === container);
+}
+
+/** Of the pool that an agent was registered in when its container was made. */
+export function poolIdOf({ labels }: OwnContainer): number | undefined {
+  const id = Number(labels[Labels.poolId]);
+  return Number.isInteger(id) && id > 0 ? id : undefined;
 }
 
 const poolUnknown: Cause = {

@@ -1,13 +1,15 @@
-import type { Action, Seen, SeenContainer, SeenSlot, Slot, Stray, Wanted } from './model.ts';
+import type { Action, Seen, SeenContainer, SeenSlot, Slot, Stray, Wanted, WantedImage } from './model.ts';
 
 /**
  * What must be done so that what is seen becomes what is wanted. Pure; at most one action per slot, so that the next
  * look at the world decides what follows. No action of this function ever ends a container that runs a job.
  */
 export function reconcile(wanted: Wanted, seen: Seen): readonly Action[] {
-  const rolling = wanted.imageUnproven && onTrial(wanted, seen);
+  const trials = onTrial(wanted, seen);
   const actions = wanted.slots.flatMap((slot) => {
     const state = seen.slots.get(slot.name);
+    const image = wanted.images.get(slot.name);
+    const rolling = image?.unproven === true && trials.has(image.source);
     return state === undefined ? [] : forSlot(slot, state, wanted, seen.now, rolling);
   });
   return [...firstTrialOnly(actions, wanted), ...seen.strays.flatMap((stray) => forStray(stray, seen.now))];
@@ -75,7 +77,7 @@ function outdatedBecause(slot: Slot, container: SeenContainer, wanted: Wanted): 
 
 /** What a new run of the slot is made from. */
 export function imageOf(slot: Slot, wanted: Wanted): string | undefined {
-  return slot.mode === 'host' ? wanted.hostProgram : wanted.image;
+  return slot.mode === 'host' ? wanted.hostProgram : wanted.images.get(slot.name)?.id;
 }
 
 function disableOnce(slot: string, state: SeenSlot, reason: string): readonly Action[] {
@@ -99,26 +101,32 @@ function isUp(container: SeenContainer): boolean {
   return container.state === 'running' || container.state === 'paused' || container.state === 'restarting';
 }
 
-/** A slot is on trial while it changes, waits to try again, or runs the image already. */
-function onTrial(wanted: Wanted, seen: Seen): boolean {
-  return wanted.slots.some((slot) => {
-    const state = seen.slots.get(slot.name);
-    if (state === undefined || slot.mode === 'host') return false;
-    if (state.busyWith !== undefined) return true;
-    const [container] = state.containers;
-    if (container === undefined) return state.hold === undefined;
-    return container.image === wanted.image || !isUp(container);
-  });
+/** Sources of images with a slot on trial: it changes, waits to try again, or runs the image already. */
+function onTrial(wanted: Wanted, seen: Seen): ReadonlySet<string> {
+  return new Set(
+    wanted.slots.flatMap((slot) => {
+      const state = seen.slots.get(slot.name);
+      const image = wanted.images.get(slot.name);
+      return state !== undefined && image !== undefined && tries(state, image) ? [image.source] : [];
+    }),
+  );
+}
+
+function tries(state: SeenSlot, image: WantedImage): boolean {
+  if (state.busyWith !== undefined) return true;
+  const [container] = state.containers;
+  if (container === undefined) return state.hold === undefined;
+  return container.image === image.id || !isUp(container);
 }
 
 /** An image on which nothing has listened yet is tried by one slot; the others follow once it listens. */
 function firstTrialOnly(actions: readonly Action[], wanted: Wanted): readonly Action[] {
-  if (!wanted.imageUnproven) return actions;
-  let tried = false;
+  const tried = new Set<string>();
   return actions.filter((action) => {
-    if (action.kind !== 'retire' || action.reason !== 'new image') return true;
-    if (tried) return false;
-    tried = true;
+    const image = wanted.images.get(action.slot);
+    if (image?.unproven !== true || action.kind !== 'retire' || action.reason !== 'new image') return true;
+    if (tried.has(image.source)) return false;
+    tried.add(image.source);
     return true;
   });
 }

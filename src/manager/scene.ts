@@ -1,4 +1,5 @@
 import { timestamp } from '../base/machine/clock.ts';
+import { sourceName } from '../contract/config.ts';
 import { Capabilities, Labels } from '../contract/paths.ts';
 import type { SlotStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
@@ -6,9 +7,10 @@ import { isDrifted, userCapabilities } from './pool/capabilities.ts';
 import { isOld } from './gpus/look.ts';
 import { holdOf } from './slots/holds.ts';
 import { programOf } from './host-mode/create.ts';
-import { wantedImage } from './image/choice.ts';
+import { recordOf, wantedImage } from './image/choice.ts';
+import type { ImageState } from './image/keeper.ts';
 import type { LogWatch } from './runs/log-watch.ts';
-import type { Cause, Hold, Seen, SeenContainer, SeenSlot, Slot, Wanted } from './model.ts';
+import type { Cause, Hold, Seen, SeenContainer, SeenSlot, Slot, Wanted, WantedImage } from './model.ts';
 import { disabledByUs } from './registration/register.ts';
 import type { SlotBook } from './slots/memory.ts';
 import { resolveSlots, settingsOf, type HostGpu } from './slots/resolve.ts';
@@ -36,12 +38,11 @@ export class Scene {
   }
 
   wanted(slots: readonly Slot[]): Wanted {
-    const image = wantedImage(this.#around.image.state.id, this.#tools.state.value.image);
+    const inContainers = slots.filter(({ mode }) => mode === 'container');
     return {
       slots,
-      image,
+      images: new Map(inContainers.map((slot) => [slot.name, this.#wantedImage(slot)])),
       hostProgram: programOf(this.#tools.config),
-      imageUnproven: image !== this.#tools.state.value.image.proven,
       settings: new Map(slots.map((slot) => [slot.name, settingsOf(slot, this.#tools.config)])),
     };
   }
@@ -59,6 +60,18 @@ export class Scene {
     return slots.map((slot) => this.#slotStatus(slot, containers));
   }
 
+  #wantedImage(slot: Slot): WantedImage {
+    const { config, state } = this.#tools;
+    const known = recordOf(state.value, slot, config.image);
+    const id = wantedImage(this.#around.images.of(slot.image).id, known);
+    return { id, source: sourceName(slot.image), unproven: id !== known.proven };
+  }
+
+  #imageState(slot: Slot): ImageState {
+    if (slot.mode === 'container') return this.#around.images.of(slot.image);
+    return { state: 'ready', id: programOf(this.#tools.config) };
+  }
+
   #gpus(): readonly HostGpu[] {
     const shown = this.#around.gpus.report?.gpus ?? [];
     return this.#around.gpus.order.map((busId) => {
@@ -74,13 +87,13 @@ export class Scene {
       drain: state.value.drain,
       look,
       lookIsOld: look !== undefined && isOld(look, clock),
-      pool: this.#poolCause(),
+      pool: this.#poolCause(slot),
       disk: this.#around.janitor.cause,
     });
   }
 
-  #poolCause(): Cause | undefined {
-    const { pool } = this.#around;
+  #poolCause(slot: Slot): Cause | undefined {
+    const pool = this.#around.pools.of(slot);
     if (pool.problem !== undefined || pool.pool !== undefined) return pool.problem;
     return { code: 'pool.unknown', what: 'the pool is being looked up', next: 'wait a moment' };
   }
@@ -99,7 +112,8 @@ export class Scene {
   }
 
   #isUnpublished(slot: Slot): boolean {
-    const { pool, gpus } = this.#around;
+    const { gpus } = this.#around;
+    const pool = this.#around.pools.of(slot);
     const { config, state } = this.#tools;
     if (this.#book.of(slot.name).mayPredatePublishing(pool.at)) return false;
     const wanted = userCapabilities(config, slot, gpus.report, state.owner);
@@ -107,12 +121,13 @@ export class Scene {
   }
 
   #disabledFor(slot: Slot): string | undefined {
-    const agent = this.#around.pool.agent(slot.agent);
+    const pool = this.#around.pools.of(slot);
+    const agent = pool.agent(slot.agent);
     const reason =
       agent !== undefined && disabledByUs(agent)
         ? agent.userCapabilities?.[Capabilities.drainReason]
         : undefined;
-    return this.#book.of(slot.name).disabled({ reason, at: this.#around.pool.at });
+    return this.#book.of(slot.name).disabled({ reason, at: pool.at });
   }
 
   #seen(container: OwnContainer): SeenContainer {
@@ -152,10 +167,10 @@ export class Scene {
         notBefore: memory.notBefore,
         cause: memory.cause,
         waitingFor: memory.waitingFor,
-        agentId: memory.agentId ?? this.#around.pool.agent(slot.agent)?.id,
+        agentId: memory.agentId ?? this.#around.pools.of(slot).agent(slot.agent)?.id,
         jobsRun: this.#tools.state.value.jobsRun[slot.name] ?? 0,
-        image: this.#around.image.state,
-        wantsUpdate: this.#around.pool.wantsUpdate(slot.agent),
+        image: this.#imageState(slot),
+        wantsUpdate: this.#around.pools.of(slot).wantsUpdate(slot.agent),
         looked: containers !== undefined,
       },
       clock.monotonic(),

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { sha256 } from '../base/digest.ts';
+import type { PulledImage } from './model.ts';
 import { readMarks, type DrainMarks } from './drain-marks.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
 import { readJson, writeAtomic } from './machine/files.ts';
@@ -16,6 +17,12 @@ export interface State {
   readonly jobsRun: Readonly<Record<string, number>>;
   /** Image ids: on which agents came to listen, and which was given up for it. */
   readonly image: { readonly proven?: string; readonly rejected?: string };
+  /** The same for slots with an image of their own, by slot. */
+  readonly slotImages: Readonly<Record<string, { readonly proven?: string; readonly rejected?: string }>>;
+  /** Images that this manager has pulled and not removed. */
+  readonly pulled: readonly PulledImage[];
+  /** Ids of pools that may hold agents of ours: slots may have left them. */
+  readonly pools: readonly number[];
   /** PCI addresses as the slots were numbered by them. */
   readonly gpuOrder: GpuOrder | undefined;
   /** The kernel's own log forgets. */
@@ -47,6 +54,9 @@ export class StateStore {
       adopt: Array.isArray(found.adopt) ? found.adopt : [],
       jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
       image: Object(found.image ?? {}) as State['image'],
+      slotImages: Object(found.slotImages ?? {}) as State['slotImages'],
+      pulled: Array.isArray(found.pulled) ? found.pulled : [],
+      pools: Array.isArray(found.pools) ? found.pools : [],
       gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
       xids: Array.isArray(found.xids?.events) ? found.xids : undefined,
     };

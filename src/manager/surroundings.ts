@@ -1,17 +1,22 @@
 import { arch } from 'node:process';
+import type { ImageConfig } from '../contract/config.ts';
+import { Labels } from '../contract/paths.ts';
+import { poolsOf } from '../contract/slots.ts';
 import { Alarm, repeat } from './alarm.ts';
 import { Datasets } from './machine/datasets.ts';
 import { learnEngine, type EngineWays } from './docker/engine-start.ts';
 import { lookEveryMs } from './gpus/look.ts';
 import { GpuWatch } from './gpus/watch.ts';
-import { ImageKeeper } from './image/keeper.ts';
+import { provenImages } from './image/choice.ts';
+import { Images } from './image/images.ts';
 import { planImage, readContext, type ImagePlan } from './image/plan.ts';
 import { Janitor } from './docker/janitor.ts';
 import { watchKernelLog } from './gpus/kernel-watch.ts';
 import type { Slot } from './model.ts';
 import { NotYet } from './causes.ts';
-import { PoolWatch } from './pool/watch.ts';
-import { sweep, type Orphans } from './pool/sweep.ts';
+import { Pools } from './pool/pools.ts';
+import { Sweeper } from './pool/sweeper.ts';
+import { poolIdOf } from './orders.ts';
 import type { ManagerTools } from './manager-tools.ts';
 
 const probeMs = 20_000;
@@ -20,10 +25,10 @@ const roundMs = 60_000;
 /** What a slot that was taken out of the inventory ran may still be asked for. */
 const keptForMs = 7 * 24 * 3_600_000;
 
-/** What surrounds the slots: the pool, the GPUs, the image, the engine, the disk. Each is kept up to date by itself. */
+/** What surrounds the slots: the pools, the GPUs, the images, the engine, the disk. Each is kept up to date by itself. */
 export class Surroundings {
-  readonly pool: PoolWatch;
-  readonly image: ImageKeeper;
+  readonly pools: Pools;
+  readonly images: Images;
   readonly gpus: GpuWatch;
   readonly janitor: Janitor;
   readonly #tools: ManagerTools;
@@ -31,7 +36,7 @@ export class Surroundings {
   readonly #contextDirectory: string;
   readonly #wake: () => void;
   #ways: EngineWays | undefined;
-  #orphans: Orphans = new Map();
+  readonly #sweeper: Sweeper;
   readonly #lookAlarm = new Alarm();
 
   constructor(tools: ManagerTools, contextDirectory: string, wake: () => void) {
@@ -39,8 +44,9 @@ export class Surroundings {
     this.#datasets = new Datasets(tools.config.datasets);
     this.#contextDirectory = contextDirectory;
     this.#wake = wake;
-    this.pool = new PoolWatch(tools.azure, tools.config.pool, tools.clock, wake);
-    this.image = new ImageKeeper(tools.engine, tools.clock, tools.log, wake);
+    this.pools = new Pools(tools.azure, poolsOf(tools.config), tools.clock, wake);
+    this.#sweeper = new Sweeper(tools, this.pools);
+    this.images = new Images(tools, wake);
     this.gpus = new GpuWatch(tools);
     this.janitor = new Janitor(tools);
   }
@@ -70,14 +76,14 @@ export class Surroundings {
     const { fence, host } = this.#tools;
     signal.addEventListener('abort', () => this.lookSoon(), { once: true });
     await Promise.all([
-      this.pool.run(signal),
+      this.pools.run(signal),
       this.#every(lookEveryMs, signal, () => this.#look(), this.#lookAlarm),
       watchKernelLog(this.#tools, () => this.lookSoon()),
       // Beside the looks: a probe that hangs must not make what is known of the GPUs old.
       this.#every(probeMs, signal, () => this.#probe()),
-      this.#every(imageMs, signal, () => this.#ensureImage()),
-      this.#every(roundMs, signal, () => this.janitor.round(this.image.state.id)),
-      this.#every(roundMs, signal, () => this.#sweep(slots().map(({ agent }) => agent))),
+      this.#every(imageMs, signal, () => this.#ensureImages()),
+      this.#every(roundMs, signal, () => this.#tidy(slots())),
+      this.#every(roundMs, signal, () => this.#sweep(slots())),
       this.#every(roundMs, signal, () => this.#forget(slots().map(({ name }) => name))),
       this.#every(roundMs, signal, async () => fence.around(await host.engine.uids())),
     ]);
@@ -87,56 +93,59 @@ export class Surroundings {
     await this.gpus.look();
     this.#wake();
     // Not awaited: a build takes minutes, and the next look is due. What goes wrong is the image's own state.
-    if (this.image.state.state === 'missing') void this.#ensureImage();
+    if (this.images.all.some(({ state }) => state.state === 'missing')) void this.#ensureImages();
   }
 
   async #probe(): Promise<void> {
-    await this.gpus.probe(this.image.state.id, this.#ways?.cdiSpec ?? false);
+    const ready = this.images.all.find(({ state }) => state.id !== undefined);
+    await this.gpus.probe(ready?.state.id, this.#ways?.cdiSpec ?? false);
   }
 
-  /** Builds or pulls the agents' image now, though one may be there; the status tells what becomes of it. */
+  /** Builds or pulls the agents' images now, though they may be there; the status tells what becomes of it. */
   renewImage(fresh: boolean): void {
-    this.image.renew(async () => {
+    this.images.renew(async (source) => {
       // Which image fits, the GPUs tell.
       if (this.gpus.latest === undefined) await this.gpus.look();
-      return this.#plan();
+      return this.#plan(source);
     }, fresh);
   }
 
-  async #ensureImage(): Promise<void> {
+  async #ensureImages(): Promise<void> {
     const look = this.gpus.latest;
     if (look === undefined) return;
     // A driver that does not answer for the moment says nothing about which image fits: the one that is there stays.
     const silent = look.pci.length > 0 && look.checkup.report === undefined;
-    if (!silent || this.image.state.state !== 'ready') await this.image.ensure(() => this.#plan());
+    await this.images.ensure((source) => this.#plan(source), silent);
   }
 
-  async #plan(): Promise<ImagePlan> {
-    const { config } = this.#tools;
+  async #plan(image: ImageConfig): Promise<ImagePlan> {
+    const config = { ...this.#tools.config, image };
     const look = this.gpus.latest;
     const host = {
       arch: arch === 'arm64' ? 'aarch64' : 'x86_64',
       hasGpus: (look?.pci.length ?? 0) > 0,
       report: this.gpus.report,
     };
-    const isBuilt = config.image.kind === 'build';
+    const isBuilt = image.kind === 'build';
     return planImage(config, host, isBuilt ? await readContext(this.#contextDirectory) : Buffer.alloc(0));
   }
 
-  /** Agents of ours without a slot: after fewer slots were configured, or the host was renamed. */
-  async #sweep(names: readonly string[]): Promise<void> {
-    const { state, clock, azure, log } = this.#tools;
-    const poolId = this.pool.pool?.id;
-    if (poolId === undefined || names.length === 0) return;
-    const ours = { owner: state.owner, names: new Set(names.map((name) => name.toLowerCase())) };
-    const found = sweep(this.pool.agents(), ours, this.#orphans, clock.monotonic(), (ms) => clock.scaled(ms));
-    this.#orphans = found.orphans;
-    for (const agent of found.remove) {
-      const removed = await azure.deleteAgent(poolId, agent.id);
-      log.log('info', removed ? 'removed an agent without a slot' : 'kept an agent with a job', {
-        name: agent.name,
-      });
-    }
+  async #tidy(slots: readonly Slot[]): Promise<void> {
+    const { config, state } = this.#tools;
+    const images = this.images.all.map((kept) => kept.state);
+    const isComing = images.some(({ id, state: now }) => id === undefined && now !== 'failed');
+    const ready = images.flatMap(({ id }) => id ?? []);
+    const proven = provenImages(state.value, { slots, hosts: config.image });
+    const needed = isComing || ready.length === 0 ? undefined : [...ready, ...proven];
+    await this.janitor.round(needed);
+  }
+
+  async #sweep(slots: readonly Slot[]): Promise<void> {
+    const containers = await this.#tools.engine.listOwn({ [Labels.kind]: 'agent' });
+    await this.#sweeper.round(
+      slots,
+      containers.flatMap((container) => poolIdOf(container) ?? []),
+    );
   }
 
   async #forget(names: readonly string[]): Promise<void> {

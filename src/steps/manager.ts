@@ -1,6 +1,7 @@
 import { sha256 } from '../base/digest.ts';
 import { sh } from '../base/shell.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
+import { imageOverall } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Action, Artifact, Change } from './change.ts';
 import { change } from './changes.ts';
@@ -106,7 +107,8 @@ function* start(
   const why = found.length > 0 ? 'what it runs with has changed' : staleness(facts, configHash);
   const ready: Action = { kind: 'await-manager', configHash, timeoutS: readyTimeoutS };
   if (why === undefined) {
-    const state = facts.manager.status?.image.state;
+    const { status } = facts.manager;
+    const state = status && imageOverall(status).state;
     if (state === 'ready') return;
     const reason = state === undefined ? 'the manager has said nothing yet' : `its state is ${state}`;
     yield quiet('ready', 'wait for the agent image', reason, [ready]);
@@ -137,9 +139,8 @@ function staleness(facts: Facts, configHash: string): string | undefined {
   if (!unitEnabled) return 'it would not start after a reboot';
   if (status === undefined) return undefined;
   if (status.configHash !== configHash) return 'it still runs with an earlier configuration';
-  return status.image.state === 'failed'
-    ? `no agent image: ${status.image.cause ?? 'unknown cause'}`
-    : undefined;
+  const { state, cause = 'unknown cause' } = imageOverall(status);
+  return state === 'failed' ? `no agent image: ${cause}` : undefined;
 }
 
 /** Older systemd has no LoadCredential=; the manager then reads the root-only file itself. */

@@ -34,11 +34,11 @@ export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions 
     Hostname: slot.agent.slice(0, 63),
     Labels: labels(recipe),
     Env: environment(config, slot, recipe.gpuPath),
-    ...agentStart(config.image.kind),
+    ...agentStart(slot.image.kind),
     StopTimeout: stopTimeoutS,
     HostConfig: {
       // The image built here brings tini itself; a foreign one may not.
-      Init: config.image.kind === 'registry',
+      Init: slot.image.kind === 'registry',
       // Evidence is read after the end, then the container is removed.
       AutoRemove: false,
       NetworkMode: agentNetwork,

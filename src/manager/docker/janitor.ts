@@ -1,16 +1,16 @@
 import { Labels } from '../../contract/paths.ts';
-import type { OwnContainer } from '../../engine/engine.ts';
+import type { OwnContainer, OwnImage } from '../../engine/engine.ts';
 import { isHelper, isOverdue } from '../../engine/helpers.ts';
 import { probeName } from '../../health/probe.ts';
 import { causeOf } from '../causes.ts';
 import { diskCause, diskState, prunable, type DiskSpace } from '../machine/disk.ts';
-import type { Cause } from '../model.ts';
+import type { Cause, PulledImages } from '../model.ts';
 import type { Outside } from '../outside.ts';
 import type { Helpers } from './helpers.ts';
 
 interface JanitorTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'log' | 'diskSpace'> {
   readonly helpers: Helpers;
-  readonly state: { readonly value: { readonly image: { readonly proven?: string } } };
+  readonly state: PulledImages;
 }
 
 /** Watches the disk of Docker and removes images of ours that nothing needs. */
@@ -54,23 +54,35 @@ export class Janitor {
     return isOurs ? !helpers.has(container.name) : isOverdue(container, clock.wall());
   }
 
-  /** One round. `image`: what new containers run. */
-  async round(image: string | undefined): Promise<void> {
+  /** One round. `needed`: images that must stay, whether or not a container is there; undefined: not known yet. */
+  async round(needed: readonly string[] | undefined): Promise<void> {
     const { engine } = this.#tools;
     this.#path = (await engine.info()).rootDir;
     this.#space = await this.#tools.diskSpace(this.#path);
     this.#state = diskState(this.#space, this.#state);
     await this.removeLeftBehind();
     // While an image is on its way, what is built on must stay.
-    if (image === undefined) return;
-    const [images, containers] = await Promise.all([engine.listOwnImages(), engine.listOwn()]);
-    const { proven } = this.#tools.state.value.image;
-    for (const old of prunable(images, containers, [image, proven], this.#state !== 'fine')) {
-      await engine.removeImage(old.id).then(
-        () =>
-          this.#tools.log.log('info', 'removed an image that nothing needs', { id: old.id, tags: old.tags }),
-        (error: unknown) => this.#tools.log.log('info', 'kept an image', { id: old.id, ...causeOf(error) }),
+    if (needed === undefined) return;
+    const [built, containers] = await Promise.all([engine.listOwnImages(), engine.listOwn()]);
+    const { value } = this.#tools.state;
+    const own = [...built, ...value.pulled.map(({ id, at }) => pulledImage(id, at))];
+    for (const old of prunable(own, containers, needed, this.#state !== 'fine')) {
+      await this.#removeImage(old).catch((error: unknown) =>
+        this.#tools.log.log('info', 'kept an image', { id: old.id, ...causeOf(error) }),
       );
     }
   }
+
+  async #removeImage({ id, tags }: OwnImage): Promise<void> {
+    const { engine, state, log } = this.#tools;
+    await engine.removeImage(id);
+    log.log('info', 'removed an image that nothing needs', { id, tags });
+    if (state.value.pulled.some((each) => each.id === id))
+      await state.update(({ pulled }) => ({ pulled: pulled.filter((each) => each.id !== id) }));
+  }
+}
+
+/** Images from a registry carry no label of ours: that we have pulled them is remembered. */
+function pulledImage(id: string, created: number): OwnImage {
+  return { id, created, tags: ['pulled'], labels: {}, bytes: 0 };
 }

@@ -1,6 +1,9 @@
+import { sourceName, type ImageConfig } from '../../contract/config.ts';
+import type { Slot } from '../model.ts';
 import type { State } from '../state.ts';
 
 type Record = State['image'];
+type Records = Pick<State, 'image' | 'slotImages'>;
 
 /** An image on which no agent came to listen is given up after so many failures in a row on one slot. */
 const patience = 3;
@@ -24,4 +27,52 @@ export function proved(known: Record, image: string): Record {
 export function failedOn(known: Record, image: string, failuresInARow: number): Record | undefined {
   const hopeless = failuresInARow >= patience && image !== known.proven && known.proven !== undefined;
   return hopeless && known.rejected !== image ? { ...known, rejected: image } : undefined;
+}
+
+/** What is known of the images that a slot has run: the host's share one memory, a slot with its own has its own. */
+export function recordOf(records: Records, slot: Slot, hosts: ImageConfig): Record {
+  return isHosts(slot, hosts) ? records.image : (records.slotImages[slot.name] ?? {});
+}
+
+/** All slots of the host, and where the images of those come from that name none. */
+export interface AllSlots {
+  readonly slots: readonly Slot[];
+  readonly hosts: ImageConfig;
+}
+
+/** The same record for the slot and all others of its source. What slots without an image of their own had goes. */
+export function withRecord(
+  { slotImages }: Records,
+  slot: Slot,
+  { slots, hosts }: AllSlots,
+  record: Record,
+): Partial<Records> {
+  if (isHosts(slot, hosts)) return { image: record };
+  const own = slots.filter((each) => !isHosts(each, hosts));
+  const known = own.map(({ name, image }) => [
+    name,
+    isSame(image, slot.image) ? record : (slotImages[name] ?? {}),
+  ]);
+  return { slotImages: Object.fromEntries(known) as State['slotImages'] };
+}
+
+/** Whether it is still to be noted that the slot's agent listens on this image, for the slot or another of its source. */
+export function isUnproven(records: Records, slot: Slot, { slots, hosts }: AllSlots, image: string): boolean {
+  return slots.some(
+    (each) => isSame(each.image, slot.image) && recordOf(records, each, hosts).proven !== image,
+  );
+}
+
+/** Every image on which the slots' agents are known to work. */
+export function provenImages(records: Records, { slots, hosts }: AllSlots): readonly string[] {
+  const known = [records.image, ...slots.map((slot) => recordOf(records, slot, hosts))];
+  return known.flatMap(({ proven }) => proven ?? []);
+}
+
+function isHosts({ image }: Slot, hosts: ImageConfig): boolean {
+  return isSame(image, hosts);
+}
+
+function isSame(one: ImageConfig, other: ImageConfig): boolean {
+  return sourceName(one) === sourceName(other);
 }

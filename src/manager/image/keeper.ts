@@ -40,6 +40,7 @@ export class ImageKeeper {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #onChange: () => void;
+  readonly #onPulled: (id: string) => Promise<void>;
   #state: ImageState = { state: 'missing' };
   #failures = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
@@ -53,11 +54,14 @@ export class ImageKeeper {
     clock: Clock,
     log: Logger,
     onChange: () => void,
+    /** An image has come that was not there before. */
+    onPulled: (id: string) => Promise<void> = () => Promise.resolve(),
   ) {
     this.#engine = engine;
     this.#clock = clock;
     this.#log = log;
     this.#onChange = onChange;
+    this.#onPulled = onPulled;
   }
 
   get state(): ImageState {
@@ -139,6 +143,7 @@ export class ImageKeeper {
     }
     const id = await this.#engine.imageId(reference);
     if (id === undefined) throw new Error(`image ${reference} is not there after it was fetched`);
+    if (plan.kind === 'pull' && id !== kept.id) await this.#onPulled(id);
     this.#noteReady(reference, id);
     this.#freshAt = this.#clock.monotonic();
   }
@@ -154,6 +159,7 @@ export class ImageKeeper {
         this.#log.log('warn', 'the image could not be looked up again', { ...causeOf(error) }),
       );
     const id = await this.#engine.imageId(reference);
+    if (id !== undefined && id !== this.#state.id) await this.#onPulled(id);
     if (id !== undefined) this.#noteReady(reference, id);
   }
 

@@ -8,7 +8,7 @@ const pollMs = 60_000;
 /** After a failure: soon again, so that a pool that appears or a network that comes back is noticed. */
 const retryMs = 15_000;
 
-/** The server's view of our pool: one listing per minute for all slots together. */
+/** The server's view of a pool of ours: one listing per minute for all slots together. */
 export class PoolWatch {
   readonly #azure: Pick<AzureClient, 'findPool' | 'listAgents'>;
   readonly #name: string;
@@ -30,6 +30,10 @@ export class PoolWatch {
     this.#name = name;
     this.#clock = clock;
     this.#onChange = onChange;
+  }
+
+  get name(): string {
+    return this.#name;
   }
 
   get pool(): Pool | undefined {

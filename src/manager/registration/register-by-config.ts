@@ -88,7 +88,7 @@ function configArguments({ config }: ConfigTools, order: LaunchOrder): string[] 
     '--url',
     config.organization,
     '--pool',
-    config.pool,
+    order.pool.name,
     '--agent',
     order.slot.agent,
     '--work',

@@ -1,4 +1,4 @@
-import type { HostHealth, ManagerStatus, SlotStatus } from '../../contract/status.ts';
+import { keptImages, type HostHealth, type ManagerStatus, type SlotStatus } from '../../contract/status.ts';
 import type { DiskSpace } from '../machine/disk.ts';
 
 /** What is known at a scrape; `disk` is undefined until it has been measured. */
@@ -50,9 +50,10 @@ export const statusGauges: readonly StatusGauge[] = [
     name: 'azp_fleet_pool_up',
     help: '1 while the pool is found and the server answers.',
     labelNames: ['pool'],
-    samples: (seen) => [
-      { labels: { pool: seen.status.pool.name }, value: Number(!problem(seen, 'azure.', 'pool.')) },
-    ],
+    samples: (seen) => {
+      const { pool, pools = [{ name: pool.name, up: !problem(seen, 'azure.', 'pool.') }] } = seen.status;
+      return pools.map(({ name, up }) => ({ labels: { pool: name }, value: Number(up) }));
+    },
   },
   {
     name: 'azp_fleet_credential_ok',
@@ -76,9 +77,11 @@ export const statusGauges: readonly StatusGauge[] = [
     name: 'azp_fleet_image_ready',
     help: '1 while the agent image is on the host; the label is its digest.',
     labelNames: ['digest'],
-    samples: ({ status: { image } }) => [
-      { labels: { digest: image.digest ?? '' }, value: Number(image.digest !== undefined) },
-    ],
+    samples: ({ status }) =>
+      keptImages(status).map(({ digest }) => ({
+        labels: { digest: digest ?? '' },
+        value: Number(digest !== undefined),
+      })),
   },
   {
     name: 'azp_fleet_slots',
@@ -96,6 +99,16 @@ export const statusGauges: readonly StatusGauge[] = [
     labelNames: ['slot', 'agent', 'state'],
     samples: ({ status: { slots } }) =>
       slots.map(({ slot, agent, state }) => ({ labels: { slot, agent, state }, value: 1 })),
+  },
+  {
+    name: 'azp_fleet_slot_pool',
+    help: 'Pool of each slot, and the image that it runs; always 1.',
+    labelNames: ['slot', 'pool', 'image'],
+    samples: ({ status: { slots, pool } }) =>
+      slots.map(({ slot, pool: own = pool.name, image = '' }) => ({
+        labels: { slot, pool: own, image },
+        value: 1,
+      })),
   },
   {
     name: 'azp_fleet_health',

@@ -2,12 +2,25 @@ import { version } from '../../base/version.ts';
 import { defined } from '../../base/defined.ts';
 import { foreignLine, foreignValue } from '../../base/foreign-text.ts';
 import type { Drain } from '../../contract/drain.ts';
-import type { HostHealth, ManagerStatus, SlotStatus } from '../../contract/status.ts';
+import type {
+  HostHealth,
+  ImageStatus,
+  ManagerStatus,
+  PoolStatus,
+  SlotStatus,
+} from '../../contract/status.ts';
 import type { HostLook } from '../gpus/look.ts';
 import type { AskedWork, ImageState } from '../image/keeper.ts';
 import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
 import { outdated, remarkCause } from '../runs/causes.ts';
 import { telling, type Transcript } from '../runs/transcript.ts';
+
+interface WatchedPool {
+  readonly name: string;
+  /** Undefined: not found yet. */
+  readonly pool: { readonly id: number } | undefined;
+  readonly problem: Cause | undefined;
+}
 
 /** One slot as the reader of the status wants to know it. */
 export interface SlotView {
@@ -43,12 +56,14 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
   return {
     slot: view.slot.name,
     agent: view.slot.agent,
+    pool: view.slot.pool,
     state,
     gpus: view.slot.gpus,
     since,
     jobsRun: view.jobsRun,
     ...defined({
       agentId: view.agentId,
+      image: view.image.reference,
       container: view.container?.id.slice(0, 12),
       job: running?.job,
       jobSince: running?.beganAt,
@@ -128,38 +143,46 @@ function askedStatus({ at, state, cause, output }: AskedWork): NonNullable<Manag
   return { at, state, ...defined({ cause: cause?.what, output }) };
 }
 
+function poolStatus({ name, pool, problem }: WatchedPool): PoolStatus {
+  return { name, ...defined({ id: pool?.id }), up: problem === undefined };
+}
+
+function imageStatus({ state, reference, id, progress, cause, output }: ImageState): ImageStatus {
+  return { state, ...defined({ reference, digest: id, progress, cause: cause?.what, output }) };
+}
+
 export function managerStatus(parts: {
   /** ISO 8601 */
   readonly at: string;
   readonly host: string;
-  readonly pool: ManagerStatus['pool'];
+  /** At least one. */
+  readonly pools: readonly WatchedPool[];
   readonly configHash: string;
-  readonly image: ImageState;
+  /** At least one. */
+  readonly images: readonly { readonly image: ImageState; readonly slots: readonly string[] }[];
   readonly asked: AskedWork | undefined;
   readonly drains: readonly Drain[];
   readonly slots: readonly SlotStatus[];
   readonly look: HostLook | undefined;
   readonly problems: readonly Cause[];
 }): ManagerStatus {
-  const { image } = parts;
+  const pools = parts.pools.map(poolStatus);
+  const images = parts.images.map(({ image, slots }) => ({ ...imageStatus(image), slots }));
+  const [{ up: _, ...pool } = { name: '', up: false }] = pools;
+  const [{ slots: __, ...image } = { state: 'missing' as const, slots: [] }] = images;
   const status: ManagerStatus = {
     schema: 1,
     version,
     at: parts.at,
     host: parts.host,
-    pool: parts.pool,
+    pool,
+    pools,
     configHash: parts.configHash,
     image: {
-      state: image.state,
-      ...defined({
-        reference: image.reference,
-        digest: image.id,
-        progress: image.progress,
-        cause: image.cause?.what,
-        output: image.output,
-        asked: parts.asked === undefined ? undefined : askedStatus(parts.asked),
-      }),
+      ...image,
+      ...defined({ asked: parts.asked === undefined ? undefined : askedStatus(parts.asked) }),
     },
+    images,
     drained: parts.drains.some(({ slot }) => slot === undefined),
     drains: parts.drains,
     slots: parts.slots,

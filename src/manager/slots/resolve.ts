@@ -1,6 +1,6 @@
 import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
-import type { ManagerConfig } from '../../contract/config.ts';
+import { imageOf, type ManagerConfig } from '../../contract/config.ts';
 import { agentName, type SlotSpec } from '../../contract/slots.ts';
 import type { Slot } from '../model.ts';
 
@@ -24,6 +24,8 @@ export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): r
       limits: { ...config.limits, ...spec.limits },
       capabilities: spec.capabilities,
       mode: spec.mode,
+      pool: spec.pool ?? config.pool,
+      image: imageOf(config, spec),
     };
   });
 }
@@ -69,7 +71,8 @@ function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: strin
 
 /** A short fingerprint of everything that a container of the slot is created with, the image apart. */
 export function settingsOf(slot: Slot, config: ManagerConfig): string {
-  const parts = [slot, config.organization, config.pool, config.datasets, config.jobs, config.proxy];
+  const { pool, image: _, ...rest } = slot;
+  const parts = [rest, config.organization, pool, config.datasets, config.jobs, config.proxy];
   return sha256(JSON.stringify(parts)).slice(0, 12);
 }
 

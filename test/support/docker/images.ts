@@ -11,21 +11,26 @@ export function answerImages(
   response: ServerResponse,
 ): void {
   if (path === '/images/json') {
+    const filters = JSON.parse(url.searchParams.get('filters') ?? '{}') as { label?: string[] };
+    const { label: labels = [] } = filters;
     return json(
       response,
       200,
-      engine.images.map((image) => ({
-        Id: image.id,
-        RepoTags: [image.reference],
-        Labels: image.labels,
-        Created: image.created,
-        Size: image.bytes,
-      })),
+      engine.images
+        .filter((image) => labels.every((label) => label in image.labels))
+        .map((image) => ({
+          Id: image.id,
+          RepoTags: [image.reference],
+          Labels: image.labels,
+          Created: image.created,
+          Size: image.bytes,
+        })),
     );
   }
   if (path === '/images/create') {
     const reference = `${url.searchParams.get('fromImage')}:${url.searchParams.get('tag') ?? 'latest'}`;
-    engine.addImage(reference.replace(/:latest$/, ''));
+    const name = reference.replace(/:latest$/, '');
+    if (!engine.images.some((image) => image.reference === name)) engine.addImage(name);
     return void response.writeHead(200).end('{"status":"Pull complete"}\n');
   }
   const reference = decodeURIComponent(path.replace(/^\/images\//, '').replace(/\/json$/, ''));

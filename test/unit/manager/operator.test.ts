@@ -18,20 +18,28 @@ const slot: Slot = {
   limits: {},
   capabilities: [],
   mode: 'container',
+  pool: 'gpu-lab',
+  image: { kind: 'registry', reference: 'registry.example/agent:1' },
 };
 
 /** Nothing is there but a configured slot: what the operator would touch beyond that does not exist. */
 function operator(book: SlotBook) {
   const tools = { clock, log: silentLogger } as unknown as ManagerTools;
-  const around = { pool: { pool: undefined } } as unknown as Surroundings;
-  return new Operator(tools, around, book, {} as LogWatch, () => undefined);
+  const around = { pools: { named: () => ({ pool: undefined }) } } as unknown as Surroundings;
+  return new Operator(
+    tools,
+    around,
+    book,
+    {} as LogWatch,
+    () => [],
+    () => undefined,
+  );
 }
 
 const wanted: Wanted = {
   slots: [slot],
-  image: 'image',
+  images: new Map([['0', { id: 'image', source: 'agent:1', unproven: false }]]),
   hostProgram: 'agent',
-  imageUnproven: false,
   settings: new Map(),
 };
 
@@ -56,7 +64,7 @@ test.each<[Action, string]>([
 });
 
 test.each<[string, Partial<Wanted>, string]>([
-  ['without an image', { image: undefined }, 'the agent image is not ready yet'],
+  ['without an image', { images: new Map() }, 'the agent image is not ready yet'],
   ['while the pool is unknown', {}, 'the pool has not been found yet'],
 ])('a launch %s waits, and is no failure of the slot', async (_, changes, what) => {
   const book = new SlotBook(clock);

@@ -12,6 +12,8 @@ const slot: Slot = {
   limits: {},
   capabilities: [],
   mode: 'container',
+  pool: 'gpu-lab',
+  image: { kind: 'registry', reference: 'registry.example/agent:1' },
 };
 const bare: Slot = { ...slot, mode: 'host' };
 const container: OwnContainer = {
@@ -22,18 +24,21 @@ const container: OwnContainer = {
   image: 'image',
   created: 0,
 };
+const inPool2 = { ...container, labels: { 'azp-fleet.pool-id': '2' } };
 const pool = { id: 1, name: 'gpu-lab' };
 
-interface Scene extends Omit<Grounds, 'wanted'> {
+interface Scene extends Omit<Grounds, 'wanted' | 'pool'> {
+  readonly pool: typeof pool | undefined;
   readonly slots: readonly Slot[];
   readonly image: string | undefined;
 }
 const everything: Scene = { slots: [slot], containers: [container], pool, image: 'image' };
 
 function decided(action: Action, changes: Partial<Scene> = {}) {
-  const { slots, image, ...rest } = { ...everything, ...changes };
-  const wanted = { slots, image, hostProgram: 'agent', imageUnproven: false, settings: new Map() };
-  return decide(action, { wanted, ...rest });
+  const { slots, image: id, pool: found, ...rest } = { ...everything, ...changes };
+  const images = new Map(slots.map(({ name }) => [name, { id, source: 'agent:1', unproven: false }]));
+  const wanted = { slots, images, hostProgram: 'agent', settings: new Map() };
+  return decide(action, { wanted, ...rest, pool: (name) => (name === found?.name ? found : undefined) });
 }
 
 const of = (name: string) => ({ slot: name, container: 'c', reason: 'fan' });
@@ -49,7 +54,7 @@ test.each([
   [launch, { kind: 'launch', slot, image: 'image', pool }],
   [collect, { kind: 'collect', container }],
   [discard, { kind: 'discard', container }],
-  [retire, { kind: 'retire', container, reason: 'fan', pool }],
+  [retire, { kind: 'retire', container, reason: 'fan', poolId: 1 }],
   [disable, { kind: 'disable', slot, reason: 'fan', pool }],
   [enable, { kind: 'enable', slot, pool }],
   [publish, { kind: 'publish', slot, pool }],
@@ -81,8 +86,18 @@ test.each<[string, Action, Partial<Scene>]>([
     collect,
     { slots: [], image: undefined, pool: undefined },
   ],
-  ['a stray is stopped, though its slot is gone', retire, { slots: [], image: undefined }],
+  [
+    'a stray is stopped, though its slot is gone',
+    retire,
+    { slots: [], image: undefined, pool: undefined, containers: [inPool2] },
+  ],
   ['a slot on the host needs no image', launch, { slots: [bare], image: undefined }],
 ])('what is not needed may be missing: %s', (_, action, changes) => {
   expect(decided(action, changes)).toHaveProperty('order.kind', action.kind);
+});
+
+test('an agent is stopped in the pool that it is in, though its slot has left that one', () => {
+  expect(decided(retire, { containers: [inPool2] })).toEqual({
+    order: { kind: 'retire', container: inPool2, reason: 'fan', poolId: 2 },
+  });
 });

@@ -19,16 +19,36 @@ const slot = (name: string): Slot => ({
   limits: {},
   capabilities: [],
   mode: 'container',
+  pool: 'gpu-lab',
+  image: { kind: 'registry', reference: 'registry.example/agent:1' },
 });
 
-const wanted = (changes: Partial<Wanted> = {}): Wanted => ({
-  slots: [slot('0')],
-  image: 'new',
-  hostProgram: 'agent',
-  imageUnproven: false,
-  settings: new Map([['0', 's']]),
-  ...changes,
-});
+interface Wishes extends Partial<Omit<Wanted, 'images'>> {
+  /** Of all slots. */
+  readonly image?: string | undefined;
+  readonly imageUnproven?: boolean;
+}
+
+function wanted(wishes: Wishes = {}): Wanted {
+  const {
+    image: id,
+    imageUnproven: unproven,
+    slots,
+    ...rest
+  } = {
+    slots: [slot('0')],
+    image: 'new',
+    imageUnproven: false,
+    ...wishes,
+  };
+  return {
+    slots,
+    images: new Map(slots.map(({ name }) => [name, { id, source: 'agent', unproven }])),
+    hostProgram: 'agent',
+    settings: new Map([['0', 's']]),
+    ...rest,
+  };
+}
 
 const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
   id: 'c',
@@ -153,6 +173,21 @@ describe('a new image', () => {
   ])('is not tried on a second slot while the first %s', (_, first) => {
     const others = roll(true, { 0: first, 1: old, 2: old }).filter((action) => action.slot !== '0');
     expect(others).toEqual([]);
+  });
+  test('is tried beside another one that is not proven either, and holds no slot with a third back', () => {
+    const image = (source: string, unproven: boolean) => ({ id: `new ${source}`, source, unproven });
+    const images = new Map([
+      ['0', image('a', true)],
+      ['1', image('a', true)],
+      ['2', image('b', true)],
+      ['3', image('c', false)],
+    ]);
+    const names = [...images.keys()];
+    const actions = reconcile(
+      { ...wanted(), slots: names.map(slot), images, settings: new Map(names.map((name) => [name, 's'])) },
+      { now: 1000, slots: new Map(names.map((name) => [name, old])), strays: [] },
+    );
+    expect(actions.map(({ slot: name }) => name)).toEqual(['0', '2', '3']);
   });
   test('that has proved itself takes all idle slots', () => {
     expect(roll(false, { 0: state({ containers: [container()] }), 1: old, 2: old })).toHaveLength(2);

@@ -17,7 +17,17 @@ const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
   ...changes,
 });
 const view = (changes: Partial<View> = {}): View => ({
-  slot: { name: '0', agent: 'a-0', gpus: [], missing: [], limits: {}, capabilities: [], mode: 'container' },
+  slot: {
+    name: '0',
+    agent: 'a-0',
+    gpus: [],
+    missing: [],
+    limits: {},
+    capabilities: [],
+    mode: 'container',
+    pool: 'gpu-lab',
+    image: { kind: 'registry', reference: 'registry.example/agent:1' },
+  },
   container: undefined,
   transcript: undefined,
   busyWith: undefined,

@@ -13,6 +13,8 @@ const slot: Slot = {
   limits: {},
   capabilities: [],
   mode: 'container',
+  pool: 'gpu-lab',
+  image: { kind: 'registry', reference: 'registry.example/agent:1' },
 };
 const finding = (changes: Partial<Finding>): Finding => ({
   code: 'gpu.lost',

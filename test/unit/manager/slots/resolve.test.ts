@@ -106,3 +106,21 @@ test('the fingerprint changes with what a container is made from, and with nothi
   expect(settingsOf({ ...slot, limits: { memory: '1g' } }, config())).not.toBe(before);
   expect(settingsOf(slot, config({ jobs: { sudo: true, docker: false } }))).not.toBe(before);
 });
+
+test('a slot has the pool and the image of the host, or its own', () => {
+  const own = { gpus: [], share: false, limits: {}, capabilities: [], mode: 'container' } as const;
+  const host = config({ agents: { kind: 'slots', slots: [own, { ...own, pool: 'q', image: 'train:7' }] } });
+  const [first, second] = resolveSlots(host, []);
+  expect(first).toMatchObject({ pool: 'gpu-lab', image: host.image });
+  expect(second).toMatchObject({ pool: 'q', image: { kind: 'registry', reference: 'train:7' } });
+  const settings = (pool?: string, image?: string) =>
+    resolveSlots(
+      config({
+        agents: { kind: 'slots', slots: [{ ...own, ...(pool && { pool }), ...(image && { image }) }] },
+      }),
+      [],
+    ).map((slot) => settingsOf(slot, host))[0];
+  expect(settings('q')).not.toBe(settings());
+  // An image that changes is rolled as such.
+  expect(settings(undefined, 'train:7')).toBe(settings());
+});
