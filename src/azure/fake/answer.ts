@@ -11,18 +11,10 @@ import { requestRoutes } from './routes/agent/requests.ts';
 import { sessionRoutes } from './routes/agent/sessions.ts';
 import { taskRoutes } from './routes/agent/tasks.ts';
 import { timelineRoutes } from './routes/agent/timelines.ts';
-import { agentRoutes } from './routes/agents.ts';
-import { poolRoutes } from './routes/pools.ts';
-import { projectRoutes } from './routes/projects.ts';
+import { managementRoutes, sharedRoutes } from './routes/management.ts';
 
 /** What personal access tokens and service principals may ask. */
-export const management: readonly Route[] = [
-  ...discoveryRoutes,
-  ...poolRoutes,
-  ...agentRoutes,
-  ...projectRoutes,
-  ...taskRoutes,
-];
+export const management: readonly Route[] = [...discoveryRoutes, ...managementRoutes, ...taskRoutes];
 /** What the token of a job is good for: its worker calls with it. */
 const work: readonly Route[] = [
   ...discoveryRoutes,
@@ -32,7 +24,7 @@ const work: readonly Route[] = [
   ...featureFlagRoutes,
 ];
 /** What an agent's own access token is good for. Nothing else of this is open to a personal access token. */
-export const protocol: readonly Route[] = [...sessionRoutes, ...requestRoutes, ...work];
+export const protocol: readonly Route[] = [...sessionRoutes, ...requestRoutes, ...sharedRoutes, ...work];
 
 export const notFound: Reply = {
   status: 404,

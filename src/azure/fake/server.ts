@@ -5,8 +5,9 @@ import { answer, notFound } from './answer.ts';
 import { askedVersion } from './discovery/api-version.ts';
 import { identify, type Caller } from './http/access.ts';
 import { belowOrganization, ownUrl } from './http/address.ts';
+import { faultReply } from './http/fault-reply.ts';
 import { principalToken } from './http/oauth.ts';
-import { refusal, signInPage, signInRedirect, type FakeCall, type Reply } from './http/reply.ts';
+import type { FakeCall, Reply } from './http/reply.ts';
 import { concerned, log } from './http/request-log.ts';
 import { parse, readBody } from './http/request.ts';
 import { route } from './http/router.ts';
@@ -46,13 +47,13 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     signal: hangup.signal,
   });
   if (url.pathname.startsWith('/_fake')) {
-    write(response, (await route(controlRoutes, call(url.pathname))) ?? notFound);
+    await write(response, (await route(controlRoutes, call(url.pathname))) ?? notFound);
     return;
   }
   if (/^\/[^/]+\/oauth2\/v2\.0\/token$/u.test(url.pathname)) {
     const reply = principalToken(fake, text);
     log(fake, request, url, { caller: 'anonymous', status: reply.status });
-    write(response, reply, origin);
+    await write(response, reply, origin);
     return;
   }
   const caller = identify(fake, request.headers.authorization);
@@ -69,7 +70,7 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
   );
   log(fake, request, url, { caller: nameOf(caller), status: reply?.status ?? 0, ...about });
   if (reply === undefined) request.socket.destroy();
-  else write(response, withRetryAfter(reply, fault), origin);
+  else await write(response, withRetryAfter(reply, fault), origin);
 }
 
 /** Undefined: close the connection instead of answering. */
@@ -80,22 +81,10 @@ async function withFault(
 ): Promise<Reply | undefined> {
   if (fault?.delayMs !== undefined) await delay(fault.delayMs, undefined, { signal }).catch(() => undefined);
   if (fault?.drop === 'before') return undefined;
-  if (fault?.status !== undefined) return faultReply(fault.status);
+  const refused = fault && faultReply(fault);
+  if (refused !== undefined) return refused;
   const reply = await work();
   return fault?.drop === 'after' ? undefined : reply;
-}
-
-function faultReply(status: number): Reply {
-  if (status === 203) return signInPage;
-  if (status === 302) return signInRedirect;
-  if (status === 429) {
-    return refusal(
-      429,
-      '',
-      'TF400733: The request has been canceled: Request was blocked due to exceeding usage.',
-    );
-  }
-  return { status, html: `<html><body>${status}</body></html>` };
 }
 
 function withRetryAfter(reply: Reply, fault: Fault | undefined): Reply {

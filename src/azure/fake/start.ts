@@ -6,7 +6,7 @@ import { advance } from './world/scheduler.ts';
 import { createFakeServer } from './server.ts';
 import { tellPolls } from './world/polls.ts';
 import { loadState, saveState } from './world/saved-state.ts';
-import { emptyState } from './world/state.ts';
+import { emptyState } from './world/new-organization.ts';
 
 export interface FakeOptions {
   readonly host: string;

@@ -102,7 +102,8 @@ describe('projects', () => {
     const client = fake.client();
     const { pool } = await client.ensurePool('shared');
     expect(await client.findProject('nowhere')).toBeUndefined();
-    const queues = async () => (await client.findProject('two words'))?.queues;
+    const queues = async () =>
+      (await client.findProject('two words'))?.queues.filter(({ poolId }) => poolId === pool.id);
     expect(await queues()).toEqual([]);
     const queue = await client.createQueue('two words', pool);
     expect(await queues()).toEqual([{ id: queue.id, poolId: pool.id }]);

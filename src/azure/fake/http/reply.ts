@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Fake } from '../world/fake.ts';
+import { admin } from '../world/identities.ts';
 
 /** One call as a route sees it. */
 export interface FakeCall {
@@ -26,6 +27,8 @@ export interface FakeCall {
 export interface Reply {
   readonly status: number;
   readonly json?: unknown;
+  /** In place of `json`: a list, written piece by piece as `{"count": N, "value": […]}`. */
+  readonly items?: { readonly count: number; readonly value: Iterable<unknown> };
   readonly html?: string;
   /** Neither JSON nor a page. */
   readonly content?: { readonly type: string; readonly bytes: Buffer | string };
@@ -72,7 +75,7 @@ export function refusal(
 }
 
 export function accessDenied(what: string): Reply {
-  return refusal(403, 'AccessDeniedException', `Access denied. lab needs ${what}.`);
+  return refusal(403, 'AccessDeniedException', `Access denied. ${admin.displayName} needs ${what}.`);
 }
 
 export const signInPage: Reply = {
@@ -88,10 +91,11 @@ export function serviceHeaders(contentType: string): Record<string, string> {
   return {
     'content-type': contentType,
     'cache-control': 'no-cache',
+    'strict-transport-security': 'max-age=31536000; includeSubDomains',
     'x-content-type-options': 'nosniff',
     activityid: id,
     'x-tfs-session': id,
     'x-vss-e2eid': id,
-    'x-vss-userdata': '',
+    'x-vss-userdata': `${admin.id}:${admin.uniqueName}`,
   };
 }

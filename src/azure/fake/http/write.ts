@@ -1,19 +1,38 @@
 import type { ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { challenges } from './access.ts';
 import { serviceHeaders, type Reply } from './reply.ts';
 
-/** Sends an answer as the service dresses it; `origin` is the server's own. */
-export function write(response: ServerResponse, reply: Reply, origin = ''): void {
+/** Sends an answer as the service dresses it; `origin` is the server's own. A list goes out in pieces. */
+export async function write(response: ServerResponse, reply: Reply, origin = ''): Promise<void> {
+  const { json, items, content = { type: 'text/html; charset=utf-8', bytes: reply.html } } = reply;
+  const asJson = json !== undefined || items !== undefined;
   const version = reply.apiVersion === undefined ? '' : `; api-version=${reply.apiVersion}`;
-  const { content = { type: 'text/html; charset=utf-8', bytes: reply.html } } = reply;
-  const type = reply.json === undefined ? content.type : `application/json; charset=utf-8${version}`;
-  const bodyless = reply.json === undefined && content.bytes === undefined;
-  const headers = serviceHeaders(type);
-  if (bodyless) delete headers['content-type'];
+  const headers = serviceHeaders(asJson ? `application/json; charset=utf-8${version}` : content.type);
+  if (!asJson && content.bytes === undefined) delete headers['content-type'];
   response.writeHead(reply.status, {
     ...headers,
     ...(reply.status === 401 ? { 'www-authenticate': challenges(origin) } : {}),
     ...reply.headers,
   });
-  response.end(reply.json === undefined ? content.bytes : JSON.stringify(reply.json));
+  // A caller that hangs up in the middle has what it wanted.
+  if (items !== undefined) await pipeline(Readable.from(pieces(items)), response).catch(() => undefined);
+  else response.end(json === undefined ? content.bytes : JSON.stringify(json));
+}
+
+/** Characters that are put together before they go out. */
+const pieceSize = 256 * 1024;
+
+function* pieces({ count, value }: NonNullable<Reply['items']>): Iterable<string> {
+  let piece = `{"count":${count},"value":[`;
+  let separator = '';
+  for (const item of value) {
+    piece += `${separator}${JSON.stringify(item)}`;
+    separator = ',';
+    if (piece.length < pieceSize) continue;
+    yield piece;
+    piece = '';
+  }
+  yield `${piece}]}`;
 }

@@ -1,44 +1,76 @@
 import { randomUUID } from 'node:crypto';
-import { describeAgent, describeRequest } from './describe.ts';
+import { flag, namesOf, parameter } from '../http/query.ts';
+import { empty, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
+import { describeAgent, type AgentDetails } from '../shapes/agent.ts';
+import { propertiesOf } from '../shapes/properties.ts';
+import { activityOf } from '../world/activity.ts';
+import { agentNamed, agentOf, agentsIn } from '../world/agent-index.ts';
+import { satisfies } from '../world/demands.ts';
 import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
-import { poolMissing } from './pools.ts';
-import {
-  accessDenied,
-  empty,
-  list,
-  ok,
-  refusal,
-  textOf,
-  type FakeCall,
-  type Reply,
-  type Route,
-} from '../http/reply.ts';
-import { send } from '../world/messages.ts';
 import { assignedRequest } from '../world/queue.ts';
 import { endSession, sessionOf } from '../world/scheduler.ts';
 import type { FakeAgent } from '../world/state.ts';
+import { agentRefusal, capabilitiesOf, capabilityRefusal } from './agent-body.ts';
+import { lockedPool, poolMissing, poolOf } from './pools.ts';
 
-const one = /^\/_apis\/distributedtask\/pools\/(\d+)\/agents\/(\d+)$/u;
-const all = /^\/_apis\/distributedtask\/pools\/(\d+)\/agents$/u;
+const one = /^\/_apis\/distributedtask\/pools\/(\d+)\/agents\/(\d+)$/iu;
+const all = /^\/_apis\/distributedtask\/pools\/(\d+)\/agents$/iu;
 const key = (agent: { id: number }) => `agent ${agent.id}`;
-
-function visible(fake: Fake, poolId: number): FakeAgent[] {
-  return fake.state.agents
-    .filter((agent) => agent.poolId === poolId)
-    .map((agent) => asRead(fake, key(agent), agent))
-    .filter((agent) => agent !== undefined);
-}
 
 function missing(id: string): Reply {
   return refusal(404, 'TaskAgentNotFoundException', `Agent with identifier ${id} was not found.`);
 }
 
+function detailsOf(query: URLSearchParams): AgentDetails {
+  return {
+    capabilities: flag(query, 'includeCapabilities'),
+    assignedRequest: flag(query, 'includeAssignedRequest'),
+    lastCompletedRequest: flag(query, 'includeLastCompletedRequest'),
+    properties: namesOf(query, 'propertyFilters'),
+  };
+}
+
+function shown({ fake, query, baseUrl }: FakeCall, agent: FakeAgent, details = detailsOf(query)): Reply {
+  return ok(describeAgent(fake, baseUrl, agent, activityOf(fake.state), details));
+}
+
+/** The agents that a query asks for, as reads show them. */
+function findAgents(fake: Fake, poolId: number, query: URLSearchParams): readonly FakeAgent[] {
+  const name = parameter(query, 'agentName');
+  const demands = namesOf(query, 'demands');
+  const named = name === undefined ? undefined : agentNamed(fake.state, poolId, name);
+  const candidates = name === undefined || fake.stale.size > 0 ? agentsIn(fake.state, poolId) : [named];
+  return candidates
+    .map((agent) => agent && asRead(fake, key(agent), agent))
+    .filter((agent) => agent !== undefined)
+    .filter(
+      (agent) =>
+        (name === undefined || agent.name.toLowerCase() === name.toLowerCase()) &&
+        (demands === undefined ||
+          satisfies({ ...agent.systemCapabilities, ...agent.userCapabilities }, demands)),
+    );
+}
+
+function* describeAll(call: FakeCall, agents: readonly FakeAgent[]): Iterable<unknown> {
+  const { fake, baseUrl, query } = call;
+  const activity = activityOf(fake.state);
+  const details = detailsOf(query);
+  for (const agent of agents) yield describeAgent(fake, baseUrl, agent, activity, details);
+}
+
 /** Runs a change of one agent after the checks that all changes share. */
-function change(call: FakeCall, poolId: string, id: string, apply: (agent: FakeAgent) => Reply): Reply {
-  const { fake } = call;
-  if (fake.denied.has('pools.manage')) return accessDenied(`Manage permissions for pool ${poolId}`);
-  const agent = fake.state.agents.find((each) => each.id === Number(id) && each.poolId === Number(poolId));
-  if (agent === undefined) return missing(id);
+export function changeAgent(
+  { fake }: FakeCall,
+  poolId: string,
+  id: string,
+  apply: (agent: FakeAgent) => Reply,
+): Reply {
+  const pool = poolOf(fake, poolId);
+  if (pool === undefined) return poolMissing(poolId);
+  const locked = lockedPool(fake, pool);
+  if (locked !== undefined) return locked;
+  const agent = agentOf(fake.state, Number(id));
+  if (agent === undefined || agent.poolId !== pool.id) return missing(id);
   beforeWrite(fake, key(agent), agent);
   const reply = apply(agent);
   fake.changed();
@@ -49,152 +81,141 @@ function change(call: FakeCall, poolId: string, id: string, apply: (agent: FakeA
 function registration({ body, baseUrl }: FakeCall) {
   const { publicKey } = Object(body['authorization']) as { publicKey?: FakeAgent['publicKey'] };
   return {
-    version: textOf(body, 'version'),
     osDescription: textOf(body, 'osDescription'),
     enabled: body['enabled'] !== false,
-    systemCapabilities: (body['systemCapabilities'] ?? {}) as Record<string, string>,
+    maxParallelism: typeof body['maxParallelism'] === 'number' ? body['maxParallelism'] : 1,
+    provisioningState: textOf(body, 'provisioningState') || 'Provisioned',
+    systemCapabilities: capabilitiesOf(body['systemCapabilities']),
     baseUrl,
     ...(publicKey === undefined ? {} : { publicKey }),
   };
+}
+
+function nameTaken(fake: Fake, poolId: number, name: string): Reply {
+  const message = `Pool ${poolOf(fake, poolId)?.name} already contains an agent with name ${name}.`;
+  return refusal(409, 'TaskAgentExistsException', message);
+}
+
+function addAgent(call: FakeCall, poolId: string): Reply {
+  const { fake, body } = call;
+  const refused = agentRefusal(body, 'add');
+  if (refused !== undefined) return refused;
+  const pool = poolOf(fake, poolId);
+  if (pool === undefined) return poolMissing(poolId);
+  const locked = lockedPool(fake, pool);
+  if (locked !== undefined) return locked;
+  const name = textOf(body, 'name').trim();
+  if (agentNamed(fake.state, pool.id, name) !== undefined) return nameTaken(fake, pool.id, name);
+  const agent: FakeAgent = {
+    id: nextId(fake),
+    poolId: pool.id,
+    name,
+    version: textOf(body, 'version'),
+    clientId: randomUUID(),
+    createdOn: new Date(fake.now()).toISOString(),
+    userCapabilities: capabilitiesOf(body['userCapabilities']),
+    properties: propertiesOf(body['properties']),
+    revoked: false,
+    ...registration(call),
+  };
+  beforeWrite(fake, key(agent), undefined);
+  fake.state.agents.push(agent);
+  fake.changed();
+  return shown(call, agent, { capabilities: true, registered: true });
+}
+
+/** Undefined when the agent has the new name, or keeps its own. */
+function rename(fake: Fake, agent: FakeAgent, wanted: string): Reply | undefined {
+  const name = wanted.trim();
+  if (name === '' || name === agent.name) return undefined;
+  const other = agentNamed(fake.state, agent.poolId, name);
+  if (other !== undefined && other !== agent) return nameTaken(fake, agent.poolId, name);
+  agent.name = name;
+  fake.state.agents = [...fake.state.agents];
+  return undefined;
+}
+
+function replaceAgent(call: FakeCall, poolId: string, id: string): Reply {
+  const { fake, body } = call;
+  const refused = agentRefusal(body, 'replace');
+  if (refused !== undefined) return refused;
+  return changeAgent(call, poolId, id, (agent) => {
+    const taken = rename(fake, agent, textOf(body, 'name'));
+    if (taken !== undefined) return taken;
+    Object.assign(agent, registration(call));
+    agent.version = textOf(body, 'version') || agent.version;
+    if (body['userCapabilities'] !== undefined)
+      agent.userCapabilities = capabilitiesOf(body['userCapabilities']);
+    Object.assign(agent.properties, propertiesOf(body['properties']));
+    agent.revoked = false;
+    delete agent.update;
+    return shown(call, agent, { capabilities: true, registered: true });
+  });
+}
+
+function patchAgent(call: FakeCall, poolId: string, id: string): Reply {
+  const { fake, body } = call;
+  const refused = agentRefusal(body, 'replace');
+  if (refused !== undefined) return refused;
+  return changeAgent(call, poolId, id, (agent) => {
+    const taken = rename(fake, agent, textOf(body, 'name'));
+    if (taken !== undefined) return taken;
+    if (typeof body['enabled'] === 'boolean') agent.enabled = body['enabled'];
+    if (typeof body['maxParallelism'] === 'number') agent.maxParallelism = body['maxParallelism'];
+    agent.provisioningState = textOf(body, 'provisioningState') || agent.provisioningState;
+    return shown(call, agent);
+  });
+}
+
+function deleteAgent(call: FakeCall, poolId: string, id: string): Reply {
+  const { fake } = call;
+  const reply = changeAgent(call, poolId, id, (agent) => {
+    if (assignedRequest(fake, agent.id) !== undefined) {
+      const message = `Agent "${agent.name}" is running a job for pool "${poolOf(fake, poolId)?.name}"`;
+      return refusal(400, 'TaskAgentJobStillRunningException', message);
+    }
+    const session = sessionOf(fake, agent.id);
+    if (session !== undefined) endSession(fake, session);
+    fake.state.agents = fake.state.agents.filter((candidate) => candidate !== agent);
+    return empty;
+  });
+  // The service says the same when there is nothing to delete.
+  return reply.status === 404 ? empty : reply;
 }
 
 export const agentRoutes: readonly Route[] = [
   [
     'GET',
     all,
-    ({ fake, query }, poolId = '') => {
-      if (!fake.state.pools.some(({ id }) => id === Number(poolId))) return poolMissing(poolId);
-      const name = query.get('agentName')?.toLowerCase();
-      const agents = visible(fake, Number(poolId)).filter(
-        (agent) => name === undefined || agent.name.toLowerCase() === name,
-      );
-      return list(agents.map((agent) => describeAgent(fake, agent, query)));
+    (call, poolId = '') => {
+      const { fake, query } = call;
+      if (poolOf(fake, poolId) === undefined) return poolMissing(poolId);
+      const found = findAgents(fake, Number(poolId), query);
+      return { status: 200, items: { count: found.length, value: describeAll(call, found) } };
     },
   ],
   [
     'GET',
-    one,
-    ({ fake, query }, poolId = '', id = '') => {
-      const agent = visible(fake, Number(poolId)).find((candidate) => candidate.id === Number(id));
-      return agent === undefined ? missing(id) : ok(describeAgent(fake, agent, query));
-    },
-  ],
-  [
-    'POST',
-    all,
-    (call, poolId = '') => {
-      const { fake, body } = call;
-      if (fake.denied.has('pools.manage')) return accessDenied(`Manage permissions for pool ${poolId}`);
-      const pool = fake.state.pools.find(({ id }) => id === Number(poolId));
-      if (pool === undefined) return poolMissing(poolId);
-      const name = textOf(body, 'name');
-      const taken = fake.state.agents.some(
-        (agent) => agent.poolId === pool.id && agent.name.toLowerCase() === name.toLowerCase(),
-      );
-      if (taken) {
-        const message = `Pool ${pool.name} already contains an agent with name ${name}.`;
-        return refusal(409, 'TaskAgentExistsException', message);
-      }
-      const agent: FakeAgent = {
-        id: nextId(fake),
-        poolId: pool.id,
-        name,
-        clientId: randomUUID(),
-        createdOn: new Date(fake.now()).toISOString(),
-        userCapabilities: (body['userCapabilities'] ?? {}) as Record<string, string>,
-        updateRequested: false,
-        revoked: false,
-        ...registration(call),
-      };
-      beforeWrite(fake, key(agent), undefined);
-      fake.state.agents.push(agent);
-      fake.changed();
-      return ok(describeAgent(fake, agent, call.query, true));
-    },
-  ],
-  [
-    'PUT',
-    one,
-    (call, poolId = '', id = '') =>
-      change(call, poolId, id, (agent) => {
-        const { userCapabilities } = call.body as { userCapabilities?: Record<string, string> };
-        Object.assign(agent, registration(call), userCapabilities === undefined ? {} : { userCapabilities });
-        agent.revoked = false;
-        agent.updateRequested = false;
-        return ok(describeAgent(call.fake, agent, call.query, true));
-      }),
-  ],
-  [
-    'PATCH',
-    one,
-    (call, poolId = '', id = '') =>
-      change(call, poolId, id, (agent) => {
-        if (typeof call.body['enabled'] === 'boolean') agent.enabled = call.body['enabled'];
-        return ok(describeAgent(call.fake, agent, call.query));
-      }),
-  ],
-  [
-    'PUT',
-    /^\/_apis\/distributedtask\/pools\/(\d+)\/agents\/(\d+)\/usercapabilities$/u,
-    (call, poolId = '', id = '') =>
-      change(call, poolId, id, (agent) => {
-        agent.userCapabilities = call.body as Record<string, string>;
-        return ok(describeAgent(call.fake, agent, call.query));
-      }),
-  ],
-  [
-    'DELETE',
     one,
     (call, poolId = '', id = '') => {
       const { fake } = call;
-      const reply = change(call, poolId, id, (agent) => {
-        if (assignedRequest(fake, agent.id) !== undefined) {
-          const pool = fake.state.pools.find((candidate) => candidate.id === agent.poolId);
-          const message = `Agent "${agent.name}" is running a job for pool "${pool?.name}"`;
-          return refusal(400, 'TaskAgentJobStillRunningException', message);
-        }
-        const session = sessionOf(fake, agent.id);
-        if (session !== undefined) endSession(fake, session);
-        fake.state.agents = fake.state.agents.filter((candidate) => candidate !== agent);
-        return empty;
-      });
-      // The service says the same when there is nothing to delete.
-      return reply.status === 404 ? empty : reply;
+      const agent = agentOf(fake.state, Number(id));
+      const seen = agent?.poolId === Number(poolId) ? asRead(fake, key(agent), agent) : undefined;
+      return seen === undefined ? missing(id) : shown(call, seen);
     },
   ],
+  ['POST', all, (call, poolId = '') => addAgent(call, poolId)],
+  ['PUT', one, (call, poolId = '', id = '') => replaceAgent(call, poolId, id)],
+  ['PATCH', one, (call, poolId = '', id = '') => patchAgent(call, poolId, id)],
   [
-    'POST',
-    /^\/_apis\/distributedtask\/pools\/(\d+)\/messages$/u,
-    (call, poolId = '') =>
-      change(call, poolId, call.query.get('agentId') ?? '', (agent) => {
-        agent.updateRequested = true;
-        const session = sessionOf(call.fake, agent.id);
-        if (session !== undefined) send(call.fake, session, 'AgentRefresh', { agentId: agent.id });
-        return ok({});
+    'PUT',
+    /^\/_apis\/distributedtask\/pools\/(\d+)\/agents\/(\d+)\/usercapabilities$/iu,
+    (call, poolId = '', id = '') =>
+      capabilityRefusal(call.body, 'userCapabilities') ??
+      changeAgent(call, poolId, id, (agent) => {
+        agent.userCapabilities = capabilitiesOf(call.body);
+        return shown(call, agent, { capabilities: true });
       }),
   ],
-  [
-    'GET',
-    /^\/_apis\/distributedtask\/pools\/(\d+)\/jobrequests$/u,
-    ({ fake, query }, poolId = '') => {
-      const completed = Number(query.get('completedRequestCount') ?? 50);
-      const ofPool = fake.state.requests.filter((request) => request.poolId === Number(poolId));
-      const done = ofPool
-        .filter(({ result }) => result !== undefined)
-        .slice(completed === 0 ? Infinity : -completed);
-      const open = ofPool.filter(({ result }) => result === undefined);
-      return list([...open, ...done].map((request) => describeRequest(fake, request)));
-    },
-  ],
-  [
-    'GET',
-    /^\/_apis\/distributedtask\/pools\/(\d+)\/jobrequests\/(\d+)$/u,
-    ({ fake }, _poolId, id = '') => {
-      const request = fake.state.requests.find(({ requestId }) => requestId === Number(id));
-      const message = `No job found with identifier ${id}.`;
-      return request === undefined
-        ? refusal(404, 'TaskAgentJobNotFoundException', message)
-        : ok(describeRequest(fake, request));
-    },
-  ],
+  ['DELETE', one, (call, poolId = '', id = '') => deleteAgent(call, poolId, id)],
 ];

@@ -1,91 +1,168 @@
+import { badRequest, invalidArgument, nameRefusal } from '../http/arguments.ts';
+import { actionFilters, idsOf, nameIn, namesOf, parameter, poolTypes } from '../http/query.ts';
+import {
+  accessDenied,
+  empty,
+  list,
+  ok,
+  refusal,
+  textOf,
+  type FakeCall,
+  type Reply,
+  type Route,
+} from '../http/reply.ts';
+import { describeOnePool, describePool } from '../shapes/pool.ts';
+import { propertiesOf } from '../shapes/properties.ts';
+import { agentsIn } from '../world/agent-index.ts';
 import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
-import { accessDenied, empty, list, ok, refusal, textOf, type Route } from '../http/reply.ts';
+import { firstQueues, newPool } from '../world/new-organization.ts';
+import { endSession, sessionOf } from '../world/scheduler.ts';
 import type { FakePool } from '../world/state.ts';
 
 export function poolMissing(id: string | number) {
   return refusal(404, 'TaskAgentPoolNotFoundException', `No agent pool found with identifier ${id}.`);
 }
 
-const key = (pool: { id: number }) => `pool ${pool.id}`;
-const visible = (fake: Fake) =>
-  fake.state.pools.map((pool) => asRead(fake, key(pool), pool)).filter((pool) => pool !== undefined);
-
-function describe(fake: Fake, pool: FakePool) {
-  const size = fake.state.agents.filter(({ poolId }) => poolId === pool.id).length;
-  return { ...pool, size, autoSize: true, poolType: 'automation', isLegacy: false, options: 'none' };
+export function poolOf(fake: Fake, id: string | number): FakePool | undefined {
+  return fake.state.pools.find((pool) => pool.id === Number(id));
 }
+
+/** Why somebody may not change a pool; undefined: they may. That nobody may change the hosted one is not verified. */
+export function lockedPool(fake: Fake, pool: FakePool): Reply | undefined {
+  return pool.isHosted || fake.denied.has('pools.manage')
+    ? accessDenied(`Manage permissions for pool ${pool.name} to perform the action`)
+    : undefined;
+}
+
+const nameRule = { parameter: 'pool.Name', what: 'Pool', longest: 128 };
+const key = (pool: { id: number }) => `pool ${pool.id}`;
+
+/** The service lists pools of one type: those for jobs, unless it is asked for the others. */
+function findPools({ fake, query }: FakeCall): readonly FakePool[] | Reply {
+  const name = parameter(query, 'poolName')?.toLowerCase();
+  const ids = idsOf(query, 'poolIds');
+  const type = nameIn(poolTypes, parameter(query, 'poolType') ?? 'automation');
+  const action = nameIn(actionFilters, parameter(query, 'actionFilter') ?? 'none');
+  if (type === undefined || action === undefined) return badRequest;
+  return fake.state.pools
+    .map((pool) => asRead(fake, key(pool), pool))
+    .filter((pool) => pool !== undefined)
+    .filter(
+      (pool) =>
+        (ids === undefined ? pool.poolType === type : ids.has(pool.id)) &&
+        (name === undefined || pool.name.toLowerCase() === name) &&
+        (action !== 'manage' || lockedPool(fake, pool) === undefined),
+    );
+}
+
+function addPool({ fake, body, baseUrl }: FakeCall): Reply {
+  const refused = nameRefusal(body['name'], nameRule);
+  if (refused !== undefined) return refused;
+  const poolType = nameIn(poolTypes, body['poolType'] ?? 'automation');
+  if (poolType === undefined) return badRequest;
+  const deployment = poolType === 'deployment';
+  if (deployment && (body['isHosted'] === true || body['autoProvision'] === true)) {
+    const what = body['isHosted'] === true ? 'be hosted' : 'provision queues automatically';
+    return refusal(400, 'InvalidTaskAgentPoolException', `Deployment pools cannot ${what}.`);
+  }
+  if (fake.denied.has('pools.create')) return accessDenied('Create permissions for agent pools');
+  if (body['isHosted'] === true) return accessDenied('Manage permissions for hosted pools');
+  const name = textOf(body, 'name').trim();
+  if (isTaken(fake, name)) return poolExists(name);
+  const pool: FakePool = {
+    ...newPool(nextId(fake), name, fake.now()),
+    poolType,
+    // The service ignores autoUpdate here; only PATCH sets it.
+    autoProvision: body['autoProvision'] === true,
+    properties: propertiesOf(body['properties']),
+  };
+  makePool(fake, pool);
+  return ok(describePool(fake, baseUrl, pool));
+}
+
+/** Puts a new pool among the others; one that provisions itself gets a queue in every project. */
+export function makePool(fake: Fake, pool: FakePool): void {
+  beforeWrite(fake, key(pool), undefined);
+  fake.state.pools.push(pool);
+  for (const project of fake.state.projects) {
+    fake.state.queues.push(...firstQueues([pool], project, () => nextId(fake)));
+  }
+  fake.changed();
+}
+
+function isTaken(fake: Fake, name: string, but?: FakePool): boolean {
+  return fake.state.pools.some((pool) => pool !== but && pool.name.toLowerCase() === name.toLowerCase());
+}
+
+const poolExists = (name: string) =>
+  refusal(409, 'TaskAgentPoolExistsException', `Agent pool ${name} already exists.`);
+
+function changePool({ fake, body, baseUrl }: FakeCall, id: string): Reply {
+  const pool = poolOf(fake, id);
+  if (pool === undefined) return poolMissing(id);
+  const locked = lockedPool(fake, pool);
+  if (locked !== undefined) return locked;
+  const { name, autoUpdate, autoProvision, targetSize, properties } = body;
+  if (typeof name === 'string' && name !== '') {
+    const refused = nameRefusal(name, nameRule);
+    if (refused !== undefined) return refused;
+    if (isTaken(fake, name.trim(), pool)) return poolExists(name.trim());
+  }
+  if (pool.poolType === 'deployment' && autoProvision === true) {
+    return invalidArgument('Deployment pools cannot provision queues automatically.', 'pool.AutoProvision');
+  }
+  beforeWrite(fake, key(pool), pool);
+  if (typeof name === 'string' && name !== '') pool.name = name.trim();
+  if (typeof autoUpdate === 'boolean') pool.autoUpdate = autoUpdate;
+  if (typeof autoProvision === 'boolean') pool.autoProvision = autoProvision;
+  if (typeof targetSize === 'number') pool.targetSize = targetSize;
+  Object.assign(pool.properties, propertiesOf(properties));
+  fake.changed();
+  return ok(describePool(fake, baseUrl, pool));
+}
+
+/** Its agents go with it, as in the service; queues that used it stay behind without a pool. */
+function deletePool({ fake }: FakeCall, id: string): Reply {
+  const pool = poolOf(fake, id);
+  if (pool === undefined) return empty;
+  const locked = lockedPool(fake, pool);
+  if (locked !== undefined) return locked;
+  const gone = new Set(agentsIn(fake.state, pool.id));
+  for (const agent of gone) {
+    const session = sessionOf(fake, agent.id);
+    if (session !== undefined) endSession(fake, session);
+  }
+  fake.state.pools = fake.state.pools.filter((each) => each !== pool);
+  fake.state.agents = fake.state.agents.filter((agent) => !gone.has(agent));
+  fake.changed();
+  return empty;
+}
+
+const all = /^\/_apis\/distributedtask\/pools$/iu;
+const one = /^\/_apis\/distributedtask\/pools\/(\d+)$/iu;
 
 export const poolRoutes: readonly Route[] = [
   [
     'GET',
-    /^\/_apis\/distributedtask\/pools$/u,
-    ({ fake, query }) => {
-      const name = query.get('poolName')?.toLowerCase();
-      const ids = query.get('poolIds')?.split(',').map(Number);
-      const found = visible(fake).filter(
-        (pool) =>
-          (name === undefined || pool.name.toLowerCase() === name) &&
-          (ids === undefined || ids.includes(pool.id)),
-      );
-      return list(found.map((pool) => describe(fake, pool)));
+    all,
+    (call) => {
+      const { fake, query, baseUrl } = call;
+      const found = findPools(call);
+      if ('status' in found) return found;
+      return list(found.map((pool) => describePool(fake, baseUrl, pool, namesOf(query, 'properties'))));
     },
   ],
-  [
-    'POST',
-    /^\/_apis\/distributedtask\/pools$/u,
-    ({ fake, body }) => {
-      if (fake.denied.has('pools.create')) return accessDenied('Create permissions for agent pools');
-      const name = textOf(body, 'name');
-      if (fake.state.pools.some((pool) => pool.name.toLowerCase() === name.toLowerCase())) {
-        return refusal(409, 'TaskAgentPoolExistsException', `Agent pool ${name} already exists.`);
-      }
-      const pool: FakePool = {
-        id: nextId(fake),
-        name,
-        autoProvision: body['autoProvision'] === true,
-        // The service ignores autoUpdate here; only PATCH sets it.
-        autoUpdate: true,
-        isHosted: false,
-        createdOn: new Date(fake.now()).toISOString(),
-      };
-      beforeWrite(fake, key(pool), undefined);
-      fake.state.pools.push(pool);
-      fake.changed();
-      return ok(describe(fake, pool));
-    },
-  ],
+  ['POST', all, addPool],
   [
     'GET',
-    /^\/_apis\/distributedtask\/pools\/(\d+)$/u,
-    ({ fake }, id = '') => {
-      const pool = visible(fake).find((candidate) => candidate.id === Number(id));
-      return pool === undefined ? poolMissing(id) : ok(describe(fake, pool));
+    one,
+    ({ fake, query, baseUrl }, id = '') => {
+      const pool = poolOf(fake, id);
+      const seen = pool && asRead(fake, key(pool), pool);
+      if (seen === undefined) return poolMissing(id);
+      return ok(describeOnePool(fake, baseUrl, seen, namesOf(query, 'properties')));
     },
   ],
-  [
-    'PATCH',
-    /^\/_apis\/distributedtask\/pools\/(\d+)$/u,
-    ({ fake, body }, id = '') => {
-      if (fake.denied.has('pools.manage')) return accessDenied(`Manage permissions for pool ${id}`);
-      const pool = fake.state.pools.find((candidate) => candidate.id === Number(id));
-      if (pool === undefined) return poolMissing(id);
-      beforeWrite(fake, key(pool), pool);
-      if (typeof body['autoUpdate'] === 'boolean') pool.autoUpdate = body['autoUpdate'];
-      if (typeof body['autoProvision'] === 'boolean') pool.autoProvision = body['autoProvision'];
-      if (typeof body['name'] === 'string') pool.name = body['name'];
-      fake.changed();
-      return ok(describe(fake, pool));
-    },
-  ],
-  [
-    'DELETE',
-    /^\/_apis\/distributedtask\/pools\/(\d+)$/u,
-    ({ fake }, id = '') => {
-      if (fake.denied.has('pools.manage')) return accessDenied(`Manage permissions for pool ${id}`);
-      fake.state.pools = fake.state.pools.filter((pool) => pool.id !== Number(id));
-      fake.state.agents = fake.state.agents.filter(({ poolId }) => poolId !== Number(id));
-      fake.changed();
-      return empty;
-    },
-  ],
+  ['PATCH', one, (call, id = '') => changePool(call, id)],
+  ['DELETE', one, (call, id = '') => deletePool(call, id)],
 ];

@@ -1,145 +1,135 @@
-import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
-import { accessDenied, empty, list, ok, refusal, textOf, type Reply, type Route } from '../http/reply.ts';
-import type { FakeQueue } from '../world/state.ts';
+import { invalidArgument, nameRefusal } from '../http/arguments.ts';
+import { flag, parameter } from '../http/query.ts';
+import { list, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
+import { describeProject, describeProjectReference } from '../shapes/project.ts';
+import { nextId, type Fake } from '../world/fake.ts';
+import { firstQueues, newProject } from '../world/new-organization.ts';
+import type { FakeProject } from '../world/state.ts';
 
-const key = (queue: { id: number }) => `queue ${queue.id}`;
-
-function findProject(fake: Fake, name: string) {
+/** By name or Guid, as it stands in a path. */
+export function findProject(fake: Fake, name: string): FakeProject | undefined {
   const wanted = decodeURIComponent(name).toLowerCase();
   return fake.state.projects.find(
     (project) => project.name.toLowerCase() === wanted || project.id === wanted,
   );
 }
 
-function projectMissing(name: string): Reply {
-  const message = `TF200016: The following project does not exist: ${decodeURIComponent(name)}.`;
-  return refusal(404, 'ProjectDoesNotExistWithNameException', message);
+const namespace = 'Microsoft.TeamFoundation.Core.WebApi';
+const guid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/iu;
+
+export function projectMissing(name: string): Reply {
+  const wanted = decodeURIComponent(name);
+  const typeKey = guid.test(wanted) ? 'ProjectDoesNotExistException' : 'ProjectDoesNotExistWithNameException';
+  const advice =
+    'Verify that the name of the project is correct and that the project exists on the specified Azure DevOps Server.';
+  const message = `TF200016: The following project does not exist: ${wanted}. ${advice}`;
+  return refusal(404, typeKey, message, namespace);
 }
 
-function describe(fake: Fake, queue: FakeQueue) {
-  const pool = fake.state.pools.find(({ id }) => id === queue.poolId);
-  return {
-    id: queue.id,
-    name: queue.name,
-    projectId: queue.project,
-    pool: { id: queue.poolId, name: pool?.name },
+/** The service carries changes of projects out later; here they are done when it says so. */
+function accepted({ fake, baseUrl }: FakeCall): Reply {
+  const id = crypto.randomUUID();
+  fake.state.operations = [...fake.state.operations.slice(-999), id];
+  fake.changed();
+  return { status: 202, json: { id, status: 'notSet', url: `${baseUrl}/_apis/operations/${id}` } };
+}
+
+const nameRule = { parameter: 'projectToCreate.Name', what: 'Project', longest: 64 };
+
+function addProject(call: FakeCall): Reply {
+  const { fake, body } = call;
+  const refused = nameRefusal(body['name'], nameRule);
+  if (refused !== undefined) return refused;
+  const name = textOf(body, 'name').trim();
+  if (findProject(fake, encodeURIComponent(name)) !== undefined) return projectExists(name);
+  const { processTemplate } = Object(body['capabilities']) as {
+    processTemplate?: { templateTypeId?: string };
   };
+  const project = newProject(name, fake.now());
+  if (textOf(body, 'description') !== '') project.description = textOf(body, 'description');
+  if (body['visibility'] === 'public' || body['visibility'] === 2) project.visibility = 'public';
+  project.processTemplate = processTemplate?.templateTypeId ?? project.processTemplate;
+  fake.state.projects.push(project);
+  fake.state.queues.push(...firstQueues(fake.state.pools, project, () => nextId(fake)));
+  return accepted(call);
 }
 
-function permission(queue: FakeQueue) {
-  return {
-    resource: { type: 'queue', id: String(queue.id) },
-    ...(queue.authorized ? { allPipelines: { authorized: true } } : {}),
-    pipelines: [],
-  };
+function projectExists(name: string): Reply {
+  const message = `TF200019: The following project already exists on the Azure DevOps Server: ${name}. You cannot create a new project with the same name as an existing project. Provide a different name.`;
+  return refusal(400, 'ProjectAlreadyExistsException', message, namespace);
 }
 
-const queues = /^\/([^/]+)\/_apis\/distributedtask\/queues$/u;
-const queue = /^\/([^/]+)\/_apis\/distributedtask\/queues\/(\d+)$/u;
-const permissions = /^\/([^/]+)\/_apis\/pipelines\/pipelinepermissions\/queue\/(\d+)$/u;
-
-function queueOf(fake: Fake, name: string, id: string): FakeQueue | Reply {
-  const project = findProject(fake, name);
-  if (project === undefined) return projectMissing(name);
-  return (
-    fake.state.queues.find((each) => each.project === project.id && each.id === Number(id)) ??
-    refusal(404, 'TaskAgentQueueNotFoundException', `No agent queue found with identifier ${id}.`)
-  );
+function changeProject(call: FakeCall, id: string): Reply {
+  const { fake, body } = call;
+  const project = findProject(fake, id);
+  if (project === undefined) return projectMissing(id);
+  const name = textOf(body, 'name').trim();
+  const other = name === '' ? undefined : findProject(fake, encodeURIComponent(name));
+  if (other !== undefined && other !== project) return projectExists(name);
+  if (name !== '') project.name = name;
+  if (typeof body['description'] === 'string') project.description = body['description'];
+  if (body['visibility'] === 'public' || body['visibility'] === 'private') {
+    project.visibility = body['visibility'];
+  }
+  project.revision += 1;
+  project.lastUpdateTime = new Date(fake.now()).toISOString();
+  return accepted(call);
 }
+
+/** By its Guid only: the service refuses a name here. */
+function deleteProject(call: FakeCall, id: string): Reply {
+  const { fake } = call;
+  if (!guid.test(id)) return invalidArgument(`${decodeURIComponent(id)} is not a Guid.`, 'projectId');
+  const project = findProject(fake, id);
+  if (project === undefined) return projectMissing(id);
+  fake.state.projects = fake.state.projects.filter((each) => each !== project);
+  fake.state.queues = fake.state.queues.filter((queue) => queue.project !== project.id);
+  return accepted(call);
+}
+
+/** All of them are well-formed: any filter but that for new or deleted ones finds them. */
+function findProjects({ fake, query, baseUrl }: FakeCall): Reply {
+  const state = parameter(query, 'stateFilter')?.toLowerCase() ?? 'wellformed';
+  const found = ['all', 'wellformed', 'unchanged'].includes(state) ? fake.state.projects : [];
+  const from = Number(parameter(query, '$skip') ?? parameter(query, 'continuationToken') ?? 0) || 0;
+  const top = Number(parameter(query, '$top') ?? Infinity) || Infinity;
+  const page = found.slice(from, from + top);
+  const reply = list(page.map((project) => describeProjectReference(baseUrl, project)));
+  const next = from + page.length;
+  return next < found.length ? { ...reply, headers: { 'x-ms-continuationtoken': String(next) } } : reply;
+}
+
+const all = /^\/_apis\/projects$/iu;
+const one = /^\/_apis\/projects\/([^/]+)$/iu;
 
 export const projectRoutes: readonly Route[] = [
+  ['GET', all, findProjects],
+  ['POST', all, addProject],
   [
     'GET',
-    queues,
-    ({ fake, query }, name = '') => {
+    one,
+    ({ fake, query, baseUrl }, name = '') => {
       const project = findProject(fake, name);
-      if (project === undefined) return projectMissing(name);
-      const ids = (query.get('poolIds') ?? query.get('poolId'))?.split(',').map(Number);
-      const queueName = query.get('queueName')?.toLowerCase();
-      const found = fake.state.queues
-        .map((each) => asRead(fake, key(each), each))
-        .filter((each) => each !== undefined)
-        .filter(
-          (each) =>
-            each.project === project.id &&
-            (ids === undefined || ids.includes(each.poolId)) &&
-            (queueName === undefined || each.name.toLowerCase() === queueName),
-        );
-      return list(found.map((each) => describe(fake, each)));
+      return project === undefined
+        ? projectMissing(name)
+        : ok(describeProject(fake, baseUrl, project, flag(query, 'includeCapabilities')));
     },
   ],
+  ['PATCH', one, (call, id = '') => changeProject(call, id)],
+  ['DELETE', one, (call, id = '') => deleteProject(call, id)],
   [
-    'POST',
-    queues,
-    ({ fake, body, query }, name = '') => {
-      const project = findProject(fake, name);
-      if (project === undefined) return projectMissing(name);
-      if (fake.denied.has('queues.create'))
-        return accessDenied(`Create permissions for agent queues in ${project.name}`);
-      const { id: poolId = 0 } = Object(body['pool']) as { id?: number };
-      const pool = fake.state.pools.find(({ id }) => id === poolId);
-      if (pool === undefined) {
+    'GET',
+    /^\/_apis\/operations\/([^/]+)$/iu,
+    ({ fake, baseUrl }, id = '') => {
+      const url = `${baseUrl}/_apis/operations/${id}`;
+      if (!fake.state.operations.includes(id.toLowerCase())) {
         return refusal(
           404,
-          'TaskAgentPoolNotFoundException',
-          `No agent pool found with identifier ${poolId}.`,
+          'OperationNotFoundException',
+          `Operation ${decodeURIComponent(id)} was not found.`,
         );
       }
-      if (fake.state.queues.some((each) => each.project === project.id && each.poolId === pool.id)) {
-        return refusal(409, 'TaskAgentQueueExistsException', `Queue ${pool.name} already exists.`);
-      }
-      const made: FakeQueue = {
-        id: nextId(fake),
-        project: project.id,
-        poolId: pool.id,
-        name: textOf(body, 'name') || pool.name,
-        authorized: query.get('authorizePipelines') === 'true',
-      };
-      beforeWrite(fake, key(made), undefined);
-      fake.state.queues.push(made);
-      fake.changed();
-      return ok(describe(fake, made));
-    },
-  ],
-  [
-    'GET',
-    queue,
-    ({ fake }, name = '', id = '') => {
-      const found = queueOf(fake, name, id);
-      return 'status' in found ? found : ok(describe(fake, found));
-    },
-  ],
-  [
-    'DELETE',
-    queue,
-    ({ fake }, name = '', id = '') => {
-      const found = queueOf(fake, name, id);
-      if ('status' in found) return found;
-      fake.state.queues = fake.state.queues.filter((each) => each !== found);
-      fake.changed();
-      return empty;
-    },
-  ],
-  [
-    'GET',
-    permissions,
-    ({ fake }, name = '', id = '') => {
-      const found = queueOf(fake, name, id);
-      return 'status' in found ? found : ok(permission(found));
-    },
-  ],
-  [
-    'PATCH',
-    permissions,
-    ({ fake, body }, name = '', id = '') => {
-      const found = queueOf(fake, name, id);
-      if ('status' in found) return found;
-      if (fake.denied.has('queues.authorize'))
-        return accessDenied('Administer permissions for the agent queue');
-      const { authorized } = Object(body['allPipelines']) as { authorized?: boolean };
-      if (authorized !== undefined) found.authorized = authorized;
-      fake.changed();
-      return ok(permission(found));
+      return ok({ id, status: 'succeeded', url, _links: { self: { href: url } } });
     },
   ],
 ];

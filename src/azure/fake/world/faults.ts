@@ -4,6 +4,8 @@ export interface Fault {
   readonly count: number;
   /** 203 gives the sign-in page, 302 a redirect to it, 429 and 5xx an error body. Without it the call works. */
   readonly status?: number;
+  /** Answered with 503 and the words for an organization that nobody has used for long. */
+  readonly deactivated?: boolean;
   /** Seconds, sent with whatever the answer is. */
   readonly retryAfterS?: number;
   readonly delayMs?: number;

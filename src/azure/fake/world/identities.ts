@@ -14,3 +14,12 @@ export const admin: FakeIdentity = {
   uniqueName: 'admin@lab.example',
   descriptor: 'aad.TGFiQWRtaW4',
 };
+
+/** The service itself, which made the pools that are there from the beginning; its id is the same everywhere. */
+export const service: FakeIdentity = {
+  id: '00000002-0000-8888-8000-000000000000',
+  displayName: 'Microsoft.VisualStudio.Services.TFS',
+  uniqueName: '00000002-0000-8888-8000-000000000000@2c895908-04e0-4952-89fd-54b0046d6288',
+  descriptor:
+    's2s.MDAwMDAwMDItMDAwMC04ODg4LTgwMDAtMDAwMDAwMDAwMDAwQDJjODk1OTA4LTA0ZTAtNDk1Mi04OWZkLTU0YjAwNDZkNjI4OA',
+};

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { FleetError } from '../../../base/errors.ts';
+import { filledState } from './filled-state.ts';
 import { newTimelines } from './job/timeline.ts';
 import type { FakeRequest, State } from './state.ts';
 
@@ -14,8 +15,7 @@ type SavedRequest = Partial<FakeRequest> &
  */
 export function loadState(file: string, now: number): State | undefined {
   if (!existsSync(file)) return undefined;
-  const state = parse(file);
-  state.collectionId ??= randomUUID();
+  const state = filledState(parse(file), now);
   for (const session of state.sessions) session.lastSeen = now;
   state.requests = state.requests.map(upgraded);
   return state;

@@ -1,3 +1,4 @@
+import { agentOf } from './agent-index.ts';
 import { rule, type Fake } from './fake.ts';
 import { jobMessage } from './job/message.ts';
 import { send } from './messages.ts';
@@ -53,6 +54,7 @@ function assign(fake: Fake, request: FakeRequest, agent: FakeAgent): void {
 /** An agent begins to listen. Of a job that was cancelled while it had no session it is told now. */
 export function beginSession(fake: Fake, session: FakeSession): void {
   fake.state.sessions.push(session);
+  statusChanged(fake, session.agentId);
   const request = assignedRequest(fake, session.agentId);
   if (request?.cancelRequested === true) sendCancellation(fake, session, request);
 }
@@ -60,9 +62,15 @@ export function beginSession(fake: Fake, session: FakeSession): void {
 /** A job that the agent had been offered but not begun goes back to the queue; a begun one keeps its lock. */
 export function endSession(fake: Fake, session: FakeSession): void {
   fake.state.sessions = fake.state.sessions.filter(({ id }) => id !== session.id);
+  statusChanged(fake, session.agentId);
   const request = assignedRequest(fake, session.agentId);
   if (request !== undefined && request.receiveTime === undefined) unassign(fake, request);
   endPolls(fake, session);
+}
+
+function statusChanged(fake: Fake, agentId: number): void {
+  const agent = agentOf(fake.state, agentId);
+  if (agent !== undefined) agent.statusChangedOn = new Date(fake.now()).toISOString();
 }
 
 function unassign(fake: Fake, request: FakeRequest): void {

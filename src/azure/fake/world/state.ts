@@ -1,25 +1,54 @@
 /** Everything the fake server knows. Plain JSON, so that it survives a restart in one file. */
 export interface State {
   nextId: number;
-  /** Guid of the organisation: the instance that clients cache addresses by. */
+  /** Guid of the organisation: the scope of its pools, the instance that clients cache addresses by. */
   collectionId: string;
   pools: FakePool[];
+  /** Changed by push, or replaced as a whole: what looks agents up rests on it. */
   agents: FakeAgent[];
   queues: FakeQueue[];
-  projects: { id: string; name: string }[];
+  projects: FakeProject[];
+  /** Ids of changes of projects that were accepted; the latest thousand. */
+  operations: string[];
+  maintenance: FakeMaintenance;
+  /** How many jobs may run at once on machines of one's own; null: as many as there are agents. */
+  parallelJobs: number | null;
   sessions: FakeSession[];
   requests: FakeRequest[];
   /** Access tokens of agents; with a request's id the token of that job, which its worker calls with. */
   accessTokens: Record<string, { agentId: number; until: number; requestId?: number }>;
 }
 
+export interface FakeProject {
+  id: string;
+  name: string;
+  description?: string;
+  visibility: 'private' | 'organization' | 'public';
+  revision: number;
+  lastUpdateTime: string;
+  teamId: string;
+  /** The process that its work items follow, by Guid. */
+  processTemplate: string;
+}
+
+/** Typed values by name, as the service keeps them with pools and agents: `{$type, $value}`. */
+export type Properties = Record<string, { $type: string; $value: unknown }>;
+
 export interface FakePool {
   id: number;
   name: string;
+  poolType: 'automation' | 'deployment';
   autoUpdate: boolean;
   autoProvision: boolean;
   isHosted: boolean;
+  isLegacy: boolean;
+  /** Null: the machines are the users' own. */
+  agentCloudId: number | null;
+  targetSize: number | null;
   createdOn: string;
+  /** Made by the service itself, not by a user. */
+  builtIn: boolean;
+  properties: Properties;
 }
 
 export interface FakeAgent {
@@ -29,16 +58,29 @@ export interface FakeAgent {
   version: string;
   osDescription: string;
   enabled: boolean;
+  maxParallelism: number;
+  provisioningState: string;
   createdOn: string;
+  /** When it went online or offline; undefined: it never was online. ISO 8601. */
+  statusChangedOn?: string;
   systemCapabilities: Record<string, string>;
   userCapabilities: Record<string, string>;
+  properties: Properties;
   clientId: string;
   /** The organisation's URL as the server called itself when the agent was registered. */
   baseUrl: string;
   publicKey?: { exponent: string; modulus: string };
-  updateRequested: boolean;
+  update?: FakeUpdate;
   /** Its login was withdrawn. */
   revoked: boolean;
+}
+
+/** An update that was asked of an agent, and how far it says it has come. */
+interface FakeUpdate {
+  requestedOn: string;
+  state: string;
+  from: string;
+  to: string;
 }
 
 export interface FakeQueue {
@@ -46,7 +88,42 @@ export interface FakeQueue {
   project: string;
   poolId: number;
   name: string;
-  authorized: boolean;
+  /** When all pipelines were permitted; undefined: they are not. ISO 8601, like those of single pipelines. */
+  openSince?: string;
+  pipelines: { id: number; authorizedOn: string }[];
+}
+
+interface FakeMaintenance {
+  definitions: MaintenanceDefinition[];
+  jobs: MaintenanceJob[];
+}
+
+export interface MaintenanceDefinition {
+  id: number;
+  poolId: number;
+  enabled: boolean;
+  jobTimeoutInMinutes: number;
+  maxConcurrentAgentsPercentage: number;
+  workingDirectoryExpirationInDays: number;
+  numberOfHistoryRecordsToKeep: number;
+  schedule: {
+    /** One bit a day, Monday first. */
+    days: number;
+    startHours: number;
+    startMinutes: number;
+    timeZoneId: string;
+    jobId: string;
+  };
+}
+
+export interface MaintenanceJob {
+  id: number;
+  poolId: number;
+  definitionId: number;
+  orchestrationId: string;
+  queueTime: string;
+  status: 'queued' | 'completed';
+  agents: number[];
 }
 
 export interface FakeSession {
@@ -147,33 +224,12 @@ export interface FakeRequest {
   statusMessage?: string;
   /** Somebody cancelled it; an agent that lost its session is told with the next one. */
   cancelRequested?: boolean;
+  /** Above 0 for one that somebody moved to the front of the queue. */
+  priority?: number;
   timelines: Record<string, FakeTimeline>;
   logs: FakeLog[];
   feed: FakeFeed;
   attachments: FakeAttachment[];
   /** Who started it, in order; more than one means that it ran more than once. */
   runs: { agent: string; agentId: number; session: string; container: string; at: number }[];
-}
-
-export function emptyState(projects: readonly string[], now: number): State {
-  const pool = (id: number, name: string, isHosted: boolean): FakePool => ({
-    id,
-    name,
-    isHosted,
-    autoUpdate: true,
-    autoProvision: true,
-    createdOn: new Date(now).toISOString(),
-  });
-  return {
-    nextId: 10,
-    collectionId: crypto.randomUUID(),
-    // What every organisation starts with.
-    pools: [pool(1, 'Default', false), pool(2, 'Azure Pipelines', true)],
-    agents: [],
-    queues: [],
-    projects: projects.map((name) => ({ id: crypto.randomUUID(), name })),
-    sessions: [],
-    requests: [],
-    accessTokens: {},
-  };
 }

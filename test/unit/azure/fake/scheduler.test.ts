@@ -6,25 +6,17 @@ import type { Fake } from '../../../../src/azure/fake/world/fake.ts';
 import { Rules } from '../../../../src/azure/fake/world/rules.ts';
 import { assignedRequest, finish, queueJob } from '../../../../src/azure/fake/world/queue.ts';
 import { advance, endSession, sessionOf } from '../../../../src/azure/fake/world/scheduler.ts';
-import { emptyState, type FakeAgent } from '../../../../src/azure/fake/world/state.ts';
+import { emptyState, hostedAgent } from '../../../../src/azure/fake/world/new-organization.ts';
+import type { FakeAgent } from '../../../../src/azure/fake/world/state.ts';
 
 const agents = 3;
 
 function world(): Fake & { time: number } {
   const agent = (id: number): FakeAgent => ({
+    ...hostedAgent(0),
     id,
     poolId: 1,
     name: `a-${id}`,
-    version: '4.275.0',
-    osDescription: '',
-    enabled: true,
-    createdOn: '',
-    systemCapabilities: {},
-    userCapabilities: {},
-    clientId: '',
-    baseUrl: '',
-    updateRequested: false,
-    revoked: false,
   });
   const state = emptyState(['vision'], 0);
   state.agents = Array.from({ length: agents }, (_, index) => agent(index + 1));

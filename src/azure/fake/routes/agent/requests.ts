@@ -1,9 +1,9 @@
 import { ok, refusal, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
+import { describeRequest } from '../../shapes/request.ts';
 import { rule, type Fake } from '../../world/fake.ts';
 import { finish } from '../../world/queue.ts';
 import { sessionOf } from '../../world/scheduler.ts';
 import { isResult, type FakeRequest } from '../../world/state.ts';
-import { describeRequest } from '../describe.ts';
 
 /** Agents send the empty token: their own has never been used (JobDispatcher.cs). */
 const noToken = '00000000-0000-0000-0000-000000000000';
@@ -12,7 +12,7 @@ const noToken = '00000000-0000-0000-0000-000000000000';
  * Renews the lock; the first time is how an agent says that it has taken the job. With a result it is the end of the
  * job, which listeners report so below plan version 8.
  */
-function renewOrFinish({ fake, query, body, agentId }: FakeCall, poolId = '', id = ''): Reply {
+function renewOrFinish({ fake, query, body, baseUrl, agentId }: FakeCall, poolId = '', id = ''): Reply {
   const request = fake.state.requests.find(
     (each) => each.requestId === Number(id) && each.poolId === Number(poolId),
   );
@@ -33,7 +33,7 @@ function renewOrFinish({ fake, query, body, agentId }: FakeCall, poolId = '', id
     request.lockedUntil = fake.now() + rule(fake, 'lock');
   }
   fake.changed();
-  return ok(describeRequest(fake, request));
+  return ok(describeRequest(fake, baseUrl, request));
 }
 
 function recordRun(fake: Fake, request: FakeRequest, agentId = 0): void {

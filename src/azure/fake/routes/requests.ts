@@ -1,0 +1,126 @@
+import { badRequest, invalidArgument } from '../http/arguments.ts';
+import { idsOf, nameIn, parameter, results } from '../http/query.ts';
+import { empty, ok, refusal, type FakeCall, type Reply, type Route } from '../http/reply.ts';
+import { describeRequest } from '../shapes/request.ts';
+import { activityOf } from '../world/activity.ts';
+import { rule } from '../world/fake.ts';
+import { firstPage } from '../world/request-pages.ts';
+import { finish } from '../world/queue.ts';
+import type { FakeRequest } from '../world/state.ts';
+import { poolMissing, poolOf } from './pools.ts';
+
+const all = /^\/_apis\/distributedtask\/pools\/(\d+)\/jobrequests$/iu;
+const one = /^\/_apis\/distributedtask\/pools\/(\d+)\/jobrequests\/(\d+)$/iu;
+
+/** How many finished requests a list has unless it is asked for others (read from the server's default). */
+const completedByDefault = 50;
+const pageByDefault = 100;
+
+function* describeAll(call: FakeCall, requests: readonly FakeRequest[], paged: boolean): Iterable<unknown> {
+  const { fake, baseUrl } = call;
+  const { online } = activityOf(fake.state);
+  for (const request of requests) yield describeRequest(fake, baseUrl, request, { paged, online });
+}
+
+function wholeList(call: FakeCall, requests: readonly FakeRequest[], paged = false): Reply {
+  return { status: 200, items: { count: requests.length, value: describeAll(call, requests, paged) } };
+}
+
+/** A page of running, then waiting, then finished requests; the rest follows with the token of the answer's header. */
+export function pageOf(call: FakeCall, requests: readonly FakeRequest[]): Reply {
+  const top = Number(parameter(call.query, '$top') ?? pageByDefault);
+  if (!Number.isInteger(top) || top < 1) return badRequest;
+  const page = firstPage(requests, top, parameter(call.query, 'continuationToken'));
+  if (page === undefined) return invalidArgument('The continuation token is not valid.', 'continuationToken');
+  const reply = wholeList(call, page.requests, true);
+  return page.next === undefined ? reply : { ...reply, headers: { 'x-ms-continuationtoken': page.next } };
+}
+
+/** `$top` wins over everything else, as in the service. */
+function find(call: FakeCall, poolId: string): Reply {
+  const { fake, query } = call;
+  const pool = poolOf(fake, poolId);
+  if (pool === undefined) return poolMissing(poolId);
+  const ofPool = fake.state.requests.filter((request) => request.poolId === pool.id);
+  if (parameter(query, '$top') !== undefined || parameter(query, 'continuationToken') !== undefined) {
+    return pageOf(call, ofPool);
+  }
+  const planId = parameter(query, 'planId')?.toLowerCase();
+  const jobId = parameter(query, 'jobId')?.toLowerCase();
+  if (planId !== undefined) {
+    const ofPlan = ofPool.filter(
+      (request) => request.planId === planId && (jobId === undefined || request.jobId === jobId),
+    );
+    return wholeList(call, ofPlan);
+  }
+  const agents = idsOf(query, 'agentIds') ?? idsOf(query, 'agentId');
+  const completed = Number(parameter(query, 'completedRequestCount') ?? completedByDefault);
+  if (!Number.isInteger(completed)) return badRequest;
+  const wanted = ofPool.filter(({ agentId }) => agents === undefined || agents.has(agentId ?? 0));
+  const open = wanted.filter(({ result }) => result === undefined);
+  const done = wanted.filter(({ result }) => result !== undefined);
+  return wholeList(call, [...open, ...done.slice(completed <= 0 ? Infinity : -completed)]);
+}
+
+/** Finds a request of a pool, and does something with it. */
+function withRequest(
+  call: FakeCall,
+  poolId: string,
+  id: string,
+  use: (request: FakeRequest) => Reply,
+): Reply {
+  const request = call.fake.state.requests.find(({ requestId }) => requestId === Number(id));
+  return request?.poolId === Number(poolId)
+    ? use(request)
+    : refusal(404, 'TaskAgentJobNotFoundException', `No job found with identifier ${id}.`);
+}
+
+/** What a client may do to a request: move it to the front, renew its lock, finish it. The lock token is not looked at. */
+function update(call: FakeCall, request: FakeRequest): Reply {
+  const { fake, query, body, baseUrl } = call;
+  if (parameter(query, 'lockToken') === undefined) return badRequest;
+  const options = parameter(query, 'updateOptions')?.toLowerCase();
+  if (request.result !== undefined) {
+    const message = `The lock of job request ${request.requestId} is not valid any more.`;
+    return refusal(400, 'TaskAgentJobTokenExpiredException', message);
+  }
+  const result = nameIn(results, body['result']);
+  if (options === 'bumprequesttotop' || options === '1') {
+    request.priority = Math.max(...fake.state.requests.map(({ priority = 0 }) => priority)) + 1;
+    fake.state.requests = [request, ...fake.state.requests.filter((each) => each !== request)];
+  } else if (result === undefined) {
+    request.receiveTime ??= fake.now();
+    request.lockedUntil = Date.parse(String(body['lockedUntil'])) || fake.now() + rule(fake, 'lock');
+  } else finish(fake, request, result);
+  fake.changed();
+  return ok(describeRequest(fake, baseUrl, request));
+}
+
+export const requestRoutes: readonly Route[] = [
+  ['GET', all, (call, poolId = '') => find(call, poolId)],
+  [
+    'GET',
+    one,
+    (call, poolId = '', id = '') =>
+      withRequest(call, poolId, id, (request) => ok(describeRequest(call.fake, call.baseUrl, request))),
+  ],
+  [
+    'PATCH',
+    one,
+    (call, poolId = '', id = '') => withRequest(call, poolId, id, (request) => update(call, request)),
+  ],
+  [
+    'DELETE',
+    one,
+    (call, poolId = '', id = '') =>
+      withRequest(call, poolId, id, (request) => {
+        const { fake, query } = call;
+        if (parameter(query, 'lockToken') === undefined) return badRequest;
+        if (request.result === undefined) {
+          finish(fake, request, nameIn(results, parameter(query, 'result')) ?? 'canceled');
+          fake.changed();
+        }
+        return empty;
+      }),
+  ],
+];

@@ -1,0 +1,52 @@
+import type { FakeAgent, State } from './state.ts';
+
+interface Index {
+  /** How many of the agents are in it; later ones were pushed since. */
+  known: number;
+  readonly byId: Map<number, FakeAgent>;
+  readonly byPool: Map<number, FakeAgent[]>;
+  readonly byName: Map<string, FakeAgent>;
+}
+
+/** One for each array of agents: whoever removes or renames one makes a new array. */
+const indexes = new WeakMap<readonly FakeAgent[], Index>();
+
+function indexOf({ agents }: State): Index {
+  let index = indexes.get(agents);
+  if (index === undefined) {
+    index = { known: 0, byId: new Map(), byPool: new Map(), byName: new Map() };
+    indexes.set(agents, index);
+  }
+  for (; index.known < agents.length; index.known += 1) {
+    const agent = agents[index.known];
+    if (agent !== undefined) add(index, agent);
+  }
+  return index;
+}
+
+function add(index: Index, agent: FakeAgent): void {
+  index.byId.set(agent.id, agent);
+  index.byName.set(keyOf(agent.poolId, agent.name), agent);
+  const ofPool = index.byPool.get(agent.poolId);
+  if (ofPool === undefined) index.byPool.set(agent.poolId, [agent]);
+  else ofPool.push(agent);
+}
+
+const keyOf = (poolId: number, name: string) => `${poolId} ${name.toLowerCase()}`;
+
+export function agentOf(state: State, id: number): FakeAgent | undefined {
+  return indexOf(state).byId.get(id);
+}
+
+/** Names ignore case. */
+export function agentNamed(state: State, poolId: number, name: string): FakeAgent | undefined {
+  return indexOf(state).byName.get(keyOf(poolId, name));
+}
+
+export function agentsIn(state: State, poolId: number): readonly FakeAgent[] {
+  return indexOf(state).byPool.get(poolId) ?? [];
+}
+
+export function poolSize(state: State, poolId: number): number {
+  return agentsIn(state, poolId).length;
+}

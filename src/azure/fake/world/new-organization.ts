@@ -1,0 +1,92 @@
+import type { FakeAgent, FakePool, FakeProject, FakeQueue, State } from './state.ts';
+
+/** The process "Basic", as recorded from the service. */
+export const basicProcess = 'b8a3a935-7e91-48b8-a94c-606d37c3e9f2';
+
+export function newPool(id: number, name: string, now: number): FakePool {
+  return {
+    id,
+    name,
+    poolType: 'automation',
+    isHosted: false,
+    isLegacy: false,
+    autoUpdate: true,
+    autoProvision: false,
+    agentCloudId: null,
+    // Only a pool of the service's own machines has one (recorded there; null seen for a pool of 2024).
+    targetSize: null,
+    createdOn: new Date(now).toISOString(),
+    builtIn: false,
+    properties: {},
+  };
+}
+
+export function newProject(name: string, now: number): FakeProject {
+  return {
+    id: crypto.randomUUID(),
+    name,
+    visibility: 'private',
+    revision: 1,
+    lastUpdateTime: new Date(now).toISOString(),
+    teamId: crypto.randomUUID(),
+    processTemplate: basicProcess,
+  };
+}
+
+/** A project knows each pool that provisions itself from the beginning (recorded: a new project has them all). */
+export function firstQueues(pools: readonly FakePool[], project: FakeProject, id: () => number): FakeQueue[] {
+  return pools
+    .filter(({ autoProvision, poolType }) => autoProvision && poolType === 'automation')
+    .map((pool) => ({ id: id(), project: project.id, poolId: pool.id, name: pool.name, pipelines: [] }));
+}
+
+/** What the service shows of its own machines: one agent that is never online. */
+export function hostedAgent(now: number): FakeAgent {
+  return {
+    id: 1,
+    poolId: 2,
+    name: 'Hosted Agent',
+    version: '4.275.0',
+    osDescription: '',
+    enabled: true,
+    maxParallelism: 1,
+    provisioningState: 'Deallocated',
+    createdOn: new Date(now).toISOString(),
+    systemCapabilities: {},
+    userCapabilities: {},
+    properties: {},
+    clientId: crypto.randomUUID(),
+    baseUrl: '',
+    revoked: false,
+  };
+}
+
+/** What every organisation starts with. */
+export function emptyState(names: readonly string[], now: number): State {
+  const builtIn = { builtIn: true, autoProvision: true };
+  const pools: FakePool[] = [
+    { ...newPool(1, 'Default', now), ...builtIn },
+    { ...newPool(2, 'Azure Pipelines', now), ...builtIn, isHosted: true, agentCloudId: 1, targetSize: 1 },
+  ];
+  const projects = names.map((name) => newProject(name, now));
+  let nextId = 10;
+  const id = () => {
+    nextId += 1;
+    return nextId;
+  };
+  const queues = projects.flatMap((project) => firstQueues(pools, project, id));
+  return {
+    collectionId: crypto.randomUUID(),
+    pools,
+    projects,
+    queues,
+    nextId,
+    agents: [hostedAgent(now)],
+    operations: [],
+    maintenance: { definitions: [], jobs: [] },
+    parallelJobs: null,
+    sessions: [],
+    requests: [],
+    accessTokens: {},
+  };
+}
