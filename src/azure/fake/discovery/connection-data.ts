@@ -21,14 +21,14 @@ export function connectionData(call: FakeCall) {
     deploymentId: instanceId,
     deploymentType: fake.publicUrl === undefined ? 'hosted' : 'onPremises',
     locationServiceData: {
-      serviceOwner,
+      serviceOwner: serviceOwner(fake),
       defaultAccessMappingMoniker: 'PublicAccessMapping',
       lastChangeId: lastChange,
       lastChangeId64: lastChange,
       // Members that have their usual value do not appear (recorded).
       ...(known ? { clientCacheFresh: true } : {}),
       ...(wantsServices(query) && !known
-        ? { accessMappings: [accessMapping(baseUrl)], serviceDefinitions: serviceDefinitions(call) }
+        ? { accessMappings: [accessMapping(call)], serviceDefinitions: serviceDefinitions(call) }
         : {}),
     },
   };
@@ -40,13 +40,13 @@ function wantsServices(query: URLSearchParams): boolean {
   return options.split(/[\s,]+/u).includes('includeservices') || (Number(options) & 1) === 1;
 }
 
-function accessMapping(baseUrl: string) {
+function accessMapping({ fake, baseUrl }: FakeCall) {
   const { origin, pathname } = new URL(baseUrl);
   return {
     displayName: 'Public Access Mapping',
     moniker: 'PublicAccessMapping',
     accessPoint: `${origin}/`,
-    serviceOwner,
+    serviceOwner: serviceOwner(fake),
     virtualDirectory: pathname.slice(1),
   };
 }

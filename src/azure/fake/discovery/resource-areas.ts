@@ -1,3 +1,5 @@
+import type { Fake } from '../world/fake.ts';
+
 /** The areas of clients that this server answers, by the ids and names that the live service gave (recorded). */
 export const areas: readonly { readonly id: string; readonly name: string }[] = [
   { id: 'a85b8835-c1a1-4aac-ae97-1c3d0ba72dbd', name: 'distributedtask' },
@@ -9,5 +11,15 @@ export const areas: readonly { readonly id: string; readonly name: string }[] = 
   { id: '951917ac-a960-4999-8464-e3f0aa25b381', name: 'SPS Location Service' },
 ];
 
-/** The service that owns an organisation's addresses; the same everywhere. */
-export const serviceOwner = '00025394-6065-48ca-87d9-7f5672854ef7';
+/** Where agents ask for features that are switched on for them; the service lists it only among its services. */
+export const featureAvailability = 'c8e5af97-4b95-4e73-9e7f-69a06507967c';
+
+/**
+ * Whose addresses these are. Clients of the .NET SDK look no further than the server itself where it is an Azure
+ * DevOps Server, and follow the addresses that they are told otherwise.
+ */
+export function serviceOwner(fake: Fake): string {
+  return fake.publicUrl === undefined
+    ? '00025394-6065-48ca-87d9-7f5672854ef7'
+    : '87966eaa-cb2a-443f-be3c-47bd3b5bf3cb';
+}

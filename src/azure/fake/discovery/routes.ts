@@ -46,4 +46,13 @@ export const discoveryRoutes: readonly Route[] = [
         : ok(found);
     },
   ],
+  // Agents ask for some at each start and each job; here none is switched on.
+  [
+    'GET',
+    /^\/_apis\/featureFlags\/([^/]+)$/u,
+    ({ baseUrl }, name = '') => {
+      const states = { effectiveState: 'Off', explicitState: 'Undefined' };
+      return ok({ name, description: '', uri: `${baseUrl}/_apis/FeatureFlags/${name}`, ...states });
+    },
+  ],
 ];

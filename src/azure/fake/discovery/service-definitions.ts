@@ -1,5 +1,5 @@
 import type { FakeCall } from '../http/reply.ts';
-import { areas, serviceOwner } from './resource-areas.ts';
+import { areas, featureAvailability, serviceOwner } from './resource-areas.ts';
 
 export const serviceType = 'LocationService2';
 
@@ -8,11 +8,11 @@ export const serviceType = 'LocationService2';
  * where the client has already found it, so that a client comes through by whatever name it uses.
  */
 export function serviceDefinitions({ fake, baseUrl }: FakeCall) {
-  return areas.map(({ id }) => ({
+  return [...areas.map(({ id }) => id), featureAvailability].map((identifier) => ({
     serviceType,
-    identifier: id,
+    identifier,
     displayName: serviceType,
-    serviceOwner,
+    serviceOwner: serviceOwner(fake),
     status: 'active',
     ...(fake.publicUrl === undefined
       ? {

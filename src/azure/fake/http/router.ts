@@ -25,7 +25,7 @@ export async function route(routes: readonly Route[], call: FakeCall): Promise<R
   return undefined;
 }
 
-/** Whether a path would be answered under another method. */
+/** Whether a path would be answered under another method; OPTIONS asks about paths, it is none of theirs. */
 export function isRouted(routes: readonly Route[], path: string): boolean {
-  return routes.some(([, pattern]) => matched(pattern, path) !== null);
+  return routes.some(([method, pattern]) => method !== 'OPTIONS' && matched(pattern, path) !== null);
 }

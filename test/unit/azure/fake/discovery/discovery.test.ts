@@ -121,9 +121,10 @@ describe('connection data', () => {
       expect(data.accessMappings).toMatchObject([
         { moniker: 'PublicAccessMapping', accessPoint: `${fake.server.origin}/`, virtualDirectory: 'lab' },
       ]);
-      expect(data.serviceDefinitions?.map(({ identifier }) => identifier)).toContain(
-        'a85b8835-c1a1-4aac-ae97-1c3d0ba72dbd',
-      );
+      const identifiers = data.serviceDefinitions?.map(({ identifier }) => identifier);
+      expect(identifiers).toContain('a85b8835-c1a1-4aac-ae97-1c3d0ba72dbd');
+      // Without it an agent's listener ends at once (run).
+      expect(identifiers).toContain('c8e5af97-4b95-4e73-9e7f-69a06507967c');
       expect(JSON.stringify(data.serviceDefinitions)).toContain(`"location":"${fake.server.organization}/"`);
     },
   );
@@ -210,6 +211,8 @@ describe('two servers', () => {
     expect(data.json).toMatchObject({
       deploymentType: 'onPremises',
       locationServiceData: {
+        // By this owner clients know that they need to look no further.
+        serviceOwner: '87966eaa-cb2a-443f-be3c-47bd3b5bf3cb',
         accessMappings: [{ accessPoint: 'https://tfs.example/', virtualDirectory: 'lab' }],
       },
     });
@@ -217,6 +220,13 @@ describe('two servers', () => {
     expect((await ask('/_apis/resourceAreas', {}, organization)).json).toEqual({ count: 0, value: [] });
     const refused = await ask('/_apis', { method: 'OPTIONS', headers: { authorization: '' } }, organization);
     expect(refused.headers.get('www-authenticate')).toContain('https://tfs.example/');
+  });
+});
+
+test('features that an agent asks for are off', async () => {
+  expect(await ask('/_apis/FeatureFlags/DistributedTask.Agent.Some')).toMatchObject({
+    status: 200,
+    json: { name: 'DistributedTask.Agent.Some', effectiveState: 'Off' },
   });
 });
 
