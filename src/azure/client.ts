@@ -35,6 +35,12 @@ export interface JobRequest {
   readonly result?: string;
   readonly demands?: readonly string[];
   readonly reservedAgent?: { readonly id: number; readonly name: string };
+  /** Of one that waits: whom the server found able to take it. */
+  readonly matchedAgents?: readonly {
+    readonly id: number;
+    readonly enabled?: boolean;
+    readonly status?: 'online' | 'offline';
+  }[];
   readonly owner?: {
     readonly id: number;
     readonly name: string;

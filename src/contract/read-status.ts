@@ -96,6 +96,7 @@ const runs = z.array(
     job: text.optional(),
     result: text.optional(),
     cause: z.looseObject({ code: text, what: text, next: text }).optional(),
+    unfinished: z.looseObject({ job: text, until: text.optional() }).optional(),
     log: texts,
   }),
 );

@@ -20,6 +20,8 @@ export interface RunRecord {
   readonly result?: string;
   /** What was wrong: why no job was done, or why it failed where that shows from outside. */
   readonly cause?: { readonly code: string; readonly what: string; readonly next: string };
+  /** The server still showed a job on this agent after its end; `until`: when it gives it up, ISO 8601. */
+  readonly unfinished?: { readonly job: string; readonly until?: string };
   /** The last lines of the agent's output. */
   readonly log: readonly string[];
 }

@@ -14,6 +14,7 @@ import { outdated } from './runs/causes.ts';
 import { reconcile } from './reconcile.ts';
 import { Scene } from './scene.ts';
 import { SlotBook } from './slots/memory.ts';
+import { noteUnfinished } from './unfinished.ts';
 import { managerStatus } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
@@ -66,6 +67,7 @@ export class Manager {
     await this.#noteListening(up);
     await this.#nameAdopted();
     const slots = this.slots();
+    await noteUnfinished(this.#tools, this.#around.pools, this.#book, slots, containers);
     const wanted = this.#scene.wanted(slots);
     for (const action of reconcile(wanted, this.#scene.seen(slots, containers))) {
       // Decided upon a look that is older than the slot's last operation, whose end has asked for another pass.

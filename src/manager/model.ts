@@ -46,6 +46,18 @@ export interface SeenContainer {
   readonly settings: string;
   /** `unknown` until its output has been read, `connecting` until the agent listens for jobs. */
   readonly phase: 'unknown' | 'connecting' | 'listening' | 'running' | 'done';
+  /** It will not come to listen, or not in time: it is to be given up for a new one. */
+  readonly stuck: Cause | undefined;
+}
+
+/** A session that an agent of the slot left behind when it ended: nobody polls it, and the server keeps it for a while. */
+export interface LeftSession {
+  /** When it ends at the latest; ISO 8601, by this host's clock. */
+  readonly until: string;
+  /** Seconds until then. */
+  readonly leftS: number;
+  /** The entry has not just been made anew for the same reason: then it did not help. */
+  readonly mayRenew: boolean;
 }
 
 /** What is known of a slot at one moment. */
@@ -122,7 +134,14 @@ export type Action =
   /** Created and never started: no job can have run in it. */
   | { readonly kind: 'discard'; readonly slot: string; readonly container: string }
   /** Idle: disable the agent, look again, stop it. */
-  | { readonly kind: 'retire'; readonly slot: string; readonly container: string; readonly reason: string }
+  | {
+      readonly kind: 'retire';
+      readonly slot: string;
+      readonly container: string;
+      readonly reason: string;
+      /** What is wrong with it, where that is why. */
+      readonly cause?: Cause;
+    }
   | { readonly kind: 'disable'; readonly slot: string; readonly reason: string }
   | { readonly kind: 'enable'; readonly slot: string }
   /** Write the agent's capabilities anew; what it does is not disturbed. */

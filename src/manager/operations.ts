@@ -1,4 +1,6 @@
+import { defined } from '../base/defined.ts';
 import { Labels } from '../contract/paths.ts';
+import { NotYet } from './causes.ts';
 import { runId } from './docker/launch-order.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
 import { failedOn, recordOf, withRecord } from './image/choice.ts';
@@ -92,6 +94,7 @@ export class Operations {
       settings: settingsOf(slot, config),
       capabilities: this.#capabilities(slot),
       agentVersion: registeredVersion(slot.image, this.#around.pools.of(slot).agent(slot.agent)?.version),
+      connection: memory.connection,
       ...ways,
     });
     memory.launched(agentId);
@@ -113,19 +116,22 @@ export class Operations {
     memory.asked.delete(container.id);
     const slot = container.labels[Labels.slot] ?? '';
     log.log('info', 'run ended', { slot, ...outcome });
+    if (outcome.sessionLeftSince !== undefined) memory.connection.leave(outcome.sessionLeftSince);
     memory.ended(outcome);
+    memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: this.#tools.clock.monotonic() };
     this.#tools.metrics.runEnded(slot, outcome);
     if (outcome.ranJob) {
       await state.update(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
       return;
     }
-    if (outcome.cause !== undefined && !isHostRun(container.id))
+    const { cause } = outcome;
+    if (cause !== undefined && !noFaultOfImage.has(cause.code) && !isHostRun(container.id))
       await this.blame(container.labels[Labels.imageDigest], slot, memory);
   }
 
-  async #retire({ container, reason, poolId }: OrderTo<'retire'>, memory: SlotMemory): Promise<void> {
+  async #retire({ container, reason, cause, poolId }: OrderTo<'retire'>, memory: SlotMemory): Promise<void> {
     memory.disabledFor = reason;
-    memory.asked.set(container.id, {});
+    memory.asked.set(container.id, defined({ cause }));
     const stopped = await retire(this.#tools, {
       poolId,
       agent: container.name,
@@ -133,9 +139,24 @@ export class Operations {
       reason,
       isIdle: () => isIdle(this.#logs.of(container.id)?.phase),
     });
-    if (!stopped) memory.asked.delete(container.id);
+    if (stopped) return;
+    memory.asked.delete(container.id);
+    // It has a job after all, or the server thinks so: asked again later.
+    if (cause !== undefined) throw new NotYet(cause);
   }
 }
+
+/** What another image would not mend. */
+const noFaultOfImage: ReadonlySet<string> = new Set([
+  'agent.session-conflict',
+  'agent.session-lost',
+  'agent.cannot-connect',
+  'agent.login-refused',
+  'agent.clock-skew',
+  'agent.deleted',
+  'agent.stopped',
+  'run.withdrawn',
+]);
 
 function isIdle(phase: string | undefined): boolean {
   return phase === 'listening' || phase === 'connecting';

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import type { Pool } from '../azure/client.ts';
 import { Labels } from '../contract/paths.ts';
 import type { OwnContainer } from '../engine/engine.ts';
@@ -13,6 +14,7 @@ export type Order =
       readonly kind: 'retire';
       readonly container: OwnContainer;
       readonly reason: string;
+      readonly cause?: Cause;
       /** Of the pool that the container's agent is in; its slot may have left it. */
       readonly poolId: number;
     }
@@ -50,12 +52,13 @@ export function decide(action: Action, { wanted, containers, pool }: Grounds): D
       return container === undefined ? { lacks: containerGone } : { order: { kind: action.kind, container } };
     }
     case 'retire': {
-      const { kind, reason } = action;
+      const { kind, reason, cause } = action;
       const container = containerOf(action, containers);
       if (container === undefined) return { lacks: containerGone };
       const poolId = poolIdOf(container) ?? pool(slotOf(action, wanted)?.pool ?? '')?.id;
       // Without the server's word no agent is disabled, and so none is stopped.
-      return poolId === undefined ? { lacks: poolUnknown } : { order: { kind, container, reason, poolId } };
+      if (poolId === undefined) return { lacks: poolUnknown };
+      return { order: { kind, container, reason, poolId, ...defined({ cause }) } };
     }
     case 'disable': {
       const { kind, reason } = action;

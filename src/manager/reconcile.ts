@@ -60,6 +60,9 @@ function occupied(
     const disabling = disableOnce(slot.name, state, close);
     return disabling.length > 0 ? disabling : retireIdle(slot.name, container, close);
   }
+  const { stuck } = container;
+  if (stuck !== undefined && state.hold === undefined)
+    return retireIdle(slot.name, container, stuck.what).map((action) => ({ ...action, cause: stuck }));
   const outdated = outdatedBecause(slot, container, wanted);
   if (outdated !== undefined && !rolling && state.hold === undefined) {
     return retireIdle(slot.name, container, outdated);
@@ -85,7 +88,11 @@ function disableOnce(slot: string, state: SeenSlot, reason: string): readonly Ac
 }
 
 /** Only an agent without a job is stopped; the operation itself looks again at the server before it does. */
-function retireIdle(slot: string, container: SeenContainer, reason: string): readonly Action[] {
+function retireIdle(
+  slot: string,
+  container: SeenContainer,
+  reason: string,
+): readonly Extract<Action, { kind: 'retire' }>[] {
   const idle = container.phase === 'listening' || container.phase === 'connecting';
   return idle ? [{ kind: 'retire', slot, container: container.id, reason }] : [];
 }

@@ -12,7 +12,8 @@ import type { ImageState } from './image/keeper.ts';
 import type { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Hold, Seen, SeenContainer, SeenSlot, Slot, Wanted, WantedImage } from './model.ts';
 import { disabledByUs } from './registration/register.ts';
-import type { SlotBook } from './slots/memory.ts';
+import { stuckBecause } from './runs/stuck.ts';
+import type { SlotBook, SlotMemory } from './slots/memory.ts';
 import { resolveSlots, settingsOf, type HostGpu } from './slots/resolve.ts';
 import { slotStatus } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -101,7 +102,7 @@ export class Scene {
   #seenSlot(slot: Slot, containers: readonly OwnContainer[]): SeenSlot {
     const memory = this.#book.of(slot.name);
     return {
-      containers: ofSlot(slot.name, containers).map((container) => this.#seen(container)),
+      containers: ofSlot(slot.name, containers).map((container) => this.#seen(container, memory)),
       busyWith: memory.busyWith,
       retryAt: memory.retryAt,
       notBefore: memory.notBefore,
@@ -130,13 +131,15 @@ export class Scene {
     return this.#book.of(slot.name).disabled({ reason, at: pool.at });
   }
 
-  #seen(container: OwnContainer): SeenContainer {
+  #seen(container: OwnContainer, { connection }: SlotMemory): SeenContainer {
+    const transcript = this.#logs.of(container.id);
     return {
       id: container.id,
       state: container.state,
       image: container.labels[Labels.imageDigest] ?? container.image,
       settings: container.labels[Labels.configHash] ?? '',
-      phase: this.#logs.of(container.id)?.phase ?? 'unknown',
+      phase: transcript?.phase ?? 'unknown',
+      stuck: stuckBecause(transcript, connection.connectingMs(container.id)),
     };
   }
 
@@ -148,8 +151,9 @@ export class Scene {
       .filter(({ labels }) => !wanted.has(labels[Labels.slot] ?? ''))
       .map((container) => {
         const slot = container.labels[Labels.slot] ?? '';
-        const { busyWith, retryAt } = this.#book.of(slot);
-        return { ...this.#seen(container), slot, busyWith, retryAt };
+        const memory = this.#book.of(slot);
+        const { busyWith, retryAt } = memory;
+        return { ...this.#seen(container, memory), slot, busyWith, retryAt };
       });
   }
 
@@ -160,7 +164,7 @@ export class Scene {
     const fresh = slotStatus(
       {
         slot,
-        container: container === undefined ? undefined : this.#seen(container),
+        container: container === undefined ? undefined : this.#seen(container, memory),
         transcript: container === undefined ? undefined : this.#logs.of(container.id),
         busyWith: memory.busyWith,
         hold: this.#hold(slot),

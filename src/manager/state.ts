@@ -1,10 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { sha256 } from '../base/digest.ts';
+import type { AzureAgent } from '../azure/client.ts';
 import type { PulledImage } from './model.ts';
 import { readMarks, type DrainMarks } from './drain-marks.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
 import { readJson, writeAtomic } from './machine/files.ts';
+
+/** What the pool knows of an agent beside its key. */
+export type KeptEntry = Pick<AzureAgent, 'enabled' | 'userCapabilities' | 'systemCapabilities'>;
 
 /** What must survive a restart. Readable one version back and forth: unknown members are kept, missing ones defaulted. */
 export interface State {
@@ -14,6 +18,8 @@ export interface State {
   readonly drain: DrainMarks;
   /** Slots whose agent name this host may take over from another owner; `everySlot` until these are known. */
   readonly adopt: readonly string[];
+  /** By slot, between deleting an entry and making it anew: what of it is taken over. */
+  readonly renewing: Readonly<Record<string, KeptEntry>>;
   readonly jobsRun: Readonly<Record<string, number>>;
   /** Image ids: on which agents came to listen, and which was given up for it. */
   readonly image: { readonly proven?: string; readonly rejected?: string };
@@ -52,6 +58,7 @@ export class StateStore {
       installation: found.installation ?? randomBytes(16).toString('hex'),
       drain: readMarks(found.drain),
       adopt: Array.isArray(found.adopt) ? found.adopt : [],
+      renewing: Object(found.renewing ?? {}) as State['renewing'],
       jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
       image: Object(found.image ?? {}) as State['image'],
       slotImages: Object(found.slotImages ?? {}) as State['slotImages'],

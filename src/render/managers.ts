@@ -45,7 +45,7 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
       : (run.result ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`),
     took: seconds(run.durationS),
     waited: run.waitedS === undefined ? '' : `waited ${seconds(run.waitedS)}`,
-    job: run.job ?? run.cause?.what ?? 'no job',
+    job: [run.job, run.cause?.what].filter((said) => said !== undefined).join(': ') || 'no job',
   }));
   const width = (key: 'slot' | 'result' | 'took' | 'waited') =>
     Math.max(...rows.map((row) => row[key].length));

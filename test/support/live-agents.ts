@@ -22,6 +22,8 @@ interface Process {
   readonly stopped: AbortController;
   /** Set while it runs a job: ends it. */
   finish: (() => void) | undefined;
+  /** Its worker still lives, and tells the server how the job ended. */
+  hasWorker: boolean;
 }
 
 /** Agents that speak with the fake server from the rig's containers: they take the jobs they are given, and hold them. */
@@ -47,6 +49,15 @@ export class LiveAgents {
   /** The job that this agent runs comes to its end. */
   finish(agent: string): void {
     for (const process of this.#processes) if (process.agent === agent) process.finish?.();
+  }
+
+  /** The job's worker is killed: the agent calls the job failed and leaves, and the server hears nothing of it. */
+  killWorker(agent: string): void {
+    for (const process of this.#processes) {
+      if (process.agent !== agent) continue;
+      process.hasWorker = false;
+      process.finish?.();
+    }
   }
 
   /** The container's process is killed: the server is told nothing. */
@@ -94,6 +105,7 @@ export class LiveAgents {
       killed: new AbortController(),
       stopped: new AbortController(),
       finish: undefined,
+      hasWorker: true,
     };
     this.#processes.add(process);
     void this.#live(process, container)
@@ -124,8 +136,9 @@ export class LiveAgents {
         say(`2026-11-21 02:00:01Z: Running job: ${job}`);
         await this.#work(process, session, over);
         if (over.aborted) return;
-        await session.complete();
-        say(`2026-11-21 02:00:02Z: Job ${job} completed with result: Succeeded`);
+        if (process.hasWorker) await session.complete();
+        const result = process.hasWorker ? 'Succeeded' : 'Failed';
+        say(`2026-11-21 02:00:02Z: Job ${job} completed with result: ${result}`);
         return;
       }
     } finally {

@@ -1,5 +1,5 @@
 import type { Recipe } from './container.ts';
-import type { Slot } from '../model.ts';
+import type { LeftSession, Slot } from '../model.ts';
 import { randomBytes } from 'node:crypto';
 
 /** Everything that one start of a slot is made from. */
@@ -13,6 +13,8 @@ export interface LaunchOrder {
   readonly agentVersion: string;
   readonly gpuPath: Recipe['gpuPath'];
   readonly dockerGid: number | undefined;
+  /** What an earlier agent of the slot left with the server; `renewed` is called when its entry is made anew for it. */
+  readonly connection: { readonly left: LeftSession | undefined; renewed(): void };
 }
 
 /** What the job's container needs to be this agent. */

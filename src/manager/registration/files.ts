@@ -1,10 +1,14 @@
-import type { AzureAgent } from '../../azure/client.ts';
+import type { AzureAgent, JobRequest } from '../../azure/client.ts';
 import { Capabilities } from '../../contract/paths.ts';
-import type { Cause } from '../model.ts';
+import type { Cause, LeftSession } from '../model.ts';
+import { stillAssigned } from '../pool/given-up.ts';
+import { leftSessionCause, onlyTaker } from './left-session.ts';
 
 export type RegistrationDecision =
   | { readonly kind: 'create' }
   | { readonly kind: 'replace'; readonly agent: AzureAgent }
+  /** The entry is deleted and made anew: the new one has no session. */
+  | { readonly kind: 'renew'; readonly agent: AzureAgent }
   /** Not now; asked again shortly. */
   | { readonly kind: 'wait'; readonly cause: Cause }
   /** Not without a person's word. */
@@ -20,6 +24,17 @@ export interface RegistrationQuestion {
   readonly adopt: boolean;
   /** Containers of the slot in any state but gone. */
   readonly containers: number;
+  /** When the server gives up the job that it shows on the agent, see givenUpAt. */
+  readonly jobUntil: string | undefined;
+  /** What an agent of this slot has left. */
+  readonly left: LeftSession | undefined;
+  /** The pool's unfinished requests; asked for only where they matter. */
+  readonly requests: readonly JobRequest[];
+}
+
+/** No container of ours runs, yet the server has a session: the one that was left. */
+export function isLeftOnline(agent: AzureAgent): boolean {
+  return agent.status === 'online' && agent.assignedRequest === undefined;
 }
 
 /**
@@ -27,7 +42,7 @@ export interface RegistrationQuestion {
  * the server shows a job assigned to the agent; and never for an agent that somebody else registered.
  */
 export function decideRegistration(question: RegistrationQuestion): RegistrationDecision {
-  const { name, agent, owner, adopt, containers } = question;
+  const { name, agent, owner, adopt, containers, jobUntil, left, requests } = question;
   if (containers > 0) {
     return {
       kind: 'wait',
@@ -51,14 +66,12 @@ export function decideRegistration(question: RegistrationQuestion): Registration
     };
   }
   if (agent.assignedRequest !== undefined) {
-    return {
-      kind: 'wait',
-      cause: {
-        code: 'agent.job-assigned',
-        what: `the server still counts job ${agent.assignedRequest.jobName ?? agent.assignedRequest.requestId} as running on agent ${name}`,
-        next: 'wait: the server notices within about 15 minutes that a job was cut off',
-      },
-    };
+    return { kind: 'wait', cause: stillAssigned(agent.name, agent.assignedRequest, jobUntil) };
+  }
+  if (left !== undefined && isLeftOnline(agent)) {
+    const job = onlyTaker(agent, requests);
+    if (job === undefined && left.mayRenew) return { kind: 'renew', agent };
+    return { kind: 'wait', cause: leftSessionCause(name, left, job) };
   }
   return { kind: 'replace', agent };
 }

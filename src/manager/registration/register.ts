@@ -1,19 +1,27 @@
 import { agentFiles } from '../../azure/keys.ts';
 import type { AzureAgent, NewAgent } from '../../azure/client.ts';
+import { defined } from '../../base/defined.ts';
 import { FleetError } from '../../base/errors.ts';
 import { Capabilities, Labels } from '../../contract/paths.ts';
 import { mergeCapabilities } from '../pool/capabilities.ts';
+import { givenUpAt, stillAssigned } from '../pool/given-up.ts';
 import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
 import { NotYet } from '../causes.ts';
 import { configureInContainer, type ConfigTools } from './register-by-config.ts';
-import { decideRegistration } from './files.ts';
+import { decideRegistration, isLeftOnline } from './files.ts';
 import type { Outside } from '../outside.ts';
-import type { StateStore } from '../state.ts';
+import type { KeptEntry, StateStore } from '../state.ts';
 import type { KeyStock } from './key-stock.ts';
 
-export interface RegisterTools extends ConfigTools, Pick<Outside, 'azure'> {
+export interface RegisterTools extends ConfigTools, Pick<Outside, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
   readonly keys: KeyStock;
+}
+
+/** The entry under the name, if there is one, and what is taken over from it or from one that was just deleted. */
+interface Earlier {
+  readonly id: number | undefined;
+  readonly entry: KeptEntry | undefined;
 }
 
 /** Gives the agent's name a new key, if that is allowed now. */
@@ -23,29 +31,56 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     tools.azure.findAgent(pool.id, slot.agent),
     tools.engine.listOwn({ [Labels.slot]: slot.name, [Labels.kind]: 'agent' }),
   ]);
+  const { left } = order.connection;
+  const mayBeRenewed = left !== undefined && existing !== undefined && isLeftOnline(existing);
   const decision = decideRegistration({
     name: slot.agent,
     agent: existing,
     owner: tools.state.owner,
     adopt: tools.state.value.adopt.includes(slot.name),
     containers: containers.length,
+    jobUntil: givenUpAt(existing?.assignedRequest ?? {}, tools.clock),
+    left,
+    requests: mayBeRenewed ? await tools.azure.unfinishedRequests(pool.id) : [],
   });
   if (decision.kind === 'wait') throw new NotYet(decision.cause);
   if (decision.kind === 'refuse') throw new FleetError(decision.cause);
+  if (decision.kind === 'renew') await giveUpEntry(tools, order, decision.agent);
+  const renewing = tools.state.value.renewing[slot.name];
+  const earlier: Earlier =
+    decision.kind === 'replace'
+      ? { id: decision.agent.id, entry: decision.agent }
+      : { id: undefined, entry: renewing };
   const registration =
     tools.config.registration === 'config'
-      ? await byConfig(tools, order, existing)
-      : await byRest(tools, order, existing);
-  if (tools.state.value.adopt.includes(slot.name)) {
-    await tools.state.update((state) => ({ adopt: state.adopt.filter((name) => name !== slot.name) }));
-  }
+      ? await byConfig(tools, order, earlier.entry)
+      : await byRest(tools, order, earlier);
+  if (renewing !== undefined || tools.state.value.adopt.includes(slot.name))
+    await tools.state.update((state) => ({
+      adopt: state.adopt.filter((name) => name !== slot.name),
+      renewing: Object.fromEntries(Object.entries(state.renewing).filter(([name]) => name !== slot.name)),
+    }));
   return registration;
+}
+
+/** Deletes the entry, whose session nobody polls. What it carried is written down first: nothing else knows it. */
+async function giveUpEntry(tools: RegisterTools, order: LaunchOrder, agent: AzureAgent): Promise<void> {
+  const { enabled, userCapabilities, systemCapabilities } = agent;
+  const entry = { enabled, ...defined({ userCapabilities, systemCapabilities }) };
+  await tools.state.update(({ renewing }) => ({ renewing: { ...renewing, [order.slot.name]: entry } }));
+  if (!(await tools.azure.deleteAgent(order.pool.id, agent.id)))
+    throw new NotYet(stillAssigned(agent.name, { requestId: agent.id }, undefined));
+  order.connection.renewed();
+  tools.log.log('info', 'deleted the entry of an agent that had left its session; it is made anew', {
+    agent: agent.name,
+    id: agent.id,
+  });
 }
 
 async function byRest(
   tools: RegisterTools,
   order: LaunchOrder,
-  existing: AzureAgent | undefined,
+  { id, entry }: Earlier,
 ): Promise<Registration> {
   const { pool } = order;
   const key = await tools.keys.take();
@@ -53,17 +88,20 @@ async function byRest(
     name: order.slot.agent,
     version: order.agentVersion,
     osDescription: 'Linux',
-    systemCapabilities: systemCapabilities(order, existing),
-    userCapabilities: capabilities(order, existing),
-    enabled: mayWork(existing),
+    systemCapabilities: systemCapabilities(order, entry),
+    userCapabilities: capabilities(order, entry),
+    enabled: mayWork(entry),
     publicKey: key.publicKey,
   };
   const agent =
-    existing === undefined
+    id === undefined
       ? await tools.azure.createAgent(pool.id, wanted)
-      : await tools.azure.replaceAgent(pool.id, existing.id, wanted);
+      : await tools.azure.replaceAgent(pool.id, id, wanted);
   if (agent.userCapabilities?.[Capabilities.owner] !== tools.state.owner) {
-    await tools.azure.setUserCapabilities(pool.id, agent.id, capabilities(order, existing));
+    await tools.azure.setUserCapabilities(pool.id, agent.id, capabilities(order, entry));
+  }
+  if (agent.enabled !== mayWork(entry)) {
+    await tools.azure.setAgentEnabled(pool.id, agent.id, mayWork(entry));
   }
   const files = agentFiles({ agent, key, pool, organization: tools.config.organization });
   return { agentId: agent.id, files };
@@ -73,7 +111,7 @@ async function byRest(
 async function byConfig(
   tools: RegisterTools,
   order: LaunchOrder,
-  existing: AzureAgent | undefined,
+  entry: KeptEntry | undefined,
 ): Promise<Registration> {
   const { pool, slot } = order;
   const files = await configureInContainer(tools, order);
@@ -85,24 +123,24 @@ async function byConfig(
       next: 'try again; if it stays, use registration: rest',
     });
   }
-  await tools.azure.setUserCapabilities(pool.id, agent.id, capabilities(order, existing));
-  if (agent.enabled !== mayWork(existing)) {
-    await tools.azure.setAgentEnabled(pool.id, agent.id, mayWork(existing));
+  await tools.azure.setUserCapabilities(pool.id, agent.id, capabilities(order, entry));
+  if (agent.enabled !== mayWork(entry)) {
+    await tools.azure.setAgentEnabled(pool.id, agent.id, mayWork(entry));
   }
   return { agentId: agent.id, files };
 }
 
 /** Who was disabled by hand stays disabled; what we disabled ourselves comes back. */
-function mayWork(existing: AzureAgent | undefined): boolean {
+function mayWork(existing: KeptEntry | undefined): boolean {
   return existing === undefined || existing.enabled || disabledByUs(existing);
 }
 
-export function disabledByUs(agent: AzureAgent): boolean {
+export function disabledByUs(agent: KeptEntry): boolean {
   return !agent.enabled && agent.userCapabilities?.[Capabilities.drainReason] !== undefined;
 }
 
 /** What the agent itself found out at its last start; without it jobs with demands would find nobody meanwhile. */
-function systemCapabilities(order: LaunchOrder, existing: AzureAgent | undefined): Record<string, string> {
+function systemCapabilities(order: LaunchOrder, existing: KeptEntry | undefined): Record<string, string> {
   return {
     'Agent.OS': 'Linux',
     ...existing?.systemCapabilities,
@@ -112,10 +150,7 @@ function systemCapabilities(order: LaunchOrder, existing: AzureAgent | undefined
 }
 
 /** A new run ends what an earlier drain had to say. */
-function capabilities(
-  order: LaunchOrder,
-  existing: AzureAgent | undefined,
-): Readonly<Record<string, string>> {
+function capabilities(order: LaunchOrder, existing: KeptEntry | undefined): Readonly<Record<string, string>> {
   const { [Capabilities.drainReason]: _, ...all } = mergeCapabilities(
     existing?.userCapabilities,
     order.capabilities,

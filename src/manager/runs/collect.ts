@@ -6,10 +6,14 @@ import { defined } from '../../base/defined.ts';
 import type { RunRecord } from '../../contract/runs.ts';
 import { judge, type Asked, type Outcome } from './outcome.ts';
 import type { Outside } from '../outside.ts';
+import { sessionLeftSince } from './session-end.ts';
 import { spansOf, type Spans } from './spans.ts';
 import { readAll, type Transcript } from './transcript.ts';
 
-export type Ended = Outcome & Spans;
+export interface Ended extends Outcome, Spans {
+  /** See sessionLeftSince. */
+  readonly sessionLeftSince?: string;
+}
 
 /** Reads how a run ended, keeps the evidence, removes the container. */
 export async function collect(
@@ -46,7 +50,7 @@ export async function collect(
   };
   await tools.evidence.add(record);
   await tools.engine.removeUnlessRunning(container.id);
-  return { ...outcome, ...spans };
+  return { ...outcome, ...spans, ...defined({ sessionLeftSince: sessionLeftSince(exit, told) }) };
 }
 
 function ignoreLost(error: unknown): string {

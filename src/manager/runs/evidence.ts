@@ -21,13 +21,15 @@ export class Evidence {
   async add(record: RunRecord): Promise<void> {
     const directory = join(this.#directory, record.slot);
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const bounded = {
-      ...foreignValue(record, (said) => foreignLine(said)),
-      log: boundedLog(record.log.map(plainLine)),
-    };
-    await writeAtomic(join(directory, `${record.run}.json`), JSON.stringify(bounded));
+    await this.#write(record);
     const surplus = (await this.#names(record.slot)).slice(0, -keptRuns);
     await Promise.all(surplus.map((name) => rm(join(directory, name), { force: true })));
+  }
+
+  /** Adds what was learnt of a run afterwards. */
+  async amend(slot: string, run: string, change: (record: RunRecord) => Partial<RunRecord>): Promise<void> {
+    const record = (await readJson(join(this.#directory, slot, `${run}.json`))) as RunRecord | undefined;
+    if (record !== undefined) await this.#write({ ...record, ...change(record) });
   }
 
   /** Newest first. */
@@ -52,6 +54,14 @@ export class Evidence {
       gone.push(slot);
     }
     return gone;
+  }
+
+  async #write(record: RunRecord): Promise<void> {
+    const bounded = {
+      ...foreignValue(record, (said) => foreignLine(said)),
+      log: boundedLog(record.log.map(plainLine)),
+    };
+    await writeAtomic(join(this.#directory, record.slot, `${record.run}.json`), JSON.stringify(bounded));
   }
 
   async #names(slot: string): Promise<readonly string[]> {

@@ -3,12 +3,12 @@ import { emptyTranscript, read, type Transcript } from './transcript.ts';
 
 /** Follows the output of running agents, so that a slot's phase is known the moment it changes. */
 export class LogWatch {
-  readonly #engine: Pick<Engine, 'followLogs'>;
+  readonly #engine: Pick<Engine, 'followLogs' | 'logs'>;
   readonly #onChange: () => void;
   readonly #following = new Map<string, AbortController>();
   readonly #transcripts = new Map<string, Transcript>();
 
-  constructor(engine: Pick<Engine, 'followLogs'>, onChange: () => void) {
+  constructor(engine: Pick<Engine, 'followLogs' | 'logs'>, onChange: () => void) {
     this.#engine = engine;
     this.#onChange = onChange;
   }
@@ -19,13 +19,28 @@ export class LogWatch {
 
   /** Follows these containers from now on; what is known of others is forgotten. */
   follow(running: readonly string[], present: readonly string[]): void {
-    for (const id of running) if (!this.#following.has(id)) void this.#read(id);
+    for (const id of running) {
+      if (this.#following.has(id)) continue;
+      void this.#noteSilence(id);
+      void this.#read(id);
+    }
     for (const id of this.#transcripts.keys()) if (!present.includes(id)) this.#transcripts.delete(id);
     for (const [id, controller] of this.#following) if (!present.includes(id)) controller.abort();
   }
 
   close(): void {
     for (const controller of this.#following.values()) controller.abort();
+  }
+
+  /** One that has said nothing yet is known to connect; without this it could be in the middle of a job. */
+  async #noteSilence(id: string): Promise<void> {
+    try {
+      const said = await this.#engine.logs(id, 1);
+      if (said === '' && this.#following.has(id) && !this.#transcripts.has(id))
+        this.#transcripts.set(id, emptyTranscript);
+    } catch {
+      // The engine went away, or the container: the next pass knows.
+    }
   }
 
   async #read(id: string): Promise<void> {

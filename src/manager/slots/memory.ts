@@ -1,6 +1,7 @@
 import { backoffMs, type Clock } from '../../base/machine/clock.ts';
 import type { Cause } from '../model.ts';
 import type { Asked, Outcome } from '../runs/outcome.ts';
+import { ConnectionMemory } from './connection-memory.ts';
 
 /** What the manager remembers of a slot between two passes. All of it may be lost with the process; times are monotonic. */
 export class SlotMemory {
@@ -15,6 +16,9 @@ export class SlotMemory {
   waitingFor: Cause | undefined;
   /** Containers that this manager has stopped. */
   readonly asked = new Map<string, Asked>();
+  readonly connection: ConnectionMemory;
+  /** The run that ended last, and when (monotonic), until the server has been asked what it knows of its job. */
+  lastRun: { readonly run: string; readonly endedAt: number } | undefined;
   #failures = 0;
   #waits = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
@@ -29,6 +33,7 @@ export class SlotMemory {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.connection = new ConnectionMemory(clock);
   }
 
   /** Nothing is launched before. */
@@ -73,6 +78,7 @@ export class SlotMemory {
 
   launched(agentId: number): void {
     this.agentId = agentId;
+    this.connection.launched();
     this.#waits = 0;
     this.waitingFor = undefined;
     this.disabledFor = undefined;

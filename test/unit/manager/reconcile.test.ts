@@ -56,6 +56,7 @@ const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
   image: 'new',
   settings: 's',
   phase: 'listening',
+  stuck: undefined,
   ...changes,
 });
 
@@ -71,6 +72,7 @@ const state = (changes: Partial<SeenSlot> = {}): SeenSlot => ({
 });
 
 const cause = { code: 'drained', what: 'drained', next: '' };
+const stuck = container({ phase: 'connecting', stuck: cause });
 const close: Hold = { kind: 'close', state: 'drained', cause };
 const pause: Hold = { kind: 'pause', state: 'waiting', cause };
 const one = (seen: SeenSlot, want: Wanted = wanted()): readonly Action[] =>
@@ -140,6 +142,13 @@ describe('one slot', () => {
     ['idle on an old image', state({ containers: [container({ image: 'old' })] }), ['retire']],
     ['busy on an old image', state({ containers: [container({ image: 'old', phase: 'running' })] }), []],
     ['idle with old settings', state({ containers: [container({ settings: 'old' })] }), ['retire']],
+    ['it does not come to listen', state({ containers: [stuck] }), ['retire']],
+    ['it does not come to listen, and the pool is away', state({ hold: pause, containers: [stuck] }), []],
+    [
+      'it does not come to listen, and has been tried to stop just now',
+      state({ retryAt: 2000, containers: [stuck] }),
+      [],
+    ],
     [
       'old image, but the pool is away',
       state({ hold: pause, containers: [container({ image: 'old' })] }),
@@ -149,6 +158,10 @@ describe('one slot', () => {
   test.each(cases)('%s', (_, seen, actions, want) => {
     expect(one(seen, want).map(({ kind }) => kind)).toEqual(actions);
   });
+});
+
+test('what is given up because it does not come to listen takes its cause along', () => {
+  expect(one(state({ containers: [stuck] }))).toMatchObject([{ kind: 'retire', cause: { code: 'drained' } }]);
 });
 
 describe('a new image', () => {
@@ -214,6 +227,7 @@ const anyContainer = fc.record<SeenContainer>({
   image: fc.constantFrom('new', 'old'),
   settings: fc.constantFrom('s', 'old'),
   phase: fc.constantFrom('unknown', 'connecting', 'listening', 'running', 'done'),
+  stuck: fc.constantFrom(undefined, cause),
 });
 const anySlot = fc.record<SeenSlot>({
   containers: fc.array(anyContainer, { maxLength: 2 }),

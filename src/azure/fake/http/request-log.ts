@@ -4,13 +4,16 @@ import { assignedRequest } from '../world/queue.ts';
 
 const maxLogged = 20_000;
 
-/** The state of the agent that the call is about, as it is when the call comes. */
-export function concerned(fake: Fake, path: string, name: string | null): Pick<LoggedRequest, 'agentHasJob'> {
+type Concerned = Pick<LoggedRequest, 'agent' | 'agentHasJob'>;
+
+/** The agent that the call is about, as it is when the call comes. */
+export function concerned(fake: Fake, path: string, name: string | null): Concerned {
   const id = /\/agents\/(\d+)/u.exec(path)?.[1];
   const agent = fake.state.agents.find((each) =>
     id === undefined ? each.name.toLowerCase() === name?.toLowerCase() : each.id === Number(id),
   );
-  return agent === undefined ? {} : { agentHasJob: assignedRequest(fake, agent.id) !== undefined };
+  if (agent === undefined) return {};
+  return { agent: agent.name, agentHasJob: assignedRequest(fake, agent.id) !== undefined };
 }
 
 /** Remembers a call, without its credential. */
@@ -18,7 +21,7 @@ export function log(
   fake: Fake,
   request: IncomingMessage,
   url: URL,
-  outcome: Pick<LoggedRequest, 'caller' | 'status' | 'agentHasJob'>,
+  outcome: Concerned & Pick<LoggedRequest, 'caller' | 'status'>,
 ): void {
   fake.requestLog.push({
     n: (fake.requestLog.at(-1)?.n ?? 0) + 1,

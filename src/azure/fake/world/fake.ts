@@ -14,7 +14,8 @@ export interface LoggedRequest {
   readonly query: string;
   readonly status: number;
   readonly caller: 'token' | 'service-principal' | 'agent' | 'anonymous';
-  /** For calls about one agent, by id or by name: a job was assigned to it when the call came. */
+  /** For calls about one agent, by id or by name: its name, and whether a job was assigned to it when the call came. */
+  readonly agent?: string;
   readonly agentHasJob?: boolean;
 }
 

@@ -16,8 +16,13 @@ const question = (changes: Partial<RegistrationQuestion> = {}): RegistrationQues
   owner: 'us',
   adopt: false,
   containers: 0,
+  jobUntil: undefined,
+  left: undefined,
+  requests: [],
   ...changes,
 });
+const left = { until: '2026-11-21T02:05:00Z', leftS: 200, mayRenew: true };
+const online = agent({ status: 'online' });
 const job = { requestId: 7, jobName: 'train' };
 
 test.each([
@@ -41,11 +46,54 @@ test.each([
     question({ agent: agent({ userCapabilities: {}, assignedRequest: job }), adopt: true }),
     'wait',
   ],
+  ['its last agent left a session', question({ agent: online, left }), 'renew'],
+  ['the session that was left is gone', question({ left }), 'replace'],
+  ['it is online for reasons of its own', question({ agent: online }), 'replace'],
+  [
+    'a session was left just now, after the entry had been made anew for one',
+    question({ agent: online, left: { ...left, mayRenew: false } }),
+    'wait',
+  ],
+  [
+    'a session was left, and a job waits for this agent alone',
+    question({ agent: online, left, requests: [{ requestId: 9, matchedAgents: [{ id: 1 }] }] }),
+    'wait',
+  ],
+  [
+    'a session was left, with a job',
+    question({ agent: agent({ status: 'online', assignedRequest: job }), left }),
+    'wait',
+  ],
+  [
+    'a session was left by an agent of somebody else',
+    question({ agent: agent({ status: 'online', userCapabilities: {} }), left }),
+    'refuse',
+  ],
+  [
+    'a container of the slot exists beside a left session',
+    question({ agent: online, left, containers: 1 }),
+    'wait',
+  ],
 ])('%s', (_, asked, kind) => {
   expect(decideRegistration(asked).kind).toBe(kind);
 });
 
-test('a wait for a job names it', () => {
-  const decision = decideRegistration(question({ agent: agent({ assignedRequest: job }) }));
-  expect(decision).toMatchObject({ cause: { what: expect.stringContaining('job train') as string } });
+function cause(asked: RegistrationQuestion): { readonly what: string; readonly next: string } {
+  const decision = decideRegistration(asked);
+  if (decision.kind !== 'wait') throw new Error(decision.kind);
+  return decision.cause;
+}
+
+test('a wait for a job names it, and when the server gives it up', () => {
+  const jobUntil = '2026-11-21T02:15:00Z';
+  const { what } = cause(question({ agent: agent({ assignedRequest: job }), jobUntil }));
+  expect(what).toContain('job train');
+  expect(what).toContain('gives it up at 2026-11-21T02:15:00Z');
+});
+
+test('a wait for the end of a session says when it comes and how long that is', () => {
+  const requests = [{ requestId: 9, jobName: 'eval', matchedAgents: [{ id: 1 }] }];
+  const { what, next } = cause(question({ agent: online, left, requests }));
+  expect(what).toContain('until 2026-11-21T02:05:00Z; job eval waits for no other agent');
+  expect(next).toContain('wait: 3 min 20 s are left at most');
 });

@@ -14,6 +14,7 @@ const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
   image: 'i',
   settings: 's',
   phase: 'listening',
+  stuck: undefined,
   ...changes,
 });
 const view = (changes: Partial<View> = {}): View => ({

@@ -1,0 +1,57 @@
+import { defined } from '../base/defined.ts';
+import { Labels } from '../contract/paths.ts';
+import type { OwnContainer } from '../engine/engine.ts';
+import type { ManagerTools } from './manager-tools.ts';
+import type { Cause, Slot } from './model.ts';
+import { givenUpAt } from './pool/given-up.ts';
+import type { Pools } from './pool/pools.ts';
+import type { SlotBook } from './slots/memory.ts';
+
+/** What the server shows lags behind what it was told. */
+const settleMs = 5_000;
+
+/**
+ * Exit code 0 and a result on the console do not prove that the server knows how a job ended: the worker was killed, or
+ * the result did not arrive. Where the first look at the pool after a run's end still shows a job on its agent, the run's
+ * evidence says so.
+ */
+export async function noteUnfinished(
+  { clock, evidence, log }: Pick<ManagerTools, 'clock' | 'evidence' | 'log'>,
+  pools: Pick<Pools, 'of'>,
+  book: SlotBook,
+  slots: readonly Slot[],
+  containers: readonly OwnContainer[],
+): Promise<void> {
+  for (const slot of slots) {
+    const memory = book.of(slot.name);
+    const { lastRun } = memory;
+    const pool = pools.of(slot);
+    if (lastRun === undefined) continue;
+    const isFollowed = containers.some(({ labels }) => labels[Labels.slot] === slot.name);
+    if (!isFollowed && pool.at <= lastRun.endedAt + clock.scaled(settleMs)) continue;
+    memory.lastRun = undefined;
+    const request = isFollowed ? undefined : pool.agent(slot.agent)?.assignedRequest;
+    // The next agent would not have been registered while the server shows a job.
+    if (request === undefined) continue;
+    const unfinished = {
+      job: request.jobName ?? String(request.requestId),
+      ...defined({ until: givenUpAt(request, clock) }),
+    };
+    log.log('warn', 'the server still shows a job of an agent that has ended', {
+      slot: slot.name,
+      ...unfinished,
+    });
+    await evidence.amend(slot.name, lastRun.run, ({ cause }) => ({
+      unfinished,
+      cause: cause ?? missing(unfinished),
+    }));
+  }
+}
+
+function missing({ job, until }: { readonly job: string; readonly until?: string }): Cause {
+  return {
+    code: 'run.result-missing',
+    what: `the server still shows job ${job} as running; it gives it up ${until === undefined ? 'within about 15 minutes' : `at ${until}`}`,
+    next: "look at the agent's own logs (azp-fleet logs HOST/SLOT --diag): its worker was killed, or the result did not arrive; cancel the job in Azure DevOps and run it again",
+  };
+}
