@@ -5,7 +5,6 @@ import type { Caller } from './http/access.ts';
 import { oauthRoutes } from './http/oauth.ts';
 import { accessDenied, type FakeCall, type Reply, type Route } from './http/reply.ts';
 import { isRouted, route, withoutSlash } from './http/router.ts';
-import { featureFlagRoutes } from './routes/agent/feature-flags.ts';
 import { planRoutes } from './routes/agent/plans.ts';
 import { requestRoutes } from './routes/agent/requests.ts';
 import { sessionRoutes } from './routes/agent/sessions.ts';
@@ -16,13 +15,7 @@ import { managementRoutes, sharedRoutes } from './routes/management.ts';
 /** What personal access tokens and service principals may ask. */
 export const management: readonly Route[] = [...discoveryRoutes, ...managementRoutes, ...taskRoutes];
 /** What the token of a job is good for: its worker calls with it. */
-const work: readonly Route[] = [
-  ...discoveryRoutes,
-  ...planRoutes,
-  ...timelineRoutes,
-  ...taskRoutes,
-  ...featureFlagRoutes,
-];
+const work: readonly Route[] = [...discoveryRoutes, ...planRoutes, ...timelineRoutes, ...taskRoutes];
 /** What an agent's own access token is good for. Nothing else of this is open to a personal access token. */
 export const protocol: readonly Route[] = [...sessionRoutes, ...requestRoutes, ...sharedRoutes, ...work];
 

@@ -2,12 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { management, protocol } from '../../../../../src/azure/fake/answer.ts';
+import { askedVersion, negotiate } from '../../../../../src/azure/fake/discovery/api-version.ts';
 import {
   locationOf,
   locations,
   locationsOf,
   type ResourceLocation,
 } from '../../../../../src/azure/fake/discovery/locations.ts';
+import { isRouted } from '../../../../../src/azure/fake/http/router.ts';
 
 const recorded = (
   JSON.parse(readFileSync('test/fixtures/azure/resource-locations.json', 'utf8')) as {
@@ -41,6 +43,42 @@ test.each(routes.map(([method, pattern]) => [`${method} ${pattern.source}`, patt
     }
   },
 );
+
+/** Every path that a template allows: with none to all of the parameters at its end. */
+function paths({ routeTemplate, area, resourceName }: ResourceLocation): string[] {
+  const named = routeTemplate.replace('{area}', area).replace('{resource}', resourceName);
+  // Pipelines have one hub.
+  const parts = named.replace('{hubName}', 'build').split('/');
+  const last = parts.findLastIndex((part) => !part.startsWith('{'));
+  const filled = parts.map((part) => (part.startsWith('{') ? '7' : part));
+  return filled.slice(last).map((_, more) => `/${filled.slice(0, last + 1 + more).join('/')}`);
+}
+
+test.each(
+  locations.map((each) => [`${each.area} ${each.resourceName} ${each.routeTemplate}`, each] as const),
+)('%s is served', (_, location) => {
+  const served = paths(location).filter((path) => isRouted(routes, path));
+  expect(served, paths(location).join(' ')).not.toEqual([]);
+});
+
+test("each request of the recorded agent's is for a resource, in a version that it has", () => {
+  const requests = readFileSync('test/fixtures/agent/wire-5.278.jsonl', 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { url?: string; method: string; headers: Record<string, string> })
+    .flatMap(({ url, ...rest }) => (url === undefined ? [] : [{ ...rest, url: new URL(url, 'http://a') }]))
+    .filter(({ method, url }) => method !== 'OPTIONS' && !url.pathname.endsWith('/_apis/oauth2/token'));
+  expect(requests.length).toBeGreaterThan(150);
+  for (const { method, url, headers } of requests) {
+    const location = locationOf(url.pathname.replace(/^\/lab/u, ''));
+    if (location === undefined) throw new Error(`no location for ${url.pathname}`);
+    // Polls that the agent ended itself were recorded without their headers.
+    const asked = askedVersion(url.searchParams, headers);
+    expect(negotiate(location, method, asked), `${method} ${url.pathname} ${asked}`).toHaveProperty(
+      'version',
+    );
+  }
+});
 
 describe('which resource a path is about', () => {
   test.each([
