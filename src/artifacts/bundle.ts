@@ -5,18 +5,33 @@ import { fileURLToPath } from 'node:url';
 import { sha256 } from '../base/digest.ts';
 import { FleetError } from '../base/errors.ts';
 import type { Artifact } from '../steps/change.ts';
-import type { Desired } from '../steps/step.ts';
+import type { BuildFolder, Desired } from '../steps/step.ts';
+import { loadBuildFolder } from './build-folder.ts';
 import { nodeVersion, runtimeArtifact } from './runtime.ts';
 
-/** What the CLI brings to the hosts. */
-export async function loadArtifacts(cacheDirectory: string): Promise<Desired['artifacts']> {
+/** What the CLI brings to the hosts. `wanted`: folders of Dockerfiles, as the inventory has them; `now`: by the wall clock. */
+export async function loadArtifacts(
+  cacheDirectory: string,
+  wanted: readonly string[],
+  now: number,
+): Promise<Desired['artifacts']> {
   const root = await packageRoot();
   const [manager, unit, context] = await Promise.all([
     bundle(join(root, 'dist/manager.mjs')),
     part(join(root, 'units/azp-fleet-manager.service')),
     contextFiles(join(root, 'dockeragent')),
   ]);
-  return { manager, unit, context, nodeVersion, runtime: (arch) => runtimeArtifact(cacheDirectory, arch) };
+  const folders = new Map<string, BuildFolder>();
+  for (const folder of new Set(wanted))
+    folders.set(folder, await loadBuildFolder(folder, cacheDirectory, now));
+  return {
+    manager,
+    unit,
+    context,
+    folders,
+    nodeVersion,
+    runtime: (arch) => runtimeArtifact(cacheDirectory, arch),
+  };
 }
 
 async function contextFiles(directory: string): Promise<Desired['artifacts']['context']> {

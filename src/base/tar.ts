@@ -11,11 +11,13 @@ export interface TarEntry {
   readonly gid?: number;
 }
 
-/** An archive of regular files; equal files make equal archives. */
-export function tar(entries: readonly TarEntry[]): Promise<Buffer> {
+/** An archive of regular files, and of folders beside them; equal ones make equal archives. */
+export function tar(entries: readonly TarEntry[], folders: readonly string[] = []): Promise<Buffer> {
   const archive = pack();
+  const mtime = new Date(0);
+  for (const name of folders) archive.entry({ name, type: 'directory', mode: 0o755, mtime });
   for (const { path, content, mode, uid = 0, gid = 0 } of entries) {
-    archive.entry({ name: path, mode, uid, gid, mtime: new Date(0) }, Buffer.from(content));
+    archive.entry({ name: path, mode, uid, gid, mtime }, Buffer.from(content));
   }
   archive.finalize();
   return buffer(archive);

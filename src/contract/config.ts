@@ -42,7 +42,12 @@ export interface ManagerConfig {
 
 /** Either a registry reference, or a build on the host from the uploaded context. */
 export type ImageConfig =
-  | { readonly kind: 'registry'; readonly reference: string }
+  | {
+      readonly kind: 'registry';
+      readonly reference: string;
+      /** The host that builds and pushes it: until it has, it is waited for. */
+      readonly builtBy?: string;
+    }
   | {
       readonly kind: 'build';
       /** Overrides the automatic choice of the base. */
@@ -55,7 +60,19 @@ export type ImageConfig =
       readonly agentSha256: string;
       /** Complete download URL of the agent tarball for this host's architecture. */
       readonly agentUrl: string;
+      /** A team's Dockerfile, built on top. */
+      readonly top?: TopImage;
     };
+
+/** A folder with a Dockerfile whose `BASE` is the agent image. */
+interface TopImage {
+  /** Of the folder; part of the image's tag. */
+  readonly name: string;
+  /** sha256 of the archive `/var/lib/azp-fleet/folders/SHA256.tar`. */
+  readonly folder: string;
+  /** Where the image is pushed, with its tag. */
+  readonly push?: string;
+}
 
 /** Where the image of a slot's containers comes from. */
 export function imageOf(

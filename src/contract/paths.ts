@@ -14,6 +14,8 @@ export const HostPaths = {
   /** Agents straight on the host, a folder a slot. The manager's unit makes it. */
   agents: '/var/lib/azp-fleet-agents',
   changes: '/var/lib/azp-fleet/changes',
+  /** Folders of Dockerfiles, each an archive named by its sha256. */
+  folders: '/var/lib/azp-fleet/folders',
   run: '/run/azp-fleet',
   status: '/run/azp-fleet/status.json',
   socket: '/run/azp-fleet/manager.sock',
@@ -34,6 +36,8 @@ export const Labels = {
   poolId: 'azp-fleet.pool-id',
   gpus: 'azp-fleet.gpus',
   imageDigest: 'azp-fleet.image-digest',
+  /** Of an image: the id of the agent image that it was built on. */
+  under: 'azp-fleet.under',
   configHash: 'azp-fleet.config-hash',
   /** Seconds that a probe or a registration may take; one that is older was left behind. */
   lifetime: 'azp-fleet.lifetime',

@@ -12,6 +12,8 @@ const image = {
   state: text,
   reference: text.optional(),
   digest: text.optional(),
+  under: text.optional(),
+  pushed: text.optional(),
   progress: text.optional(),
   ...work,
 };

@@ -48,6 +48,10 @@ export interface ImageStatus {
   readonly state: 'missing' | 'pulling' | 'building' | 'ready' | 'failed';
   readonly reference?: string;
   readonly digest?: string;
+  /** Id of the agent image that a team's folder was built on. */
+  readonly under?: string;
+  /** Where it was pushed, with its digest there. */
+  readonly pushed?: string;
   /** The last step of a pull or build that is under way. */
   readonly progress?: string;
   /** Plain words when it failed. */

@@ -95,6 +95,8 @@ export interface Engine {
   removeUnlessRunning(id: string): Promise<void>;
   /** Digest (`sha256:…`) of a local image, undefined when absent. */
   imageId(reference: string): Promise<string | undefined>;
+  /** A label of a local image; undefined when it, or the image, is absent. */
+  imageLabel(reference: string, label: string): Promise<string | undefined>;
   pull(reference: string, onProgress?: (line: string) => void, login?: RegistryLogin): Promise<void>;
   build(
     context: Buffer,
@@ -102,12 +104,21 @@ export interface Engine {
       readonly tag: string;
       readonly args: Readonly<Record<string, string>>;
       readonly labels: Readonly<Record<string, string>>;
-      /** Nothing from the cache, and the base looked up again. */
+      /** Nothing from the cache. */
       readonly fresh?: boolean;
+      /** What it starts from is looked up again in its registry. */
+      readonly lookUp?: boolean;
       /** For images that the build starts from. */
       readonly logins?: readonly RegistryLogin[];
     },
     onProgress?: (line: string) => void,
+  ): Promise<string>;
+  /** Gives a local image this name too, and sends it to the registry of it; its digest there, `REPOSITORY@sha256:…`. */
+  push(
+    id: string,
+    reference: string,
+    onProgress?: (line: string) => void,
+    login?: RegistryLogin,
   ): Promise<string>;
   /** Images that carry our labels. */
   listOwnImages(): Promise<readonly OwnImage[]>;

@@ -6,23 +6,44 @@ import type { Engine, RegistryLogin } from './engine.ts';
 import { engineFault, isEngineFault } from './fault.ts';
 import { contextStream, followProgress } from './progress.ts';
 
-type Images = Pick<Engine, 'imageId' | 'pull' | 'build' | 'listOwnImages' | 'removeImage'>;
+type Images = Pick<
+  Engine,
+  'imageId' | 'imageLabel' | 'pull' | 'push' | 'build' | 'listOwnImages' | 'removeImage'
+>;
 
 /** What is done with images. */
 export function images(docker: Docker): Images {
-  async function imageId(reference: string): Promise<string | undefined> {
+  async function inspect(reference: string): Promise<Docker.ImageInspectInfo | undefined> {
     try {
-      const found = await bounded(`looking for image ${reference}`, deadlines.short, () =>
+      return await bounded(`looking for image ${reference}`, deadlines.short, () =>
         docker.getImage(reference).inspect(),
       );
-      return found.Id;
     } catch (error) {
       if (isEngineFault(error, 'engine.not-found')) return undefined;
       throw error;
     }
   }
+  const imageId = async (reference: string): Promise<string | undefined> => (await inspect(reference))?.Id;
   return {
     imageId,
+    async imageLabel(reference, label) {
+      // Null where an image has none.
+      const { Labels: labels } = (await inspect(reference))?.Config ?? {};
+      return labels?.[label];
+    },
+    async push(id, reference, onProgress, login) {
+      const at = reference.lastIndexOf(':');
+      const [repo, tag] = [reference.slice(0, at), reference.slice(at + 1)];
+      await bounded(`naming an image ${reference}`, deadlines.short, () =>
+        docker.getImage(id).tag({ repo, tag }),
+      );
+      await bounded(`pushing ${reference}`, deadlines.image, async (abortSignal) => {
+        const options = { tag, abortSignal, ...(login && { authconfig: authConfig(login) }) };
+        await followProgress(await docker.getImage(repo).push(options), onProgress);
+      });
+      const { RepoDigests: digests = [] } = (await inspect(reference)) ?? {};
+      return digests.find((digest) => digest.startsWith(`${repo}@`)) ?? reference;
+    },
     async pull(reference, onProgress, login) {
       await bounded(`pulling ${reference}`, deadlines.image, async (abortSignal) => {
         await followProgress(await pullStream(docker, reference, abortSignal, login), onProgress);
@@ -36,7 +57,8 @@ export function images(docker: Docker): Images {
           labels: { ...options.labels },
           rm: true,
           forcerm: true,
-          ...(options.fresh === true ? { nocache: true, pull: true } : {}),
+          ...(options.fresh === true ? { nocache: true } : {}),
+          ...(options.lookUp === true ? { pull: true } : {}),
           ...registryConfig(options.logins ?? []),
           abortSignal,
         });

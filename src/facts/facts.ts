@@ -79,6 +79,8 @@ export interface Facts {
     readonly credentialDigest: string | undefined;
     /** Of what it knows of registries; undefined: nothing. */
     readonly registriesDigest: string | undefined;
+    /** sha256 of each archive of a Dockerfile's folder that it has. */
+    readonly folders: readonly string[];
     readonly status: ManagerStatus | undefined;
   };
   /** Free bytes by path. */

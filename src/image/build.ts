@@ -23,9 +23,8 @@ export interface ImageSpec {
   readonly proxy?: { readonly http?: string; readonly https?: string; readonly noProxy: readonly string[] };
 }
 
-/** The Dockerfile's arguments. Proxies go by the names that Docker keeps out of the image's history. */
+/** The Dockerfile's arguments. */
 export function buildArgs(spec: ImageSpec): Readonly<Record<string, string>> {
-  const { http, https, noProxy = [] } = spec.proxy ?? {};
   return {
     BASE: spec.base,
     AGENT_VERSION: spec.agentVersion,
@@ -34,7 +33,18 @@ export function buildArgs(spec: ImageSpec): Readonly<Record<string, string>> {
     JOBS_SUDO: spec.sudo ? '1' : '0',
     DOCKER_CLIENT: spec.docker ? '1' : '0',
     GRAPHICS: spec.graphics ? '1' : '0',
-    ...(spec.aptMirror === undefined ? {} : { APT_MIRROR: spec.aptMirror.replace(/\/+$/, '') }),
+    ...siteArgs(spec),
+  };
+}
+
+/** What a site's network asks of any build. Proxies go by the names that Docker keeps out of the image's history. */
+export function siteArgs({
+  aptMirror,
+  proxy,
+}: Pick<ImageSpec, 'aptMirror' | 'proxy'>): Record<string, string> {
+  const { http, https, noProxy = [] } = proxy ?? {};
+  return {
+    ...(aptMirror === undefined ? {} : { APT_MIRROR: aptMirror.replace(/\/+$/, '') }),
     ...(http === undefined ? {} : { http_proxy: http }),
     ...(https === undefined ? {} : { https_proxy: https }),
     ...(noProxy.length === 0 ? {} : { no_proxy: noProxy.join(',') }),
@@ -50,6 +60,11 @@ export function imageTag(spec: ImageSpec, context: Buffer): string {
     .digest('hex')
     .slice(0, 12);
   return `azp-fleet/agent:${spec.agentVersion}-${spec.flavour}-${digest}`;
+}
+
+/** `azp-fleet/agent:…-vision-1a2b3c4d5e6f`: the agent image's tag, and what is built on top. */
+export function topTag(agentTag: string, name: string, folder: string): string {
+  return `${agentTag}-${name}-${folder.slice(0, 12)}`;
 }
 
 /** The build context: reproducible, so that equal files give an equal tag. */

@@ -91,6 +91,16 @@ export interface UploadLimits {
   readonly parallel: number;
 }
 
+/** A folder whose Dockerfile is built on top of the agent image. */
+export interface DockerfileSpec {
+  /** Absolute path on the admin's machine. */
+  readonly folder: string;
+  /** Name of the host that builds it for all; undefined: each host builds it for itself. */
+  readonly builder?: string;
+  /** Where that host pushes it: a repository without a tag. Given together with it. */
+  readonly push?: string;
+}
+
 /** One host with everything that applies to it. */
 export interface HostSpec {
   readonly name: string;
@@ -119,6 +129,8 @@ export interface HostSpec {
   };
   /** A registry image; without it the image is built on the host. */
   readonly image?: string;
+  /** What a team adds to the image that is built. */
+  readonly dockerfile?: DockerfileSpec;
   /** Overrides the CUDA base that would be chosen, e.g. `nvidia/cuda:12.8.2-base-ubuntu24.04`. */
   readonly baseImage?: string;
   readonly datasets: readonly Dataset[];

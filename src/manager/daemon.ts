@@ -7,14 +7,12 @@ import { Manager } from './manager.ts';
 import { serveMetrics } from './serve/metrics-server.ts';
 import type { Notifier } from './serve/notify.ts';
 import { StatusFile } from './serve/status-file.ts';
-import { Surroundings } from './surroundings.ts';
+import { Surroundings, type ImagePlaces } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
 
-export interface DaemonPlaces {
+export interface DaemonPlaces extends ImagePlaces {
   readonly status: string;
   readonly socket: string;
-  /** The build context of the image. */
-  readonly context: string;
 }
 
 const patienceMs = 1_000;
@@ -29,7 +27,7 @@ export async function runDaemon(
   const { signal, clock, log } = tools;
   const alarm = new Alarm();
   const wake = (): void => alarm.ring();
-  const around = new Surroundings(tools, places.context, wake);
+  const around = new Surroundings(tools, places, wake);
   const manager = new Manager(tools, around, wake);
   const file = new StatusFile(places.status);
   const publish = (): void => file.publish(manager.status(configHash), clock.monotonic());

@@ -8,6 +8,7 @@ import { learnEngine, type EngineWays } from './docker/engine-start.ts';
 import { lookEveryMs } from './gpus/look.ts';
 import { GpuWatch } from './gpus/watch.ts';
 import { provenImages } from './image/choice.ts';
+import { forgetFolders, readFolder } from './image/folders.ts';
 import { Images } from './image/images.ts';
 import { planImage, readContext, type ImagePlan } from './image/plan.ts';
 import { Janitor } from './docker/janitor.ts';
@@ -18,6 +19,14 @@ import { Pools } from './pool/pools.ts';
 import { Sweeper } from './pool/sweeper.ts';
 import { poolIdOf } from './orders.ts';
 import type { ManagerTools } from './manager-tools.ts';
+
+/** Where what images are built from lies. */
+export interface ImagePlaces {
+  /** The build context of the agent image. */
+  readonly context: string;
+  /** Archives of teams' folders. */
+  readonly folders: string;
+}
 
 const probeMs = 20_000;
 const imageMs = 20_000;
@@ -33,16 +42,16 @@ export class Surroundings {
   readonly janitor: Janitor;
   readonly #tools: ManagerTools;
   readonly #datasets: Datasets;
-  readonly #contextDirectory: string;
+  readonly #places: ImagePlaces;
   readonly #wake: () => void;
   #ways: EngineWays | undefined;
   readonly #sweeper: Sweeper;
   readonly #lookAlarm = new Alarm();
 
-  constructor(tools: ManagerTools, contextDirectory: string, wake: () => void) {
+  constructor(tools: ManagerTools, places: ImagePlaces, wake: () => void) {
     this.#tools = tools;
     this.#datasets = new Datasets(tools.config.datasets);
-    this.#contextDirectory = contextDirectory;
+    this.#places = places;
     this.#wake = wake;
     this.pools = new Pools(tools.azure, poolsOf(tools.config), tools.clock, wake);
     this.#sweeper = new Sweeper(tools, this.pools);
@@ -73,7 +82,9 @@ export class Surroundings {
 
   /** `slots`: what this host has, as of now. */
   async run(signal: AbortSignal, slots: () => readonly Slot[]): Promise<void> {
-    const { fence, host } = this.#tools;
+    const { fence, host, config } = this.#tools;
+    const { image } = config;
+    await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
     signal.addEventListener('abort', () => this.lookSoon(), { once: true });
     await Promise.all([
       this.pools.run(signal),
@@ -127,14 +138,15 @@ export class Surroundings {
       report: this.gpus.report,
     };
     const isBuilt = image.kind === 'build';
-    return planImage(config, host, isBuilt ? await readContext(this.#contextDirectory) : Buffer.alloc(0));
+    const context = isBuilt ? await readContext(this.#places.context) : Buffer.alloc(0);
+    return planImage(config, host, context, (sha256) => readFolder(this.#places.folders, sha256));
   }
 
   async #tidy(slots: readonly Slot[]): Promise<void> {
     const { config, state } = this.#tools;
     const images = this.images.all.map((kept) => kept.state);
     const isComing = images.some(({ id, state: now }) => id === undefined && now !== 'failed');
-    const ready = images.flatMap(({ id }) => id ?? []);
+    const ready = images.flatMap(({ id, under }) => [id, under].filter((each) => each !== undefined));
     const proven = provenImages(state.value, { slots, hosts: config.image });
     const needed = isComing || ready.length === 0 ? undefined : [...ready, ...proven];
     await this.janitor.round(needed);

@@ -26,6 +26,7 @@ export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => D
     credential: fleet.credential,
     credentialDigest: salted(credential),
     registries: { names: Object.keys(fleet.registries), digest: salted(registries) },
+    builder: fleet.hosts.find(({ name }) => name === host.dockerfile?.builder),
     mirrors: fleet.mirrors,
     proxy: { ...fleet.proxy, ...defined({ caPem: fromCli.caPem }) },
     artifacts,

@@ -30,7 +30,7 @@ export function imageText(
 }
 
 function imageLines(
-  { host, problem, wanted, present }: ImageRow,
+  { host, problem, wanted, dockerfile, present }: ImageRow,
   { width, paint }: { readonly width: number; readonly paint: Paint },
 ): string[] {
   const told = [
@@ -41,7 +41,10 @@ function imageLines(
           ['next', problem.next ?? ''],
         ]),
     ...(wanted === undefined ? [] : wantedParts(wanted)),
+    ...(dockerfile === undefined ? [] : [['on top', topText(dockerfile)]]),
     ...(present === undefined ? [] : [['on host', presentText(present)]]),
+    ...(present?.pushed === undefined ? [] : [['pushed', present.pushed]]),
+    ...(present?.output ?? []).map((line) => ['', line]),
   ];
   const lines = told.flatMap(([label = '', text = '']) =>
     wrap(text, width - 1, 11, 11).map((line, index) =>
@@ -63,6 +66,10 @@ function wantedParts(wanted: Wanted): readonly (readonly string[])[] {
         ['problem', choice.what],
         ['next', choice.next],
       ];
+}
+
+function topText({ folder, builder, push }: NonNullable<ImageRow['dockerfile']>): string {
+  return builder === undefined ? folder : `${folder}, built by ${builder} and pushed to ${push}`;
 }
 
 function presentText({

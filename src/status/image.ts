@@ -3,7 +3,7 @@ import type { Problem } from '../base/errors.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import { chooseBase, cudaOfDriver, type Choice } from '../image/choose.ts';
-import type { HostSpec } from '../inventory/fleet.ts';
+import type { DockerfileSpec, HostSpec } from '../inventory/fleet.ts';
 import type { Look } from './row.ts';
 
 /** Which image a host gets, and which it has. */
@@ -12,6 +12,8 @@ export interface ImageRow {
   readonly problem?: Problem;
   /** Undefined when the host could not be read. */
   readonly wanted?: Wanted;
+  /** What a team adds on top of it. */
+  readonly dockerfile?: DockerfileSpec;
   /** What the manager has; undefined where none has reported. */
   readonly present?: ManagerStatus['image'];
 }
@@ -28,6 +30,7 @@ export function imageRow({ host, problem, facts }: Look): ImageRow {
     ...defined({
       problem,
       wanted: facts === undefined ? undefined : wanted(host, facts),
+      dockerfile: host.dockerfile,
       present: facts?.manager.status?.image,
     }),
   };

@@ -2,7 +2,9 @@ import { sh } from '../base/shell.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Action, Change } from './change.ts';
 import { change, refusal } from './changes.ts';
+import { HostPaths } from '../contract/paths.ts';
 import { agentArch } from './manager-config.ts';
+import { buildsImage } from './pushed-image.ts';
 import { isCurrent, managerVersion } from './manager-version.ts';
 import type { Desired, Refusal, Step } from './step.ts';
 
@@ -15,7 +17,10 @@ export const imageStep: Step = {
   *plan(facts, desired) {
     const refused = refuse(facts);
     if (refused !== undefined) yield refused;
-    else if (desired.host.image === undefined) yield* uploadContext(facts, desired);
+    else if (buildsImage(desired)) {
+      yield* uploadContext(facts, desired);
+      yield* uploadFolder(facts, desired);
+    }
   },
 };
 
@@ -44,6 +49,21 @@ function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
   const title = `bring the build context of agent image ${desired.host.agent.version}`;
   const why = 'the host has no build context of this version';
   yield change('image', 'context', { title, why, disturbs: 'nothing' }, actions);
+}
+
+/** What the manager then builds when it is restarted: the plan says so here, where it can be seen. */
+function* uploadFolder(facts: Facts, { host, artifacts }: Desired): Iterable<Change> {
+  const folder = host.dockerfile && artifacts.folders.get(host.dockerfile.folder);
+  if (folder === undefined || facts.manager.folders.includes(folder.artifact.sha256)) return;
+  const { name, files, artifact } = folder;
+  const size = `${files} ${files === 1 ? 'file' : 'files'}, ${Math.ceil(artifact.size / 1024)} KiB`;
+  const title = `build the image of ${name} on top of agent image ${host.agent.version}`;
+  const seen = facts.manager.folders.length === 0 ? 'the host has no such folder' : 'the folder has changed';
+  const push = host.dockerfile?.push === undefined ? '' : `; pushed to ${host.dockerfile.push}`;
+  const why = `${seen} (${size})${push}; agents move to it one at a time, those with a job after it`;
+  yield change('image', 'folder', { title, why, disturbs: 'nothing' }, [
+    { kind: 'upload', artifact, path: `${HostPaths.folders}/${artifact.sha256}.tar`, mode: 0o600 },
+  ]);
 }
 
 function folderOf(path: string): string {

@@ -2,6 +2,7 @@ import type { AgentArch } from '../contract/agent-digests.ts';
 import { agentDownloads, agentSha256, agentUrl } from '../contract/agent-release.ts';
 import type { ImageConfig, ManagerConfig } from '../contract/config.ts';
 import { defined } from '../base/defined.ts';
+import { buildsImage, pushedReference } from './pushed-image.ts';
 import type { Desired } from './step.ts';
 
 /** Loopback port of the manager's Prometheus metrics. */
@@ -52,8 +53,12 @@ export function configText(config: ManagerConfig): string {
   return `${JSON.stringify(config, null, 2)}\n`;
 }
 
-function imageConfig({ host, mirrors }: Desired, arch: AgentArch): ImageConfig {
+function imageConfig(desired: Desired, arch: AgentArch): ImageConfig {
+  const { host, mirrors } = desired;
   if (host.image !== undefined) return { kind: 'registry', reference: host.image };
+  const pushed = pushedReference(desired, arch);
+  if (pushed !== undefined && !buildsImage(desired))
+    return { kind: 'registry', reference: pushed, ...defined({ builtBy: host.dockerfile?.builder }) };
   const { version, sha256 } = host.agent;
   return {
     kind: 'build',
@@ -61,5 +66,15 @@ function imageConfig({ host, mirrors }: Desired, arch: AgentArch): ImageConfig {
     agentVersion: version,
     agentSha256: sha256[arch] ?? agentSha256(version, arch),
     agentUrl: agentUrl(mirrors.agent ?? agentDownloads, version, arch),
+    ...topImage(desired, pushed),
   };
+}
+
+function topImage(
+  { host, artifacts }: Desired,
+  push: string | undefined,
+): Pick<Extract<ImageConfig, { kind: 'build' }>, 'top'> {
+  const folder = host.dockerfile && artifacts.folders.get(host.dockerfile.folder);
+  if (folder === undefined) return {};
+  return { top: { name: folder.name, folder: folder.artifact.sha256, ...defined({ push }) } };
 }

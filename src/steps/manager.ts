@@ -1,5 +1,6 @@
 import { sha256 } from '../base/digest.ts';
 import { sh } from '../base/shell.ts';
+import type { ImageConfig } from '../contract/config.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
 import { imageOverall } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
@@ -24,11 +25,12 @@ export const managerStep: Step = {
     const runtime = desired.artifacts.runtime(facts.arch);
     if (arch === undefined || runtime === undefined) return; // the image step has refused
     const version = managerVersion(desired, runtime);
-    const config = configText(managerConfig(desired, arch));
+    const wanted = managerConfig(desired, arch);
+    const config = configText(wanted);
     const unit = unitText(desired.artifacts.unit, facts.systemd);
     const found = [
       ...files(facts, desired, version),
-      ...settings(facts, desired, config),
+      ...settings(facts, desired, config, wanted.image),
       ...credential(facts, desired),
       ...registries(facts, desired),
       ...systemdUnit(facts, unit),
@@ -50,16 +52,24 @@ function* files(facts: Facts, desired: Desired, version: ManagerVersion): Iterab
   ]);
 }
 
-function* settings(facts: Facts, { proxy }: Desired, config: string): Iterable<Change> {
+function* settings(facts: Facts, { proxy }: Desired, config: string, image: ImageConfig): Iterable<Change> {
   const wanted = [
     { path: HostPaths.config, text: config, mode: 0o600 },
     ...(proxy.caPem === undefined ? [] : [{ path: HostPaths.caBundle, text: proxy.caPem, mode: 0o644 }]),
   ].filter(({ path, text }) => facts.files[path] !== sha256(text));
   if (wanted.length === 0) return;
   const missing = wanted.every(({ path }) => facts.files[path] === undefined);
-  const why = missing ? 'there is none' : 'it differs from the inventory';
+  const why = missing ? 'there is none' : `it differs from the inventory${newImage(facts, image)}`;
   const uploads = wanted.map(({ path, text, mode }) => upload(textArtifact(text), path, mode));
   yield quiet('configuration', "write the manager's configuration", why, uploads);
+}
+
+/** What a change of the image means for the agents. */
+function newImage({ manager: { status } }: Facts, image: ImageConfig): string {
+  if (image.kind !== 'registry' || status?.image.reference === undefined) return '';
+  if (status.image.reference === image.reference) return '';
+  const from = image.builtBy === undefined ? '' : `, built by ${image.builtBy}`;
+  return `; agents move to ${image.reference}${from}, one at a time, those with a job after it`;
 }
 
 function* credential(facts: Facts, { credentialDigest }: Desired): Iterable<Change> {

@@ -3,6 +3,16 @@ import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fl
 import type { Facts } from '../facts/facts.ts';
 import type { Artifact, Change, Shape, StepName } from './change.ts';
 
+/** A team's folder, ready to be sent. */
+export interface BuildFolder {
+  /** Of the folder; part of the image's tag. */
+  readonly name: string;
+  /** How many. */
+  readonly files: number;
+  /** The archive of its files. */
+  readonly artifact: Extract<Artifact, { kind: 'file' }>;
+}
+
 /** What is wanted on one host: its inventory entry and what the CLI brings along. */
 export interface Desired {
   readonly host: HostSpec;
@@ -16,6 +26,8 @@ export interface Desired {
     /** sha256 of what is to be on the host, salted as the credential's; undefined: it was not read. */
     readonly digest: ((machineId: string) => string) | undefined;
   };
+  /** The host that builds this one's image, where the inventory names one. */
+  readonly builder: HostSpec | undefined;
   readonly mirrors: Mirrors;
   readonly proxy: Proxy & { readonly caPem?: string };
   /** The Node runtime for this architecture and the manager bundle of this CLI. */
@@ -24,6 +36,8 @@ export interface Desired {
     runtime(arch: string): Artifact | undefined;
     readonly manager: Artifact;
     readonly context: readonly { readonly path: string; readonly artifact: Artifact }[];
+    /** By the folder's path in the inventory. */
+    readonly folders: ReadonlyMap<string, BuildFolder>;
     /** Text of units/azp-fleet-manager.service. */
     readonly unit: string;
     readonly nodeVersion: string;

@@ -53,6 +53,13 @@ export function printed(output: string): CommandResult {
  */
 export class ManagerRig {
   readonly directory = mkdtempSync(join(tmpdir(), 'manager-'));
+  readonly #in = (name: string): string => join(this.directory, name);
+  readonly tokenFile = this.#in('token');
+  readonly socket = this.#in('manager.sock');
+  /** Of the image, where the configuration says that it is built. */
+  readonly context = this.#in('context');
+  /** Of the machine's stand-in GPUs. */
+  readonly root: HostRoot = { prefix: this.#in('root') };
   readonly docker: StandInEngine;
   readonly fake: RunningFake;
   readonly azure: AzureClient;
@@ -142,24 +149,6 @@ export class ManagerRig {
     return new ManagerRig(docker, fake, azure, pool.id, speed);
   }
 
-  get tokenFile(): string {
-    return join(this.directory, 'token');
-  }
-
-  /** Of the machine's stand-in GPUs. */
-  get root(): HostRoot {
-    return { prefix: join(this.directory, 'root') };
-  }
-
-  /** Of the image, where the configuration says that it is built. */
-  get context(): string {
-    return join(this.directory, 'context');
-  }
-
-  get socket(): string {
-    return join(this.directory, 'manager.sock');
-  }
-
   config(changes: Partial<ManagerConfig> = {}): ManagerConfig {
     return config({
       organization: this.fake.organization,
@@ -215,14 +204,19 @@ export class ManagerRig {
           agents: new AgentStore(this.directory, createPlainFetch({ noProxy: [] }), this.command),
         },
         azure: mortal(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
-        state: await StateStore.open(join(this.directory, 'state'), 'machine-1'),
-        evidence: new Evidence(join(this.directory, 'state', 'runs')),
+        state: await StateStore.open(this.#in('state'), 'machine-1'),
+        evidence: new Evidence(this.#in('state/runs')),
         command: this.command,
         follow: this.follow,
         fence: new Fence(this.command, silentLogger),
         diskSpace: () => Promise.resolve(this.disk),
       },
-      { status: join(this.directory, 'status.json'), socket: this.socket, context: this.context },
+      {
+        status: this.#in('status.json'),
+        socket: this.socket,
+        context: this.context,
+        folders: this.#in('folders'),
+      },
       {
         ready: async () => void this.told.push('ready'),
         alive: async () => void this.told.push('alive'),

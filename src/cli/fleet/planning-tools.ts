@@ -61,7 +61,8 @@ export async function openPlanning(
   open: OpenFleet & Connected,
 ): Promise<Planning> {
   const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
-  const artifacts = await loadArtifacts(cache);
+  const folders = open.hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
+  const artifacts = await loadArtifacts(cache, folders, context.clock.wall());
   const blocked = new Map<string, Problem>();
   const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
   const { credential, registries, caPem, fleet, emit } = open;

@@ -21,7 +21,10 @@ digest() { # NAME FILE
   printf '%s:%s' "$id" "$(cat "$2")" | sha256sum
 }
 digest credential ${HostPaths.token}
-digest registries ${HostPaths.registries}`,
+digest registries ${HostPaths.registries}
+for archive in ${HostPaths.folders}/*.tar; do
+  [ ! -f "$archive" ] || printf 'folder %s\n' "$(basename "$archive" .tar)"
+done`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
     return {
@@ -30,6 +33,7 @@ digest registries ${HostPaths.registries}`,
       unitEnabled: lines.first('UnitFileState') === 'enabled',
       credentialDigest: lines.first('credential')?.slice(0, 64),
       registriesDigest: lines.first('registries')?.slice(0, 64),
+      folders: lines.all('folder').filter((name) => /^[0-9a-f]{64}$/.test(name)),
     };
   },
 };

@@ -1,4 +1,5 @@
 import { checkAgentNames } from './names.ts';
+import { checkDockerfiles } from './dockerfiles.ts';
 import { checkFile, checkGroups } from './file.ts';
 import { checkAgentDigest, checkHost, type Finding } from './host.ts';
 import type { HostSpec, Mirrors } from '../fleet.ts';
@@ -23,6 +24,7 @@ export function crossFindings(
   return [
     ...found,
     ...sound.flatMap(checkHost),
+    ...checkDockerfiles(sound, hosts),
     ...sound.flatMap(checkPools),
     ...checkAgentNames(sound),
     ...checkAgentDigest(sound, mirrors),

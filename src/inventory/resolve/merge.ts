@@ -34,6 +34,7 @@ function merge(below: HostEntry, above: HostEntry): HostEntry {
   return {
     ...below,
     ...above,
+    ...oneImage(above),
     ...both('limits', below, above),
     ...both('labels', below, above),
     ...both('capabilities', below, above),
@@ -44,6 +45,12 @@ function merge(below: HostEntry, above: HostEntry): HostEntry {
     ...mergeAgent(below, above),
     ...mergeDriver(below, above),
   };
+}
+
+/** An image from a registry and a folder to build exclude each other: the stronger layer's takes the place of both. */
+function oneImage(above: HostVars): Partial<HostVars> {
+  if (above.dockerfile !== undefined && above.image === undefined) return { image: undefined };
+  return above.image !== undefined && above.dockerfile === undefined ? { dockerfile: undefined } : {};
 }
 
 /** The short form is a dataset like any other from here on. */

@@ -4,6 +4,7 @@ import { defined } from '../../base/defined.ts';
 import { parseRate } from '../../base/rate.ts';
 import type {
   CredentialSource,
+  DockerfileSpec,
   DriverSpec,
   HostSpec,
   SecretSource,
@@ -41,6 +42,7 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     agents: resolveAgents(vars, known),
     share: vars.share ?? false,
     ...defined({ gpus: vars.gpus, image: vars.image, baseImage: vars.baseImage }),
+    ...(vars.dockerfile === undefined ? {} : { dockerfile: resolveDockerfile(vars.dockerfile, folders) }),
     agentName: vars.agentName ?? '{host}-{slot}',
     limits: defined(vars.limits ?? {}),
     driverCapabilities: driverCapabilities(vars),
@@ -107,6 +109,11 @@ function resolveDatasets(datasets: HostEntry['datasets']): Dataset[] {
     container,
     requireMount: requireMount ?? false,
   }));
+}
+
+function resolveDockerfile(written: NonNullable<HostEntry['dockerfile']>, folders: Folders): DockerfileSpec {
+  const { folder, ...rest } = typeof written === 'string' ? { folder: written } : written;
+  return { folder: absolute(folder, folders), ...defined(rest) };
 }
 
 /** Undefined when neither or both ways are given; check.ts reports that. */

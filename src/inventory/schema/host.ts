@@ -8,6 +8,7 @@ import {
   hostPath,
   label,
   name,
+  repository,
   section,
   sha256,
   size,
@@ -132,6 +133,25 @@ const agentProgram = section(`agent settings, e.g. { version: "${defaultVersions
     }),
 }).meta({ id: 'agentProgram' });
 
+const someFolder = 'a folder with a Dockerfile, e.g. ./images/vision, or { folder, builder, push }';
+const dockerfile = z
+  .union(
+    [
+      text,
+      z.strictObject({
+        folder: text.meta({ description: 'Folder with the Dockerfile; relative to the inventory' }),
+        builder: name
+          .optional()
+          .meta({ description: 'The host that builds it, once for all; it pushes it for the others' }),
+        push: repository
+          .optional()
+          .meta({ description: 'Where the builder pushes it, e.g. registry.lab.example/vision/agent' }),
+      }),
+    ],
+    { error: someFolder },
+  )
+  .meta({ id: 'dockerfile' });
+
 /** What may stand in `defaults`, in a group's `vars` and at a host. */
 const shared = {
   user: text.optional().meta({ description: 'Login user; default: as ssh_config says' }),
@@ -196,6 +216,9 @@ const shared = {
     .meta({ description: `nvidia-container-toolkit; default version "${defaultVersions.toolkit}"` }),
   agent: agentProgram.optional().meta({ description: 'The Azure Pipelines agent' }),
   image: text.optional().meta({ description: 'Agent image from a registry; default: built on the host' }),
+  dockerfile: dockerfile.optional().meta({
+    description: 'Folder whose Dockerfile adds to the agent image that is built: ARG BASE, FROM ${BASE}, …',
+  }),
   baseImage: text
     .optional()
     .meta({ description: 'Base of the built image; default: chosen by driver and GPU' }),

@@ -70,6 +70,16 @@ export const registryName = z
     registryExpected,
   );
 
+/** The tag is ours: it says what was built. */
+const repositoryExpected =
+  'a repository of a registry, without a tag, e.g. registry.lab.example/vision/agent';
+export const repository = z
+  .string({ error: repositoryExpected })
+  .regex(
+    /^(?=[^/:]*[.]|[^/]*:|localhost\/)[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)+$/,
+    repositoryExpected,
+  );
+
 /** HTTP's Basic authentication ends the name at the first colon. */
 export const userName = z
   .string({ error: 'a user name' })

@@ -21,9 +21,14 @@ export HOME`;
 const start = `${writableHome}
 cd ${AgentLayout.root} && exec bin/Agent.Listener run --once`;
 
-/** How a container begins and is stopped. What is built here says it in its image; of others it is not known. */
-export function agentStart(image: ImageConfig['kind']): Docker.ContainerCreateOptions {
-  if (image === 'build') return { StopSignal: stopSignal };
+/** Somebody else's Dockerfile has the last word in it: how it starts an agent, and as whom, is not known. */
+export function isForeign(image: ImageConfig): boolean {
+  return image.kind === 'registry' || image.top !== undefined;
+}
+
+/** How a container begins and is stopped. What is built here alone says it in its image. */
+export function agentStart(image: ImageConfig): Docker.ContainerCreateOptions {
+  if (!isForeign(image)) return { StopSignal: stopSignal };
   return {
     Entrypoint: ['/bin/sh', '-c', start],
     Cmd: [],

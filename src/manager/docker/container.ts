@@ -2,7 +2,7 @@ import type Docker from 'dockerode';
 import { HostPaths, Labels } from '../../contract/paths.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { deviceRequests } from '../../health/device-request.ts';
-import { agentStart } from './agent-start.ts';
+import { agentStart, isForeign } from './agent-start.ts';
 import { caInside, locale, networkVariables, variableLines } from './environment.ts';
 import type { Slot } from '../model.ts';
 import { agentNetwork } from './engine-start.ts';
@@ -34,11 +34,11 @@ export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions 
     Hostname: slot.agent.slice(0, 63),
     Labels: labels(recipe),
     Env: environment(config, slot, recipe.gpuPath),
-    ...agentStart(slot.image.kind),
+    ...agentStart(slot.image),
     StopTimeout: stopTimeoutS,
     HostConfig: {
       // The image built here brings tini itself; a foreign one may not.
-      Init: slot.image.kind === 'registry',
+      Init: isForeign(slot.image),
       // Evidence is read after the end, then the container is removed.
       AutoRemove: false,
       NetworkMode: agentNetwork,

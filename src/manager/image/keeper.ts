@@ -1,9 +1,10 @@
 import type { Logger } from '../../base/log.ts';
 import { defined } from '../../base/defined.ts';
-import type { Engine } from '../../engine/engine.ts';
 import { outputOf } from '../../engine/fault.ts';
 import { backoffMs, timestamp, type Clock } from '../../base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
+import { localImage, makeImage, type ImageEngine, type LocalImage } from './make.ts';
+import { NotPushedYet, pullFailure } from './not-pushed.ts';
 import type { ImagePlan } from './plan.ts';
 import type { Cause } from '../model.ts';
 
@@ -15,6 +16,10 @@ export interface ImageState {
   readonly reference?: string;
   /** Id of the local image, `sha256:…`. */
   readonly id?: string;
+  /** The agent image that it is built on. */
+  readonly under?: string;
+  /** Where it was pushed, with its digest there: `REPOSITORY@sha256:…`. */
+  readonly pushed?: string;
   /** The last step of a pull or build. */
   readonly progress?: string;
   readonly cause?: Cause;
@@ -36,7 +41,7 @@ type Plan = () => Promise<ImagePlan> | ImagePlan;
 
 /** Has the agents' image on the host before it is needed. */
 export class ImageKeeper {
-  readonly #engine: Pick<Engine, 'imageId' | 'pull' | 'build'>;
+  readonly #engine: ImageEngine;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #onChange: () => void;
@@ -46,11 +51,14 @@ export class ImageKeeper {
   #notBefore = Number.NEGATIVE_INFINITY;
   #working: Promise<unknown> | undefined;
   #asked: AskedWork | undefined;
+  #published: { readonly id: string; readonly as: string } | undefined;
+  /** Since when another host's image is waited for. */
+  #waitingSince: number | undefined;
   /** When the registry was last asked. */
   #freshAt = Number.NEGATIVE_INFINITY;
 
   constructor(
-    engine: Pick<Engine, 'imageId' | 'pull' | 'build'>,
+    engine: ImageEngine,
     clock: Clock,
     log: Logger,
     onChange: () => void,
@@ -108,44 +116,64 @@ export class ImageKeeper {
       this.#notBefore = Number.NEGATIVE_INFINITY;
       return undefined;
     } catch (error) {
-      this.#failures += 1;
-      this.#notBefore = this.#clock.monotonic() + this.#clock.scaled(backoffMs(this.#failures + 1));
-      const failure = { cause: causeOf(error), output: outputOf(error) };
-      this.#log.log('warn', 'no agent image', { ...failure.cause, output: failure.output });
-      const { progress: _, ...state } = this.#state;
-      this.#set({ ...state, state: 'failed', ...failure });
-      return failure;
+      return error instanceof NotPushedYet ? this.#wait(error) : this.#fail(error);
     } finally {
       this.#working = undefined;
       resolve();
     }
   }
 
+  #fail(error: unknown): Failure {
+    this.#failures += 1;
+    this.#notBefore = this.#clock.monotonic() + this.#clock.scaled(backoffMs(this.#failures + 1));
+    const failure = { cause: causeOf(error), output: outputOf(error) };
+    this.#log.log('warn', 'no agent image', { ...failure.cause, output: failure.output });
+    const { progress: _, ...state } = this.#state;
+    this.#set({ ...state, state: 'failed', ...failure });
+    return failure;
+  }
+
+  /** Asked again at the next look. */
+  #wait({ message }: NotPushedYet): Failure {
+    this.#set({ ...this.#state, state: 'pulling', progress: message });
+    return { cause: { code: 'image.not-pushed', what: message, next: 'wait: it is asked for again' } };
+  }
+
   async #obtain(plan: ImagePlan): Promise<void> {
-    const present = await this.#engine.imageId(plan.reference);
+    const present = await localImage(this.#engine, plan);
     if (present === undefined) return this.#fetch(plan, false);
+    await this.#publish(plan, present);
     this.#noteReady(plan.reference, present);
     if (plan.kind === 'pull') await this.#refresh(plan.reference);
   }
 
   async #fetch(plan: ImagePlan, fresh: boolean): Promise<void> {
     const { reference } = plan;
-    const state = plan.kind === 'pull' ? 'pulling' : 'building';
     // What is there already serves meanwhile.
     const kept = defined({ id: await this.#engine.imageId(reference) });
-    this.#set({ state, reference, ...kept });
-    this.#log.log('info', `${state} the agent image`, { reference, fresh });
-    const onProgress = (progress: string): void => this.#set({ state, reference, ...kept, progress });
-    if (plan.kind === 'pull') await this.#engine.pull(reference, onProgress);
-    else {
-      const { context, args, labels } = plan;
-      await this.#engine.build(context, { tag: reference, args, labels, fresh }, onProgress);
-    }
-    const id = await this.#engine.imageId(reference);
-    if (id === undefined) throw new Error(`image ${reference} is not there after it was fetched`);
-    if (plan.kind === 'pull' && id !== kept.id) await this.#onPulled(id);
-    this.#noteReady(reference, id);
+    this.#log.log('info', 'making the agent image', { reference, kind: plan.kind, fresh });
+    this.#waitingSince ??= this.#clock.monotonic();
+    const made = await makeImage(this.#engine, plan, fresh, (state, progress) =>
+      this.#set({ state, reference, ...kept, ...defined({ progress }) }),
+    ).catch((error: unknown) => {
+      throw pullFailure(error, plan, this.#clock.monotonic() - (this.#waitingSince ?? 0));
+    });
+    this.#waitingSince = undefined;
+    if (plan.kind === 'pull' && made.id !== kept.id) await this.#onPulled(made.id);
+    await this.#publish(plan, made);
+    this.#noteReady(reference, made);
     this.#freshAt = this.#clock.monotonic();
+  }
+
+  /** Once an image, and again after a restart: what the registry has already is not sent twice. */
+  async #publish(plan: ImagePlan, { id }: LocalImage): Promise<void> {
+    if (plan.kind !== 'top' || plan.push === undefined || this.#published?.id === id) return;
+    const { reference, push } = plan;
+    const tell = (line: string): void =>
+      this.#set({ state: 'building', reference, id, progress: `pushing ${push}: ${line}` });
+    tell('begun');
+    this.#published = { id, as: await this.#engine.push(id, push, tell) };
+    this.#log.log('info', 'pushed the agent image', { ...this.#published });
   }
 
   /** A tag may come to mean another image; a digest does not. What is there serves until the new one is. */
@@ -160,11 +188,14 @@ export class ImageKeeper {
       );
     const id = await this.#engine.imageId(reference);
     if (id !== undefined && id !== this.#state.id) await this.#onPulled(id);
-    if (id !== undefined) this.#noteReady(reference, id);
+    if (id !== undefined) this.#noteReady(reference, { id });
   }
 
-  #noteReady(reference: string, id: string): void {
-    if (this.#state.state !== 'ready' || this.#state.id !== id) this.#set({ state: 'ready', reference, id });
+  #noteReady(reference: string, local: LocalImage): void {
+    if (this.#state.state === 'ready' && this.#state.id === local.id && this.#state.under === local.under)
+      return;
+    const pushed = this.#published?.id === local.id ? this.#published.as : undefined;
+    this.#set({ state: 'ready', reference, ...local, ...defined({ pushed }) });
   }
 
   #set(state: ImageState): void {

@@ -5,19 +5,48 @@ import { FleetError } from '../../base/errors.ts';
 import { Labels } from '../../contract/paths.ts';
 import type { ImageConfig, ManagerConfig } from '../../contract/config.ts';
 import type { SmiReport } from '../../health/report.ts';
-import { buildArgs, contextTar, imageTag, withRegistry, type ImageSpec } from '../../image/build.ts';
+import {
+  buildArgs,
+  contextTar,
+  imageTag,
+  siteArgs,
+  topTag,
+  withRegistry,
+  type ImageSpec,
+} from '../../image/build.ts';
 import { chooseBase, cudaOfDriver } from '../../image/choose.ts';
 
 /** Which image the agents of this host run, and how to get it. */
-export type ImagePlan =
-  | { readonly kind: 'pull'; readonly reference: string }
-  | {
-      readonly kind: 'build';
-      readonly reference: string;
-      readonly context: Buffer;
-      readonly args: Readonly<Record<string, string>>;
-      readonly labels: Readonly<Record<string, string>>;
-    };
+export type ImagePlan = PullPlan | BuildPlan | TopPlan;
+
+interface PullPlan {
+  readonly kind: 'pull';
+  readonly reference: string;
+  /** The host that builds and pushes it. */
+  readonly builtBy?: string;
+}
+
+export interface BuildPlan {
+  readonly kind: 'build';
+  readonly reference: string;
+  readonly context: Buffer;
+  readonly args: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** A team's folder, built on the image `under`. */
+export interface TopPlan extends Omit<BuildPlan, 'kind' | 'context'> {
+  readonly kind: 'top';
+  readonly under: BuildPlan;
+  /** Of the folder. */
+  readonly name: string;
+  /** Read when it is needed. */
+  readonly context: () => Promise<Buffer>;
+  /** Where it is pushed, with its tag. */
+  readonly push?: string;
+}
+
+type BuildConfig = Extract<ImageConfig, { kind: 'build' }>;
 
 export interface HostForImage {
   /** `uname -m` */
@@ -27,10 +56,37 @@ export interface HostForImage {
   readonly report: SmiReport | undefined;
 }
 
-/** Throws a FleetError when no base fits. */
-export function planImage(config: ManagerConfig, host: HostForImage, context: Buffer): ImagePlan {
+/** Throws a FleetError when no base fits. `readFolder`: the archive with this sha256. */
+export function planImage(
+  config: ManagerConfig,
+  host: HostForImage,
+  context: Buffer,
+  readFolder: (sha256: string) => Promise<Buffer>,
+): ImagePlan {
   const { image } = config;
-  if (image.kind === 'registry') return { kind: 'pull', reference: image.reference };
+  if (image.kind === 'registry')
+    return { kind: 'pull', reference: image.reference, ...defined({ builtBy: image.builtBy }) };
+  const under = planBuild(config, image, host, context);
+  const { top } = image;
+  if (top === undefined) return under;
+  return {
+    kind: 'top',
+    reference: topTag(under.reference, top.name, top.folder),
+    under,
+    name: top.name,
+    context: () => readFolder(top.folder),
+    args: siteArgs({ ...defined({ aptMirror: image.aptMirror }), proxy: config.proxy }),
+    labels: under.labels,
+    ...defined({ push: top.push }),
+  };
+}
+
+function planBuild(
+  config: ManagerConfig,
+  image: BuildConfig,
+  host: HostForImage,
+  context: Buffer,
+): BuildPlan {
   const base = chosenBase(image, host);
   const spec: ImageSpec = {
     base: withRegistry(base.reference, image.registry),
@@ -54,7 +110,7 @@ export function planImage(config: ManagerConfig, host: HostForImage, context: Bu
 }
 
 function chosenBase(
-  image: Extract<ImageConfig, { kind: 'build' }>,
+  image: BuildConfig,
   host: HostForImage,
 ): { readonly reference: string; readonly flavour: string } {
   if (image.base !== undefined) return { reference: image.base, flavour: 'custom' };

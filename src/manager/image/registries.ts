@@ -37,6 +37,12 @@ export function withRegistries(engine: Engine, read: Read): Engine {
         .pull(reference, onProgress, login)
         .catch((error: unknown) => explain(error, reference, login?.user));
     },
+    async push(id, reference, onProgress) {
+      const login = (await read()).find(({ registry }) => registry === registryOf(reference));
+      return engine
+        .push(id, reference, onProgress, login)
+        .catch((error: unknown) => explain(error, reference, login?.user));
+    },
     async build(context, options, onProgress) {
       const logins = await read();
       return engine.build(context, { ...options, logins }, onProgress).catch((error: unknown) => {

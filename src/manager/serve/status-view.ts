@@ -147,8 +147,8 @@ function poolStatus({ name, pool, problem }: WatchedPool): PoolStatus {
   return { name, ...defined({ id: pool?.id }), up: problem === undefined };
 }
 
-function imageStatus({ state, reference, id, progress, cause, output }: ImageState): ImageStatus {
-  return { state, ...defined({ reference, digest: id, progress, cause: cause?.what, output }) };
+function imageStatus({ state, id, cause, ...rest }: ImageState): ImageStatus {
+  return { state, ...defined({ ...rest, digest: id, cause: cause?.what }) };
 }
 
 export function managerStatus(parts: {

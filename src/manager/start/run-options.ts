@@ -23,15 +23,19 @@ export interface RunPlaces {
   readonly status: string;
   /** The build context of the image. */
   readonly context: string;
+  /** Archives of teams' folders. */
+  readonly folders: string;
 }
 
 /** `program`: the folder that the manager was started from. */
 export function runPlaces(values: Values, program: string, env: NodeJS.ProcessEnv): RunPlaces {
   // Beside the manager on a host; beside its folder in the package.
+  const state = values.state ?? HostPaths.state;
   const contexts = [join(program, 'dockeragent'), join(program, '..', 'dockeragent')];
   return {
     tokens: tokenPaths(values['token-file'], env['CREDENTIALS_DIRECTORY'], HostPaths.token),
-    state: values.state ?? HostPaths.state,
+    state,
+    folders: join(state, 'folders'),
     agents: values.state === undefined ? HostPaths.agents : `${resolve(values.state)}-agents`,
     docker: values.docker ?? '/var/run/docker.sock',
     socket: values.socket ?? HostPaths.socket,

@@ -18,6 +18,9 @@ export class StandInEngine {
   readonly containers = new Map<string, StandInContainer>();
   readonly images: StandInImage[] = [];
   readonly calls: Call[] = [];
+  /** What was built and pushed, in order. */
+  readonly builds: { readonly tag: string; readonly args: Readonly<Record<string, string>> }[] = [];
+  readonly pushed: string[] = [];
   /** The next requests that match are answered with this error. */
   readonly faults: {
     readonly path: RegExp;
@@ -27,6 +30,8 @@ export class StandInEngine {
   }[] = [];
   /** What the next builds print instead of succeeding. */
   failedBuild: readonly object[] | undefined;
+  /** The same for builds on top of an agent image. */
+  failedTop: readonly object[] | undefined;
   /** Called when a container starts; prints or ends it. */
   onStart: (container: StandInContainer) => void = () => undefined;
   /** Requests that match are not answered. */

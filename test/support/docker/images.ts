@@ -33,11 +33,27 @@ export function answerImages(
     if (!engine.images.some((image) => image.reference === name)) engine.addImage(name);
     return void response.writeHead(200).end('{"status":"Pull complete"}\n');
   }
-  const reference = decodeURIComponent(path.replace(/^\/images\//, '').replace(/\/json$/, ''));
+  const verb = method === 'POST' ? path.split('/').at(-1) : undefined;
+  if (verb === 'push') {
+    const pushed = `${path.slice('/images/'.length, -'/push'.length)}:${url.searchParams.get('tag')}`;
+    engine.pushed.push(pushed);
+    return void response.writeHead(200).end('{"status":"Pushed"}\n');
+  }
+  const reference = decodeURIComponent(path.replace(/^\/images\//, '').replace(/\/(json|tag)$/, ''));
   const at = engine.images.findIndex((image) => image.reference === reference || image.id === reference);
   const image = engine.images[at];
   if (image === undefined) return json(response, 404, { message: `No such image: ${reference}` });
-  if (method !== 'DELETE') return json(response, 200, { Id: image.id });
+  if (verb === 'tag') {
+    const name = `${url.searchParams.get('repo')}:${url.searchParams.get('tag')}`;
+    engine.images.push({ ...image, reference: name });
+    return void response.writeHead(201).end();
+  }
+  if (method !== 'DELETE')
+    return json(response, 200, {
+      Id: image.id,
+      Config: { Labels: image.labels },
+      RepoDigests: [reference.replace(/:[^:/]*$/, `@${image.id}`)],
+    });
   if ([...engine.containers.values()].some(({ body }) => body.Image === image.id)) {
     return json(response, 409, {
       message: 'conflict: unable to remove: image is being used by a container',
@@ -49,10 +65,12 @@ export function answerImages(
 
 export function answerBuild(engine: StandInEngine, url: URL, response: ServerResponse): void {
   const labels = JSON.parse(url.searchParams.get('labels') ?? '{}') as Record<string, string>;
-  if (engine.failedBuild !== undefined)
-    return void response
-      .writeHead(200)
-      .end(engine.failedBuild.map((line) => `${JSON.stringify(line)}\n`).join(''));
+  const args = JSON.parse(url.searchParams.get('buildargs') ?? '{}') as Record<string, string>;
+  engine.builds.push({ tag: url.searchParams.get('t') ?? '', args });
+  const isTop = 'azp-fleet.under' in labels;
+  const failed = isTop ? (engine.failedTop ?? engine.failedBuild) : engine.failedBuild;
+  if (failed !== undefined)
+    return void response.writeHead(200).end(failed.map((line) => `${JSON.stringify(line)}\n`).join(''));
   const tag = url.searchParams.get('t') ?? '';
   // As in Docker the image that had the tag loses it.
   for (const [at, image] of engine.images.entries())

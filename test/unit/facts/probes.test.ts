@@ -211,7 +211,7 @@ describe('what the probes print', () => {
     expect(
       managerProbe.parse(
         frame(
-          `current versions/abc\nActiveState active\nUnitFileState enabled\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\n`,
+          `current versions/abc\nActiveState active\nUnitFileState enabled\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\n`,
         ),
       ),
     ).toEqual({
@@ -220,6 +220,7 @@ describe('what the probes print', () => {
       unitEnabled: true,
       credentialDigest: digest,
       registriesDigest: 'e'.repeat(64),
+      folders: ['f'.repeat(64)],
     });
     expect(managerProbe.parse(frame(''))).toEqual({
       current: undefined,
@@ -227,6 +228,7 @@ describe('what the probes print', () => {
       unitEnabled: false,
       credentialDigest: undefined,
       registriesDigest: undefined,
+      folders: [],
     });
   });
 

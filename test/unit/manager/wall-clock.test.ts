@@ -179,7 +179,8 @@ function keeperOf(
   engine: Partial<Pick<Engine, 'imageId' | 'pull' | 'build'>>,
 ): ImageKeeper {
   const none = { imageId: () => Promise.resolve('sha256:1'), pull: () => Promise.resolve() };
-  const whole = { ...none, build: () => Promise.resolve(''), ...engine };
+  const text = () => Promise.resolve('');
+  const whole = { ...none, build: text, push: text, imageLabel: text, ...engine };
   return new ImageKeeper(whole, clock, silentLogger, () => undefined);
 }
 

@@ -18,10 +18,16 @@ import { managerStatus } from '../../support/manager-status.ts';
 const text = (content: string): Artifact => ({ kind: 'text', text: content, sha256: sha256(content) });
 const unit =
   '[Service]\nExecStart=/opt/azp-fleet/current/node\nLoadCredential=token:/etc/azp-fleet/token\nRestart=always\n';
+const vision = {
+  name: 'vision',
+  files: 3,
+  artifact: { kind: 'file', file: '/cache/v.tar', sha256: 'f'.repeat(64), size: 4096, gunzip: false },
+} as const;
 const artifacts = (manager = 'bundle') => ({
   runtime: (arch: string) => (arch === 'ppc64le' ? undefined : text(`node for ${arch}`)),
   manager: text(manager),
   context: [{ path: 'Dockerfile', artifact: text('FROM base') }],
+  folders: new Map([['/lab/vision', vision]]),
   unit,
   nodeVersion: '24.21.0',
 });

@@ -85,6 +85,8 @@ test("a user's image need not know how the agent is started, and by whom", () =>
   const made = options({ image: { kind: 'registry', reference: 'me/agent:1' } });
   expect(made).toMatchObject({ User: '4000:4000', WorkingDir: '/azp', Cmd: [], HostConfig: { Init: true } });
   expect(options({ image: builtImage('x64') })).not.toHaveProperty('Entrypoint');
+  const top = { name: 'vision', folder: 'f'.repeat(64) };
+  expect(options({ image: { ...builtImage('x64'), top } })).toMatchObject({ User: '4000:4000', Cmd: [] });
 });
 
 test.each([

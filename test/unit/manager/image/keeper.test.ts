@@ -83,7 +83,9 @@ test('while one that was asked for is under way no second one is begun, and the 
   let builds = 0;
   const engine = {
     imageId: () => Promise.resolve('sha256:old'),
+    imageLabel: () => Promise.resolve(undefined),
     pull: () => Promise.resolve(),
+    push: () => Promise.resolve(''),
     build: () => {
       builds += 1;
       return held.promise;

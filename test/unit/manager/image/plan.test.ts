@@ -30,6 +30,7 @@ function args(hostAndMore: string) {
     told(hostAndMore),
     { arch: 'x86_64', hasGpus: false, report: undefined },
     Buffer.alloc(0),
+    () => Promise.reject(new Error('no folder')),
   );
   if (plan.kind !== 'build') throw new Error('not built');
   return plan.args;
