@@ -30,18 +30,19 @@ fs.writeFileSync(file, (process.env.INPUT_SCRIPT || '') + '\\n');
 const environment = Object.assign({}, process.env);
 delete environment.INPUT_SCRIPT;
 
+let script;
+for (const name of ['SIGINT', 'SIGTERM']) {
+  process.on(name, () => {
+    try {
+      if (script.pid !== undefined) process.kill(-script.pid, name);
+    } catch (error) {
+      if (error.code !== 'ESRCH') throw error;
+    }
+  });
+}
 const run = (shell, otherwise) => {
   const options = { stdio: ['ignore', 'inherit', 'inherit'], env: environment, detached: true };
-  const script = childProcess.spawn(shell, [file], options);
-  for (const name of ['SIGINT', 'SIGTERM']) {
-    process.on(name, () => {
-      try {
-        process.kill(-script.pid, name);
-      } catch (error) {
-        if (error.code !== 'ESRCH') throw error;
-      }
-    });
-  }
+  script = childProcess.spawn(shell, [file], options);
   script.on('error', (error) => {
     if (error.code === 'ENOENT' && otherwise) run(otherwise);
     else fail(shell + ' cannot be started: ' + error.message);
