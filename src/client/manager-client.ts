@@ -26,6 +26,8 @@ export interface ManagerClient {
   runs(query: { readonly slot?: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /** The running container's output, else that of the last run. */
   logs(slot: string, tail: number): Promise<string>;
+  /** The agent's own logs of this failed run, or of the last one that has some. */
+  diagnostics(slot: string, run: string | undefined): Promise<string>;
 }
 
 const timeoutMs = 15_000;
@@ -63,6 +65,10 @@ export function createManagerClient(agent: Agent, host: string, attempts = 4): M
     runs: async ({ slot, limit }) => {
       const query = new URLSearchParams({ limit: String(limit), ...(slot === undefined ? {} : { slot }) });
       return read(await call('GET', `/v1/runs?${query.toString()}`), readRuns);
+    },
+    diagnostics: (slot, run) => {
+      const query = new URLSearchParams({ slot, ...(run === undefined ? {} : { run }) });
+      return call('GET', `/v1/diagnostics?${query.toString()}`);
     },
     logs: (slot, tail) =>
       call('GET', `/v1/logs?${new URLSearchParams({ slot, tail: String(tail) }).toString()}`),

@@ -98,6 +98,7 @@ const runs = z.array(
     job: text.optional(),
     result: text.optional(),
     cause: z.looseObject({ code: text, what: text, next: text }).optional(),
+    diagnostics: z.boolean().optional(),
     unfinished: z.looseObject({ job: text, until: text.optional() }).optional(),
     log: texts,
   }),

@@ -22,6 +22,8 @@ export interface RunRecord {
   readonly cause?: { readonly code: string; readonly what: string; readonly next: string };
   /** The server still showed a job on this agent after its end; `until`: when it gives it up, ISO 8601. */
   readonly unfinished?: { readonly job: string; readonly until?: string };
+  /** The agent's own logs of this run are kept: GET /v1/diagnostics. */
+  readonly diagnostics?: boolean;
   /** The last lines of the agent's output. */
   readonly log: readonly string[];
 }

@@ -1,15 +1,18 @@
+import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { FleetError } from '../base/errors.ts';
 import { bounded, deadline, deadlines } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { engineFault, isEngineFault } from './fault.ts';
 import { Lines, LogFrames, logText } from './frames.ts';
+import { archiveTails } from './tails.ts';
 
 type SingleContainer = Pick<
   Engine,
   | 'create'
   | 'putArchive'
   | 'getArchive'
+  | 'readTails'
   | 'start'
   | 'startWithInput'
   | 'awaitEnd'
@@ -49,6 +52,12 @@ export function containers(docker: Docker): SingleContainer {
           if (bytes > maxArchiveBytes) throw tooLarge(path);
         }
         return Buffer.concat(chunks);
+      });
+    },
+    async readTails(id, path, accepts, limits) {
+      return bounded('reading logs in a container', deadlines.normal, async (abortSignal) => {
+        const stream = await docker.getContainer(id).getArchive({ path, abortSignal });
+        return archiveTails(stream as Readable, accepts, limits);
       });
     },
     async start(id) {

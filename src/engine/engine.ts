@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import type { FileTail, TailLimits } from './tails.ts';
 import type { Secret } from '../base/secret.ts';
 
 /** One container that carries our labels, whatever its state. */
@@ -77,6 +78,13 @@ export interface Engine {
   putArchive(id: string, path: string, tar: Buffer): Promise<void>;
   /** A tar archive of one small file of a container, running or not; more than 1 MiB is `engine.file-too-large`. */
   getArchive(id: string, path: string): Promise<Buffer>;
+  /** The ends of the files below a folder of a container, running or not, whose name is accepted. */
+  readTails(
+    id: string,
+    path: string,
+    accepts: (name: string) => boolean,
+    limits: TailLimits,
+  ): Promise<readonly FileTail[]>;
   start(id: string): Promise<void>;
   /** Starts a container that was created with OpenStdin and StdinOnce, and gives it this as its whole input. */
   startWithInput(id: string, input: string): Promise<void>;

@@ -1,5 +1,7 @@
 import type { ManagerStatus } from '../contract/status.ts';
 import { everySlot, withAdopted, withDrain, withoutDrain } from './slots/marks.ts';
+import { FleetError } from '../base/errors.ts';
+import { diagnosticsText } from './runs/diagnostics.ts';
 import { checkNames } from './slots/resolve.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ControlHandlers } from './serve/control.ts';
@@ -33,6 +35,12 @@ export function controlHandlers(
       const [last] = await tools.evidence.list(slot, 1);
       return last === undefined ? '' : `${last.log.slice(-tail).join('\n')}\n`;
     },
+    async diagnostics(slot, run) {
+      if (!(await tools.evidence.slots()).includes(slot)) checkNames([slot], known());
+      const kept = await tools.evidence.diagnostics(slot, run);
+      if (kept === undefined) throw noDiagnostics(slot, run);
+      return diagnosticsText(kept.run, kept.files);
+    },
     async drain(order) {
       await tools.state.update((state) => ({
         drain: withDrain(state.drain, order, known(), tools.clock.wall()),
@@ -59,4 +67,16 @@ export function controlHandlers(
       return status();
     },
   };
+}
+
+function noDiagnostics(slot: string, run: string | undefined): FleetError {
+  return new FleetError({
+    code: 'runs.no-diagnostics',
+    what:
+      run === undefined
+        ? `no agent logs are kept of slot ${slot}`
+        : `no agent logs are kept of run ${run} of slot ${slot}`,
+    expected: 'one of the last five failed runs of the slot',
+    next: 'see the runs of the slot and which of them have logs: azp-fleet logs HOST/SLOT --runs',
+  });
 }

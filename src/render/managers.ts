@@ -45,6 +45,7 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
       : (run.result ?? run.cause?.code ?? `exit ${run.exitCode ?? '?'}`),
     took: seconds(run.durationS),
     waited: run.waitedS === undefined ? '' : `waited ${seconds(run.waitedS)}`,
+    logs: run.diagnostics === true ? `(--diag --run ${run.run})` : '',
     job: [run.job, run.cause?.what].filter((said) => said !== undefined).join(': ') || 'no job',
   }));
   const width = (key: 'slot' | 'result' | 'took' | 'waited') =>
@@ -58,6 +59,7 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
       // Managers of earlier versions do not tell it.
       ...(width('waited') === 0 ? [] : [row.waited.padEnd(width('waited'))]),
       row.job,
+      ...(row.logs === '' ? [] : [row.logs]),
     ].join('  '),
   );
   return `${lines.join('\n')}\n`;

@@ -1,11 +1,14 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { untar } from '../../base/tar.ts';
 import type { ContainerExit, Engine, OwnContainer } from '../../engine/engine.ts';
 import { Lines } from '../../engine/frames.ts';
+import type { FileTail, TailLimits } from '../../engine/tails.ts';
+import { AgentLayout } from '../../image/layout.ts';
+import { folderTails } from './folder-tails.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { AgentRoots } from './agent-root.ts';
 import { RunFolder, type HostRun } from './run-folder.ts';
@@ -17,6 +20,7 @@ export type RunEngine = Pick<
   Engine,
   | 'listOwn'
   | 'putArchive'
+  | 'readTails'
   | 'start'
   | 'stop'
   | 'exit'
@@ -95,6 +99,17 @@ export class HostEngine implements RunEngine {
     for (const [name, content] of await untar(archive))
       await writeFile(join(run.root, name), content, { mode: 0o600 });
     await this.#roots.own(run.root, run.uid, run.gid);
+  }
+
+  /** The agent has its folder outside: `path` is below its root. */
+  async readTails(
+    id: string,
+    path: string,
+    accepts: (name: string) => boolean,
+    limits: TailLimits,
+  ): Promise<readonly FileTail[]> {
+    const { run } = await this.#get(id);
+    return folderTails(join(run.root, relative(AgentLayout.root, path)), accepts, limits);
   }
 
   async start(id: string): Promise<void> {

@@ -8,6 +8,7 @@ export function withHostRuns(docker: Engine, host: RunEngine): Engine {
     ...docker,
     listOwn: async (filter) => [...(await docker.listOwn(filter)), ...(await host.listOwn(filter))],
     putArchive: (id, path, archive) => of(id).putArchive(id, path, archive),
+    readTails: (id, path, accepts, limits) => of(id).readTails(id, path, accepts, limits),
     start: (id) => of(id).start(id),
     stop: (id, timeoutS) => of(id).stop(id, timeoutS),
     exit: (id) => of(id).exit(id),

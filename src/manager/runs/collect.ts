@@ -1,6 +1,8 @@
 import { Labels } from '../../contract/paths.ts';
 import type { OwnContainer } from '../../engine/engine.ts';
 import { isEngineFault } from '../../engine/fault.ts';
+import { AgentLayout } from '../../image/layout.ts';
+import { diagnosticLimits, diagnosticOf, isAgentLog, isFailed } from './diagnostics.ts';
 import { keptLines, type Evidence } from './evidence.ts';
 import { defined } from '../../base/defined.ts';
 import type { RunRecord } from '../../contract/runs.ts';
@@ -49,8 +51,21 @@ export async function collect(
     log: log.split('\n').filter((line) => line !== ''),
   };
   await tools.evidence.add(record);
+  if (isFailed(outcome)) await keepDiagnostics(tools, container.id, record);
   await tools.engine.removeUnlessRunning(container.id);
   return { ...outcome, ...spans, ...defined({ sessionLeftSince: sessionLeftSince(exit, told) }) };
+}
+
+/** The agent's own logs go with its container. Without them the evidence is what it is. */
+async function keepDiagnostics(
+  { engine, evidence }: Pick<Outside, 'engine'> & { readonly evidence: Evidence },
+  container: string,
+  { slot, run }: RunRecord,
+): Promise<void> {
+  const tails = await engine
+    .readTails(container, AgentLayout.diagnostics, isAgentLog, diagnosticLimits)
+    .catch(() => []);
+  if (tails.length > 0) await evidence.keepDiagnostics(slot, run, tails.map(diagnosticOf));
 }
 
 function ignoreLost(error: unknown): string {

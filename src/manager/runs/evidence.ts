@@ -2,9 +2,12 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { foreignLine, foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { RunRecord } from '../../contract/runs.ts';
+import type { Diagnostic } from './diagnostics.ts';
 import { readJson, writeAtomic } from '../machine/files.ts';
 
 const keptRuns = 20;
+/** Of a slot's last failed runs the agent's own logs, at most half a MiB each. */
+const keptDiagnostics = 5;
 export const keptLines = 200;
 /** Together with the lines a run takes at most so much; a slot twenty times as much. */
 const keptLogBytes = 64 * 1024;
@@ -23,7 +26,28 @@ export class Evidence {
     await mkdir(directory, { recursive: true, mode: 0o700 });
     await this.#write(record);
     const surplus = (await this.#names(record.slot)).slice(0, -keptRuns);
-    await Promise.all(surplus.map((name) => rm(join(directory, name), { force: true })));
+    await this.#remove(
+      record.slot,
+      surplus.flatMap((name) => [name, name.replace(/json$/, 'diag')]),
+    );
+  }
+
+  /** The agent's own logs of a run that is known already. */
+  async keepDiagnostics(slot: string, run: string, files: readonly Diagnostic[]): Promise<void> {
+    await writeAtomic(join(this.#directory, slot, `${run}.diag`), JSON.stringify(files));
+    await this.#remove(slot, (await this.#names(slot, '.diag')).slice(0, -keptDiagnostics));
+  }
+
+  /** Of this run, or of the last one whose logs are kept; undefined: of none. */
+  async diagnostics(
+    slot: string,
+    run?: string,
+  ): Promise<{ readonly run: string; readonly files: readonly Diagnostic[] } | undefined> {
+    const kept = await this.#names(slot, '.diag');
+    const name = run === undefined ? kept.at(-1) : kept.find((each) => each === `${run}.diag`);
+    if (name === undefined) return undefined;
+    const files = await readJson(join(this.#directory, slot, name));
+    return Array.isArray(files) ? { run: name.replace(/\.diag$/, ''), files } : undefined;
   }
 
   /** Adds what was learnt of a run afterwards. */
@@ -36,7 +60,10 @@ export class Evidence {
   async list(slot: string, limit = keptRuns): Promise<readonly RunRecord[]> {
     const names = (await this.#names(slot)).slice(-limit).toReversed();
     const records = await Promise.all(names.map((name) => readJson(join(this.#directory, slot, name))));
-    return records.filter((record): record is RunRecord => record !== undefined);
+    const logged = new Set(await this.#names(slot, '.diag'));
+    return records
+      .filter((record): record is RunRecord => record !== undefined)
+      .map((record) => (logged.has(`${record.run}.diag`) ? { ...record, diagnostics: true } : record));
   }
 
   async slots(): Promise<readonly string[]> {
@@ -64,9 +91,13 @@ export class Evidence {
     await writeAtomic(join(this.#directory, record.slot, `${record.run}.json`), JSON.stringify(bounded));
   }
 
-  async #names(slot: string): Promise<readonly string[]> {
+  async #names(slot: string, ending = '.json'): Promise<readonly string[]> {
     const names = await readdir(join(this.#directory, slot)).catch(() => []);
-    return names.filter((name) => name.endsWith('.json')).sort();
+    return names.filter((name) => name.endsWith(ending)).sort();
+  }
+
+  async #remove(slot: string, names: readonly string[]): Promise<void> {
+    await Promise.all(names.map((name) => rm(join(this.#directory, slot, name), { force: true })));
   }
 }
 

@@ -12,6 +12,8 @@ export interface ControlHandlers {
   runs(slot: string | undefined, limit: number): Promise<unknown>;
   /** The output of the slot's container, or of its last run. */
   logs(slot: string, tail: number): Promise<string>;
+  /** The agent's own logs of this failed run of the slot, or of the last one that has some. */
+  diagnostics(slot: string, run: string | undefined): Promise<string>;
   drain(order: DrainOrder): Promise<unknown>;
   undrain(order: UndrainOrder): Promise<unknown>;
   adopt(order: { readonly slots: readonly string[] }): Promise<unknown>;
@@ -78,6 +80,9 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
     case 'GET /v1/logs':
       if (slot === undefined) throw bad('the query needs slot=NAME');
       return handlers.logs(slot, number(url.searchParams.get('tail'), 200));
+    case 'GET /v1/diagnostics':
+      if (slot === undefined) throw bad('the query needs slot=NAME');
+      return handlers.diagnostics(slot, url.searchParams.get('run') ?? undefined);
     case 'POST /v1/drain': {
       const body = await readBody(request);
       return handlers.drain({
@@ -141,7 +146,7 @@ function bad(what: string): FleetError {
 
 function statusOf(code: string): number {
   if (code === 'control.bad-request' || code === 'slot.unknown') return 400;
-  return code === 'control.not-found' ? 404 : 500;
+  return code === 'control.not-found' || code === 'runs.no-diagnostics' ? 404 : 500;
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {

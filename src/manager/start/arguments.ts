@@ -6,7 +6,8 @@ export const usage = `azp-fleet-manager keeps one-shot Azure Pipelines agents ru
 Usage
   azp-fleet-manager run --config FILE [--token-file FILE] [options]
   azp-fleet-manager run --url URL --pool POOL --token-file FILE [options]
-  azp-fleet-manager status | runs [SLOT] | logs SLOT [--tail LINES]     (these ask the running manager)
+  azp-fleet-manager status | runs [SLOT]     (these and the next two lines ask the running manager)
+  azp-fleet-manager logs SLOT [--tail LINES] | logs SLOT --diag [--run ID]
   azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT…] | adopt [SLOT…]
   azp-fleet-manager version
 
@@ -56,6 +57,8 @@ export const options = {
   socket: { type: 'string' },
   reason: { type: 'string' },
   tail: { type: 'string' },
+  diag: { type: 'boolean' },
+  run: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
@@ -91,7 +94,7 @@ const commands: Readonly<Record<string, Shape>> = {
   },
   status: { options: [], slots: 0 },
   runs: { options: [], slots: 1 },
-  logs: { options: ['tail'], slots: 1 },
+  logs: { options: ['tail', 'diag', 'run'], slots: 1 },
   drain: { options: ['reason'], slots: Number.POSITIVE_INFINITY },
   undrain: { options: [], slots: Number.POSITIVE_INFINITY },
   adopt: { options: [], slots: Number.POSITIVE_INFINITY },

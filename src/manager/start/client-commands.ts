@@ -24,7 +24,10 @@ export async function runClient(
       return pretty(await ask(socket, { method: 'GET', path: `/v1/runs${query({ slot })}` }));
     case 'logs': {
       if (slot === undefined) throw usage('logs needs the name of a slot');
-      const path = `/v1/logs${query({ slot, tail: values.tail })}`;
+      const path =
+        values.diag === true
+          ? `/v1/diagnostics${query({ slot, run: values.run })}`
+          : `/v1/logs${query({ slot, tail: values.tail })}`;
       const output = await ask(socket, { method: 'GET', path });
       return terminal ? foreignLines(output, Number.POSITIVE_INFINITY) : output;
     }

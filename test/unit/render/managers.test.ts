@@ -60,6 +60,13 @@ test('the time that an agent waited for its job is told apart from the job', () 
   ]);
 });
 
+test('a run of which the agent itself has left logs names how they are read', () => {
+  const failed = { ...record, durationS: 2, job: 'train', result: 'failed', diagnostics: true };
+  expect(runsText('h200-1', [failed])).toBe(
+    'h200-1/0  2026-11-20 12:30:01  failed  2 s  train  (--diag --run 01)\n',
+  );
+});
+
 test('a host without runs says so', () => {
   expect(runsText('h200-1', [])).toBe('h200-1: no runs yet\n');
 });

@@ -12,10 +12,16 @@ export const slotCommands: readonly CommandSpec[] = [
       { flags: '--runs', description: 'list the runs of HOST/SLOT instead of its output' },
       { flags: '--last <n>', description: 'how many runs', default: '20' },
       { flags: '--tail <n>', description: 'how many lines', default: '200' },
+      {
+        flags: '--diag',
+        description: "the agent's own logs (_diag) of the last failed run of HOST/SLOT, or of --run",
+      },
+      { flags: '--run <id>', description: 'with --diag: of this run, as --runs names it' },
     ],
     examples: [
       ['azp-fleet logs h200-1', 'what ran there lately'],
       ['azp-fleet logs h200-1/0', 'the output of slot 0'],
+      ['azp-fleet logs h200-1/0 --diag', 'what its agent wrote about its last failed run'],
     ],
     json: ['hosts'],
     load: () => import('./logs.ts'),

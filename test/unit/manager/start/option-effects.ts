@@ -1,5 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { tar } from '../../../../src/base/tar.ts';
+import type { RunRecord } from '../../../../src/contract/runs.ts';
 import { expect } from 'vitest';
 import { generateAgentKey } from '../../../../src/azure/keys.ts';
 import { options, parseArguments } from '../../../../src/manager/start/arguments.ts';
@@ -22,6 +24,20 @@ function places(...given: readonly string[]) {
 
 function asked(rig: ManagerRig, ...given: readonly string[]): Promise<string> {
   return runClient(parseArguments(given), rig.socket, false);
+}
+
+/** The container of slot 1 ends in trouble, with a log of the agent's own in it. */
+async function failWithLog(rig: ManagerRig, log: string): Promise<void> {
+  if (rig.docker.get('box-1') === undefined) await rig.start();
+  await rig.until('idle', ['1']);
+  const container = rig.docker.get('box-1');
+  if (container === undefined) throw new Error('slot 1 has no container');
+  container.outgoing = await tar([
+    { path: '_diag/Agent_1.log', content: Buffer.from(`${log}\n`), mode: 0o600 },
+    { path: '_diag/pages/1.log', content: Buffer.from('of a job'), mode: 0o600 },
+  ]);
+  rig.docker.end(container.id, 1);
+  await expect.poll(() => rig.docker.get('box-1')?.id ?? container.id).not.toBe(container.id);
 }
 
 /** What each option of the manager does, shown. */
@@ -110,6 +126,21 @@ export const optionEffects: Readonly<
     const [, last] = (await asked(rig, 'logs', '1', '--tail', '2')).trim().split('\n');
     expect(last).toContain('Listening for Jobs');
     expect((await asked(rig, 'logs', '1', '--tail', '1')).trim().split('\n')).toHaveLength(1);
+  },
+  async diag(rig) {
+    await failWithLog(rig, 'what went wrong');
+    expect(await asked(rig, 'logs', '1', '--diag')).toMatch(
+      /^==> Agent_1\.log of run .*\nwhat went wrong\n$/,
+    );
+    await expect(asked(rig, 'logs', '0', '--diag')).rejects.toThrow('no agent logs are kept of slot 0');
+  },
+  async run(rig) {
+    await failWithLog(rig, 'the first time');
+    const [first] = JSON.parse(await asked(rig, 'runs', '1')) as RunRecord[];
+    await failWithLog(rig, 'the second time');
+    const ofFirst = await asked(rig, 'logs', '1', '--diag', '--run', first?.run ?? '');
+    expect(ofFirst).toContain('the first time');
+    expect(await asked(rig, 'logs', '1', '--diag')).toContain('the second time');
   },
   help() {
     expect(parseArguments(['run', '--help']).command).toBe('help');
