@@ -3,11 +3,14 @@ import { join } from 'node:path';
 
 import { commands } from '../src/cli/commands.ts';
 import { gpuRules } from '../src/health/rules/gpu-rules.ts';
+import { withAzureTables } from './azure-page.ts';
 import { commandReference } from './command-reference.ts';
 import { withRulesTable } from './health-rules-table.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
+const azure = join(docs, 'azure.md');
 const health = join(docs, 'health.md');
 
 writeFileSync(join(docs, 'commands.md'), commandReference(commands));
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
+writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));

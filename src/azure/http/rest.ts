@@ -36,7 +36,7 @@ export interface Call extends Operation {
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean>>;
   readonly body?: unknown;
-  /** 7.1 unless given. */
+  /** `apiVersion` of this file unless given. */
   readonly apiVersion?: string;
 }
 
@@ -46,6 +46,9 @@ export interface Rest {
   /** Waits unscaled milliseconds; rejects when the client's signal is aborted. */
   wait(ms: number): Promise<void>;
 }
+
+/** The version of the interface that is asked for: the newest that is released. */
+export const apiVersion = '7.1';
 
 /** The server may hold an answer back for 30 s on purpose; this is well above. */
 export const timeoutMs = 90_000;
@@ -157,7 +160,7 @@ function retryAfter(headers: Headers | undefined, clock: Clock): number | undefi
 }
 
 function urlOf(organization: string, call: Call): string {
-  const query = new URLSearchParams({ 'api-version': call.apiVersion ?? '7.1' });
+  const query = new URLSearchParams({ 'api-version': call.apiVersion ?? apiVersion });
   for (const [name, value] of Object.entries(call.query ?? {})) query.set(name, String(value));
   return `${organization}${call.path}?${query.toString().replaceAll('%24', '$')}`;
 }

@@ -1,8 +1,10 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { calls } from '../../../src/azure/calls.ts';
-import { newAgent } from './fake/server.ts';
-import { AgentKey } from '../../../src/azure/keys.ts';
+import { negotiate } from '../../../src/azure/fake/discovery/api-version.ts';
+import { locationOf } from '../../../src/azure/fake/discovery/locations.ts';
+import { apiVersion } from '../../../src/azure/http/rest.ts';
+import { lines, samples, withAzureTables } from '../../../scripts/azure-page.ts';
 
 const page = readFileSync('docs/azure.md', 'utf8');
 
@@ -17,32 +19,33 @@ test('docs/azure.md explains every error code, and none that does not exist', ()
   expect(codes(page, '`')).toEqual(codes(text, "'"));
 });
 
-test('docs/azure.md names every kind of path that is called', () => {
-  const key = new AgentKey({ n: 'AA', e: 'AQAB', d: '', p: '', q: '', dp: '', dq: '', qi: '' });
-  const agent = newAgent('a', key);
-  const all = [
-    calls.listPools(),
-    calls.createPool('p'),
-    calls.setAutoUpdate(1, false),
-    calls.listAgents(1),
-    calls.getAgent(1, 2),
-    calls.createAgent(1, agent),
-    calls.replaceAgent(1, 2, agent),
-    calls.setEnabled(1, 2, true),
-    calls.setUserCapabilities(1, 2, {}),
-    calls.deleteAgent(1, 2),
-    calls.unfinishedRequests(1),
-    calls.getRequest(1, 2),
-    calls.listQueues('x'),
-    calls.createQueue('x', { id: 1, name: 'p' }),
-    calls.readPermission('x', 1),
-    calls.authorizeQueue('x', 1),
-  ];
-  expect(all).toHaveLength(Object.keys(calls).length);
-  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
-  for (const { method, path } of all) {
-    const last = path.split('/').findLast((part) => /^[a-z]+$/u.test(part) && part !== 'x') ?? '';
-    const told = rows.some((row) => row.includes(method) && row.includes(last));
-    expect(told, `${method} ${path}`).toBe(true);
+test('docs/azure.md has the tables of calls and facts as they are written', () => {
+  expect(page).toBe(withAzureTables(page));
+  const rows = page.split('\n').filter((line) => /^\| `(?:GET|POST|PUT|PATCH|DELETE) /u.test(line));
+  expect(rows).toHaveLength(Object.keys(calls).length);
+});
+
+test('a page without its marks is not written', () => {
+  expect(() => withAzureTables('# Azure DevOps')).toThrow('lacks the marks');
+});
+
+test('every fact has a source and a test, and every test is there', () => {
+  for (const { about, fact, source, tests } of lines) {
+    if (about !== undefined) continue;
+    expect(source, fact).toMatch(/\w{4}/u);
+    expect(tests, fact).not.toEqual([]);
+    for (const test of tests ?? []) {
+      const [file = '', words = ''] = test.split(/: (.*)/su);
+      expect(file).toMatch(/^test\/(?:unit\/.*\.test|lab\/.*\.test|support\/node-client\/[\w-]+)\.ts$/u);
+      expect(readFileSync(file, 'utf8'), test).toContain(words);
+      expect(words, test).not.toBe('');
+    }
   }
+});
+
+test.each(Object.entries(samples))('%s asks for a version that the service has', (_, call) => {
+  const location = locationOf(call.path);
+  if (location === undefined) throw new Error(`no resource of the service is at ${call.path}`);
+  const asked = call.apiVersion ?? apiVersion;
+  expect(negotiate(location, call.method, asked)).toEqual({ version: asked });
 });
