@@ -4,6 +4,7 @@ const benches: Readonly<
 > = {
   start: () => import('./start.ts'),
   ssh: () => import('./ssh.ts'),
+  azure: () => import('./azure.ts'),
   manager: () => import('./manager/measure.ts'),
 };
 

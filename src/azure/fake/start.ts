@@ -35,6 +35,9 @@ export interface RunningFake {
   close(): Promise<void>;
 }
 
+/** A change is on disk so much later, unless the state is so large that writing it takes long. */
+const saveEveryMs = 500;
+
 /** Starts the fake server in this process. Its rules advance with each write and every half second (scaled). */
 export async function startFake(options: FakeOptions): Promise<RunningFake> {
   const { stateFile, clock } = options;
@@ -72,14 +75,25 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
   const tick = () => {
     if (advance(fake)) fake.changed();
   };
-  const timers = [setInterval(tick, Math.max(25, clock.scaled(500))), setInterval(save, 500)];
+  const ticking = setInterval(tick, Math.max(25, clock.scaled(500)));
+  // Saving the state of a large fleet takes long: the server shall have ten times as long for its callers.
+  let saving: NodeJS.Timeout;
+  const saveIn = (ms: number): void => {
+    saving = setTimeout(() => {
+      const from = clock.monotonic();
+      save();
+      saveIn(Math.max(saveEveryMs, 10 * (clock.monotonic() - from)));
+    }, ms);
+  };
+  saveIn(saveEveryMs);
   const { port } = server.address() as AddressInfo;
   const origin = `http://${options.host}:${port}`;
   return {
     origin,
     organization: `${origin}/${encodeURI(options.organization)}`,
     close: async () => {
-      for (const timer of timers) clearInterval(timer);
+      clearInterval(ticking);
+      clearTimeout(saving);
       const closed = new Promise<void>((resolve) => {
         server.close(() => resolve());
       });

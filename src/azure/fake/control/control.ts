@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../base/machine/clock.ts';
-import type { FakeJob, FakeOverview, QueueJobs } from './types.ts';
+import type { FakeJob, FakeOverview, MakeAgents, QueueJobs } from './types.ts';
 import type { LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 import type { Fault } from '../world/faults.ts';
 
@@ -21,6 +21,10 @@ export interface FakeControl {
   deny(permissions: readonly Permission[]): Promise<void>;
   /** Reads show writes this many milliseconds later. */
   settle(ms: number): Promise<void>;
+  /** Jobs that may run at once on machines of one's own; null: as many as there are agents. */
+  limitJobs(parallelJobs: number | null): Promise<void>;
+  /** Registers agents that nobody runs. */
+  makeAgents(agents: MakeAgents): Promise<void>;
   /** Withdraws an agent's login, as when somebody deletes it in the browser. */
   revokeAgent(name: string): Promise<void>;
   endSession(agent: string): Promise<void>;
@@ -62,6 +66,8 @@ export function fakeControl(origin: string): FakeControl {
     setToken: (state) => send('PUT', '/token', { state }),
     deny: (permissions) => send('PUT', '/denied', { permissions }),
     settle: (ms) => send('PUT', '/settle', { ms }),
+    limitJobs: (parallelJobs) => send('PUT', '/limits', { parallelJobs }),
+    makeAgents: (agents) => send('POST', '/agents', agents),
     revokeAgent: (name) => send('POST', `${agent(name)}/revoke`),
     endSession: (name) => send('POST', `${agent(name)}/end-session`),
     requests: (after = 0) => send('GET', `/requests?after=${after}`),

@@ -21,6 +21,14 @@ export interface QueueJobs {
   readonly planVersion?: number;
 }
 
+export interface MakeAgents {
+  readonly pool: string;
+  /** 1 to 100,000. */
+  readonly count: number;
+  /** `{n}` becomes 1, 2, 3 …; `agent-{n}` unless given. */
+  readonly namePattern?: string;
+}
+
 /** One queued job, times in ISO 8601. */
 export interface FakeJob {
   readonly id: number;

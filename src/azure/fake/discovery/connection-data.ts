@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FakeCall } from '../http/reply.ts';
+import { agentOf } from '../world/agent-index.ts';
 import { admin } from '../world/identities.ts';
 import { areas, serviceOwner } from './resource-areas.ts';
 import { serviceDefinitions } from './service-definitions.ts';
@@ -57,7 +58,7 @@ function changeNumber(baseUrl: string): number {
 }
 
 function caller({ fake, agentId }: FakeCall) {
-  const agent = fake.state.agents.find(({ id }) => id === agentId);
+  const agent = agentOf(fake.state, agentId ?? 0);
   if (agent === undefined) {
     return {
       id: admin.id,

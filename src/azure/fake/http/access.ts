@@ -1,3 +1,4 @@
+import { agentOf } from '../world/agent-index.ts';
 import type { Fake } from '../world/fake.ts';
 import { refusal, signInPage, type Reply } from './reply.ts';
 
@@ -60,7 +61,7 @@ function agent(fake: Fake, token: string): Caller {
     return { kind: 'anonymous', reply: unauthorized('The access token has expired.') };
   }
   if (known.requestId !== undefined) return { kind: 'agent', ...known };
-  const registered = fake.state.agents.find(({ id }) => id === known.agentId);
+  const registered = agentOf(fake.state, known.agentId);
   return registered === undefined || registered.revoked
     ? { kind: 'anonymous', reply: withdrawn }
     : { kind: 'agent', agentId: known.agentId };

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { agentNamed, agentOf } from '../world/agent-index.ts';
 import type { Fake, LoggedRequest } from '../world/fake.ts';
 import { assignedRequest } from '../world/queue.ts';
 
@@ -8,10 +9,9 @@ type Concerned = Pick<LoggedRequest, 'agent' | 'agentHasJob'>;
 
 /** The agent that the call is about, as it is when the call comes. */
 export function concerned(fake: Fake, path: string, name: string | null): Concerned {
-  const id = /\/agents\/(\d+)/u.exec(path)?.[1];
-  const agent = fake.state.agents.find((each) =>
-    id === undefined ? each.name.toLowerCase() === name?.toLowerCase() : each.id === Number(id),
-  );
+  const [, pool, id] = /\/pools\/(\d+)\/agents(?:\/(\d+))?/u.exec(path) ?? [];
+  const agent =
+    id === undefined ? agentNamed(fake.state, Number(pool), name ?? '') : agentOf(fake.state, Number(id));
   if (agent === undefined) return {};
   return { agent: agent.name, agentHasJob: assignedRequest(fake, agent.id) !== undefined };
 }

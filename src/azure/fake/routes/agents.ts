@@ -4,7 +4,7 @@ import { empty, ok, refusal, textOf, type FakeCall, type Reply, type Route } fro
 import { describeAgent, type AgentDetails } from '../shapes/agent.ts';
 import { propertiesOf } from '../shapes/properties.ts';
 import { activityOf } from '../world/activity.ts';
-import { agentNamed, agentOf, agentsIn } from '../world/agent-index.ts';
+import { agentNamed, agentOf, agentsIn, removeAgent, renameAgent } from '../world/agent-index.ts';
 import { satisfies } from '../world/demands.ts';
 import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
 import { assignedRequest } from '../world/queue.ts';
@@ -130,8 +130,7 @@ function rename(fake: Fake, agent: FakeAgent, wanted: string): Reply | undefined
   if (name === '' || name === agent.name) return undefined;
   const other = agentNamed(fake.state, agent.poolId, name);
   if (other !== undefined && other !== agent) return nameTaken(fake, agent.poolId, name);
-  agent.name = name;
-  fake.state.agents = [...fake.state.agents];
+  renameAgent(fake.state, agent, name);
   return undefined;
 }
 
@@ -176,7 +175,7 @@ function deleteAgent(call: FakeCall, poolId: string, id: string): Reply {
     }
     const session = sessionOf(fake, agent.id);
     if (session !== undefined) endSession(fake, session);
-    fake.state.agents = fake.state.agents.filter((candidate) => candidate !== agent);
+    removeAgent(fake.state, agent);
     return empty;
   });
   // The service says the same when there is nothing to delete.

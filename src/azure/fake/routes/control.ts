@@ -2,34 +2,36 @@ import type { FakeOverview } from '../control/types.ts';
 import type { Fake, Permission, TokenState } from '../world/fake.ts';
 import type { Fault } from '../world/faults.ts';
 import { empty, ok, type Reply, type Route } from '../http/reply.ts';
-import { assignedRequest } from '../world/queue.ts';
-import { endSession, sessionOf } from '../world/scheduler.ts';
+import { activityOf } from '../world/activity.ts';
+import { agentsIn } from '../world/agent-index.ts';
+import { agentControlRoutes } from './control-agents.ts';
 import { jobRoutes } from './jobs.ts';
 
 const bad = (message: string): Reply => ({ status: 400, json: { message } });
 
 function overview(fake: Fake): FakeOverview {
+  const { state } = fake;
+  const sessions = new Map(state.sessions.map((session) => [session.agentId, session]));
+  const { assigned } = activityOf(state);
   return {
     organization: fake.organization,
     speed: 1 / fake.clock.scaled(1),
-    pools: fake.state.pools.map(({ id, name, autoUpdate }) => ({
+    pools: state.pools.map(({ id, name, autoUpdate }) => ({
       id,
       name,
       autoUpdate,
-      agents: fake.state.agents
-        .filter(({ poolId }) => poolId === id)
-        .map((agent) => {
-          const session = sessionOf(fake, agent.id);
-          return {
-            id: agent.id,
-            name: agent.name,
-            enabled: agent.enabled,
-            status: session === undefined ? 'offline' : 'online',
-            busy: assignedRequest(fake, agent.id) !== undefined,
-            userCapabilities: agent.userCapabilities,
-            ...(session === undefined ? {} : { container: session.ownerName }),
-          };
-        }),
+      agents: agentsIn(state, id).map((agent) => {
+        const session = sessions.get(agent.id);
+        return {
+          id: agent.id,
+          name: agent.name,
+          enabled: agent.enabled,
+          status: session === undefined ? 'offline' : 'online',
+          busy: assigned.has(agent.id),
+          userCapabilities: agent.userCapabilities,
+          ...(session === undefined ? {} : { container: session.ownerName }),
+        };
+      }),
     })),
   };
 }
@@ -82,26 +84,15 @@ export const controlRoutes: readonly Route[] = [
       return empty;
     },
   ],
+  ...agentControlRoutes,
   [
-    'POST',
-    /^\/_fake\/agents\/([^/]+)\/revoke$/u,
-    ({ fake }, name = '') => {
-      const agent = fake.state.agents.find((each) => each.name === decodeURIComponent(name));
-      if (agent === undefined) return bad(`no agent ${name}`);
-      agent.revoked = true;
-      const session = sessionOf(fake, agent.id);
-      if (session !== undefined) endSession(fake, session);
-      fake.changed();
-      return empty;
-    },
-  ],
-  [
-    'POST',
-    /^\/_fake\/agents\/([^/]+)\/end-session$/u,
-    ({ fake }, name = '') => {
-      const agent = fake.state.agents.find((each) => each.name === decodeURIComponent(name));
-      const session = sessionOf(fake, agent?.id ?? 0);
-      if (session !== undefined) endSession(fake, session);
+    'PUT',
+    /^\/_fake\/limits$/u,
+    ({ fake, body }) => {
+      const { parallelJobs } = body;
+      const isCount = Number.isInteger(parallelJobs) && Number(parallelJobs) >= 0;
+      if (parallelJobs !== null && !isCount) return bad('parallelJobs is neither a number of jobs nor null');
+      fake.state.parallelJobs = parallelJobs === null ? null : Number(parallelJobs);
       fake.changed();
       return empty;
     },

@@ -8,7 +8,7 @@ interface Index {
   readonly byName: Map<string, FakeAgent>;
 }
 
-/** One for each array of agents: whoever removes or renames one makes a new array. */
+/** One for each array of agents. Whoever takes agents away or renames one does it here, or makes a new array. */
 const indexes = new WeakMap<readonly FakeAgent[], Index>();
 
 function indexOf({ agents }: State): Index {
@@ -49,4 +49,21 @@ export function agentsIn(state: State, poolId: number): readonly FakeAgent[] {
 
 export function poolSize(state: State, poolId: number): number {
   return agentsIn(state, poolId).length;
+}
+
+export function removeAgent(state: State, agent: FakeAgent): void {
+  const index = indexOf(state);
+  const ofPool = index.byPool.get(agent.poolId) ?? [];
+  ofPool.splice(ofPool.indexOf(agent), 1);
+  state.agents.splice(state.agents.indexOf(agent), 1);
+  index.known -= 1;
+  index.byId.delete(agent.id);
+  index.byName.delete(keyOf(agent.poolId, agent.name));
+}
+
+export function renameAgent(state: State, agent: FakeAgent, name: string): void {
+  const { byName } = indexOf(state);
+  byName.delete(keyOf(agent.poolId, agent.name));
+  agent.name = name;
+  byName.set(keyOf(agent.poolId, name), agent);
 }

@@ -7,3 +7,8 @@ export function runningJobs({ requests, pools }: State): readonly FakeRequest[] 
     ({ agentId, result, poolId }) => agentId !== undefined && result === undefined && !hosted.has(poolId),
   );
 }
+
+/** How many more may be given out now. */
+export function permittedJobs(state: State): number {
+  return state.parallelJobs === null ? Infinity : state.parallelJobs - runningJobs(state).length;
+}

@@ -2,6 +2,7 @@ import { agentOf } from './agent-index.ts';
 import { rule, type Fake } from './fake.ts';
 import { jobMessage } from './job/message.ts';
 import { send } from './messages.ts';
+import { permittedJobs } from './parallel-jobs.ts';
 import { endPolls } from './polls.ts';
 import { assignedRequest, finish, matches } from './queue.ts';
 import type { FakeAgent, FakeRequest, FakeSession } from './state.ts';
@@ -10,7 +11,7 @@ export function sessionOf(fake: Fake, agentId: number): FakeSession | undefined 
   return fake.state.sessions.find((session) => session.agentId === agentId);
 }
 
-/** Expires what is overdue, then gives waiting jobs to idle agents, oldest job first. */
+/** Expires what is overdue, then gives waiting jobs to idle agents, oldest job first, no more at once than permitted. */
 export function advance(fake: Fake): boolean {
   const expired = expire(fake);
   const waiting = fake.state.requests.filter(
@@ -18,8 +19,9 @@ export function advance(fake: Fake): boolean {
   );
   let free = waiting.length === 0 ? [] : freeAgents(fake);
   let assigned = 0;
+  const permitted = permittedJobs(fake.state);
   for (const request of waiting) {
-    if (free.length === 0) break;
+    if (free.length === 0 || assigned >= permitted) break;
     const agent = free.find((candidate) => matches(candidate, request));
     if (agent === undefined) continue;
     assign(fake, request, agent);
@@ -113,7 +115,7 @@ function expire(fake: Fake): boolean {
       lockedUntil + rule(fake, 'lockGrace') <= now,
   );
   for (const request of lost) {
-    const agent = fake.state.agents.find(({ id }) => id === request.agentId);
+    const agent = agentOf(fake.state, request.agentId ?? 0);
     finish(fake, request, 'abandoned');
     request.statusMessage = `We stopped hearing from agent ${agent?.name}. Verify the agent machine is running and has a healthy network connection.`;
   }

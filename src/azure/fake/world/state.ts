@@ -4,7 +4,7 @@ export interface State {
   /** Guid of the organisation: the scope of its pools, the instance that clients cache addresses by. */
   collectionId: string;
   pools: FakePool[];
-  /** Changed by push, or replaced as a whole: what looks agents up rests on it. */
+  /** Agents are pushed, or taken away and renamed as agent-index.ts does it: what looks them up rests on it. */
   agents: FakeAgent[];
   queues: FakeQueue[];
   projects: FakeProject[];

@@ -1,5 +1,6 @@
 import { ok, refusal, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
 import { describeRequest } from '../../shapes/request.ts';
+import { agentOf } from '../../world/agent-index.ts';
 import { rule, type Fake } from '../../world/fake.ts';
 import { finish } from '../../world/queue.ts';
 import { sessionOf } from '../../world/scheduler.ts';
@@ -40,7 +41,7 @@ function recordRun(fake: Fake, request: FakeRequest, agentId = 0): void {
   const session = sessionOf(fake, agentId);
   request.runs.push({
     agentId,
-    agent: fake.state.agents.find(({ id }) => id === agentId)?.name ?? '',
+    agent: agentOf(fake.state, agentId)?.name ?? '',
     session: session?.id ?? '',
     container: session?.ownerName ?? '',
     at: fake.now(),

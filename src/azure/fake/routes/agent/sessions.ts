@@ -2,6 +2,7 @@ import { constants, publicEncrypt, randomBytes, randomUUID } from 'node:crypto';
 import { withdrawn } from '../../http/access.ts';
 import { publicKeyOf } from '../../http/oauth.ts';
 import { empty, ok, refusal, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
+import { agentOf } from '../../world/agent-index.ts';
 import { rule } from '../../world/fake.ts';
 import { encrypted } from '../../world/messages.ts';
 import { messageAfter, poll } from '../../world/polls.ts';
@@ -67,7 +68,7 @@ async function nextMessage(call: FakeCall): Promise<Reply> {
   session.lastSeen = fake.now();
   await poll(fake, session, last, { ms: rule(fake, 'longPoll'), signal });
   session.lastSeen = fake.now();
-  if (fake.state.agents.find(({ id }) => id === call.agentId)?.revoked !== false) return withdrawn;
+  if (agentOf(fake.state, call.agentId ?? 0)?.revoked !== false) return withdrawn;
   if (findSession(call, session.id) === undefined) return sessionExpired;
   const message = messageAfter(session, last);
   return message === undefined ? { status: 202 } : ok(encrypted(session, message));
