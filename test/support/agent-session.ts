@@ -11,6 +11,11 @@ interface Job {
   readonly jobId: string;
   readonly jobDisplayName: string;
   readonly plan: { readonly scopeIdentifier: string; readonly planId: string };
+  readonly resources: {
+    readonly endpoints: readonly {
+      readonly authorization: { readonly parameters: { AccessToken: string } };
+    }[];
+  };
 }
 
 /** The server still has a session of this agent. */
@@ -88,13 +93,14 @@ export class AgentSession {
     await this.#send('PATCH', `/jobrequests/${requestId}?lockToken=${lockToken}`, {});
   }
 
-  /** Reports the job as succeeded. */
+  /** Reports the job as succeeded, with the job's own token as its worker does. */
   async complete(): Promise<void> {
     const job = this.#job;
     if (job === undefined) return;
     const url = `${this.#server}/${job.plan.scopeIdentifier}/_apis/distributedtask/hubs/build/plans/${job.plan.planId}/events`;
     const event = { name: 'JobCompleted', jobId: job.jobId, requestId: job.requestId, result: 'succeeded' };
-    await send(url, this.#bearer, 'POST', { ...event, agentShuttingDown: true });
+    const token = job.resources.endpoints[0]?.authorization.parameters.AccessToken ?? '';
+    await send(url, token, 'POST', { ...event, agentShuttingDown: true });
     this.#job = undefined;
   }
 

@@ -42,7 +42,7 @@ function parse(file: string): State {
 }
 
 /** What a request lacks that an older server saved. */
-function upgraded(request: SavedRequest): FakeRequest {
+export function upgraded(request: SavedRequest): FakeRequest {
   if (request.timelines !== undefined) return request as FakeRequest;
   const { log = '', ...rest } = request;
   const timelineId = randomUUID();

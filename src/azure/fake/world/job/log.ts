@@ -64,5 +64,5 @@ function inner(text: string): string {
   return text
     .replace(/^##\[section\]Starting: .*\n/u, '')
     .replace(/^={60,}\n(?:[^=].*\n)*={60,}\n/u, '')
-    .replace(/^##\[section\]Finishing: .*\n?/mu, '');
+    .replace(/##\[section\]Finishing: .*\n?$/u, '');
 }

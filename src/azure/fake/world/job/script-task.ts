@@ -1,11 +1,11 @@
 import { crc32 } from 'node:zlib';
 import { zip } from './zip.ts';
 
-/** The task that runs a job's script: its agent downloads it by this id. */
-export const scriptTask = {
-  id: '5f0a3c52-92d4-4ae8-a7cf-1d0e4d6c2b90',
-  name: 'PracticeScript',
-} as const;
+/**
+ * The task that runs a job's script, by the id and name of the one that `script:` of a pipeline stands for: every
+ * server has it, and agents of a server of one's own look whether it is there (JobRunner.cs).
+ */
+export const scriptTask = { id: 'd9bafed4-0b18-4f58-968d-86655b4d2ce9', name: 'CmdLine' } as const;
 
 /**
  * Runs under whichever Node the agent has, from 10 on. The agent asks a step to stop by SIGINT, later SIGTERM, and
@@ -58,21 +58,21 @@ run('bash', 'sh');
 `;
 
 /** Agents keep a task by its version: the last number follows from what the task is. */
-const scriptTaskVersion = { major: 1, minor: 0, patch: crc32(program) % 1_000_000 };
+const scriptTaskVersion = { major: 2, minor: 0, patch: crc32(program) % 1_000_000 };
 export const scriptTaskVersionText = Object.values(scriptTaskVersion).join('.');
 
 /** As `task.json`. The agent takes the handler with the newest Node that it knows (TaskRunner.GetHandlerData). */
 export const scriptTaskDefinition = {
   id: scriptTask.id,
   name: scriptTask.name,
-  friendlyName: 'Script',
+  friendlyName: 'Command line',
   description: "Runs the practice job's script with bash.",
   helpMarkDown: '',
   helpUrl: '',
   category: 'Utility',
   author: 'practice server',
   version: scriptTaskVersion,
-  instanceNameFormat: 'Script',
+  instanceNameFormat: 'Command line',
   visibility: ['Build', 'Release'],
   runsOn: ['Agent', 'DeploymentGroup'],
   groups: [],
