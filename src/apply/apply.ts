@@ -49,18 +49,22 @@ export async function applyHosts(
   finish: (host: Survey) => Promise<HostOutcome> = (host) => applyPlan(host, tools, { exactFacts: false }),
 ): Promise<readonly HostOutcome[]> {
   const limit = pLimit(tools.options.parallel);
-  const finished = await Promise.all(
-    hosts.map((host) =>
-      limit(async () => {
-        const outcome = await finish(host);
-        settle(outcome, tools);
-        await host.connection.close();
-        return outcome;
-      }),
-    ),
-  );
+  const outcomes = new Map<Survey, HostOutcome>();
+  const apply = async (host: Survey): Promise<void> => {
+    const outcome = await finish(host);
+    settle(outcome, tools);
+    await host.connection.close();
+    outcomes.set(host, outcome);
+  };
+  // Others may wait for the image that one of these builds.
+  const [builders, rest] = [hosts.filter(isBuilder), hosts.filter((host) => !isBuilder(host))];
+  await Promise.all([...builders, ...rest].map((host) => limit(() => apply(host))));
   tools.emit({ kind: 'phase', phase: 'done' });
-  return [...finished, ...failures];
+  return [...hosts.flatMap((host) => outcomes.get(host) ?? []), ...failures];
+}
+
+function isBuilder({ host }: Survey): boolean {
+  return host.dockerfile?.builder === host.name;
 }
 
 async function finishHost(

@@ -31,7 +31,7 @@ export const network = {
 } as const;
 
 /** Served on the gateway: the vendors' repositories over HTTP, container images over TLS. */
-export const ports = { mirror: 8213, registry: 5443 } as const;
+export const ports = { mirror: 8213, registry: 5443, passwordRegistry: 5444 } as const;
 export const registry = `${network.gateway}:${ports.registry}`;
 export const mirror = `http://${network.gateway}:${ports.mirror}`;
 

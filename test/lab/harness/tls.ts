@@ -7,6 +7,9 @@ export const caCertificate = inState('tls/ca.crt');
 const certificate = inState('tls/registry.crt');
 const key = inState('tls/registry.key');
 
+/** As registries are told of them. */
+export const registryTls = { certificate, key };
+
 /** The lab's certificate authority and the registry's certificate, made once. */
 export async function ensureCertificates(): Promise<void> {
   if (existsSync(certificate)) return;
@@ -28,7 +31,7 @@ export function registryConfig(): string {
     version: 0.1,
     log: { level: 'warn' },
     storage: { filesystem: { rootdirectory: inState('registry') } },
-    http: { addr: `${network.gateway}:${ports.registry}`, tls: { certificate, key } },
+    http: { addr: `${network.gateway}:${ports.registry}`, tls: registryTls },
   };
   writeFileSync(file, JSON.stringify(config));
   return file;

@@ -3,10 +3,17 @@ import { join } from 'node:path';
 
 import type { LabHost } from '../harness/host.ts';
 
-/** A secret as it may be written: plain, in base64, and as Azure's Basic header has it. */
+/** A secret as it may be written: plain, and in base64, also in the midst of a header or a file that is. */
 export function forms(secret: string): string[] {
-  const base64 = (text: string) => Buffer.from(text).toString('base64').replace(/=+$/, '');
-  return [secret, base64(secret), base64(`:${secret}`)];
+  return [secret, ...[0, 1, 2].map((before) => inBase64(secret, before))];
+}
+
+/** What base64 makes of it, wherever it stands behind so many bytes: without what depends on its neighbours. */
+function inBase64(secret: string, before: number): string {
+  const whole = Buffer.concat([Buffer.alloc(before), Buffer.from(secret)]);
+  const from = Math.ceil((before * 8) / 6);
+  const to = Math.floor((whole.length * 8) / 6);
+  return whole.toString('base64').slice(from, to);
 }
 
 /**

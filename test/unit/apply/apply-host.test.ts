@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 
 import type { Drain } from '../../../src/contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../../../src/contract/status.ts';
+import { applyHosts } from '../../../src/apply/apply.ts';
 import { applyHost } from '../../../src/apply/apply-host.ts';
 import { HostConnection } from '../../../src/apply/connection.ts';
 import { executeChange } from '../../../src/apply/execute.ts';
@@ -228,4 +229,24 @@ describe('a change that disturbs running jobs', () => {
     await applyHost(host.survey(), host.tools(), loose);
     expect(host.log).toEqual(['lock', 'restart', 'unlock']);
   });
+});
+
+it('hosts that build an image for others come first, however few at a time; outcomes stay in order', async () => {
+  const fake = hostWanting();
+  const names = ['a', 'b', 'c'];
+  const surveys = names.map((name) => {
+    const dockerfile = { folder: '/lab/vision', builder: 'c', push: 'registry.lab/vision' };
+    return { ...fake.survey(), host: desiredOf({ name, dockerfile }).host };
+  });
+  const begun: string[] = [];
+  const outcomes = await applyHosts(
+    { hosts: surveys, failures: [] },
+    fake.tools({ parallel: 1 }),
+    ({ host }) => {
+      begun.push(host.name);
+      return Promise.resolve({ host: host.name, state: 'ok', changes: 0 });
+    },
+  );
+  expect(begun).toEqual(['c', 'a', 'b']);
+  expect(outcomes.map(({ host }) => host)).toEqual(names);
 });
