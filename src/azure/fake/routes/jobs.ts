@@ -15,6 +15,7 @@ function queueJobs({ fake, body }: FakeCall): Reply {
   const wanted = body as unknown as QueueJobs;
   const pool = fake.state.pools.find(({ name }) => name.toLowerCase() === wanted.pool?.toLowerCase());
   if (pool === undefined) return bad(`no pool ${wanted.pool}`);
+  if (pool.isHosted) return bad(`nothing runs in ${pool.name}: its machines are the service's own`);
   const project = wanted.project ?? fake.state.projects[0]?.name ?? '';
   if (!fake.state.projects.some(({ name }) => name === project)) return bad(`no project ${project}`);
   const problem = objection(wanted);

@@ -16,6 +16,7 @@ import { propertiesOf } from '../shapes/properties.ts';
 import { agentsIn } from '../world/agent-index.ts';
 import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
 import { firstQueues, newPool } from '../world/new-organization.ts';
+import { finish } from '../world/queue.ts';
 import { endSession, sessionOf } from '../world/scheduler.ts';
 import type { FakePool } from '../world/state.ts';
 
@@ -121,7 +122,7 @@ function changePool({ fake, body, baseUrl }: FakeCall, id: string): Reply {
   return ok(describePool(fake, baseUrl, pool));
 }
 
-/** Its agents go with it, as in the service; queues that used it stay behind without a pool. */
+/** Its agents and jobs go with it, as in the service; queues that used it stay behind without a pool. */
 function deletePool({ fake }: FakeCall, id: string): Reply {
   const pool = poolOf(fake, id);
   if (pool === undefined) return empty;
@@ -131,6 +132,9 @@ function deletePool({ fake }: FakeCall, id: string): Reply {
   for (const agent of gone) {
     const session = sessionOf(fake, agent.id);
     if (session !== undefined) endSession(fake, session);
+  }
+  for (const request of fake.state.requests) {
+    if (request.poolId === pool.id && request.result === undefined) finish(fake, request, 'canceled');
   }
   fake.state.pools = fake.state.pools.filter((each) => each !== pool);
   fake.state.agents = fake.state.agents.filter((agent) => !gone.has(agent));

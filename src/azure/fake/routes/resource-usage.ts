@@ -36,6 +36,7 @@ function usage({ fake, query, baseUrl }: FakeCall): Reply {
   return ok({
     resourceLimit: describeLimit(fake, parallelismTag, isHosted),
     usedCount: running.length,
+    ...(isHosted ? { usedMinutes: 0 } : {}),
     ...(flag(query, 'includeRunningRequests')
       ? { runningRequests: running.map((request) => describeRequest(fake, baseUrl, request, activity)) }
       : {}),

@@ -210,6 +210,12 @@ describe('queues and projects', () => {
   });
 });
 
+test('no job is queued where only the service itself has machines', async () => {
+  await expect(fake.control.queue({ pool: 'Azure Pipelines' })).rejects.toThrow(
+    'nothing runs in Azure Pipelines',
+  );
+});
+
 test('an update that is pending is not asked for again', async () => {
   const { json } = await call('POST', `${root}/pools/1/agents`, anAgent('old'));
   const path = `${root}/pools/1/messages?agentId=${(json as { id: number }).id}`;

@@ -104,11 +104,14 @@ describe('a pool', () => {
     },
   );
 
-  test('takes its agents with it, and leaves its queues without a pool', async () => {
+  test('takes its agents and jobs with it, and leaves its queues without a pool', async () => {
+    const [job] = await fake.control.queue({ pool: `pool-${tests}` });
     const queue = await made(`/vision${root}/queues`, { pool: { id: pool } });
     expect((await call('DELETE', `${root}/pools/${pool}`)).status).toBe(204);
     expect((await call('GET', `${root}/pools/${pool}`)).status).toBe(404);
     expect((await call('GET', agent)).status).toBe(404);
+    const jobs = await fake.control.jobs();
+    expect(jobs.find(({ id }) => id === job?.id)).toMatchObject({ state: 'done', result: 'canceled' });
     const left = (await call('GET', `/vision${root}/queues/${queue.id}`)).json;
     expect(left).toMatchObject({ id: queue.id });
     expect(left).not.toHaveProperty('pool');
