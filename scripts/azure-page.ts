@@ -87,6 +87,16 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
     when: '`projects:`',
     evidence: contract,
   },
+  resourceUsage: {
+    sample: calls.resourceUsage(),
+    when: 'once in `status` and in `setup`: how many jobs may run at once; refused, that line is missing',
+    evidence: 'azure-devops-node-api',
+  },
+  resourceLimits: {
+    sample: calls.resourceLimits(),
+    when: 'the same, where the call before does not answer',
+    evidence: 'azure-devops-node-api',
+  },
   readPermission: { sample: calls.readPermission('PROJECT', 1), when: '`projects:`', evidence: contract },
   authorizeQueue: { sample: calls.authorizeQueue('PROJECT', 1), when: '`projects:`', evidence: contract },
 };

@@ -48,6 +48,7 @@ export async function applyHost(
           createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name);
         restore = await drain(manager, stage[0]?.title ?? '', host, tools);
       }
+      if (stage.some(({ step }) => step === 'manager')) await tools.poolsReady?.(host, now.facts);
       for (const change of stage) {
         tools.signal.throwIfAborted();
         await executeChange(change, stage, connection, name, tools);

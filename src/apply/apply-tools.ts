@@ -28,6 +28,11 @@ export interface HostTools {
 export interface ApplyTools extends HostTools {
   /** What is to be done on a host. Asked again after each stage: what has been done must show in the facts. */
   readonly plan: (facts: Facts, host: HostSpec) => HostPlan;
+  /**
+   * Has the pools of a host ready before its manager starts: those that were announced without a name are made now.
+   * Absent: Azure DevOps is not asked.
+   */
+  readonly poolsReady?: (host: HostSpec, facts: Facts) => Promise<void>;
   /** Agent's name → page of the job that it runs, for those that have one. Absent: Azure DevOps is not asked. */
   readonly jobPages?: (pool: string) => Promise<ReadonlyMap<string, string>>;
   /** Written to the hosts that need it; never part of a plan. */

@@ -7,8 +7,10 @@ import { applyHost, refused, type ApplyHostOptions } from './apply-host.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
 import { failure, type HostOutcome } from './outcome.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
+import { knownPools } from '../steps/pool-names.ts';
 import { isEmpty } from '../plan/plan.ts';
 import { applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
+import { latePools } from './late-pools.ts';
 import { proveHost } from './prove.ts';
 import type { HostsSurvey, Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
@@ -16,6 +18,8 @@ import type { ApplyTools } from './apply-tools.ts';
 export interface ApplyFleetOptions extends ApplyHostOptions {
   /** Prove each host afterwards. */
   readonly probe: boolean;
+  /** Whose pipelines may use the pools. */
+  readonly projects: readonly string[];
   /** Called when it is known which pools cannot be used, before any host is changed. */
   readonly onPools: (pools: PoolsPlan) => void;
 }
@@ -37,9 +41,17 @@ export async function applyFleet(
   for (const problem of distinct(pools.blocked))
     if (!known.has(problem.what)) tools.emit({ kind: 'problem', problem });
   const online = agentsOnline(client, tools.clock);
+  const poolsReady = latePools(client, survey, options.projects, tools.emit);
   return applyHosts(survey, tools, (host) =>
-    finishHost(host, pools.blocked.get(host.host.pool), online, tools, options),
+    finishHost(host, blockedOf(host, pools), online, { ...tools, poolsReady }, options),
   );
+}
+
+/** Why the host's manager cannot be had now, if so. */
+function blockedOf({ host, facts }: Survey, { blocked }: PoolsPlan): Problem | undefined {
+  return knownPools(host, facts)
+    .map((pool) => blocked.get(pool))
+    .find((problem) => problem !== undefined);
 }
 
 /** Applies plans, every host by itself, and closes its connection; those that failed before come last. */

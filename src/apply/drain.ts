@@ -42,7 +42,7 @@ export async function drain(
       if (text !== said) note(text);
       said = text;
       if (tools.clock.monotonic() >= deadline) {
-        const pages = (await tools.jobPages?.(host.pool)) ?? new Map<string, string>();
+        const pages = await pagesOf(left, host, tools);
         throw timedOut(host.name, left, pages, tools.options.drainTimeoutMs);
       }
       await tools.sleep(pollMs);
@@ -51,6 +51,17 @@ export async function drain(
     await restore().catch(() => undefined);
     throw error;
   }
+}
+
+async function pagesOf(
+  left: readonly SlotStatus[],
+  host: HostSpec,
+  { jobPages }: Pick<ApplyTools, 'jobPages'>,
+): Promise<ReadonlyMap<string, string>> {
+  const pools = new Set(left.map(({ pool = host.pool }) => pool));
+  if (jobPages === undefined) return new Map();
+  const pages = await Promise.all([...pools].map(jobPages));
+  return new Map(pages.flatMap((each) => [...each]));
 }
 
 /** Marks that runs of `provision` have set. Pure. */

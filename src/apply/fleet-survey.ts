@@ -1,10 +1,13 @@
 import type { AzureClient } from '../azure/client.ts';
 import { timestamp, type Clock } from '../base/machine/clock.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
+import { plainPools } from '../inventory/pool-pattern.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
-import { planReached, reachHosts, type HostsSurvey, type ReachOptions } from './survey.ts';
+import { planLaterPools } from '../plan/pools.ts';
+import { knownPools, poolNames } from '../steps/pool-names.ts';
+import { planReached, reachHosts, type HostsSurvey, type Reached, type ReachOptions } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
 /** Everything that is known before anything is changed. */
@@ -20,7 +23,7 @@ export interface SurveyOptions extends ReachOptions {
   readonly onPools: (pools: PoolsPlan) => void;
 }
 
-/** Reads all hosts at the same time, and Azure DevOps beside them; then plans. */
+/** Reads all hosts at the same time, and Azure DevOps beside them; pools that facts name after that; then plans. */
 export async function surveyFleet(
   fleet: Fleet,
   hosts: readonly HostSpec[],
@@ -28,17 +31,36 @@ export async function surveyFleet(
   tools: ApplyTools,
   options: SurveyOptions,
 ): Promise<FleetSurvey> {
-  const [pools, results] = await Promise.all([
-    planFleetPools(
-      client,
-      hosts.map(({ pool }) => pool),
-      fleet.projects,
-    ),
+  const plain = plainPools(hosts);
+  const [first, results] = await Promise.all([
+    planFleetPools(client, plain, fleet.projects),
     reachHosts(hosts, tools, options),
   ]);
+  const reached = results.filter((each) => 'facts' in each);
+  const named = reached.flatMap(({ host, facts }) => knownPools(host, facts));
+  const rest = await planFleetPools(
+    client,
+    named.filter((name) => !plain.includes(name)),
+    fleet.projects,
+  );
+  const pools = {
+    changes: [...first.changes, ...rest.changes, ...planLaterPools(laterPools(reached))],
+    blocked: new Map([...first.blocked, ...rest.blocked]),
+  };
   options.onPools(pools);
   for (const problem of distinct(pools.blocked)) tools.emit({ kind: 'problem', problem });
   return { ...planReached(results, tools), pools };
+}
+
+/** Patterns that wait for a driver → hosts. */
+function laterPools(reached: readonly Reached[]): ReadonlyMap<string, readonly string[]> {
+  const later = reached.flatMap(({ host, facts }) =>
+    poolNames(host, facts).flatMap((pool) =>
+      pool.kind === 'later' ? [{ pattern: pool.pattern, host: host.name }] : [],
+    ),
+  );
+  const hosts = Map.groupBy(later, ({ pattern }) => pattern);
+  return new Map([...hosts].map(([pattern, each]) => [pattern, each.map(({ host }) => host)]));
 }
 
 /** What the survey is silent about: hosts, by their number, and pools. */

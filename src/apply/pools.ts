@@ -39,12 +39,13 @@ export async function applyFleetPools(
 ): Promise<PoolsPlan> {
   const blocked = new Map(plan.blocked);
   for (const change of plan.changes) {
-    if (blocked.has(change.action.pool)) continue;
+    const { action, title } = change;
+    if (action.kind === 'name-later' || blocked.has(action.pool)) continue;
     try {
       await applyFleetChange(client, change);
-      emit({ kind: 'note', text: `Azure DevOps: ${change.title}: done` });
+      emit({ kind: 'note', text: `Azure DevOps: ${title}: done` });
     } catch (error) {
-      blocked.set(change.action.pool, problemOf(error));
+      blocked.set(action.pool, problemOf(error));
     }
   }
   return { changes: plan.changes, blocked };

@@ -1,7 +1,7 @@
 import { FleetError } from '../base/errors.ts';
 import { HostPaths } from '../contract/paths.ts';
 import { drainEnd, drainLine } from '../contract/drain.ts';
-import type { ManagerStatus } from '../contract/status.ts';
+import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
 import { createEngine } from '../engine/docker.ts';
 import { probeHost } from '../health/probe.ts';
 import type { Verdict } from '../health/verdict.ts';
@@ -36,7 +36,7 @@ export async function proveHost(
     if (!working) return verdict;
     const drained = judgeDrains(status);
     if (drained !== undefined || online === undefined) return drained ?? verdict;
-    return (await agentsVerdict(host.pool, () => manager.status(), online, tools)) ?? verdict;
+    return (await agentsVerdict(() => manager.status(), online, tools)) ?? verdict;
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
     const { code, what, seen, next = 'run "azp-fleet status" for more' } = error.problem;
@@ -47,7 +47,6 @@ export async function proveHost(
 
 /** Waits for the agents that the manager keeps. Undefined when all are there. */
 async function agentsVerdict(
-  pool: string,
   status: () => Promise<ManagerStatus>,
   online: AgentsOnline,
   tools: Pick<ApplyTools, 'clock' | 'sleep'>,
@@ -55,7 +54,9 @@ async function agentsVerdict(
   const deadline = tools.clock.monotonic() + onlineTimeoutMs;
   for (;;) {
     const seen = await status();
-    const verdict = judgeAgents(pool, seen, await online.of(pool));
+    const pools = [...new Set(seen.slots.map((slot) => poolOf(slot, seen)))];
+    const shown = await Promise.all(pools.map(async (pool) => [pool, await online.of(pool)] as const));
+    const verdict = judgeAgents(seen, new Map(shown));
     if (verdict === undefined || tools.clock.monotonic() >= deadline) return verdict;
     await tools.sleep(pollMs);
   }
@@ -67,23 +68,30 @@ export function judgeDrains(status: ManagerStatus): Verdict | undefined {
   return left && { state: 'degraded', cause: drainLine(left), next: drainEnd(left) };
 }
 
-/** Compares what the manager keeps with what the pool shows. Undefined when all is well. Pure. */
+/** The pool of a slot's agent; a manager that tells of one only has all there. */
+function poolOf({ pool }: SlotStatus, status: ManagerStatus): string {
+  return pool ?? status.pool.name;
+}
+
+/** Compares what the manager keeps with who is online in each pool. Undefined when all is well. Pure. */
 export function judgeAgents(
-  pool: string,
   status: ManagerStatus,
-  online: ReadonlySet<string>,
+  online: ReadonlyMap<string, ReadonlySet<string>>,
 ): Verdict | undefined {
   const [problem] = status.problems;
   if (problem !== undefined) return { state: 'failed', cause: problem.what, next: problem.next };
   if (status.drained) return undefined;
-  const missing = status.slots.filter(({ agent }) => !online.has(agent));
+  const missing = status.slots.filter((slot) => online.get(poolOf(slot, status))?.has(slot.agent) !== true);
   const [first] = missing;
   if (first === undefined) return undefined;
-  const names = missing.map(({ agent }) => agent).join(', ');
+  const pools = Map.groupBy(missing, (slot) => poolOf(slot, status));
+  const cause = [...pools]
+    .map(([pool, slots]) => `not online in pool ${pool}: ${slots.map(({ agent }) => agent).join(', ')}`)
+    .join('; ');
   const reason = first.cause === undefined ? '' : ` (${first.cause})`;
   return {
     state: missing.length === status.slots.length ? 'failed' : 'degraded',
-    cause: `not online in pool ${pool}: ${names}${reason}`,
+    cause: `${cause}${reason}`,
     next: first.next ?? 'look at `journalctl -u azp-fleet-manager` on the host',
   };
 }

@@ -9,6 +9,7 @@ const queues =
   'make the user of the token Administrator of agent pools in the project (Project settings > Agent pools > Security)';
 const permissions =
   'give the token the scope "Pipeline Resources (Use and manage)", or permit the pool for all pipelines by hand (Project settings > Agent pools > the pool > Security)';
+const limits = 'look in the browser: Organization settings > Parallel jobs';
 
 const root = '/_apis/distributedtask';
 const include = {
@@ -118,6 +119,21 @@ export const calls = {
     body: { name: pool.name, pool: { id: pool.id } },
     what: `make pool ${pool.name} known in project ${project}`,
     permission: queues,
+  }),
+  resourceUsage: (): Call => ({
+    method: 'GET',
+    path: `${root}/resourceusage`,
+    query: { parallelismTag: 'Private', poolIsHosted: false },
+    apiVersion: '7.1-preview.2',
+    what: 'read how many jobs may run at once',
+    permission: limits,
+  }),
+  resourceLimits: (): Call => ({
+    method: 'GET',
+    path: `${root}/resourcelimits`,
+    apiVersion: '7.1-preview.1',
+    what: 'read how many jobs may run at once',
+    permission: limits,
   }),
   readPermission: (project: string, queueId: number): Call => ({
     ...permission(project, queueId),

@@ -66,6 +66,14 @@ export interface Project {
   readonly queues: readonly { readonly id: number; readonly poolId: number }[];
 }
 
+/** How many jobs of private projects the organization may run at once on agents of its own. */
+export interface ParallelJobs {
+  /** Undefined: as many as it likes. */
+  readonly permitted: number | undefined;
+  /** Running now; undefined: the server did not say. */
+  readonly used: number | undefined;
+}
+
 export interface AzureClient {
   /** Undefined when no pool has this name (case-insensitive). */
   findPool(name: string): Promise<Pool | undefined>;
@@ -95,4 +103,6 @@ export interface AzureClient {
   createQueue(project: string, pool: Pool): Promise<{ readonly id: number }>;
   isQueueAuthorized(project: string, queueId: number): Promise<boolean>;
   authorizeQueue(project: string, queueId: number): Promise<void>;
+  /** How many jobs the organization may run at once; undefined where no answer says so. */
+  parallelJobs(): Promise<ParallelJobs | undefined>;
 }

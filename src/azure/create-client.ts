@@ -1,6 +1,7 @@
 import { calls } from './calls.ts';
 import type { AzureAgent, AzureClient, JobRequest, Pool, Project } from './client.ts';
 import { AzureError, hasCode } from './http/errors.ts';
+import { readLimits, readUsage } from './parallel-jobs.ts';
 import { createRest, type Call, type Rest, type RestOptions } from './http/rest.ts';
 
 export type AzureClientOptions = RestOptions;
@@ -111,6 +112,14 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
         calls.readPermission(project, queueId),
       );
       return answer?.allPipelines?.authorized === true;
+    },
+    parallelJobs: async () => {
+      // Released for no version: what an older or newer server makes of one may be refused by the other.
+      const usage = await rest.send(calls.resourceUsage()).then(readUsage, (error: unknown) => {
+        if (hasCode(error, 'azure.auth')) throw error;
+        return undefined;
+      });
+      return usage ?? readLimits(await rest.send(calls.resourceLimits()));
     },
     authorizeQueue: async (project, queueId) => {
       await rest.send(calls.authorizeQueue(project, queueId));

@@ -97,7 +97,9 @@ export function imagesOf(config: Pick<ManagerConfig, 'image' | 'agents'>): reado
       .flatMap((slot) => (slot.image === undefined ? [] : [imageOf(config, slot)]))
       .map((each) => [sourceName(each), each]),
   );
-  const usesHosts = slots.some((slot) => slot.image === undefined);
+  // What other hosts wait for is made, whoever runs it here.
+  const isForOthers = image.kind === 'build' && image.top?.push !== undefined;
+  const usesHosts = isForOthers || slots.some((slot) => slot.image === undefined);
   if (usesHosts) own.delete(sourceName(image));
   return [...(usesHosts ? [image] : []), ...own.values()];
 }

@@ -1,3 +1,5 @@
+import { poolsOf, type Pooled } from '../contract/slots.ts';
+
 /** What may stand in braces in the name of a pool. `group` and `host` the inventory knows, the others the host's facts. */
 export const placeholders = ['arch', 'cuda', 'cudaMajor', 'generation', 'group', 'host'] as const;
 
@@ -38,4 +40,9 @@ export function mayBecome(pattern: string, name: string): boolean {
   const literal = pattern.split(braced).filter((_, index) => index % 2 === 0);
   const parts = literal.map((part) => part.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`));
   return new RegExp(`^${parts.join('.+')}$`, 'iu').test(name);
+}
+
+/** The pools of hosts that need nothing of them to be known, each once. */
+export function plainPools(hosts: readonly Pooled[]): string[] {
+  return [...new Set(hosts.flatMap(poolsOf))].filter((pool) => placeholdersIn(pool).length === 0);
 }

@@ -7,7 +7,9 @@ export interface FleetChange {
     | { readonly kind: 'create-pool'; readonly pool: string }
     | { readonly kind: 'disable-auto-update'; readonly pool: string }
     | { readonly kind: 'create-queue'; readonly pool: string; readonly project: string }
-    | { readonly kind: 'authorize-queue'; readonly pool: string; readonly project: string };
+    | { readonly kind: 'authorize-queue'; readonly pool: string; readonly project: string }
+    /** A shape: what the pool is called is not known yet. It cannot run. */
+    | { readonly kind: 'name-later'; readonly pattern: string };
 }
 
 /** What the fleet part of a plan rests on. */
@@ -32,6 +34,16 @@ export function planPools(state: readonly PoolState[]): readonly FleetChange[] {
       ...(authorized ? [] : [authorizeQueue(name, project)]),
     ]),
   ]);
+}
+
+/** Announces pools whose names a driver decides. `hosts`: who waits for it, by pattern. Pure. */
+export function planLaterPools(hosts: ReadonlyMap<string, readonly string[]>): readonly FleetChange[] {
+  return [...hosts].map(([pattern, names]) => ({
+    id: `pool.later.${pattern}`,
+    title: `create agent pool ${pattern} if there is none, and permit its use`,
+    why: `the driver of ${names.join(', ')} decides what it is called, and is still to come; at most this`,
+    action: { kind: 'name-later', pattern },
+  }));
 }
 
 function createPool(pool: string): FleetChange {

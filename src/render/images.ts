@@ -1,5 +1,6 @@
 import type { Bases } from '../image/choose.ts';
 import type { BuiltImage } from '../client/image-build.ts';
+import type { ImageStatus } from '../contract/status.ts';
 import type { ImageRow, Wanted } from '../status/image.ts';
 import type { Paint } from './color.ts';
 import { wrap } from './problem.ts';
@@ -30,7 +31,7 @@ export function imageText(
 }
 
 function imageLines(
-  { host, problem, wanted, dockerfile, present }: ImageRow,
+  { host, problem, wanted, dockerfile, slots = [], present, others = [] }: ImageRow,
   { width, paint }: { readonly width: number; readonly paint: Paint },
 ): string[] {
   const told = [
@@ -42,9 +43,11 @@ function imageLines(
         ]),
     ...(wanted === undefined ? [] : wantedParts(wanted)),
     ...(dockerfile === undefined ? [] : [['on top', topText(dockerfile)]]),
+    ...slots.map(({ slot, image }) => [`slot ${slot}`, `${image} (named by the inventory)`]),
     ...(present === undefined ? [] : [['on host', presentText(present)]]),
     ...(present?.pushed === undefined ? [] : [['pushed', present.pushed]]),
     ...(present?.output ?? []).map((line) => ['', line]),
+    ...others.map((image) => ['', presentText(image)]),
   ];
   const lines = told.flatMap(([label = '', text = '']) =>
     wrap(text, width - 1, 11, 11).map((line, index) =>
@@ -72,13 +75,7 @@ function topText({ folder, builder, push }: NonNullable<ImageRow['dockerfile']>)
   return builder === undefined ? folder : `${folder}, built by ${builder} and pushed to ${push}`;
 }
 
-function presentText({
-  state,
-  reference,
-  digest,
-  cause,
-  progress,
-}: NonNullable<ImageRow['present']>): string {
+function presentText({ state, reference, digest, cause, progress }: ImageStatus): string {
   const rest = cause ?? progress ?? digest?.slice(0, 19);
   return [reference ?? '', state, rest === undefined ? '' : `(${rest})`]
     .filter((part) => part !== '')

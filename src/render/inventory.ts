@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
 
-import { agentName, slotNames } from '../contract/slots.ts';
+import { agentName, poolsOf, slotNames } from '../contract/slots.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import { columns } from './table.ts';
 
@@ -9,7 +9,7 @@ export function hostTable(hosts: readonly HostSpec[]): string[] {
   const rows = hosts.map((host) => [
     host.name,
     address(host),
-    host.pool,
+    poolsOf(host).join(','),
     agents(host),
     host.groups.join(',') || '-',
     Object.entries(host.labels)
@@ -32,11 +32,12 @@ function agents({ agents, gpus, share }: HostSpec): string {
 
 /** `3 hosts, 1 pool, …` */
 export function fleetSummary(fleet: Fleet): string {
-  const pools = new Set(fleet.hosts.map((host) => host.pool)).size;
+  const pools = new Set(fleet.hosts.flatMap(poolsOf)).size;
   return `${count(fleet.hosts.length, 'host')}, ${count(pools, 'pool')}, ${fleet.organization}`;
 }
 
-function count(number: number, word: string): string {
+/** `1 host`, `3 hosts`. */
+export function count(number: number, word: string): string {
   return `${number} ${word}${number === 1 ? '' : 's'}`;
 }
 

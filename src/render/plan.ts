@@ -48,7 +48,8 @@ export function planText(given: FleetPlan, options: PlanTextOptions): string {
 
 function fleetPart(plan: FleetPlan, paint: Paint): string {
   const lines = plan.fleet.map(
-    ({ title, why }) => `  ${paint('green', '+')} ${title}\n      ${paint('dim', why)}`,
+    ({ title, why, action }) =>
+      `  ${action.kind === 'name-later' ? paint('yellow', '?') : paint('green', '+')} ${title}\n      ${paint('dim', why)}`,
   );
   return [paint('bold', 'Azure DevOps'), ...lines].join('\n');
 }

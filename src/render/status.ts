@@ -18,6 +18,7 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
   const sections = [
     tableLines(columns, rows.map(statusCells), options),
     ...troubles(rows).map((trouble) => troubleLines(trouble, options)),
+    ...placeLines(rows, options),
     ...drains(rows).map((drain) => troubleLines(drain, options)),
     driftLines(rows, options),
     [summary(rows, options)],
@@ -52,6 +53,20 @@ function drains(rows: readonly StatusRow[]): readonly Trouble[] {
       })),
     ),
   );
+}
+
+/** Hosts whose slots are in several pools or run several images: which is which. */
+function placeLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[][] {
+  return rows.flatMap(({ host, slots = [] }) => {
+    if (slots.length === 0) return [];
+    const lines = slots.flatMap(({ slot, pool, image }) => {
+      const runs = image === undefined ? '' : `, image ${image}`;
+      return wrap(`${slot}: pool ${pool}${runs}`, width - 1, 2, 4).map((line, index) =>
+        index === 0 ? `  ${line}` : line,
+      );
+    });
+    return [[`${paint('dim', '·')} ${paint('bold', host)}`, ...lines]];
+  });
 }
 
 function driftLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[] {

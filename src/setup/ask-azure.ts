@@ -1,3 +1,5 @@
+import type { ParallelJobs } from '../azure/client.ts';
+import { readParallelJobs } from '../azure/parallel-jobs.ts';
 import { organizationUrl } from '../azure/url.ts';
 import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
@@ -9,7 +11,10 @@ import type { Choices } from './choices.ts';
 import { askSecretSource } from './ask-secret.ts';
 import { tell, widthOf, type Wizard } from './wizard-context.ts';
 
-type AzureChoice = Pick<Choices, 'organization' | 'token' | 'expires' | 'projects'>;
+interface AzureChoice extends Pick<Choices, 'organization' | 'token' | 'expires' | 'projects'> {
+  /** Where the token was tried and may read it, and there is a limit. */
+  readonly jobs?: ParallelJobs;
+}
 
 /** Organization, where the token is found, whether it works, and whose pipelines may use the pool. */
 export async function askAzure(wizard: Wizard): Promise<AzureChoice> {
@@ -19,7 +24,10 @@ export async function askAzure(wizard: Wizard): Promise<AzureChoice> {
     const client = await askCheck(wizard, organization, token);
     if (client === 'again') continue;
     const expires = await askExpiry(wizard);
-    return { organization, token, ...defined({ expires }), projects: await askProjects(wizard, client) };
+    const projects = await askProjects(wizard, client);
+    const read = client && (await readParallelJobs(client, wizard.context.log));
+    const jobs = read?.permitted === undefined ? undefined : read;
+    return { organization, token, ...defined({ expires, jobs }), projects };
   }
 }
 

@@ -15,7 +15,10 @@ export interface Wizard {
   readonly openTransport: (ask: ((question: Question) => Promise<Secret>) | undefined) => Transport;
   /** Reads a secret once; a prompt is asked once. `again` forgets what was read before. */
   readonly secret: (source: SecretSource, purpose: string, again?: 'again') => Promise<Secret>;
-  readonly azure: (organization: string, token: Secret) => Pick<AzureClient, 'listPools' | 'findProject'>;
+  readonly azure: (
+    organization: string,
+    token: Secret,
+  ) => Pick<AzureClient, 'listPools' | 'findProject' | 'parallelJobs'>;
   /** What the transport had to tell since the last call: new host keys, options that are not honoured. */
   readonly notices: () => readonly string[];
   /** Prints lines for the reader. */

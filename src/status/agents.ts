@@ -1,5 +1,5 @@
 import type { AzureAgent } from '../azure/client.ts';
-import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
+import { imageOverall, type ManagerStatus, type SlotStatus } from '../contract/status.ts';
 import type { Finding } from '../health/verdict.ts';
 
 /** Between two jobs an agent is away for about ten seconds; nothing is said before a minute. */
@@ -7,14 +7,14 @@ const settleMs = 60_000;
 /** A start that takes longer is worth a word. */
 const startMs = 180_000;
 
-/** What is wrong with a host's agents, equal causes told once. `pool` undefined: Azure DevOps was not asked. Pure. */
+/** What is wrong with a host's agents, equal causes told once. No list of a pool: it could not be asked for. Pure. */
 export function agentFindings(
   status: ManagerStatus,
-  pool: ReadonlyMap<string, AzureAgent> | undefined,
+  agentsIn: (pool: string) => ReadonlyMap<string, AzureAgent> | undefined,
   now: number,
 ): readonly Finding[] {
   const troubles = status.slots.flatMap((slot) => {
-    const trouble = slotTrouble(slot, now - Date.parse(slot.since), pool, status);
+    const trouble = slotTrouble(slot, now - Date.parse(slot.since), agentsIn, status);
     return trouble === undefined ? [] : [{ agent: slot.agent, ...trouble }];
   });
   const all = troubles.length === status.slots.length;
@@ -34,18 +34,19 @@ type Trouble = Pick<Finding, 'code' | 'what' | 'next'>;
 function slotTrouble(
   slot: SlotStatus,
   age: number,
-  pool: ReadonlyMap<string, AzureAgent> | undefined,
+  agentsIn: (pool: string) => ReadonlyMap<string, AzureAgent> | undefined,
   status: ManagerStatus,
 ): Trouble | undefined {
   const { state, cause, next = 'see `journalctl -u azp-fleet-manager` on the host' } = slot;
   if (state === 'drained' || state === 'stopping') return undefined;
-  if (state === 'idle' || state === 'busy') return poolTrouble(pool, slot.agent, status.pool.name, age);
+  const { pool = status.pool.name } = slot;
+  if (state === 'idle' || state === 'busy') return poolTrouble(agentsIn(pool), slot.agent, pool, age);
   if (state === 'starting') {
     if (age <= (cause === undefined ? startMs : settleMs)) return undefined;
     return { code: 'agents.starting', what: cause ?? 'still starting after several minutes', next };
   }
   // What keeps the whole host from working is told once, by itself.
-  const told = state === 'waiting' && (status.problems.length > 0 || status.image.state !== 'ready');
+  const told = state === 'waiting' && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
   return told ? undefined : { code: `agents.${state}`, what: cause ?? state, next };
 }
 

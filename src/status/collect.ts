@@ -11,6 +11,7 @@ import type { Checkup } from '../health/checkup.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { EventSink } from '../apply/events.ts';
 import type { Session, Transport } from '../ssh/transport.ts';
+import { knownPools } from '../steps/pool-names.ts';
 import { probeOptions } from '../steps/probe.ts';
 import type { Look, PoolAgents } from './row.ts';
 
@@ -71,11 +72,10 @@ export interface PoolListing {
 }
 
 /** One listing for each pool, however many hosts are in it. */
-export async function listPools(client: AzureClient, hosts: readonly HostSpec[]): Promise<PoolListing> {
-  const names = [...new Set(hosts.map(({ pool }) => pool))];
+export async function listPools(client: AzureClient, names: readonly string[]): Promise<PoolListing> {
   const problems = new Map<string, Problem>();
   const listed = await Promise.all(
-    names.map(async (name): Promise<readonly [string, PoolAgents]> => {
+    [...new Set(names)].map(async (name): Promise<readonly [string, PoolAgents]> => {
       try {
         return [name, await listPool(client, name)];
       } catch (error) {
@@ -86,6 +86,24 @@ export async function listPools(client: AzureClient, hosts: readonly HostSpec[])
     }),
   );
   return { agents: new Map(listed), problems: [...problems.values()] };
+}
+
+/** The pools that a host's agents are to be in, and those that its manager says they are in. Pure. */
+export function poolsSeen({ host, facts }: Look): readonly string[] {
+  const { status } = facts?.manager ?? {};
+  return [
+    ...(facts === undefined ? [] : knownPools(host, facts)),
+    ...(status?.slots.map(({ pool = status.pool.name }) => pool) ?? []),
+  ];
+}
+
+/** Both, what is known of a pool by either. */
+export function joined(first: PoolListing, second: PoolListing): PoolListing {
+  const all = [...first.problems, ...second.problems];
+  return {
+    agents: new Map([...first.agents, ...second.agents]),
+    problems: [...new Map(all.map((problem) => [`${problem.code} ${problem.what}`, problem])).values()],
+  };
 }
 
 async function listPool(client: AzureClient, name: string): Promise<ReadonlyMap<string, AzureAgent>> {

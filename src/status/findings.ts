@@ -1,4 +1,4 @@
-import type { ManagerStatus } from '../contract/status.ts';
+import { keptImages, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../health/checkup.ts';
 import type { Finding } from '../health/verdict.ts';
@@ -52,7 +52,7 @@ export function managerFindings(
   const health = status.health.findings;
   return [
     ...status.problems.map(({ code, what, next }) => fail(code, what, next)),
-    ...imageFindings(status.image),
+    ...keptImages(status).flatMap((image, _, all) => imageFindings(image, all.length > 1)),
     ...(probe === undefined
       ? health
       : [...probe.findings, ...health.filter(({ code }) => code.startsWith('xid.'))]),
@@ -70,16 +70,19 @@ function silent(status: ManagerStatus | undefined, now: number): Finding {
   );
 }
 
-function imageFindings({ state, cause, progress }: ManagerStatus['image']): readonly Finding[] {
+/** `named`: there are others. */
+function imageFindings(image: ImageStatus, named: boolean): readonly Finding[] {
+  const { state, cause, progress, reference } = image;
   if (state === 'ready') return [];
+  const which = named && reference !== undefined ? `the agent image ${reference}` : 'the agent image';
   if (state === 'failed') {
     const next = 'see `azp-fleet image which HOST` and `journalctl -u azp-fleet-manager` on the host';
-    return [fail('image.failed', `the agent image could not be made: ${cause ?? 'no reason given'}`, next)];
+    return [fail('image.failed', `${which} could not be made: ${cause ?? 'no reason given'}`, next)];
   }
   const doing = { missing: 'is not there yet', pulling: 'is being pulled', building: 'is being built' }[
     state
   ];
-  const what = `the agent image ${doing}${progress === undefined ? '' : ` (${progress})`}`;
+  const what = `${which} ${doing}${progress === undefined ? '' : ` (${progress})`}`;
   return [{ code: 'image.not-ready', severity: 'warn', what, next: 'wait for it' }];
 }
 

@@ -1,6 +1,6 @@
 import { defined } from '../base/defined.ts';
 import type { Problem } from '../base/errors.ts';
-import type { ManagerStatus } from '../contract/status.ts';
+import { keptImages, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import { chooseBase, cudaOfDriver, type Choice } from '../image/choose.ts';
 import type { DockerfileSpec, HostSpec } from '../inventory/fleet.ts';
@@ -14,8 +14,12 @@ export interface ImageRow {
   readonly wanted?: Wanted;
   /** What a team adds on top of it. */
   readonly dockerfile?: DockerfileSpec;
+  /** Of slots that name their own; absent: none does. */
+  readonly slots?: readonly { readonly slot: string; readonly image: string }[];
   /** What the manager has; undefined where none has reported. */
   readonly present?: ManagerStatus['image'];
+  /** Beside `present`; absent: nothing. */
+  readonly others?: readonly ImageStatus[];
 }
 
 export type Wanted =
@@ -25,15 +29,27 @@ export type Wanted =
 
 /** Pure. */
 export function imageRow({ host, problem, facts }: Look): ImageRow {
+  const { status } = facts?.manager ?? {};
+  const others = status === undefined ? [] : keptImages(status).slice(1);
   return {
     host: host.name,
     ...defined({
       problem,
       wanted: facts === undefined ? undefined : wanted(host, facts),
       dockerfile: host.dockerfile,
-      present: facts?.manager.status?.image,
+      slots: ownImages(host),
+      present: status?.image,
+      others: others.length === 0 ? undefined : others,
     }),
   };
+}
+
+function ownImages({ agents }: HostSpec): ImageRow['slots'] {
+  const slots = agents.kind === 'slots' ? agents.slots : [];
+  const own = slots.flatMap(({ name, image }, index) =>
+    image === undefined ? [] : [{ slot: name ?? String(index), image }],
+  );
+  return own.length === 0 ? undefined : own;
 }
 
 function wanted(host: HostSpec, facts: Facts): Wanted {

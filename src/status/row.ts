@@ -1,13 +1,14 @@
 import type { AzureAgent } from '../azure/client.ts';
 import { defined } from '../base/defined.ts';
 import type { Problem } from '../base/errors.ts';
-import { agentName, slotNames } from '../contract/slots.ts';
+import { agentName, poolOfSlot, slotNames } from '../contract/slots.ts';
 import type { Drain } from '../contract/drain.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import { conclude, type Checkup } from '../health/checkup.ts';
 import type { Finding, Verdict } from '../health/verdict.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
+import { withPoolNames } from '../steps/pool-names.ts';
 import { agentFindings } from './agents.ts';
 import { hostFindings, managerFindings } from './findings.ts';
 
@@ -24,7 +25,10 @@ export interface Look {
 /** One line of the status table, and of `--json`. Unknown is undefined. */
 export interface StatusRow {
   readonly host: string;
+  /** The first of its pools; a pattern where the host could not tell what it becomes. */
   readonly pool: string;
+  /** Which agent is in which pool and runs which image; only where they differ. */
+  readonly slots?: readonly SlotPlace[];
   readonly verdict: Verdict;
   /** Worst first; `info` ones included. */
   readonly findings: readonly Finding[];
@@ -51,6 +55,12 @@ export interface StatusRow {
   readonly drift?: readonly string[];
 }
 
+interface SlotPlace {
+  readonly slot: string;
+  readonly pool: string;
+  readonly image?: string;
+}
+
 export interface AgentCounts {
   readonly wanted: number;
   /** Waiting for a job or running one. */
@@ -68,37 +78,61 @@ export interface AzureCounts {
 /** The pool's agents by name, or undefined when they could not be listed. */
 export type PoolAgents = ReadonlyMap<string, AzureAgent> | undefined;
 
+/** By the name of the pool. */
+export type AgentsIn = (pool: string) => PoolAgents;
+
 /** What is known about a host, as one row with its verdict. Pure. `now` is our wall clock: a host dates by its own. */
-export function statusRow(look: Look, pool: PoolAgents, now: number): StatusRow {
+export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRow {
   const { host, facts, problem } = look;
   const status = facts?.manager.status;
-  const names =
-    status?.slots.map(({ agent }) => agent) ?? slotNames(host).map((slot) => agentName(host, slot));
-  const { verdict, findings } = judge(look, pool, now);
+  const named = facts === undefined ? host : withPoolNames(host, facts);
+  const agents = agentsOf(named, status);
+  const { verdict, findings } = judge(look, agentsIn, now);
   return {
     host: host.name,
-    pool: host.pool,
+    pool: agents[0]?.pool ?? named.pool,
     verdict: problem === undefined ? verdict : unreachable(problem),
     findings,
     drained: status?.drained ?? false,
     ...(facts === undefined ? {} : software(facts, look.probe)),
     ...defined({
       drains: status?.drains,
-      local: facts === undefined ? undefined : localCounts(status, names.length),
-      azure: pool === undefined ? undefined : azureCounts(pool, names),
+      slots: status === undefined ? undefined : placesOf(status),
+      local: facts === undefined ? undefined : localCounts(status, agents.length),
+      azure: azureCounts(agents, agentsIn),
       checkedAt: look.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
     }),
   };
 }
 
-function judge({ facts, probe }: Look, pool: PoolAgents, now: number): Checkup {
+interface AgentPlace {
+  readonly agent: string;
+  readonly pool: string;
+}
+
+/** The agents as the manager has them; without its word as the inventory wants them. */
+function agentsOf(host: HostSpec, status: ManagerStatus | undefined): readonly AgentPlace[] {
+  return (
+    status?.slots.map(({ agent, pool = status.pool.name }) => ({ agent, pool })) ??
+    slotNames(host).map((slot) => ({ agent: agentName(host, slot), pool: poolOfSlot(host, slot) }))
+  );
+}
+
+/** Undefined where all are in one pool and run one image. */
+function placesOf({ slots, pool: first }: ManagerStatus): readonly SlotPlace[] | undefined {
+  const places = slots.map(({ slot, pool = first.name, image }) => ({ slot, pool, ...defined({ image }) }));
+  const kinds = new Set(places.map(({ pool, image }) => JSON.stringify([pool, image])));
+  return kinds.size > 1 ? places : undefined;
+}
+
+function judge({ facts, probe }: Look, agentsIn: AgentsIn, now: number): Checkup {
   if (facts === undefined) return conclude([], undefined);
   const before = hostFindings(facts);
   if (before.length > 0) return conclude([...before, ...(probe?.findings ?? [])], undefined);
   const { status } = facts.manager;
   const findings = [
     ...managerFindings(status, probe, now),
-    ...(status === undefined ? [] : agentFindings(status, pool, now)),
+    ...(status === undefined ? [] : agentFindings(status, agentsIn, now)),
   ];
   const checkup = conclude(findings, undefined);
   const silent = findings.some(({ code }) => code === 'manager.silent');
@@ -127,8 +161,10 @@ function localCounts(status: ManagerStatus | undefined, wanted: number): AgentCo
   return { wanted, ready: count('idle', 'busy'), busy: count('busy') };
 }
 
-function azureCounts(pool: NonNullable<PoolAgents>, names: readonly string[]): AzureCounts {
-  const agents = names.flatMap((name) => pool.get(name) ?? []);
+/** Undefined when one of the pools could not be listed. */
+function azureCounts(places: readonly AgentPlace[], agentsIn: AgentsIn): AzureCounts | undefined {
+  if (places.some(({ pool }) => agentsIn(pool) === undefined)) return undefined;
+  const agents = places.flatMap(({ agent, pool }) => agentsIn(pool)?.get(agent) ?? []);
   return {
     registered: agents.length,
     online: agents.filter(({ status }) => status === 'online').length,

@@ -4,8 +4,9 @@ import type { ImageConfig } from '../contract/config.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
 import { imageOverall } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Action, Artifact, Change } from './change.ts';
-import { change } from './changes.ts';
+import type { Action, Artifact, Change, Shape } from './change.ts';
+import { change, refusal } from './changes.ts';
+import { poolNames, withPoolNames } from './pool-names.ts';
 import { reloadDisturbs } from './disturbance.ts';
 import { agentArch, configText, managerConfig } from './manager-config.ts';
 import { activateScript, installScript } from './manager-scripts.ts';
@@ -25,7 +26,20 @@ export const managerStep: Step = {
     const runtime = desired.artifacts.runtime(facts.arch);
     if (arch === undefined || runtime === undefined) return; // the image step has refused
     const version = managerVersion(desired, runtime);
-    const wanted = managerConfig(desired, arch);
+    const pools = poolNames(desired.host, facts);
+    const nameless = pools.find((pool) => pool.kind === 'never');
+    if (nameless !== undefined) {
+      yield refusal('manager', nameless.what, nameless.next);
+      return;
+    }
+    const later = pools.flatMap((pool) => (pool.kind === 'later' ? [pool.pattern] : []));
+    if (later.length > 0) {
+      yield* files(facts, desired, version);
+      yield inPoolsLater(facts, later);
+      return;
+    }
+    const host = withPoolNames(desired.host, facts);
+    const wanted = managerConfig({ ...desired, host }, arch);
     const config = configText(wanted);
     const unit = unitText(desired.artifacts.unit, facts.systemd);
     const found = [
@@ -39,6 +53,18 @@ export const managerStep: Step = {
     yield* start(facts, version, sha256(config), found);
   },
 };
+
+/** What the driver decides is in the manager's configuration, and what comes after that rests on it. */
+function inPoolsLater(facts: Facts, patterns: readonly string[]): Shape {
+  const known = facts.files[HostPaths.unit] !== undefined;
+  return {
+    known: false,
+    step: 'manager',
+    title: `configure the manager for ${patterns.length === 1 ? 'pool' : 'pools'} ${patterns.join(', ')}, and start it`,
+    until: 'driver',
+    disturbs: known ? reloadDisturbs(facts) : 'nothing',
+  };
+}
 
 function* files(facts: Facts, desired: Desired, version: ManagerVersion): Iterable<Change> {
   if (isCurrent(version, facts.manager.current)) return;

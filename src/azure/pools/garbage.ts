@@ -8,6 +8,11 @@ export interface OwnNames {
   readonly template: string;
   /** The agents that shall be there; undefined while that is not known (GPUs not counted yet). */
   readonly wanted: ReadonlySet<string> | undefined;
+  /**
+   * Owners of its agents in other pools. Given, it has no slot in this one now, and only what one of these has left
+   * counts: the name alone may be somebody else's.
+   */
+  readonly owners?: ReadonlySet<string>;
 }
 
 /** An entry of the pool that nobody will use again. */
@@ -30,14 +35,16 @@ export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnName
     return owner === undefined ? [] : [{ agent, owner }];
   });
   const spoken = new Set(hosts.flatMap(({ wanted }) => [...(wanted ?? [])]));
-  return hosts.flatMap(({ host, template, wanted }) => {
+  return hosts.flatMap(({ host, template, wanted, owners: elsewhere }) => {
     if (wanted === undefined) return [];
-    const owners = new Set(owned.filter(({ agent }) => wanted.has(agent.name)).map(({ owner }) => owner));
+    const here = ownersOf(agents, wanted);
+    const theirs = (owner: string) =>
+      elsewhere === undefined ? here.size === 0 || here.has(owner) : elsewhere.has(owner);
     return owned
       .filter(({ agent, owner }) => {
         const surplus = isSlotOf(template, agent.name) && !spoken.has(agent.name);
         const idle = agent.status === 'offline' && agent.assignedRequest === undefined;
-        return surplus && idle && (owners.size === 0 || owners.has(owner));
+        return surplus && idle && theirs(owner);
       })
       .map(({ agent: { id, name, lastCompletedRequest }, owner }) => ({
         id,
@@ -47,6 +54,15 @@ export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnName
         lastRequest: lastCompletedRequest?.requestId,
       }));
   });
+}
+
+/** Who has registered agents of these names. */
+export function ownersOf(agents: readonly AzureAgent[], names: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set(
+    agents.flatMap(({ name, userCapabilities }) =>
+      names.has(name) ? (userCapabilities?.[Capabilities.owner] ?? []) : [],
+    ),
+  );
 }
 
 /** Slots without a dash only: `gpu-2-0` is slot 0 of host gpu-2 and none of host gpu. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/machine/clock.ts';
 import type { AzureClient } from '../client.ts';
-import { confirmed, leftovers, type Leftover, type OwnNames } from './garbage.ts';
+import { confirmed, leftovers, ownersOf, type Leftover, type OwnNames } from './garbage.ts';
 
 /** Two looks this far apart must agree: an agent between two jobs is offline for a moment. */
 const pruneGapMs = 3 * 60_000;
@@ -12,16 +12,35 @@ export interface PoolLeftovers {
   readonly found: readonly Leftover[];
 }
 
-/** One look at a pool; undefined when there is no such pool. */
+/** A pool with what hosts may have in it. */
+export interface PoolNames {
+  readonly pool: string;
+  readonly hosts: readonly OwnNames[];
+  /** Hosts of which no slot is in this pool now, but may have been: each also stands among `hosts` of another pool. */
+  readonly visitors: readonly OwnNames[];
+}
+
+/** One look at several pools; those that do not exist are left out. */
 export async function findLeftovers(
   client: AzureClient,
-  pool: string,
-  hosts: readonly OwnNames[],
-): Promise<PoolLeftovers | undefined> {
+  pools: readonly PoolNames[],
+): Promise<readonly PoolLeftovers[]> {
+  const looks = await Promise.all(pools.map((each) => look(client, each)));
+  const seen = looks.filter((each) => each !== undefined);
+  const owners = new Map<string, Set<string>>();
+  for (const { hosts, agents } of seen)
+    for (const { host, wanted } of hosts)
+      owners.set(host, new Set([...(owners.get(host) ?? []), ...ownersOf(agents, wanted ?? new Set())]));
+  return seen.map(({ id, name, agents, hosts, visitors }) => {
+    const guests = visitors.map((each) => ({ ...each, owners: owners.get(each.host) ?? new Set<string>() }));
+    const all = [...hosts, ...guests];
+    return { pool: name, poolId: id, hosts: all, found: leftovers(agents, all) };
+  });
+}
+
+async function look(client: AzureClient, { pool, ...names }: PoolNames) {
   const found = await client.findPool(pool);
-  if (found === undefined) return undefined;
-  const agents = await client.listAgents(found.id);
-  return { pool: found.name, poolId: found.id, hosts, found: leftovers(agents, hosts) };
+  return found && { ...names, id: found.id, name: found.name, agents: await client.listAgents(found.id) };
 }
 
 export interface Pruned {

@@ -17,6 +17,7 @@ import type { HostPlan } from '../../plan/fleet-plan.ts';
 import type { FleetSurvey } from '../../apply/fleet-survey.ts';
 import type { ApplyOptions, ApplyTools, HostTools } from '../../apply/apply-tools.ts';
 import { allSteps } from '../../steps/all.ts';
+import { knownPools } from '../../steps/pool-names.ts';
 import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import { ownerName } from './owner.ts';
@@ -72,7 +73,7 @@ export async function openPlanning(
     ...hostTools(context, input, open),
     plan: (facts, host) =>
       planHost(facts, desired(host), {
-        steps: blocked.has(host.pool) ? withoutManager : allSteps,
+        steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
         disturbOthers: input.options.flag('disturbOthers'),
       }),
     credential,

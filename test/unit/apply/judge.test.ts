@@ -31,7 +31,7 @@ describe('the verdict on the agents', () => {
       { state: 'failed', cause: 'the token is not accepted', next: 'replace it' },
     ],
   ])('%s', (_name, seen, online, expected) => {
-    const verdict = judgeAgents('gpu-lab', seen, new Set(online));
+    const verdict = judgeAgents(seen, new Map([['gpu-lab', new Set(online)]]));
     if (expected === undefined) expect(verdict).toBeUndefined();
     else expect(verdict).toMatchObject(expected);
   });

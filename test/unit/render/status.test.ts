@@ -4,7 +4,7 @@ import { statusText } from '../../../src/render/status.ts';
 import { statusRow, type StatusRow } from '../../../src/status/row.ts';
 import { facts, host, now, pool, slot, status } from '../status/look.ts';
 
-const well = statusRow({ host, facts: facts() }, pool, now);
+const well = statusRow({ host, facts: facts() }, () => pool, now);
 const health = (severity: 'warn' | 'fail') =>
   ({
     state: 'failed',
@@ -20,12 +20,12 @@ const health = (severity: 'warn' | 'fail') =>
   }) as const;
 const hot = statusRow(
   { host: { ...host, name: 'rtx-box' }, facts: facts({ status: status({ health: health('warn') }) }) },
-  pool,
+  () => pool,
   now,
 );
 const away: StatusRow = statusRow(
   { host: { ...host, name: 'h200-3' }, problem: { code: 'c', what: 'no answer', next: 'is it on?' } },
-  pool,
+  () => pool,
   now,
 );
 const text = (rows: readonly StatusRow[], width = 110): string =>
@@ -57,7 +57,7 @@ test('what is wrong stands below with its cure, equal troubles once; 80 columns 
 test('busy, drained and disabled agents are told', () => {
   const busy = statusRow(
     { host, facts: facts({ status: status({ slots: [slot('0', { state: 'busy' }), slot('1')] }) }) },
-    undefined,
+    () => undefined,
     now,
   );
   expect(text([busy])).toMatch(/ {2}2\/2, 1 busy {2}\? /);
@@ -73,7 +73,11 @@ test('who keeps jobs away is told with the time and what ends it, and is nothing
     { reason: 'new fan', at, owner: 'ann@laptop' },
     { reason: 'restart Docker', at, owner: 'bob@ci', run: 'r1' },
   ];
-  const row = statusRow({ host, facts: facts({ status: status({ drained: true, drains }) }) }, pool, now);
+  const row = statusRow(
+    { host, facts: facts({ status: status({ drained: true, drains }) }) },
+    () => pool,
+    now,
+  );
   const lines = text([row, { ...row, host: 'h200-2' }]);
   expect(lines).toContain(`
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC

@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 
 import type { Facts } from '../../../src/facts/facts.ts';
 import { statusExitCode } from '../../../src/status/exit-code.ts';
-import { statusRow, type StatusRow } from '../../../src/status/row.ts';
+import { statusRow, type PoolAgents, type StatusRow } from '../../../src/status/row.ts';
 import { agent, facts, host, now, pool, slot, status } from './look.ts';
 
-const rowOf = (seen: Facts, agents: Parameters<typeof statusRow>[1] = pool): StatusRow =>
-  statusRow({ host, facts: seen }, agents, now);
+const rowOf = (seen: Facts, agents: PoolAgents = pool): StatusRow =>
+  statusRow({ host, facts: seen }, () => agents, now);
 
 test('a working host, whole', () => {
   expect(rowOf(facts())).toEqual({
@@ -115,7 +115,7 @@ describe('verdict and cause', () => {
       'unreachable',
       statusRow(
         { host, problem: { code: 'ssh.timeout', what: 'no answer', seen: 'ETIMEDOUT', next: 'look' } },
-        pool,
+        () => pool,
         now,
       ),
       'unreachable',
@@ -131,7 +131,7 @@ test('a fresh probe replaces the manager’s look at the GPUs, but not its kerne
   const finding = (code: string) => ({ code, severity: 'fail', what: code, next: 'n' }) as const;
   const health = { state: 'failed', findings: [finding('gpu.lost'), finding('xid.79')] } as const;
   const probe = { verdict: { state: 'healthy', cause: '', next: '' }, findings: [] } as const;
-  const row = statusRow({ host, facts: withStatus({ health }), probe }, pool, now);
+  const row = statusRow({ host, facts: withStatus({ health }), probe }, () => pool, now);
   expect(row.findings.map(({ code }) => code)).toEqual(['xid.79']);
   expect(row.checkedAt).toBe(new Date(now).toISOString());
 });

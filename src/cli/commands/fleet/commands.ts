@@ -93,7 +93,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet status --probe --limit hopper', 'a fresh look at one group'],
       ['azp-fleet status --json', 'for programs'],
     ],
-    json: ['hosts', 'fleetDrift'],
+    json: ['hosts', 'fleetDrift', 'parallelJobs'],
     load: () => import('./status.ts'),
   },
   {

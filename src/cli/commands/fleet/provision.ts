@@ -44,7 +44,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       apply: async (survey) => {
         await prepare(survey);
         const [exactFacts, probe] = [saved !== undefined, options.flag('probe')];
-        outcomes = await applyFleet(survey, open.azure, tools, { exactFacts, probe, onPools });
+        const { projects } = open.fleet;
+        outcomes = await applyFleet(survey, open.azure, tools, { exactFacts, probe, onPools, projects });
         return outcomes;
       },
     });

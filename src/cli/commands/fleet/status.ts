@@ -1,11 +1,17 @@
 import type { Context } from '../../../base/context.ts';
 import { planFleetPools } from '../../../apply/pools.ts';
+import { readParallelJobs } from '../../../azure/parallel-jobs.ts';
+import { plainPools } from '../../../inventory/pool-pattern.ts';
 import { painter } from '../../../render/color.ts';
+import { jobsTrouble } from '../../../render/parallel-jobs.ts';
 import { statusText } from '../../../render/status.ts';
-import { listPools, lookAtHosts } from '../../../status/collect.ts';
+import { troubleLines } from '../../../render/trouble.ts';
+import { joined, listPools, lookAtHosts, poolsSeen } from '../../../status/collect.ts';
 import { driftOf } from '../../../status/drift.ts';
+import { jobsView, type JobsView } from '../../../status/parallel-jobs.ts';
 import { statusExitCode } from '../../../status/exit-code.ts';
 import { statusRow, type Look, type StatusRow } from '../../../status/row.ts';
+import { knownPools } from '../../../steps/pool-names.ts';
 import type { CommandInput } from '../../command.ts';
 import { openFleet, openForPlan, withFleet, type OpenFleet } from '../../fleet/fleet.ts';
 import { openPlanning } from '../../fleet/planning-tools.ts';
@@ -17,7 +23,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const { options } = input;
   const look = async (open: OpenFleet & Connected): Promise<Result> => {
     const { hosts, transport, emit } = open;
-    const [looks, pools] = await Promise.all([
+    const plain = plainPools(hosts);
+    const [looks, listed, jobs] = await Promise.all([
       lookAtHosts(hosts, {
         transport,
         root: context.root,
@@ -26,16 +33,20 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
         probe: options.flag('probe') ? { deadlineMs: options.duration('probeTimeout') ?? 60_000 } : undefined,
       }),
-      listPools(open.azure, hosts),
+      listPools(open.azure, plain),
+      readParallelJobs(open.azure, context.log),
     ]);
+    const others = looks.flatMap(poolsSeen).filter((name) => !plain.includes(name));
+    const pools = joined(listed, await listPools(open.azure, others));
     const drift = options.flag('drift') ? await findDrift(context, input, open, looks) : undefined;
     const now = context.clock.wall();
     const rows = looks.map((look): StatusRow => {
-      const row = statusRow(look, pools.agents.get(look.host.pool), now);
+      const row = statusRow(look, (pool) => pools.agents.get(pool), now);
       const changes = drift?.hosts.get(row.host);
       return changes === undefined ? row : { ...row, drift: changes };
     });
     const fleetDrift = drift?.fleet ?? [];
+    const parallelJobs = jobsView(rows, jobs);
     return {
       exitCode: statusExitCode(rows, {
         strict: options.flag('strict'),
@@ -43,9 +54,9 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         fleetDrift: fleetDrift.length > 0,
         problems: pools.problems.length,
       }),
-      json: { hosts: rows, fleetDrift },
+      json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null },
       problems: [...pools.problems, ...problemsAmong(looks)],
-      text: () => text(context, rows, fleetDrift, now),
+      text: () => text(context, open, { rows, fleetDrift, parallelJobs, now }),
       aside: pools.problems,
     };
   };
@@ -64,18 +75,24 @@ async function findDrift(
   looks: readonly Look[],
 ): Promise<Drift> {
   const { tools } = await openPlanning(context, input, open);
-  const names = open.hosts.map(({ pool }) => pool);
-  const { changes } = await planFleetPools(open.azure, names, open.fleet.projects);
+  const named = looks.flatMap(({ host, facts }) => (facts === undefined ? [] : knownPools(host, facts)));
+  const pools = [...plainPools(open.hosts), ...named];
+  const { changes } = await planFleetPools(open.azure, pools, open.fleet.projects);
   return { hosts: driftOf(looks, tools), fleet: changes.map(({ title }) => title) };
 }
 
-function text(
-  { stdout, env }: Context,
-  rows: readonly StatusRow[],
-  fleetDrift: readonly string[],
-  now: number,
-): string {
-  const table = statusText(rows, { width: stdout.columns ?? 120, paint: painter(stdout, env), now });
-  const more = fleetDrift.map((title) => `~ Azure DevOps: provision would change: ${title}\n`);
-  return [table, ...more].join('');
+interface Found {
+  readonly rows: readonly StatusRow[];
+  readonly fleetDrift: readonly string[];
+  readonly parallelJobs: JobsView | undefined;
+  readonly now: number;
+}
+
+function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {
+  const style = { width: stdout.columns ?? 120, paint: painter(stdout, env) };
+  const { rows, fleetDrift, parallelJobs, now } = found;
+  const table = statusText(rows, { ...style, now });
+  const drift = fleetDrift.map((title) => `~ Azure DevOps: provision would change: ${title}\n`);
+  const jobs = parallelJobs && troubleLines(jobsTrouble(parallelJobs, fleet.organization), style);
+  return [table, ...drift, jobs === undefined ? '' : `\n${jobs.join('\n')}\n`].join('');
 }

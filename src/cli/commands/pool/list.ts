@@ -5,13 +5,14 @@ import { painter } from '../../../render/color.ts';
 import { poolTable } from '../../../render/pools.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
-import { openPools } from './names.ts';
+import { openPools, patternNotes } from './names.ts';
 
 /** Shows the pools. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
-  const { fleet, azure, pools } = await openPools(context, input);
+  const open = await openPools(context, input);
+  const { fleet, azure, pools } = open;
   const overviews = await poolOverviews(azure, pools, fleet.projects, context.clock.wall());
   const style = { width: context.stdout.columns ?? 160, paint: painter(context.stdout, context.env) };
   const text = () => `${poolTable(overviews, style).join('\n')}\n`;
-  return { exitCode: ExitCode.ok, json: { pools: overviews }, text };
+  return { exitCode: ExitCode.ok, json: { pools: overviews }, text, aside: patternNotes(open) };
 }

@@ -1,27 +1,65 @@
 import { applyFleetChange } from '../../../apply/azure-pools.ts';
+import type { AzureClient } from '../../../azure/client.ts';
 import type { FleetChange } from '../../../plan/pools.ts';
 import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
+import { ExitCode, type Problem } from '../../../base/errors.ts';
+import { poolsOf } from '../../../contract/slots.ts';
+import { mayBecome, plainPools } from '../../../inventory/pool-pattern.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { openFleet, type OpenFleet } from '../../fleet/fleet.ts';
 import { declined, type Result } from '../../result.ts';
 
-/** The pools that are named, or those of the selected hosts. */
-export async function openPools(
-  context: Context,
-  input: CommandInput,
-): Promise<OpenFleet & { readonly pools: readonly string[] }> {
+export interface OpenPools extends OpenFleet {
+  readonly pools: readonly string[];
+  /** Patterns of the hosts' pools: what becomes of them, only the hosts know, which are not asked here. */
+  readonly patterns: readonly string[];
+}
+
+/** The pools that are named, or those of the selected hosts; of their patterns, the pools there that fit one. */
+export async function openPools(context: Context, input: CommandInput): Promise<OpenPools> {
   const open = await openFleet(context, input, []);
   const named = input.positionals;
-  return { ...open, pools: named.length > 0 ? named : [...new Set(open.hosts.map(({ pool }) => pool))] };
+  if (named.length > 0) return { ...open, pools: named, patterns: [] };
+  const plain = plainPools(open.hosts);
+  const patterns = [...new Set(open.hosts.flatMap(poolsOf))].filter((pool) => !plain.includes(pool));
+  const fitting = await fittingPools(open.azure, patterns);
+  return { ...open, pools: [...new Set([...plain, ...fitting])], patterns };
+}
+
+/** Names of pools that these patterns may have become. */
+export async function fittingPools(
+  azure: Pick<AzureClient, 'listPools'>,
+  patterns: readonly string[],
+): Promise<readonly string[]> {
+  if (patterns.length === 0) return [];
+  const all = await azure.listPools();
+  return all
+    .filter(({ isHosted, name }) => isHosted !== true && fits(patterns, name))
+    .map(({ name }) => name);
+}
+
+function fits(patterns: readonly string[], name: string): boolean {
+  return patterns.some((pattern) => mayBecome(pattern, name));
+}
+
+/** What is to be known of pools that only the hosts can name. */
+export function patternNotes({ patterns, pools }: OpenPools): Problem[] {
+  return patterns.map((pattern) => {
+    const found = pools.filter((pool) => mayBecome(pattern, pool));
+    return {
+      code: 'pool.pattern',
+      what: `${pattern} is named after what each host has: ${found.length === 0 ? 'no pool there fits' : `${found.join(', ')} may be meant`}`,
+      next: 'run "azp-fleet plan": it asks the hosts, and provision creates what is missing',
+    };
+  });
 }
 
 /** Shows the changes, asks, makes them in order. */
 export async function carryOut(
   context: Context,
   { options }: CommandInput,
-  { azure }: OpenFleet,
+  open: OpenPools,
   changes: readonly FleetChange[],
 ): Promise<Result> {
   const say = (text: string) => context.stderr.write(`${text}\n`);
@@ -29,9 +67,9 @@ export async function carryOut(
   const ask = changes.length > 0 && !options.flag('yes');
   if (ask && !(await confirm(context, 'Make these changes in Azure DevOps?'))) return declined;
   for (const change of changes) {
-    await applyFleetChange(azure, change);
+    await applyFleetChange(open.azure, change);
     say(`done: ${change.title}`);
   }
   const text = () => (changes.length === 0 ? 'no changes\n' : '');
-  return { exitCode: ExitCode.ok, json: { changes }, text };
+  return { exitCode: ExitCode.ok, json: { changes }, text, aside: patternNotes(open) };
 }

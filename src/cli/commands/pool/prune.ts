@@ -1,13 +1,16 @@
+import type { AzureClient } from '../../../azure/client.ts';
 import type { OwnNames } from '../../../azure/pools/garbage.ts';
-import { findLeftovers, prune } from '../../../azure/pools/prune.ts';
+import { findLeftovers, prune, type PoolNames } from '../../../azure/pools/prune.ts';
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, usageError } from '../../../base/errors.ts';
-import { agentName, slotNames } from '../../../contract/slots.ts';
+import { agentName, poolOfSlot, poolsOf, slotNames } from '../../../contract/slots.ts';
 import type { Fleet, HostSpec } from '../../../inventory/fleet.ts';
+import { mayBecome, plainPools } from '../../../inventory/pool-pattern.ts';
 import { leftoverLines, prunedLines } from '../../../render/pools.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { openFleet } from '../../fleet/fleet.ts';
+import { fittingPools } from './names.ts';
 import { declined, type Result } from '../../result.ts';
 
 /** Removes agents that no slot stands for any more: looks, asks, waits, looks again, removes. */
@@ -15,14 +18,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const { options } = input;
   const { fleet, hosts, azure } = await openFleet(context, input);
   const gone = options.list('gone').flatMap((host) => goneHost(fleet, host, options.string('agentName')));
-  const pools = new Set((gone.length > 0 ? fleet.hosts : hosts).map(({ pool }) => pool));
-  const looks = await Promise.all(
-    [...pools].map((pool) => {
-      const own = hosts.filter((host) => host.pool === pool).map(ownNames);
-      return findLeftovers(azure, pool, [...own, ...gone]);
-    }),
-  );
-  const found = looks.filter((look) => look !== undefined).filter((look) => look.found.length > 0);
+  const looks = await findLeftovers(azure, await poolsToLookAt(azure, fleet, hosts, gone));
+  const found = looks.filter((look) => look.found.length > 0);
   const show = (lines: readonly string[]) => context.stderr.write(lines.map((line) => `${line}\n`).join(''));
   show(leftoverLines(found));
   const stop = found.length === 0 || options.flag('dryRun');
@@ -40,12 +37,39 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   };
 }
 
-function ownNames(host: HostSpec): OwnNames {
+/**
+ * All pools of the inventory, with the names that the chosen hosts have in each. A slot may have left any of them; a
+ * pattern may have become any pool that fits it.
+ */
+async function poolsToLookAt(
+  azure: AzureClient,
+  fleet: Fleet,
+  hosts: readonly HostSpec[],
+  gone: readonly OwnNames[],
+): Promise<readonly PoolNames[]> {
+  const plain = plainPools(fleet.hosts);
+  const patterns = fleet.hosts.flatMap(poolsOf).filter((pool) => !plain.includes(pool));
+  const pools = new Set([...plain, ...(await fittingPools(azure, patterns))]);
+  return [...pools].map((pool) => {
+    const names = hosts.map((host) => ownNames(host, pool));
+    return {
+      pool,
+      hosts: [...names.filter(({ isIn }) => isIn), ...gone],
+      visitors: names.filter(({ isIn }) => !isIn),
+    };
+  });
+}
+
+/** What the host has in this pool, and whether that is anything. */
+function ownNames(host: HostSpec, pool: string): OwnNames & { readonly isIn: boolean } {
   const counted = host.agents.kind !== 'one-per-gpu' || host.gpus !== undefined;
+  const isHere = (slot: string) => mayBecome(poolOfSlot(host, slot), pool);
+  const slots = slotNames(host).filter(isHere);
   return {
     host: host.name,
+    isIn: poolsOf(host).some((each) => mayBecome(each, pool)),
     template: agentName(host, '{slot}'),
-    wanted: counted ? new Set(slotNames(host).map((slot) => agentName(host, slot))) : undefined,
+    wanted: counted ? new Set(slots.map((slot) => agentName(host, slot))) : undefined,
   };
 }
 

@@ -238,10 +238,12 @@ describe('every request of our own client', () => {
     createQueue: calls.createQueue('vision', { id: 1, name: 'gpu' }),
     readPermission: calls.readPermission('vision', 3),
     authorizeQueue: calls.authorizeQueue('vision', 3),
+    resourceUsage: calls.resourceUsage(),
+    resourceLimits: calls.resourceLimits(),
   } satisfies Record<keyof typeof calls, unknown>;
 
   /** The contract does not have these resources. */
-  const unpublished = /\/jobrequests|\/usercapabilities$/u;
+  const unpublished = /\/jobrequests|\/usercapabilities$|\/resource(?:usage|limits)$/u;
 
   test.each(Object.entries(made).filter(([, { path }]) => !unpublished.test(path)))('%s', (_, each) => {
     const operation = operationOf(each.method, each.path);

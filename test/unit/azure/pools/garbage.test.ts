@@ -49,3 +49,10 @@ test.each<[string, Partial<AzureAgent> & { owner?: string }, number]>([
   const first = leftovers([agent('gpu-5')], [host]);
   expect(confirmed(first, leftovers([agent('gpu-5', change)], [host]))).toHaveLength(count);
 });
+
+test('in a pool of which no slot is any more, only what this host registered elsewhere counts', () => {
+  const guest = { ...host, wanted: new Set<string>(), owners: new Set(['o1']) };
+  const agents = [agent('gpu-0'), agent('gpu-1', { owner: 'o2' })];
+  expect(leftovers(agents, [guest]).map(({ name }) => name)).toEqual(['gpu-0']);
+  expect(leftovers(agents, [{ ...guest, owners: new Set() }])).toEqual([]);
+});
