@@ -1,26 +1,27 @@
-// Stand-in for Agent.Listener. Real: commands, markers on stdout, exit codes (0 done or told to stop or login
-// withdrawn, 1 terminated, 2 retryable, 3 and 4 updating), one job with --once, SIGTERM and SIGINT cancel the job and
-// end the session. Stand-in: the program itself, and that its waits are as fast as the practice server.
+// Stand-in for Agent.Listener. Real: commands, what it writes and sends, exit codes (0 done or told to stop or login
+// withdrawn, 1 terminated, 2 an error, 3 and 4 updating), one job with --once, what signals do; as version 4 (on .NET 8)
+// or 5 (on .NET 10), by bin/version. Stand-in: the program itself, and that its waits are as fast as the practice server.
 import { configure, remove } from './configure.mjs';
 import { listen } from './listen.mjs';
-import { complain } from './say.mjs';
+import { sayError } from './say.mjs';
+import { ignoredSignals } from './signals.mjs';
 
 process.title = 'Agent.Listener';
-const [command, ...args] = process.argv.slice(2);
+const [mask, command, ...args] = process.argv.slice(2);
 const commands = {
-  run: () => listen({ once: args.includes('--once') }),
+  run: () => listen({ once: args.includes('--once'), ignored: ignoredSignals(mask) }),
   configure: () => configure(args),
   remove: () => remove(args),
   warmup: async () => 0,
 };
 const chosen = commands[command];
 if (chosen === undefined) {
-  complain(`Unrecognized command: ${command}`);
+  process.stderr.write(`Unrecognized command: ${command}\n`);
   process.exit(1);
 }
 try {
   process.exit(await chosen());
 } catch (error) {
-  complain(`An error occurred: ${error.message}`);
+  sayError('errorOccurred', error.message);
   process.exit(error.exitCode ?? 2);
 }

@@ -1,49 +1,61 @@
-// Stand-in for Agent.Worker. Real: one process per job, the work folder, the job's environment, the score for the
-// kernel's out-of-memory killer (PIPELINE_JOB_OOMSCOREADJ, else 500; a failed write is ignored). Stand-in: the job is
-// one bash script; its output goes to the server in one piece. Jobs with a container: container.mjs.
-import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { openContainer } from './container.mjs';
+// Stand-in for Agent.Worker. Real: one process per job that goes on when its listener dies, what it sends (timeline
+// records, console, a log per step and one for the job, the end of the job), its folders, tasks that are fetched from the
+// server and run by Node, the jobs' environment, secrets that are masked, a cancel by SIGINT, SIGTERM and SIGKILL, the
+// score for the kernel's out-of-memory killer. Stand-in: conditions (all steps run until one fails), no checkout.
+import { createInterface } from 'node:readline';
+import { Connection } from './connection.mjs';
+import { rememberAddresses } from './home.mjs';
+import { JobRun } from './job-run.mjs';
+import { Report } from './report.mjs';
+import { openTrace } from './trace.mjs';
+import { pause } from './waits.mjs';
 
 process.title = 'Agent.Worker';
-const { workFolder, agentName, body } = JSON.parse(await text(process.stdin));
-const directory = join(workFolder, '1');
-// What a step has everywhere; on the host beside the agent's own environment.
-const variables = {
-  AGENT_NAME: agentName,
-  AGENT_WORKFOLDER: workFolder,
-  SYSTEM_JOBDISPLAYNAME: body.jobDisplayName,
-  BUILD_BUILDID: String(body.requestId),
-  TF_BUILD: 'True',
-};
-const onHost = (script) => {
-  const job = spawn('bash', ['-c', script], {
-    cwd: directory,
-    env: { ...process.env, ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  try {
-    writeFileSync(`/proc/${job.pid}/oom_score_adj`, process.env.PIPELINE_JOB_OOMSCOREADJ ?? '500');
-  } catch {}
-  return job;
-};
-const results = [];
-let container;
-try {
-  container = await openContainer(body, { workFolder });
-  for (const { inputs } of body.steps) {
-    const job = container?.spawn(inputs.script, variables) ?? onHost(inputs.script);
-    job.stdout.pipe(process.stdout, { end: false });
-    job.stderr.pipe(process.stdout, { end: false });
-    results.push(await new Promise((resolve) => job.on('close', (code) => resolve(code ?? 1))));
-    if (results.at(-1) !== 0) break;
-  }
-} catch (error) {
-  process.stdout.write(`##[error]${error.message}\n`);
-  results.push(1);
-} finally {
-  await container?.close();
+const trace = openTrace('Worker');
+// Of a SIGINT to the whole process group the listener tells it what follows.
+for (const name of ['SIGINT', 'SIGQUIT']) process.on(name, () => undefined);
+const results = ['succeeded', 'succeededWithIssues', 'failed', 'canceled'];
+/** Of the plan: from this version on the end of the job is told by an event. */
+const eventVersion = 8;
+const attempts = 5;
+
+const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
+const { body, settings, agentShuttingDown } = JSON.parse((await lines.next()).value);
+trace(`Job ${body.jobId}: ${body.jobDisplayName}`);
+await rememberAddresses('job', settings.speed);
+const { url, authorization } = body.resources.endpoints.find(({ name }) => name === 'SystemVssConnection');
+const server = new Connection(settings, {
+  url,
+  authorization: `Bearer ${authorization.parameters.AccessToken}`,
+});
+await server.connect();
+await server.connect();
+for (let asked = 0; asked < 6; asked += 1) await server.discover();
+const report = new Report(server, body, settings);
+const run = new JobRun(server, body, settings, report);
+void listenToListener();
+const result = await run.finished();
+trace(`Job ${body.jobId} ended: ${result}`, result === 'succeeded' ? 'INFO' : 'ERR');
+process.exit(100 + results.indexOf(await end(result)));
+
+/** Its end says nothing: a worker whose listener died goes on. */
+async function listenToListener() {
+  for await (const line of lines) void run.cancel(JSON.parse(line).type);
 }
-process.exitCode = results.at(-1) === 0 ? 0 : 1;
+
+/** What the server knows of the result: one that could not be told is a failure. */
+async function end(result) {
+  await report.end(result);
+  if (body.plan.version < eventVersion) return result;
+  const event = { agentShuttingDown, result, name: 'JobCompleted', jobId: body.jobId };
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    try {
+      await server.send('POST', `${report.plan}/events`, { body: event, version: '2.0-preview.1' });
+      return result;
+    } catch (error) {
+      if (error.status !== undefined) break;
+      await pause(5000, settings.speed);
+    }
+  }
+  return 'failed';
+}

@@ -2,58 +2,55 @@
 // folder, what an earlier job left is removed by it, pull, network, the mounts by the agent's own paths, the options,
 // Node from the mounted externals as the container's program, a user of the agent's uid, steps by `docker exec`, removal.
 // All of it with the docker command against the host's engine. Stand-in: no logins, no services, no ports, one folder of
-// Node, and a step is bash with a script from the work folder.
+// Node.
 import { spawn } from 'node:child_process';
 import { createHash, randomUUID } from 'node:crypto';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeUser } from './container-user.mjs';
-import { docker, dockerMust, words } from './docker.mjs';
+import { Docker, words } from './docker.mjs';
 import { root } from './settings.mjs';
 
 const node = '/__a/externals/node/bin/node';
 const idle = `'${node}' -e 'setInterval(function(){}, 24 * 60 * 60 * 1000);'`;
 const nodeLabel = 'com.azure.dev.pipelines.agent.handler.node.path';
 
-/** The job's container, running; undefined for a job without one. `close` removes it. */
-export async function openContainer(body, { workFolder }) {
-  if (!body.jobContainer) return undefined;
-  // A cancelled job's worker is told with its children; it removes the container all the same.
-  process.on('SIGTERM', () => undefined);
+/** Where the steps of a job with a container run: in it. It runs already; `close` removes it. */
+export async function openContainer(body, { workFolder }, say) {
+  const docker = new Docker(say);
   const wanted = body.resources.containers.find(
     ({ alias }) => alias.toLowerCase() === body.jobContainer.toLowerCase(),
   );
   refuseInside();
   const label = createHash('sha256').update(root.toLowerCase()).digest('hex').slice(0, 6);
-  await dockerMust('Docker version', ['version', '--format', '{{.Server.APIVersion}}']);
-  await removeStale(label);
+  await docker.must('Docker version', ['version', '--format', '{{.Server.APIVersion}}']);
+  await removeStale(docker, label);
   const { image, options, localimage } = wanted.properties;
-  if (!isTrue(localimage)) await dockerMust('Docker pull', ['pull', image]);
+  if (!isTrue(localimage)) await docker.must('Docker pull', ['pull', image]);
   const network = `vsts_network_${randomUUID().replaceAll('-', '')}`;
-  await dockerMust('Docker network create', ['network', 'create', '--label', label, network]);
+  await docker.must('Docker network create', ['network', 'create', '--label', label, network]);
   const name = `${wanted.alias}_${image.replaceAll(/\W/gu, '')}_${randomUUID().slice(0, 6)}`;
   let id;
-  const close = async () => {
-    process.stdout.write(`Stop and remove container: ${name}\n`);
-    if (id !== undefined) await docker(['rm', '--force', id]);
-    await docker(['network', 'rm', network]);
+  const close = async (tell) => {
+    tell(`Stop and remove container: ${name}`);
+    const end = new Docker(tell);
+    if (id !== undefined) await end.run(['rm', '--force', id]);
+    await end.run(['network', 'rm', network]);
   };
   try {
-    const [own] = await dockerMust('Docker inspect', [
-      'inspect',
-      `--format={{index .Config.Labels "${nodeLabel}"}}`,
-      image,
-    ]).catch(() => []);
+    const [own] = await docker
+      .must('Docker inspect', ['inspect', `--format={{index .Config.Labels "${nodeLabel}"}}`, image])
+      .catch(() => []);
     if (own) throw new Error(`the stand-in knows no node of an image's own: ${own}`);
     const made = ['--name', name, '--label', label, '--network', network, ...words(options)];
     const created = ['create', ...made, ...mounts(workFolder, wanted), image, 'bash', '-c', idle];
-    id = (await dockerMust('Docker create', created)).at(-1);
-    await dockerMust('Docker start', ['start', id]);
-    await told(id);
-    const user = await makeUser(id);
-    return { close, spawn: (script, env) => step({ id, user, workFolder }, script, env) };
+    id = (await docker.must('Docker create', created)).at(-1);
+    await docker.must('Docker start', ['start', id]);
+    await told(docker, id, say);
+    const user = await makeUser(docker, id, say);
+    return { close, spawn: (_, args, options_) => step({ id, user, workFolder }, args, options_) };
   } catch (error) {
-    await close();
+    await close(say);
     throw error;
   }
 }
@@ -68,11 +65,11 @@ function refuseInside() {
   );
 }
 
-async function removeStale(label) {
+async function removeStale(docker, label) {
   const filter = ['--filter', `label=${label}`];
-  const { lines } = await docker(['ps', '--all', '--quiet', '--no-trunc', ...filter]);
-  for (const stale of lines) await docker(['rm', '--force', stale]);
-  await docker(['network', 'prune', '--force', ...filter]);
+  const { lines } = await docker.run(['ps', '--all', '--quiet', '--no-trunc', ...filter]);
+  for (const stale of lines) await docker.run(['rm', '--force', stale]);
+  await docker.run(['network', 'prune', '--force', ...filter]);
 }
 
 /** Folders that are there beforehand, but for .taskkey's, are the agent's own; dockerd makes a missing one as root. */
@@ -94,26 +91,26 @@ function mounts(workFolder, { properties: { mapDockerSocket } }) {
 }
 
 /** One that does not run is only warned of; the job fails at what comes next. */
-async function told(id) {
+async function told(docker, id, say) {
   const running = ['--filter', 'status=running', '--no-trunc', '--format', '{{.ID}} {{.Status}}'];
-  const { lines } = await docker(['ps', '--all', '--filter', `id=${id}`, ...running]);
+  const { lines } = await docker.run(['ps', '--all', '--filter', `id=${id}`, ...running]);
   if (lines.some((line) => line.startsWith(id))) return;
-  await docker(['logs', '--details', id]);
-  process.stdout.write(`##[warning]Docker container ${id} is not in running state.\n`);
+  await docker.run(['logs', '--details', id]);
+  say(`##[warning]Docker container ${id} is not in running state.`);
 }
 
-function step({ id, user, workFolder }, script, env) {
-  const name = `${randomUUID()}.sh`;
-  writeFileSync(join(workFolder, '_temp', name), script);
+/** A task in the container: by its own Node, the agent's paths as they are inside. */
+function step({ id, user, workFolder }, [target], { cwd, env }) {
+  const inside = (text) =>
+    text.replace(join(workFolder, '_tool'), '/__t').replace(workFolder, '/__w').replace(root, '/__a');
+  const environment = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, inside(value)]));
   copyFileSync(join(root, 'bin', 'container-invoker.js'), join(workFolder, '_temp', 'invoker.js'));
   const where = ['-i', '-u', user.uid, '-w', user.home, id];
   const child = spawn('docker', ['exec', ...where, node, '/__w/_temp/invoker.js'], {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const environment = { ...env, AGENT_WORKFOLDER: '/__w', AGENT_CONTAINERID: id };
-  child.stdin.end(
-    JSON.stringify({ handler: 'bash', args: `/__w/_temp/${name}`, workDir: '/__w/1', environment }),
-  );
+  const message = { handler: node, args: inside(target), workDir: inside(cwd) };
+  child.stdin.end(JSON.stringify({ ...message, environment: { ...environment, AGENT_CONTAINERID: id } }));
   return child;
 }
 

@@ -1,154 +1,83 @@
 // The listener's life: a session, messages, at most one job with --once, a clean end.
-import { constants, createDecipheriv, privateDecrypt } from 'node:crypto';
-import { hostname } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
-import { runJob } from './job.mjs';
-import { connect } from './server.mjs';
-import { loadSettings, systemCapabilities, version } from './settings.mjs';
-import { complain, say } from './say.mjs';
+import { Connection } from './connection.mjs';
+import { Dispatcher } from './dispatch.mjs';
+import { rememberAddresses } from './home.mjs';
+import { Session } from './session.mjs';
+import { line, loadSettings } from './settings.mjs';
+import { say, stamp } from './say.mjs';
+import { stopSignals } from './signals.mjs';
 import { speedOf } from './speed.mjs';
+import { update } from './update.mjs';
 
-const stamp = () =>
-  new Date()
-    .toISOString()
-    .replace('T', ' ')
-    .replace(/\.\d+Z$/u, 'Z');
-const exit = { done: 0, terminated: 1, retry: 2, updating: 3, updatingOnce: 4 };
+const exit = { done: 0, terminated: 1, updating: 3, updatingOnce: 4 };
+/** The server withdrew the login, or the agent was deleted: the end, without a word. */
+const isWithdrawn = (error) => error.typeKey === 'TaskAgentAccessTokenExpiredException';
 
-export async function listen({ once }) {
+export async function listen({ once, ignored }) {
   const configured = loadSettings();
-  if (configured === undefined) {
-    complain('Not configured. Run config.(sh/cmd) to configure the agent.');
-    return exit.terminated;
-  }
-  const stop = new AbortController();
-  for (const name of ['SIGTERM', 'SIGINT']) process.on(name, () => stop.abort());
-  const settings = { ...configured, speed: await speedOf(configured.serverUrl, stop.signal) };
-  const server = connect(settings);
-  say('Scanning for tool capabilities.');
-  const capabilities = systemCapabilities(settings.agentName);
-  say('Connecting to the server.');
-  const session = await openSession(server, settings, capabilities, stop.signal);
-  if (typeof session === 'number') return session;
-  say(`${stamp()}: Listening for Jobs`);
+  if (configured === undefined) throw new Error('Not configured');
+  const settings = { ...configured, speed: await speedOf(configured.serverUrl) };
+  const stop = stopSignals(line(), ignored);
   try {
-    return await messages({ server, settings, session, once, stop: stop.signal });
+    return (await run({ settings, once, stop: stop.signal })) ?? stop.code();
+  } catch (error) {
+    if (stop.signal.aborted && error.name === 'AbortError') return stop.code();
+    if (isWithdrawn(error)) return exit.done;
+    throw error;
+  }
+}
+
+/** The exit code; undefined: told to stop. */
+async function run({ settings, once, stop }) {
+  // Is a feature on? Here a server that is away or refuses the login ends the listener: nothing catches it.
+  await new Connection(settings).discover(stop);
+  await rememberAddresses('start', settings.speed, stop);
+  await new Connection(settings).discover(stop);
+  const session = new Session(settings);
+  if (!(await session.open(stop))) return stop.aborted ? undefined : exit.terminated;
+  const dispatcher = new Dispatcher(settings, once, stop);
+  const keepAlive = new AbortController();
+  try {
+    // More features; these may fail.
+    for (let asked = 0; asked < 3; asked += 1)
+      await new Connection(settings).discover(stop).catch(() => undefined);
+    say('listening', stamp());
+    void session.keepAlive(AbortSignal.any([stop, keepAlive.signal]));
+    return await messages({ session, dispatcher, settings, once, stop });
   } finally {
-    const path = `/_apis/distributedtask/pools/${settings.poolId}/sessions/${session.id}`;
-    await server
-      .send('DELETE', path, { attempts: 2, signal: AbortSignal.timeout(30_000) })
-      .catch(() => undefined);
+    keepAlive.abort();
+    await dispatcher.shutdown();
+    // Fails with the server: then it is what the listener ends with.
+    await session.close();
   }
 }
 
-const conflictRetryMs = 30_000;
-const conflictGiveUpMs = 240_000;
-
-/** The session, or the exit code when there can be none. */
-async function openSession(server, settings, capabilities, signal) {
-  let told = false;
-  for (let waited = 0; ; waited += conflictRetryMs) {
-    try {
-      const answer = await server.send('POST', `/_apis/distributedtask/pools/${settings.poolId}/sessions`, {
-        signal,
-        body: {
-          ownerName: process.env.HOSTNAME ?? hostname(),
-          agent: {
-            id: settings.agentId,
-            name: settings.agentName,
-            version: version(),
-            osDescription: 'Linux',
-          },
-          systemCapabilities: capabilities,
-        },
-      });
-      return { id: answer.sessionId, key: sessionKey(answer.encryptionKey, settings.privateKey) };
-    } catch (error) {
-      if (signal.aborted) return exit.done;
-      if (error.typeKey === 'TaskAgentNotFoundException') {
-        complain('The agent no longer exists on the server. Please reconfigure the agent.');
-        return exit.terminated;
-      }
-      if (error.typeKey !== 'TaskAgentSessionConflictException') {
-        complain(`Failed to create session. ${error.message}`);
-        return exit.terminated;
-      }
-      if (!told) complain('A session for this agent already exists.');
-      told = true;
-      if (waited >= conflictGiveUpMs) {
-        complain('Stop retry on SessionConflictException after retried for 240 seconds.');
-        return exit.terminated;
-      }
-      const stopped = await delay(conflictRetryMs / settings.speed, false, { signal }).catch(() => true);
-      if (stopped) return exit.done;
-    }
-  }
-}
-
-function sessionKey({ value }, privateKey) {
-  const options = { key: privateKey, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha1' };
-  return privateDecrypt(options, Buffer.from(value, 'base64'));
-}
-
-function decrypt(message, key) {
-  const decipher = createDecipheriv('aes-256-cbc', key, Buffer.from(message.iv, 'base64'));
-  const text = Buffer.concat([decipher.update(message.body, 'base64'), decipher.final()]).toString('utf8');
-  return JSON.parse(text);
-}
-
-/** Until one job is done (once), a signal, an update, or the end of the login. Returns the exit code. */
-async function messages({ server, settings, session, once, stop }) {
-  const base = `/_apis/distributedtask/pools/${settings.poolId}/messages`;
-  let last = 0;
-  let job;
+/** Until one job is done (once), a signal, or an update. Returns the exit code; undefined: told to stop. */
+async function messages({ session, dispatcher, settings, once, stop }) {
   const ended = new AbortController();
-  for (;;) {
-    if (stop.aborted || ended.signal.aborted) {
-      await job?.finished;
-      return exit.done;
+  let updating;
+  const startUpdate = (wanted) => {
+    updating = update(settings, wanted, stop).then((isReady) => {
+      updating = undefined;
+      if (isReady) ended.abort('updated');
+    });
+  };
+  void dispatcher.onceDone.then(() => ended.abort('done'));
+  const signal = AbortSignal.any([stop, ended.signal]);
+  while (!signal.aborted) {
+    const message = await session.next(signal);
+    if (message === undefined) break;
+    const { messageType, body } = message;
+    if (messageType === 'AgentRefresh' && updating === undefined) startUpdate(body);
+    if (messageType === 'PipelineAgentJobRequest') {
+      // What cannot be done now stays undeleted, so that the server gives it to another agent.
+      if (updating !== undefined || dispatcher.hasTaken) continue;
+      dispatcher.run(body);
     }
-    const signal = AbortSignal.any([stop, ended.signal]);
-    const query = `?sessionId=${session.id}&lastMessageId=${last}`;
-    let message;
-    try {
-      message = await server.send('GET', base + query, { signal });
-    } catch (error) {
-      if (signal.aborted) continue;
-      if (error.typeKey === 'TaskAgentAccessTokenExpiredException' || error.typeKey === 'invalid_client') {
-        complain('Agent OAuth token has been revoked. Unable to pull message.');
-        await job?.finished;
-        return exit.done;
-      }
-      if (error.typeKey === 'TaskAgentSessionExpiredException' && settings.skipSessionRecover) {
-        complain('The session of the agent has expired and is not recovered.');
-        await job?.finished;
-        return exit.terminated;
-      }
-      if (error.status !== undefined && error.status < 500) throw error;
-      complain(`${stamp()}: Agent connect error: ${error.message}. Retrying until reconnected.`);
-      continue;
-    }
-    if (message === undefined) continue;
-    last = message.messageId;
-    const body = decrypt(message, session.key);
-    if (message.messageType === 'AgentRefresh') {
-      say('Agent update in progress, do not shutdown agent.');
-      return once ? exit.updatingOnce : exit.updating;
-    }
-    if (message.messageType === 'JobCancellation') job?.cancel();
-    if (message.messageType === 'PipelineAgentJobRequest') {
-      // In once mode a second job stays undeleted, so that the server gives it to another agent.
-      if (job !== undefined && once) continue;
-      say(`${stamp()}: Running job: ${body.jobDisplayName}`);
-      job = runJob({ server, settings, body, once, stop });
-      void job.finished.then((result) => {
-        say(`${stamp()}: Job ${body.jobDisplayName} completed with result: ${result}`);
-        if (once) ended.abort();
-        else job = undefined;
-      });
-    }
-    await server
-      .send('DELETE', `${base}/${message.messageId}?sessionId=${session.id}`)
-      .catch(() => undefined);
+    if (messageType === 'JobCancellation' && !dispatcher.cancel(body) && dispatcher.hasTaken) continue;
+    await session.forget(message);
   }
+  if (stop.aborted) return undefined;
+  if (ended.signal.reason === 'updated') return once ? exit.updatingOnce : exit.updating;
+  return exit.done;
 }

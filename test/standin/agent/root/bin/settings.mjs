@@ -27,6 +27,7 @@ export function loadSettings() {
     skipSessionRecover: agent.skipsessionrecover === true,
     clientId: data.clientid,
     authorizationUrl: data.authorizationurl,
+    oauthEndpointUrl: data.oauthendpointurl ?? data.authorizationurl,
     privateKey: readKey(),
   };
 }
@@ -59,29 +60,8 @@ function readKey() {
   });
 }
 
-/** What the agent tells about itself: its environment, and what it finds installed. */
-export function systemCapabilities(name) {
-  const ignored = new Set((process.env.VSO_AGENT_IGNORE ?? '').split(',').map((each) => each.trim()));
-  const environment = Object.entries(process.env).filter(
-    ([key, value]) => !ignored.has(key) && !key.startsWith('VSTS_AGENT_INPUT_') && value.length < 1024,
-  );
-  const extra = existsSync(join(root, '.capabilities'))
-    ? readFileSync(join(root, '.capabilities'), 'utf8')
-        .split('\n')
-        .filter((line) => line.includes('='))
-        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)])
-    : [];
-  return {
-    ...Object.fromEntries([...environment, ...extra]),
-    'Agent.Name': name,
-    'Agent.OS': 'Linux',
-    'Agent.OSArchitecture': process.arch === 'arm64' ? 'ARM64' : 'X64',
-    'Agent.Version': version(),
-    'Agent.ComputerName': process.env.HOSTNAME ?? '',
-    ...(existsSync('/usr/bin/git') ? { git: '/usr/bin/git' } : {}),
-    sh: '/bin/sh',
-  };
-}
+/** Of bin/version: 4 runs on .NET 8, 5 on .NET 10. */
+export const line = () => Number.parseInt(version(), 10);
 
 export function version() {
   return readFileSync(join(root, 'bin', 'version'), 'utf8').trim();

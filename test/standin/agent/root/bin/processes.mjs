@@ -1,0 +1,52 @@
+// Processes of a job: which are its own, and what is left of them.
+import { readdirSync, readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+
+export function osUser() {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid());
+  }
+}
+
+/** In the environment of everything that a job starts. */
+export const mark = 'VSTS_PROCESS_LOOKUP_ID';
+
+/** Kills what a job has left running, by its mark. */
+export function killMarked(value) {
+  for (const pid of pids()) {
+    if (read(pid, 'environ').split('\0').includes(`${mark}=${value}`)) kill(pid);
+  }
+}
+
+/** Kills a process and what it has started. */
+export function killTree(root) {
+  const parents = new Map(pids().map((pid) => [pid, Number(/\) \S (\d+)/u.exec(read(pid, 'stat'))?.[1])]));
+  const below = (pid) => [
+    pid,
+    ...[...parents].filter(([, parent]) => parent === pid).flatMap(([child]) => below(child)),
+  ];
+  for (const pid of below(root)) kill(pid);
+}
+
+function pids() {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/u.test(name))
+    .map(Number)
+    .filter((pid) => pid !== process.pid);
+}
+
+function read(pid, name) {
+  try {
+    return readFileSync(`/proc/${pid}/${name}`, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+function kill(pid) {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {}
+}

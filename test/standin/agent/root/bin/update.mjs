@@ -1,0 +1,66 @@
+// The agent renews itself when the server asks for it: looks for the package, tells the server, fetches it, and puts it
+// in its own place. Real: what is said and sent, that nothing happens without a newer package or when the download
+// fails. Stand-in: unpacked at once, instead of by a script after the end.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Connection } from './connection.mjs';
+import { say } from './say.mjs';
+import { root, version } from './settings.mjs';
+
+const platform = `linux-${process.arch === 'arm64' ? 'arm64' : 'x64'}`;
+
+/** True when the new version is in place and only has to be started. Never throws: a failed update is ignored. */
+export async function update(settings, { targetVersion }, signal) {
+  try {
+    const server = new Connection(settings);
+    const wanted = await find(server, targetVersion, signal);
+    if (wanted === undefined) return false;
+    const tell = async (name, ...values) => {
+      say(name, ...values);
+      const { poolId, agentId } = settings;
+      const path = `/_apis/distributedtask/pools/${poolId}/agents/${agentId}/updates?currentState=${name}`;
+      await server.send('PUT', path, { body: {}, signal }).catch(() => undefined);
+    };
+    await tell('updating');
+    await tell('downloading', wanted.version);
+    await install(wanted.url, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function find(server, targetVersion, signal) {
+  const packages = `/_apis/distributedtask/packages/agent/${platform}`;
+  const found =
+    targetVersion === undefined
+      ? (await server.send('GET', `${packages}?$top=1`, { signal })).value[0]
+      : await server.send('GET', `${packages}/${targetVersion}`, { signal });
+  if (found === undefined) return undefined;
+  const { major, minor, patch } = found.version;
+  const numbers = [major, minor, patch];
+  return isNewer(numbers) ? { version: numbers.join('.'), url: found.downloadUrl } : undefined;
+}
+
+function isNewer(numbers) {
+  const own = version().split('.').map(Number);
+  const at = numbers.findIndex((number, index) => number !== own[index]);
+  return at !== -1 && numbers[at] > own[at];
+}
+
+async function install(url, signal) {
+  const response = await fetch(url, { signal });
+  if (!response.ok) throw new Error(`HTTP ${response.status}`);
+  const folder = join(root, '_work', '_update');
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const archive = join(folder, 'agent.tar.gz');
+  writeFileSync(archive, Buffer.from(await response.arrayBuffer()));
+  const { status } = spawnSync('tar', ['-xzf', archive, '-C', folder]);
+  if (status !== 0) throw new Error('the archive cannot be unpacked');
+  for (const part of ['bin', 'externals']) {
+    rmSync(join(root, part), { recursive: true });
+    renameSync(join(folder, part), join(root, part));
+  }
+}

@@ -1,0 +1,12 @@
+// How the agent waits.
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** False when it was told to stop meanwhile. `ms` are the practice server's: its clock may be fast. */
+export function pause(ms, speed, signal) {
+  return delay(ms / speed, true, { signal }).catch((error) => {
+    if (error.name === 'AbortError') return false;
+    throw error;
+  });
+}
+
+export const between = (from, to) => from + Math.random() * (to - from);
