@@ -14,10 +14,16 @@ import { managementRoutes, sharedRoutes } from './routes/management.ts';
 
 /** What personal access tokens and service principals may ask. */
 export const management: readonly Route[] = [...discoveryRoutes, ...managementRoutes, ...taskRoutes];
+/** What an agent's own access token is good for. */
+export const protocol: readonly Route[] = [
+  ...discoveryRoutes,
+  ...sessionRoutes,
+  ...requestRoutes,
+  ...sharedRoutes,
+  ...taskRoutes,
+];
 /** What the token of a job is good for: its worker calls with it. */
-const work: readonly Route[] = [...discoveryRoutes, ...planRoutes, ...timelineRoutes, ...taskRoutes];
-/** What an agent's own access token is good for. Nothing else of this is open to a personal access token. */
-export const protocol: readonly Route[] = [...sessionRoutes, ...requestRoutes, ...sharedRoutes, ...work];
+export const work: readonly Route[] = [...discoveryRoutes, ...planRoutes, ...timelineRoutes, ...taskRoutes];
 
 export const notFound: Reply = {
   status: 404,

@@ -19,18 +19,9 @@ export function planRoute(method: string, below: string, handler: PlanHandler): 
   ];
 }
 
-/** The token of a job opens its own plan, that of an agent the plan of the job that it has. */
-function isFor(
-  { fake, agentId, requestId }: FakeCall,
-  job: FakeRequest,
-  scope: string,
-  planId: string,
-): boolean {
-  return (
-    same(job.planId, planId) &&
-    same(scopeOf(fake, job), scope) &&
-    (requestId === undefined ? job.agentId === agentId : job.requestId === requestId)
-  );
+/** The token of a job opens its own plan. */
+function isFor({ fake, requestId }: FakeCall, job: FakeRequest, scope: string, planId: string): boolean {
+  return job.requestId === requestId && same(job.planId, planId) && same(scopeOf(fake, job), scope);
 }
 
 function same(a: string, b: string): boolean {

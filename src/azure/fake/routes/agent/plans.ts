@@ -37,10 +37,9 @@ function createLog({ fake, body }: FakeCall, request: FakeRequest): Reply {
 }
 
 function uploadLog({ fake, text }: FakeCall, request: FakeRequest, id = ''): Reply {
-  let log = request.logs.find((each) => each.id === Number(id));
+  const log = request.logs.find((each) => each.id === Number(id));
   if (log === undefined) {
-    log = { id: Number(id), path: '', lineCount: 0, text: '' };
-    request.logs.push(log);
+    return refusal(404, 'TaskLogNotFoundException', `No log found for identifier ${id}.`);
   }
   appendLog(request, log, text);
   fake.changed();
@@ -49,7 +48,7 @@ function uploadLog({ fake, text }: FakeCall, request: FakeRequest, id = ''): Rep
 
 function describeLog({ id, path, lineCount }: FakeLog, now: number): object {
   const time = new Date(now).toISOString();
-  return { id, path: path || `logs/${id}`, lineCount, createdOn: time, lastChangedOn: time, location: null };
+  return { id, path, lineCount, createdOn: time, lastChangedOn: time, location: null };
 }
 
 export const planRoutes: readonly Route[] = [

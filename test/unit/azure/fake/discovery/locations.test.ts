@@ -1,7 +1,7 @@
 // The table of resources, held against the service's own (recorded) and against what this server answers.
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { management, protocol } from '../../../../../src/azure/fake/answer.ts';
+import { management, protocol, work } from '../../../../../src/azure/fake/answer.ts';
 import { askedVersion, negotiate } from '../../../../../src/azure/fake/discovery/api-version.ts';
 import {
   locationOf,
@@ -16,7 +16,7 @@ const recorded = (
     value: readonly ResourceLocation[];
   }
 ).value;
-const routes = [...management, ...protocol].filter(([method]) => method !== 'OPTIONS');
+const routes = [...management, ...protocol, ...work].filter(([method]) => method !== 'OPTIONS');
 
 /** A path that fits a route's pattern, with and without its optional end. */
 function samples(pattern: RegExp): string[] {

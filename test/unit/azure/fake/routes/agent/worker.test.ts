@@ -111,6 +111,8 @@ describe("a job's plan", () => {
 
   test('the token of a job opens its plan, no other one, and nothing of the pool', async () => {
     const taken = await take();
+    const ofAgent = `/${taken.plan.scopeIdentifier}/_apis/distributedtask/hubs/Build/plans/${taken.plan.planId}/events`;
+    expect((await agent.call('POST', ofAgent, { json: { name: 'JobCompleted' } })).status).toBe(403);
     const missing = { status: 404, body: { typeKey: 'TaskOrchestrationPlanNotFoundException' } };
     const strange = { ...taken, plan: { ...taken.plan, planId: taken.jobId } };
     expect(await agent.work(strange, 'GET', `timelines/${taken.timeline.id}`)).toMatchObject(missing);
@@ -230,8 +232,9 @@ describe('logs', () => {
     ]);
   });
 
-  test('one without a path is refused', async () => {
+  test('one without a path is refused, and what is written to one that was never made', async () => {
     const taken = await take();
+    expect((await agent.work(taken, 'POST', 'logs/1', { text: 'x' })).status).toBe(404);
     expect((await agent.work(taken, 'POST', 'logs', { json: { path: '' } })).status).toBe(400);
   });
 });
