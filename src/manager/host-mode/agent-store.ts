@@ -26,6 +26,8 @@ export class AgentStore {
   readonly #command: RunCommand;
   /** What has been found able to run here. */
   readonly #runs = new Set<string>();
+  /** By folder: slots that start together wait for the same one. */
+  readonly #underWay = new Map<string, Promise<void>>();
 
   constructor(directory: string, fetch: Fetch, command: RunCommand) {
     this.#directory = directory;
@@ -40,10 +42,18 @@ export class AgentStore {
       () => true,
       () => false,
     );
-    if (!known) await this.#obtain(release, target);
+    if (!known) await this.#obtainOnce(release, target);
     if (!this.#runs.has(target)) await requireLibraries(this.#command, target);
     this.#runs.add(target);
     return target;
+  }
+
+  #obtainOnce(release: AgentRelease, target: string): Promise<void> {
+    const underWay =
+      this.#underWay.get(target) ??
+      this.#obtain(release, target).finally(() => this.#underWay.delete(target));
+    this.#underWay.set(target, underWay);
+    return underWay;
   }
 
   async #obtain(release: AgentRelease, target: string): Promise<void> {

@@ -9,6 +9,7 @@ import { Lines } from '../../engine/frames.ts';
 import type { FileTail, TailLimits } from '../../engine/tails.ts';
 import { AgentLayout } from '../../image/layout.ts';
 import { folderTails } from './folder-tails.ts';
+import { stopSignal } from '../docker/agent-start.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { AgentRoots } from './agent-root.ts';
 import { RunFolder, type HostRun } from './run-folder.ts';
@@ -120,8 +121,14 @@ export class HostEngine implements RunEngine {
   }
 
   async stop(id: string, timeoutS: number): Promise<void> {
-    const { unit } = await this.#get(id);
-    await this.#systemd.stop(unit, timeoutS);
+    const { run, unit } = await this.#get(id);
+    // Not by stopping the unit: with it systemd would forget how the agent ended.
+    await this.#systemd.signal(unit, stopSignal);
+    const deadline = this.#clock.monotonic() + timeoutS * 1000;
+    while (await isAlive(run.pid)) {
+      if (this.#clock.monotonic() > deadline) return this.#systemd.stop(unit);
+      await sleep(pollMs);
+    }
   }
 
   async exit(id: string): Promise<ContainerExit> {

@@ -1,4 +1,5 @@
 import type { RunCommand } from '../machine/command.ts';
+import { stopTimeoutS } from '../docker/container.ts';
 import { must } from './must.ts';
 
 const commandMs = 60_000;
@@ -22,9 +23,14 @@ export class Systemd {
     return Number(MainPID);
   }
 
-  /** With all its processes; SIGKILL after so many seconds is the unit's own affair. */
-  async stop(unit: string, timeoutS = 0): Promise<void> {
-    await this.#command('systemctl', ['stop', unit], timeoutS * 1000 + commandMs);
+  /** To its main process alone; the unit stays. */
+  async signal(unit: string, signal: string): Promise<void> {
+    await this.#command('systemctl', ['kill', '--kill-who=main', `--signal=${signal}`, unit], commandMs);
+  }
+
+  /** With all its processes. */
+  async stop(unit: string): Promise<void> {
+    await this.#command('systemctl', ['stop', unit], commandMs + stopTimeoutS * 1000);
   }
 
   /** Ends it and frees its name, which a unit that has ended still holds. */

@@ -2,6 +2,7 @@ import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
 import { imageOf, type ManagerConfig } from '../../contract/config.ts';
 import { agentName, type SlotSpec } from '../../contract/slots.ts';
+import { HostPaths } from '../../contract/paths.ts';
 import type { Slot } from '../model.ts';
 
 /** One GPU of this host; without a UUID the driver does not show it. */
@@ -69,10 +70,12 @@ function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: strin
   return uuid === undefined ? { label: wanted } : { uuid, label: wanted };
 }
 
-/** A short fingerprint of everything that a container of the slot is created with, the image apart. */
+/** A short fingerprint of everything that a run of the slot is created with, the image apart. */
 export function settingsOf(slot: Slot, config: ManagerConfig): string {
   const { pool, image: _, ...rest } = slot;
-  const parts = [rest, config.organization, pool, config.datasets, config.jobs, config.proxy];
+  // Where the agent lies: one that waits in the place of managers up to 0.1 cannot run a container job.
+  const place = slot.mode === 'host' ? [HostPaths.agents] : [];
+  const parts = [rest, config.organization, pool, config.datasets, config.jobs, config.proxy, ...place];
   return sha256(JSON.stringify(parts)).slice(0, 12);
 }
 

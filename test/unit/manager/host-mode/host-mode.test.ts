@@ -167,6 +167,16 @@ test('an agent whose process is gone has ended; its output and exit code are rea
   expect(existsSync(root())).toBe(false);
 });
 
+test('an agent that is stopped gets the signal alone: its unit stays, and tells how it ended', async () => {
+  const { engine, id } = await created();
+  answers['systemctl'] = { output: 'LoadState=loaded\nMainPID=0\nExecMainStatus=0\nExecMainCode=1\n' };
+  await engine.start(id);
+  calls = [];
+  await engine.stop(id, 120);
+  expect(calls).toEqual(['systemctl kill --kill-who=main --signal=SIGINT azp-fleet-agent-bare.service']);
+  expect(await engine.exit(id)).toMatchObject({ code: 0 });
+});
+
 test.each([
   [
     'killed for lack of memory',
@@ -265,7 +275,7 @@ test('an agent that lacks libraries on the host is not started, and they are nam
   expect(await store.path(release)).toBe(path);
 });
 
-test('the agent is fetched once per version, and only with the right sha256', async () => {
+test('the agent is fetched once per version, also for slots that start together, and only with the right sha256', async () => {
   let served = 0;
   answers['tar'] = {};
   const server = createServer((_, response) => {
@@ -278,8 +288,9 @@ test('the agent is fetched once per version, and only with the right sha256', as
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/agent.tar.gz`;
   const store = new AgentStore(join(directory, 'agents'), createPlainFetch({ noProxy: [] }), command);
   const sha256 = createHash('sha256').update('archive').digest('hex');
-  const path = await store.path({ version: '5.279.0', url, sha256 });
-  expect(await store.path({ version: '5.279.0', url, sha256 })).toBe(path);
+  const release = { version: '5.279.0', url, sha256 };
+  const [path, ...same] = await Promise.all([store.path(release), store.path(release)]);
+  expect([...same, await store.path(release)]).toEqual([path, path]);
   expect(served).toBe(1);
   const wrong = { version: '4.276.0', url, sha256: 'f'.repeat(64) };
   await expect(store.path(wrong)).rejects.toThrow(`its sha256 is ${sha256}`);

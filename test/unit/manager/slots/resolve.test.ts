@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { sha256 } from '../../../../src/base/digest.ts';
 import type { ManagerConfig } from '../../../../src/contract/config.ts';
 import { portion, resolveSlots, settingsOf, type HostGpu } from '../../../../src/manager/slots/resolve.ts';
 import { config } from '../../../support/manager-config.ts';
@@ -105,6 +106,20 @@ test('the fingerprint changes with what a container is made from, and with nothi
   expect(settingsOf(slot, config({ metricsPort: 1, capabilities: { a: 'b' } }))).toBe(before);
   expect(settingsOf({ ...slot, limits: { memory: '1g' } }, config())).not.toBe(before);
   expect(settingsOf(slot, config({ jobs: { sudo: true, docker: false } }))).not.toBe(before);
+});
+
+test.each([
+  ['on the host, which has another place now', 'host', false],
+  ['in a container', 'container', true],
+] as const)('an agent of manager 0.1 that waits %s', (_, mode, stays) => {
+  const spec = { gpus: [], share: false, limits: {}, capabilities: [], mode };
+  const host = config({ agents: { kind: 'slots', slots: [spec] } });
+  const [slot] = resolveSlots(host, []);
+  if (slot === undefined) throw new Error('no slot');
+  const { pool, image: _image, ...rest } = slot;
+  const parts = [rest, host.organization, pool, host.datasets, host.jobs, host.proxy];
+  const then = sha256(JSON.stringify(parts)).slice(0, 12);
+  expect(settingsOf(slot, host) === then).toBe(stays);
 });
 
 test('a slot has the pool and the image of the host, or its own', () => {
