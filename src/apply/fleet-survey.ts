@@ -6,7 +6,7 @@ import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
 import { planLaterPools } from '../plan/pools.ts';
-import { knownPools, poolNames } from '../steps/pool-names.ts';
+import { knownPools, laterPools } from '../steps/pool-names.ts';
 import { planReached, reachHosts, type HostsSurvey, type Reached, type ReachOptions } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
@@ -44,7 +44,7 @@ export async function surveyFleet(
     fleet.projects,
   );
   const pools = {
-    changes: [...first.changes, ...rest.changes, ...planLaterPools(laterPools(reached))],
+    changes: [...first.changes, ...rest.changes, ...planLaterPools(waiting(reached))],
     blocked: new Map([...first.blocked, ...rest.blocked]),
   };
   options.onPools(pools);
@@ -53,11 +53,9 @@ export async function surveyFleet(
 }
 
 /** Patterns that wait for a driver → hosts. */
-function laterPools(reached: readonly Reached[]): ReadonlyMap<string, readonly string[]> {
+function waiting(reached: readonly Reached[]): ReadonlyMap<string, readonly string[]> {
   const later = reached.flatMap(({ host, facts }) =>
-    poolNames(host, facts).flatMap((pool) =>
-      pool.kind === 'later' ? [{ pattern: pool.pattern, host: host.name }] : [],
-    ),
+    laterPools(host, facts).map((pattern) => ({ pattern, host: host.name })),
   );
   const hosts = Map.groupBy(later, ({ pattern }) => pattern);
   return new Map([...hosts].map(([pattern, each]) => [pattern, each.map(({ host }) => host)]));

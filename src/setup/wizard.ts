@@ -1,14 +1,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-import type { ParallelJobs } from '../azure/client.ts';
-import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
 import type { Fleet } from '../inventory/fleet.ts';
 import { parseFleet } from '../inventory/load.ts';
-import { jobsTrouble } from '../render/parallel-jobs.ts';
-import { troubleLines } from '../render/trouble.ts';
-import { askAgents, askDatasets, type AgentsChoice } from './ask-agents.ts';
+import { askAgents, askDatasets } from './ask-agents.ts';
 import { askAzure } from './ask-azure.ts';
 import { askHosts } from './ask-hosts.ts';
 import { checkHosts, type Describe } from './check-hosts.ts';
@@ -16,8 +12,9 @@ import type { HostChoice } from './choices.ts';
 import { describeIn } from './describe-host.ts';
 import { askToWrite } from './finish.ts';
 import { inventoryText, withHosts } from './inventory-text.ts';
+import { agentCount, sayJobs } from './say-jobs.ts';
 import { writeInventory } from './write.ts';
-import { tell, widthOf, type Wizard } from './wizard-context.ts';
+import { tell, type Wizard } from './wizard-context.ts';
 
 export interface SetupResult {
   /** As the user named it; undefined when nothing was written. */
@@ -50,20 +47,6 @@ async function createInventory(wizard: Wizard, file: string): Promise<SetupResul
   parseFleet(text, file, wizard.context);
   const written = await askToWrite(wizard, text, file);
   return written === undefined ? nothing : askToProvision(wizard, written, hosts);
-}
-
-/** How many agents the answers make, hosts whose GPUs were not counted left out. */
-function agentCount(hosts: readonly HostChoice[], { agents }: AgentsChoice): number {
-  if (agents !== 'one-per-gpu') return agents * hosts.length;
-  return hosts.reduce((sum, { gpus = 0 }) => sum + gpus, 0);
-}
-
-/** What the organization's licence makes of that many; nothing where it is not known. */
-function sayJobs(wizard: Wizard, organization: string, agents: number, jobs: ParallelJobs | undefined): void {
-  if (jobs?.permitted === undefined) return;
-  const { permitted, used } = jobs;
-  const trouble = jobsTrouble({ agents, permitted, ...defined({ used }) }, organization);
-  wizard.say(...troubleLines(trouble, { width: widthOf(wizard) + 1, paint: (_, text) => text }));
 }
 
 /** What hosts are tested with before there is an inventory. */

@@ -1,4 +1,4 @@
-import { changeId, type Action, type Change, type Disturbs, type StepName } from './change.ts';
+import { changeId, type Action, type Change, type Disturbs, type Shape, type StepName } from './change.ts';
 import type { Refusal } from './step.ts';
 
 interface Described {
@@ -25,6 +25,11 @@ export function rebootChange(step: StepName, why: string): Change {
 
 export function refusal(step: StepName, what: string, next: string): Refusal {
   return { refused: true, step, what, next };
+}
+
+/** The same as it is announced while another step's result is awaited. */
+export function later({ step, title, disturbs }: Change, until: StepName): Shape {
+  return { known: false, step, title, until, disturbs };
 }
 
 export function change(

@@ -1,9 +1,10 @@
 import { sh } from '../base/shell.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Action, Change } from './change.ts';
-import { change, refusal } from './changes.ts';
+import { change, later, refusal } from './changes.ts';
 import { HostPaths } from '../contract/paths.ts';
 import { agentArch } from './manager-config.ts';
+import { laterPools } from './pool-names.ts';
 import { buildsImage } from './pushed-image.ts';
 import { isCurrent, managerVersion } from './manager-version.ts';
 import type { Desired, Refusal, Step } from './step.ts';
@@ -18,8 +19,10 @@ export const imageStep: Step = {
     const refused = refuse(facts);
     if (refused !== undefined) yield refused;
     else if (buildsImage(desired)) {
-      yield* uploadContext(facts, desired);
-      yield* uploadFolder(facts, desired);
+      const changes = [...uploadContext(facts, desired), ...uploadFolder(facts, desired)];
+      // It is in place only when the manager is started with it, and that has to wait for the name of its pool.
+      const waits = laterPools(desired.host, facts).length > 0;
+      yield* waits ? changes.map((each) => later(each, 'driver')) : changes;
     }
   },
 };

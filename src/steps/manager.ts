@@ -5,8 +5,8 @@ import { HostPaths, managerUnit } from '../contract/paths.ts';
 import { imageOverall } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Action, Artifact, Change, Shape } from './change.ts';
-import { change, refusal } from './changes.ts';
-import { poolNames, withPoolNames } from './pool-names.ts';
+import { change, later, refusal } from './changes.ts';
+import { laterPools, poolNames, withPoolNames } from './pool-names.ts';
 import { reloadDisturbs } from './disturbance.ts';
 import { agentArch, configText, managerConfig } from './manager-config.ts';
 import { activateScript, installScript } from './manager-scripts.ts';
@@ -32,10 +32,10 @@ export const managerStep: Step = {
       yield refusal('manager', nameless.what, nameless.next);
       return;
     }
-    const later = pools.flatMap((pool) => (pool.kind === 'later' ? [pool.pattern] : []));
-    if (later.length > 0) {
-      yield* files(facts, desired, version);
-      yield inPoolsLater(facts, later);
+    const waits = laterPools(desired.host, facts);
+    if (waits.length > 0) {
+      yield* [...files(facts, desired, version)].map((each) => later(each, 'driver'));
+      yield inPoolsLater(facts, waits);
       return;
     }
     const host = withPoolNames(desired.host, facts);

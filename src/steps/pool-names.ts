@@ -27,6 +27,11 @@ export function knownPools(host: HostSpec, facts: Facts): string[] {
   return poolNames(host, facts).flatMap((pool) => (pool.kind === 'known' ? [pool.name] : []));
 }
 
+/** Patterns of pools whose names a driver decides that is to come. */
+export function laterPools(host: HostSpec, facts: Facts): string[] {
+  return poolNames(host, facts).flatMap((pool) => (pool.kind === 'later' ? [pool.pattern] : []));
+}
+
 /** The host with its pools' names as far as they are known. Pure. */
 export function withPoolNames(host: HostSpec, facts: Facts): HostSpec {
   const values = valuesOf(host, facts);

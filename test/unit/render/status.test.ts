@@ -94,3 +94,16 @@ test('drift names what would change', () => {
     '~ h200-1: provision would change\n    - install Docker Engine 29.7.2',
   );
 });
+
+test('where slots differ, the pool and the image of each are told', () => {
+  const slots = [
+    slot('0', { pool: 'gpu-lab', image: 'azp-fleet/agent:1' }),
+    slot('1', { pool: 'gpu-training', image: 'registry.lab.example/training:7' }),
+  ];
+  const row = statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
+  expect(text([row])).toContain(`
+· h200-1
+  0: pool gpu-lab, image azp-fleet/agent:1
+  1: pool gpu-training, image registry.lab.example/training:7
+`);
+});

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { createAzureClient } from '../../../src/azure/create-client.ts';
 import { patCredential } from '../../../src/azure/http/credential.ts';
+import { fakeControl } from '../../../src/azure/fake/control/control.ts';
 import { startFake, type RunningFake } from '../../../src/azure/fake/start.ts';
 import { systemClock } from '../../../src/base/machine/clock.ts';
 import type { Context } from '../../../src/base/context.ts';
@@ -17,6 +18,7 @@ import { askAzure } from '../../../src/setup/ask-azure.ts';
 import { askHosts } from '../../../src/setup/ask-hosts.ts';
 import { askSecretSource } from '../../../src/setup/ask-secret.ts';
 import { terminalPrompts } from '../../../src/setup/prompts.ts';
+import { agentCount, sayJobs } from '../../../src/setup/say-jobs.ts';
 import type { Wizard } from '../../../src/setup/wizard-context.ts';
 import { type Answer, Keyboard } from '../../support/keyboard.ts';
 
@@ -205,6 +207,34 @@ describe('Azure DevOps', () => {
       projects: ['vision'],
     });
     expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools there: 2');
+  });
+
+  test('where the organization may run few jobs at once, that is told beside the number of agents', async () => {
+    const control = fakeControl(fake.origin);
+    await control.limitJobs(1);
+    const sitting = sit({ AZP_TOKEN: 'right' });
+    const answers = answering(
+      sitting,
+      askAzure(sitting.wizard),
+      ['organization', fake.organization],
+      ['Where is the access token kept'],
+      ['Variable'],
+      ['Try the token now'],
+      ['When does it expire'],
+      ['Projects', 'vision'],
+    );
+    const { jobs, organization } = await answers;
+    expect(jobs).toEqual({ permitted: 1, used: 0 });
+    const hosts = [{ name: 'a', gpus: 6 }, { name: 'b', gpus: 2 }, { name: 'c' }];
+    const agents = agentCount(hosts, { pool: 'p', agents: 'one-per-gpu', share: false });
+    sayJobs(sitting.wizard, organization, agents, jobs);
+    const said = sitting.said.slice(1).join(' ').replaceAll(/\s+/gu, ' ');
+    expect(said).toContain(
+      '8 agents, 1 permitted parallel job of private projects, 0 in use: only 1 of them',
+    );
+    expect(said).toContain(`Organization settings > Parallel jobs (${organization}/_settings/buildqueue)`);
+    expect(agentCount(hosts, { pool: 'p', agents: 2, share: true })).toBe(6);
+    await control.limitJobs(null);
   });
 
   test('a wrong token is told with its cure, and organization and token can be corrected', async () => {

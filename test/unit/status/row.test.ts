@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Facts } from '../../../src/facts/facts.ts';
 import { statusExitCode } from '../../../src/status/exit-code.ts';
 import { statusRow, type PoolAgents, type StatusRow } from '../../../src/status/row.ts';
+import { jobsView } from '../../../src/status/parallel-jobs.ts';
 import { agent, facts, host, now, pool, slot, status } from './look.ts';
 
 const rowOf = (seen: Facts, agents: PoolAgents = pool): StatusRow =>
@@ -156,5 +157,68 @@ describe('exit code', () => {
     [1, rows('unreachable', ['install Docker']), { ...plain, drift: true }],
   ])('%i', (code, seen, asked) => {
     expect(statusExitCode(seen, asked)).toBe(code);
+  });
+});
+
+describe('a host with agents in several pools', () => {
+  const training = new Map([agent('1')]);
+  const pools = new Map<string, PoolAgents>([
+    ['gpu-lab', new Map([agent('0')])],
+    ['gpu-training', training],
+  ]);
+  const slots = [slot('0', { pool: 'gpu-lab' }), slot('1', { pool: 'gpu-training', image: 'train:7' })];
+  const seen = withStatus({ slots });
+  const row = (found: Facts, shown = pools) =>
+    statusRow({ host, facts: found }, (name) => shown.get(name), now);
+
+  test('each is looked for where it is, and which is where is told', () => {
+    expect(row(seen)).toMatchObject({
+      pool: 'gpu-lab',
+      slots: [
+        { slot: '0', pool: 'gpu-lab' },
+        { slot: '1', pool: 'gpu-training', image: 'train:7' },
+      ],
+      azure: { registered: 2, online: 2 },
+      verdict: { state: 'healthy' },
+    });
+  });
+
+  test('one that is not there is missing there', () => {
+    const { verdict } = row(seen, new Map<string, PoolAgents>([...pools, ['gpu-training', new Map()]]));
+    expect(verdict).toMatchObject({
+      state: 'degraded',
+      cause: 'h200-1-1: runs here, but is not registered in pool gpu-training',
+    });
+  });
+
+  test('without a list of one of them nothing is counted', () => {
+    expect(row(seen, new Map([['gpu-lab', training]]))).not.toHaveProperty('azure');
+  });
+
+  test('where all are alike, nothing is told of slots', () => {
+    const alike = [slot('0', { pool: 'gpu-lab', image: 'a' }), slot('1', { pool: 'gpu-lab', image: 'a' })];
+    expect(row(withStatus({ slots: alike }))).not.toHaveProperty('slots');
+  });
+
+  test('an image that is not ready is named beside others', () => {
+    const images = [
+      { state: 'ready' as const, reference: 'a', slots: ['0'] },
+      { state: 'failed' as const, reference: 'train:7', cause: 'no such image', slots: ['1'] },
+    ];
+    expect(row(withStatus({ slots, images })).verdict.cause).toBe(
+      'the agent image train:7 could not be made: no such image',
+    );
+  });
+});
+
+describe('how many jobs may run at once', () => {
+  const rows = [rowOf(facts()), rowOf(facts())];
+  test.each([
+    ['not known', undefined, undefined],
+    ['no limit', { permitted: undefined, used: 3 }, undefined],
+    ['a limit', { permitted: 1, used: undefined }, { agents: 4, permitted: 1 }],
+    ['a limit and what is used', { permitted: 1, used: 1 }, { agents: 4, permitted: 1, used: 1 }],
+  ])('%s', (_, jobs, view) => {
+    expect(jobsView(rows, jobs)).toEqual(view);
   });
 });

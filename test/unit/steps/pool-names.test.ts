@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { SlotSpec } from '../../../src/contract/slots.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import type { HostSpec } from '../../../src/inventory/fleet.ts';
+import { imageStep } from '../../../src/steps/image.ts';
 import { managerStep } from '../../../src/steps/manager.ts';
 import { knownPools, poolNames, withPoolNames } from '../../../src/steps/pool-names.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
@@ -114,12 +115,12 @@ describe('a pool named after what a host has', () => {
   });
 });
 
-describe('the manager', () => {
+describe('the manager and its image', () => {
   const plan = (facts: Facts) => [...managerStep.plan(facts, desiredOf({ pool }))];
 
   test('is announced as a shape while the driver is to come', () => {
     const [install, shape, ...more] = plan(factsOf());
-    expect(install).toMatchObject({ known: true, title: expect.stringContaining('install the manager') });
+    expect(install).toMatchObject({ known: false, title: expect.stringContaining('install the manager') });
     expect(shape).toEqual({
       known: false,
       step: 'manager',
@@ -128,6 +129,13 @@ describe('the manager', () => {
       disturbs: 'nothing',
     });
     expect(more).toEqual([]);
+  });
+
+  test('nothing of the image is brought before: it lies where the manager is started from', () => {
+    const [context, ...more] = imageStep.plan(factsOf(), desiredOf({ pool }));
+    expect(context).toMatchObject({ known: false, step: 'image', until: 'driver' });
+    expect(more).toEqual([]);
+    expect([...imageStep.plan(factsOf(), desiredOf())]).toMatchObject([{ known: true }]);
   });
 
   test('is configured with the name once it is known', () => {

@@ -75,7 +75,7 @@ export const fleetCommands: readonly CommandSpec[] = [
     name: 'status',
     summary: 'one table of all hosts: software, GPUs, agents here and in Azure, verdict, cause and cure',
     description:
-      'Reads facts over SSH, the last report of each manager (at most 5 minutes old) and the pools. Changes nothing.',
+      'Reads facts over SSH, the last report of each manager (at most 5 minutes old), the pools, and how many jobs the organization may run at once, where the token may read that. Changes nothing.',
     positionals: '[targets...]',
     options: [
       { flags: '--probe', description: 'look at the GPUs now, in a probe container on every host' },

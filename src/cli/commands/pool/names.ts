@@ -2,7 +2,7 @@ import { applyFleetChange } from '../../../apply/azure-pools.ts';
 import type { AzureClient } from '../../../azure/client.ts';
 import type { FleetChange } from '../../../plan/pools.ts';
 import type { Context } from '../../../base/context.ts';
-import { ExitCode, type Problem } from '../../../base/errors.ts';
+import { ExitCode } from '../../../base/errors.ts';
 import { poolsOf } from '../../../contract/slots.ts';
 import { mayBecome, plainPools } from '../../../inventory/pool-pattern.ts';
 import { confirm } from '../../ask.ts';
@@ -43,25 +43,27 @@ function fits(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) => mayBecome(pattern, name));
 }
 
-/** What is to be known of pools that only the hosts can name. */
-export function patternNotes({ patterns, pools }: OpenPools): Problem[] {
-  return patterns.map((pattern) => {
-    const found = pools.filter((pool) => mayBecome(pattern, pool));
-    return {
-      code: 'pool.pattern',
-      what: `${pattern} is named after what each host has: ${found.length === 0 ? 'no pool there fits' : `${found.join(', ')} may be meant`}`,
-      next: 'run "azp-fleet plan": it asks the hosts, and provision creates what is missing',
-    };
-  });
+/** Says what is to be known of pools that only the hosts can name. */
+export function tellPatterns(context: Context, { options }: CommandInput, open: OpenPools): void {
+  if (options.flag('json')) return;
+  for (const pattern of open.patterns) {
+    const found = open.pools.filter((pool) => mayBecome(pattern, pool));
+    const seen = found.length === 0 ? 'no pool there fits' : `${found.join(', ')} may be meant`;
+    context.stderr.write(
+      `! ${pattern} is named after what each host has: ${seen}; next: run "azp-fleet plan", which asks the hosts\n`,
+    );
+  }
 }
 
 /** Shows the changes, asks, makes them in order. */
 export async function carryOut(
   context: Context,
-  { options }: CommandInput,
+  input: CommandInput,
   open: OpenPools,
   changes: readonly FleetChange[],
 ): Promise<Result> {
+  const { options } = input;
+  tellPatterns(context, input, open);
   const say = (text: string) => context.stderr.write(`${text}\n`);
   for (const { title, why } of changes) say(`${title} (${why})`);
   const ask = changes.length > 0 && !options.flag('yes');
@@ -71,5 +73,5 @@ export async function carryOut(
     say(`done: ${change.title}`);
   }
   const text = () => (changes.length === 0 ? 'no changes\n' : '');
-  return { exitCode: ExitCode.ok, json: { changes }, text, aside: patternNotes(open) };
+  return { exitCode: ExitCode.ok, json: { changes }, text };
 }

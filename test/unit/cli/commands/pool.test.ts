@@ -1,7 +1,7 @@
 // The pool commands as a user runs them, against the fake server over real HTTP; terminal and files are stand-ins.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { generateAgentKey } from '../../../../src/azure/keys.ts';
 import { parseArguments } from '../../../../src/cli/parse.ts';
 import { commands } from '../../../../src/cli/commands.ts';
@@ -30,7 +30,8 @@ hosts:
 async function azpFleet(...argv: string[]) {
   const { context, written } = quietContext({ cwd: fake.folder });
   const io = { out: () => undefined, err: () => undefined, env: {}, version: '0', columns: 80 };
-  const parsed = parseArguments([...argv, '-i', inventory], commands, io);
+  const file = argv.includes('-i') ? [] : ['-i', inventory];
+  const parsed = parseArguments([...argv, ...file], commands, io);
   if (parsed === undefined) throw new Error('not understood');
   const exitCode = await runCommand(context, parsed);
   return { exitCode, ...written };
@@ -112,5 +113,67 @@ test('a host that the inventory still has is not gone', async () => {
   await expect(azpFleet('pool', 'prune', '--yes', '--gone', 'two')).rejects.toMatchObject({
     exitCode: 2,
     problem: { code: 'usage.host-not-gone' },
+  });
+});
+
+describe('pools that only the hosts can name, and slots with their own', () => {
+  let own = '';
+  beforeAll(() => {
+    own = join(fake.folder, 'own.yaml');
+    writeFileSync(
+      own,
+      `organization: ${fake.server.organization}
+token: { file: ${fake.tokenFile} }
+defaults: { user: lab, pool: "{arch}-cuda{cuda}" }
+hosts:
+  box:
+    address: 192.0.2.1
+    agents: [{ gpus: [0] }, { gpus: [1], pool: gpu-own }, { gpus: [2], pool: gpu-other }]
+`,
+    );
+  });
+  const said = (text: string) => text.replaceAll(/\s+/gu, ' ');
+
+  test('are shown where they may be meant, and what only the hosts know is said', async () => {
+    const before = await azpFleet('pool', 'list', '-i', own);
+    expect(before.stdout).toMatch(/gpu-own .*no such pool/u);
+    expect(said(before.stderr)).toContain(
+      '{arch}-cuda{cuda} is named after what each host has: no pool there fits',
+    );
+    await fake.client().ensurePool('x64-cuda12.8');
+    const after = await azpFleet('pool', 'list', '-i', own);
+    expect(after.stdout).toMatch(/x64-cuda12\.8 +0 /u);
+    expect(said(after.stderr)).toContain(
+      'x64-cuda12.8 may be meant; next: run "azp-fleet plan", which asks the hosts',
+    );
+    expect(after.exitCode).toBe(0);
+  });
+
+  test('those that can be named without a host are created', async () => {
+    const { stderr } = await azpFleet('pool', 'create', '-i', own, '--yes');
+    expect(stderr).toContain('done: create agent pool gpu-own');
+    expect(stderr).toContain('done: create agent pool gpu-other');
+    expect(stderr).not.toContain('create agent pool {arch}');
+    expect(await fake.client().findPool('{arch}-cuda{cuda}')).toBeUndefined();
+  });
+
+  test('prune finds what a slot left in another pool, by its owner; a pool that may be meant keeps its agents', async () => {
+    const client = fake.client();
+    const key = await generateAgentKey();
+    const add = async (pool: string, name: string, owner: string) => {
+      const { pool: found } = await client.ensurePool(pool);
+      const userCapabilities = { 'azp-fleet.owner': owner };
+      await client.createAgent(found.id, { ...newAgent(name, key), userCapabilities });
+    };
+    await add('x64-cuda12.8', 'box-0', 'a');
+    await add('x64-cuda12.8', 'box-1', 'a');
+    await add('gpu-own', 'box-1', 'a');
+    await add('gpu-own', 'box-0', 'a');
+    await add('gpu-other', 'box-2', 'a');
+    const { stderr } = await azpFleet('pool', 'prune', '--dry-run', '-i', own);
+    expect(stderr.trim().split('\n').toSorted()).toEqual([
+      'gpu-own: box-0 is offline and no slot of box any more',
+      'x64-cuda12.8: box-1 is offline and no slot of box any more',
+    ]);
   });
 });
