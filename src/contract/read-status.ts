@@ -32,6 +32,7 @@ const status = z.looseObject({
     asked: z.looseObject({ at: text, state: text, ...work }).optional(),
   }),
   images: z.array(z.looseObject({ ...image, slots: texts })).optional(),
+  archives: z.array(z.looseObject({ archive: text, sha256: text, at: text })).optional(),
   drained: z.boolean(),
   drains: z
     .array(

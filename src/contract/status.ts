@@ -27,6 +27,8 @@ export interface ManagerStatus {
     /** Who run it. */
     readonly slots: readonly string[];
   })[];
+  /** Archives of the agent whose digest (hex) nobody knew beforehand: held to what came first; `at` is ISO 8601. */
+  readonly archives?: readonly { readonly archive: string; readonly sha256: string; readonly at: string }[];
   /** The whole host is. */
   readonly drained: boolean;
   /** Who keeps jobs away, the weightiest first; absent: the manager is of a version that does not tell. */

@@ -23,6 +23,7 @@ import { Evidence } from './runs/evidence.ts';
 import { Helpers } from './docker/helpers.ts';
 import { registryReader, withRegistries } from './image/registries.ts';
 import { AgentRoots } from './host-mode/agent-root.ts';
+import { Archives } from './machine/archives.ts';
 import { AgentStore } from './host-mode/agent-store.ts';
 import { Fence } from './docker/fence.ts';
 import { followCommand } from './machine/follow-command.ts';
@@ -66,6 +67,7 @@ async function run({ values }: Invocation): Promise<void> {
   const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
   const state = await openState(values, places.state, machineId);
+  const archives = new Archives({ fetch: await siteFetch(config), clock, log, state });
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });
   await runDaemon(
     {
@@ -77,9 +79,10 @@ async function run({ values }: Invocation): Promise<void> {
       engine: withHostRuns(withRegistries(docker, registryReader(HostPaths.registries, log)), hostEngine),
       host: {
         engine: hostEngine,
-        agents: new AgentStore(join(places.state, 'agents'), await siteFetch(config), runCommand),
+        agents: new AgentStore(join(places.state, 'agents'), archives, runCommand),
       },
       azure: await azureClient(config, secret, { clock, log, signal: stop.signal }),
+      archives,
       state,
       evidence: new Evidence(join(places.state, 'runs')),
       keys: new KeyStock(2),

@@ -6,6 +6,7 @@ import type { HostEngine } from './host-mode/host-engine.ts';
 import type { Outside } from './outside.ts';
 import type { KeyStock } from './registration/key-stock.ts';
 import type { Evidence } from './runs/evidence.ts';
+import type { Archives } from './machine/archives.ts';
 import type { Metrics } from './serve/metrics.ts';
 import type { StateStore } from './state.ts';
 
@@ -13,6 +14,7 @@ import type { StateStore } from './state.ts';
 export interface ManagerTools extends Outside {
   /** For slots straight on the host; the engine knows their runs, too. */
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
+  readonly archives: Pick<Archives, 'digest'>;
   readonly state: StateStore;
   readonly evidence: Evidence;
   readonly keys: KeyStock;

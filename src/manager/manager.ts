@@ -110,6 +110,7 @@ export class Manager {
         slots: slots.filter((slot) => runs(slot, source)).map(({ name }) => name),
       })),
       asked: images.asked,
+      archives: state.value.archives,
       drains: drainsOf(state.value.drain),
       slots: this.#scene.status(slots, this.#containers),
       look: gpus.latest,

@@ -4,6 +4,7 @@ import { sha256 } from '../base/digest.ts';
 import type { AzureAgent } from '../azure/client.ts';
 import type { PulledImage } from './model.ts';
 import { readMarks, type DrainMarks } from './drain-marks.ts';
+import type { FirstSights } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
 import { readJson, writeAtomic } from './machine/files.ts';
 
@@ -31,6 +32,8 @@ export interface State {
   readonly pools: readonly number[];
   /** PCI addresses as the slots were numbered by them. */
   readonly gpuOrder: GpuOrder | undefined;
+  /** What this host has to hold archives of the agent to that nobody knew beforehand. */
+  readonly archives: FirstSights;
   /** The kernel's own log forgets. */
   readonly xids: XidMemory | undefined;
 }
@@ -65,6 +68,7 @@ export class StateStore {
       pulled: Array.isArray(found.pulled) ? found.pulled : [],
       pools: Array.isArray(found.pools) ? found.pools : [],
       gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
+      archives: Object(found.archives ?? {}) as State['archives'],
       xids: Array.isArray(found.xids?.events) ? found.xids : undefined,
     };
     const store = new StateStore(path, machineId, value);

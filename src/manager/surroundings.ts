@@ -130,7 +130,7 @@ export class Surroundings {
   }
 
   async #plan(image: ImageConfig): Promise<ImagePlan> {
-    const config = { ...this.#tools.config, image };
+    const config = { ...this.#tools.config, image: await this.#known(image) };
     const look = this.gpus.latest;
     const host = {
       arch: arch === 'arm64' ? 'aarch64' : 'x86_64',
@@ -140,6 +140,13 @@ export class Surroundings {
     const isBuilt = image.kind === 'build';
     const context = isBuilt ? await readContext(this.#places.context) : Buffer.alloc(0);
     return planImage(config, host, context, (sha256) => readFolder(this.#places.folders, sha256));
+  }
+
+  /** With the digest that its agent must have. */
+  async #known(image: ImageConfig): Promise<ImageConfig> {
+    if (image.kind === 'registry') return image;
+    const { agentVersion: version, agentUrl: url, agentSha256: sha256 } = image;
+    return { ...image, agentSha256: await this.#tools.archives.digest({ version, url, sha256 }) };
   }
 
   async #tidy(slots: readonly Slot[]): Promise<void> {

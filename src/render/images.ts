@@ -31,7 +31,7 @@ export function imageText(
 }
 
 function imageLines(
-  { host, problem, wanted, dockerfile, slots = [], present, others = [] }: ImageRow,
+  { host, problem, wanted, dockerfile, slots = [], present, archives = [], others = [] }: ImageRow,
   { width, paint }: { readonly width: number; readonly paint: Paint },
 ): string[] {
   const told = [
@@ -48,6 +48,10 @@ function imageLines(
     ...(present?.pushed === undefined ? [] : [['pushed', present.pushed]]),
     ...(present?.output ?? []).map((line) => ['', line]),
     ...others.map((image) => ['', presentText(image)]),
+    ...archives.map(({ archive, sha256, at }) => [
+      'agent',
+      `${archive}, first seen ${at.slice(0, 10)} and held to that since: sha256 ${sha256}`,
+    ]),
   ];
   const lines = told.flatMap(([label = '', text = '']) =>
     wrap(text, width - 1, 11, 11).map((line, index) =>

@@ -18,6 +18,8 @@ export interface ImageRow {
   readonly slots?: readonly { readonly slot: string; readonly image: string }[];
   /** What the manager has; undefined where none has reported. */
   readonly present?: ManagerStatus['image'];
+  /** Agents' archives that the host holds to what it saw first; absent: none. */
+  readonly archives?: NonNullable<ManagerStatus['archives']>;
   /** Beside `present`; absent: nothing. */
   readonly others?: readonly ImageStatus[];
 }
@@ -39,6 +41,7 @@ export function imageRow({ host, problem, facts }: Look): ImageRow {
       dockerfile: host.dockerfile,
       slots: ownImages(host),
       present: status?.image,
+      archives: status?.archives?.length === 0 ? undefined : status?.archives,
       others: others.length === 0 ? undefined : others,
     }),
   };

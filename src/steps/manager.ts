@@ -85,9 +85,16 @@ function* settings(facts: Facts, { proxy }: Desired, config: string, image: Imag
   ].filter(({ path, text }) => facts.files[path] !== sha256(text));
   if (wanted.length === 0) return;
   const missing = wanted.every(({ path }) => facts.files[path] === undefined);
-  const why = missing ? 'there is none' : `it differs from the inventory${newImage(facts, image)}`;
+  const reason = missing ? 'there is none' : `it differs from the inventory${newImage(facts, image)}`;
+  const why = `${reason}${unknownAgent(image)}`;
   const uploads = wanted.map(({ path, text, mode }) => upload(textArtifact(text), path, mode));
   yield quiet('configuration', "write the manager's configuration", why, uploads);
+}
+
+/** There is nothing to hold the agent's archive to before the host has seen one. */
+function unknownAgent(image: ImageConfig): string {
+  if (image.kind === 'registry' || image.agentSha256 !== '') return '';
+  return `; the digest of agent ${image.agentVersion} is not known: the host holds it to the archive that comes first, over https`;
 }
 
 /** What a change of the image means for the agents. */

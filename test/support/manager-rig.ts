@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPlainFetch } from '../../src/azure/http/proxy.ts';
+import type { Fetch } from '../../src/azure/http/proxy.ts';
 import type { AzureClient } from '../../src/azure/client.ts';
 import { fakeControl, type FakeControl } from '../../src/azure/fake/control/control.ts';
 import { startFake, type RunningFake } from '../../src/azure/fake/start.ts';
@@ -20,6 +20,7 @@ import type { FollowCommand } from '../../src/manager/machine/follow-command.ts'
 import { runDaemon } from '../../src/manager/daemon.ts';
 import { Evidence } from '../../src/manager/runs/evidence.ts';
 import { Helpers } from '../../src/manager/docker/helpers.ts';
+import { Archives } from '../../src/manager/machine/archives.ts';
 import { AgentStore } from '../../src/manager/host-mode/agent-store.ts';
 import type { HostEngine } from '../../src/manager/host-mode/host-engine.ts';
 import { withHostRuns } from '../../src/manager/host-mode/with-host-runs.ts';
@@ -177,6 +178,9 @@ export class ManagerRig {
     return this.#kernel.size > 0;
   }
 
+  /** What the address of the agent's archive has. */
+  archive = 'the agent';
+
   /** Starts the daemon, as systemd would. */
   async start(changes: Partial<ManagerConfig> = {}): Promise<void> {
     const config = this.config(changes);
@@ -184,6 +188,9 @@ export class ManagerRig {
     const life = { over: false };
     this.#life = life;
     const { signal } = this.#stop;
+    const state = await StateStore.open(this.#in('state'), 'machine-1');
+    const fetch: Fetch = () => Promise.resolve(new Response(this.archive));
+    const archives = new Archives({ fetch, clock: this.clock, log: silentLogger, state });
     this.#running = runDaemon(
       {
         config,
@@ -201,10 +208,11 @@ export class ManagerRig {
         engine: mortal(withHostRuns(createEngine({ socketPath: this.docker.socketPath }), this.host), life),
         host: {
           engine: this.host,
-          agents: new AgentStore(this.directory, createPlainFetch({ noProxy: [] }), this.command),
+          agents: new AgentStore(this.directory, archives, this.command),
         },
         azure: mortal(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
-        state: await StateStore.open(this.#in('state'), 'machine-1'),
+        archives,
+        state,
         evidence: new Evidence(this.#in('state/runs')),
         command: this.command,
         follow: this.follow,

@@ -129,7 +129,7 @@ const agentProgram = section(`agent settings, e.g. { version: "${defaultVersions
     .optional()
     .meta({
       description:
-        'Digest of the agent archive by architecture; known for 5.279.0 and 4.275.0. Without one the archive is trusted because it comes over https',
+        'Digest of the agent archive by architecture; known for 5.279.0 and 4.275.0. Without one each host holds the archive to the one that it sees first, over https',
     }),
 }).meta({ id: 'agentProgram' });
 

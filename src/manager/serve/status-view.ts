@@ -1,4 +1,5 @@
 import { version } from '../../base/version.ts';
+import type { FirstSights } from '../machine/archives.ts';
 import { defined } from '../../base/defined.ts';
 import { foreignLine, foreignValue } from '../../base/foreign-text.ts';
 import type { Drain } from '../../contract/drain.ts';
@@ -161,6 +162,7 @@ export function managerStatus(parts: {
   /** At least one. */
   readonly images: readonly { readonly image: ImageState; readonly slots: readonly string[] }[];
   readonly asked: AskedWork | undefined;
+  readonly archives: FirstSights;
   readonly drains: readonly Drain[];
   readonly slots: readonly SlotStatus[];
   readonly look: HostLook | undefined;
@@ -183,6 +185,7 @@ export function managerStatus(parts: {
       ...defined({ asked: parts.asked === undefined ? undefined : askedStatus(parts.asked) }),
     },
     images,
+    archives: Object.entries(parts.archives).map(([archive, { sha256, at }]) => ({ archive, sha256, at })),
     drained: parts.drains.some(({ slot }) => slot === undefined),
     drains: parts.drains,
     slots: parts.slots,

@@ -73,3 +73,16 @@ away
   next     is it on?
 `);
 });
+
+test('an archive that nobody knew beforehand is named with what it is held to', () => {
+  const archives = [
+    {
+      archive: 'vsts-agent-linux-x64-5.300.0.tar.gz',
+      sha256: 'ab'.repeat(32),
+      at: '2026-11-22T02:00:00.000Z',
+    },
+  ];
+  const said = imageText([{ host: 'h200-1', archives }], plain).replaceAll(/\s+/gu, ' ');
+  expect(said).toContain('agent vsts-agent-linux-x64-5.300.0.tar.gz, first seen 2026-11-22 and held to that');
+  expect(said).toContain('ab'.repeat(32));
+});

@@ -249,3 +249,15 @@ describe('the scripts of the manager step', () => {
     expect(scripts.map((script) => script.includes('systemctl daemon-reload'))).toEqual([false, true, false]);
   });
 });
+
+it('an agent whose digest is not known is announced with what the host makes of it', () => {
+  const agent = (version: string) => ({ agent: { version, sha256: { x64: undefined, arm64: undefined } } });
+  const why = (version: string): string | undefined =>
+    [...managerStep.plan(factsOf(), desiredOf(agent(version), { artifacts: artifacts() }))]
+      .filter((each): each is Change => 'actions' in each)
+      .find(({ id }) => id.startsWith('manager-configuration'))?.why;
+  expect(why('5.300.0')).toBe(
+    'there is none; the digest of agent 5.300.0 is not known: the host holds it to the archive that comes first, over https',
+  );
+  expect(why('4.275.0')).toBe('there is none');
+});

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -9,16 +8,12 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createPlainFetch } from '../../../../src/azure/http/proxy.ts';
 import { tar } from '../../../../src/base/tar.ts';
 import { HostPaths } from '../../../../src/contract/paths.ts';
 import { type CommandResult, runCommand } from '../../../../src/manager/machine/command.ts';
-import { AgentStore } from '../../../../src/manager/host-mode/agent-store.ts';
 import type { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
 import { unitArguments, unitName } from '../../../../src/manager/host-mode/unit.ts';
 import { hostUser, userName } from '../../../../src/manager/host-mode/user.ts';
@@ -253,47 +248,4 @@ test('a user is made by systemd when it is missing, and not twice', async () => 
   await expect(hostUser(command, 'bare')).rejects.toThrow('cannot be made');
   expect(calls.some((call) => call.includes('useradd --system'))).toBe(true);
   expect(userName('A very long name of a slot, with spaces')).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
-});
-
-test('an agent that lacks libraries on the host is not started, and they are named', async () => {
-  const store = new AgentStore(join(directory, 'agents'), createPlainFetch({ noProxy: [] }), command);
-  const release = { version: '5.279.0', url: '', sha256: 'a'.repeat(64) };
-  const path = join(directory, 'agents', '5.279.0-aaaaaaaaaaaa');
-  mkdirSync(join(path, 'bin'), { recursive: true });
-  writeFileSync(join(path, 'bin/libcoreclr.so'), '');
-  answers['ldd'] = { output: `${path}/bin/libcoreclr.so:\n\tlibstdc++.so.6 => not found\n` };
-  answers['ldconfig'] = { output: '\tlibssl.so.3 (libc6,x86-64) => /lib/x86_64-linux-gnu/libssl.so.3\n' };
-  await expect(store.path(release)).rejects.toMatchObject({
-    problem: {
-      code: 'host-mode.libraries',
-      what: 'the agent cannot run on this host: libstdc++.so.6, libicu are missing',
-      next: expect.stringContaining(`${path}/bin/installdependencies.sh`) as string,
-    },
-  });
-  answers['ldd'] = { output: 'libz.so.1 => /lib/libz.so.1 (0x1)' };
-  answers['ldconfig'] = { output: '\tlibssl.so.1.1 (libc6)\n\tlibicuuc.so.72 (libc6)\n' };
-  expect(await store.path(release)).toBe(path);
-});
-
-test('the agent is fetched once per version, also for slots that start together, and only with the right sha256', async () => {
-  let served = 0;
-  answers['tar'] = {};
-  const server = createServer((_, response) => {
-    served += 1;
-    response.end('archive');
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/agent.tar.gz`;
-  const store = new AgentStore(join(directory, 'agents'), createPlainFetch({ noProxy: [] }), command);
-  const sha256 = createHash('sha256').update('archive').digest('hex');
-  const release = { version: '5.279.0', url, sha256 };
-  const [path, ...same] = await Promise.all([store.path(release), store.path(release)]);
-  expect([...same, await store.path(release)]).toEqual([path, path]);
-  expect(served).toBe(1);
-  const wrong = { version: '4.276.0', url, sha256: 'f'.repeat(64) };
-  await expect(store.path(wrong)).rejects.toThrow(`its sha256 is ${sha256}`);
-  server.closeAllConnections();
-  server.close();
 });

@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { Readable, Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Fetch } from '../../azure/http/proxy.ts';
+import { FleetError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { timestamp, type Clock } from '../../base/machine/clock.ts';
+
+const downloadMs = 30 * 60_000;
+
+/** An archive of the agent. */
+export interface AgentRelease {
+  readonly version: string;
+  readonly url: string;
+  /** Hex; empty where nobody knows it beforehand. */
+  readonly sha256: string;
+}
+
+/** An archive whose digest nobody knew beforehand, as this host saw it first. */
+interface FirstSight {
+  /** Hex. */
+  readonly sha256: string;
+  /** ISO 8601 */
+  readonly at: string;
+}
+
+/** By the archive's name, `vsts-agent-linux-ARCH-VERSION.tar.gz`. */
+export type FirstSights = Readonly<Record<string, FirstSight>>;
+
+interface ArchiveTools {
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly state: {
+    readonly value: { readonly archives: FirstSights };
+    update(
+      change: (state: { readonly archives: FirstSights }) => { readonly archives: FirstSights },
+    ): Promise<void>;
+  };
+}
+
+/**
+ * The agent's archives: what each must be, and how it is fetched. One that nobody knows beforehand is trusted as it first
+ * comes over https; from then on it has to stay what it was.
+ */
+export class Archives {
+  readonly #tools: ArchiveTools;
+  readonly #looks = new Map<string, Promise<string>>();
+
+  constructor(tools: ArchiveTools) {
+    this.#tools = tools;
+  }
+
+  /** The sha256 (hex) that it must have. Fetches it once where nobody knows. */
+  async digest(release: AgentRelease): Promise<string> {
+    if (release.sha256 !== '') return release.sha256;
+    const name = nameOf(release);
+    const known = this.#tools.state.value.archives[name];
+    if (known !== undefined) return known.sha256;
+    const look = this.#looks.get(name) ?? this.#look(release).finally(() => this.#looks.delete(name));
+    this.#looks.set(name, look);
+    return look;
+  }
+
+  /** Writes it to `path`. Refuses another one than `release` says, by its name. */
+  async fetch(release: AgentRelease, path: string): Promise<void> {
+    const seen = await this.#stream(release, createWriteStream(path, { mode: 0o600 }));
+    if (seen === release.sha256) return;
+    const first = this.#tools.state.value.archives[nameOf(release)];
+    throw new FleetError({
+      code: 'agent.other-archive',
+      what: `${nameOf(release)} from ${release.url} is another archive than the one expected: its sha256 is ${seen}`,
+      expected:
+        first?.sha256 === release.sha256 ? `${release.sha256}, first seen ${first.at}` : release.sha256,
+      seen,
+      next: 'find out why it has changed; if that is right, put its digest into agent.sha256 of the inventory',
+    });
+  }
+
+  async #look(release: AgentRelease): Promise<string> {
+    const name = nameOf(release);
+    if (!release.url.startsWith('https://'))
+      throw new FleetError({
+        code: 'agent.no-digest',
+        what: `nothing says what ${name} must be, and it would come over plain http`,
+        expected: 'an https address, or its digest',
+        seen: release.url,
+        next: 'put the digest into agent.sha256 of the inventory, or use an https mirror',
+      });
+    const sha256 = await this.#stream(release, undefined);
+    const sight = { sha256, at: timestamp(this.#tools.clock) };
+    await this.#tools.state.update(({ archives }) => ({ archives: { ...archives, [name]: sight } }));
+    const held = 'nobody knew its digest beforehand; from now on it has to be this one';
+    this.#tools.log.log('warn', 'the agent archive was seen for the first time', {
+      archive: name,
+      sha256,
+      held,
+    });
+    return sha256;
+  }
+
+  /** Its sha256. */
+  async #stream(release: AgentRelease, to: NodeJS.WritableStream | undefined): Promise<string> {
+    const response = await this.#tools
+      .fetch(release.url, {
+        method: 'GET',
+        headers: {},
+        redirect: 'manual',
+        signal: AbortSignal.timeout(downloadMs),
+      })
+      .catch((error: unknown) => {
+        throw unavailable(release, error instanceof Error ? error.message : String(error));
+      });
+    if (response.status !== 200 || response.body === null)
+      throw unavailable(release, `HTTP ${response.status}`);
+    const hash = createHash('sha256');
+    const hashed = new Transform({
+      transform(chunk: Buffer, _, done) {
+        hash.update(chunk);
+        done(undefined, to === undefined ? undefined : chunk);
+      },
+    });
+    const body = Readable.fromWeb(response.body);
+    if (to === undefined) await pipeline(body, hashed.resume());
+    else await pipeline(body, hashed, to);
+    return hash.digest('hex');
+  }
+}
+
+/** The last part of its address, which names the version where the vendor has laid it out. */
+function nameOf({ url, version }: AgentRelease): string {
+  const file = new URL(url).pathname.split('/').at(-1) ?? '';
+  return file.includes(version) ? file : `${file} ${version}`;
+}
+
+function unavailable(release: AgentRelease, why: string): FleetError {
+  return new FleetError({
+    code: 'host-mode.no-agent',
+    what: `the agent ${release.version} cannot be had from ${release.url}: ${why}`,
+    next: 'check agent.version in the inventory, the proxy, and mirrors.agent in a closed network',
+  });
+}

@@ -1,0 +1,106 @@
+// Downloads are answered from a table of bytes; hashes and files are real.
+import { createHash } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Fetch } from '../../../../src/azure/http/proxy.ts';
+import { Archives, type FirstSights } from '../../../../src/manager/machine/archives.ts';
+import { StillClock } from '../../../support/clock.ts';
+
+const name = 'vsts-agent-linux-x64-5.300.0.tar.gz';
+const release = { version: '5.300.0', url: `https://mirror.example/agent/5.300.0/${name}`, sha256: '' };
+const hex = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+let directory: string;
+let served: string[];
+let logged: unknown[];
+let kept: FirstSights;
+/** What the address has. */
+let content: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'archives-'));
+  served = [];
+  logged = [];
+  kept = {};
+  content = 'the archive';
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+/** As a manager that has just started, with what the one before it kept. */
+function archives(): Archives {
+  const fetch: Fetch = (url) => {
+    served.push(url);
+    return Promise.resolve(new Response(content));
+  };
+  const state = {
+    get value() {
+      return { archives: kept };
+    },
+    update: (change: (old: { archives: FirstSights }) => { archives: FirstSights }) => {
+      kept = change({ archives: kept }).archives;
+      return Promise.resolve();
+    },
+  };
+  const log = {
+    log: (level: string, message: string, fields?: object) => void logged.push({ level, message, ...fields }),
+    redact: () => undefined,
+  };
+  return new Archives({ fetch, clock: new StillClock(), log, state });
+}
+
+test('a digest that is known is asked of nobody', async () => {
+  expect(await archives().digest({ ...release, sha256: hex('x') })).toBe(hex('x'));
+  expect(served).toEqual([]);
+});
+
+test('one that nobody knows is what comes first: kept, told, and not looked at again', async () => {
+  const first = archives();
+  expect(await Promise.all([first.digest(release), first.digest(release)])).toEqual([
+    hex(content),
+    hex(content),
+  ]);
+  expect(kept).toEqual({ [name]: { sha256: hex(content), at: expect.any(String) as string } });
+  expect(logged).toMatchObject([{ level: 'warn', archive: name, sha256: hex(content) }]);
+  content = 'another archive';
+  expect(await archives().digest(release)).toBe(hex('the archive'));
+  expect(served).toEqual([release.url]);
+});
+
+test('another archive than the first is refused by name, whichever mirror has it', async () => {
+  const sha256 = await archives().digest(release);
+  content = 'another archive';
+  const path = join(directory, 'agent.tar.gz');
+  const elsewhere = { ...release, url: `https://other.example/${name}`, sha256 };
+  await expect(archives().fetch(elsewhere, path)).rejects.toMatchObject({
+    problem: {
+      code: 'agent.other-archive',
+      what: expect.stringContaining(name) as string,
+      expected: expect.stringContaining(`${hex('the archive')}, first seen `) as string,
+      seen: hex('another archive'),
+    },
+  });
+  content = 'the archive';
+  await archives().fetch(elsewhere, path);
+  expect(readFileSync(path, 'utf8')).toBe('the archive');
+});
+
+test('nothing is trusted that comes over plain http', async () => {
+  const plain = { ...release, url: `http://mirror.example/${name}` };
+  await expect(archives().digest(plain)).rejects.toMatchObject({ problem: { code: 'agent.no-digest' } });
+  expect(served).toEqual([]);
+});
+
+test('a look that fails is made again', async () => {
+  const one = archives();
+  const whole = content;
+  const failing = new Archives({
+    fetch: () => Promise.resolve(new Response('', { status: 404 })),
+    clock: new StillClock(),
+    log: { log: () => undefined, redact: () => undefined },
+    state: { value: { archives: {} }, update: () => Promise.resolve() },
+  });
+  await expect(failing.digest(release)).rejects.toMatchObject({ problem: { code: 'host-mode.no-agent' } });
+  await expect(failing.digest(release)).rejects.toThrow('HTTP 404');
+  expect(await one.digest(release)).toBe(hex(whole));
+});
