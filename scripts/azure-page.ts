@@ -64,12 +64,12 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
   },
   deleteAgent: {
     sample: calls.deleteAgent(1, 2),
-    when: '`pool prune`, slots that are not wanted any more',
+    when: '`pool prune`, slots that are not wanted any more, and a killed agent whose session is left',
     evidence: `${contract}; agent recorded at 5.1-preview.1`,
   },
   unfinishedRequests: {
     sample: calls.unfinishedRequests(1),
-    when: 'the queue in `pool list`',
+    when: 'the queue in `pool list`, and before a killed agent is deleted',
     evidence: 'azure-devops-node-api; KEDA',
   },
   getRequest: {

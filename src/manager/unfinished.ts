@@ -1,6 +1,7 @@
 import { defined } from '../base/defined.ts';
 import { Labels } from '../contract/paths.ts';
 import type { OwnContainer } from '../engine/engine.ts';
+import { causeOf } from './causes.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { Cause, Slot } from './model.ts';
 import { givenUpAt } from './pool/given-up.ts';
@@ -41,10 +42,10 @@ export async function noteUnfinished(
       slot: slot.name,
       ...unfinished,
     });
-    await evidence.amend(slot.name, lastRun.run, ({ cause }) => ({
-      unfinished,
-      cause: cause ?? missing(unfinished),
-    }));
+    await evidence
+      .amend(slot.name, lastRun.run, ({ cause }) => ({ unfinished, cause: cause ?? missing(unfinished) }))
+      // A disk that is full must not stop the looks.
+      .catch((error: unknown) => log.log('warn', 'evidence could not be written', { ...causeOf(error) }));
   }
 }
 

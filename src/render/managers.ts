@@ -27,7 +27,10 @@ export function adoptText(host: string, slots: readonly SlotStatus[]): string {
 export function drainText(host: string, status: ManagerStatus): string {
   const drained = status.slots.filter(({ state }) => state === 'drained').length;
   const busy = status.slots.filter(({ state }) => state === 'busy');
-  const jobs = busy.map(({ slot, job }) => `slot ${slot}${job === undefined ? '' : ` (${job})`}`);
+  const jobs = busy.map(({ slot, job, jobSince }) => {
+    const since = jobSince === undefined ? '' : `, since ${jobSince.replace('T', ' ').slice(0, 16)} UTC`;
+    return `slot ${slot}${job === undefined ? '' : ` (${job}${since})`}`;
+  });
   const parts = [`${drained} of ${status.slots.length} slots drained`];
   if (jobs.length > 0) parts.push(`still running: ${jobs.join(', ')}`);
   const marks = (status.drains ?? []).map((drain) => `  ${drainLine(drain)}\n`);

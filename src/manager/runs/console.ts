@@ -100,7 +100,7 @@ const troubles: readonly (readonly [RegExp, RemarkKind])[] = [
     'agent-deleted',
   ],
   [
-    /client is not registered|invalid_client|Registration .*was not found|not authorized|Unauthorized|Access denied|signature|VS30063|TF400813|status code\D*40[13]/i,
+    /client is not registered|invalid_client|Registration .*was not found|not authorized|Unauthorized|Access denied|signature|VS30063|TF400813|access token|status code\D*40[13]/i,
     'login',
   ],
   [

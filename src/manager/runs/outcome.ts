@@ -101,7 +101,7 @@ function killed(code: number): Cause {
 
 const stopped: Cause = {
   code: 'agent.stopped',
-  what: 'somebody asked the agent to leave while it waited for a job',
+  what: 'the agent was asked to leave while it waited for a job, by somebody or by the end of Docker or the machine',
   next: 'wait for the new one; to keep a slot from taking jobs, azp-fleet drain',
 };
 

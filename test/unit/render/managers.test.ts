@@ -19,12 +19,12 @@ const record: RunRecord = {
 test('drain and undrain tell what is left: slots, jobs, and who keeps jobs away since when', () => {
   const slot = { slot: '0', agent: 'h200-1-0', gpus: [], since: '', jobsRun: 0 };
   const slots = [
-    { ...slot, state: 'busy' as const, job: 'train' },
+    { ...slot, state: 'busy' as const, job: 'train', jobSince: '2026-11-20T11:02:03Z' },
     { ...slot, slot: '1', state: 'drained' as const },
   ];
   const drains = [{ slot: '1', reason: 'fan', at: '2026-11-20T12:30:01Z', owner: 'ann@laptop' }];
   expect(drainText('h200-1', managerStatus({ slots, drains }))).toBe(
-    'h200-1: 1 of 2 slots drained; still running: slot 0 (train)\n' +
+    'h200-1: 1 of 2 slots drained; still running: slot 0 (train, since 2026-11-20 11:02 UTC)\n' +
       '  slot 1 drained by ann@laptop: fan, since 2026-11-20 12:30 UTC\n',
   );
   expect(drainText('h200-1', managerStatus({ slots: [] }))).toBe('h200-1: 0 of 0 slots drained\n');
