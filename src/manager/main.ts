@@ -35,6 +35,7 @@ import { Metrics } from './serve/metrics.ts';
 import { systemdNotifier } from './serve/notify.ts';
 import { configuration, openState, runPlaces } from './start/run-options.ts';
 import { tokenReader } from './start/token.ts';
+import { trustedCertificates } from './machine/certificates.ts';
 
 async function main(): Promise<void> {
   const invocation = parseArguments(process.argv.slice(2));
@@ -87,6 +88,7 @@ async function run({ values }: Invocation): Promise<void> {
       evidence: new Evidence(join(places.state, 'runs')),
       keys: new KeyStock(2),
       secret,
+      certificates: () => trustedCertificates(config.proxy, HostPaths.caBundle),
       metrics: new Metrics(),
       helpers: new Helpers(),
       command: runCommand,

@@ -20,6 +20,8 @@ export interface ManagerTools extends Outside {
   readonly keys: KeyStock;
   /** The credential itself, for config.sh alone. */
   readonly secret: () => Promise<Secret>;
+  /** All certificates to trust at this site as PEM; undefined where it has none of its own. */
+  readonly certificates: () => Promise<string | undefined>;
   readonly metrics: Metrics;
   readonly helpers: Helpers;
   readonly fence: Fence;

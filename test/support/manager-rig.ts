@@ -5,7 +5,6 @@ import type { Fetch } from '../../src/azure/http/proxy.ts';
 import type { AzureClient } from '../../src/azure/client.ts';
 import { fakeControl, type FakeControl } from '../../src/azure/fake/control/control.ts';
 import { startFake, type RunningFake } from '../../src/azure/fake/start.ts';
-import { generateAgentKey } from '../../src/azure/keys.ts';
 import { silentLogger, type LogLevel } from '../../src/base/log.ts';
 import type { ManagerConfig } from '../../src/contract/config.ts';
 import type { ManagerStatus, SlotStatus } from '../../src/contract/status.ts';
@@ -24,7 +23,6 @@ import { Archives } from '../../src/manager/machine/archives.ts';
 import { AgentStore } from '../../src/manager/host-mode/agent-store.ts';
 import type { HostEngine } from '../../src/manager/host-mode/host-engine.ts';
 import { withHostRuns } from '../../src/manager/host-mode/with-host-runs.ts';
-import type { KeyStock } from '../../src/manager/registration/key-stock.ts';
 import { Metrics } from '../../src/manager/serve/metrics.ts';
 import { StateStore } from '../../src/manager/state.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
@@ -34,14 +32,11 @@ import type { StandInContainer } from './docker/state.ts';
 import { hostRuns } from './host-runs.ts';
 import { config } from './manager-config.ts';
 import { mortal } from './mortal.ts';
+import { sharedKeys } from './shared-keys.ts';
 import { tokenClient } from './token-client.ts';
 
 /** Less than a test's own limit, so that the failure shows what was seen. */
 const longestMs = 50_000;
-
-// RSA keys take a tenth of a second each; the tests of the manager need one that is valid, not a new one each time.
-const sharedKey = generateAgentKey();
-const keys = { take: () => sharedKey } as unknown as KeyStock;
 
 /** A program that has done its work. */
 export function printed(output: string): CommandResult {
@@ -195,10 +190,11 @@ export class ManagerRig {
       {
         config,
         signal,
-        keys,
+        keys: sharedKeys,
         metrics: new Metrics(),
         helpers: new Helpers(),
         secret: tokenReader([this.tokenFile], silentLogger),
+        certificates: () => Promise.resolve(undefined),
         clock: this.clock,
         root: this.root,
         log: {

@@ -1,9 +1,11 @@
 import type Docker from 'dockerode';
-import { HostPaths, Labels } from '../../contract/paths.ts';
+import { Labels } from '../../contract/paths.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { deviceRequests } from '../../health/device-request.ts';
+import { AgentLayout } from '../../image/layout.ts';
 import { agentStart, isForeign } from './agent-start.ts';
-import { caInside, locale, networkVariables, variableLines } from './environment.ts';
+import { locale, networkVariables, variableLines } from './environment.ts';
+import { bundleIn } from './site-files.ts';
 import type { Slot } from '../model.ts';
 import { agentNetwork } from './engine-start.ts';
 
@@ -77,7 +79,7 @@ export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['
     // Where nvidia is Docker's default runtime, images that say "all" would get every GPU of the host.
     ...(slot.gpus.length === 0 || gpuPath === 'cdi' ? { NVIDIA_VISIBLE_DEVICES: 'void' } : {}),
     ...locale,
-    ...networkVariables(config, caInside),
+    ...networkVariables(config, bundleIn(AgentLayout.root)),
   };
   const datasets = config.datasets.map((dataset) => [dataset.name, dataset.container]);
   return variableLines(steering, Object.fromEntries(datasets) as Record<string, string>);
@@ -86,7 +88,6 @@ export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['
 function binds({ config }: Recipe): string[] {
   return [
     ...config.datasets.map((dataset) => `${dataset.host}:${dataset.container}:ro`),
-    ...(config.proxy.ca ? [`${HostPaths.caBundle}:${caInside}:ro`] : []),
     ...(config.jobs.docker ? ['/var/run/docker.sock:/var/run/docker.sock'] : []),
   ];
 }

@@ -1,34 +1,28 @@
 import type { ManagerConfig } from '../../contract/config.ts';
 
-/** Where the site's certificates lie inside a container. */
-export const caInside = '/azp-fleet/ca.pem';
+const certificateVariables = [
+  'SSL_CERT_FILE',
+  'NODE_EXTRA_CA_CERTS',
+  'GIT_SSL_CAINFO',
+  'CURL_CA_BUNDLE',
+  'REQUESTS_CA_BUNDLE',
+];
 
 /** The agent translates what it writes on its console, by which it is read (its StringUtil.cs; LC_ALL wins over LANG). */
 export const locale = { LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8' } as const;
 
-/** Proxy and certificates by the names that the programs of jobs know; none of them is secret. */
+/**
+ * Proxy and certificates by the names that the programs of jobs know; none of them is secret. `ca`: a file with all
+ * certificates to trust. OpenSSL reads SSL_CERT_FILE, and neither git nor curl nor Python's requests do.
+ */
 export function networkVariables({ proxy }: ManagerConfig, ca: string): Record<string, string> {
   const noProxy = proxy.noProxy.join(',');
   return {
     ...(proxy.http === undefined ? {} : { http_proxy: proxy.http, HTTP_PROXY: proxy.http }),
     ...(proxy.https === undefined ? {} : { https_proxy: proxy.https, HTTPS_PROXY: proxy.https }),
     ...(noProxy === '' ? {} : { no_proxy: noProxy, NO_PROXY: noProxy }),
-    // The system's own certificates stay in force beside these.
-    ...(proxy.ca ? { SSL_CERT_FILE: ca, NODE_EXTRA_CA_CERTS: ca } : {}),
+    ...(proxy.ca ? Object.fromEntries(certificateVariables.map((name) => [name, ca])) : {}),
   };
-}
-
-/** The agent itself reads its proxy from files in its root; exceptions are regular expressions there. */
-export function proxyFiles({
-  proxy,
-}: ManagerConfig): readonly { readonly name: string; readonly content: string }[] {
-  const url = proxy.https ?? proxy.http;
-  if (url === undefined) return [];
-  const bypass = proxy.noProxy.map((rule) => rule.replace(/^\*?\./, '').replaceAll('.', '\\.'));
-  return [
-    { name: '.proxy', content: `${url}\n` },
-    ...(bypass.length === 0 ? [] : [{ name: '.proxybypass', content: `${bypass.join('\n')}\n` }]),
-  ];
 }
 
 /** `NAME=value` lines; what only steers the agent is kept from becoming a capability of it. */

@@ -95,6 +95,11 @@ export class HostEngine implements RunEngine {
     return [...new Set(runs.flatMap((run) => (run === undefined ? [] : [run.uid])))];
   }
 
+  /** The agent's folder in each run of the slot. */
+  rootOf(slot: string): string {
+    return this.#roots.of(slot);
+  }
+
   async putArchive(id: string, _path: string, archive: Buffer): Promise<void> {
     const { run } = await this.#get(id);
     for (const [name, content] of await untar(archive))

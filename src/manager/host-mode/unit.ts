@@ -1,8 +1,8 @@
 import type { ManagerConfig } from '../../contract/config.ts';
-import { HostPaths } from '../../contract/paths.ts';
 import { stopSignal } from '../docker/agent-start.ts';
 import { bytes, stopTimeoutS } from '../docker/container.ts';
 import { locale, networkVariables, variableLines } from '../docker/environment.ts';
+import { bundleIn } from '../docker/site-files.ts';
 import type { Slot } from '../model.ts';
 import { slotFile } from './user.ts';
 
@@ -64,7 +64,7 @@ function variables({ config, slot, user, root }: HostUnit): readonly string[] {
     PIPELINE_JOB_OOMSCOREADJ: '1000',
     // There is no container that hides the other slots' GPUs; UUIDs keep their meaning here.
     CUDA_VISIBLE_DEVICES: slot.gpus.join(','),
-    ...networkVariables(config, HostPaths.caBundle),
+    ...networkVariables(config, bundleIn(root)),
   };
   return variableLines(steering, Object.fromEntries(config.datasets.map(({ name, host }) => [name, host])));
 }

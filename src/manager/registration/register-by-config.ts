@@ -1,11 +1,12 @@
 import { FleetError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
-import { untar } from '../../base/tar.ts';
+import { tar, untar } from '../../base/tar.ts';
 import { Labels } from '../../contract/paths.ts';
 import { helperLabels } from '../../engine/helpers.ts';
 import { AgentLayout } from '../../image/layout.ts';
 import { writableHome } from '../docker/agent-start.ts';
 import { environment } from '../docker/container.ts';
+import { bundleFile, bundleIn } from '../docker/site-files.ts';
 import { agentNetwork } from '../docker/engine-start.ts';
 import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
 import type { Outside } from '../outside.ts';
@@ -24,6 +25,8 @@ export interface ConfigTools extends Pick<Outside, 'engine' | 'config'> {
   readonly helpers: Helpers;
   /** The credential itself. */
   readonly secret: () => Promise<Secret>;
+  /** All certificates to trust at this site as PEM; undefined where it has none of its own. */
+  readonly certificates: () => Promise<string | undefined>;
 }
 
 /**
@@ -64,6 +67,7 @@ async function configure(
     },
   });
   try {
+    await putCertificates(tools, id);
     await engine.startWithInput(id, `${(await tools.secret()).reveal()}\n`);
     const code = await engine.awaitEnd(id, deadlineMs);
     if (code !== 0) throw refused(await engine.logs(id, 20));
@@ -79,8 +83,21 @@ async function configure(
   }
 }
 
+async function putCertificates({ engine, certificates }: ConfigTools, id: string): Promise<void> {
+  const files = bundleFile(await certificates());
+  if (files.length === 0) return;
+  const owner = { mode: 0o600, uid: AgentLayout.uid, gid: AgentLayout.gid };
+  const entries = files.map(({ name, content }) => ({
+    path: name,
+    content: Buffer.from(content),
+    ...owner,
+  }));
+  await engine.putArchive(id, AgentLayout.root, await tar(entries));
+}
+
 function configArguments({ config }: ConfigTools, order: LaunchOrder): string[] {
   const { proxy } = config;
+  const proxyUrl = proxy.https ?? proxy.http;
   return [
     '--unattended',
     '--acceptTeeEula',
@@ -93,7 +110,8 @@ function configArguments({ config }: ConfigTools, order: LaunchOrder): string[] 
     order.slot.agent,
     '--work',
     '_work',
-    ...(proxy.https === undefined ? [] : ['--proxyurl', proxy.https]),
+    ...(proxyUrl === undefined ? [] : ['--proxyurl', proxyUrl]),
+    ...(proxy.ca ? ['--sslcacert', bundleIn(AgentLayout.root)] : []),
   ];
 }
 

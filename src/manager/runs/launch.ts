@@ -3,7 +3,7 @@ import { isEngineFault } from '../../engine/fault.ts';
 import { AgentLayout } from '../../image/layout.ts';
 import { containerOptions } from '../docker/container.ts';
 import { agentNetwork } from '../docker/engine-start.ts';
-import { proxyFiles } from '../docker/environment.ts';
+import { siteFiles } from '../docker/site-files.ts';
 import { createOnHost, type HostTools } from '../host-mode/create.ts';
 import type { LaunchOrder } from '../docker/launch-order.ts';
 import { register, type RegisterTools } from '../registration/register.ts';
@@ -19,8 +19,11 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
   const id = await create(tools, order, agentId);
   try {
     const owner = { mode: 0o600, uid: AgentLayout.uid, gid: AgentLayout.gid };
+    const { mode, name: slot } = order.slot;
+    const root = mode === 'host' ? tools.host.engine.rootOf(slot) : AgentLayout.root;
+    const site = siteFiles(tools.config, root, await tools.certificates());
     const archive = await tar(
-      [...files, ...proxyFiles(tools.config)].map(({ name, content }) => ({
+      [...files, ...site].map(({ name, content }) => ({
         path: name,
         content: Buffer.from(content),
         ...owner,

@@ -45,7 +45,13 @@ export async function startAzure(
   {
     speed = 1,
     projects = ['vision'],
-  }: { readonly speed?: number; readonly projects?: readonly string[] } = {},
+    publicUrl,
+  }: {
+    readonly speed?: number;
+    readonly projects?: readonly string[];
+    /** The name that it calls itself by. */
+    readonly publicUrl?: string;
+  } = {},
 ): Promise<LabAzure> {
   const tokenFile = join(folder, 'token');
   if (!existsSync(tokenFile))
@@ -59,6 +65,7 @@ export async function startAzure(
     '--listen': `${network.gateway}:${port}`,
     '--token-file': tokenFile,
     '--state-file': join(folder, 'azure.json'),
+    ...(publicUrl === undefined ? {} : { '--public-url': publicUrl }),
   };
   await ensureService({
     name,

@@ -1,11 +1,7 @@
 // A site that reaches Azure DevOps through a proxy alone, with certificates of its own authority: the server's name
 // exists only at the proxy. The host, its manager, the proxy and TLS are real; the server is a stand-in. The stand-in of
 // the agent's program knows no proxy, so that no job is run here.
-import { readFileSync } from 'node:fs';
-import { connect, type AddressInfo } from 'node:net';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { createServer, type Server } from 'node:tls';
+import type { Server } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { ManagerStatus } from '../../../src/contract/status.ts';
@@ -16,7 +12,7 @@ import type { LabHost } from '../harness/host.ts';
 import { writeInventory } from '../harness/inventory.ts';
 import { removeLab, startLab, type Lab } from '../harness/lab.ts';
 import { network } from '../harness/paths.ts';
-import { run } from '../harness/run.ts';
+import { makeCertificates, startTls } from '../harness/site.ts';
 
 const prefix = 'closed';
 const name = 'azure.lab.invalid';
@@ -34,12 +30,13 @@ beforeAll(async () => {
   lab = await startLab({ prefix, hosts: [{ name: 'a', release: 'trixie', gpus: ['h200'] }] });
   host = lab.host('a');
   azure = await startAzure(prefix, lab.folder, { speed: 10 });
-  await makeCertificates(lab.folder);
-  site = await startSite();
-  const { port } = site.address() as AddressInfo;
+  await makeCertificates(lab.folder, [`DNS:${name}`]);
+  const { hostname, port: plain } = new URL(azure.organization);
+  const tls = await startTls(lab.folder, '127.0.0.1', { hostname, port: Number(plain) });
+  site = tls.server;
   proxy = await startConnectProxy(network.gateway, ({ target }) => {
     if (!isOpen) return 503;
-    return target === `${name}:443` ? { host: '127.0.0.1', port } : 403;
+    return target === `${name}:443` ? { host: '127.0.0.1', port: tls.port } : 403;
   });
   inventory = await writeInventory(lab, azure, {
     top: {
@@ -54,38 +51,6 @@ afterAll(async () => {
   site.close();
   await removeLab(prefix);
 });
-
-/** A certificate authority of the site, and the server's certificate by it. */
-async function makeCertificates(cwd: string): Promise<void> {
-  const openssl = (...args: readonly string[]) => run('openssl', args, { cwd });
-  const fresh = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'];
-  const ca = ['-subj', '/CN=closed site CA', '-keyout', 'ca.key', '-out', 'ca.crt'];
-  await openssl('req', '-x509', ...fresh, ...ca);
-  const leaf = [
-    '-subj',
-    `/CN=${name}`,
-    '-addext',
-    `subjectAltName=DNS:${name}`,
-    '-addext',
-    'basicConstraints=CA:FALSE',
-  ];
-  const by = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-keyout', 'site.key', '-out', 'site.crt'];
-  await openssl('req', '-x509', ...fresh, ...leaf, ...by);
-}
-
-/** TLS in front of the practice server; what is inside passes as it is. */
-async function startSite(): Promise<Server> {
-  const { hostname, port } = new URL(azure.organization);
-  const read = (file: string) => readFileSync(join(lab.folder, file));
-  const server = createServer({ key: read('site.key'), cert: read('site.crt') }, (client) => {
-    const inner = connect(Number(port), hostname);
-    inner.pipe(client).pipe(inner);
-    for (const socket of [client, inner])
-      socket.on('error', () => void [client, inner].map((end) => end.destroy()));
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  return server;
-}
 
 async function status(): Promise<ManagerStatus> {
   return JSON.parse((await host.exec('cat /run/azp-fleet/status.json')).stdout) as ManagerStatus;

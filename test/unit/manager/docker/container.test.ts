@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { bytes, containerOptions, type Recipe } from '../../../../src/manager/docker/container.ts';
-import { proxyFiles } from '../../../../src/manager/docker/environment.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { builtImage } from '../../../../src/contract/agent-release.ts';
 import type { ManagerConfig } from '../../../../src/contract/config.ts';
@@ -131,13 +130,12 @@ test("a proxy and the site's certificates reach jobs and the agent, and are no c
   const proxy = { https: 'http://proxy:3128', noProxy: ['.lab.example', '10.0.0.1'], ca: true };
   const made = options({ proxy });
   expect(variable(made, 'https_proxy')).toBe('http://proxy:3128');
-  expect(variable(made, 'NODE_EXTRA_CA_CERTS')).toBe('/azp-fleet/ca.pem');
-  expect(made.HostConfig?.Binds).toEqual(['/etc/azp-fleet/ca.pem:/azp-fleet/ca.pem:ro']);
+  for (const name of ['SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS', 'GIT_SSL_CAINFO', 'REQUESTS_CA_BUNDLE']) {
+    expect(variable(made, name), name).toBe('/azp/ca-bundle.pem');
+    expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toContain(name);
+  }
   expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toContain('https_proxy');
-  expect(proxyFiles(config({ proxy }))).toEqual([
-    { name: '.proxy', content: 'http://proxy:3128\n' },
-    { name: '.proxybypass', content: 'lab\\.example\n10\\.0\\.0\\.1\n' },
-  ]);
+  expect(variable(options({}), 'GIT_SSL_CAINFO')).toBeUndefined();
 });
 
 test.each([
