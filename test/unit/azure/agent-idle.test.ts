@@ -1,5 +1,6 @@
 // What an agent without a job does, as it was seen of the real one: the stand-in, as version 4 and as 5, against the
 // practice server. Real: HTTP, keys, processes, signals. Slow rules run 100 times as fast. Each row has its source.
+import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { installAgent } from '../../standin/agent/pack.ts';
@@ -18,6 +19,7 @@ import {
 const agents = useAgents(100);
 const { fake } = agents;
 const lines: readonly Line[] = [4, 5];
+const others: ChildProcess[] = [];
 
 const rows = lines.flatMap((line): readonly Row[] => [
   row(line, 'SIGINT', {
@@ -80,11 +82,12 @@ const rows = lines.flatMap((line): readonly Row[] => [
     ends: 0,
   }),
   row(line, 'another session of the same agent', {
+    // One that lives: a dead one's session ends by itself, on a busy machine before the other gives up.
     before: async ({ folder, name }) => {
-      const first = startListener(folder);
+      others.push(startListener(folder).child);
       await agents.online(name);
-      first.child.kill('SIGKILL');
     },
+    after: async () => void others.splice(0).map((child) => child.kill('SIGKILL')),
     console: [
       ...scanning,
       'A session for this agent already exists.',
