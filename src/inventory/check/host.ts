@@ -127,7 +127,7 @@ function checkDatasets(host: HostSpec): Finding[] {
   });
 }
 
-/** The same machine under two names is allowed (two pools on one host are not), but rarely meant. */
+/** The same machine under two names is allowed, but rarely meant: two pools on one host are a matter of its slots. */
 export function warnAboutAddresses(hosts: readonly HostSpec[]): Finding[] {
   const owners = new Map<string, string>();
   return hosts.flatMap((host): Finding[] => {
