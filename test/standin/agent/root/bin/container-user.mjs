@@ -1,22 +1,42 @@
-// The user that steps have inside a job's container: of the agent's uid, with sudo. Real: the commands, their order, and
-// that one which fails fails the job. Stand-in: no Alpine, and the gid is never the host's.
+// The user that steps have inside a job's container: of the agent's uid and gid, with sudo. Real: the commands, their
+// order, and that one which fails fails the job. Stand-in: it knows no Alpine.
 import { execFileSync } from 'node:child_process';
 
+const suffix = '_azpcontainer';
 const sudoGroup = 'azure_pipelines_sudo';
+const alpine = "if [[ -e '/etc/alpine-release' ]]; then echo 'Alpine-based image detected.'; fi";
+
+const outside = (program, ...args) => execFileSync(program, args, { encoding: 'utf8' }).trim();
+const inside = (name) => `${name.slice(0, 32 - suffix.length)}${suffix}`;
 
 /** @param {import('./docker.mjs').Docker} docker */
 export async function makeUser(docker, id, say) {
   await docker.exec(id, ['sh', '-c', 'command -v bash']);
-  const outside = execFileSync('whoami', { encoding: 'utf8' }).trim();
-  const uid = execFileSync('id', ['-u', outside], { encoding: 'utf8' }).trim();
+  const agent = outside('whoami');
+  const uid = outside('id', '-u', agent);
   say(`Try to create a user with UID '${uid}' inside the container.`);
   const [known] = await docker.exec(id, ['bash', '-c', `getent passwd ${uid} | cut -d: -f1 `]);
-  const suffix = '_azpcontainer';
-  const name = known ?? `${outside.slice(0, 32 - suffix.length)}${suffix}`;
-  if (known === undefined) await docker.exec(id, ['useradd', '-m', '-u', uid, name]);
+  const [isAlpine] = await docker.exec(id, ['bash', '-c', alpine]);
+  if (isAlpine !== undefined) throw new Error('the stand-in knows no way to add a user to Alpine');
+  const name = known ?? inside(agent);
+  if (known === undefined) await addUser(docker, id, { agent, uid, name });
   say(`Grant user '${name}' SUDO privilege and allow it run any command without authentication.`);
   await docker.exec(id, ['groupadd', sudoGroup]);
   await docker.exec(id, ['usermod', '-a', '-G', sudoGroup, name]);
   await docker.exec(id, ['su', '-c', `echo '%${sudoGroup} ALL=(ALL:ALL) NOPASSWD:ALL' >> /etc/sudoers`]);
   return { uid, home: `/home/${name}` };
+}
+
+/** With the agent's group, where its number is another than the user's and is free in there. */
+async function addUser(docker, id, { agent, uid, name }) {
+  const gid = outside('id', '-g', agent);
+  const plain = ['useradd', '-m', '-u', uid, name];
+  if (gid === uid) return docker.exec(id, plain);
+  const group = inside(outside('id', '-gn', agent));
+  try {
+    await docker.exec(id, ['groupadd', '-g', gid, group]);
+    return await docker.exec(id, ['useradd', '-m', '-g', group, '-u', uid, name]);
+  } catch {
+    return docker.exec(id, plain);
+  }
 }

@@ -23,13 +23,16 @@ export async function openContainer(body, { workFolder }, say) {
   );
   refuseInside();
   const label = createHash('sha256').update(root.toLowerCase()).digest('hex').slice(0, 6);
-  await docker.must('Docker version', ['version', '--format', '{{.Server.APIVersion}}']);
+  for (const side of ['Server', 'Client'])
+    await docker.must('Docker version', ['version', '--format', `{{.${side}.APIVersion}}`]);
   await removeStale(docker, label);
   const { image, options, localimage } = wanted.properties;
   if (!isTrue(localimage)) await docker.must('Docker pull', ['pull', image]);
+  await docker.run(['info', '-f', '{{range .Plugins.Network}}{{println .}}{{end}}']);
   const network = `vsts_network_${randomUUID().replaceAll('-', '')}`;
   await docker.must('Docker network create', ['network', 'create', '--label', label, network]);
-  const name = `${wanted.alias}_${image.replaceAll(/\W/gu, '')}_${randomUUID().slice(0, 6)}`;
+  // Of the image's name letters, digits and "_", from the first letter on.
+  const name = `${wanted.alias}_${image.replaceAll(/\W|^[^a-z]+/giu, '')}_${randomUUID().slice(0, 6)}`;
   let id;
   const close = async (tell) => {
     tell(`Stop and remove container: ${name}`);
