@@ -12,7 +12,7 @@ import { concerned, log } from './http/request-log.ts';
 import { parse, readBody } from './http/request.ts';
 import { route } from './http/router.ts';
 import { write } from './http/write.ts';
-import { controlRoutes } from './routes/control.ts';
+import { controlRoutes } from './routes/control/routes.ts';
 import type { Fake, LoggedRequest } from './world/fake.ts';
 import { takeFault, type Fault } from './world/faults.ts';
 
@@ -56,7 +56,7 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     await write(response, reply, origin);
     return;
   }
-  const caller = identify(fake, request.headers.authorization);
+  const caller = identify(fake, request.headers);
   const path = belowOrganization(fake, url.pathname);
   const fault = takeFault(fake.faults, {
     method: request.method ?? 'GET',

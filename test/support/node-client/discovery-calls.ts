@@ -88,6 +88,26 @@ export const discoveryCalls: readonly ClientCall[] = [
     source: 'client ResourceAreaInfo',
   },
   {
+    name: 'getProcesses',
+    call: ({ core }) => core.getProcesses(),
+    shape: expect.arrayContaining([
+      expect.objectContaining({ id: 'b8a3a935-7e91-48b8-a94c-606d37c3e9f2', name: 'Basic', isDefault: true }),
+    ]),
+    source: 'client Process',
+  },
+  {
+    name: 'getProcessById',
+    call: ({ core }) => core.getProcessById('6b724908-ef14-45cf-84f8-768b5384da45'),
+    shape: { name: 'Scrum', isDefault: false },
+    source: 'client Process',
+  },
+  {
+    name: 'getProcessById of nobody',
+    call: ({ core }) => core.getProcessById(nobody),
+    shape: null,
+    source: 'client Process',
+  },
+  {
     name: 'getServiceDefinitions',
     call: ({ locations }) => locations.getServiceDefinitions('LocationService2'),
     shape: expect.arrayContaining([expect.objectContaining({ identifier: distributedTask })]),

@@ -1,3 +1,4 @@
+import others from './other-areas.json' with { type: 'json' };
 import type { Fake } from '../world/fake.ts';
 
 /** The areas of clients that this server answers, by the ids and names that the live service gave (recorded). */
@@ -9,6 +10,15 @@ export const areas: readonly { readonly id: string; readonly name: string }[] = 
   { id: '5d6898bb-45ec-463f-95f9-54d49c71752e', name: 'build' },
   { id: '00025394-6065-48ca-87d9-7f5672854ef7', name: 'Location Service' },
   { id: '951917ac-a960-4999-8464-e3f0aa25b381', name: 'SPS Location Service' },
+];
+
+/**
+ * All that the live service lists (recorded). A client that finds an area of its own nowhere asks Microsoft's servers for
+ * it, token and all; told that it lies here, it says that this server has nothing of it.
+ */
+export const listedAreas: typeof areas = [
+  ...areas,
+  ...Object.entries(others).map(([id, name]) => ({ id, name })),
 ];
 
 /** Where agents ask for features that are switched on for them; the service lists it only among its services. */

@@ -1,12 +1,14 @@
 import { list, ok, refusal, type FakeCall, type Route } from '../http/reply.ts';
 import { connectionData } from './connection-data.ts';
 import { locationsOf } from './locations.ts';
-import { areas } from './resource-areas.ts';
+import { listedAreas } from './resource-areas.ts';
 import { serviceDefinitions, serviceType } from './service-definitions.ts';
 
 /** A server of one's own lists none: its clients stay with the address that they have. */
 function resourceAreas({ fake, baseUrl }: FakeCall) {
-  return fake.publicUrl === undefined ? areas.map((area) => ({ ...area, locationUrl: `${baseUrl}/` })) : [];
+  return fake.publicUrl === undefined
+    ? listedAreas.map((area) => ({ ...area, locationUrl: `${baseUrl}/` }))
+    : [];
 }
 
 const sameId = (id: string) => (each: { readonly id: string }) => each.id === id.toLowerCase();

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { agentOf } from '../world/agent-index.ts';
 import type { Fake } from '../world/fake.ts';
 import { refusal, signInPage, type Reply } from './reply.ts';
@@ -15,19 +16,25 @@ export const withdrawn = refusal(
 );
 
 /** Who calls, by the Authorization header; with what to answer to somebody unknown. */
-export function identify(fake: Fake, authorization: string | undefined): Caller {
-  const [scheme = '', value = ''] = (authorization ?? '').split(' ');
+export function identify(fake: Fake, { authorization = '', ...headers }: IncomingHttpHeaders): Caller {
+  const [scheme = '', value = ''] = authorization.split(' ');
+  const unknown = headers['x-tfs-fedauthredirect'] === undefined ? signInPage : unauthorized(nobody);
   if (scheme.toLowerCase() === 'basic') {
     // The service takes any name; clients write none, "PAT", or that of a person.
     const [, token = ''] = Buffer.from(value, 'base64').toString('utf8').split(/:(.*)/su);
-    return fake.tokens().includes(token) ? client(fake, 'token') : { kind: 'anonymous', reply: signInPage };
+    return fake.tokens().includes(token)
+      ? client(fake, 'token', unknown)
+      : { kind: 'anonymous', reply: unknown };
   }
   if (scheme.toLowerCase() === 'bearer') {
-    if ((fake.bearers.get(value) ?? 0) > fake.now()) return client(fake, 'service-principal');
+    if ((fake.bearers.get(value) ?? 0) > fake.now()) return client(fake, 'service-principal', unknown);
     return agent(fake, value);
   }
   return { kind: 'anonymous', reply: unauthorized('The user is not authorized to access this resource.') };
 }
+
+/** Programs ask by a header to be refused in place of being sent to sign in: `az`, agents, and our own client. */
+const nobody = "The user '' is not authorized to access this resource.";
 
 function unauthorized(why: string): Reply {
   const message = `TF400813: ${why}`;
@@ -45,9 +52,9 @@ export function challenges(origin: string): string[] {
 /** The directory that an organisation belongs to which has none of its own. */
 const tenant = '00000000-0000-0000-0000-000000000000';
 
-function client(fake: Fake, by: 'token' | 'service-principal'): Caller {
+function client(fake: Fake, by: 'token' | 'service-principal', unknown: Reply): Caller {
   if (fake.tokenState === 'valid') return { kind: 'client', by };
-  if (fake.tokenState === 'revoked') return { kind: 'anonymous', reply: signInPage };
+  if (fake.tokenState === 'revoked') return { kind: 'anonymous', reply: unknown };
   const message = 'Access Denied: The Personal Access Token used has expired.';
   const namespace = 'Microsoft.TeamFoundation.Framework.Server';
   return { kind: 'anonymous', reply: refusal(401, 'AccessCheckException', message, namespace) };

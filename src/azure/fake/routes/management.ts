@@ -4,6 +4,7 @@ import { maintenanceRoutes } from './maintenance.ts';
 import { packageRoutes } from './packages.ts';
 import { permissionRoutes } from './permissions.ts';
 import { poolRoutes } from './pools.ts';
+import { processRoutes } from './processes.ts';
 import { projectRoutes } from './projects.ts';
 import { queueRoutes } from './queues.ts';
 import { requestRoutes } from './requests.ts';
@@ -22,6 +23,7 @@ export const managementRoutes: readonly Route[] = [
   ...maintenanceRoutes,
   ...resourceUsageRoutes,
   ...projectRoutes,
+  ...processRoutes,
   ...queueRoutes,
   ...permissionRoutes,
   ...sharedRoutes,

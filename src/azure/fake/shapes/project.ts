@@ -1,13 +1,9 @@
 import type { Fake } from '../world/fake.ts';
-import { basicProcess } from '../world/new-organization.ts';
+import { processes } from '../world/processes.ts';
 import type { FakeProject } from '../world/state.ts';
 
-const processNames: Readonly<Record<string, string>> = {
-  [basicProcess]: 'Basic',
-  'adcc42ab-9882-485e-a3ed-7678f01f66bc': 'Agile',
-  '6b724908-ef14-45cf-84f8-768b5384da45': 'Scrum',
-  '27450541-8e31-4150-9947-dc59f998fc01': 'CMMI',
-};
+const processName = (id: string): string =>
+  (processes.find((each) => each.id === id.toLowerCase()) ?? processes[0]).name;
 
 /** A project in the list of projects. */
 export function describeProjectReference(baseUrl: string, project: FakeProject) {
@@ -33,7 +29,7 @@ export function describeProject(fake: Fake, baseUrl: string, project: FakeProjec
     ...(capabilities
       ? {
           capabilities: {
-            processTemplate: { templateName: processNames[templateTypeId] ?? 'Basic', templateTypeId },
+            processTemplate: { templateName: processName(templateTypeId), templateTypeId },
             versioncontrol: { sourceControlType: 'Git', gitEnabled: 'True', tfvcEnabled: 'False' },
           },
         }

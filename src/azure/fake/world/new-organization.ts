@@ -1,7 +1,5 @@
+import { processes } from './processes.ts';
 import type { FakeAgent, FakePool, FakeProject, FakeQueue, State } from './state.ts';
-
-/** The process "Basic", as recorded from the service. */
-export const basicProcess = 'b8a3a935-7e91-48b8-a94c-606d37c3e9f2';
 
 export function newPool(id: number, name: string, now: number): FakePool {
   return {
@@ -29,7 +27,7 @@ export function newProject(name: string, now: number): FakeProject {
     revision: 1,
     lastUpdateTime: new Date(now).toISOString(),
     teamId: crypto.randomUUID(),
-    processTemplate: basicProcess,
+    processTemplate: processes[0].id,
   };
 }
 

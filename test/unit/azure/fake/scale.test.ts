@@ -31,9 +31,9 @@ test('agents that nobody runs are as large as one with a GPU is in the service: 
 test.each([
   [{ pool: 'nowhere', count: 1 }, 'no pool nowhere'],
   [{ pool: 'Azure Pipelines', count: 1 }, 'no pool Azure Pipelines'],
-  [{ pool: 'Default', count: 0 }, 'count is not 1 to 100000'],
-  [{ pool: 'Default', count: 100_001 }, 'count is not'],
-  [{ pool: 'Default', count: 1, namePattern: 'same' }, 'namePattern has no {n}'],
+  [{ pool: 'Default', count: 0 }, 'count: Too small'],
+  [{ pool: 'Default', count: 100_001 }, 'count: Too big: expected number to be <=100000'],
+  [{ pool: 'Default', count: 1, namePattern: 'same' }, 'namePattern: Invalid string: must include'],
 ])('%o is refused', async (wanted, message) => {
   await expect(fake.control.makeAgents(wanted)).rejects.toThrow(message);
 });

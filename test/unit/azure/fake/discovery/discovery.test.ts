@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { locations } from '../../../../../src/azure/fake/discovery/locations.ts';
 import { startFake, type RunningFake } from '../../../../../src/azure/fake/start.ts';
 import { systemClock } from '../../../../../src/base/machine/clock.ts';
+import { recordings } from '../recordings.ts';
 import { useFake } from '../server.ts';
 
 const fake = useFake();
@@ -68,6 +69,14 @@ describe('resource areas', () => {
       locationUrl: `${fake.server.organization}/`,
     });
     for (const { locationUrl } of value) expect(locationUrl).toBe(`${fake.server.organization}/`);
+  });
+
+  test('those of the live service are all there, so that no client looks for them at Microsoft', async () => {
+    const recorded = recordings.find(({ url }) => url.endsWith('/_apis/ResourceAreas'))?.body;
+    const known = ({ value }: { value: readonly { id: string; name: string }[] }) =>
+      new Map(value.map(({ id, name }) => [id, name]));
+    const { json } = await ask('/_apis/resourceAreas');
+    expect(known(json as never)).toEqual(known(recorded as never));
   });
 
   test('one by its id, in any case; nothing by another', async () => {

@@ -7,8 +7,8 @@ import { newAgent, useFake } from '../server.ts';
 const fake = useFake();
 const pools = '/_apis/distributedtask/pools?api-version=7.1';
 
-async function ask(path: string, authorization?: string) {
-  const headers = authorization === undefined ? {} : { authorization };
+async function ask(path: string, authorization?: string, more: Readonly<Record<string, string>> = {}) {
+  const headers = authorization === undefined ? more : { authorization, ...more };
   const response = await fetch(`${fake.server.organization}${path}`, { redirect: 'manual', headers });
   const text = await response.text();
   return { status: response.status, challenge: response.headers.get('www-authenticate'), text };
@@ -25,6 +25,29 @@ describe('tokens', () => {
     const reply = await ask(pools, basic(pair));
     expect(reply.status).toBe(203);
     expect(reply.text).toContain('Azure DevOps Services | Sign In');
+  });
+});
+
+describe('a program that asks not to be sent to sign in', () => {
+  const program = { 'x-tfs-fedauthredirect': 'Suppress' };
+
+  test.each(['/_apis', '/_apis/connectionData', pools])(
+    'is refused at %s with a wrong token',
+    async (path) => {
+      const reply = await ask(path, basic(':bad-token'), program);
+      expect(reply.status).toBe(401);
+      expect(reply.challenge).toContain('Basic realm=');
+      expect(JSON.parse(reply.text)).toMatchObject({
+        message: "TF400813: The user '' is not authorized to access this resource.",
+        typeKey: 'UnauthorizedRequestException',
+      });
+    },
+  );
+
+  test('and with one that was revoked', async () => {
+    await fake.control.setToken('revoked');
+    expect(await ask(pools, basic(':good-token'), program)).toMatchObject({ status: 401 });
+    expect(await ask(pools, basic(':good-token'))).toMatchObject({ status: 203 });
   });
 });
 

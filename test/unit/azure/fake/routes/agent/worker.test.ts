@@ -68,11 +68,11 @@ describe('the message of a job', () => {
 
   test.each<[string, object]>([
     ['no project nowhere', { project: 'nowhere' }],
-    ['no variable with a text: A B', { environment: { 'A B': 'x' } }],
-    ['no variable with a text: A', { secrets: { A: 1 } }],
+    ['no name of a variable: A B', { environment: { 'A B': 'x' } }],
+    ['secrets.A: ', { secrets: { A: 1 } }],
     ['both in environment and in secrets: A', { environment: { A: 'x' }, secrets: { A: 'x' } }],
-    ['the container has no image', { container: {} }],
-    ['no plan version: 0', { planVersion: 0 }],
+    ['container.image: ', { container: {} }],
+    ['planVersion: ', { planVersion: 0 }],
   ])('is not made of nonsense: %s', async (message, more) => {
     await expect(fake.control.queue({ pool: 'wire', ...more })).rejects.toThrow(message);
   });

@@ -1,19 +1,17 @@
-import type { FakeJob, QueueJobs } from '../control/types.ts';
-import { ok, type FakeCall, type Reply, type Route } from '../http/reply.ts';
-import type { Fake } from '../world/fake.ts';
-import { readableLog, scriptLog } from '../world/job/log.ts';
-import { queueJob, type NewJob } from '../world/queue.ts';
-import { cancel } from '../world/scheduler.ts';
-import type { FakeRecord, FakeRequest } from '../world/state.ts';
-
-const bad = (message: string): Reply => ({ status: 400, json: { message } });
+import type { FakeJob, QueueJobs } from '../../control/types.ts';
+import { ok, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
+import type { Fake } from '../../world/fake.ts';
+import { readableLog, scriptLog } from '../../world/job/log.ts';
+import { queueJob, type NewJob } from '../../world/queue.ts';
+import { cancel } from '../../world/scheduler.ts';
+import type { FakeRecord, FakeRequest } from '../../world/state.ts';
+import { bad, bodies, withBody } from './bodies.ts';
 
 /** Names of variables that a shell can read. */
 const variableName = /^[A-Za-z_][A-Za-z0-9_]*$/u;
 
-function queueJobs({ fake, body }: FakeCall): Reply {
-  const wanted = body as unknown as QueueJobs;
-  const pool = fake.state.pools.find(({ name }) => name.toLowerCase() === wanted.pool?.toLowerCase());
+function queueJobs({ fake }: FakeCall, wanted: QueueJobs): Reply {
+  const pool = fake.state.pools.find(({ name }) => name.toLowerCase() === wanted.pool.toLowerCase());
   if (pool === undefined) return bad(`no pool ${wanted.pool}`);
   if (pool.isHosted) return bad(`nothing runs in ${pool.name}: its machines are the service's own`);
   const project = wanted.project ?? fake.state.projects[0]?.name ?? '';
@@ -38,23 +36,13 @@ function queueJobs({ fake, body }: FakeCall): Reply {
   return ok(jobs.map((each) => describe(fake, each)));
 }
 
-/** What is wrong with how the job shall run. */
-function objection({
-  environment = {},
-  secrets = {},
-  container,
-  planVersion,
-}: QueueJobs): string | undefined {
-  const variables = [...Object.entries(environment), ...Object.entries(secrets)];
-  const wrong = variables.find(([name, value]) => !variableName.test(name) || typeof value !== 'string');
-  if (wrong !== undefined) return `no variable with a text: ${wrong[0]}`;
+/** What is wrong with the variables of a job. */
+function objection({ environment = {}, secrets = {} }: QueueJobs): string | undefined {
+  const names = [...Object.keys(environment), ...Object.keys(secrets)];
+  const wrong = names.find((name) => !variableName.test(name));
+  if (wrong !== undefined) return `no name of a variable: ${wrong}`;
   const twice = Object.keys(secrets).find((name) => name in environment);
-  if (twice !== undefined) return `both in environment and in secrets: ${twice}`;
-  if (container !== undefined && typeof container.image !== 'string') return 'the container has no image';
-  if (planVersion !== undefined && !(Number.isInteger(planVersion) && planVersion > 0)) {
-    return `no plan version: ${planVersion}`;
-  }
-  return undefined;
+  return twice === undefined ? undefined : `both in environment and in secrets: ${twice}`;
 }
 
 function describe(fake: Fake, request: FakeRequest): FakeJob {
@@ -108,7 +96,7 @@ function one(answer: (fake: Fake, request: FakeRequest) => Reply): Route[2] {
 }
 
 export const jobRoutes: readonly Route[] = [
-  ['POST', /^\/_fake\/jobs$/u, queueJobs],
+  ['POST', /^\/_fake\/jobs$/u, withBody(bodies.jobs, queueJobs)],
   ['GET', /^\/_fake\/jobs$/u, ({ fake }) => ok(fake.state.requests.map((each) => describe(fake, each)))],
   ['GET', /^\/_fake\/jobs\/(\d+)$/u, one((fake, request) => ok(describe(fake, request)))],
   [

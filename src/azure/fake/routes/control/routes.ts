@@ -1,13 +1,11 @@
-import type { FakeOverview } from '../control/types.ts';
-import type { Fake, Permission, TokenState } from '../world/fake.ts';
-import type { Fault } from '../world/faults.ts';
-import { empty, ok, type Reply, type Route } from '../http/reply.ts';
-import { activityOf } from '../world/activity.ts';
-import { agentsIn } from '../world/agent-index.ts';
-import { agentControlRoutes } from './control-agents.ts';
+import type { FakeOverview } from '../../control/types.ts';
+import { empty, ok, type Route } from '../../http/reply.ts';
+import type { Fake } from '../../world/fake.ts';
+import { activityOf } from '../../world/activity.ts';
+import { agentsIn } from '../../world/agent-index.ts';
+import { agentControlRoutes } from './agents.ts';
+import { bad, bodies, withBody } from './bodies.ts';
 import { jobRoutes } from './jobs.ts';
-
-const bad = (message: string): Reply => ({ status: 400, json: { message } });
 
 function overview(fake: Fake): FakeOverview {
   const { state } = fake;
@@ -38,17 +36,15 @@ function overview(fake: Fake): FakeOverview {
 
 /** The switchboard under `/_fake`: not part of the imitated service, open to whoever reaches the port. */
 export const controlRoutes: readonly Route[] = [
-  ['GET', /^\/_fake\/?$/u, ({ fake }) => ok(overview(fake))],
+  ['GET', /^\/_fake$/u, ({ fake }) => ok(overview(fake))],
   ...jobRoutes,
   [
     'POST',
     /^\/_fake\/faults$/u,
-    ({ fake, body }) => {
-      const fault = body as unknown as Fault;
-      if (typeof fault.count !== 'number') return bad('count is missing');
+    withBody(bodies.fault, ({ fake }, fault) => {
       fake.faults.push({ fault, left: fault.count });
       return empty;
-    },
+    }),
   ],
   [
     'DELETE',
@@ -61,45 +57,46 @@ export const controlRoutes: readonly Route[] = [
   [
     'PUT',
     /^\/_fake\/token$/u,
-    ({ fake, body }) => {
-      fake.tokenState = body['state'] as TokenState;
+    withBody(bodies.token, ({ fake }, { state }) => {
+      fake.tokenState = state;
       return empty;
-    },
+    }),
   ],
   [
     'PUT',
     /^\/_fake\/denied$/u,
-    ({ fake, body }) => {
+    withBody(bodies.denied, ({ fake }, { permissions }) => {
       fake.denied.clear();
-      for (const permission of body['permissions'] as Permission[]) fake.denied.add(permission);
+      for (const permission of permissions) fake.denied.add(permission);
       return empty;
-    },
+    }),
   ],
   [
     'PUT',
     /^\/_fake\/settle$/u,
-    ({ fake, body }) => {
-      fake.settleMs = Number(body['ms']);
+    withBody(bodies.settle, ({ fake }, { ms }) => {
+      fake.settleMs = ms;
       fake.stale.clear();
       return empty;
-    },
+    }),
   ],
   ...agentControlRoutes,
   [
     'PUT',
     /^\/_fake\/limits$/u,
-    ({ fake, body }) => {
-      const { parallelJobs } = body;
-      const isCount = Number.isInteger(parallelJobs) && Number(parallelJobs) >= 0;
-      if (parallelJobs !== null && !isCount) return bad('parallelJobs is neither a number of jobs nor null');
-      fake.state.parallelJobs = parallelJobs === null ? null : Number(parallelJobs);
+    withBody(bodies.limits, ({ fake }, { parallelJobs }) => {
+      fake.state.parallelJobs = parallelJobs;
       fake.changed();
       return empty;
-    },
+    }),
   ],
   [
     'GET',
     /^\/_fake\/requests$/u,
-    ({ fake, query }) => ok(fake.requestLog.filter(({ n }) => n > Number(query.get('after') ?? 0))),
+    ({ fake, query }) => {
+      const after = Number(query.get('after') ?? 0);
+      if (!Number.isInteger(after)) return bad('after is not the number of a request');
+      return ok(fake.requestLog.filter(({ n }) => n > after));
+    },
   ],
 ];
