@@ -19,7 +19,7 @@ export function ensureBase(recipe: BaseRecipe): Promise<string> {
 
 async function make(recipe: BaseRecipe, tag: string): Promise<string> {
   if (await hasImage(tag)) return tag;
-  say(`building ${recipe.name} from Debian's archive (about half a minute)`);
+  say(`building ${recipe.name} from Debian's archive (half a minute; with a large program, two)`);
   const tar = await bootstrap(recipe);
   await docker(['import', tar, tag]);
   rmSync(tar);

@@ -27,3 +27,10 @@ export const hostBase = (suite: Release): BaseRecipe => ({
 
 /** Debian dressed up as an Ubuntu with CUDA: the vendor's images cannot be had without the internet. */
 export const cudaBase: BaseRecipe = { name: 'cuda-base', suite: 'trixie', packages: cudaPackages };
+
+/** Debian's Azure command line with its extension for Azure DevOps; 1.7 GB, so only for the test that runs it. */
+export const azBase: BaseRecipe = {
+  name: 'az-base',
+  suite: 'bookworm',
+  packages: ['azure-cli', 'python3-azext-devops'],
+};

@@ -1,0 +1,117 @@
+// Debian's `az` with its azure-devops extension, unmodified, against the practice server. Real: the client and its HTTP.
+// Stand-in: Azure DevOps. First what docs/practice.md shows, to the letter; then what it does not.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { blocks, callInstead, curlCall, shownIn } from '../../support/shown-commands.ts';
+import { startAz, type AzShell } from '../harness/az.ts';
+import { startAzure, type LabAzure } from '../harness/azure.ts';
+import { type Lab, removeLab, startLab } from '../harness/lab.ts';
+import { azErrors, notImitated } from '../support/az-errors.ts';
+import { azRows } from '../support/az-rows.ts';
+
+const prefix = 'az';
+let lab: Lab;
+let azure: LabAzure;
+let az: AzShell;
+beforeAll(async () => {
+  await removeLab(prefix);
+  lab = await startLab({ prefix, hosts: [] });
+  azure = await startAzure(prefix, lab.folder);
+  az = await startAz(prefix, azure);
+});
+afterAll(async () => {
+  await az.remove();
+  await lab.remove();
+});
+
+const shownOrganization = 'http://127.0.0.1:8088/lab';
+const page = 'docs/practice.md';
+
+test('docs/practice.md: what has to be typed first', async () => {
+  const typed = blocks(page, 'sh').find((block) => block.includes('AZURE_DEVOPS_EXT_PAT')) ?? '';
+  const there = typed
+    .replaceAll(shownOrganization, azure.organization)
+    .replace('practice-token', azure.token);
+  const { code, stdout, stderr } = await az.run(`set -e; ${there}`, { token: '' });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(stdout).toContain('Azure Pipelines  True         automation');
+});
+
+describe('docs/practice.md: what is typed and seen', () => {
+  const shown = blocks(page, 'console').flatMap(shownIn);
+
+  test.each(shown.map((each) => [each.command.replaceAll(/\s+/g, ' '), each] as const))(
+    '%s',
+    async (_, { command, output }) => {
+      const origin = new URL(azure.organization).origin;
+      if (command.startsWith('curl ')) {
+        const { status, text } = await callInstead(curlCall(command), origin);
+        expect(status, text).toBe(200);
+        if (output !== '') expect(text).toBe(output.trim());
+        return;
+      }
+      const { code, stdout, stderr } = await az.run(command);
+      expect(stdout.trim() + stderr.trim()).toBe(
+        output.trim().replaceAll(shownOrganization, azure.organization),
+      );
+      expect(code).toBe(output.startsWith('ERROR') ? 1 : 0);
+    },
+  );
+});
+
+test('they are many, and none is there twice', () => {
+  const lines = azRows.map(({ line }) => line);
+  expect(new Set(lines).size).toBe(lines.length);
+  expect(lines.length).toBeGreaterThanOrEqual(25);
+});
+
+describe('what it can do', () => {
+  test.each(azRows)('az $line', async ({ line, before, json, text }) => {
+    const { code, stdout, stderr } = await az.run(`${before === undefined ? '' : `${before}\n`}az ${line}`);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    if (text !== undefined) expect(stdout).toEqual(text);
+    else expect(JSON.parse(stdout)).toEqual(json);
+  });
+});
+
+describe('what it is refused, in its words', () => {
+  test.each(azErrors)('az $line', async ({ line, says, code = 1, token }) => {
+    const seen = await az.run(`az ${line}`, token === undefined ? {} : { token });
+    expect(seen.stderr).toContain(says);
+    expect({ code: seen.code, stdout: seen.stdout }).toEqual({ code, stdout: '' });
+    expect(seen.stderr).not.toContain('Traceback');
+  });
+
+  test.each(notImitated)('az %s: not imitated, and nobody else is asked', async (line) => {
+    const { code, stderr } = await az.run(`az ${line}`);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      new RegExp(
+        `^ERROR: API resource location [0-9a-f-]{36} is not registered on ${azure.organization}\\.\n$`,
+      ),
+    );
+  });
+
+  test('an expired token, and one that was revoked', async () => {
+    const list = () => az.run('az pipelines pool list');
+    await azure.control.setToken('expired');
+    expect((await list()).stderr).toBe('ERROR: Access Denied: The Personal Access Token used has expired.\n');
+    await azure.control.setToken('revoked');
+    expect((await list()).stderr).toBe(
+      "ERROR: TF400813: The user '' is not authorized to access this resource.\n",
+    );
+    await azure.control.setToken('valid');
+    expect((await list()).code).toBe(0);
+  });
+
+  test('without a token it asks for a login, and keeps the token that it is given then', async () => {
+    const list = () => az.run('az pipelines pool list --query "length(@)"', { token: '' });
+    expect((await list()).stderr).toContain('you need to run the login command');
+    const login = `az devops login --org ${azure.organization}`;
+    expect((await az.run(`echo wrong-token | ${login}`, { token: '' })).stderr).toContain(
+      'Failed to authenticate using the supplied token.',
+    );
+    expect(await az.run(`echo ${azure.token} | ${login}`, { token: '' })).toMatchObject({ code: 0 });
+    expect((await list()).stdout).toBe('2\n');
+  });
+});
