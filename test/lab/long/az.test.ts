@@ -98,7 +98,7 @@ describe('what it is refused, in its words', () => {
     expect((await list()).stderr).toBe('ERROR: Access Denied: The Personal Access Token used has expired.\n');
     await azure.control.setToken('revoked');
     expect((await list()).stderr).toBe(
-      "ERROR: TF400813: The user '' is not authorized to access this resource.\n",
+      "ERROR: TF400813: The user 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' is not authorized to access this resource.\n",
     );
     await azure.control.setToken('valid');
     expect((await list()).code).toBe(0);

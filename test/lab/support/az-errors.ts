@@ -30,7 +30,11 @@ export const azErrors: readonly AzError[] = [
     says: "'hosted' is not a valid value for '--pool-type'",
     code: 2,
   },
-  { line: 'pipelines pool list', says: "ERROR: TF400813: The user '' is not authorized", token: 'wrong' },
+  {
+    line: 'pipelines pool list',
+    says: "ERROR: TF400813: The user 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' is not authorized",
+    token: 'wrong',
+  },
   {
     line: invoke('resourcelimits', '--api-version 5.0'),
     says: 'ERROR: The requested version "5.0" of the resource is under preview.',

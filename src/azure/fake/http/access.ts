@@ -33,8 +33,11 @@ export function identify(fake: Fake, { authorization = '', ...headers }: Incomin
   return { kind: 'anonymous', reply: unauthorized('The user is not authorized to access this resource.') };
 }
 
-/** Programs ask by a header to be refused in place of being sent to sign in: `az`, agents, and our own client. */
-const nobody = "The user '' is not authorized to access this resource.";
+/**
+ * Programs ask by a header to be refused in place of being sent to sign in: `az`, agents, Microsoft's clients, our own.
+ * The user is the one that the service knows strangers by.
+ */
+const nobody = "The user 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' is not authorized to access this resource.";
 
 function unauthorized(why: string): Reply {
   const message = `TF400813: ${why}`;

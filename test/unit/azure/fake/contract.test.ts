@@ -68,6 +68,8 @@ const walk: readonly Step[] = [
   ['PATCH', `${root}/pools/1/maintenancejobs/MAINTENANCE?${preview}`, { status: 'cancelling' }],
   ['DELETE', `${root}/pools/1/maintenancejobs/MAINTENANCE?${preview}`],
   ['DELETE', `${root}/pools/1/maintenancedefinitions/DEFINITION?${preview}`],
+  ['GET', '/_apis/process/processes'],
+  ['GET', '/_apis/process/processes/6b724908-ef14-45cf-84f8-768b5384da45'],
   ['GET', '/_apis/projects'],
   ['POST', '/_apis/projects', { name: 'new', visibility: 'private' }],
   ['GET', '/_apis/projects/new?includeCapabilities=true'],

@@ -69,9 +69,12 @@ describe('a token, as the client sends it', () => {
     expect(await web.connect()).toMatchObject({ deploymentType: 'hosted' });
   });
 
-  test('a wrong one gets the sign-in page, which the client takes for a place without resources', async () => {
+  test('a wrong one is 401: the client asks not to be sent to the sign-in page', async () => {
     const web = new WebApi(fake.server.organization, getPersonalAccessTokenHandler('bad-token'));
-    await expect(web.getTaskAgentApi()).rejects.toThrow('Failed to find api location for area: Location');
+    expect(await refusal(web.getTaskAgentApi())).toMatchObject({
+      statusCode: 401,
+      message: expect.stringContaining('TF400813'),
+    });
   });
 
   test('an expired one is 401', async () => {

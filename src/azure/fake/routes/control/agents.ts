@@ -2,7 +2,7 @@ import type { MakeAgents } from '../../control/types.ts';
 import { empty, ok, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
 import { agentNamed } from '../../world/agent-index.ts';
 import { idleAgent } from '../../world/idle-agent.ts';
-import { nextId } from '../../world/fake.ts';
+import { nextId, type Fake } from '../../world/fake.ts';
 import { endSession, sessionOf } from '../../world/scheduler.ts';
 import type { FakeAgent } from '../../world/state.ts';
 import { bad, bodies, withBody } from './bodies.ts';
@@ -22,26 +22,34 @@ function makeAgents({ fake, baseUrl }: FakeCall, wanted: MakeAgents): Reply {
   return ok({ made: count });
 }
 
-/** Does something to an agent, which must exist, and ends its session. */
-function cutOff(also: (agent: FakeAgent) => void): Route[2] {
-  return ({ fake }, name = '') => {
-    const wanted = decodeURIComponent(name);
-    const agent = fake.state.agents.find((each) => each.name === wanted);
-    if (agent === undefined) return bad(`no agent ${wanted}`);
-    also(agent);
-    const session = sessionOf(fake, agent.id);
-    if (session !== undefined) endSession(fake, session);
-    fake.changed();
-    return empty;
-  };
+const agentOf = (fake: Fake, name: string): FakeAgent | undefined =>
+  fake.state.agents.find((each) => each.name === name);
+
+/** Ends the session of an agent, where there is one. */
+function cutOff(fake: Fake, agent: FakeAgent | undefined): Reply {
+  const session = agent && sessionOf(fake, agent.id);
+  if (session !== undefined) endSession(fake, session);
+  fake.changed();
+  return empty;
 }
 
-const revoke = cutOff((agent) => {
+function revoke(fake: Fake, name: string): Reply {
+  const agent = agentOf(fake, name);
+  if (agent === undefined) return bad(`no agent ${name}`);
   agent.revoked = true;
-});
+  return cutOff(fake, agent);
+}
 
 export const agentControlRoutes: readonly Route[] = [
   ['POST', /^\/_fake\/agents$/u, withBody(bodies.agents, makeAgents)],
-  ['POST', /^\/_fake\/agents\/([^/]+)\/revoke$/u, revoke],
-  ['POST', /^\/_fake\/agents\/([^/]+)\/end-session$/u, cutOff(() => undefined)],
+  [
+    'POST',
+    /^\/_fake\/agents\/([^/]+)\/revoke$/u,
+    ({ fake }, name = '') => revoke(fake, decodeURIComponent(name)),
+  ],
+  [
+    'POST',
+    /^\/_fake\/agents\/([^/]+)\/end-session$/u,
+    ({ fake }, name = '') => cutOff(fake, agentOf(fake, decodeURIComponent(name))),
+  ],
 ];

@@ -38,7 +38,8 @@ describe('a program that asks not to be sent to sign in', () => {
       expect(reply.status).toBe(401);
       expect(reply.challenge).toContain('Basic realm=');
       expect(JSON.parse(reply.text)).toMatchObject({
-        message: "TF400813: The user '' is not authorized to access this resource.",
+        message:
+          "TF400813: The user 'aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa' is not authorized to access this resource.",
         typeKey: 'UnauthorizedRequestException',
       });
     },

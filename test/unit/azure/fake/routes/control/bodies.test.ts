@@ -42,7 +42,6 @@ describe('a body that is not what it must be', () => {
     ['POST', '/agents', '{ "pool": "Default", "count": 100001 }', 'count: '],
     ['POST', '/agents', '{ "pool": "Default", "count": 1, "namePattern": "gpu" }', 'namePattern: '],
     ['POST', '/agents/nobody/revoke', undefined, 'no agent nobody'],
-    ['POST', '/agents/nobody/end-session', undefined, 'no agent nobody'],
     ['POST', '/jobs/99/cancel', undefined, 'no job 99'],
     ['GET', '/jobs/99/log', undefined, 'no job 99'],
     ['GET', '/requests?after=x', undefined, 'after is not the number of a request'],
