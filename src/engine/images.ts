@@ -38,7 +38,8 @@ export function images(docker: Docker): Images {
         docker.getImage(id).tag({ repo, tag }),
       );
       await bounded(`pushing ${reference}`, deadlines.image, async (abortSignal) => {
-        const options = { tag, abortSignal, ...(login && { authconfig: authConfig(login) }) };
+        // Empty where there is no login: Docker up to 22 refuses a push without the header.
+        const options = { tag, abortSignal, authconfig: login === undefined ? {} : authConfig(login) };
         await followProgress(await docker.getImage(repo).push(options), onProgress);
       });
       const { RepoDigests: digests = [] } = (await inspect(reference)) ?? {};

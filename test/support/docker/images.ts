@@ -35,6 +35,9 @@ export function answerImages(
   }
   const verb = method === 'POST' ? path.split('/').at(-1) : undefined;
   if (verb === 'push') {
+    // Docker up to 22 takes no push without the header, whatever the registry asks for.
+    if (response.req.headers['x-registry-auth'] === undefined)
+      return json(response, 400, { message: 'Bad parameters and missing X-Registry-Auth: EOF' });
     const pushed = `${path.slice('/images/'.length, -'/push'.length)}:${url.searchParams.get('tag')}`;
     engine.pushed.push(pushed);
     return void response.writeHead(200).end('{"status":"Pushed"}\n');

@@ -21,7 +21,7 @@ export const listedAreas: typeof areas = [
   ...Object.entries(others).map(([id, name]) => ({ id, name })),
 ];
 
-/** Where agents ask for features that are switched on for them; the service lists it only among its services. */
+/** Where clients of the .NET SDK ask for features that are switched on; not among the recorded areas, unverified. */
 export const featureAvailability = 'c8e5af97-4b95-4e73-9e7f-69a06507967c';
 
 /**
