@@ -65,8 +65,13 @@ test('they are many, and none is there twice', () => {
   expect(lines.length).toBeGreaterThanOrEqual(25);
 });
 
+/** With the whole command as the title. */
+function byLine<T extends { readonly line: string }>(rows: readonly T[]): readonly (readonly [string, T])[] {
+  return rows.map((row) => [row.line, row]);
+}
+
 describe('what it can do', () => {
-  test.each(azRows)('az $line', async ({ line, before, json, text }) => {
+  test.each(byLine(azRows))('az %s', async (line, { before, json, text }) => {
     const { code, stdout, stderr } = await az.run(`${before === undefined ? '' : `${before}\n`}az ${line}`);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     if (text !== undefined) expect(stdout).toEqual(text);
@@ -75,7 +80,7 @@ describe('what it can do', () => {
 });
 
 describe('what it is refused, in its words', () => {
-  test.each(azErrors)('az $line', async ({ line, says, code = 1, token }) => {
+  test.each(byLine(azErrors))('az %s', async (line, { says, code = 1, token }) => {
     const seen = await az.run(`az ${line}`, token === undefined ? {} : { token });
     expect(seen.stderr).toContain(says);
     expect({ code: seen.code, stdout: seen.stdout }).toEqual({ code, stdout: '' });
