@@ -67,6 +67,11 @@ const rows = lines.flatMap((line): readonly Row[] => [
   row(line, 'the server is away for a minute', {
     act: async ({ listener }) => {
       const last = () => expect.poll(() => listener.console().at(-1), { timeout: timeoutMs });
+      // In the middle of a poll: between two the connection would be refused, in other words.
+      await expect
+        .poll(() => agents.front.sent.at(-1), { timeout: timeoutMs })
+        .toMatchObject({ url: expect.stringContaining('/messages?') as string });
+      await expect.poll(() => agents.front.sent.at(-1)?.status, { timeout: timeoutMs }).toBeUndefined();
       await agents.front.goAway();
       await last().toContain('connect error');
       await agents.front.comeBack();
