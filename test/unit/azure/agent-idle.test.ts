@@ -68,10 +68,7 @@ const rows = lines.flatMap((line): readonly Row[] => [
     act: async ({ listener }) => {
       const last = () => expect.poll(() => listener.console().at(-1), { timeout: timeoutMs });
       // In the middle of a poll: between two the connection would be refused, in other words.
-      await expect
-        .poll(() => agents.front.sent.at(-1), { timeout: timeoutMs })
-        .toMatchObject({ url: expect.stringContaining('/messages?') as string });
-      await expect.poll(() => agents.front.sent.at(-1)?.status, { timeout: timeoutMs }).toBeUndefined();
+      await agents.polling(2);
       await agents.front.goAway();
       await last().toContain('connect error');
       await agents.front.comeBack();
@@ -162,9 +159,7 @@ test('a second poll beside the main one keeps the session alive', async () => {
   agents.front.sent.length = 0;
   const listener = startListener(folder);
   await agents.online(name);
-  const open = (): number =>
-    agents.front.sent.filter(({ url, status }) => url.includes('/messages?') && !status).length;
-  await expect.poll(open, { timeout: timeoutMs, interval: 5 }).toBe(2);
+  await agents.polling(2);
   listener.child.kill('SIGINT');
   await listener.exited;
 });

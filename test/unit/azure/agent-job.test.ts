@@ -177,6 +177,7 @@ const rows = lines.flatMap((line): readonly Row[] => [
   row(line, 'the server is away when the job ends', {
     act: async (scene) => {
       await begun(scene, held);
+      await agents.polling(1, 'lastMessageId');
       await agents.front.goAway();
       await says(scene, 'connect error');
       finish(scene.agent);

@@ -64,6 +64,8 @@ export interface Agents {
   ): Promise<InstalledAgent>;
   isOnline(name: string): Promise<boolean>;
   online(name: string): Promise<void>;
+  /** Waits until so many polls for messages are under way whose address has this in it. */
+  polling(count: number, part?: string): Promise<void>;
   play(row: Row, name: string): Promise<void>;
 }
 
@@ -98,6 +100,16 @@ export function useAgents(speed: number): Agents {
     },
     online: (name) =>
       vi.waitFor(async () => expect(await agents.isOnline(name)).toBe(true), { timeout: timeoutMs }),
+    polling: (count, part = '') =>
+      vi.waitFor(
+        () => {
+          const polls = agents.front.sent.filter(
+            ({ url }) => url.includes('/messages?') && url.includes(part),
+          );
+          expect(polls.filter(({ status }) => status === undefined).length).toBeGreaterThanOrEqual(count);
+        },
+        { timeout: timeoutMs, interval: 5 },
+      ),
     play: async ({ line, settings, detached = false, before, act, after, ...expected }, name) => {
       const agent = await agents.install(name, versions[line], settings);
       await before?.(agent);
