@@ -63,10 +63,13 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   await terminal.see('? Azure DevOps organization');
   expect(terminal.history()).toMatch(/✔ gpu-a +Debian 12, no GPU, root/);
   expect(terminal.screen()).toMatch(/✔ gpu-b +Debian 12, no GPU, labadmin/);
-  terminal.type(`${azure.organization}/vision`);
+  const pasted = 'https://dev.azure.com/lab/vision';
+  terminal.type(pasted);
   terminal.press('Enter');
-  await terminal.see(`> Write ${azure.organization}, and name projects under`);
-  terminal.press(...Array.from('/vision', () => 'BSpace'), 'Enter');
+  await terminal.see('> Write https://dev.azure.com/lab, and name projects under');
+  terminal.press(...Array.from(pasted, () => 'BSpace'));
+  terminal.type(azure.organization);
+  terminal.press('Enter');
   await terminal.answer('Where is the access token kept', 'Down', 'Enter');
   await terminal.see(/\? File:/);
   terminal.type(azure.tokenFile);
