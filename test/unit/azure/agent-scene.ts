@@ -115,16 +115,21 @@ export function useAgents(speed: number): Agents {
       await before?.(agent);
       agents.front.sent.length = 0;
       const listener = startListener(agent.folder, { detached });
-      if (act !== undefined) {
-        await expect.poll(() => listener.console().at(-1), { timeout: timeoutMs }).toContain('Listening');
-        await act({ agent, listener });
+      try {
+        if (act !== undefined) {
+          await expect.poll(() => listener.console().at(-1), { timeout: timeoutMs }).toContain('Listening');
+          await act({ agent, listener });
+        }
+        expect(await listener.exited).toBe(expected.ends);
+        const place = agents.front.origin.replace('http://', '');
+        const words = (text: string): string => text.replaceAll('PLACE', place).replaceAll('NAME', name);
+        expect(listener.console()).toEqual(expected.console.map(words));
+        expect(await agents.isOnline(name)).toBe(expected.session === 'stays');
+      } finally {
+        // What a row has put away must be there for the next one.
+        listener.child.kill('SIGKILL');
+        await after?.({ agent, listener });
       }
-      expect(await listener.exited).toBe(expected.ends);
-      const place = agents.front.origin.replace('http://', '');
-      const words = (text: string): string => text.replaceAll('PLACE', place).replaceAll('NAME', name);
-      expect(listener.console()).toEqual(expected.console.map(words));
-      expect(await agents.isOnline(name)).toBe(expected.session === 'stays');
-      await after?.({ agent, listener });
     },
   };
   return agents;
