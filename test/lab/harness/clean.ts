@@ -1,4 +1,4 @@
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 
 import { stopEngine } from './engine.ts';
 import { deleteRules, restoreForwarding } from './firewall.ts';
@@ -34,6 +34,16 @@ async function removeEverything(): Promise<void> {
   restoreForwarding();
   restoreKernelLimits();
   await removeInstalled();
+  await unmountState();
   say(`deleting ${state}`);
   rmSync(state, { recursive: true, force: true });
+}
+
+/** dockerd mounts its folder on itself; one that was killed has left that mount behind. */
+async function unmountState(): Promise<void> {
+  const points = readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((point) => point.startsWith(`${state}/`));
+  for (const point of points.toReversed()) await run('umount', [point], { allowFailure: true });
 }

@@ -37,7 +37,8 @@ export async function addRules(): Promise<void> {
 /** Deletes every rule of the lab's, black holes included. */
 export async function deleteRules(): Promise<void> {
   for (const table of ['nat', 'filter']) {
-    const { stdout } = await run('iptables', ['-w', '-t', table, '-S'], { allowFailure: true });
+    // By a shell: where cleaning ended in the middle, the program may be gone already.
+    const { stdout } = await run('/bin/sh', ['-c', `iptables -w -t ${table} -S`], { allowFailure: true });
     const ours = stdout.split('\n').filter((line) => line.startsWith('-A') && line.includes(mark));
     for (const line of ours) await run('iptables', ['-w', '-t', table, '-D', ...line.split(' ').slice(1)]);
   }
