@@ -12,8 +12,12 @@ import { pause } from './waits.mjs';
 
 process.title = 'Agent.Worker';
 const trace = openTrace('Worker');
-// Of a SIGINT to the whole process group the listener tells it what follows.
-for (const name of ['SIGINT', 'SIGQUIT']) process.on(name, () => undefined);
+let run;
+// To the whole process group: the listener tells what follows.
+for (const name of ['SIGINT', 'SIGQUIT'])
+  process.on(name, () => {
+    if (run !== undefined) run.interrupted = true;
+  });
 const results = ['succeeded', 'succeededWithIssues', 'failed', 'canceled'];
 /** Of the plan: from this version on the end of the job is told by an event. */
 const eventVersion = 8;
@@ -32,7 +36,7 @@ await server.connect();
 await server.connect();
 for (let asked = 0; asked < 6; asked += 1) await server.discover();
 const report = new Report(server, body, settings);
-const run = new JobRun(server, body, settings, report);
+run = new JobRun(server, body, settings, report);
 void listenToListener();
 const result = await run.finished();
 trace(`Job ${body.jobId} ended: ${result}`, result === 'succeeded' ? 'INFO' : 'ERR');

@@ -28,6 +28,8 @@ export class JobRun {
   #step;
   #stepId;
   #canceled = false;
+  /** The worker itself got a SIGINT, with its steps. */
+  interrupted = false;
   #order = 0;
   #lookup = `vsts_${randomUUID()}`;
   #folders;
@@ -143,6 +145,7 @@ export class JobRun {
       line: (line) => this.#report.line(id, line),
       issue: (type, message) => this.#report.issue(id, type === 'warning' ? type : 'error', message),
       set: ({ variable, issecret }, value) => this.#set(variable, value, issecret === 'true'),
+      wasInterrupted: () => this.interrupted,
     });
     this.#step = undefined;
     if (result === 'canceled') this.#report.issue(id, 'error', words.canceled, 'TaskInternal');

@@ -8,15 +8,15 @@ import { pause } from './waits.mjs';
 /** How long a step has after each signal, in milliseconds. */
 const sigint = 7500;
 const sigterm = 2500;
-/** What the listener says takes so long to arrive: a step that a signal to all has ended meanwhile has failed. */
-const channelMs = 100;
+/** What a step has left running may hold its output open: so long it is read on, in milliseconds. */
+const readOnMs = 100;
 
 export class Step {
   #child;
   #speed;
   #said = {};
   #ended = new AbortController();
-  canceled = false;
+  #canceled = false;
 
   /** @param {(file: string, args: string[], options: object) => import('node:child_process').ChildProcess} spawn */
   constructor(spawn, { file, args, cwd, env, speed }) {
@@ -36,9 +36,9 @@ export class Step {
     const reading = [this.#child.stdout, this.#child.stderr].map((stream) => this.#read(stream, react));
     const { code, error } = await exited;
     this.#ended.abort();
-    // What it left running may hold its output open.
-    await Promise.race([Promise.all(reading), pause(channelMs, 1)]);
-    if (this.canceled) return 'canceled';
+    await Promise.race([Promise.all(reading), pause(readOnMs, 1)]);
+    // A signal to the whole process group ended it before the worker could: then it has failed by itself.
+    if (this.#canceled && !react.wasInterrupted()) return 'canceled';
     if (error !== undefined) react.issue('error', error.message);
     if (this.#said.result !== undefined) return this.#said.result;
     return error === undefined && code === 0 ? 'succeeded' : 'failed';
@@ -56,8 +56,7 @@ export class Step {
   }
 
   async cancel() {
-    if (!(await pause(channelMs, 1, this.#ended.signal))) return;
-    this.canceled = true;
+    this.#canceled = true;
     this.#child.kill('SIGINT');
     if (!(await pause(sigint, this.#speed, this.#ended.signal))) return;
     this.#child.kill('SIGTERM');
