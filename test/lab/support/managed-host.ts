@@ -100,6 +100,8 @@ export class ManagedHost {
     );
     return {
       end: async () => {
+        // Only once: the next time it would leave its sign in the container of a later job.
+        this.#held.splice(this.#held.indexOf(end), 1);
         await end();
         const [done] = await this.finished([job]);
         return done;
