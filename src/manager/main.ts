@@ -119,7 +119,14 @@ async function azureClient(
     credential:
       credential.kind === 'pat'
         ? patCredential(read)
-        : servicePrincipalCredential({ ...credential, secret: read, fetch, clock: tools.clock }),
+        : servicePrincipalCredential({
+            ...credential,
+            secret: read,
+            fetch,
+            clock: tools.clock,
+            onPause: (ms) =>
+              tools.log.log('info', 'waiting before Microsoft Entra ID is asked again', { ms }),
+          }),
     ...tools,
     fetch,
     userAgent: `azp-fleet-manager/${version}`,

@@ -3,7 +3,7 @@ import { foreignLine } from '../../base/foreign-text.ts';
 import type { Clock } from '../../base/machine/clock.ts';
 import { Secret } from '../../base/secret.ts';
 import type { Fetch } from './proxy.ts';
-import { longestPauseMs, parseRetryAfter, retryDelay } from './retry.ts';
+import { longestPauseMs, noticedMs, retryAfter, retryDelay, type Outcome } from './retry.ts';
 
 export interface ServicePrincipal {
   readonly clientId: string;
@@ -13,6 +13,8 @@ export interface ServicePrincipal {
   readonly clock: Clock;
   /** Where tokens are asked for, without the tenant; Microsoft's public cloud unless given. */
   readonly authority?: string;
+  /** Told of a pause before the next attempt that a person would notice, in unscaled milliseconds. */
+  readonly onPause?: (ms: number) => void;
 }
 
 export interface EntraToken {
@@ -37,7 +39,7 @@ interface Body {
   readonly error_description?: string;
 }
 
-/** Asks Microsoft Entra ID for an access token; again after what passes (429, 502 to 504, no answer). Throws FleetError. */
+/** Asks Microsoft Entra ID for an access token; again after what passes (429, 5xx, no answer). Throws FleetError. */
 export async function requestToken(principal: ServicePrincipal, signal: AbortSignal): Promise<EntraToken> {
   const authority = principal.authority ?? 'https://login.microsoftonline.com';
   const { clock } = principal;
@@ -47,13 +49,19 @@ export async function requestToken(principal: ServicePrincipal, signal: AbortSig
     if (!(answer instanceof Error) && token !== undefined) {
       return { value: new Secret(token), expiresInMs: (answer.body.expires_in ?? 3600) * 1000 };
     }
-    const outcome = answer instanceof Error ? { status: undefined, retryAfterMs: undefined } : answer;
     // Asking for a token changes nothing: it may be repeated like a GET.
-    const pause = retryDelay('GET', count, outcome, Math.random);
+    const pause = retryDelay('GET', count, outcomeOf(answer), Math.random);
     if (pause === undefined) throw failure(answer, authority);
+    if (pause >= noticedMs) principal.onPause?.(pause);
     await clock.wait(pause, signal);
     signal.throwIfAborted();
   }
+}
+
+/** Of Microsoft Entra ID any 5xx passes: 500 counts like the 503 that says so. */
+function outcomeOf(answer: Answer | Error): Outcome {
+  if (answer instanceof Error) return { status: undefined, retryAfterMs: undefined };
+  return { status: answer.status >= 500 ? 503 : answer.status, retryAfterMs: answer.retryAfterMs };
 }
 
 /** The answer, or why there is none. */
@@ -78,7 +86,7 @@ async function ask(
     });
     return {
       status: response.status,
-      retryAfterMs: parseRetryAfter(response.headers.get('retry-after'), clock.wall()),
+      retryAfterMs: retryAfter(response.headers, clock.wall()),
       body: Object(await response.json().catch(() => ({}))) as Body,
     };
   } catch (error) {
@@ -109,12 +117,16 @@ function failure(answer: Answer | Error, authority: string): FleetError {
       next: 'check clientId, tenantId, and that the client secret has not expired',
     });
   }
-  if (status === 429) {
-    const asked = Math.ceil(retryAfterMs / 60_000);
+  const asked = Math.ceil(retryAfterMs / 60_000);
+  const isLong = retryAfterMs > longestPauseMs;
+  if (status === 429 || isLong) {
     return new FleetError({
       code: 'azure.throttled',
-      what: 'Microsoft Entra ID answers too many requests of this service principal',
-      seen: retryAfterMs > longestPauseMs ? `it asks for a pause of ${asked} minutes` : seen,
+      what:
+        status === 429
+          ? 'Microsoft Entra ID answers too many requests of this service principal'
+          : `${authority} gave no token for the service principal (HTTP ${status})`,
+      seen: isLong ? `it asks for a pause of ${asked} minutes` : seen,
       next: `wait ${Math.max(5, asked)} minutes and run it again`,
     });
   }

@@ -12,7 +12,7 @@ import {
   type Operation,
 } from './errors.ts';
 import type { Fetch } from './proxy.ts';
-import { longestPauseMs, parseRetryAfter, retryDelay } from './retry.ts';
+import { longestPauseMs, noticedMs, retryAfter, retryDelay } from './retry.ts';
 
 export interface RestOptions {
   /** As organizationUrl gives it. */
@@ -52,9 +52,6 @@ export const apiVersion = '7.1';
 
 /** The server may hold an answer back for 30 s on purpose; this is well above. */
 export const timeoutMs = 90_000;
-
-/** Shorter pauses are not worth a line, milliseconds. */
-const noticedMs = 3000;
 
 /** Characters of one text in an answer; capabilities can be long. */
 const longestValue = 65_536;
@@ -122,7 +119,7 @@ export function createRest(options: RestOptions): Rest {
       if (error instanceof FleetError) throw error;
       failure = unreachable(options.organization, call, error);
     }
-    const retryAfterMs = retryAfter(answer?.headers, clock);
+    const retryAfterMs = retryAfter(answer?.headers, clock.wall());
     if (failure === undefined) {
       if (retryAfterMs !== undefined) {
         options.log.log('info', 'azure asks for a pause', { path: call.path, ms: retryAfterMs });
@@ -151,12 +148,6 @@ export function createRest(options: RestOptions): Rest {
       }
     },
   };
-}
-
-/** A date there is the server's: what it says the time is counts, and only without that what we think it is. */
-function retryAfter(headers: Headers | undefined, clock: Clock): number | undefined {
-  const here = Date.parse(headers?.get('date') ?? '');
-  return parseRetryAfter(headers?.get('retry-after') ?? null, Number.isNaN(here) ? clock.wall() : here);
 }
 
 function urlOf(organization: string, call: Call): string {

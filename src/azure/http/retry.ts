@@ -8,6 +8,9 @@ export interface Outcome {
 /** Milliseconds that are waited at most because the server asks for it; asked for more, a person has to know. */
 export const longestPauseMs = 2 * 60_000;
 
+/** Shorter pauses are not worth a line, milliseconds. */
+export const noticedMs = 3000;
+
 /** Attempts of one request, the first included; fewer where nobody answers, so that a user learns of it in half a minute. */
 const maxAttempts = 5;
 const maxUnanswered = 3;
@@ -38,4 +41,13 @@ export function parseRetryAfter(header: string | null, now: number): number | un
   if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
   const date = Date.parse(header);
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}
+
+/**
+ * Milliseconds that an answer asks for. A date there is the server's: what it says the time is counts, and only without
+ * that what we think it is (`wall`, milliseconds since 1970).
+ */
+export function retryAfter(headers: Headers | undefined, wall: number): number | undefined {
+  const here = Date.parse(headers?.get('date') ?? '');
+  return parseRetryAfter(headers?.get('retry-after') ?? null, Number.isNaN(here) ? wall : here);
 }

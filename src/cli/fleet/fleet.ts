@@ -42,7 +42,8 @@ export async function openFleet(
   let say = (text: string): void => {
     if (!json) context.stderr.write(`! ${text}\n`);
   };
-  const onPause = (ms: number) => say(`Azure DevOps asks for a pause: waiting ${Math.ceil(ms / 1000)} s`);
+  const onPause = (server: string, ms: number) =>
+    say(`${server} asks for a pause: waiting ${Math.ceil(ms / 1000)} s`);
   return {
     fleet,
     hosts,
@@ -82,7 +83,11 @@ function warn(context: Context, { warnings, credential }: Fleet): void {
 function azureClient(
   context: Context,
   fleet: Fleet,
-  { secret, caPem, onPause }: { secret: Secret; caPem: string | undefined; onPause: (ms: number) => void },
+  {
+    secret,
+    caPem,
+    onPause,
+  }: { secret: Secret; caPem: string | undefined; onPause: (server: string, ms: number) => void },
 ): AzureClient {
   const { http, https, noProxy } = fleet.proxy;
   const fetch = createFetch({ ...defined({ http, https, caPem }), noProxy });
@@ -92,13 +97,19 @@ function azureClient(
     credential:
       credential.kind === 'pat'
         ? patCredential(secret)
-        : servicePrincipalCredential({ ...credential, secret, fetch, clock: context.clock }),
+        : servicePrincipalCredential({
+            ...credential,
+            secret,
+            fetch,
+            clock: context.clock,
+            onPause: (ms) => onPause('Microsoft Entra ID', ms),
+          }),
     fetch,
     log: context.log,
     signal: context.signal,
     clock: context.clock,
     userAgent: `azp-fleet/${version}`,
-    onPause,
+    onPause: (ms) => onPause('Azure DevOps', ms),
   });
 }
 

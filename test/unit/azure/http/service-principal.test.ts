@@ -51,6 +51,7 @@ describe('a service principal', () => {
   /** Entra answers each request with the next of these, then with a token. */
   const entra = (...answers: readonly (() => Response)[]) => {
     const clock = new StillClock();
+    const told: number[] = [];
     let asked = 0;
     const credential = servicePrincipalCredential({
       clientId: 'c',
@@ -67,9 +68,10 @@ describe('a service principal', () => {
         );
       },
       clock,
+      onPause: (ms) => told.push(ms),
     });
     const signal = new AbortController().signal;
-    return { get: () => credential.authorization(signal), clock, asked: () => asked };
+    return { get: () => credential.authorization(signal), clock, told, asked: () => asked };
   };
   const times = (count: number, answer: () => Response) => Array.from({ length: count }, () => answer);
   const busy = (retryAfter?: string) => () =>
@@ -80,6 +82,7 @@ describe('a service principal', () => {
 
   test.each([
     ['429', busy()],
+    ['500', () => new Response('', { status: 500 })],
     ['502', () => new Response('<html>', { status: 502 })],
     ['503', () => new Response('', { status: 503 })],
     ['504', () => new Response('', { status: 504 })],
@@ -93,10 +96,26 @@ describe('a service principal', () => {
     const short = entra(busy('7'));
     await short.get();
     expect(short.clock.waits).toEqual([7000]);
+    expect(short.told, 'nobody waits in silence').toEqual([7000]);
+    const shortest = entra(busy('1'));
+    await shortest.get();
+    expect(shortest.told).toEqual([]);
     expect(await problem(entra(busy('3600')).get())).toMatchObject({
       code: 'azure.throttled',
       seen: 'it asks for a pause of 60 minutes',
       next: 'wait 60 minutes and run it again',
+    });
+  });
+
+  test("a date is read by Entra ID's own clock, and a long pause is told with any status", async () => {
+    const headers = { date: 'Sat, 21 Nov 2020 02:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2020 02:00:09 GMT' };
+    const dated = entra(() => new Response('', { status: 503, headers }));
+    await dated.get();
+    expect(dated.clock.waits).toEqual([9000]);
+    const long = entra(() => new Response('', { status: 503, headers: { 'retry-after': '1800' } }));
+    expect(await problem(long.get())).toMatchObject({
+      seen: 'it asks for a pause of 30 minutes',
+      next: 'wait 30 minutes and run it again',
     });
   });
 
@@ -107,7 +126,7 @@ describe('a service principal', () => {
     ['200 of a portal', () => new Response('<html>Welcome'), 'azure.unexpected'],
     ['429 for good', busy(), 'azure.throttled'],
     ['503 for good', () => new Response('', { status: 503 }), 'azure.server-error'],
-    ['500', () => new Response('', { status: 500 }), 'azure.server-error'],
+    ['500 for good', () => new Response('', { status: 500 }), 'azure.server-error'],
   ])('%s: the secret is blamed only where Entra ID blames it', async (_, answer, code) => {
     expect(await problem(entra(...times(9, answer)).get())).toMatchObject({ code });
   });
