@@ -5,7 +5,7 @@ import { causeOf } from './causes.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { Cause, Slot } from './model.ts';
 import { givenUpAt } from './pool/given-up.ts';
-import type { Pools } from './pool/pools.ts';
+import type { PoolWatch } from './pool/watch.ts';
 import type { SlotBook } from './slots/memory.ts';
 
 /** What the server shows lags behind what it was told. */
@@ -18,7 +18,7 @@ const settleMs = 5_000;
  */
 export async function noteUnfinished(
   { clock, evidence, log }: Pick<ManagerTools, 'clock' | 'evidence' | 'log'>,
-  pools: Pick<Pools, 'of'>,
+  pools: { of(slot: Slot): Pick<PoolWatch, 'at' | 'agent'> },
   book: SlotBook,
   slots: readonly Slot[],
   containers: readonly OwnContainer[],
@@ -42,17 +42,29 @@ export async function noteUnfinished(
       slot: slot.name,
       ...unfinished,
     });
+    const isLogged =
+      (await evidence.diagnostics(slot.name, lastRun.run).catch(() => undefined)) !== undefined;
     await evidence
-      .amend(slot.name, lastRun.run, ({ cause }) => ({ unfinished, cause: cause ?? missing(unfinished) }))
+      .amend(slot.name, lastRun.run, ({ cause }) => ({
+        unfinished,
+        cause: cause ?? missing(unfinished, isLogged),
+      }))
       // A disk that is full must not stop the looks.
       .catch((error: unknown) => log.log('warn', 'evidence could not be written', { ...causeOf(error) }));
   }
 }
 
-function missing({ job, until }: { readonly job: string; readonly until?: string }): Cause {
+/** `isLogged`: the agent's own logs of the run were kept, which those of a run that looked well are not. */
+function missing(
+  { job, until }: { readonly job: string; readonly until?: string },
+  isLogged: boolean,
+): Cause {
+  const logs = isLogged
+    ? "the agent's own logs (azp-fleet logs HOST/SLOT --diag)"
+    : "the run's log (azp-fleet logs HOST/SLOT)";
   return {
     code: 'run.result-missing',
     what: `the server still shows job ${job} as running; it gives it up ${until === undefined ? 'within about 15 minutes' : `at ${until}`}`,
-    next: "look at the agent's own logs (azp-fleet logs HOST/SLOT --diag): its worker was killed, or the result did not arrive; cancel the job in Azure DevOps and run it again",
+    next: `look at ${logs}: its worker was killed, or the result did not arrive; cancel the job in Azure DevOps and run it again`,
   };
 }
