@@ -35,7 +35,7 @@ export function retryDelay(
 }
 
 /** Milliseconds: seconds or a date as HTTP has them. Undefined when absent or unreadable. */
-export function parseRetryAfter(header: string | null, now: number): number | undefined {
+function parseRetryAfter(header: string | null, now: number): number | undefined {
   if (header === null || header.trim() === '') return undefined;
   const seconds = Number(header);
   if (Number.isFinite(seconds)) return Math.max(0, seconds * 1000);
