@@ -4,9 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { answer, notFound } from './answer.ts';
 import { askedVersion } from './discovery/api-version.ts';
 import { identify, type Caller } from './http/access.ts';
-import { belowOrganization, ownUrl } from './http/address.ts';
+import { askedHost, askedUrl, belowOrganization, ownUrl } from './http/address.ts';
+import { badRequest } from './http/arguments.ts';
 import { faultReply } from './http/fault-reply.ts';
 import { principalToken } from './http/oauth.ts';
+import { parameter } from './http/query.ts';
 import type { FakeCall, Reply } from './http/reply.ts';
 import { concerned, log } from './http/request-log.ts';
 import { parse, readBody } from './http/request.ts';
@@ -20,18 +22,29 @@ import { takeFault, type Fault } from './world/faults.ts';
 export function createFakeServer(fake: Fake): Server {
   return createServer((request, response) => {
     void handle(fake, request, response).catch((error: unknown) => {
+      const why = error instanceof Error ? error.stack : String(error);
+      process.stderr.write(`the practice server failed: ${request.method} ${request.url}: ${why}\n`);
+      if (response.headersSent) {
+        response.destroy();
+        return;
+      }
       response.writeHead(500, { 'content-type': 'text/plain' });
-      response.end(`the fake server failed: ${error instanceof Error ? error.stack : String(error)}\n`);
+      response.end('the practice server failed; its standard error says why\n');
     });
   });
 }
 
 async function handle(fake: Fake, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const url = new URL(request.url ?? '/', 'http://fake');
+  const url = askedUrl(request.url ?? '/');
+  const host = askedHost(request);
+  if (url === undefined || host === undefined) {
+    await write(response, badRequest);
+    return;
+  }
   const text = await readBody(request);
   const hangup = new AbortController();
   response.on('close', () => hangup.abort());
-  const baseUrl = ownUrl(fake, request.headers.host);
+  const baseUrl = ownUrl(fake, host);
   const { origin } = new URL(baseUrl);
   const call = (path: string, caller?: Caller): FakeCall => ({
     fake,
@@ -63,7 +76,7 @@ async function handle(fake: Fake, request: IncomingMessage, response: ServerResp
     path: path ?? url.pathname,
     agent: caller.kind === 'agent' || path === '/_apis/oauth2/token',
   });
-  const about = concerned(fake, path ?? '', url.searchParams.get('agentName'));
+  const about = concerned(fake, path ?? '', parameter(url.searchParams, 'agentName'));
   const asked = askedVersion(url.searchParams, request.headers);
   const reply = await withFault(fault, hangup.signal, async () =>
     path === undefined ? notFound : await answer(caller, call(path, caller), asked),

@@ -61,7 +61,7 @@ export function refusal(
   return {
     status,
     // Recorded; agents show it where they show no body.
-    headers: { 'x-tfs-serviceerror': encodeURIComponent(message) },
+    headers: { 'x-tfs-serviceerror': encodeURIComponent(message.toWellFormed()) },
     json: {
       $id: '1',
       innerException: null,

@@ -8,7 +8,7 @@ const maxLogged = 20_000;
 type Concerned = Pick<LoggedRequest, 'agent' | 'agentHasJob'>;
 
 /** The agent that the call is about, as it is when the call comes. */
-export function concerned(fake: Fake, path: string, name: string | null): Concerned {
+export function concerned(fake: Fake, path: string, name: string | undefined): Concerned {
   const [, pool, id] = /\/pools\/(\d+)\/agents(?:\/(\d+))?/u.exec(path) ?? [];
   const agent =
     id === undefined ? agentNamed(fake.state, Number(pool), name ?? '') : agentOf(fake.state, Number(id));

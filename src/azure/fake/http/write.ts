@@ -16,10 +16,20 @@ export async function write(response: ServerResponse, reply: Reply, origin = '')
     ...(reply.status === 401 ? { 'www-authenticate': challenges(origin) } : {}),
     ...reply.headers,
   });
-  // A caller that hangs up in the middle has what it wanted.
-  if (items !== undefined) await pipeline(Readable.from(pieces(items)), response).catch(() => undefined);
-  else response.end(json === undefined ? content.bytes : JSON.stringify(json));
+  if (items !== undefined) {
+    await pipeline(Readable.from(pieces(items)), response).catch((error: unknown) => {
+      if (!hungUp(error)) throw error;
+    });
+  } else response.end(json === undefined ? content.bytes : JSON.stringify(json));
 }
+
+/** A caller that hangs up in the middle has what it wanted. */
+function hungUp(error: unknown): boolean {
+  const { code } = Object(error) as { code?: unknown };
+  return hangUps.some((each) => each === code);
+}
+
+const hangUps = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EPIPE'];
 
 /** Characters that are put together before they go out. */
 const pieceSize = 256 * 1024;
