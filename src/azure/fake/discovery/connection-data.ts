@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parameter } from '../http/query.ts';
 import type { FakeCall } from '../http/reply.ts';
 import { agentOf } from '../world/agent-index.ts';
 import { admin } from '../world/identities.ts';
@@ -14,7 +15,8 @@ export function connectionData(call: FakeCall) {
   const { collectionId: instanceId } = fake.state;
   const user = caller(call);
   const lastChange = changeNumber(baseUrl);
-  const known = Number(query.get('lastChangeId64') ?? query.get('lastChangeId') ?? -1) === lastChange;
+  const known =
+    Number(parameter(query, 'lastChangeId64') ?? parameter(query, 'lastChangeId') ?? -1) === lastChange;
   return {
     authenticatedUser: user,
     authorizedUser: user,
@@ -37,7 +39,7 @@ export function connectionData(call: FakeCall) {
 
 /** By number or name, in any case: None, IncludeServices and its sums with other options. */
 function wantsServices(query: URLSearchParams): boolean {
-  const options = (query.get('connectOptions') ?? '').toLowerCase();
+  const options = (parameter(query, 'connectOptions') ?? '').toLowerCase();
   return options.split(/[\s,]+/u).includes('includeservices') || (Number(options) & 1) === 1;
 }
 

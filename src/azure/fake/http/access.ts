@@ -64,7 +64,8 @@ function client(fake: Fake, by: 'token' | 'service-principal', unknown: Reply): 
 }
 
 function agent(fake: Fake, token: string): Caller {
-  const known = fake.state.accessTokens[token];
+  const { accessTokens } = fake.state;
+  const known = Object.hasOwn(accessTokens, token) ? accessTokens[token] : undefined;
   if (known === undefined)
     return { kind: 'anonymous', reply: unauthorized('The access token is not known.') };
   if (known.until <= fake.now()) {

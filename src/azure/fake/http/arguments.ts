@@ -30,8 +30,12 @@ export const badRequest: Reply = {
   json: { count: 1, value: { Message: 'The request is invalid.' } },
 };
 
-/** No control characters, and nothing that a file name may not have (read from the server's check). */
-const illegal = /[\p{Cc}"*/:<>?\\|]/u;
+/** No control characters, no halves of a character, and nothing that a file name may not have (read from the server's check). */
+const illegal = /[\p{Cc}\p{Cs}"*/:<>?\\|]/u;
+
+export function isGuid(text: string): boolean {
+  return /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/iu.test(text);
+}
 
 export interface NameRule {
   /** As messages call it: `agent.Name`. */

@@ -1,5 +1,6 @@
-import { createPublicKey, randomUUID, verify } from 'node:crypto';
+import { randomUUID, verify } from 'node:crypto';
 import { rule, type Fake } from '../world/fake.ts';
+import { publicKeyOf } from './agent-key.ts';
 import { ok, type FakeCall, type Reply, type Route } from './reply.ts';
 import type { FakeAgent } from '../world/state.ts';
 
@@ -14,13 +15,13 @@ function refused(error: string, description: string): Reply {
 
 const invalidClient = (description: string): Reply => refused('invalid_client', description);
 
-/** Times in seconds since the epoch. */
+/** As somebody says them; times in seconds since the epoch. */
 interface Claims {
-  readonly iss?: string;
-  readonly sub?: string;
-  readonly aud?: string;
-  readonly nbf?: number;
-  readonly exp?: number;
+  readonly iss?: unknown;
+  readonly sub?: unknown;
+  readonly aud?: unknown;
+  readonly nbf?: unknown;
+  readonly exp?: unknown;
 }
 
 /** An agent proves with its registered key who it is and gets an access token. */
@@ -31,15 +32,17 @@ function agentToken({ fake, text }: FakeCall): Reply {
     return refused('unsupported_grant_type', 'Only client_credentials with a client assertion is supported.');
   }
   const [header = '', payload = '', signature = ''] = assertion.split('.');
-  const claims = decode(payload) as Claims;
+  const claims: Claims = decode(payload);
   const agent = fake.state.agents.find(({ clientId }) => clientId === claims.iss);
   if (agent === undefined || agent.revoked) return invalidClient('The client is not registered.');
-  const problem = objection(fake, agent, claims, decode(header) as { alg?: string });
+  const problem = objection(fake, agent, claims, decode(header));
   if (problem !== undefined) return invalidClient(problem);
+  const key = agent.publicKey && publicKeyOf(agent.publicKey);
+  if (key === undefined) return invalidClient('The client has no key.');
   const signed = verify(
     'RSA-SHA256',
     Buffer.from(`${header}.${payload}`),
-    publicKeyOf(agent),
+    key,
     Buffer.from(signature, 'base64url'),
   );
   if (!signed) return invalidClient('The assertion is not signed with the registered key.');
@@ -57,19 +60,18 @@ function objection(
   fake: Fake,
   agent: FakeAgent,
   claims: Claims,
-  header: { alg?: string },
+  header: { alg?: unknown },
 ): string | undefined {
   if (header.alg !== 'RS256') return 'The assertion must be signed with RS256.';
   if (claims.sub !== claims.iss) return 'Issuer and subject differ.';
   if (claims.aud !== `${agent.baseUrl}/_apis/oauth2/token`) return 'The audience is not this endpoint.';
-  return (
-    wrongTime(fake.now() / 1000, claims) ??
-    (agent.publicKey === undefined ? 'The client has no key.' : undefined)
-  );
+  return wrongTime(fake.now() / 1000, claims);
 }
 
 /** Agents know by "Current server time is" that a clock is wrong, and go on trying for half an hour. */
-function wrongTime(nowS: number, { nbf = 0, exp = 0 }: Claims): string | undefined {
+function wrongTime(nowS: number, claims: Claims): string | undefined {
+  const nbf = typeof claims.nbf === 'number' ? claims.nbf : 0;
+  const exp = typeof claims.exp === 'number' ? claims.exp : 0;
   const server = `Current server time is ${spelled(nowS)}.`;
   if (nbf > nowS + skewS) return `The bearer token is not valid until ${spelled(nbf)}. ${server}`;
   if (exp < nowS - skewS) return `The bearer token expired on ${spelled(exp)}. ${server}`;
@@ -83,15 +85,9 @@ function spelled(seconds: number): string {
   return `${date.toLocaleDateString('en-US', zone)} ${date.toLocaleTimeString('en-US', zone)}`;
 }
 
-export function publicKeyOf(agent: FakeAgent) {
-  const { modulus = '', exponent = '' } = agent.publicKey ?? {};
-  const url = (base64: string) => Buffer.from(base64, 'base64').toString('base64url');
-  return createPublicKey({ key: { kty: 'RSA', n: url(modulus), e: url(exponent) }, format: 'jwk' });
-}
-
-function decode(part: string): unknown {
+function decode(part: string): object {
   try {
-    return JSON.parse(Buffer.from(part, 'base64url').toString('utf8'));
+    return Object(JSON.parse(Buffer.from(part, 'base64url').toString('utf8'))) as object;
   } catch {
     return {};
   }

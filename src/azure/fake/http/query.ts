@@ -43,6 +43,7 @@ export const results: Names<JobResult> = {
 
 /** A name in any case, or its number as number or text; undefined: none of them. */
 export function nameIn<T extends string>(names: Names<T>, value: unknown): T | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
   const wanted = String(value).toLowerCase();
   return (Object.keys(names) as T[]).find(
     (name) => name.toLowerCase() === wanted || String(names[name]) === wanted,

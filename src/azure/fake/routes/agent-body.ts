@@ -1,5 +1,7 @@
 import { invalidArgument, missingArgument, nameRefusal } from '../http/arguments.ts';
-import type { Reply } from '../http/reply.ts';
+import { publicKeyOf } from '../http/agent-key.ts';
+import { textOf, type Reply } from '../http/reply.ts';
+import type { FakeAgent } from '../world/state.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -13,11 +15,27 @@ export function agentRefusal(body: Body, mode: 'add' | 'replace'): Reply | undef
       : undefined) ??
     (mode === 'add' || given(version) ? versionRefusal(version) : undefined) ??
     capabilityRefusal(systemCapabilities, 'agent.SystemCapabilities') ??
-    capabilityRefusal(userCapabilities, 'agent.UserCapabilities')
+    capabilityRefusal(userCapabilities, 'agent.UserCapabilities') ??
+    keyRefusal(body)
   );
 }
 
-function versionRefusal(version: unknown): Reply | undefined {
+/** The public key that an agent is to be known by; undefined: none is said. Its parts are empty where they are no text. */
+export function publicKeyIn(body: Body): FakeAgent['publicKey'] {
+  const { publicKey } = Object(body['authorization']) as { publicKey?: unknown };
+  if (publicKey === undefined || publicKey === null) return undefined;
+  const parts = Object(publicKey) as Body;
+  return { exponent: textOf(parts, 'exponent'), modulus: textOf(parts, 'modulus') };
+}
+
+function keyRefusal(body: Body): Reply | undefined {
+  const key = publicKeyIn(body);
+  return key === undefined || publicKeyOf(key) !== undefined
+    ? undefined
+    : invalidArgument('The public key is not valid.', 'agent.Authorization.PublicKey');
+}
+
+export function versionRefusal(version: unknown): Reply | undefined {
   return typeof version === 'string' && /^\d+\.\d+(?:\.\d+){0,2}/u.test(version)
     ? undefined
     : invalidArgument('The agent version is not valid.', 'agent.Version');
@@ -31,6 +49,9 @@ export function capabilityRefusal(given: unknown, parameter: string): Reply | un
     if (value === null) continue;
     if (name === '' || name.length > 256 || name.trim() !== name) {
       return invalidArgument(`Capability name ${name.slice(0, 300)} is not valid.`, parameter);
+    }
+    if (typeof value === 'object') {
+      return invalidArgument(`The value of capability ${name} is no text.`, parameter);
     }
     if (String(value).length > 1024) {
       return invalidArgument(`The value of capability ${name} has more than 1024 characters.`, parameter);

@@ -10,7 +10,7 @@ import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
 import { assignedRequest } from '../world/queue.ts';
 import { endSession, sessionOf } from '../world/scheduler.ts';
 import type { FakeAgent } from '../world/state.ts';
-import { agentRefusal, capabilitiesOf, capabilityRefusal } from './agent-body.ts';
+import { agentRefusal, capabilitiesOf, capabilityRefusal, publicKeyIn } from './agent-body.ts';
 import { lockedPool, poolMissing, poolOf } from './pools.ts';
 
 const one = /^\/_apis\/distributedtask\/pools\/(\d+)\/agents\/(\d+)$/iu;
@@ -79,7 +79,7 @@ export function changeAgent(
 
 /** What POST and PUT take over; PUT replaces all of it. */
 function registration({ body, baseUrl }: FakeCall) {
-  const { publicKey } = Object(body['authorization']) as { publicKey?: FakeAgent['publicKey'] };
+  const publicKey = publicKeyIn(body);
   return {
     osDescription: textOf(body, 'osDescription'),
     enabled: body['enabled'] !== false,

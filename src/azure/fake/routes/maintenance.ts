@@ -59,7 +59,9 @@ function withJob(call: FakeCall, poolId: string, id: string, use: (found: Mainte
 
 function queueJob(call: FakeCall, poolId: string): Reply {
   const { fake, body, baseUrl } = call;
-  return withDefinition(call, poolId, body['definitionId'], (found) => {
+  const { definitionId } = body;
+  const id = typeof definitionId === 'number' ? definitionId : textOf(body, 'definitionId');
+  return withDefinition(call, poolId, id, (found) => {
     if (!found.enabled) {
       const message = `Maintenance is not enabled for pool ${poolOf(fake, poolId)?.name}.`;
       return refusal(400, 'TaskAgentPoolMaintenanceNotEnabledException', message);

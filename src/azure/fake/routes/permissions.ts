@@ -33,6 +33,10 @@ function change(call: FakeCall, project: string, id: string, body: unknown): Rep
   return ok(describePermissions(baseUrl, queue));
 }
 
+/** Ids are text here; some clients send numbers. */
+const idOf = ({ id }: { readonly id?: unknown }): string =>
+  typeof id === 'string' || typeof id === 'number' ? String(id) : '';
+
 const one = /^\/([^/]+)\/_apis\/pipelines\/pipelinepermissions\/queue\/(\d+)$/iu;
 
 export const permissionRoutes: readonly Route[] = [
@@ -52,8 +56,8 @@ export const permissionRoutes: readonly Route[] = [
       const wanted = Object.values(call.body).filter((each) => {
         const { resource } = Object(each) as { resource?: { type?: string } };
         return resource?.type === 'queue';
-      }) as { resource: { id?: string } }[];
-      const replies = wanted.map((each) => change(call, name, String(each.resource.id), each));
+      }) as { resource: { id?: unknown } }[];
+      const replies = wanted.map((each) => change(call, name, idOf(each.resource), each));
       return replies.find(({ status }) => status !== 200) ?? list(replies.map(({ json }) => json));
     },
   ],

@@ -1,9 +1,10 @@
-import { invalidArgument, nameRefusal } from '../http/arguments.ts';
+import { invalidArgument, isGuid, nameRefusal } from '../http/arguments.ts';
 import { flag, parameter } from '../http/query.ts';
 import { list, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
 import { describeProject, describeProjectReference } from '../shapes/project.ts';
 import { nextId, type Fake } from '../world/fake.ts';
 import { firstQueues, newProject } from '../world/new-organization.ts';
+import { processes } from '../world/processes.ts';
 import type { FakeProject } from '../world/state.ts';
 
 /** By name or Guid, as it stands in a path. */
@@ -15,11 +16,10 @@ export function findProject(fake: Fake, name: string): FakeProject | undefined {
 }
 
 const namespace = 'Microsoft.TeamFoundation.Core.WebApi';
-const guid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/iu;
 
 export function projectMissing(name: string): Reply {
   const wanted = decodeURIComponent(name);
-  const typeKey = guid.test(wanted) ? 'ProjectDoesNotExistException' : 'ProjectDoesNotExistWithNameException';
+  const typeKey = isGuid(wanted) ? 'ProjectDoesNotExistException' : 'ProjectDoesNotExistWithNameException';
   const advice =
     'Verify that the name of the project is correct and that the project exists on the specified Azure DevOps Server.';
   const message = `TF200016: The following project does not exist: ${wanted}. ${advice}`;
@@ -36,19 +36,27 @@ function accepted({ fake, baseUrl }: FakeCall): Reply {
 
 const nameRule = { parameter: 'projectToCreate.Name', what: 'Project', longest: 64 };
 
+/** The Guid of the process that a project is to follow, the default where none is named; undefined: there is none such. */
+function processIn(body: FakeCall['body']): string | undefined {
+  const { processTemplate } = Object(body['capabilities']) as { processTemplate?: unknown };
+  const { templateTypeId = null } = Object(processTemplate) as { templateTypeId?: unknown };
+  if (templateTypeId === null) return processes[0].id;
+  return processes.find(({ id }) => typeof templateTypeId === 'string' && id === templateTypeId.toLowerCase())
+    ?.id;
+}
+
 function addProject(call: FakeCall): Reply {
   const { fake, body } = call;
   const refused = nameRefusal(body['name'], nameRule);
   if (refused !== undefined) return refused;
   const name = textOf(body, 'name').trim();
   if (findProject(fake, encodeURIComponent(name)) !== undefined) return projectExists(name);
-  const { processTemplate } = Object(body['capabilities']) as {
-    processTemplate?: { templateTypeId?: string };
-  };
+  const process = processIn(body);
+  if (process === undefined) return invalidArgument('There is no such process.', 'processTemplate');
   const project = newProject(name, fake.now());
   if (textOf(body, 'description') !== '') project.description = textOf(body, 'description');
   if (body['visibility'] === 'public' || body['visibility'] === 2) project.visibility = 'public';
-  project.processTemplate = processTemplate?.templateTypeId ?? project.processTemplate;
+  project.processTemplate = process;
   fake.state.projects.push(project);
   fake.state.queues.push(...firstQueues(fake.state.pools, project, () => nextId(fake)));
   return accepted(call);
@@ -79,7 +87,7 @@ function changeProject(call: FakeCall, id: string): Reply {
 /** By its Guid only: the service refuses a name here. */
 function deleteProject(call: FakeCall, id: string): Reply {
   const { fake } = call;
-  if (!guid.test(id)) return invalidArgument(`${decodeURIComponent(id)} is not a Guid.`, 'projectId');
+  if (!isGuid(id)) return invalidArgument(`${decodeURIComponent(id)} is not a Guid.`, 'projectId');
   const project = findProject(fake, id);
   if (project === undefined) return projectMissing(id);
   fake.state.projects = fake.state.projects.filter((each) => each !== project);

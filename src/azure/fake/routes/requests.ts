@@ -1,6 +1,6 @@
 import { badRequest, invalidArgument } from '../http/arguments.ts';
 import { idsOf, nameIn, parameter, results } from '../http/query.ts';
-import { empty, ok, refusal, type FakeCall, type Reply, type Route } from '../http/reply.ts';
+import { empty, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
 import { describeRequest } from '../shapes/request.ts';
 import { activityOf } from '../world/activity.ts';
 import { rule } from '../world/fake.ts';
@@ -90,7 +90,7 @@ function update(call: FakeCall, request: FakeRequest): Reply {
     fake.state.requests = [request, ...fake.state.requests.filter((each) => each !== request)];
   } else if (result === undefined) {
     request.receiveTime ??= fake.now();
-    request.lockedUntil = Date.parse(String(body['lockedUntil'])) || fake.now() + rule(fake, 'lock');
+    request.lockedUntil = Date.parse(textOf(body, 'lockedUntil')) || fake.now() + rule(fake, 'lock');
   } else finish(fake, request, result);
   fake.changed();
   return ok(describeRequest(fake, baseUrl, request));

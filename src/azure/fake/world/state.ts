@@ -156,12 +156,7 @@ export interface JobContainer {
   readonly mapDockerSocket?: boolean;
 }
 
-const results = ['succeeded', 'succeededWithIssues', 'failed', 'canceled', 'skipped', 'abandoned'] as const;
-export type JobResult = (typeof results)[number];
-
-export function isResult(value: unknown): value is JobResult {
-  return results.some((result) => result === value);
-}
+export type JobResult = 'succeeded' | 'succeededWithIssues' | 'failed' | 'canceled' | 'skipped' | 'abandoned';
 
 /** A record of a timeline: what the agent said of the job, of a step. Members as they came, without nulls. */
 export type FakeRecord = Record<string, unknown> & { readonly id: string };

@@ -1,21 +1,22 @@
-import { empty, ok, refusal, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
+import { nameIn, results } from '../../http/query.ts';
+import { empty, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
 import { nextId } from '../../world/fake.ts';
 import { appendLog } from '../../world/job/log.ts';
 import { finish } from '../../world/queue.ts';
 import { sessionOf } from '../../world/scheduler.ts';
-import { isResult, type FakeLog, type FakeRequest } from '../../world/state.ts';
+import type { FakeLog, FakeRequest } from '../../world/state.ts';
 import { planRoute } from './plan.ts';
 
 /** The worker's last word about a job. */
 function jobEvent({ fake, body, agentId = 0 }: FakeCall, request: FakeRequest): Reply {
-  const { name, jobId, result, agentShuttingDown } = body;
+  const { name, result, agentShuttingDown } = body;
   // Others tell of steps on their way; nothing here waits for them.
   if (name !== 'JobCompleted') return empty;
-  if (request.result !== undefined || jobId !== request.jobId) {
+  if (request.result !== undefined || textOf(body, 'jobId').toLowerCase() !== request.jobId) {
     const message = `No running job in plan ${request.planId}.`;
     return refusal(404, 'TaskAgentJobNotFoundException', message);
   }
-  finish(fake, request, isResult(result) ? result : 'failed');
+  finish(fake, request, nameIn(results, result) ?? 'failed');
   const session = sessionOf(fake, agentId);
   if (session !== undefined && agentShuttingDown === true) session.shuttingDown = true;
   fake.changed();

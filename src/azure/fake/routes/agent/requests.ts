@@ -1,10 +1,11 @@
+import { nameIn, parameter, results } from '../../http/query.ts';
 import { ok, refusal, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
 import { describeRequest } from '../../shapes/request.ts';
 import { agentOf } from '../../world/agent-index.ts';
 import { rule, type Fake } from '../../world/fake.ts';
 import { finish } from '../../world/queue.ts';
 import { sessionOf } from '../../world/scheduler.ts';
-import { isResult, type FakeRequest } from '../../world/state.ts';
+import type { FakeRequest } from '../../world/state.ts';
 
 /** Agents send the empty token: their own has never been used (JobDispatcher.cs). */
 const noToken = '00000000-0000-0000-0000-000000000000';
@@ -17,15 +18,16 @@ function renewOrFinish({ fake, query, body, baseUrl, agentId }: FakeCall, poolId
   const request = fake.state.requests.find(
     (each) => each.requestId === Number(id) && each.poolId === Number(poolId),
   );
-  const token = query.get('lockToken') ?? '';
+  const token = parameter(query, 'lockToken')?.toLowerCase() ?? '';
   const mine = request?.agentId === agentId && [noToken, request?.lockToken].includes(token);
   if (request === undefined || !mine || request.result !== undefined) {
     const message = `The lock of job request ${id} is not valid any more.`;
     return refusal(400, 'TaskAgentJobTokenExpiredException', message);
   }
-  const { result } = body;
-  if (result !== undefined && result !== null) {
-    if (!isResult(result))
+  const { result: said } = body;
+  if (said !== undefined && said !== null) {
+    const result = nameIn(results, said);
+    if (result === undefined)
       return refusal(400, 'ArgumentException', 'The result is none that a job can have.');
     finish(fake, request, result);
   } else {

@@ -1,3 +1,5 @@
+import { isGuid } from '../../http/arguments.ts';
+import { parameter } from '../../http/query.ts';
 import { list, ok, refusal, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
 import { appendFeed } from '../../world/job/log.ts';
 import { mergeRecords } from '../../world/job/timeline.ts';
@@ -13,7 +15,8 @@ function missing(id: string): Reply {
 }
 
 function lookUp({ timelines }: FakeRequest, id: string): FakeTimeline | undefined {
-  return timelines[id.toLowerCase()];
+  const key = id.toLowerCase();
+  return Object.hasOwn(timelines, key) ? timelines[key] : undefined;
 }
 
 function describeTimeline(id: string, { changeId, records }: FakeTimeline, withRecords: boolean): object {
@@ -22,12 +25,13 @@ function describeTimeline(id: string, { changeId, records }: FakeTimeline, withR
 
 function showTimeline({ query }: FakeCall, request: FakeRequest, id = ''): Reply {
   const timeline = lookUp(request, id);
-  const wanted = query.get('includeRecords')?.toLowerCase() !== 'false';
+  const wanted = parameter(query, 'includeRecords')?.toLowerCase() !== 'false';
   return timeline === undefined ? missing(id) : ok(describeTimeline(id, timeline, wanted));
 }
 
 /** Workers make one more for what happens within a step. */
 function putTimeline({ fake }: FakeCall, request: FakeRequest, id = ''): Reply {
+  if (!isGuid(id)) return refusal(400, 'ArgumentException', 'The id of the timeline is not a Guid.');
   if (Object.keys(request.timelines).length >= maxTimelines) {
     return refusal(400, 'ArgumentException', 'The job has too many timelines.');
   }

@@ -24,7 +24,8 @@ export function appendFeed(
 ): void {
   const { feed } = request;
   const seen = feed.seen[step] ?? 0;
-  const first = startLine ?? seen + 1;
+  // A log has no more lines than characters: what claims to be later would keep all that follows away.
+  const first = Math.min(Math.trunc(startLine ?? seen + 1), seen + maxLog);
   const fresh = lines.slice(Math.max(0, seen + 1 - first));
   feed.seen[step] = Math.max(seen, first + lines.length - 1);
   feed.lines.push(...fresh.map((text) => ({ step, text: text.slice(0, maxLog) })));

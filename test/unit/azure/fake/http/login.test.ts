@@ -107,7 +107,7 @@ async function registered(name: string) {
     });
     return { status: response.status, json: await response.json() };
   };
-  return { login };
+  return { login, claims: { iss: clientId, sub: clientId, aud: authorizationUrl } };
 }
 
 describe('an agent that logs in', () => {
@@ -158,6 +158,29 @@ describe('an agent that logs in', () => {
     const { error_description: standard, errordescription: dotnet } = reply.json as Record<string, string>;
     expect(standard).toMatch(new RegExp(words, 'u'));
     expect(dotnet).toBe(standard);
+  });
+
+  test.each(['null', '5', '"text"', '{"iss":{"toString":1}}', '[]'])(
+    'by an assertion that says %s is refused',
+    async (said) => {
+      const part = Buffer.from(said).toString('base64url');
+      const assertion = `${part}.${part}.x`;
+      const reply = await skewed.login({}, { client_assertion: assertion });
+      expect(reply).toMatchObject({ status: 400, json: { error: 'invalid_client' } });
+    },
+  );
+
+  test('by a header or times of the wrong kind is refused', async () => {
+    const encode = (said: unknown) => Buffer.from(JSON.stringify(said)).toString('base64url');
+    const { iss, sub, aud } = skewed.claims;
+    for (const [header, more] of [
+      [null, {}],
+      [{ alg: 'RS256' }, { nbf: { toString: 1 }, exp: [] }],
+    ]) {
+      const assertion = `${encode(header)}.${encode({ iss, sub, aud, ...more })}.x`;
+      const reply = await skewed.login({}, { client_assertion: assertion });
+      expect(reply).toMatchObject({ status: 400, json: { error: 'invalid_client' } });
+    }
   });
 
   test('within five minutes a clock may be wrong', async () => {

@@ -82,3 +82,14 @@ test('a log that goes on for ever is kept to its last 64 Ki characters', () => {
   expect(own.text.length).toBe(64 * 1024);
   expect(JSON.stringify(job.feed).length).toBeLessThan(80 * 1024);
 });
+
+test.each([1e308, Infinity, -1e308, 2.5])(
+  'a step whose lines begin at %d goes on after them',
+  (startLine) => {
+    const job = request();
+    appendFeed(job, 'step-id', ['far'], startLine);
+    expect(Number.isSafeInteger(job.feed.seen['step-id'])).toBe(true);
+    appendFeed(job, 'step-id', ['next'], undefined);
+    expect(readableLog(job)).toContain('next\n');
+  },
+);
