@@ -4,6 +4,7 @@ import { Capabilities, Labels } from '../contract/paths.ts';
 import type { SlotStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import { isDrifted, userCapabilities } from './pool/capabilities.ts';
+import { givenUpAt, stillAssigned } from './pool/given-up.ts';
 import { isOld } from './gpus/look.ts';
 import { holdOf } from './slots/holds.ts';
 import { programOf } from './host-mode/create.ts';
@@ -99,6 +100,17 @@ export class Scene {
     return { code: 'pool.unknown', what: 'the pool is being looked up', next: 'wait a moment' };
   }
 
+  /** From the pool alone, so that a manager that was started anew knows it, too. */
+  #leftJob(slot: Slot, { lastRun, busyWith }: SlotMemory): Cause | undefined {
+    const { state, clock } = this.#tools;
+    const agent = this.#around.pools.of(slot).agent(slot.agent);
+    const request = agent?.assignedRequest;
+    // The pool was listed before the run's end: it may have shown that run's job.
+    if (lastRun !== undefined || busyWith !== undefined || request === undefined) return undefined;
+    if (agent?.userCapabilities?.[Capabilities.owner] !== state.owner) return undefined;
+    return stillAssigned(slot.agent, request, givenUpAt(request, clock));
+  }
+
   #seenSlot(slot: Slot, containers: readonly OwnContainer[]): SeenSlot {
     const memory = this.#book.of(slot.name);
     return {
@@ -168,6 +180,7 @@ export class Scene {
         transcript: container === undefined ? undefined : this.#logs.of(container.id),
         busyWith: memory.busyWith,
         hold: this.#hold(slot),
+        leftJob: container === undefined ? this.#leftJob(slot, memory) : undefined,
         notBefore: memory.notBefore,
         cause: memory.cause,
         waitingFor: memory.waitingFor,

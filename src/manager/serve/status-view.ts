@@ -30,6 +30,8 @@ export interface SlotView {
   readonly transcript: Transcript | undefined;
   readonly busyWith: string | undefined;
   readonly hold: Hold | undefined;
+  /** A job of an ended agent that the server still shows. */
+  readonly leftJob: Cause | undefined;
   /** Monotonic. */
   readonly notBefore: number;
   readonly cause: Cause | undefined;
@@ -48,7 +50,7 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
   const state = stateOf(view, now);
   const running = view.container?.phase === 'running' ? view.transcript : undefined;
   const cause =
-    view.hold?.cause ??
+    heldCause(view) ??
     view.waitingFor ??
     unsolved(view) ??
     remark(view) ??
@@ -92,6 +94,12 @@ export function stateOf(view: Omit<SlotView, 'jobsRun' | 'agentId'>, now: number
   if (view.busyWith !== undefined) return 'starting';
   if (view.waitingFor !== undefined || view.image.id === undefined) return 'waiting';
   return view.cause !== undefined && view.notBefore > now ? 'backing-off' : 'starting';
+}
+
+/** A slot that is held launches nothing, which else would say of which job the server does not know the end. */
+function heldCause({ hold, leftJob }: Pick<SlotView, 'hold' | 'leftJob'>): Cause | undefined {
+  if (hold === undefined || leftJob === undefined) return hold?.cause;
+  return { ...hold.cause, what: `${hold.cause.what}; ${leftJob.what}` };
 }
 
 /** Once the agent listens, what was wrong is over, also before the next pass has noted it. */

@@ -126,3 +126,20 @@ test('a killed worker: exit code 0, and the server still counts its job, which s
     unfinished: { until: expect.stringMatching(/^\d{4}-.*Z$/) as string },
   });
 });
+
+test('a drained slot says that the server still counts its job, also after a restart of the manager', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  await rig.control.queue({ pool: 'gpu-lab', name: 'train' });
+  await rig.until('busy', ['0']);
+  await rig.post('/v1/drain', { reason: 'new disk' });
+  live.killWorker('box-0');
+  await rig.until('drained', ['0']);
+  const said = async () => (await rig.slot('0')).cause;
+  const both = /new disk.*; the server still counts job train as running on agent box-0/;
+  await expect.poll(said, patience).toMatch(both);
+  await rig.kill();
+  await rig.start(one);
+  await rig.until('drained', ['0']);
+  await expect.poll(said, patience).toMatch(both);
+});

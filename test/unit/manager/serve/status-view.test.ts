@@ -33,6 +33,7 @@ const view = (changes: Partial<View> = {}): View => ({
   transcript: undefined,
   busyWith: undefined,
   hold: undefined,
+  leftJob: undefined,
   notBefore: 0,
   cause: undefined,
   waitingFor: undefined,
@@ -94,4 +95,14 @@ test.each([
 ] as const)('what was wrong is shown until the agent listens: it %s', (_, phase, shown) => {
   const slot = { ...view({ cause, container: container({ phase }) }), jobsRun: 0, agentId: 1 };
   expect(slotStatus(slot, 1000, '').cause).toBe(shown);
+});
+
+test('a slot that is held says of which job the server still waits for the end', () => {
+  const leftJob = { code: 'agent.job-assigned', what: 'the server still counts job train', next: 'wait' };
+  const held = { ...view({ hold: close, leftJob }), jobsRun: 0, agentId: 1 };
+  expect(slotStatus(held, 1000, '')).toMatchObject({
+    state: 'drained',
+    code: 'x',
+    cause: 'x; the server still counts job train',
+  });
 });
