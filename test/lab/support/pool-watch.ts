@@ -1,4 +1,5 @@
 import type { FakeControl } from '../../../src/azure/fake/control/control.ts';
+import { until } from '../harness/run.ts';
 
 const everyMs = 200;
 
@@ -38,6 +39,22 @@ export class PoolWatch {
   async online(names: readonly string[]): Promise<readonly string[]> {
     const up = (await this.#agents()).filter(({ status }) => status === 'online').map(({ name }) => name);
     return names.filter((name) => up.includes(name));
+  }
+
+  /** Seconds from the beginning of `work` until all of these can take jobs; `work` need not wait for it. */
+  async secondsUntilAble(names: readonly string[], work: () => Promise<unknown>): Promise<number> {
+    const began = performance.now();
+    const working = work();
+    const able = until(
+      `${names.join(', ')} to be online and enabled`,
+      async () => {
+        const up = (await this.#agents()).filter(({ status, enabled }) => status === 'online' && enabled);
+        return names.every((name) => up.some((agent) => agent.name === name));
+      },
+      { timeoutMs: 240_000, everyMs },
+    ).then(() => (performance.now() - began) / 1000);
+    const [seconds] = await Promise.all([able, working]);
+    return seconds;
   }
 
   /** How many sessions were refused since the last call: each has one before it that was left behind. */
