@@ -1,7 +1,7 @@
 // The fake server goes away and comes back with its state file, as a service that is updated does.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
@@ -63,6 +63,35 @@ test('an agent that was waiting goes on waiting, and takes the next job', async 
   expect(await exited).toEqual([0, null]);
   expect((await control.jobs()).find(({ id }) => id === job?.id)).toMatchObject({ result: 'succeeded' });
   expect(await client.findAgent(pool.id, 'a-0')).toMatchObject({ id: agent.id });
+  await second.close();
+  rmSync(folder, { recursive: true });
+});
+
+test('an answer that fails after its beginning is cut off, and the server goes on', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'azure-'));
+  const [tokenFile, stateFile] = [join(folder, 'token'), join(folder, 'state.json')];
+  writeFileSync(tokenFile, 't');
+  const place = { host: '127.0.0.1', port: 0, organization: 'lab', projects: ['vision'] };
+  const options = { ...place, tokenFile, stateFile, clock: systemClock(1) };
+  const first = await startFake(options);
+  await fakeControl(first.origin).queue({ pool: 'Default' });
+  await first.close();
+  // No moment that there is: it cannot be written.
+  writeFileSync(
+    stateFile,
+    readFileSync(stateFile, 'utf8').replace(/"queueTime":\s*\d+/u, '"queueTime":1e300'),
+  );
+  const told = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const second = await startFake(options);
+  const headers = { authorization: `Basic ${Buffer.from(':t').toString('base64')}` };
+  const get = async (path: string) => {
+    const response = await fetch(`${second.organization}/_apis/${path}?api-version=7.1`, { headers });
+    return { status: response.status, text: await response.text() };
+  };
+  await expect(get('distributedtask/pools/1/jobrequests')).rejects.toThrow(/terminated|fetch failed/u);
+  expect(told).toHaveBeenCalledWith(expect.stringContaining('Invalid time value'));
+  expect(await get('projects')).toMatchObject({ status: 200 });
+  told.mockRestore();
   await second.close();
   rmSync(folder, { recursive: true });
 });
