@@ -103,6 +103,11 @@ test('while a job waits for a killed agent alone its entry stays: the slot says 
 test('a killed worker: the agent ends well, and status and evidence say until when the server counts its job', async () => {
   const jobs = await queue('box', 'sleep 600');
   await managed.are('busy idle');
+  const written = 'docker exec metal-box sh -c "ls _diag | grep -q Worker_"';
+  await until(
+    'the log of the worker',
+    async () => (await host.exec(written, { allowFailure: true })).code === 0,
+  );
   // Not the shell that says so.
   await host.exec("pkill -9 -f '[A]gent[.]Worker'");
   await expect.poll(async () => (await status('box'))?.code, settings).toBe('agent.job-assigned');
