@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
+import type { ManagerStatus } from '../../../src/contract/status.ts';
 import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
 import type { Output } from '../harness/run.ts';
 
@@ -10,8 +11,9 @@ let fleet: ProvisionedFleet;
 let standard: string;
 beforeAll(async () => {
   fleet = await provisionedFleet();
-  const { stdout } = await onHost('docker images -q --filter reference="azp-fleet/agent" | head -n 1');
-  standard = stdout.trim();
+  // Others may be there: what a team built on top in another test.
+  const { stdout } = await onHost('cat /run/azp-fleet/status.json');
+  standard = (JSON.parse(stdout) as ManagerStatus).image.digest ?? '';
 });
 
 afterAll(async () => {
