@@ -13,7 +13,7 @@ import { stopSignal } from '../docker/agent-start.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { AgentRoots } from './agent-root.ts';
 import { RunFolder, type HostRun } from './run-folder.ts';
-import { exitCode, Systemd } from './systemd.ts';
+import { exitCode, exitedAt, Systemd } from './systemd.ts';
 import type { HostUser } from './user.ts';
 
 /** The part of the Docker Engine's interface by which runs are handled; here for runs straight on the host. */
@@ -139,11 +139,16 @@ export class HostEngine implements RunEngine {
   async exit(id: string): Promise<ContainerExit> {
     const { folder, run, unit } = await this.#get(id);
     const state = await this.#systemd.state(unit);
+    const spoke = await folder.lastWrite(run.createdAt);
+    const ended = exitedAt(state);
     return {
       code: exitCode(state),
       oomKilled: state['Result'] === 'oom-kill',
       startedAt: new Date(run.startedAt ?? run.createdAt).toISOString(),
-      finishedAt: new Date(await folder.lastWrite(run.createdAt)).toISOString(),
+      // Within the second that systemd tells, its last word is nearer.
+      finishedAt: new Date(
+        ended === undefined ? spoke : Math.max(ended, Math.min(spoke, ended + 999)),
+      ).toISOString(),
     };
   }
 
@@ -183,7 +188,7 @@ export class HostEngine implements RunEngine {
   }
 
   async #seen(id: string): Promise<OwnContainer | undefined> {
-    const run = await new RunFolder(this.#directory, id).read();
+    const run = await this.#read(new RunFolder(this.#directory, id));
     if (run === undefined) return undefined;
     const ended = run.startedAt !== undefined && !(await isAlive(run.pid));
     return {
@@ -196,11 +201,19 @@ export class HostEngine implements RunEngine {
     };
   }
 
+  /** A manager that was killed while it started the unit has not noted it: the unit's log is there, and systemd knows. */
+  async #read(folder: RunFolder): Promise<HostRun | undefined> {
+    const run = await folder.read();
+    if (run === undefined || run.startedAt !== undefined || !(await folder.hasLog())) return run;
+    const { MainPID = '0' } = await this.#systemd.state(run.labels['unit'] ?? '');
+    return { ...run, startedAt: run.createdAt, pid: Number(MainPID) };
+  }
+
   async #get(
     id: string,
   ): Promise<{ readonly folder: RunFolder; readonly run: HostRun; readonly unit: string }> {
     const folder = new RunFolder(this.#directory, id);
-    const run = await folder.read();
+    const run = await this.#read(folder);
     if (run === undefined) throw new FleetError({ code: 'engine.not-found', what: `there is no run ${id}` });
     return { folder, run, unit: run.labels['unit'] ?? '' };
   }

@@ -49,6 +49,14 @@ export class RunFolder {
     await writeAtomic(join(this.path, 'run.json'), JSON.stringify(run));
   }
 
+  /** systemd makes the log as it starts the unit. */
+  async hasLog(): Promise<boolean> {
+    return stat(this.log).then(
+      () => true,
+      () => false,
+    );
+  }
+
   async output(): Promise<string> {
     return readFile(this.log, 'utf8').catch(() => '');
   }

@@ -40,7 +40,7 @@ export class Systemd {
   }
 
   async state(unit: string): Promise<UnitState> {
-    const properties = 'LoadState,SubState,MainPID,Result,ExecMainStatus,ExecMainCode';
+    const properties = 'LoadState,SubState,MainPID,Result,ExecMainStatus,ExecMainCode,ExecMainExitTimestamp';
     const { output } = await this.#command('systemctl', ['show', unit, '-p', properties], commandMs);
     return Object.fromEntries(
       output.split('\n').map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
@@ -54,4 +54,14 @@ export function exitCode(state: UnitState): number {
   const status = Number(state['ExecMainStatus'] ?? 0);
   // 1: it exited; anything else: by a signal.
   return state['ExecMainCode'] === '1' || state['ExecMainCode'] === '0' ? status : 128 + status;
+}
+
+/**
+ * When the main process ended, milliseconds since the epoch, in whole seconds; undefined when systemd has forgotten the
+ * unit. It prints text (`Sat 2026-11-21 13:00:00 UTC`); --timestamp= would need version 247. Pure.
+ */
+export function exitedAt(state: UnitState): number | undefined {
+  const [, day, time] =
+    / (\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC$/.exec(state['ExecMainExitTimestamp'] ?? '') ?? [];
+  return day === undefined || time === undefined ? undefined : Date.parse(`${day}T${time}Z`);
 }

@@ -1,3 +1,4 @@
+import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { RunCommand } from '../machine/command.ts';
 
@@ -9,14 +10,25 @@ export interface HostUser {
 
 const commandMs = 60_000;
 
-/** The slot's name in the names of its unit and its folder. */
+/** The slot's name in the names of its unit and its folder, which no two slots share. */
 export function slotFile(slot: string): string {
-  return slot.replaceAll(/[^\w.-]|^\./g, '_');
+  const name = slot.replaceAll(/[^\w.-]|^\./g, '_');
+  return name === slot ? name : `${name}-${mark(slot)}`;
 }
 
-/** Login names have at most 32 characters. */
+/** Login names have at most 32 characters; no two slots share one, since its owner reads the agent's key. */
 export function userName(slot: string): string {
-  return `azp-agent-${slot.toLowerCase().replaceAll(/[^a-z0-9_-]/g, '_')}`.slice(0, 32);
+  const whole = `azp-agent-${slot}`;
+  const name = whole
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]/g, '_')
+    .slice(0, 32);
+  return name === whole ? name : `${name.slice(0, 25)}-${mark(slot)}`;
+}
+
+/** Tells slots apart whose names are the same once they have been changed or cut. */
+function mark(slot: string): string {
+  return sha256(slot).slice(0, 6);
 }
 
 /** The slot's own user, made when there is none: by systemd, since this process may not write below /etc. */

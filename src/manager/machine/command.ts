@@ -17,10 +17,11 @@ export type RunCommand = (
   deadlineMs: number,
 ) => Promise<CommandResult>;
 
-/** What children see of our environment: nothing of the credential, and messages in English. */
+/** What children see of our environment: nothing of the credential, messages in English, times in UTC. */
 export const childEnvironment = {
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   LC_ALL: 'C',
+  TZ: 'UTC',
 };
 
 const mostOutput = 64 * 1024 * 1024;

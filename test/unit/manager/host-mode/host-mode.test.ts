@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -6,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -249,3 +251,69 @@ test('a user is made by systemd when it is missing, and not twice', async () => 
   expect(calls.some((call) => call.includes('useradd --system'))).toBe(true);
   expect(userName('A very long name of a slot, with spaces')).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
 });
+
+test.each([
+  ['training-node-large-gpu-0', 'training-node-large-gpu-1'],
+  ['A', 'a'],
+  ['a.b', 'a_b'],
+  ['a b', 'a_b'],
+  ['.a', '_a'],
+])('the slots %s and %s have users, folders and units of their own', (one, other) => {
+  for (const name of [userName, unitName]) expect(name(one)).not.toBe(name(other));
+  for (const slot of [one, other]) expect(userName(slot)).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
+});
+
+test('a name that is usable as it is stays', () => {
+  expect([userName('bare-0'), userName('x'.repeat(22)), unitName('bare.A-0')]).toEqual([
+    'azp-agent-bare-0',
+    `azp-agent-${'x'.repeat(22)}`,
+    'azp-fleet-agent-bare.A-0.service',
+  ]);
+});
+
+test('an agent that was killed an hour after its last word ended when systemd saw it end', async () => {
+  const { engine, id } = await created();
+  const log = join(directory, 'host', id, 'output.log');
+  const state = 'LoadState=loaded\nMainPID=0\nExecMainStatus=9\nExecMainCode=2\n';
+  answers['systemctl'] = { output: `${state}ExecMainExitTimestamp=Sat 2026-11-21 13:00:00 UTC\n` };
+  await engine.start(id);
+  writeFileSync(log, 'Listening for Jobs\n');
+  const spoke = new Date('2026-11-21T12:00:00Z');
+  utimesSync(log, spoke, spoke);
+  expect(await engine.exit(id)).toMatchObject({ code: 137, finishedAt: '2026-11-21T13:00:00.000Z' });
+  // systemd tells whole seconds: what was written within that second was written before the end.
+  const late = new Date('2026-11-21T13:00:00.700Z');
+  utimesSync(log, late, late);
+  expect(await engine.exit(id)).toMatchObject({ finishedAt: '2026-11-21T13:00:00.700Z' });
+  utimesSync(log, spoke, spoke);
+  answers['systemctl'] = { output: 'LoadState=not-found\nExecMainExitTimestamp=\n' };
+  expect(await engine.exit(id)).toMatchObject({ code: 255, finishedAt: '2026-11-21T12:00:00.000Z' });
+});
+
+test.each([
+  ['still runs', 'running'],
+  ['has ended since', 'exited'],
+])(
+  'an agent whose manager was killed while it started it, and that %s, is no run to discard',
+  async (_, state) => {
+    const { engine, id } = await created();
+    // systemd opens the log as it starts the unit; nobody noted the start.
+    writeFileSync(join(directory, 'host', id, 'output.log'), 'Listening for Jobs\n');
+    const listener = join(directory, 'Agent.Listener');
+    writeFileSync(listener, 'read -r line\n');
+    const child = spawn('/bin/sh', [listener], { stdio: ['pipe', 'ignore', 'ignore'] });
+    try {
+      const pid = state === 'running' ? child.pid : 0;
+      answers['systemctl'] = {
+        output: `LoadState=loaded\nMainPID=${pid}\nExecMainStatus=0\nExecMainCode=1\n`,
+      };
+      await expect.poll(async () => (await engine.listOwn())[0]?.state).toBe(state);
+      if (state === 'running') {
+        await engine.removeUnlessRunning(id);
+        expect(await engine.listOwn()).toHaveLength(1);
+      }
+    } finally {
+      child.kill('SIGKILL');
+    }
+  },
+);
