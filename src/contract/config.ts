@@ -35,6 +35,8 @@ export interface ManagerConfig {
     readonly https?: string;
     readonly noProxy: readonly string[];
     readonly ca: boolean;
+    /** Of the site's certificates: agents that wait with others are replaced. */
+    readonly caSha256?: string;
   };
   /** Loopback port of the metrics, 0: none. */
   readonly metricsPort: number;

@@ -1,6 +1,7 @@
 import type { AgentArch } from '../contract/agent-digests.ts';
 import { agentDownloads, agentSha256, agentUrl } from '../contract/agent-release.ts';
 import type { ImageConfig, ManagerConfig } from '../contract/config.ts';
+import { sha256 } from '../base/digest.ts';
 import { defined } from '../base/defined.ts';
 import { buildsImage, pushedReference } from './pushed-image.ts';
 import type { Desired } from './step.ts';
@@ -37,6 +38,7 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
       ...defined({ http: proxy.http, https: proxy.https }),
       noProxy: proxy.noProxy,
       ca: proxy.caPem !== undefined,
+      ...(proxy.caPem === undefined ? {} : { caSha256: sha256(proxy.caPem) }),
     },
     metricsPort,
   };

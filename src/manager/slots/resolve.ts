@@ -3,6 +3,7 @@ import { FleetError } from '../../base/errors.ts';
 import { imageOf, type ManagerConfig } from '../../contract/config.ts';
 import { agentName, type SlotSpec } from '../../contract/slots.ts';
 import { HostPaths } from '../../contract/paths.ts';
+import { agentStart } from '../docker/agent-start.ts';
 import type { Slot } from '../model.ts';
 
 /** One GPU of this host; without a UUID the driver does not show it. */
@@ -72,10 +73,11 @@ function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: strin
 
 /** A short fingerprint of everything that a run of the slot is created with, the image apart. */
 export function settingsOf(slot: Slot, config: ManagerConfig): string {
-  const { pool, image: _, ...rest } = slot;
-  // Where the agent lies: one that waits in the place of managers up to 0.1 cannot run a container job.
-  const place = slot.mode === 'host' ? [HostPaths.agents] : [];
-  const parts = [rest, config.organization, pool, config.datasets, config.jobs, config.proxy, ...place];
+  const { pool, image, ...rest } = slot;
+  // How and where it was started: of those by managers up to 0.1, one on the host lies where it cannot run a container
+  // job, and one in a container is stopped by a signal that leaves its session.
+  const start = slot.mode === 'host' ? HostPaths.agents : agentStart(image);
+  const parts = [rest, config.organization, pool, config.datasets, config.jobs, config.proxy, start];
   return sha256(JSON.stringify(parts)).slice(0, 12);
 }
 

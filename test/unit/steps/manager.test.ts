@@ -212,6 +212,14 @@ describe('the image and manager steps', () => {
     });
   });
 
+  it('change with the certificates of the site, so that agents that wait are replaced', () => {
+    const site = (caPem?: string) =>
+      managerConfig({ ...wanted, proxy: { noProxy: [], ...(caPem !== undefined && { caPem }) } }, 'x64')
+        .proxy;
+    expect(site('PEM')).toEqual({ noProxy: [], ca: true, caSha256: sha256('PEM') });
+    expect(site()).toEqual({ noProxy: [], ca: false });
+  });
+
   it('never carry the credential in the plan', () => {
     const secret = desiredOf({}, { ...wanted, credentialDigest: () => sha256('machine:s3cret-token') });
     expect(JSON.stringify([...managerStep.plan(factsOf(), secret)])).not.toContain('s3cret-token');

@@ -106,12 +106,14 @@ test('the fingerprint changes with what a container is made from, and with nothi
   expect(settingsOf(slot, config({ metricsPort: 1, capabilities: { a: 'b' } }))).toBe(before);
   expect(settingsOf({ ...slot, limits: { memory: '1g' } }, config())).not.toBe(before);
   expect(settingsOf(slot, config({ jobs: { sudo: true, docker: false } }))).not.toBe(before);
+  const site = (caSha256: string) => settingsOf(slot, config({ proxy: { noProxy: [], ca: true, caSha256 } }));
+  expect(site('one')).not.toBe(site('other'));
 });
 
 test.each([
-  ['on the host, which has another place now', 'host', false],
-  ['in a container', 'container', true],
-] as const)('an agent of manager 0.1 that waits %s', (_, mode, stays) => {
+  ['on the host, which has another place now', 'host'],
+  ['in a container, which is stopped by another signal now', 'container'],
+] as const)('an agent of manager 0.1 that waits %s, is replaced', (_, mode) => {
   const spec = { gpus: [], share: false, limits: {}, capabilities: [], mode };
   const host = config({ agents: { kind: 'slots', slots: [spec] } });
   const [slot] = resolveSlots(host, []);
@@ -119,7 +121,7 @@ test.each([
   const { pool, image: _image, ...rest } = slot;
   const parts = [rest, host.organization, pool, host.datasets, host.jobs, host.proxy];
   const then = sha256(JSON.stringify(parts)).slice(0, 12);
-  expect(settingsOf(slot, host) === then).toBe(stays);
+  expect(settingsOf(slot, host)).not.toBe(then);
 });
 
 test('a slot has the pool and the image of the host, or its own', () => {
