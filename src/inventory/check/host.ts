@@ -63,6 +63,13 @@ function checkSlots(host: HostSpec, slots: readonly SlotSpec[], path: Path): Fin
         next: 'give each slot a name of its own',
       });
     names.add(name);
+    if (slot.mode === 'host' && host.registration === 'config')
+      found.push({
+        code: 'inventory.host-registration',
+        path: [...path, index, 'mode'],
+        what: `slot ${name} of {host} runs on the host, and registration: config registers by an image only`,
+        next: 'use `registration: rest` for this host, or `mode: container` for the slot',
+      });
     for (const gpu of new Set(slot.gpus)) {
       if (slot.gpus.filter((each) => each === gpu).length > 1)
         found.push({
@@ -99,7 +106,7 @@ function checkSlots(host: HostSpec, slots: readonly SlotSpec[], path: Path): Fin
 
 /** Variables that the agent, the container runtime or the shell in a container give their own meaning. */
 const reserved =
-  /^(PATH|HOME|USER|SHELL|LANG|TERM|HOSTNAME|TMPDIR|LD_.*|NVIDIA_.*|CUDA_VISIBLE_DEVICES|AZP_.*|AGENT_.*|BUILD_.*|SYSTEM_.*|VSTS_.*|VSO_.*)$/;
+  /^(PATH|HOME|USER|SHELL|LANG|LC_.*|TERM|HOSTNAME|TMPDIR|LD_.*|SSL_CERT_FILE|GIT_SSL_CAINFO|CURL_CA_BUNDLE|REQUESTS_CA_BUNDLE|NODE_EXTRA_CA_CERTS|NVIDIA_.*|CUDA_VISIBLE_DEVICES|AZP_.*|AGENT_.*|BUILD_.*|SYSTEM_.*|VSTS_.*|VSO_.*)$/;
 
 function checkDatasets(host: HostSpec): Finding[] {
   const targets = new Map<string, string>();

@@ -29,7 +29,15 @@ export function parseConfig(text: string, path: string): ManagerConfig {
   const needed = ['host', 'organization', 'credential', 'pool'] as const;
   const missing = needed.find((key) => value[key] === undefined);
   if (missing !== undefined) throw broken(path, `"${missing}" is missing`);
-  return { ...defaults, ...value } as ManagerConfig;
+  const config = { ...defaults, ...value } as ManagerConfig;
+  const { agents, registration } = config;
+  if (
+    registration === 'config' &&
+    agents.kind === 'slots' &&
+    agents.slots.some(({ mode }) => mode === 'host')
+  )
+    throw broken(path, 'a slot with "mode": "host" has no image for "registration": "config"');
+  return config;
 }
 
 /** What the file does not say: as an inventory that does not say it. */

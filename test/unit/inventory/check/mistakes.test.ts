@@ -133,6 +133,11 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:3:50: slot x of a has GPU 0 twice\nnext: name each GPU once',
   ],
   [
+    'a slot on the host whose registration needs an image',
+    'hosts: { a: { pool: p, registration: config, agents: [{ gpus: [0], mode: host }] } }\n',
+    'inventory.yaml:3:74: slot 0 of a runs on the host, and registration: config registers by an image only\nnext: use `registration: rest` for this host, or `mode: container` for the slot',
+  ],
+  [
     'slots with names of their own',
     'hosts: { a: { pool: p, agents: [{ gpus: [0] }, { name: x, gpus: [0] }, { name: x }] } }\n',
     'inventory.yaml:3:65: slots 0 and x of a both have GPU 0\nnext: add `share: true` to both if their jobs may share it',
@@ -163,6 +168,18 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'defaults: { pool: p, volumes: ["/d:/d:NVIDIA_VISIBLE_DEVICES"] }\nhosts: { a: {} }\n',
     'inventory.yaml:3:31: the environment variable NVIDIA_VISIBLE_DEVICES has a meaning of its own in an agent container\nnext: choose another name for the dataset',
   ],
+  ...[
+    'LC_ALL',
+    'SSL_CERT_FILE',
+    'GIT_SSL_CAINFO',
+    'CURL_CA_BUNDLE',
+    'REQUESTS_CA_BUNDLE',
+    'NODE_EXTRA_CA_CERTS',
+  ].map((name): [string, string, string] => [
+    `a dataset by the name ${name}, which the agent's own environment has`,
+    `defaults: { pool: p, datasets: { ${name}: { host: /d, container: /d } } }\nhosts: { a: {} }\n`,
+    `inventory.yaml:3:${36 + name.length}: the environment variable ${name} has a meaning of its own in an agent container\nnext: choose another name for the dataset`,
+  ]),
   [
     'two folders under one variable',
     'defaults: { pool: p, volumes: ["/d:/d:X", "/e:/e:X"] }\nhosts: { a: {} }\n',

@@ -63,10 +63,16 @@ test('a configuration of a release that practised by it means nothing else than 
   expect(rest).toEqual(config());
 });
 
+const onHost = { gpus: [], share: false, limits: {}, capabilities: [], mode: 'host' } as const;
+
 test.each([
   ['{', 'it is not JSON'],
   ['{"schema":2}', 'its schema is 2'],
   ['{"schema":1}', '"host" is missing'],
+  [
+    JSON.stringify(config({ registration: 'config', agents: { kind: 'slots', slots: [onHost] } })),
+    'a slot with "mode": "host" has no image for "registration": "config"',
+  ],
 ])('the configuration %s is refused', (text, why) => {
   expect(() => parseConfig(text, '/etc/x')).toThrow(`the configuration /etc/x cannot be used: ${why}`);
 });
