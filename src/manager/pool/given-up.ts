@@ -17,14 +17,14 @@ export function givenUpAt(
 /** A job that the server still shows on an agent which is not there any more. `until`: see givenUpAt. */
 export function stillAssigned(
   agent: string,
-  { jobName, requestId }: Pick<JobRequest, 'jobName' | 'requestId'>,
+  request: Pick<JobRequest, 'jobName' | 'requestId'> | undefined,
   until: string | undefined,
 ): Cause {
-  const job = jobName ?? String(requestId);
+  const job = request === undefined ? 'a job' : `job ${request.jobName ?? request.requestId}`;
   const end = until === undefined ? 'within about 15 minutes' : `at ${until}`;
   return {
     code: 'agent.job-assigned',
-    what: `the server still counts job ${job} as running on agent ${agent}; it gives it up ${end}`,
+    what: `the server still counts ${job} as running on agent ${agent}; it gives it up ${end}`,
     next: 'wait until then, or cancel the job in Azure DevOps; look at the last run of this slot: azp-fleet logs',
   };
 }

@@ -68,8 +68,13 @@ async function giveUpEntry(tools: RegisterTools, order: LaunchOrder, agent: Azur
   const { enabled, userCapabilities, systemCapabilities } = agent;
   const entry = { enabled, ...defined({ userCapabilities, systemCapabilities }) };
   await tools.state.update(({ renewing }) => ({ renewing: { ...renewing, [order.slot.name]: entry } }));
-  if (!(await tools.azure.deleteAgent(order.pool.id, agent.id)))
-    throw new NotYet(stillAssigned(agent.name, { requestId: agent.id }, undefined));
+  if (!(await tools.azure.deleteAgent(order.pool.id, agent.id))) {
+    // It was given a job meanwhile.
+    const { assignedRequest } = (await tools.azure.findAgent(order.pool.id, agent.name)) ?? {};
+    throw new NotYet(
+      stillAssigned(agent.name, assignedRequest, givenUpAt(assignedRequest ?? {}, tools.clock)),
+    );
+  }
   order.connection.renewed();
   tools.log.log('info', 'deleted the entry of an agent that had left its session; it is made anew', {
     agent: agent.name,

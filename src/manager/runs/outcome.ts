@@ -66,7 +66,7 @@ function withoutJob(exit: ContainerExit, transcript: Transcript): Cause {
   if (said !== undefined && !(said.kind === 'updating' && exit.code === 0)) return remarkCause(said);
   if (exit.code === 134 && strange !== undefined)
     return remarkCause({ kind: 'aborted', words: strange.words });
-  if (strange !== undefined && (strange.stamped || (!known && exit.code === 0)))
+  if (phase === 'connecting' && strange !== undefined && (strange.stamped || (!known && exit.code === 0)))
     return unreadable(strange.words);
   // The login of an agent that was deleted is withdrawn, and it leaves without a word (403, TaskAgentAccessTokenExpired).
   if (exit.code === 0) return leaving ? stopped : deleted;

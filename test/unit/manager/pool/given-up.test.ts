@@ -18,4 +18,7 @@ test('a job of an agent that has ended is told with the time at which the server
   expect(stillAssigned('box-0', { requestId: 7, jobName: 'train' }, undefined).what).toMatch(
     /job train .* within about 15 minutes$/,
   );
+  expect(stillAssigned('box-0', undefined, undefined).what).toMatch(
+    /still counts a job as running on agent box-0/,
+  );
 });

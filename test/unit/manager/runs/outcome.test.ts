@@ -23,6 +23,15 @@ test('an agent that we stopped because something was wrong says what', () => {
   expect(judge(end(0), readAll(start), { cause })).toEqual({ ranJob: false, cause });
 });
 
+test('a line that is not known says nothing of the language of an agent that listened', () => {
+  const strange = '2026-11-21 02:01:00Z: The moon is full\n';
+  expect(judge(end(1), readAll(`${listening}${strange}`), undefined).cause).toMatchObject({
+    code: 'run.failed',
+    what: expect.stringContaining('The moon is full') as string,
+  });
+  expect(judge(end(1), readAll(`${start}${strange}`), undefined).cause?.code).toBe('agent.unreadable');
+});
+
 test('a remark that was overcome explains nothing later', () => {
   const text = `${start}A session for this agent already exists.\n${listening}`;
   expect(judge(end(1), readAll(text), undefined).cause?.code).toBe('run.failed');
