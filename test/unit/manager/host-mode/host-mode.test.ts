@@ -252,25 +252,6 @@ test('a user is made by systemd when it is missing, and not twice', async () => 
   expect(userName('A very long name of a slot, with spaces')).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
 });
 
-test.each([
-  ['training-node-large-gpu-0', 'training-node-large-gpu-1'],
-  ['A', 'a'],
-  ['a.b', 'a_b'],
-  ['a b', 'a_b'],
-  ['.a', '_a'],
-])('the slots %s and %s have users, folders and units of their own', (one, other) => {
-  for (const name of [userName, unitName]) expect(name(one)).not.toBe(name(other));
-  for (const slot of [one, other]) expect(userName(slot)).toMatch(/^azp-agent-[a-z0-9_-]{1,22}$/);
-});
-
-test('a name that is usable as it is stays', () => {
-  expect([userName('bare-0'), userName('x'.repeat(22)), unitName('bare.A-0')]).toEqual([
-    'azp-agent-bare-0',
-    `azp-agent-${'x'.repeat(22)}`,
-    'azp-fleet-agent-bare.A-0.service',
-  ]);
-});
-
 test('an agent that was killed an hour after its last word ended when systemd saw it end', async () => {
   const { engine, id } = await created();
   const log = join(directory, 'host', id, 'output.log');
