@@ -27,8 +27,8 @@ const user = { name: 'me', uid: process.getuid?.() ?? 0, gid: process.getgid?.()
 test.each([
   ['0', '0'],
   ['bare-metal_1.x', 'bare-metal_1.x'],
-  ['a/b', 'a_b'],
-  ['..', '_.'],
+  ['a/b', 'a_b-c14cdd'],
+  ['..', '_.-5ec1f7'],
 ])('slot %j has the folder %j', (slot, folder) => {
   expect(roots('agents').of(slot)).toBe(join(directory, 'agents', folder));
 });
