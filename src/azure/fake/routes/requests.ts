@@ -1,7 +1,7 @@
 import { badRequest, invalidArgument } from '../http/arguments.ts';
 import { idsOf, nameIn, parameter, results } from '../http/query.ts';
 import { empty, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
-import { describeRequest } from '../shapes/request.ts';
+import { describeRequest, type MatchesShown } from '../shapes/request.ts';
 import { activityOf } from '../world/activity.ts';
 import { rule } from '../world/fake.ts';
 import { firstPage } from '../world/request-pages.ts';
@@ -19,7 +19,8 @@ const pageByDefault = 100;
 function* describeAll(call: FakeCall, requests: readonly FakeRequest[], paged: boolean): Iterable<unknown> {
   const { fake, baseUrl } = call;
   const { online } = activityOf(fake.state);
-  for (const request of requests) yield describeRequest(fake, baseUrl, request, { paged, online });
+  const shown: MatchesShown = new Map();
+  for (const request of requests) yield describeRequest(fake, baseUrl, request, { paged, online, shown });
 }
 
 function wholeList(call: FakeCall, requests: readonly FakeRequest[], paged = false): Reply {

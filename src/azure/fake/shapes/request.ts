@@ -10,11 +10,16 @@ const iso = (time: number | undefined) => (time === undefined ? undefined : new 
 /** What the service calls its builds: the owner of every request here (recorded as `serviceOwner`). */
 const buildService = '00025394-6065-48ca-87d9-7f5672854ef7';
 
+/** Agents as they were described within one answer, by the pool and the demands that they match. */
+export type MatchesShown = Map<string, readonly object[]>;
+
 interface Form {
   /** The form of the paged list: it does not say which agents match. */
   readonly paged?: boolean;
   /** The agents that are online, where the caller knows them. */
   readonly online?: ReadonlySet<number>;
+  /** Shared by all requests of one answer: a thousand jobs may wait for the same ten thousand agents. */
+  readonly shown?: MatchesShown;
 }
 
 /** A job request; without its lock token, which only the agent gets. Undefined members do not appear in the JSON. */
@@ -45,8 +50,7 @@ export function describeRequest(fake: Fake, baseUrl: string, request: FakeReques
     jobName: request.jobName,
     demands: request.demands,
     reservedAgent: agent === undefined ? undefined : refer(agent),
-    matchedAgents:
-      waits && form.paged !== true ? matchingAgents(fake, request).map((each) => refer(each)) : undefined,
+    matchedAgents: waits && form.paged !== true ? matchesOf(fake, request, refer, form.shown) : undefined,
     definition: {
       _links: {
         web: { href: `${pages}/definition?definitionId=1` },
@@ -74,6 +78,18 @@ export function describeRequest(fake: Fake, baseUrl: string, request: FakeReques
     userDelayed: false,
     statusMessage: request.statusMessage,
   };
+}
+
+function matchesOf(
+  fake: Fake,
+  request: FakeRequest,
+  refer: (agent: FakeAgent) => object,
+  shown: MatchesShown = new Map(),
+): readonly object[] {
+  const key = JSON.stringify([request.poolId, request.demands]);
+  const matches = shown.get(key) ?? matchingAgents(fake, request).map((each) => refer(each));
+  shown.set(key, matches);
+  return matches;
 }
 
 function projectOf(fake: Fake, { project }: FakeRequest): FakeProject | undefined {

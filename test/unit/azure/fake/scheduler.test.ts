@@ -1,44 +1,13 @@
 // The fake server's own rules, by whatever order things happen in: what the soak test relies on.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { systemClock } from '../../../../src/base/machine/clock.ts';
-import type { Fake } from '../../../../src/azure/fake/world/fake.ts';
 import { Rules } from '../../../../src/azure/fake/world/rules.ts';
 import { assignedRequest, finish, queueJob } from '../../../../src/azure/fake/world/queue.ts';
 import { advance, endSession, sessionOf } from '../../../../src/azure/fake/world/scheduler.ts';
-import { emptyState, hostedAgent } from '../../../../src/azure/fake/world/new-organization.ts';
-import type { FakeAgent } from '../../../../src/azure/fake/world/state.ts';
+import { bareWorld } from './bare-world.ts';
 
 const agents = 3;
-
-function world(): Fake & { time: number } {
-  const agent = (id: number): FakeAgent => ({
-    ...hostedAgent(0),
-    id,
-    poolId: 1,
-    name: `a-${id}`,
-  });
-  const state = emptyState(['vision'], 0);
-  state.agents = Array.from({ length: agents }, (_, index) => agent(index + 1));
-  const fake = {
-    state,
-    organization: 'lab',
-    clock: systemClock(1),
-    time: 0,
-    now: () => fake.time,
-    tokens: () => [],
-    tokenState: 'valid' as const,
-    bearers: new Map<string, number>(),
-    denied: new Set<never>(),
-    faults: [],
-    settleMs: 0,
-    stale: new Map<string, never>(),
-    requestLog: [],
-    polls: new Map<string, never>(),
-    changed: () => advance(fake),
-  };
-  return fake;
-}
+const world = () => bareWorld(agents);
 
 type Step = readonly [
   'queue' | 'come' | 'go' | 'receive' | 'complete' | 'enable' | 'wait',

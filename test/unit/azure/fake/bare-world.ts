@@ -1,0 +1,35 @@
+import { systemClock } from '../../../../src/base/machine/clock.ts';
+import type { Fake } from '../../../../src/azure/fake/world/fake.ts';
+import { emptyState, hostedAgent } from '../../../../src/azure/fake/world/new-organization.ts';
+import { advance } from '../../../../src/azure/fake/world/scheduler.ts';
+import type { FakeAgent } from '../../../../src/azure/fake/world/state.ts';
+
+/** The fake without its server: so many agents in pool 1 that nobody runs, and a clock that stands still. */
+export function bareWorld(agents: number): Fake & { time: number } {
+  const agent = (id: number): FakeAgent => ({
+    ...hostedAgent(0),
+    id,
+    poolId: 1,
+    name: `a-${id}`,
+  });
+  const state = emptyState(['vision'], 0);
+  state.agents = Array.from({ length: agents }, (_, index) => agent(index + 1));
+  const fake = {
+    state,
+    organization: 'lab',
+    clock: systemClock(1),
+    time: 0,
+    now: () => fake.time,
+    tokens: () => [],
+    tokenState: 'valid' as const,
+    bearers: new Map<string, number>(),
+    denied: new Set<never>(),
+    faults: [],
+    settleMs: 0,
+    stale: new Map<string, never>(),
+    requestLog: [],
+    polls: new Map<string, never>(),
+    changed: () => advance(fake),
+  };
+  return fake;
+}
