@@ -5,15 +5,22 @@ import type { Caller } from './http/access.ts';
 import { oauthRoutes } from './http/oauth.ts';
 import { accessDenied, type FakeCall, type Reply, type Route } from './http/reply.ts';
 import { isRouted, route, withoutSlash } from './http/router.ts';
-import { planRoutes } from './routes/agent/plans.ts';
+import { planReads, planRoutes } from './routes/agent/plans.ts';
 import { requestRoutes } from './routes/agent/requests.ts';
 import { sessionRoutes } from './routes/agent/sessions.ts';
 import { taskRoutes } from './routes/agent/tasks.ts';
-import { timelineRoutes } from './routes/agent/timelines.ts';
+import { timelineReads, timelineRoutes } from './routes/agent/timelines.ts';
 import { managementRoutes, sharedRoutes } from './routes/management.ts';
 
+/** What jobs said. */
+const reads: readonly Route[] = [...planReads, ...timelineReads];
 /** What personal access tokens and service principals may ask. */
-export const management: readonly Route[] = [...discoveryRoutes, ...managementRoutes, ...taskRoutes];
+export const management: readonly Route[] = [
+  ...discoveryRoutes,
+  ...managementRoutes,
+  ...reads,
+  ...taskRoutes,
+];
 /** What an agent's own access token is good for. */
 export const protocol: readonly Route[] = [
   ...discoveryRoutes,
@@ -23,7 +30,13 @@ export const protocol: readonly Route[] = [
   ...taskRoutes,
 ];
 /** What the token of a job is good for: its worker calls with it. */
-export const work: readonly Route[] = [...discoveryRoutes, ...planRoutes, ...timelineRoutes, ...taskRoutes];
+export const work: readonly Route[] = [
+  ...discoveryRoutes,
+  ...reads,
+  ...planRoutes,
+  ...timelineRoutes,
+  ...taskRoutes,
+];
 
 export const notFound: Reply = {
   status: 404,

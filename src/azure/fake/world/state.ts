@@ -171,6 +171,9 @@ export interface FakeLog {
   id: number;
   path: string;
   lineCount: number;
+  /** ISO 8601; undefined: an older server kept it. */
+  createdOn?: string;
+  lastChangedOn?: string;
   /** Its end, when it is too long to keep. */
   text: string;
 }

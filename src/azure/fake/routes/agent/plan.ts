@@ -19,9 +19,12 @@ export function planRoute(method: string, below: string, handler: PlanHandler): 
   ];
 }
 
-/** The token of a job opens its own plan. */
-function isFor({ fake, requestId }: FakeCall, job: FakeRequest, scope: string, planId: string): boolean {
-  return job.requestId === requestId && same(job.planId, planId) && same(scopeOf(fake, job), scope);
+/** The token of a job opens its own plan, a client's any. Clients may name the project in place of its Guid. */
+function isFor(call: FakeCall, job: FakeRequest, scope: string, planId: string): boolean {
+  const { fake, requestId, agentId } = call;
+  if (requestId === undefined ? agentId !== undefined : job.requestId !== requestId) return false;
+  const scopes = [scopeOf(fake, job), encodeURIComponent(job.project)];
+  return same(job.planId, planId) && scopes.some((each) => same(each, scope));
 }
 
 function same(a: string, b: string): boolean {

@@ -1,5 +1,5 @@
 import { nameIn, results } from '../../http/query.ts';
-import { empty, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
+import { empty, list, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../../http/reply.ts';
 import { nextId } from '../../world/fake.ts';
 import { appendLog } from '../../world/job/log.ts';
 import { finish } from '../../world/queue.ts';
@@ -31,26 +31,46 @@ function createLog({ fake, body }: FakeCall, request: FakeRequest): Reply {
   if (typeof path !== 'string' || path === '')
     return refusal(400, 'ArgumentException', 'The log has no path.');
   if (request.logs.length >= maxLogs) return refusal(400, 'ArgumentException', 'The job has too many logs.');
-  const log = { id: nextId(fake), path: path.slice(0, 400), lineCount: 0, text: '' };
+  const createdOn = new Date(fake.now()).toISOString();
+  const marks = { createdOn, lastChangedOn: createdOn };
+  const log = { id: nextId(fake), path: path.slice(0, 400), lineCount: 0, ...marks, text: '' };
   request.logs.push(log);
   fake.changed();
-  return ok(describeLog(log, fake.now()));
+  return ok(describeLog(log));
+}
+
+function missing(id: string): Reply {
+  return refusal(404, 'TaskLogNotFoundException', `No log found for identifier ${id}.`);
 }
 
 function uploadLog({ fake, text }: FakeCall, request: FakeRequest, id = ''): Reply {
   const log = request.logs.find((each) => each.id === Number(id));
-  if (log === undefined) {
-    return refusal(404, 'TaskLogNotFoundException', `No log found for identifier ${id}.`);
-  }
+  if (log === undefined) return missing(id);
   appendLog(request, log, text);
+  log.lastChangedOn = new Date(fake.now()).toISOString();
   fake.changed();
-  return ok(describeLog(log, fake.now()));
+  return ok(describeLog(log));
 }
 
-function describeLog({ id, path, lineCount }: FakeLog, now: number): object {
-  const time = new Date(now).toISOString();
-  return { id, path, lineCount, createdOn: time, lastChangedOn: time, location: null };
+function describeLog({ text: _, ...log }: FakeLog): object {
+  return { ...log, location: null };
 }
+
+/** Line by line, or as text where the Accept header asks for it. */
+function showLog({ accept }: FakeCall, request: FakeRequest, id = ''): Reply {
+  const log = request.logs.find((each) => each.id === Number(id));
+  if (log === undefined) return missing(id);
+  if (accept.includes('text/plain')) {
+    return { status: 200, content: { type: 'text/plain; charset=utf-8', bytes: log.text } };
+  }
+  return list(log.text === '' ? [] : log.text.replace(/\n$/u, '').split('\n'));
+}
+
+/** What workers and clients read. */
+export const planReads: readonly Route[] = [
+  planRoute('GET', 'logs', (_call, { logs }) => list(logs.map((each) => describeLog(each)))),
+  planRoute('GET', 'logs/(\\d+)', showLog),
+];
 
 export const planRoutes: readonly Route[] = [
   planRoute('POST', 'events', jobEvent),

@@ -68,13 +68,24 @@ function attach({ fake }: FakeCall, request: FakeRequest, ...parts: string[]): R
   return ok({ ...made, _links: {} });
 }
 
-export const timelineRoutes: readonly Route[] = [
+/** What workers and clients read. */
+export const timelineReads: readonly Route[] = [
+  planRoute('GET', 'timelines', (_call, { timelines }) =>
+    list(Object.entries(timelines).map(([id, each]) => describeTimeline(id, each, false))),
+  ),
   planRoute('GET', 'timelines/([^/]+)', showTimeline),
+  planRoute('GET', 'timelines/([^/]+)/records', (_call, request, id = '') => {
+    const timeline = lookUp(request, id);
+    return timeline === undefined ? missing(id) : list(timeline.records);
+  }),
+  planRoute('GET', 'attachments/([^/]+)', (_call, { attachments }, type = '') =>
+    list(attachments.filter((each) => each.type === decodeURIComponent(type))),
+  ),
+];
+
+export const timelineRoutes: readonly Route[] = [
   planRoute('PUT', 'timelines/([^/]+)', putTimeline),
   planRoute('PATCH', 'timelines/([^/]+)/records', patchRecords),
   planRoute('POST', 'timelines/([^/]+)/records/([^/]+)/feed', feed),
   planRoute('PUT', 'timelines/([^/]+)/records/([^/]+)/attachments/([^/]+)/([^/]+)', attach),
-  planRoute('GET', 'attachments/([^/]+)', (_call, { attachments }, type = '') =>
-    list(attachments.filter((each) => each.type === decodeURIComponent(type))),
-  ),
 ];
