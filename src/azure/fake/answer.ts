@@ -2,9 +2,10 @@ import { negotiate } from './discovery/api-version.ts';
 import { locationOf } from './discovery/locations.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
 import type { Caller } from './http/access.ts';
+import { bodyRefusal } from './http/body.ts';
 import { oauthRoutes } from './http/oauth.ts';
 import { accessDenied, type FakeCall, type Reply, type Route } from './http/reply.ts';
-import { isRouted, route, withoutSlash } from './http/router.ts';
+import { isRouted, route, routed, withoutSlash } from './http/router.ts';
 import { planReads, planRoutes } from './routes/agent/plans.ts';
 import { requestRoutes } from './routes/agent/requests.ts';
 import { sessionRoutes } from './routes/agent/sessions.ts';
@@ -54,7 +55,11 @@ export async function answer(caller: Caller, call: FakeCall, asked: string | und
   if (location === undefined) return notFound;
   const negotiated = negotiate(location, call.method, asked);
   if ('refused' in negotiated) return negotiated.refused;
-  const reply = (await route(routes, call)) ?? unserved(caller, routes, call);
+  const serve = routed(routes, call);
+  const reply =
+    serve === undefined
+      ? unserved(caller, routes, call)
+      : (bodyRefusal(call, location.resourceName) ?? (await serve()));
   return { ...reply, apiVersion: negotiated.version };
 }
 

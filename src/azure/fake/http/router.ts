@@ -16,13 +16,17 @@ export function withoutSlash(path: string): string {
   return path.endsWith('/') ? path.slice(0, -1) : path;
 }
 
-/** The answer of the first route that fits; undefined when none does. */
-export async function route(routes: readonly Route[], call: FakeCall): Promise<Reply | undefined> {
+/** What answers a call: the first route that fits; undefined when none does. */
+export function routed(routes: readonly Route[], call: FakeCall): (() => Reply | Promise<Reply>) | undefined {
   for (const [method, pattern, handler] of routes) {
     const match = method === call.method ? matched(pattern, call.path) : null;
-    if (match !== null) return await handler(call, ...match.slice(1));
+    if (match !== null) return () => handler(call, ...match.slice(1));
   }
   return undefined;
+}
+
+export async function route(routes: readonly Route[], call: FakeCall): Promise<Reply | undefined> {
+  return await routed(routes, call)?.();
 }
 
 /** Whether a path would be answered under another method; OPTIONS asks about paths, it is none of theirs. */

@@ -6,14 +6,16 @@ import type { FakeAgent } from '../world/state.ts';
 type Body = Readonly<Record<string, unknown>>;
 
 /** What is wrong with an agent that somebody sends; undefined: nothing. A change may leave name and version out. */
-export function agentRefusal(body: Body, mode: 'add' | 'replace'): Reply | undefined {
+export function agentRefusal(body: Body, mode: 'whole' | 'change', id?: string): Reply | undefined {
   const { name, version, systemCapabilities, userCapabilities } = body;
-  const given = (value: unknown) => value !== undefined && value !== null && value !== '';
   return (
-    (mode === 'add' || given(name)
+    idRefusal(body['id'], id) ??
+    (mode === 'whole' || given(name)
       ? nameRefusal(name, { parameter: 'agent.Name', what: 'Agent', longest: 64 })
       : undefined) ??
-    (mode === 'add' || given(version) ? versionRefusal(version) : undefined) ??
+    (mode === 'whole' || given(version) ? versionRefusal(version) : undefined) ??
+    parallelismRefusal(body['maxParallelism']) ??
+    enabledRefusal(body['enabled']) ??
     capabilityRefusal(systemCapabilities, 'agent.SystemCapabilities') ??
     capabilityRefusal(userCapabilities, 'agent.UserCapabilities') ??
     keyRefusal(body)
@@ -35,6 +37,27 @@ function keyRefusal(body: Body): Reply | undefined {
     : invalidArgument('The public key is not valid.', 'agent.Authorization.PublicKey');
 }
 
+const given = (value: unknown) => value !== undefined && value !== null && value !== '';
+
+/** 0 is what clients write who do not know it. */
+function idRefusal(value: unknown, id: string | undefined): Reply | undefined {
+  return id === undefined || !given(value) || value === 0 || Number(value) === Number(id)
+    ? undefined
+    : invalidArgument('The agent is not the one that the path names.', 'agent.Id');
+}
+
+function parallelismRefusal(value: unknown): Reply | undefined {
+  return !given(value) || (Number.isInteger(value) && Number(value) > 0)
+    ? undefined
+    : invalidArgument('The number of jobs at a time is not valid.', 'agent.MaxParallelism');
+}
+
+function enabledRefusal(value: unknown): Reply | undefined {
+  return value === undefined || value === null || typeof value === 'boolean'
+    ? undefined
+    : invalidArgument('The value is neither true nor false.', 'agent.Enabled');
+}
+
 export function versionRefusal(version: unknown): Reply | undefined {
   return typeof version === 'string' && /^\d+\.\d+(?:\.\d+){0,2}/u.test(version)
     ? undefined
@@ -44,7 +67,7 @@ export function versionRefusal(version: unknown): Reply | undefined {
 /** Names of at most 256 characters without blanks around them, values of at most 1024 (read from the server's check). */
 export function capabilityRefusal(given: unknown, parameter: string): Reply | undefined {
   if (given === undefined || given === null) return undefined;
-  if (typeof given !== 'object') return missingArgument(parameter);
+  if (typeof given !== 'object' || Array.isArray(given)) return missingArgument(parameter);
   for (const [name, value] of Object.entries(given)) {
     if (value === null) continue;
     if (name === '' || name.length > 256 || name.trim() !== name) {

@@ -98,7 +98,7 @@ function nameTaken(fake: Fake, poolId: number, name: string): Reply {
 
 function addAgent(call: FakeCall, poolId: string): Reply {
   const { fake, body } = call;
-  const refused = agentRefusal(body, 'add');
+  const refused = agentRefusal(body, 'whole');
   if (refused !== undefined) return refused;
   const pool = poolOf(fake, poolId);
   if (pool === undefined) return poolMissing(poolId);
@@ -136,13 +136,13 @@ function rename(fake: Fake, agent: FakeAgent, wanted: string): Reply | undefined
 
 function replaceAgent(call: FakeCall, poolId: string, id: string): Reply {
   const { fake, body } = call;
-  const refused = agentRefusal(body, 'replace');
+  const refused = agentRefusal(body, 'whole', id);
   if (refused !== undefined) return refused;
   return changeAgent(call, poolId, id, (agent) => {
     const taken = rename(fake, agent, textOf(body, 'name'));
     if (taken !== undefined) return taken;
     Object.assign(agent, registration(call));
-    agent.version = textOf(body, 'version') || agent.version;
+    agent.version = textOf(body, 'version');
     if (body['userCapabilities'] !== undefined)
       agent.userCapabilities = capabilitiesOf(body['userCapabilities']);
     Object.assign(agent.properties, propertiesOf(body['properties']));
@@ -154,7 +154,7 @@ function replaceAgent(call: FakeCall, poolId: string, id: string): Reply {
 
 function patchAgent(call: FakeCall, poolId: string, id: string): Reply {
   const { fake, body } = call;
-  const refused = agentRefusal(body, 'replace');
+  const refused = agentRefusal(body, 'change', id);
   if (refused !== undefined) return refused;
   return changeAgent(call, poolId, id, (agent) => {
     const taken = rename(fake, agent, textOf(body, 'name'));

@@ -91,11 +91,11 @@ export function makePool(fake: Fake, pool: FakePool): void {
   fake.changed();
 }
 
-function isTaken(fake: Fake, name: string, but?: FakePool): boolean {
+export function isTaken(fake: Fake, name: string, but?: FakePool): boolean {
   return fake.state.pools.some((pool) => pool !== but && pool.name.toLowerCase() === name.toLowerCase());
 }
 
-const poolExists = (name: string) =>
+export const poolExists = (name: string) =>
   refusal(409, 'TaskAgentPoolExistsException', `Agent pool ${name} already exists.`);
 
 function changePool({ fake, body, baseUrl }: FakeCall, id: string): Reply {

@@ -15,7 +15,7 @@ import { describeQueue } from '../shapes/queue.ts';
 import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
 import { newPool } from '../world/new-organization.ts';
 import type { FakePool, FakeProject, FakeQueue } from '../world/state.ts';
-import { makePool, poolMissing, poolOf } from './pools.ts';
+import { isTaken, makePool, poolExists, poolMissing, poolOf } from './pools.ts';
 import { findProject, projectMissing } from './projects.ts';
 import { pageOf } from './requests.ts';
 
@@ -56,8 +56,8 @@ function wholeName(query: URLSearchParams): readonly string[] | undefined {
   return name === undefined ? undefined : [name];
 }
 
-/** A queue without a pool gets the one of its name, which is made when there is none. */
-function poolFor({ fake, body }: FakeCall): FakePool | Reply {
+/** A queue without a pool gets the one of its name; undefined: it has yet to be made. */
+function poolFor({ fake, body }: FakeCall): FakePool | Reply | undefined {
   const { id } = Object(body['pool']) as { id?: number };
   if (id !== undefined) {
     const pool = poolOf(fake, id);
@@ -67,11 +67,14 @@ function poolFor({ fake, body }: FakeCall): FakePool | Reply {
       ? pool
       : refusal(400, 'TaskAgentPoolTypeMismatchException', message);
   }
-  const name = textOf(body, 'name').trim();
-  const known = fake.state.pools.find(
-    (pool) => pool.poolType === 'automation' && pool.name.toLowerCase() === name.toLowerCase(),
-  );
-  if (known !== undefined) return known;
+  const name = textOf(body, 'name').trim().toLowerCase();
+  return fake.state.pools.find((pool) => pool.poolType === 'automation' && pool.name.toLowerCase() === name);
+}
+
+/** A deployment pool may have the name. */
+function newPoolFor(fake: Fake, name: string): FakePool | Reply {
+  if (fake.denied.has('pools.create')) return accessDenied('Create permissions for agent pools');
+  if (isTaken(fake, name)) return poolExists(name);
   const made = newPool(nextId(fake), name, fake.now());
   makePool(fake, made);
   return made;
@@ -88,15 +91,17 @@ function addQueue(call: FakeCall, name: string): Reply {
   if (fake.denied.has('queues.create')) {
     return accessDenied(`Create permissions for agent queues in ${project.name}`);
   }
-  const pool = poolFor(call);
-  if ('status' in pool) return pool;
-  const title = textOf(body, 'name').trim() || pool.name;
+  const known = poolFor(call);
+  if (known !== undefined && 'status' in known) return known;
+  const title = textOf(body, 'name').trim() || (known?.name ?? '');
   const taken = fake.state.queues.some(
     (each) =>
       each.project === project.id &&
-      (each.poolId === pool.id || each.name.toLowerCase() === title.toLowerCase()),
+      (each.poolId === known?.id || each.name.toLowerCase() === title.toLowerCase()),
   );
   if (taken) return refusal(409, 'TaskAgentQueueExistsException', `Queue ${title} already exists.`);
+  const pool = known ?? newPoolFor(fake, title);
+  if ('status' in pool) return pool;
   const made: FakeQueue = {
     id: nextId(fake),
     project: project.id,

@@ -68,6 +68,45 @@ const table: readonly Refused[] = [
     'ArgumentException',
     /1024/u,
   ],
+  ['PUT without name', 'PUT', '/pools/1/agents/11', {}, 400, 'ArgumentNullException', /agent\.Name$/u],
+  ['PUT without version', 'PUT', '/pools/1/agents/11', { name: 'a' }, 400, 'ArgumentException', /Version$/u],
+  ...(
+    [
+      [{ maxParallelism: -3 }, /agent\.MaxParallelism$/u],
+      [{ maxParallelism: 0 }, /agent\.MaxParallelism$/u],
+      [{ maxParallelism: 1.5 }, /agent\.MaxParallelism$/u],
+      [{ maxParallelism: '2' }, /agent\.MaxParallelism$/u],
+      [{ enabled: 'false' }, /agent\.Enabled$/u],
+      [{ userCapabilities: ['gpu'] }, /agent\.UserCapabilities$/u],
+    ] as const
+  ).flatMap(([more, message]): Refused[] => {
+    const type = 'userCapabilities' in more ? 'ArgumentNullException' : 'ArgumentException';
+    const what = JSON.stringify(more);
+    return [
+      [what, 'POST', '/pools/1/agents', anAgent('new', more), 400, type, message],
+      [what, 'PUT', '/pools/1/agents/11', anAgent('a', more), 400, type, message],
+      [what, 'PATCH', '/pools/1/agents/11', more, 400, type, message],
+    ];
+  }),
+  [
+    'another id',
+    'PUT',
+    '/pools/1/agents/11',
+    anAgent('a', { id: 12 }),
+    400,
+    'ArgumentException',
+    /agent\.Id$/u,
+  ],
+  ['another id', 'PATCH', '/pools/1/agents/11', { id: 12 }, 400, 'ArgumentException', /agent\.Id$/u],
+  [
+    'a list of capabilities',
+    'PUT',
+    '/pools/1/agents/11/usercapabilities',
+    ['gpu'],
+    400,
+    'ArgumentNullException',
+    /userCapabilities$/u,
+  ],
   [
     'an agent twice',
     'POST',

@@ -52,8 +52,8 @@ function uploadLog({ fake, text }: FakeCall, request: FakeRequest, id = ''): Rep
   return ok(describeLog(log));
 }
 
-function describeLog({ text: _, ...log }: FakeLog): object {
-  return { ...log, location: null };
+function describeLog({ id, path, lineCount, createdOn, lastChangedOn }: FakeLog): object {
+  return { id, path, lineCount, createdOn, lastChangedOn, location: null };
 }
 
 /** Line by line, or as text where the Accept header asks for it. */
