@@ -4,6 +4,7 @@ import { discoveryRoutes } from './discovery/routes.ts';
 import type { Caller } from './http/access.ts';
 import { bodyRefusal } from './http/body.ts';
 import { oauthRoutes } from './http/oauth.ts';
+import { queryRefusal } from './http/query-refusal.ts';
 import { accessDenied, type FakeCall, type Reply, type Route } from './http/reply.ts';
 import { isRouted, route, routed, withoutSlash } from './http/router.ts';
 import { planReads, planRoutes } from './routes/agent/plans.ts';
@@ -59,7 +60,7 @@ export async function answer(caller: Caller, call: FakeCall, asked: string | und
   const reply =
     serve === undefined
       ? unserved(caller, routes, call)
-      : (bodyRefusal(call, location.resourceName) ?? (await serve()));
+      : (queryRefusal(call.query) ?? bodyRefusal(call, location.resourceName) ?? (await serve()));
   return { ...reply, apiVersion: negotiated.version };
 }
 

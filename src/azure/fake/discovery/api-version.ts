@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { refusal, type Reply } from '../http/reply.ts';
 import { locations, type ResourceLocation } from './locations.ts';
 
-/** The version that a call asks for, in its query or in its Accept header; undefined: in neither. */
+/** The version that a call asks for, in its query or in its Accept header; undefined: in neither, or an empty one. */
 export function askedVersion(query: URLSearchParams, headers: IncomingHttpHeaders): string | undefined {
   const inQuery = [...query].find(([name]) => name.toLowerCase() === 'api-version')?.[1];
-  return inQuery ?? /[;,\s]api-version=([^;,\s]*)/iu.exec(headers.accept ?? '')?.[1];
+  return inQuery || /[;,\s]api-version=([^;,\s]+)/iu.exec(headers.accept ?? '')?.[1];
 }
 
 /**
@@ -28,7 +28,8 @@ export function negotiate(
   const tooNew = isNewer(number, location.maxVersion) || resource > location.resourceVersion;
   if (tooNew || isNewer(location.minVersion, number)) return { refused: outsideRoute(location, asked) };
   if (!preview && isNewer(number, location.releasedVersion)) return { refused: previewOnly(number) };
-  return { version: asked };
+  // Not in the caller's spelling: it goes into a header.
+  return { version: `${number}${preview ? '-preview' : ''}${resource === 0 ? '' : `.${resource}`}` };
 }
 
 function newest({ releasedVersion, maxVersion, resourceVersion }: ResourceLocation): string {

@@ -32,6 +32,12 @@ export type Names<T extends string> = Readonly<Record<T, number>>;
 
 export const poolTypes: Names<'automation' | 'deployment'> = { automation: 1, deployment: 2 };
 export const actionFilters: Names<'none' | 'manage' | 'use'> = { none: 0, manage: 2, use: 16 };
+export const visibilities: Names<'unchanged' | 'private' | 'organization' | 'public'> = {
+  unchanged: -1,
+  private: 0,
+  organization: 1,
+  public: 2,
+};
 export const results: Names<JobResult> = {
   succeeded: 0,
   succeededWithIssues: 1,

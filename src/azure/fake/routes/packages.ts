@@ -7,7 +7,7 @@ import { agentPackages } from '../world/packages.ts';
 function find({ query }: FakeCall, type: string, platform = parameter(query, 'platform')): Reply {
   const top = Number(parameter(query, '$top') ?? Infinity);
   const found = type.toLowerCase() === 'agent' ? agentPackages(platform) : [];
-  return list(found.slice(0, Number.isNaN(top) ? Infinity : top).map((each) => describePackage(each)));
+  return list(found.slice(0, top).map((each) => describePackage(each)));
 }
 
 function findOne(type: string, platform: string, version: string): Reply {

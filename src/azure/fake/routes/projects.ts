@@ -1,5 +1,5 @@
-import { invalidArgument, isGuid, nameRefusal } from '../http/arguments.ts';
-import { flag, parameter } from '../http/query.ts';
+import { badRequest, invalidArgument, isGuid, nameRefusal } from '../http/arguments.ts';
+import { flag, nameIn, parameter, visibilities } from '../http/query.ts';
 import { list, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
 import { describeProject, describeProjectReference } from '../shapes/project.ts';
 import { nextId, type Fake } from '../world/fake.ts';
@@ -45,17 +45,21 @@ function processIn(body: FakeCall['body']): string | undefined {
     ?.id;
 }
 
+const visibilityOf = (body: FakeCall['body']) => nameIn(visibilities, body['visibility'] ?? 'unchanged');
+
 function addProject(call: FakeCall): Reply {
   const { fake, body } = call;
   const refused = nameRefusal(body['name'], nameRule);
   if (refused !== undefined) return refused;
+  const visibility = visibilityOf(body);
+  if (visibility === undefined) return badRequest;
   const name = textOf(body, 'name').trim();
   if (findProject(fake, encodeURIComponent(name)) !== undefined) return projectExists(name);
   const process = processIn(body);
   if (process === undefined) return invalidArgument('There is no such process.', 'processTemplate');
   const project = newProject(name, fake.now());
   if (textOf(body, 'description') !== '') project.description = textOf(body, 'description');
-  if (body['visibility'] === 'public' || body['visibility'] === 2) project.visibility = 'public';
+  if (visibility !== 'unchanged') project.visibility = visibility;
   project.processTemplate = process;
   fake.state.projects.push(project);
   fake.state.queues.push(...firstQueues(fake.state.pools, project, () => nextId(fake)));
@@ -71,14 +75,16 @@ function changeProject(call: FakeCall, id: string): Reply {
   const { fake, body } = call;
   const project = findProject(fake, id);
   if (project === undefined) return projectMissing(id);
+  const visibility = visibilityOf(body);
+  const refused = body['name'] ? nameRefusal(body['name'], nameRule) : undefined;
+  if (refused !== undefined) return refused;
+  if (visibility === undefined) return badRequest;
   const name = textOf(body, 'name').trim();
   const other = name === '' ? undefined : findProject(fake, encodeURIComponent(name));
   if (other !== undefined && other !== project) return projectExists(name);
   if (name !== '') project.name = name;
   if (typeof body['description'] === 'string') project.description = body['description'];
-  if (body['visibility'] === 'public' || body['visibility'] === 'private') {
-    project.visibility = body['visibility'];
-  }
+  if (visibility !== 'unchanged') project.visibility = visibility;
   project.revision += 1;
   project.lastUpdateTime = new Date(fake.now()).toISOString();
   return accepted(call);

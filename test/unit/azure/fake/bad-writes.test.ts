@@ -43,6 +43,28 @@ test.each([
   },
 );
 
+test.each([
+  ['a name with a slash', 'PATCH', { name: 'a/b' }],
+  ['a long name', 'PATCH', { name: 'x'.repeat(65) }],
+  ['a visibility that is none', 'PATCH', { visibility: 'secret' }],
+  ['a visibility that is none', 'POST', { name: 'new', visibility: 7 }],
+])('a project is not changed or made with %s: %s %o', async (_, method, body) => {
+  const before = (await call('GET', '/_apis/projects')).json;
+  const path = method === 'POST' ? '/_apis/projects' : '/_apis/projects/vision';
+  expect((await call(method, path, body)).status).toBe(400);
+  expect((await call('GET', '/_apis/projects')).json).toEqual(before);
+});
+
+test.each([
+  ['Public', 'public'],
+  [1, 'organization'],
+  ['unchanged', 'organization'],
+  ['private', 'private'],
+])('visibility %s is %s', async (visibility, shown) => {
+  expect((await call('PATCH', '/_apis/projects/vision', { visibility })).status).toBe(202);
+  expect((await call('GET', '/_apis/projects/vision')).json).toMatchObject({ visibility: shown });
+});
+
 describe('a queue without a pool', () => {
   const queues = '/vision/_apis/distributedtask/queues';
   const ids = Array.from({ length: 60 }, (_, id) => id).join(',');

@@ -106,3 +106,12 @@ export const lostParameters: Readonly<Record<string, readonly string[]>> = {
 export const otherAnswers: Readonly<Record<string, string>> = {
   'GET /{organization}/_apis/distributedtask/pools/{poolId}/agents/{agentId}': 'TaskAgent',
 };
+
+const usage =
+  "counts of an organisation's tags, work items and the like; the live service's table of resources has no place for it (test/fixtures/azure/resource-locations.json)";
+
+/** Published operations that the practice server does not have, and why. */
+export const notServed: Readonly<Record<string, string>> = {
+  'GET /{organization}/_apis/resourceusage': usage,
+  'GET /{organization}/{project}/_apis/resourceusage': usage,
+};

@@ -124,6 +124,27 @@ describe('queues', () => {
   });
 });
 
+const agent = () => `${root}/pools/${pool}/agents/${ids['a']}`;
+test.each<[() => string, string]>([
+  [() => `${root}/pools`, 'poolIds=abc'],
+  [() => `${root}/pools`, 'PoolIds=1,x'],
+  [() => `/vision${root}/queues`, 'queueIds=one'],
+  [() => `/vision${root}/queues`, 'poolIds=1.5'],
+  [() => `${root}/pools/${pool}/jobrequests`, 'agentIds=a'],
+  [agent, 'includeCapabilities=maybe'],
+  [agent, 'includeAssignedRequest=1'],
+  [() => '/_apis/projects', '$top=-1'],
+  [() => '/_apis/projects', '$skip=1.5'],
+  [() => '/_apis/projects', '$top=many'],
+  [() => `${root}/packages/agent`, '$top=-1'],
+  [() => `${root}/packages/agent`, '$top=x'],
+])('what is neither number nor truth is refused: %s?%s', async (path, query) => {
+  expect(await call('GET', `${path()}?${query}`)).toMatchObject({
+    status: 400,
+    json: { count: 1, value: { Message: 'The request is invalid.' } },
+  });
+});
+
 describe('projects', () => {
   test.each([
     ['', ['vision', 'two words']],

@@ -41,8 +41,9 @@ describe('what is asked for, and what comes of it', () => {
     ['an old preview resource without the flag', limits, '5.1', 'VssInvalidPreviewVersionException'],
     ['projects in the form that the node client knows', projects, '7.2-preview.4', '7.2-preview.4'],
     ['projects in the next form', projects, '7.2-preview.5', 'VssVersionOutOfRangeException'],
-    ['a whole number', pools, '7', '7'],
-    ['a leading v', pools, 'v7.1', 'v7.1'],
+    ['a whole number', pools, '7', '7.0'],
+    ['a leading v', pools, 'v7.1', '7.1'],
+    ['blanks and large letters', pools, ' 5.1-PREVIEW.01 ', '5.1-preview.1'],
     ['none, reading', pools, undefined, '7.1'],
     ['none, reading a preview resource', permissions, undefined, '7.2-preview.1'],
     ['none, writing', pools, undefined, 'VssVersionNotSpecifiedException', 'POST'],
@@ -83,7 +84,7 @@ describe('what is asked for, and what comes of it', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const result = outcome(pools, text);
-        expect(result === text || result.startsWith('Vss')).toBe(true);
+        expect(result).toMatch(/^(?:\d+\.\d(?:-preview(?:\.\d+)?)?|Vss\w+)$/u);
       }),
     );
   });
@@ -103,7 +104,9 @@ describe('where the version is looked for', () => {
     ['', 'application/json', undefined],
     ['', '*/*', undefined],
     ['', undefined, undefined],
-    ['api-version=', undefined, ''],
+    ['api-version=', undefined, undefined],
+    ['api-version=', 'application/json;api-version=5.1', '5.1'],
+    ['', 'application/json;api-version=', undefined],
   ])('%s, Accept: %s: %s', (query, accept, expected) => {
     expect(read(query, accept)).toBe(expected);
   });
