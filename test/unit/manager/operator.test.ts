@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
+import { plainSlot as slot } from '../../support/slot.ts';
 
 import { silentLogger } from '../../../src/base/log.ts';
 import type { ManagerTools } from '../../../src/manager/manager-tools.ts';
-import type { Action, Slot, Wanted } from '../../../src/manager/model.ts';
+import type { Action, Wanted } from '../../../src/manager/model.ts';
 import { Operator } from '../../../src/manager/operator.ts';
 import type { LogWatch } from '../../../src/manager/runs/log-watch.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
@@ -10,18 +11,6 @@ import type { Surroundings } from '../../../src/manager/surroundings.ts';
 import { StillClock } from '../../support/clock.ts';
 
 const clock = new StillClock();
-const slot: Slot = {
-  name: '0',
-  agent: 'box-0',
-  gpus: [],
-  missing: [],
-  limits: {},
-  capabilities: [],
-  mode: 'container',
-  pool: 'gpu-lab',
-  image: { kind: 'registry', reference: 'registry.example/agent:1' },
-};
-
 /** Nothing is there but a configured slot: what the operator would touch beyond that does not exist. */
 function operator(book: SlotBook) {
   const tools = { clock, log: silentLogger } as unknown as ManagerTools;

@@ -1,20 +1,10 @@
 import { expect, test } from 'vitest';
+import { plainSlot as slot } from '../../support/slot.ts';
 
 import type { OwnContainer } from '../../../src/engine/engine.ts';
 import type { Action, Slot } from '../../../src/manager/model.ts';
 import { decide, type Grounds } from '../../../src/manager/orders.ts';
 
-const slot: Slot = {
-  name: '0',
-  agent: 'box-0',
-  gpus: [],
-  missing: [],
-  limits: {},
-  capabilities: [],
-  mode: 'container',
-  pool: 'gpu-lab',
-  image: { kind: 'registry', reference: 'registry.example/agent:1' },
-};
 const bare: Slot = { ...slot, mode: 'host' };
 const container: OwnContainer = {
   id: 'c',

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { plainSlot as slot } from '../../support/slot.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import { Evidence } from '../../../src/manager/runs/evidence.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
@@ -14,18 +15,6 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'unfinished-'));
 });
 afterEach(() => rm(folder, { recursive: true }));
-
-const slot = {
-  name: '0',
-  agent: 'box-0',
-  gpus: [],
-  missing: [],
-  limits: {},
-  capabilities: [],
-  mode: 'container',
-  pool: 'gpu-lab',
-  image: { kind: 'registry', reference: 'registry.example/agent:1' },
-} as const;
 
 test.each([
   ['kept', true, 'azp-fleet logs HOST/SLOT --diag'],

@@ -1,0 +1,14 @@
+import type { Slot } from '../../src/manager/model.ts';
+
+/** A slot in a container, as a configuration without wishes makes it. */
+export const plainSlot: Slot = {
+  name: '0',
+  agent: 'box-0',
+  gpus: [],
+  missing: [],
+  limits: {},
+  capabilities: [],
+  mode: 'container',
+  pool: 'gpu-lab',
+  image: { kind: 'registry', reference: 'registry.example/agent:1' },
+};
