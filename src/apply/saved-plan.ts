@@ -1,12 +1,15 @@
 import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-import { codeOf, usageError, type FleetError } from '../base/errors.ts';
+import { codeOf, FleetError, usageError } from '../base/errors.ts';
 import { escapeHidden } from '../base/unseen.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
+import { readPlan, readPlanHead } from '../plan/read-plan.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
 
 const makeOne = 'make one with "azp-fleet plan -o FILE"';
+/** Bytes: thousands of hosts with every script spelled out stay below. */
+const longestFile = 512 * 1024 * 1024;
 
 /** Rejects with a usage error when the plan could not be written there: known before any host is asked. */
 export async function checkPlanFile(file: string): Promise<void> {
@@ -37,13 +40,9 @@ export async function readPlanFile(
   file: string,
   expected: { readonly version: string; readonly inventoryDigest: string },
 ): Promise<FleetPlan> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw usageError(
-      { code: 'plan.file', what: `the plan ${file} cannot be read`, seen: codeOf(error), next: makeOne },
-      error,
-    );
-  });
-  const plan = parse(file, text);
+  const value = parsed(await textOf(file));
+  const plan = readPlanHead(value);
+  if (plan === undefined) throw notAPlan(file);
   if (plan.version !== expected.version)
     throw usageError({
       code: 'plan.version',
@@ -58,7 +57,9 @@ export async function readPlanFile(
       what: `the inventory is no longer the one that ${file} was made from`,
       next: 'make a new plan with "azp-fleet plan -o FILE", look at it, and apply that',
     });
-  return plan;
+  const whole = readPlan(value);
+  if (whole === undefined) throw notAPlan(file);
+  return whole;
 }
 
 /** The survey with the saved plan's word in place of the new one: only what was looked at then may be done. */
@@ -72,16 +73,26 @@ export function announcedBy(saved: FleetPlan, survey: FleetSurvey): FleetSurvey 
   };
 }
 
-function parse(file: string, text: string): FleetPlan {
+async function textOf(file: string): Promise<string> {
   try {
-    const plan = JSON.parse(text) as FleetPlan;
-    if (plan.schema === 1 && Array.isArray(plan.hosts)) return plan;
-  } catch {
-    // said below
+    const { size } = await stat(file);
+    if (size > longestFile) throw notAPlan(file);
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (error instanceof FleetError) throw error;
+    const what = `the plan ${file} cannot be read`;
+    throw usageError({ code: 'plan.file', what, seen: codeOf(error), next: makeOne }, error);
   }
-  throw usageError({
-    code: 'plan.file',
-    what: `${file} is not a plan of azp-fleet`,
-    next: makeOne,
-  });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function notAPlan(file: string): FleetError {
+  return usageError({ code: 'plan.file', what: `${file} is not a plan of azp-fleet`, next: makeOne });
 }

@@ -1,7 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import type { Desired, Planned, Refusal, Step } from '../steps/step.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
-import type { Change, Shape } from '../steps/change.ts';
+import { reboots, type Change, type Shape } from '../steps/change.ts';
 import { factsDigest } from './digest.ts';
 import { refuseDisturbingOthers } from './others.ts';
 
@@ -60,14 +60,9 @@ function stagesOf(planned: readonly (Change | Shape)[]): (Change | Shape)[][] {
   for (const item of planned) {
     if (open === undefined || (!item.known && open.some(({ known }) => known))) stages.push((open = []));
     open.push(item);
-    if (item.known && reboots(item)) open = undefined;
-    else if (!item.known) open = undefined;
+    if (!item.known || reboots(item)) open = undefined;
   }
   return stages;
-}
-
-function reboots(change: Change): boolean {
-  return change.actions.some(({ kind }) => kind === 'reboot');
 }
 
 function isRefusal(item: Planned | Refusal): item is Refusal {

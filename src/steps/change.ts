@@ -28,8 +28,27 @@ export type Action =
   /** Waits until the manager reports the wanted image, configuration and slots. */
   | { readonly kind: 'await-manager'; readonly configHash: string; readonly timeoutS: number };
 
+/** What becomes of the thing that is told about. */
+export type Marker = 'add' | 'change' | 'remove';
+
+/** One line of what a change consists of, below its title. Never a secret. */
+export interface Detail {
+  readonly marker: Marker;
+  /** `agents: 2 → 4` */
+  readonly text: string;
+  /** What follows from it: `registers h200-1-3 and h200-1-4`. */
+  readonly effect?: string;
+}
+
+/** What a plan says of a change beside its title. No part of its id. */
+export interface Told {
+  /** Default: add. A change that reboots is shown as that, whatever stands here. */
+  readonly marker?: Marker;
+  readonly details?: readonly Detail[];
+}
+
 /** One described mutation. */
-export interface Change {
+export interface Change extends Told {
   readonly known: true;
   /** Stable for the same facts and wishes: step, name and a short digest of its actions. */
   readonly id: string;
@@ -43,7 +62,7 @@ export interface Change {
 }
 
 /** A change that cannot be spelled out yet. It is announced, and cannot run. */
-export interface Shape {
+export interface Shape extends Told {
   readonly known: false;
   readonly step: StepName;
   readonly title: string;
@@ -51,6 +70,11 @@ export interface Shape {
   readonly until: StepName;
   /** The most that the later change may disturb. */
   readonly disturbs: Disturbs;
+}
+
+/** Facts have to be gathered again after it. */
+export function reboots(change: Change | Shape): boolean {
+  return change.known && change.actions.some(({ kind }) => kind === 'reboot');
 }
 
 /** The id of a change: the same in every run for the same actions, and fit for a systemd unit's name. */

@@ -1,7 +1,16 @@
-import { changeId, type Action, type Change, type Disturbs, type Shape, type StepName } from './change.ts';
+import { defined } from '../base/defined.ts';
+import {
+  changeId,
+  type Action,
+  type Change,
+  type Disturbs,
+  type Shape,
+  type StepName,
+  type Told,
+} from './change.ts';
 import type { Refusal } from './step.ts';
 
-interface Described {
+interface Described extends Told {
   readonly title: string;
   readonly why: string;
   readonly disturbs: Disturbs;
@@ -28,8 +37,8 @@ export function refusal(step: StepName, what: string, next: string): Refusal {
 }
 
 /** The same as it is announced while another step's result is awaited. */
-export function later({ step, title, disturbs }: Change, until: StepName): Shape {
-  return { known: false, step, title, until, disturbs };
+export function later({ step, title, disturbs, marker, details }: Change, until: StepName): Shape {
+  return { known: false, step, title, until, disturbs, ...defined({ marker, details }) };
 }
 
 export function change(

@@ -7,7 +7,7 @@ import type { FleetPlan } from '../../plan/fleet-plan.ts';
 import { hasChanges } from '../../plan/plan.ts';
 import { usesColor } from '../../render/color.ts';
 import { outcomeText } from '../../render/outcome.ts';
-import { planText } from '../../render/plan.ts';
+import { planText } from '../../render/plan/plan-text.ts';
 import { confirm } from '../ask.ts';
 import type { CommandInput } from '../command.ts';
 import type { OpenHosts } from './hosts.ts';

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { FleetPlan } from '../../../src/plan/fleet-plan.ts';
 import { failedHosts, journalFile, readJournal, writeJournal } from '../../../src/apply/journal.ts';
 import { checkPlanFile, readPlanFile, writePlanFile } from '../../../src/apply/saved-plan.ts';
+import { change, shape } from '../plan/changes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-plan-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -52,12 +53,71 @@ describe('a saved plan', () => {
     fleet: [],
     hosts: [],
   };
+  const told = {
+    marker: 'change',
+    details: [
+      { marker: 'add', text: 'a dataset', effect: 'agents take it up' },
+      { marker: 'remove', text: 'another' },
+    ],
+  } as const;
+  const full: FleetPlan = {
+    ...plan,
+    fleet: [
+      {
+        id: 'pool.queue.gpu.vision',
+        title: 'make pool gpu known',
+        why: 'it is not',
+        action: { kind: 'create-queue', pool: 'gpu', project: 'vision' },
+      },
+    ],
+    hosts: [
+      {
+        host: 'h200-1',
+        factsDigest: 'f',
+        stages: [
+          [{ ...change('load'), ...told }, change('reboot', { reboot: true, disturbs: 'machine' })],
+          [{ ...shape('toolkit'), ...told }],
+        ],
+        refusals: [{ step: 'driver', what: 'no', next: 'wait' }],
+      },
+    ],
+  };
   const file = join(folder, 'friday.json');
   const expected = { version: '0.1.0', inventoryDigest: 'abc' };
 
   it('comes back as it was saved', async () => {
     await writePlanFile(file, plan);
     expect(await readPlanFile(file, expected)).toEqual(plan);
+    await writePlanFile(file, full);
+    expect(await readPlanFile(file, expected)).toEqual(full);
+  });
+
+  it.each<[string, (text: string) => string]>([
+    ['no text', (text) => text.replace('"a dataset"', '{}')],
+    ['a marker that there is none of', (text) => text.replace('"marker": "remove"', '"marker": "boot"')],
+    ['an action that there is none of', (text) => text.replace('"kind": "reboot"', '"kind": "halt"')],
+    [
+      'more than a plan ever has',
+      (text) =>
+        text.replace(
+          '"marker": "remove",',
+          `"marker": "remove", "text": "" }, ${'{ "marker": "add", "text": "" }, '.repeat(500)} { "marker": "add",`,
+        ),
+    ],
+  ])('that somebody has worked on is refused: %s', async (_, damage) => {
+    await writePlanFile(file, full);
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, damage(text));
+    expect(damage(text)).not.toBe(text);
+    expect(JSON.parse(damage(text))).toBeDefined();
+    await expect(readPlanFile(file, expected)).rejects.toMatchObject({ problem: { code: 'plan.file' } });
+  });
+
+  it('gives clean words, whoever wrote it', async () => {
+    await writePlanFile(file, full);
+    const hostile = readFileSync(file, 'utf8').replace('a dataset', String.raw`a\u001b[2J\ndataset`);
+    writeFileSync(file, hostile);
+    expect(JSON.stringify(await readPlanFile(file, expected))).toContain('"text":"a dataset"');
   });
 
   it.each([

@@ -8,7 +8,7 @@ import { hasChanges } from '../../../plan/plan.ts';
 import { checkPlanFile, writePlanFile } from '../../../apply/saved-plan.ts';
 import { distinct } from '../../../apply/pools.ts';
 import { usesColor } from '../../../render/color.ts';
-import { planText } from '../../../render/plan.ts';
+import { planText } from '../../../render/plan/plan-text.ts';
 import type { CommandInput } from '../../command.ts';
 import { openPlanning } from '../../fleet/planning-tools.ts';
 import { problemsAmong, type Result } from '../../result.ts';

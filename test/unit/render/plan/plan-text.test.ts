@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 
-import type { FleetPlan, HostPlan } from '../../../src/plan/fleet-plan.ts';
-import { outcomeText } from '../../../src/render/outcome.ts';
-import { planText } from '../../../src/render/plan.ts';
-import { change, shape } from '../plan/changes.ts';
+import type { FleetPlan, HostPlan } from '../../../../src/plan/fleet-plan.ts';
+import { planText } from '../../../../src/render/plan/plan-text.ts';
+import { change, shape } from '../../plan/changes.ts';
 
 const host = (name: string, ...stage: HostPlan['stages'][number]): HostPlan => ({
   host: name,
@@ -126,41 +125,79 @@ describe('what could not be read', () => {
   });
 });
 
-describe('the result as text', () => {
-  it('names every host, what needs attention last', () => {
-    const healthy = { state: 'healthy', cause: '', next: '' } as const;
-    expect(
-      outcomeText(
-        [
-          {
-            host: 'down',
-            state: 'unreachable',
-            changes: 0,
-            problem: { code: 'ssh.timeout', what: 'no answer within 10 s' },
-          },
-          {
-            host: 'b',
-            state: 'changed',
-            changes: 1,
-            verdict: { state: 'degraded', cause: 'persistence mode is off', next: 'switch it on' },
-          },
-          { host: 'a', state: 'ok', changes: 0, verdict: healthy },
-          { host: 'c', state: 'failed', changes: 2, problem: { code: 'x', what: 'no room' } },
-        ],
-        false,
-      ),
-    ).toBe(`a     healthy      no changes
-b     degraded     1 change; persistence mode is off; next: switch it on
-down  unreachable  no answer within 10 s
-c     failed       2 changes, then: no room
+describe('what a change consists of', () => {
+  const agents = (name: string) => ({
+    ...change('agents', { step: 'manager' }),
+    title: "write the manager's configuration",
+    why: 'it differs from the inventory',
+    marker: 'change' as const,
+    details: [
+      { marker: 'change' as const, text: 'agents: 1 → 2', effect: `registers ${name}-1` },
+      {
+        marker: 'remove' as const,
+        text: 'capabilities: a.long.name = a value that is long enough to reach the margin',
+      },
+    ],
+  });
 
-4 hosts: 1 unreachable, 1 degraded, 1 healthy, 1 failed
+  it('is told line by line below it, broken at the margin, with the marker of its kind', () => {
+    const reboot = { ...change('reboot', { reboot: true, disturbs: 'machine' }), marker: 'change' as const };
+    expect(text(plan(host('h200', agents('h200'), reboot)))).toBe(`h200: 2 changes
+  ~ manager  write the manager's configuration
+             it differs from the inventory
+             ~ agents: 1 → 2
+                 registers h200-1
+             - capabilities: a.long.name = a value that is long enough to reach
+               the margin
+  ! docker   do reboot
+             reboot is missing
+             disturbs the whole machine: our agents are drained first
+
+Changes: 2 on 1 host, 1 host to be rebooted.
 `);
   });
 
-  it('says "no changes" for a fleet that was as wanted', () => {
-    expect(outcomeText([{ host: 'a', state: 'ok', changes: 0 }], false)).toContain(
-      '1 host: 1 ok · no changes',
+  it('belongs to what makes hosts equal; their own names do not', () => {
+    const shown = text(
+      plan(
+        host('gpu-1', agents('gpu-1')),
+        host('gpu-2', agents('gpu-2')),
+        host('gpu-3', agents('another')),
+        host('gpu-4', { ...change('x'), marker: 'remove' }),
+        host('gpu-5', change('x')),
+      ),
     );
+    expect(shown).toContain('2 hosts: the same 1 change (gpu-1, gpu-2)');
+    expect(shown).toContain('registers {host}-1\n');
+    expect(shown).toContain('gpu-3: 1 change\n');
+    expect(shown).toContain('registers another-1\n');
+    expect(shown).toContain('gpu-4: 1 change\n  - docker');
+    expect(shown).toContain('gpu-5: 1 change\n  + docker');
+  });
+
+  it('is compared to the letter where scripts are shown', () => {
+    const shown = text(plan(host('gpu-1', agents('gpu-1')), host('gpu-2', agents('gpu-2'))), true);
+    expect(shown).toContain('gpu-2: 1 change');
+    expect(shown).toContain('registers gpu-1-1\n');
+  });
+
+  it('has a colour by kind', () => {
+    const colored = planText(plan(host('a', agents('a'), change('r', { reboot: true }), shape('toolkit'))), {
+      scripts: false,
+      color: true,
+    });
+    for (const sign of [
+      '\u001B[33m~\u001B[39m',
+      '\u001B[31m-\u001B[39m',
+      '\u001B[36m?\u001B[39m',
+      '\u001B[1m\u001B[35m!',
+    ])
+      expect(colored).toContain(sign);
+  });
+
+  it('comes from a file that anybody can have written', () => {
+    const evil = { marker: 'add' as const, text: 'a\n  + docker   forged\u001B[2J', effect: 'b\nc' };
+    const shown = text(plan(host('a', { ...change('x'), details: [evil] })));
+    expect(shown).toContain('             + a   + docker   forged\n                 b c\n');
   });
 });

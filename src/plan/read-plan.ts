@@ -1,0 +1,100 @@
+import { z } from 'zod';
+
+import { cleanPlan } from './clean-plan.ts';
+import type { FleetPlan, HostPlan } from './fleet-plan.ts';
+import type { Change, Shape } from '../steps/change.ts';
+
+/** Far above what a fleet of thousands has; a file that names more is none of ours. */
+const most = { hosts: 10_000, stages: 50, changes: 200, details: 500, actions: 500, refusals: 200 };
+
+/** A member that is not named here would be lost on the way through the file. */
+type Members<T> = Record<keyof T, z.ZodType>;
+
+const words = z.string();
+const step = z.enum(['driver', 'docker', 'toolkit', 'image', 'manager', 'pool', 'probe', 'command']);
+const disturbs = z.enum(['nothing', 'new-containers', 'containers', 'machine']);
+const marker = z.enum(['add', 'change', 'remove']);
+const told = {
+  marker: marker.exactOptional(),
+  details: z
+    .array(z.object({ marker, text: words, effect: words.exactOptional() }))
+    .max(most.details)
+    .exactOptional(),
+};
+const timeoutS = z.number().positive();
+const path = words;
+
+const artifact = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('file'),
+    file: words,
+    sha256: words,
+    size: z.number(),
+    gunzip: z.boolean(),
+  }),
+  z.object({ kind: z.literal('text'), text: words, sha256: words }),
+]);
+
+const action = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('run'), script: words, durable: z.boolean(), timeoutS }),
+  z.object({ kind: z.literal('upload'), artifact, path, mode: z.number().int() }),
+  z.object({ kind: z.literal('credential'), path }),
+  z.object({ kind: z.literal('registries'), path }),
+  z.object({ kind: z.literal('reboot'), timeoutS }),
+  z.object({ kind: z.literal('await-manager'), configHash: words, timeoutS }),
+]);
+
+const change = z.discriminatedUnion('known', [
+  z.object({
+    known: z.literal(true),
+    id: words,
+    step,
+    title: words,
+    why: words,
+    disturbs,
+    actions: z.array(action).max(most.actions),
+    ...told,
+  } satisfies Members<Change>),
+  z.object({
+    known: z.literal(false),
+    step,
+    title: words,
+    until: step,
+    disturbs,
+    ...told,
+  } satisfies Members<Shape>),
+]);
+
+const fleetAction = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal(['create-pool', 'disable-auto-update']), pool: words }),
+  z.object({ kind: z.literal(['create-queue', 'authorize-queue']), pool: words, project: words }),
+  z.object({ kind: z.literal('name-later'), pattern: words }),
+]);
+
+const head = { schema: z.literal(1), version: words, inventoryDigest: words };
+
+const host = z.object({
+  host: words,
+  factsDigest: words,
+  stages: z.array(z.array(change).max(most.changes)).max(most.stages),
+  refusals: z.array(z.object({ step, what: words, next: words })).max(most.refusals),
+} satisfies Members<HostPlan>);
+
+const whole = z.object({
+  ...head,
+  at: words,
+  inventory: words,
+  fleet: z.array(z.object({ id: words, title: words, why: words, action: fleetAction })).max(most.hosts),
+  hosts: z.array(host).max(most.hosts),
+} satisfies Members<FleetPlan>);
+
+/** What every release reads of every release's plans; undefined: it is none. */
+export function readPlanHead(value: unknown): Pick<FleetPlan, 'version' | 'inventoryDigest'> | undefined {
+  return z.object(head).safeParse(value).data;
+}
+
+/** A saved plan of this release, bounded, with clean words; undefined: it is none. */
+export function readPlan(value: unknown): FleetPlan | undefined {
+  const plan: FleetPlan | undefined = whole.safeParse(value).data;
+  return plan && cleanPlan(plan);
+}

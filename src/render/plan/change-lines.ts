@@ -1,0 +1,47 @@
+import type { Change, Detail, Shape } from '../../steps/change.ts';
+import { wrap } from '../problem.ts';
+import { actionLines } from './action-lines.ts';
+import { changeMark, mark, type Paint } from './marks.ts';
+
+export interface ChangeLineOptions {
+  /** The exact scripts and file contents below each change. */
+  readonly scripts: boolean;
+  /** Columns; longer reasons are broken. */
+  readonly width: number;
+}
+
+const disturbance = {
+  nothing: undefined,
+  'new-containers': 'for a moment no container can start; running jobs go on',
+  containers: 'disturbs running containers: our agents are drained first',
+  machine: 'disturbs the whole machine: our agents are drained first',
+} as const;
+
+/** Below the titles. */
+const indent = ' '.repeat(13);
+
+/** A change: its title, why, line by line what it consists of, and what it disturbs. */
+export function changeLines(change: Change | Shape, options: ChangeLineOptions, paint: Paint): string[] {
+  const why = change.known ? change.why : `not known before "${change.until}" has run; at most this`;
+  const disturbs = disturbance[change.disturbs];
+  return [
+    `  ${changeMark(change, paint)} ${paint('dim', change.step.padEnd(8))} ${change.title}`,
+    ...wrap(why, options.width - indent.length, 0, 0).map((line) => `${indent}${paint('dim', line)}`),
+    ...(change.details ?? []).flatMap((detail) => detailLines(detail, options.width, paint)),
+    ...(disturbs === undefined ? [] : [`${indent}${paint('yellow', disturbs)}`]),
+    ...(change.known && options.scripts
+      ? change.actions.flatMap(actionLines).map((line) => `${indent}${paint('dim', '│')} ${line}`)
+      : []),
+  ];
+}
+
+function detailLines({ marker, text, effect }: Detail, width: number, paint: Paint): string[] {
+  const room = width - indent.length - 2;
+  const [first = '', ...more] = wrap(text, room, 0, 0);
+  const follows = effect === undefined ? [] : wrap(effect, room - 2, 0, 0);
+  return [
+    `${indent}${mark(marker, paint)} ${first}`,
+    ...more.map((line) => `${indent}  ${line}`),
+    ...follows.map((line) => `${indent}    ${paint('dim', line)}`),
+  ];
+}

@@ -1,0 +1,69 @@
+import { cleanPlan } from '../../plan/clean-plan.ts';
+import type { FleetPlan, HostPlan } from '../../plan/fleet-plan.ts';
+import type { FleetChange } from '../../plan/pools.ts';
+import { changeLines, type ChangeLineOptions } from './change-lines.ts';
+import { groups, type Group } from './groups.ts';
+import { mark, painter, unknownMark, type Paint } from './marks.ts';
+import { summary, type Unread } from './summary.ts';
+
+interface PlanTextOptions extends Omit<ChangeLineOptions, 'width'> {
+  readonly color: boolean;
+  readonly unread?: Unread;
+  /** Columns; longer reasons are broken. Default 80. */
+  readonly width?: number;
+}
+
+/** The plan for people: hosts with equal changes are shown once. A saved one is a file that anybody can have written. */
+export function planText(given: FleetPlan, { color, unread, width = 80, ...rest }: PlanTextOptions): string {
+  const plan = cleanPlan(given);
+  const paint = painter(color);
+  const sections = [
+    ...(plan.fleet.length === 0 ? [] : [fleetPart(plan.fleet, paint)]),
+    ...groups(plan.hosts, rest.scripts).map((group) =>
+      hostsPart(group, plan.hosts.length, { ...rest, width }, paint),
+    ),
+    summary(plan, unread),
+  ];
+  return `${sections.join('\n\n')}\n`;
+}
+
+function fleetPart(changes: readonly FleetChange[], paint: Paint): string {
+  const lines = changes.map(
+    ({ title, why, action }) => `  ${fleetMark(action, paint)} ${title}\n      ${paint('dim', why)}`,
+  );
+  return [paint('bold', 'Azure DevOps'), ...lines].join('\n');
+}
+
+function fleetMark({ kind }: FleetChange['action'], paint: Paint): string {
+  if (kind === 'name-later') return unknownMark(paint);
+  return mark(kind === 'disable-auto-update' ? 'change' : 'add', paint);
+}
+
+function hostsPart({ hosts, plan }: Group, all: number, options: ChangeLineOptions, paint: Paint): string {
+  const changes = plan.stages.flat();
+  const names = hosts.join(', ');
+  const count = `${changes.length} ${changes.length === 1 ? 'change' : 'changes'}`;
+  const head =
+    hosts.length === 1
+      ? `${names}: ${count}`
+      : `${hosts.length} hosts: the same ${count} ${paint('dim', `(${names})`)}`;
+  return [
+    paint('bold', all === 1 ? `${names}: ${count}` : head),
+    ...changes.flatMap((change) => changeLines(change, options, paint)),
+    ...refusalLines(plan.refusals, paint),
+  ].join('\n');
+}
+
+/** What several steps say alike is said once: on a system that is not supported each of them refuses. */
+function refusalLines(refusals: HostPlan['refusals'], paint: Paint): string[] {
+  const alike = Map.groupBy(refusals, ({ what, next }) => JSON.stringify([what, next]));
+  return [...alike.values()].flatMap((same) => {
+    const steps = same.map(({ step }) => step).join(', ');
+    return same
+      .slice(0, 1)
+      .flatMap(({ what, next }) => [
+        `  ${paint('red', '✗')} ${paint('dim', steps.padEnd(8))} ${what}`,
+        `             ${paint('dim', 'next:')} ${next}`,
+      ]);
+  });
+}

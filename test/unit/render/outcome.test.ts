@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+
+import { outcomeText } from '../../../src/render/outcome.ts';
+
+describe('the result as text', () => {
+  it('names every host, what needs attention last', () => {
+    const healthy = { state: 'healthy', cause: '', next: '' } as const;
+    expect(
+      outcomeText(
+        [
+          {
+            host: 'down',
+            state: 'unreachable',
+            changes: 0,
+            problem: { code: 'ssh.timeout', what: 'no answer within 10 s' },
+          },
+          {
+            host: 'b',
+            state: 'changed',
+            changes: 1,
+            verdict: { state: 'degraded', cause: 'persistence mode is off', next: 'switch it on' },
+          },
+          { host: 'a', state: 'ok', changes: 0, verdict: healthy },
+          { host: 'c', state: 'failed', changes: 2, problem: { code: 'x', what: 'no room' } },
+        ],
+        false,
+      ),
+    ).toBe(`a     healthy      no changes
+b     degraded     1 change; persistence mode is off; next: switch it on
+down  unreachable  no answer within 10 s
+c     failed       2 changes, then: no room
+
+4 hosts: 1 unreachable, 1 degraded, 1 healthy, 1 failed
+`);
+  });
+
+  it('says "no changes" for a fleet that was as wanted', () => {
+    expect(outcomeText([{ host: 'a', state: 'ok', changes: 0 }], false)).toContain(
+      '1 host: 1 ok · no changes',
+    );
+  });
+});
