@@ -1,14 +1,18 @@
 import { usageError } from '../base/errors.ts';
 import { nearest } from '../base/nearest.ts';
 import type { Fleet, HostSpec } from './fleet.ts';
+import { glob } from './glob.ts';
+
+/** Those in brackets belong to a range: `gpu-[000-099,101]`. */
+const betweenCommas = /(?:\[[^\]]*\]|[^,])+/g;
 
 /**
  * The hosts that patterns name, in the inventory's order. A pattern is a comma-separated list of host names, groups,
- * labels (`room=b12`), globs (`h200-*`, over hosts, groups and label values) and exclusions (`!x`).
+ * labels (`room=b12`), globs (`h200-*`, `gpu-[000-299]`, over hosts, groups and label values) and exclusions (`!x`).
  * No pattern, or only exclusions, starts from all hosts. A term that matches nothing is a usage error.
  */
 export function selectHosts(fleet: Pick<Fleet, 'hosts'>, patterns: readonly string[]): readonly HostSpec[] {
-  const terms = patterns.flatMap((pattern) => pattern.split(',')).map((term) => term.trim());
+  const terms = patterns.flatMap((pattern) => pattern.match(betweenCommas) ?? []).map((term) => term.trim());
   const given = terms.filter((term) => term !== '');
   const wanted = given.filter((term) => !term.startsWith('!'));
   const unwanted = given.filter((term) => term.startsWith('!')).map((term) => term.slice(1));
@@ -43,12 +47,12 @@ function match(term: string, hosts: readonly HostSpec[]): readonly HostSpec[] {
 function matcher(term: string): (host: HostSpec) => boolean {
   const equals = term.indexOf('=');
   if (equals > 0) {
-    const value = globToRegExp(term.slice(equals + 1));
+    const value = glob(term.slice(equals + 1));
     const key = term.slice(0, equals);
-    return (host) => Object.hasOwn(host.labels, key) && value.test(host.labels[key] ?? '');
+    return (host) => Object.hasOwn(host.labels, key) && value(host.labels[key] ?? '');
   }
-  const pattern = globToRegExp(term);
-  return (host) => pattern.test(host.name) || host.groups.some((group) => pattern.test(group));
+  const pattern = glob(term);
+  return (host) => pattern(host.name) || host.groups.some(pattern);
 }
 
 function namesOf(hosts: readonly HostSpec[]): Set<string> {
@@ -59,15 +63,4 @@ function namesOf(hosts: readonly HostSpec[]): Set<string> {
       ...Object.entries(host.labels).map(([key, value]) => `${key}=${value}`),
     ]),
   );
-}
-
-/** `*` any text, `?` one character, `[abc]` and `[0-9]` one of these. Everything else is literal. */
-function globToRegExp(glob: string): RegExp {
-  const source = glob.replaceAll(/\[[^\]^!]+\]|[\s\S]/g, (part) => {
-    if (part === '*') return '.*';
-    if (part === '?') return '.';
-    if (part.length > 1) return `[${part.slice(1, -1).replaceAll('\\', '\\\\')}]`;
-    return part.replace(/[\\^$.*+?()[\]{}|/-]/, '\\$&');
-  });
-  return new RegExp(`^${source}$`);
 }

@@ -108,7 +108,7 @@ describe('on a terminal', () => {
     const program = [process.execPath, command, 'provision', asked, '--limit', 'hook'].join(' ');
     const terminal = new Terminal(program, { cwd: lab.folder, env: cliEnvironment(lab.folder) });
     try {
-      await terminal.see('? Apply these changes?');
+      await terminal.see('? Apply these changes to ');
       terminal.press('n', 'Enter');
       await terminal.see('[exit 4]');
       expect(terminal.history()).toContain("write the manager's configuration");

@@ -5,6 +5,7 @@ import { ExitCode, type Problem } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
 import type { FleetPlan } from '../../plan/fleet-plan.ts';
 import { hasChanges } from '../../plan/plan.ts';
+import { changedPlaces } from '../../render/groups/changed-places.ts';
 import { usesColor } from '../../render/color.ts';
 import { outcomeText } from '../../render/outcome.ts';
 import { planText } from '../../render/plan/plan-text.ts';
@@ -18,8 +19,8 @@ import type { Connected } from './with-hosts.ts';
 export interface HostChanges<Found extends AnySurvey> {
   readonly survey: () => Promise<Found>;
   readonly apply: (found: Found) => Promise<readonly HostOutcome[]>;
-  /** What is asked before anything is changed. */
-  readonly question: string;
+  /** What is asked before anything is changed. `where`: what the plan changes. */
+  readonly question: (where: string) => string;
   /** What to do where nobody can be asked. */
   readonly unasked: string;
   /** Problems beside the hosts, told where only the plan is shown. */
@@ -46,7 +47,7 @@ export async function changeHosts<Found extends AnySurvey>(
     return dryResult(input, plan, found.failures, changes.beside?.() ?? []);
   }
   const asks = hasChanges(plan) && !options.flag('yes');
-  if (asks && !(await confirm(context, changes.question, changes.unasked))) {
+  if (asks && !(await confirm(context, changes.question(changedPlaces(plan)), changes.unasked))) {
     await closeAll(found);
     context.stderr.write('Nothing was changed.\n');
     return declined;

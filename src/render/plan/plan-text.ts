@@ -1,8 +1,10 @@
+import { foldNames } from '../../inventory/fold-names.ts';
 import { cleanPlan } from '../../plan/clean-plan.ts';
 import type { FleetPlan, HostPlan } from '../../plan/fleet-plan.ts';
 import type { FleetChange } from '../../plan/pools.ts';
 import { changeLines, type ChangeLineOptions } from './change-lines.ts';
 import { groups, type Group } from './groups.ts';
+import { wrap } from '../problem.ts';
 import { mark, painter, unknownMark, type Paint } from './marks.ts';
 import { summary, type Unread } from './summary.ts';
 
@@ -41,17 +43,26 @@ function fleetMark({ kind }: FleetChange['action'], paint: Paint): string {
 
 function hostsPart({ hosts, plan }: Group, all: number, options: ChangeLineOptions, paint: Paint): string {
   const changes = plan.stages.flat();
-  const names = hosts.join(', ');
   const count = `${changes.length} ${changes.length === 1 ? 'change' : 'changes'}`;
-  const head =
-    hosts.length === 1
-      ? `${names}: ${count}`
-      : `${hosts.length} hosts: the same ${count} ${paint('dim', `(${names})`)}`;
   return [
-    paint('bold', all === 1 ? `${names}: ${count}` : head),
+    ...headLines(hosts, { count, all }, options.width, paint),
     ...changes.flatMap((change) => changeLines(change, options, paint)),
     ...refusalLines(plan.refusals, paint),
   ].join('\n');
+}
+
+function headLines(
+  hosts: readonly string[],
+  { count, all }: { readonly count: string; readonly all: number },
+  width: number,
+  paint: Paint,
+): string[] {
+  const names = foldNames(hosts);
+  if (all === 1 || hosts.length === 1) return [paint('bold', `${names}: ${count}`)];
+  const same = `${hosts.length} hosts: the same ${count}`;
+  if (same.length + names.length + 3 <= width)
+    return [`${paint('bold', same)} ${paint('dim', `(${names})`)}`];
+  return [paint('bold', same), ...wrap(names, width - 4, 0, 0).map((line) => `    ${paint('dim', line)}`)];
 }
 
 /** What several steps say alike is said once: on a system that is not supported each of them refuses. */

@@ -1,7 +1,10 @@
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
 import { FleetError } from '../../../src/base/errors.ts';
+import { foldNames } from '../../../src/inventory/fold-names.ts';
 import { selectHosts } from '../../../src/inventory/select.ts';
+import type { HostSpec } from '../../../src/inventory/fleet.ts';
 import { fleet, lines } from './fixture.ts';
 
 const lab = fleet(`
@@ -14,6 +17,9 @@ hosts:
   h200-10: {}
   rtx.box: { labels: { room: b12, rack: 7 } }
 `);
+
+const called = (name: string): readonly HostSpec[] =>
+  lab.hosts.slice(0, 1).map((host) => ({ ...host, name, groups: [] }));
 
 function select(...patterns: string[]): string {
   return selectHosts(lab, patterns)
@@ -28,6 +34,15 @@ test.each([
   [['hop*'], 'h200-1 h200-2 h200-10'],
   [['h200-?'], 'h200-1 h200-2'],
   [['h200-[2-9]'], 'h200-2'],
+  [['h200-[1-2]'], 'h200-1 h200-2'],
+  [['h200-[1,2]'], 'h200-1 h200-2'],
+  [['h200-[1-10]'], 'h200-1 h200-2 h200-10'],
+  [['h200-[2-10],rtx.box'], 'h200-2 h200-10 rtx.box'],
+  [['h200-[1,9-10], rtx.box'], 'h200-1 h200-10 rtx.box'],
+  [['!h200-[2-10]'], 'h200-1 rtx.box'],
+  [['h[1-2]00-1'], 'h200-1'],
+  [['h[100-200]-[1-10]'], 'h200-1 h200-2 h200-10'],
+  [['room=b[10-12]'], 'h200-1 rtx.box'],
   [['room=b12'], 'h200-1 rtx.box'],
   [['room=b1*'], 'h200-1 h200-2 rtx.box'],
   [['rack=7'], 'rtx.box'],
@@ -46,6 +61,11 @@ test.each([
     ['h200-3'],
     'no host, group or label matches h200-3',
     'did you mean "h200-1"? azp-fleet inventory list shows them all',
+  ],
+  [
+    ['h200-[001-010]'],
+    'no host, group or label matches h200-[001-010]',
+    'see the hosts, groups and labels: azp-fleet inventory list',
   ],
   [
     ['room=b21'],
@@ -81,4 +101,22 @@ test.each([
     expect(lines(error.problem)).toBe(`${what}\nnext: ${next}`);
     expect(error.exitCode).toBe(2);
   }
+});
+
+const hostName = fc
+  .tuple(fc.constantFrom('gpu', 'n'), fc.nat(130), fc.constantFrom(1, 3), fc.constantFrom('', '-2', '.lab'))
+  .map(([start, value, width, end]) => `${start}${String(value).padStart(width, '0')}${end}`);
+
+test('names that were folded select those hosts and no other', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(hostName, { maxLength: 40 }),
+      fc.uniqueArray(hostName, { minLength: 1, maxLength: 40 }),
+      (others, named) => {
+        const hosts = [...new Set([...others, ...named])].flatMap(called);
+        const selected = selectHosts({ hosts }, [foldNames(named)]);
+        expect(selected.map(({ name }) => name).toSorted()).toEqual(named.toSorted());
+      },
+    ),
+  );
 });

@@ -33,7 +33,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       pools.blocked.forEach((problem, pool) => blocked.set(pool, problem));
     let outcomes: readonly HostOutcome[] | undefined;
     const result = await changeHosts(context, input, open, {
-      question: 'Apply these changes?',
+      question: (where) => `Apply these changes to ${where}?`,
       unasked: 'look at the plan with "azp-fleet plan", then run again with --yes',
       beside: () => distinct(blocked),
       survey: async () => {

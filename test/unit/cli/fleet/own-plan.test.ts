@@ -54,7 +54,7 @@ function rebootHosts(given: Readonly<Record<string, unknown>>) {
     context,
     input,
     {
-      question: 'Reboot these hosts?',
+      question: (where) => `Reboot ${where}?`,
       unasked: 'run again with --yes',
       changes: (now, before) =>
         now.bootId === before.bootId ? [rebootChange('command', 'it was asked for')] : [],

@@ -102,6 +102,21 @@ Changes: 1 in Azure DevOps, 6 on 3 hosts, 1 host refused, 1 host as wanted.
     );
   });
 
+  it('shows three hundred hosts in few lines, whatever they are called', () => {
+    const shown = (name: (index: number) => string) =>
+      text(plan(...Array.from({ length: 300 }, (_, index) => host(name(index), change('a')))));
+    expect(shown((index) => `gpu-${String(index).padStart(3, '0')}`))
+      .toBe(`300 hosts: the same 1 change (gpu-[000-299])
+  + docker   do a
+             a is missing
+
+Changes: 300 on 300 hosts.
+`);
+    const names = shown((index) => `rack${index % 7}-gpu${index ** 2}`);
+    expect(names).toMatch(/^300 hosts: the same 1 change\n {4}rack/);
+    expect(Math.max(...names.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
   it('says in one line that there is nothing to do', () => {
     expect(text(plan(host('one'), host('two')))).toBe('No changes: 2 hosts as wanted.\n');
   });
