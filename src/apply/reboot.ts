@@ -2,12 +2,12 @@ import { FleetError } from '../base/errors.ts';
 import type { HostConnection } from './connection.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
-const readBootId = 'cat /proc/sys/kernel/random/boot_id\n';
+export const readBootId = 'cat /proc/sys/kernel/random/boot_id\n';
 const wellFormed = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** What starts at boot is part of the facts that come next; a host that never gets there is judged as it is then. */
-const settle = 'timeout 180 systemctl is-system-running --wait >/dev/null 2>&1 || :\n';
+export const settle = 'timeout 180 systemctl is-system-running --wait >/dev/null 2>&1 || :\n';
 /** Detached, so that the session can end in order before the machine goes down. */
-const rebootScript = `nohup sh -c 'sleep 1; systemctl reboot' </dev/null >/dev/null 2>&1 &\n`;
+export const rebootScript = `nohup sh -c 'sleep 1; systemctl reboot' </dev/null >/dev/null 2>&1 &\n`;
 
 /**
  * Reboots and proves it: a connection made afterwards must read another, well-formed boot id. An error text, a

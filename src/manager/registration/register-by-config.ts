@@ -15,7 +15,7 @@ import type { Helpers } from '../docker/helpers.ts';
 const deadlineMs = 120_000;
 
 /** Reads the secret from its input, so that it is in no argument, file, image or environment that Docker shows. */
-const script = `IFS= read -r secret
+export const configScript = `IFS= read -r secret
 export "$SECRET_INPUT=$secret"
 unset secret
 ${writableHome}
@@ -54,7 +54,7 @@ async function configure(
     Labels: labels,
     // Whatever the image says: config.sh refuses root.
     User: `${AgentLayout.uid}:${AgentLayout.gid}`,
-    Entrypoint: ['/bin/sh', '-c', script, 'config'],
+    Entrypoint: ['/bin/sh', '-c', configScript, 'config'],
     Cmd: [...configArguments(tools, order), ...login.args],
     Env: [...environment(config, order.slot, 'cdi'), `SECRET_INPUT=VSTS_AGENT_INPUT_${login.input}`],
     OpenStdin: true,

@@ -1,0 +1,86 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { machineRoot } from '../../../src/base/machine/host-root.ts';
+import { factProbes } from '../../../src/facts/gather.ts';
+import { smiScript } from '../../../src/health/smi-script.ts';
+import { readBootId, rebootScript, settle } from '../../../src/apply/reboot.ts';
+import { agentStart } from '../../../src/manager/docker/agent-start.ts';
+import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';
+import { configScript } from '../../../src/manager/registration/register-by-config.ts';
+import { bootProgram, type BootRequest, type Elevation } from '../../../src/ssh/session/bootstrap.ts';
+import { followChangeScript, startChangeScript } from '../../../src/ssh/session/durable-script.ts';
+import { frameScript } from '../../../src/ssh/session/frames.ts';
+import { lockScript } from '../../../src/ssh/session/lock.ts';
+import { pipeScript } from '../../../src/ssh/session/socket-agent.ts';
+import { uploadScript } from '../../../src/ssh/session/upload.ts';
+
+const owner = { who: "ann@o'hara", command: 'azp-fleet provision "a b".yaml', since: '2026-11-21T00:00:00Z' };
+const change = {
+  id: 'x-1',
+  title: `it's "100 %"`,
+  owner: owner.who,
+  script: 'echo "it\'s $HOME"',
+  limitS: 9,
+  run: 'r',
+  since: owner.since,
+};
+const elevations: readonly Elevation[] = ['unknown', 'none', 'free', 'password'];
+const context = new URL('../../../dockeragent/', import.meta.url);
+
+/** The scripts that no plan decides on: what connections, facts, the manager and the agents' images are made of. */
+export function fixedScripts(): [string, string][] {
+  return [
+    ...session(),
+    ...factProbes({ root: machineRoot }).map(({ name, script }): [string, string] => [
+      `probe ${name}`,
+      script,
+    ]),
+    ['facts in practice', frameScript(factProbes({ root: { prefix: "/practice it's" } }))],
+    ['boot id', readBootId],
+    ['reboot', rebootScript],
+    ['settle', settle],
+    ['the look at the GPUs', smiScript(['0000:18:00.0', '0000:3b:00.0'])],
+    ['the look at no GPU', smiScript([])],
+    ['kernel log', followNew(machineRoot)[1] ?? ''],
+    ['config.sh', configScript],
+    [
+      'foreign image',
+      (agentStart({ kind: 'registry', reference: 'me/agent:1' }).Entrypoint as string[])[2] ?? '',
+    ],
+    ...readdirSync(context)
+      .filter((name) => name.endsWith('.sh'))
+      .map((name): [string, string] => [name, readFileSync(new URL(name, context), 'utf8')]),
+    ...[...readFileSync(new URL('Dockerfile', context), 'utf8').matchAll(/^RUN ((?:.*\\\n)*.*)$/gm)].map(
+      ([, text = '']): [string, string] => ['RUN of the Dockerfile', text],
+    ),
+  ];
+}
+
+function session(): [string, string][] {
+  const asked = { nonce: 'n0', as: 'root', canAnswer: true, limitS: 70, input: false } as const;
+  const boots: BootRequest[] = elevations.flatMap((elevation) => [
+    { ...asked, elevation },
+    { ...asked, elevation, canAnswer: false, input: true, limitS: undefined },
+    { ...asked, elevation, as: 'login' },
+  ]);
+  const start = startChangeScript(change, 0);
+  return [
+    ['frames', frameScript([{ name: 'a', script: "echo 'x'" }])],
+    ['upload', uploadScript("/opt/it's/file", 'ab'.repeat(32), 10, 0o755, false)],
+    ['upload packed', uploadScript('/opt/file', 'ab'.repeat(32), 10, 0o600, true)],
+    ['lock', lockScript(owner, 'id', 'any')],
+    ['lock again', lockScript(owner, 'id', 'before')],
+    ['start', start],
+    ['runner', quoted(start, /^printf '%s' ('PATH=[^]*?') >"\$d\/runner"$/m)],
+    ['follow', followChangeScript('x-1', 12, true)],
+    ['pipe', pipeScript('/run/a.sock')],
+    ['taker', quoted(bootProgram({ ...asked, elevation: 'none' }), /\/bin\/sh -c ('.*')$/)],
+    ...boots.map((request): [string, string] => [`boot ${request.elevation}`, bootProgram(request)]),
+  ];
+}
+
+/** A script in the quotes of another one. */
+function quoted(script: string, place: RegExp): string {
+  const word = place.exec(script)?.[1];
+  if (word === undefined) throw new Error(`nothing at ${String(place)}`);
+  return word.replaceAll(`'\\''`, '\0').replaceAll("'", '').replaceAll('\0', "'");
+}

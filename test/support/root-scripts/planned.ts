@@ -1,0 +1,85 @@
+import { sha256 } from '../../../src/base/digest.ts';
+import { HostPaths } from '../../../src/contract/paths.ts';
+import type { Facts } from '../../../src/facts/facts.ts';
+import { allSteps } from '../../../src/steps/all.ts';
+import type { Desired } from '../../../src/steps/step.ts';
+import { cases } from '../../unit/steps/host-stack-cases.ts';
+import { desiredOf, factsOf, merge } from '../host.ts';
+
+const system = (id: string, versionId: string) => ({
+  id,
+  idLike: [],
+  versionId,
+  codename: '',
+  pretty: `${id} ${versionId}`,
+});
+const systems = [
+  factsOf(),
+  factsOf({ os: system('debian', '13') }),
+  factsOf({ os: system('ubuntu', '22.04') }),
+  factsOf({ os: system('ubuntu', '24.04') }),
+].flatMap((facts) => [facts, merge(facts, { arch: 'aarch64' })]);
+
+const proxy = {
+  http: 'http://proxy:3128',
+  https: 'http://proxy:3128',
+  noProxy: ['.lab', '10.0.0.0/8'],
+  caPem: "it's a certificate",
+};
+const mirrors = {
+  nvidiaDriver: "http://it's/nvidia",
+  docker: 'http://mirror/docker',
+  toolkit: 'http://mirror/kit',
+};
+const text = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
+const wishes: readonly Desired[] = [
+  desiredOf(),
+  desiredOf({}, { proxy, mirrors }),
+  desiredOf({ driver: { version: '580.95.05' } }),
+  desiredOf({ driver: { flavor: 'proprietary', branch: '570' } }),
+  desiredOf(
+    {},
+    {
+      artifacts: { ...desiredOf().artifacts, context: [{ path: "it's/Dockerfile", artifact: text }] },
+      credentialDigest: () => sha256('pat'),
+      registries: { names: ['registry.lab'], digest: () => sha256('password') },
+    },
+  ),
+];
+
+/** What each system is met with: from nothing to what somebody, or an interrupted run, has left there. */
+const states: readonly Parameters<typeof merge<Facts>>[1][] = [
+  {},
+  {
+    driver: { nouveau: true },
+    packages: { 'docker.io': '20.10.24', runc: '1.1', 'nvidia-driver-pinning-570': '570' },
+  },
+  { nvswitches: 4, docker: { active: true, serverVersion: '24.0.9', daemonJson: '{"a": "it\'s"}' } },
+  { packages: { 'nvidia-driver-cuda': '580.1.2-1', 'nvidia-kernel-open-dkms': '580.1.2-1' } },
+  {
+    files: { [HostPaths.unit]: sha256('old') },
+    manager: { unitActive: 'active', registriesDigest: sha256('old') },
+  },
+  { systemd: 245, manager: { registriesDigest: sha256('old') } },
+];
+
+/** Every script that a step puts into a plan: of each case of the host stack, and of each state of each system. */
+export function plannedScripts(): [string, string][] {
+  const hosts = [
+    ...cases.map(([, facts, desired]) => [facts, desired] as const),
+    ...systems.flatMap((facts) =>
+      states.flatMap((state) => wishes.map((desired) => [merge(facts, state), desired] as const)),
+    ),
+  ];
+  return hosts.flatMap(([facts, desired]) =>
+    allSteps.flatMap((step) =>
+      [...step.plan(facts, desired)].flatMap((item) =>
+        'actions' in item
+          ? item.actions.flatMap((action): [string, string][] =>
+              action.kind === 'run' ? [[item.id, action.script]] : [],
+            )
+          : [],
+      ),
+    ),
+  );
+}
