@@ -6,7 +6,8 @@ import { needsDrain, deviations } from '../plan/refine.ts';
 import { drain } from './drain.ts';
 import { executeChange } from './execute.ts';
 import { createManagerClient } from '../client/manager-client.ts';
-import { failure, type HostOutcome } from './outcome.ts';
+import { Interrupted } from './interruption.ts';
+import { failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
 import { firstStage } from '../plan/plan.ts';
 import { readFacts, type Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
@@ -58,13 +59,11 @@ export async function applyHost(
     }
     return { host: name, state: done.size === 0 ? 'ok' : 'changed', changes: done.size };
   } catch (error) {
-    if (tools.signal.aborted) return { host: name, state: 'skipped', changes: done.size };
+    if (tools.signal.aborted)
+      return interruptedOutcome(name, done.size, error instanceof Interrupted ? error.at : undefined);
     return failure(name, error, tools.log, done.size);
   } finally {
-    await restore?.().catch((error: unknown) => {
-      const text = `the agents could not be given back to work: ${String(error)}; run "azp-fleet undrain ${name}"`;
-      tools.emit({ kind: 'note', host: name, text });
-    });
+    await restore?.();
     await connection.unlock().catch(() => undefined);
   }
 }

@@ -2,16 +2,17 @@ import pLimit from 'p-limit';
 
 import type { AzureClient } from '../azure/client.ts';
 import type { Problem } from '../base/errors.ts';
-import { agentsOnline, type AgentsOnline } from './agents-online.ts';
+import { agentsOnline, type AgentsOnline } from './proof/agents-online.ts';
 import { applyHost, refused, type ApplyHostOptions } from './apply-host.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
-import { failure, type HostOutcome } from './outcome.ts';
+import { interruptionLine } from './interruption.ts';
+import { failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import { isEmpty } from '../plan/plan.ts';
 import { applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
 import { latePools } from './late-pools.ts';
-import { proveHost } from './prove.ts';
+import { proveHost } from './proof/prove.ts';
 import type { HostsSurvey, Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
@@ -87,6 +88,7 @@ async function finishHost(
   options: ApplyFleetOptions,
 ): Promise<HostOutcome> {
   const { name } = survey.host;
+  let changes: number | undefined;
   try {
     const left = blocked === undefined ? survey.plan : tools.plan(survey.facts, survey.host);
     const applied = await applyPlan(survey, tools, options, left);
@@ -94,12 +96,15 @@ async function finishHost(
       return applied;
     if (blocked !== undefined) return { ...applied, state: 'failed', problem: { ...blocked, host: name } };
     if (!options.probe) return applied;
+    changes = applied.changes;
     const verdict = await proveHost(survey, online, tools);
     tools.emit({ kind: 'verdict', host: name, verdict });
     return { ...applied, verdict };
   } catch (error) {
-    if (tools.signal.aborted) return { host: name, state: 'skipped', changes: 0 };
-    return failure(name, error, tools.log);
+    if (!tools.signal.aborted) return failure(name, error, tools.log, changes);
+    return changes === undefined
+      ? interruptedOutcome(name, 0)
+      : interruptedOutcome(name, changes, { during: 'proof' });
   }
 }
 
@@ -111,7 +116,7 @@ async function applyPlan(
   left: HostPlan = survey.plan,
 ): Promise<HostOutcome> {
   const { name } = survey.host;
-  if (tools.signal.aborted) return { host: name, state: 'skipped', changes: 0 };
+  if (tools.signal.aborted) return interruptedOutcome(name, 0);
   const [refusal] = survey.plan.refusals;
   if (refusal !== undefined)
     return { host: name, state: 'failed', changes: 0, problem: refused(name, refusal) };
@@ -119,11 +124,13 @@ async function applyPlan(
 }
 
 function settle(outcome: HostOutcome, tools: ApplyTools): void {
-  const { host, problem, verdict } = outcome;
+  const { host, problem, verdict, changes, interrupted } = outcome;
   const shared = problem?.step === 'pool';
   if (problem !== undefined && !shared) tools.emit({ kind: 'problem', problem });
   const unwell = verdict !== undefined && verdict.state !== 'healthy' ? verdict : undefined;
-  const text = problem?.what ?? (unwell === undefined ? undefined : `${unwell.state}: ${unwell.cause}`);
+  const cut = outcome.state === 'skipped' ? interruptionLine(changes, interrupted) : undefined;
+  const text =
+    problem?.what ?? cut ?? (unwell === undefined ? undefined : `${unwell.state}: ${unwell.cause}`);
   const state = unwell !== undefined && unwell.state !== 'degraded' ? 'failed' : outcome.state;
   tools.emit({ kind: 'host-state', host, state, ...(text === undefined ? {} : { text }) });
 }

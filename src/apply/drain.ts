@@ -4,6 +4,7 @@ import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { ManagerClient } from '../client/manager-client.ts';
 import type { ApplyTools } from './apply-tools.ts';
+import { Interrupted } from './interruption.ts';
 
 const pollMs = 2000;
 
@@ -14,21 +15,28 @@ export function occupied(status: ManagerStatus): readonly SlotStatus[] {
 
 /**
  * Makes the host's agents stop taking jobs and waits until the running ones have ended. Returns what takes this run's
- * mark back; what people have drained stays drained.
+ * mark back, and tells when it cannot; what people have drained stays drained. Rejects with `Interrupted` where the
+ * signal is aborted before.
  */
 export async function drain(
   manager: () => Promise<ManagerClient>,
   reason: string,
   host: HostSpec,
-  tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'options' | 'jobPages' | 'owner' | 'run'>,
+  tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'signal' | 'options' | 'jobPages' | 'owner' | 'run'>,
 ): Promise<() => Promise<void>> {
   const before = await (await manager()).status();
-  const restore = async () => {
-    if (before.drains !== undefined) await (await manager()).undrainRun(tools.run);
-    // A manager without names for marks keeps one: somebody else's stays.
-    else if (!before.drained) await (await manager()).undrainHost();
-  };
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
+  const restore = async () => {
+    try {
+      if (before.drains !== undefined) await (await manager()).undrainRun(tools.run);
+      // A manager without names for marks keeps one: somebody else's stays.
+      else if (!before.drained) await (await manager()).undrainHost();
+    } catch (error) {
+      note(
+        `the agents could not be given back to work: ${String(error)}; run "azp-fleet undrain ${host.name}"`,
+      );
+    }
+  };
   const deadline = tools.clock.monotonic() + tools.options.drainTimeoutMs;
   try {
     // We hold the host's lock: whichever run has left a mark, it is over.
@@ -48,8 +56,8 @@ export async function drain(
       await tools.sleep(pollMs);
     }
   } catch (error) {
-    await restore().catch(() => undefined);
-    throw error;
+    await restore();
+    throw tools.signal.aborted ? new Interrupted({ during: 'drain' }, error) : error;
   }
 }
 

@@ -2,13 +2,17 @@ import { FleetError } from '../base/errors.ts';
 import type { Secret } from '../base/secret.ts';
 import type { Session } from '../ssh/transport.ts';
 import type { Action, Change } from '../steps/change.ts';
-import { awaitManager } from './await-manager.ts';
+import { awaitManager } from './proof/await-manager.ts';
 import type { HostConnection } from './connection.ts';
+import { Interrupted } from './interruption.ts';
 import { reboot } from './reboot.ts';
 import { scriptFailure } from './script-failure.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
-/** Runs one change of the plan's present stage. Anything else is refused: what was not planned is not done. */
+/**
+ * Runs one change of the plan's present stage. Anything else is refused: what was not planned is not done. Rejects with
+ * `Interrupted` where the signal is aborted before its end.
+ */
 export async function executeChange(
   change: Change,
   stage: readonly Change[],
@@ -21,13 +25,17 @@ export async function executeChange(
   const started = tools.clock.monotonic();
   tools.emit({ kind: 'change-start', host, id, title, since: started });
   const outcome = { ok: false, resumed: false };
+  let goesOn = false;
   try {
     for (const [index, action] of change.actions.entries()) {
+      goesOn = false;
       tools.signal.throwIfAborted();
+      goesOn = outlivesUs(action);
       outcome.resumed = (await runAction(action, index, change, connection, host, tools)) || outcome.resumed;
     }
     outcome.ok = true;
   } catch (error) {
+    if (tools.signal.aborted) throw new Interrupted({ during: 'change', title, goesOn }, error);
     throw error instanceof FleetError ? error.at({ host, step: change.step }) : error;
   } finally {
     tools.emit({
@@ -39,6 +47,13 @@ export async function executeChange(
       ...outcome,
     });
   }
+}
+
+/** What has been begun comes to its end on the host, whether or not anybody is there. */
+function outlivesUs(action: Action): boolean {
+  return (
+    action.kind === 'reboot' || action.kind === 'await-manager' || (action.kind === 'run' && action.durable)
+  );
 }
 
 /** True when the work had been started by an earlier run. */

@@ -1,6 +1,8 @@
+import { defined } from '../base/defined.ts';
 import { ExitCode, FleetError, type Problem } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Verdict } from '../health/verdict.ts';
+import type { Interruption } from './interruption.ts';
 
 const bugCode = 'bug';
 
@@ -15,6 +17,13 @@ export interface HostOutcome {
   readonly changes: number;
   readonly problem?: Problem;
   readonly verdict?: Verdict;
+  /** Of one that was skipped: what was cut short. */
+  readonly interrupted?: Interruption;
+}
+
+/** The outcome where somebody has interrupted the run. */
+export function interruptedOutcome(host: string, changes: number, interrupted?: Interruption): HostOutcome {
+  return { host, state: 'skipped', changes, ...defined({ interrupted }) };
 }
 
 /** The outcome for an error. One of our bugs ends the work on its host too, and only there. */

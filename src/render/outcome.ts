@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
 
+import { interruptionLine } from '../apply/interruption.ts';
 import { isBad, type HostOutcome } from '../apply/outcome.ts';
 
 /** One line a host, what needs attention last, then the sum. */
@@ -21,16 +22,16 @@ export function outcomeText(outcomes: readonly HostOutcome[], color: boolean): s
 }
 
 /** Healthy, degraded, … where a proof was made; otherwise how the host ended. */
-function label({ state, verdict }: HostOutcome): string {
-  if (state === 'failed' || state === 'unreachable' || state === 'skipped') return state;
+function label({ state, changes, interrupted, verdict }: HostOutcome): string {
+  if (state === 'skipped') return changes === 0 && interrupted === undefined ? state : 'interrupted';
+  if (state === 'failed' || state === 'unreachable') return state;
   return verdict?.state ?? state;
 }
 
-function detail({ state, changes, problem, verdict }: HostOutcome): string {
+function detail({ state, changes, problem, verdict, interrupted }: HostOutcome): string {
   const made = changes === 0 ? 'no changes' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
   if (problem !== undefined) return changes === 0 ? problem.what : `${made}, then: ${problem.what}`;
-  if (state === 'skipped')
-    return `interrupted after ${made} (a running one goes on by itself); run again to go on`;
+  if (state === 'skipped') return interruptionLine(changes, interrupted);
   return verdict === undefined || verdict.cause === ''
     ? made
     : `${made}; ${verdict.cause}; next: ${verdict.next}`;

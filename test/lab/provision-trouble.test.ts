@@ -25,7 +25,9 @@ async function provision(changes: InventoryChanges, env: Record<string, string> 
     file: join(fleet.lab.folder, 'trouble.yaml'),
   });
   const run = await azpFleet(fleet.lab.folder, ['provision', inventory, '--yes'], { env });
-  const lines = run.stdout.matchAll(/^(\S+) +(healthy|degraded|failed|unreachable|skipped|ok|changed)\b/gm);
+  const lines = run.stdout.matchAll(
+    /^(\S+) +(healthy|degraded|failed|unreachable|interrupted|skipped|ok|changed)\b/gm,
+  );
   return { ...run, states: Object.fromEntries([...lines].map(([, host = '', state = '']) => [host, state])) };
 }
 

@@ -29,6 +29,8 @@ export class FakeHost {
   /** Called when a script runs; the default makes it show up in the facts. */
   onRun: (script: string) => Partial<DurableResult> | undefined = () => undefined;
   status: ManagerStatus | undefined;
+  /** Its manager answers with an error from now on. */
+  refuses = false;
   readonly clock = new StillClock();
   #server: Server | undefined;
   #bootId = 1;
@@ -82,6 +84,7 @@ export class FakeHost {
       void text(request).then((body) => {
         if (path !== 'GET /v1/status') this.log.push(`${path} ${body}`);
         answer(path, this);
+        if (this.refuses) response.statusCode = 500;
         response.end(JSON.stringify(this.status));
       });
     });

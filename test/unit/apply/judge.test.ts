@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FleetError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { ManagerStatus } from '../../../src/contract/status.ts';
-import { judgeAgents, judgeDrains } from '../../../src/apply/prove.ts';
+import { judgeAgents, judgeDrains } from '../../../src/apply/proof/prove.ts';
 import { scriptFailure } from '../../../src/apply/script-failure.ts';
 import { exitCodeOf, failure, type HostOutcome } from '../../../src/apply/outcome.ts';
 import { managerStatus } from '../../support/manager-status.ts';

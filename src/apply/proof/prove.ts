@@ -1,16 +1,16 @@
-import { FleetError } from '../base/errors.ts';
-import { HostPaths } from '../contract/paths.ts';
-import { drainEnd, drainLine } from '../contract/drain.ts';
-import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
-import { createEngine } from '../engine/docker.ts';
-import { probeHost } from '../health/probe.ts';
-import type { Verdict } from '../health/verdict.ts';
-import { probeOptions } from '../steps/probe.ts';
+import { FleetError } from '../../base/errors.ts';
+import { HostPaths } from '../../contract/paths.ts';
+import { drainEnd, drainLine } from '../../contract/drain.ts';
+import type { ManagerStatus, SlotStatus } from '../../contract/status.ts';
+import { createEngine } from '../../engine/docker.ts';
+import { probeHost } from '../../health/probe.ts';
+import type { Verdict } from '../../health/verdict.ts';
+import { probeOptions } from '../../steps/probe.ts';
 import type { AgentsOnline } from './agents-online.ts';
-import { createManagerClient } from '../client/manager-client.ts';
-import { drainsOfRuns } from './drain.ts';
-import { readFacts, type Survey } from './survey.ts';
-import type { ApplyTools } from './apply-tools.ts';
+import { createManagerClient } from '../../client/manager-client.ts';
+import { drainsOfRuns } from '../drain.ts';
+import { readFacts, type Survey } from '../survey.ts';
+import type { ApplyTools } from '../apply-tools.ts';
 
 const dockerSocket = '/var/run/docker.sock';
 /** An agent needs about ten seconds from its container's start until it listens; several start at once. */

@@ -1,11 +1,11 @@
-import { FleetError } from '../base/errors.ts';
-import { sh } from '../base/shell.ts';
-import { HostPaths, managerUnit } from '../contract/paths.ts';
-import { imageOverall, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
-import type { Session } from '../ssh/transport.ts';
-import { imageFailure, imageLine } from '../client/image-build.ts';
-import { createManagerClient } from '../client/manager-client.ts';
-import type { ApplyTools } from './apply-tools.ts';
+import { FleetError } from '../../base/errors.ts';
+import { sh } from '../../base/shell.ts';
+import { HostPaths, managerUnit } from '../../contract/paths.ts';
+import { imageOverall, type ImageStatus, type ManagerStatus } from '../../contract/status.ts';
+import type { Session } from '../../ssh/transport.ts';
+import { imageFailure, imageLine } from '../../client/image-build.ts';
+import { createManagerClient } from '../../client/manager-client.ts';
+import type { ApplyTools } from '../apply-tools.ts';
 
 const pollMs = 1000;
 /** A problem that lasts this long will not go away by waiting. Starting takes the manager a few seconds. */

@@ -1,5 +1,5 @@
-import type { AzureClient } from '../azure/client.ts';
-import type { Clock } from '../base/machine/clock.ts';
+import type { AzureClient } from '../../azure/client.ts';
+import type { Clock } from '../../base/machine/clock.ts';
 
 /** Agents change state in the pool this much later than on the host, and all hosts of a pool ask about it. */
 const freshMs = 2000;

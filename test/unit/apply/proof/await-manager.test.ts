@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 
-import type { ManagerStatus } from '../../../src/contract/status.ts';
-import { awaitManager } from '../../../src/apply/await-manager.ts';
-import { HostConnection } from '../../../src/apply/connection.ts';
-import { desiredOf } from '../../support/host.ts';
-import { FakeHost } from './fake-fleet.ts';
-import { managerStatus } from '../../support/manager-status.ts';
+import type { ManagerStatus } from '../../../../src/contract/status.ts';
+import { awaitManager } from '../../../../src/apply/proof/await-manager.ts';
+import { HostConnection } from '../../../../src/apply/connection.ts';
+import { desiredOf } from '../../../support/host.ts';
+import { FakeHost } from '../fake-fleet.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
 
 const hosts: FakeHost[] = [];
 afterEach(() => hosts.splice(0).forEach((host) => host.close()));
