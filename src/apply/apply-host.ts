@@ -3,7 +3,7 @@ import { HostPaths } from '../contract/paths.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import type { Change } from '../steps/change.ts';
 import { needsDrain, deviations } from '../plan/refine.ts';
-import { drain } from './drain.ts';
+import { drain, withoutMarksOf } from './drain.ts';
 import { executeChange } from './execute.ts';
 import { createManagerClient } from '../client/manager-client.ts';
 import { Interrupted } from './interruption.ts';
@@ -32,7 +32,7 @@ export async function applyHost(
   let restore: (() => Promise<void>) | undefined;
   const plan = async () => {
     const facts = await readFacts(connection, host, tools);
-    return { facts, plan: tools.plan(facts, host) };
+    return { facts, plan: tools.plan(withoutMarksOf(tools.run, facts), host) };
   };
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });

@@ -1,6 +1,7 @@
 import { FleetError } from '../base/errors.ts';
 import { drainLine, type Drain } from '../contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
+import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { ManagerClient } from '../client/manager-client.ts';
 import type { ApplyTools } from './apply-tools.ts';
@@ -75,6 +76,14 @@ async function pagesOf(
 /** Marks that runs of `provision` have set. Pure. */
 export function drainsOfRuns({ drains = [] }: ManagerStatus): readonly Drain[] {
   return drains.filter(({ run }) => run !== undefined);
+}
+
+/** The facts as they are without what this run itself has drained, and will give back. Pure. */
+export function withoutMarksOf(run: string, facts: Facts): Facts {
+  const { status } = facts.manager;
+  if (status?.drains === undefined) return facts;
+  const drains = status.drains.filter((mark) => mark.run !== run);
+  return { ...facts, manager: { ...facts.manager, status: { ...status, drains } } };
 }
 
 function describe({ slot, job, state }: SlotStatus): string {

@@ -24,6 +24,9 @@ export const HostPaths = {
 
 export const managerUnit = 'azp-fleet-manager.service';
 
+/** The manager's unit sets it to a digest of its own text, so that the process knows by which one it was started. */
+export const unitMarkVariable = 'AZP_FLEET_UNIT';
+
 /** Labels on every container and image that is ours. */
 export const Labels = {
   /** `agent`, `probe`, `config` or `image`. */

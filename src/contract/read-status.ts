@@ -27,6 +27,7 @@ const status = z.looseObject({
   pool: z.looseObject({ name: text, id: z.number().optional() }),
   pools: z.array(z.looseObject({ name: text, id: z.number().optional(), up: z.boolean() })).optional(),
   configHash: text,
+  started: z.looseObject({ program: text, unit: text.optional(), ca: text.optional() }).optional(),
   image: z.looseObject({
     ...image,
     asked: z.looseObject({ at: text, state: text, ...work }).optional(),

@@ -12,6 +12,8 @@ export interface ManagerStatus {
   /** All of them; absent: the manager is of a version that knows one. */
   readonly pools?: readonly PoolStatus[];
   readonly configHash: string;
+  /** Absent: the manager is of a version that does not tell. */
+  readonly started?: StartedWith;
   /** The first of its images. */
   readonly image: ImageStatus & {
     /** What became of the last build or pull that somebody asked for; `at` (ISO 8601) names it. */
@@ -37,6 +39,16 @@ export interface ManagerStatus {
   readonly health: HostHealth;
   /** What stops everything, in plain words with the next action: a bad credential, no Docker, … */
   readonly problems: readonly { readonly code: string; readonly what: string; readonly next: string }[];
+}
+
+/** What a manager was started with, whatever lies on the disk by now. */
+export interface StartedWith {
+  /** Folder of its program: `/opt/azp-fleet/versions/ID`. */
+  readonly program: string;
+  /** The mark in the text of the unit that started it. */
+  readonly unit?: string;
+  /** sha256 of the file of the site's certificate authority. */
+  readonly ca?: string;
 }
 
 export interface PoolStatus {

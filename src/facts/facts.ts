@@ -36,6 +36,8 @@ export interface Facts {
     readonly runfile: boolean;
     /** Headers of the running kernel are installed. */
     readonly headers: boolean;
+    /** Its services that are installed, with systemd's words: `enabled`, `inactive`. */
+    readonly services: readonly { readonly unit: string; readonly file: string; readonly active: string }[];
   };
   readonly docker: {
     /** Of the engine that answered on the socket. */
@@ -65,22 +67,30 @@ export interface Facts {
     readonly cdiSpec: boolean;
     /** The driver version that it was written for. */
     readonly cdiDriver: string | undefined;
+    /** The installed toolkit is newer than every such specification. */
+    readonly cdiOlder: boolean;
   };
   /** Fully installed packages that some step looks at: name → version. */
   readonly packages: Readonly<Record<string, string>>;
   readonly held: readonly string[];
   /** sha256 of files we manage: path → digest; missing: absent. */
   readonly files: Readonly<Record<string, string>>;
+  /** The certificate authority of the site that lies on the host is among those that its programs trust. */
+  readonly siteCaTrusted: boolean;
   readonly manager: {
     /** Target of /opt/azp-fleet/current. */
     readonly current: string | undefined;
     readonly unitActive: string | undefined;
     readonly unitEnabled: boolean;
+    /** systemd has an older text of the unit in memory than lies on the disk (NeedDaemonReload). */
+    readonly reloadNeeded: boolean;
     readonly credentialDigest: string | undefined;
     /** Of what it knows of registries; undefined: nothing. */
     readonly registriesDigest: string | undefined;
     /** sha256 of each archive of a Dockerfile's folder that it has. */
     readonly folders: readonly string[];
+    /** Paths of what was sent and never put in place: parts of uploads, and the next credential. */
+    readonly leftovers: readonly string[];
     readonly status: ManagerStatus | undefined;
   };
   /** Free bytes by path. */

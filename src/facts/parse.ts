@@ -15,6 +15,7 @@ import { managerProbe } from './probes/manager.ts';
 import { osProbe } from './probes/os.ts';
 import { othersProbe } from './probes/others.ts';
 import { packageLockProbe } from './probes/package-lock.ts';
+import { siteCaProbe } from './probes/site-ca.ts';
 import { packagesProbes, together, userspaceVersion } from './probes/packages.ts';
 import { daemonJsonProbe, managerStatusProbe } from './probes/texts.ts';
 
@@ -28,6 +29,7 @@ export const probes = [
   dockerProbe,
   daemonJsonProbe,
   filesProbe,
+  siteCaProbe,
   managerProbe,
   managerStatusProbe,
   diskProbe,
@@ -52,6 +54,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     packages,
     held,
     files: read(filesProbe),
+    siteCaTrusted: read(siteCaProbe),
     manager: { ...read(managerProbe), status: read(managerStatusProbe) },
     disk: read(diskProbe),
     others: { ...read(othersProbe), containers: foreign },

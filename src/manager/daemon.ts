@@ -7,6 +7,7 @@ import { Manager } from './manager.ts';
 import { serveMetrics } from './serve/metrics-server.ts';
 import type { Notifier } from './serve/notify.ts';
 import { StatusFile } from './serve/status-file.ts';
+import type { Loaded } from './serve/status-view.ts';
 import { Surroundings, type ImagePlaces } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
 
@@ -22,7 +23,7 @@ export async function runDaemon(
   tools: ManagerTools,
   places: DaemonPlaces,
   notifier: Notifier,
-  configHash: string,
+  loaded: Loaded,
 ): Promise<void> {
   const { signal, clock, log } = tools;
   const alarm = new Alarm();
@@ -30,18 +31,18 @@ export async function runDaemon(
   const around = new Surroundings(tools, places, wake);
   const manager = new Manager(tools, around, wake);
   const file = new StatusFile(places.status);
-  const publish = (): void => file.publish(manager.status(configHash), clock.monotonic());
+  const publish = (): void => file.publish(manager.status(loaded), clock.monotonic());
   publish();
   const control = await serveControl(
     places.socket,
-    controlHandlers(tools, manager, around, () => manager.status(configHash), wake),
+    controlHandlers(tools, manager, around, () => manager.status(loaded), wake),
   );
   const metrics =
     tools.config.metricsPort === 0
       ? undefined
       : await serveMetrics(
           tools.config.metricsPort,
-          () => tools.metrics.render(manager.status(configHash), around.janitor.space),
+          () => tools.metrics.render(manager.status(loaded), around.janitor.space),
           log,
         );
   signal.addEventListener('abort', wake, { once: true });
@@ -57,7 +58,7 @@ export async function runDaemon(
     publish();
     if (intervalMs !== undefined && clock.monotonic() - told >= intervalMs) {
       told = clock.monotonic();
-      await notifier.alive(summary(manager, configHash));
+      await notifier.alive(summary(manager, loaded));
     }
     await alarm.wait(manager.nextDue() - clock.monotonic());
   }
@@ -75,8 +76,8 @@ export async function runDaemon(
 }
 
 /** One line for systemctl status. */
-function summary(manager: Manager, configHash: string): string {
-  const { slots, problems } = manager.status(configHash);
+function summary(manager: Manager, loaded: Loaded): string {
+  const { slots, problems } = manager.status(loaded);
   const count = (state: string): number => slots.filter((slot) => slot.state === state).length;
   const problem = problems[0] === undefined ? '' : `; ${problems[0].what}`;
   return `${slots.length} slots: ${count('busy')} busy, ${count('idle')} idle${problem}`;

@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { createAzureClient } from '../azure/create-client.ts';
 import { patCredential, servicePrincipalCredential } from '../azure/http/credential.ts';
 import { createPlainFetch, type Fetch } from '../azure/http/proxy.ts';
+import { defined } from '../base/defined.ts';
+import { sha256 } from '../base/digest.ts';
 import { ExitCode, FleetError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import { version } from '../base/version.ts';
 import type { ManagerConfig } from '../contract/config.ts';
-import { HostPaths } from '../contract/paths.ts';
+import { HostPaths, unitMarkVariable } from '../contract/paths.ts';
 import { poolsOf } from '../contract/slots.ts';
 import { createEngine } from '../engine/docker.ts';
 import { parseArguments, usage, type Invocation } from './start/arguments.ts';
@@ -66,9 +68,10 @@ async function run({ values }: Invocation): Promise<void> {
   const docker = createEngine({ socketPath: places.docker });
   const roots = new AgentRoots(places.agents, { command: runCommand, docker, log });
   const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);
+  const caPem = await siteCa(config);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
   const state = await openState(values, places.state, machineId);
-  const archives = new Archives({ fetch: await siteFetch(config), clock, log, state });
+  const archives = new Archives({ fetch: siteFetch(config, caPem), clock, log, state });
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });
   await runDaemon(
     {
@@ -82,7 +85,7 @@ async function run({ values }: Invocation): Promise<void> {
         engine: hostEngine,
         agents: new AgentStore(join(places.state, 'agents'), archives, runCommand),
       },
-      azure: await azureClient(config, secret, { clock, log, signal: stop.signal }),
+      azure: azureClient(config, secret, siteFetch(config, caPem), { clock, log, signal: stop.signal }),
       archives,
       state,
       evidence: new Evidence(join(places.state, 'runs')),
@@ -98,22 +101,31 @@ async function run({ values }: Invocation): Promise<void> {
     },
     places,
     systemdNotifier(process.env),
-    hash,
+    {
+      configHash: hash,
+      started: {
+        program: import.meta.dirname,
+        ...defined({ unit: process.env[unitMarkVariable], ca: caPem && sha256(caPem) }),
+      },
+    },
   );
 }
 
-async function siteFetch({ proxy }: ManagerConfig): Promise<Fetch> {
-  const caPem = proxy.ca ? await readFile(HostPaths.caBundle, 'utf8') : undefined;
-  return createPlainFetch({ ...proxy, ...(caPem === undefined ? {} : { caPem }) });
+async function siteCa({ proxy }: ManagerConfig): Promise<string | undefined> {
+  return proxy.ca ? readFile(HostPaths.caBundle, 'utf8') : undefined;
 }
 
-async function azureClient(
+function siteFetch({ proxy }: ManagerConfig, caPem: string | undefined): Fetch {
+  return createPlainFetch({ ...proxy, ...defined({ caPem }) });
+}
+
+function azureClient(
   config: ManagerConfig,
   read: () => Promise<Secret>,
+  fetch: Fetch,
   tools: { readonly clock: Clock; readonly log: Logger; readonly signal: AbortSignal },
 ) {
   const { credential } = config;
-  const fetch = await siteFetch(config);
   return createAzureClient({
     organization: config.organization,
     credential:

@@ -15,7 +15,7 @@ import { reconcile } from './reconcile.ts';
 import { Scene } from './scene.ts';
 import { SlotBook } from './slots/memory.ts';
 import { noteUnfinished } from './unfinished.ts';
-import { managerStatus } from './serve/status-view.ts';
+import { managerStatus, type Loaded } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { State } from './state.ts';
@@ -96,7 +96,7 @@ export class Manager {
     this.#logs.close();
   }
 
-  status(configHash: string): ManagerStatus {
+  status(loaded: Loaded): ManagerStatus {
     const { config, state, clock, fence } = this.#tools;
     const { pools, gpus, images, janitor } = this.#around;
     const slots = this.slots();
@@ -104,7 +104,7 @@ export class Manager {
       at: timestamp(clock),
       host: config.host,
       pools: pools.all,
-      configHash,
+      loaded,
       images: images.all.map(({ source, state: image }) => ({
         image,
         slots: slots.filter((slot) => runs(slot, source)).map(({ name }) => name),

@@ -23,8 +23,11 @@ export interface PackageManager {
   source(vendor: Vendor, system: System, site: Site): PackageSource;
   /** Script: unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens. */
   install(transaction: Transaction): string;
-  /** Script: keeps packages that are there at their version. */
-  hold(names: readonly string[]): string;
+  /**
+   * Script: keeps packages that are there at their version, and those that match a pattern of `siblings` and have the
+   * version of the first.
+   */
+  hold(names: readonly string[], siblings?: readonly string[]): string;
   /** What a person types to take packages away. */
   removal(names: readonly string[]): string;
 }
@@ -65,6 +68,8 @@ export interface Installed {
 export interface TrustStore {
   /** The site's own, as PEM, among them. */
   readonly file: string;
+  /** Shell condition: the file is there, and its certificates are among those that programs read. */
+  readonly trusted: string;
   /** Script: writes the file, and has the system trust it. */
   script(caPem: string, proxy: Proxy): string;
 }

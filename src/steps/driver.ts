@@ -6,7 +6,8 @@ import { rebootChange, refusal, runChange } from './changes.ts';
 import { flavorFor } from './driver/flavor.ts';
 import { installation, occupant, rebootAfterInstall } from './driver/installation.ts';
 import { installObstacle, machineObstacle } from './driver/refusal.ts';
-import { loadScript } from './driver/scripts.ts';
+import { blacklistNouveau, loadScript } from './driver/scripts.ts';
+import { enabledServices, startedServices } from './driver/services.ts';
 import { driverIsWanted, versionFits } from './driver/wanted.ts';
 import { addSource, holdPackages } from './packages.ts';
 import { siteCa } from './site-ca.ts';
@@ -34,6 +35,7 @@ export const driverStep: Step = {
     const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
     if (driverIsWanted(facts, host)) {
       if (platform !== undefined) yield* hold(platform, facts, packages);
+      yield* startedServices(facts);
       return;
     }
     const obstacle = platform === undefined ? unsupported(facts) : installObstacle(facts, host);
@@ -43,7 +45,7 @@ export const driverStep: Step = {
     }
     if (packagesFit(facts, desired, packages)) {
       yield* hold(platform, facts, packages);
-      yield* activation(facts, desired);
+      yield* activation(facts, desired, platform);
       return;
     }
     yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
@@ -62,8 +64,10 @@ function wantedPackages(platform: Platform, facts: Facts, { host }: Desired): re
 }
 
 function hold(platform: Platform, facts: Facts, packages: readonly string[]): Iterable<Change> {
-  const risk = 'may be upgraded under the loaded module at any time';
-  return holdPackages('driver', 'NVIDIA driver packages', { platform, facts }, packages, risk);
+  return holdPackages('driver', 'NVIDIA driver packages', { platform, facts }, packages, {
+    risk: 'may be upgraded under the loaded module at any time',
+    siblings: platform.names.driver.family,
+  });
 }
 
 /** All are installed at one version, which is the wanted one. */
@@ -74,8 +78,10 @@ function packagesFit(facts: Facts, { host }: Desired, packages: readonly string[
 }
 
 /** The packages are right, the kernel is not there yet: an interrupted run, or an upgrade behind our back. */
-function* activation(facts: Facts, { root }: Desired): Generator<Change> {
+function* activation(facts: Facts, { root }: Desired, platform: Platform): Generator<Change> {
   if (rebootAfterInstall(facts)) {
+    if (facts.driver.nouveau) yield blacklisting(platform);
+    yield* enabledServices(facts);
     yield rebootChange(
       'driver',
       `${occupant(facts)} holds the GPUs, ${facts.driver.userspace ?? 'another driver'} is installed`,
@@ -91,5 +97,19 @@ function* activation(facts: Facts, { root }: Desired): Generator<Change> {
       disturbs: 'nothing',
     },
     { script: loadScript(root), timeoutS: 1200 },
+  );
+}
+
+/** The file alone does not tell whether what boots has read it: both are done again. */
+function blacklisting({ names }: Platform): Change {
+  return runChange(
+    'driver',
+    'blacklist',
+    {
+      title: 'keep nouveau away from the next boot on',
+      why: 'nouveau is loaded where the NVIDIA driver is installed',
+      disturbs: 'nothing',
+    },
+    { script: blacklistNouveau(names.driver.refreshInitramfs), timeoutS: 600 },
   );
 }

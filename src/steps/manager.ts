@@ -3,6 +3,7 @@ import { sh } from '../base/shell.ts';
 import type { ImageConfig } from '../contract/config.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
 import { imageOverall } from '../contract/status.ts';
+import { defined } from '../base/defined.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Action, Artifact, Change, Shape } from './change.ts';
 import { change, later, refusal } from './changes.ts';
@@ -11,6 +12,10 @@ import { reloadDisturbs } from './disturbance.ts';
 import { agentArch, configText, managerConfig } from './manager-config.ts';
 import { activateScript, installScript } from './manager-scripts.ts';
 import { isCurrent, managerVersion, type ManagerVersion } from './manager-version.ts';
+import { givenBack } from './manager/drained.ts';
+import { leftovers } from './manager/leftovers.ts';
+import { staleness, type WantedStart } from './manager/stale.ts';
+import { managerUnitFor } from './manager/unit.ts';
 import type { Desired, Step } from './step.ts';
 
 /** The credential waits here until the moment of the restart, so that the file in use is never ahead of the manager. */
@@ -41,16 +46,20 @@ export const managerStep: Step = {
     const host = withPoolNames(desired.host, facts);
     const wanted = managerConfig({ ...desired, host }, arch);
     const config = configText(wanted);
-    const unit = unitText(desired.artifacts.unit, facts.systemd);
+    const unit = managerUnitFor(desired.artifacts.unit, facts.systemd);
     const found = [
       ...files(facts, desired, version),
       ...settings(facts, desired, config, wanted.image),
       ...credential(facts, desired),
       ...registries(facts, desired),
-      ...systemdUnit(facts, unit),
+      ...systemdUnit(facts, unit.text),
     ];
     yield* found;
-    yield* start(facts, version, sha256(config), found);
+    const { caSha256: ca } = wanted.proxy;
+    const wantedStart = { configHash: sha256(config), program: version.directory, unit: unit.mark };
+    yield* start(facts, version, { ...wantedStart, ...defined({ ca }) }, found);
+    yield* leftovers(facts, [...found.flatMap(uploadPaths), ...folderPaths(desired)]);
+    yield* givenBack(facts);
   },
 };
 
@@ -79,9 +88,10 @@ function* files(facts: Facts, desired: Desired, version: ManagerVersion): Iterab
 }
 
 function* settings(facts: Facts, { proxy }: Desired, config: string, image: ImageConfig): Iterable<Change> {
+  // Whoever starts with the new configuration finds what it speaks of: it comes last.
   const wanted = [
-    { path: HostPaths.config, text: config, mode: 0o600 },
     ...(proxy.caPem === undefined ? [] : [{ path: HostPaths.caBundle, text: proxy.caPem, mode: 0o644 }]),
+    { path: HostPaths.config, text: config, mode: 0o600 },
   ].filter(({ path, text }) => facts.files[path] !== sha256(text));
   if (wanted.length === 0) return;
   const missing = wanted.every(({ path }) => facts.files[path] === undefined);
@@ -144,10 +154,11 @@ function* systemdUnit(facts: Facts, unit: string): Iterable<Change> {
 function* start(
   facts: Facts,
   version: ManagerVersion,
-  configHash: string,
+  wanted: WantedStart,
   found: Change[],
 ): Iterable<Change> {
-  const why = found.length > 0 ? 'what it runs with has changed' : staleness(facts, configHash);
+  const why = found.length > 0 ? 'what it runs with has changed' : staleness(facts, wanted);
+  const { configHash } = wanted;
   const ready: Action = { kind: 'await-manager', configHash, timeoutS: readyTimeoutS };
   if (why === undefined) {
     const { status } = facts.manager;
@@ -160,7 +171,8 @@ function* start(
   // systemd reads a unit that it has not seen before by itself; of a known one it keeps the text and the state.
   const known = facts.files[HostPaths.unit] !== undefined;
   const reload =
-    known && (!facts.manager.unitEnabled || found.some(({ id }) => id.startsWith('manager-unit')));
+    facts.manager.reloadNeeded ||
+    (known && (!facts.manager.unitEnabled || found.some(({ id }) => id.startsWith('manager-unit'))));
   const script = activateScript({
     version,
     reload: reload || facts.systemd === undefined || facts.systemd < 247,
@@ -175,22 +187,6 @@ function* start(
   yield change('manager', 'start', { title, why, disturbs }, [run, ready]);
 }
 
-/** Why a manager whose files are all right has to be restarted all the same. */
-function staleness(facts: Facts, configHash: string): string | undefined {
-  const { status, unitActive, unitEnabled } = facts.manager;
-  if (unitActive !== 'active') return `it is ${unitActive ?? 'not running'}`;
-  if (!unitEnabled) return 'it would not start after a reboot';
-  if (status === undefined) return undefined;
-  if (status.configHash !== configHash) return 'it still runs with an earlier configuration';
-  const { state, cause = 'unknown cause' } = imageOverall(status);
-  return state === 'failed' ? `no agent image: ${cause}` : undefined;
-}
-
-/** Older systemd has no LoadCredential=; the manager then reads the root-only file itself. */
-export function unitText(unit: string, systemd: number | undefined): string {
-  return systemd !== undefined && systemd >= 247 ? unit : unit.replaceAll(/^LoadCredential=.*\n/gm, '');
-}
-
 /** A change that disturbs nothing. */
 function quiet(name: string, title: string, why: string, actions: readonly Action[]): Change {
   return change('manager', name, { title, why, disturbs: 'nothing' }, actions);
@@ -202,4 +198,14 @@ function upload(artifact: Artifact, path: string, mode: number): Action {
 
 function textArtifact(text: string): Artifact {
   return { kind: 'text', text, sha256: sha256(text) };
+}
+
+function uploadPaths({ actions }: Change): readonly string[] {
+  return actions.flatMap((action) => ('path' in action ? [action.path] : []));
+}
+
+/** The image step sends a team's folder; its archive is named by its content. */
+function folderPaths({ host, artifacts }: Desired): readonly string[] {
+  const folder = host.dockerfile && artifacts.folders.get(host.dockerfile.folder);
+  return folder === undefined ? [] : [`${HostPaths.folders}/${folder.artifact.sha256}.tar`];
 }

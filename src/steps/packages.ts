@@ -29,7 +29,10 @@ export function* holdPackages(
   what: string,
   { platform, facts }: { platform: Platform; facts: Facts },
   packages: readonly string[],
-  risk = 'may be upgraded at any time',
+  {
+    risk = 'may be upgraded at any time',
+    siblings = [],
+  }: { risk?: string; siblings?: readonly string[] } = {},
 ): Generator<Change> {
   const loose = packages.filter((name) => facts.packages[name] !== undefined && !facts.held.includes(name));
   if (loose.length === 0) return;
@@ -37,6 +40,6 @@ export function* holdPackages(
     step,
     'hold',
     { title: `hold the ${what}`, why: `${loose.join(', ')} ${risk}`, disturbs: 'nothing' },
-    { script: platform.packages.hold(loose), timeoutS: 120 },
+    { script: platform.packages.hold(loose, siblings), timeoutS: 120 },
   );
 }

@@ -18,7 +18,9 @@ export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
     'site-ca',
     {
       title: "trust the site's certificate authority",
-      why: `${trust.file} is not as wanted`,
+      why: hasFile(facts, trust.file, proxy.caPem)
+        ? `${trust.file} is there, and programs do not trust it yet`
+        : `${trust.file} is not as wanted`,
       disturbs: 'nothing',
     },
     { script: trust.script(proxy.caPem, proxy), timeoutS: 900 },
@@ -28,5 +30,10 @@ export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
 /** The change above is due; a running dockerd must be restarted after it. */
 export function lacksSiteCa(facts: Facts, { proxy: { caPem } }: Desired): boolean {
   const trust = platformOf(facts)?.packages.trust;
-  return trust !== undefined && caPem !== undefined && facts.files[trust.file] !== sha256(caPem);
+  if (trust === undefined || caPem === undefined) return false;
+  return !hasFile(facts, trust.file, caPem) || !facts.siteCaTrusted;
+}
+
+function hasFile({ files }: Facts, path: string, text: string): boolean {
+  return files[path] === sha256(text);
 }

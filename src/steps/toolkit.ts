@@ -94,10 +94,10 @@ function textBefore(facts: Facts, desired: Desired): string | undefined {
 /** An old specification names libraries of the driver before, and resolves happily. */
 function* specification(facts: Facts, desired: Desired, installing: boolean): Generator<Change> {
   if (!usesCdi(desired.host.docker.version)) return;
-  const { cdiSpec, cdiDriver } = facts.toolkit;
+  const { cdiSpec, cdiDriver, cdiOlder } = facts.toolkit;
   const { loaded } = facts.driver;
   const stale = cdiDriver !== undefined && cdiDriver !== loaded;
-  if (cdiSpec && !stale && !installing && driverIsWanted(facts, desired.host)) return;
+  if (cdiSpec && !stale && !cdiOlder && !installing && driverIsWanted(facts, desired.host)) return;
   yield runChange(
     'toolkit',
     'cdi',

@@ -228,7 +228,7 @@ export class ManagerRig {
         // Every pass that ends is told.
         intervalMs: 0,
       },
-      'hash',
+      { configHash: 'hash', started: { program: '/opt/azp-fleet/versions/rig' } },
     );
   }
 

@@ -28,6 +28,7 @@ const collected = [
   'src/facts/probes/machine.ts',
   'src/facts/probes/manager.ts',
   'src/facts/probes/others.ts',
+  'src/facts/probes/site-ca.ts',
   'src/facts/probes/texts.ts',
   'src/health/smi-script.ts',
   'src/manager/docker/agent-start.ts',
@@ -54,15 +55,18 @@ const collected = [
   'src/steps/docker/config-script.ts',
   'src/steps/docker/engine-script.ts',
   'src/steps/driver/scripts.ts',
+  'src/steps/driver/services.ts',
   'src/steps/image.ts',
   'src/steps/manager-scripts.ts',
   'src/steps/manager.ts',
+  'src/steps/manager/drained.ts',
+  'src/steps/manager/leftovers.ts',
   'src/steps/toolkit/cdi.ts',
 ];
 
 /** What looks like shell text and is none of ours that a host gets. */
 const others = {
-  'src/apply/await-manager.ts': 'two programs, one after the other',
+  'src/apply/proof/await-manager.ts': 'two programs, one after the other',
   'src/azure/fake/world/idle-agent.ts': 'a capability that an agent tells of',
   'src/cli/commands/ssh/exec.ts': "the user's own command",
   'src/health/probe.ts': 'hands on the look at the GPUs',

@@ -6,7 +6,7 @@ import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
 export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
-  readonly toolkitCdi: Pick<Facts['toolkit'], 'cdiSpec' | 'cdiDriver'>;
+  readonly toolkitCdi: Pick<Facts['toolkit'], 'cdiSpec' | 'cdiDriver' | 'cdiOlder'>;
   /** Names of running containers without our label. */
   readonly foreign: readonly string[];
 };
@@ -42,15 +42,19 @@ if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then
   echo
 fi
 if [ -e /etc/systemd/system/multi-user.target.wants/docker.service ]; then echo enabled; fi
-stat -c 'time %n %Y %Z' /run/docker.pid /etc/docker/daemon.json \\
-  /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook ${sh`${packageManagers.map(({ trust }) => trust.file)}`} 2>/dev/null
+# To the nanosecond: a start and what comes after it may share their second.
+stat -c 'time %n %.9Y %.9Z' /run/docker.pid /etc/docker/daemon.json \\
+  /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook \
+  ${sh`${packageManagers.map(({ trust }) => trust.file)}`} 2>/dev/null
 for entry in /snap/docker/current /var/lib/snapd/snaps/docker_*.snap; do
   if [ -e "$entry" ]; then echo snap; fi
 done
+stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk 2>/dev/null
 for spec in /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json; do
   [ -r "$spec" ] || continue
   grep -q 'nvidia\\.com/gpu' "$spec" || continue
   echo cdi-spec
+  stat -c 'cdi-time %.9Y' "$spec"
   sed -n '/libcuda\\.so\\.[0-9][0-9]*\\.[0-9]/{s/.*libcuda\\.so\\.\\([0-9.]*[0-9]\\).*/cdi-driver \\1/p;q;}' "$spec"
 done
 :`,
@@ -69,7 +73,11 @@ done
       snap: lines.has('snap'),
       restartNeeded: lines.has('active') && restartNeeded(lines.all('time')),
       foreign: foreignContainers(json(lines.first('containers'))),
-      toolkitCdi: { cdiSpec: lines.has('cdi-spec'), cdiDriver: lines.first('cdi-driver') },
+      toolkitCdi: {
+        cdiSpec: lines.has('cdi-spec'),
+        cdiDriver: lines.first('cdi-driver'),
+        cdiOlder: cdiOlder(lines),
+      },
     };
   },
 };
@@ -104,6 +112,13 @@ function restartNeeded(times: readonly string[]): boolean {
   const files = times.map((line) => line.split(' '));
   const started = Number(files.find(([name]) => name === '/run/docker.pid')?.[1] ?? Number.POSITIVE_INFINITY);
   return files.some(([name, , changed]) => name !== '/run/docker.pid' && Number(changed) > started);
+}
+
+/** By the ctime again: the package's files have the mtime of its build. */
+function cdiOlder(lines: KeyedLines): boolean {
+  const made = lines.all('cdi-time').map(Number);
+  const installed = Number(lines.first('toolkit-time') ?? 0);
+  return made.length > 0 && made.every((each) => each < installed);
 }
 
 function foreignContainers(list: unknown): readonly string[] {

@@ -5,7 +5,10 @@ import type { FactProbe } from '../probe.ts';
 
 export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'>;
 
-/** The driver as the kernel has it. Nothing here calls nvidia-smi: it may hang, and it costs a second. */
+/** Those that keep GPUs initialised, and join them over NVSwitches. */
+export const driverServices = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'] as const;
+
+/** The driver as the kernel and systemd have it. Nothing here calls nvidia-smi: it may hang, and it costs a second. */
 export const driverProbe: FactProbe<KernelDriverFacts> = {
   name: 'driver',
   script: ({ root }) => `${sh`root=${root.prefix}`}
@@ -35,6 +38,15 @@ else
       fi
     fi
   done
+fi
+set --
+for unit in ${driverServices.join(' ')}; do
+  for folder in /lib/systemd/system /etc/systemd/system; do
+    if [ -e "$folder/$unit" ]; then set -- "$@" "$unit"; break; fi
+  done
+done
+if [ "$#" -gt 0 ] && [ -d /run/systemd/system ]; then
+  systemctl show -p Id -p ActiveState -p UnitFileState "$@" | tr '=' ' '
 fi`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
@@ -48,6 +60,19 @@ fi`,
       mokEnrolled: lines.has('mok-enrolled'),
       runfile: lines.has('runfile'),
       headers: lines.has('headers'),
+      services: services(stdout),
     };
   },
 };
+
+/** systemctl shows one block a unit, with an empty line between them. */
+function services(output: string): KernelDriverFacts['services'] {
+  return output
+    .split('\n\n')
+    .map((block) => new KeyedLines(block))
+    .flatMap((lines) => {
+      const unit = driverServices.find((name) => name === lines.first('Id'));
+      if (unit === undefined) return [];
+      return [{ unit, file: lines.first('UnitFileState') ?? '', active: lines.first('ActiveState') ?? '' }];
+    });
+}

@@ -12,7 +12,7 @@ export const managerProbe: FactProbe<InstalledManager> = {
   script: () => sh`
 if [ -L ${HostPaths.current} ]; then printf 'current '; readlink ${HostPaths.current}; fi
 if [ -e ${HostPaths.unit} ] && [ -d /run/systemd/system ]; then
-  systemctl show -p ActiveState -p UnitFileState ${managerUnit} | tr '=' ' '
+  systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload ${managerUnit} | tr '=' ' '
 fi
 digest() { # NAME FILE
   [ -r "$2" ] || return 0
@@ -24,16 +24,23 @@ digest credential ${HostPaths.token}
 digest registries ${HostPaths.registries}
 for archive in ${HostPaths.folders}/*.tar; do
   [ ! -f "$archive" ] || printf 'folder %s\n' "$(basename "$archive" .tar)"
-done`,
+done
+for left in ${HostPaths.token}.next ${HostPaths.unit}.*.part*; do
+  [ ! -f "$left" ] || printf 'left %s\n' "$left"
+done
+find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.part*' 2>/dev/null | sed 's/^/left /'
+:`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
     return {
       current: lines.first('current'),
       unitActive: lines.first('ActiveState'),
       unitEnabled: lines.first('UnitFileState') === 'enabled',
+      reloadNeeded: lines.first('NeedDaemonReload') === 'yes',
       credentialDigest: lines.first('credential')?.slice(0, 64),
       registriesDigest: lines.first('registries')?.slice(0, 64),
       folders: lines.all('folder').filter((name) => /^[0-9a-f]{64}$/.test(name)),
+      leftovers: lines.all('left').filter((path) => /^[\w./-]+$/.test(path)),
     };
   },
 };

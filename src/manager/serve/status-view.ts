@@ -16,6 +16,9 @@ import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
 import { outdated, remarkCause } from '../runs/causes.ts';
 import { telling, type Transcript } from '../runs/transcript.ts';
 
+/** What the process began with. */
+export type Loaded = Required<Pick<ManagerStatus, 'configHash' | 'started'>>;
+
 interface WatchedPool {
   readonly name: string;
   /** Undefined: not found yet. */
@@ -166,7 +169,7 @@ export function managerStatus(parts: {
   readonly host: string;
   /** At least one. */
   readonly pools: readonly WatchedPool[];
-  readonly configHash: string;
+  readonly loaded: Loaded;
   /** At least one. */
   readonly images: readonly { readonly image: ImageState; readonly slots: readonly string[] }[];
   readonly asked: AskedWork | undefined;
@@ -187,7 +190,7 @@ export function managerStatus(parts: {
     host: parts.host,
     pool,
     pools,
-    configHash: parts.configHash,
+    ...parts.loaded,
     image: {
       ...image,
       ...defined({ asked: parts.asked === undefined ? undefined : askedStatus(parts.asked) }),

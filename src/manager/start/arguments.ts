@@ -8,7 +8,7 @@ Usage
   azp-fleet-manager run --url URL --pool POOL --token-file FILE [options]
   azp-fleet-manager status | runs [SLOT]     (these and the next two lines ask the running manager)
   azp-fleet-manager logs SLOT [--tail LINES] | logs SLOT --diag [--run ID]
-  azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT…] | adopt [SLOT…]
+  azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT… | --run ID] | adopt [SLOT…]
   azp-fleet-manager version
 
 Options of a machine of its own; with --config the file says these things
@@ -96,7 +96,7 @@ const commands: Readonly<Record<string, Shape>> = {
   runs: { options: [], slots: 1 },
   logs: { options: ['tail', 'diag', 'run'], slots: 1 },
   drain: { options: ['reason'], slots: Number.POSITIVE_INFINITY },
-  undrain: { options: [], slots: Number.POSITIVE_INFINITY },
+  undrain: { options: ['run'], slots: Number.POSITIVE_INFINITY },
   adopt: { options: [], slots: Number.POSITIVE_INFINITY },
   version: { options: [], slots: 0 },
   help: { options: [], slots: 0 },

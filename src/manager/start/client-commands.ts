@@ -1,5 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { env } from 'node:process';
+import { defined } from '../../base/defined.ts';
 import { usageError } from '../../base/errors.ts';
 import { foreignLines } from '../../base/foreign-text.ts';
 import { escapeHidden } from '../../base/unseen.ts';
@@ -40,8 +41,10 @@ export async function runClient(
         }),
       );
     case 'undrain':
-    case 'adopt':
-      return pretty(await ask(socket, { method: 'POST', path: `/v1/${command}`, body: { slots } }));
+    case 'adopt': {
+      const body = defined({ slots, run: values.run });
+      return pretty(await ask(socket, { method: 'POST', path: `/v1/${command}`, body }));
+    }
     default:
       throw usage(command === '' ? 'a command is missing' : `there is no command ${command}`);
   }

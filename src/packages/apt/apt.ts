@@ -1,9 +1,9 @@
 import { sh } from '../../base/shell.ts';
 import type { PackageManager } from '../package-manager.ts';
 import { aptFiles } from './files.ts';
-import { installScript } from './install.ts';
+import { holdScript, installScript } from './install.ts';
 import { aptInstalled } from './installed.ts';
-import { aptLocks, aptPrelude } from './prelude.ts';
+import { aptLocks } from './prelude.ts';
 import { aptSource } from './source.ts';
 import { aptTrust } from './trust.ts';
 
@@ -18,6 +18,6 @@ export const apt: PackageManager = {
   trust: aptTrust,
   source: aptSource,
   install: installScript,
-  hold: (names) => `${aptPrelude}\n${sh`hold ${names}`}`,
+  hold: holdScript,
   removal: (names) => sh`sudo apt-get remove ${names}`,
 };

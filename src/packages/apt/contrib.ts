@@ -15,7 +15,10 @@ if [ -z "$(apt-get indextargets --format '$(COMPONENT)' 'Created-By: Packages' '
       echo '# Written by azp-fleet: what NVIDIA packages need of the contrib component.'
       printf 'Types: deb\\nURIs: %s\\nSuites: %s\\nComponents: contrib\\n' "\${entry%% *}" "\${release%% *}"
       if [ -n "$signed" ]; then echo "Signed-By: $signed"; fi
-    } >"$contrib"
+    } >"$contrib.new"
+    # Whoever comes after an interruption here reads all lists again, this source's among them.
+    rm -f /run/azp-fleet/package-lists
+    mv "$contrib.new" "$contrib"
     if apt-get indextargets >/dev/null 2>&1; then update "$contrib"; else rm -f "$contrib"; fi
   fi
 fi`;

@@ -19,7 +19,7 @@ export function installScript({
   after,
 }: Transaction): string {
   const names = packages.map(({ name }) => name);
-  const related = siblings.length === 0 ? '' : sh`$(siblings ${[names[0] ?? '', ...siblings]})`;
+  const related = relatives(names, siblings);
   const away = remove.map((name) => `${name}-`);
   return [
     ...proxyExports(proxy),
@@ -27,11 +27,11 @@ export function installScript({
     removalFilters,
     '# Package names hold no blanks, and are meant to be split.',
     '# shellcheck disable=SC2046',
-    sh`hold_all() { hold ${names} ${new Raw(related)}; }`,
+    sh`hold_all() { hold ${names} ${related}; }`,
     sh`update ${sourceFile(vendor)}`,
     'trap hold_all EXIT',
     '# shellcheck disable=SC2046',
-    sh`apt-mark unhold ${[...names, ...remove]} ${new Raw(related)} >/dev/null 2>&1 || :`,
+    sh`apt-mark unhold ${[...names, ...remove]} ${related} >/dev/null 2>&1 || :`,
     ...(before === undefined ? [] : [before]),
     'set --',
     ...packages.map(({ name, version }, index) => {
@@ -52,6 +52,16 @@ export function installScript({
     'trap - EXIT',
     ...(after === undefined ? [] : [after]),
   ].join('\n');
+}
+
+/** The same holds for packages that are there already. */
+export function holdScript(names: readonly string[], siblings: readonly string[] = []): string {
+  const split = siblings.length === 0 ? [] : ['# shellcheck disable=SC2046'];
+  return [aptPrelude, ...split, sh`hold ${names} ${relatives(names, siblings)}`.trimEnd()].join('\n');
+}
+
+function relatives(names: readonly string[], siblings: readonly string[]): Raw {
+  return new Raw(siblings.length === 0 ? '' : sh`$(siblings ${[names[0] ?? '', ...siblings]})`);
 }
 
 /** `29.7.2-`, which no other release begins with; `580.`, which every release of the branch does. */

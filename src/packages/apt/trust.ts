@@ -4,8 +4,12 @@ import { proxyExports } from '../proxy.ts';
 import { siteCaFile } from './files.ts';
 import { aptPrelude } from './prelude.ts';
 
+/** What update-ca-certificates makes last, of all authorities as they are. */
+const bundle = '/etc/ssl/certs/ca-certificates.crt';
+
 export const aptTrust: TrustStore = {
   file: siteCaFile,
+  trusted: sh`[ -r ${siteCaFile} ] && [ -r ${bundle} ] && case $(cat ${bundle}) in *"$(cat ${siteCaFile})"*) ;; *) false ;; esac`,
   script: (caPem, proxy) =>
     [
       ...proxyExports(proxy),

@@ -17,7 +17,8 @@ export interface UploadParts extends Pick<RunParts, 'wire' | 'sudo' | 'host' | '
 /**
  * The host's part of an upload. It says `same`, or `have N` (bytes that an earlier attempt left) and takes the
  * rest from standard input. The temporary file lies beside the target, named by the content, so that a cut
- * upload goes on and `mv` is atomic; it is thrown away when the whole does not have the hash.
+ * upload goes on and `mv` is atomic; it is thrown away when the whole does not have the hash, and when other content is
+ * sent to the same place.
  */
 export function uploadScript(
   path: string,
@@ -33,6 +34,7 @@ export function uploadScript(
   return sh`set -eu
 p=${path} h=${sha256} t=${`${path}.${sha256.slice(0, 16)}.part`}
 sum() { sha256sum <"$1" | cut -c1-64; }
+for old in "$p".*.part "$p".*.part.out; do [ "$old" = "$t" ] || rm -f "$old"; done
 if [ -f "$p" ] && [ "$(sum "$p")" = "$h" ]; then
   chmod ${octal} "$p"; chown 0:0 "$p"; echo same; exit 0
 fi

@@ -6,6 +6,7 @@ import { reloadDisturbs } from '../disturbance.ts';
 import type { Desired } from '../step.ts';
 import { flavorFor } from './flavor.ts';
 import { blacklistNouveau, loadModule } from './scripts.ts';
+import { enableServices } from './services.ts';
 
 /** Brings the wanted packages and takes away what is in their way; loads the module where nothing holds the GPUs. */
 export function installation(
@@ -47,7 +48,7 @@ export function installation(
         before: names.prepare(driver),
         after: [
           ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),
-          ...(rebootAfterInstall(facts) ? [] : [loadModule(root)]),
+          rebootAfterInstall(facts) ? enableServices : loadModule(root),
         ].join('\n'),
       }),
     },

@@ -1,6 +1,7 @@
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { HostRoot } from '../../base/machine/host-root.ts';
 import { failFunction, sh } from '../../base/shell.ts';
+import { enableServices, startServices } from './services.ts';
 
 const nouveauText = `# Written by azp-fleet: the NVIDIA driver needs the GPUs for itself.
 blacklist nouveau
@@ -13,9 +14,13 @@ export function blacklistNouveau(refreshInitramfs: string): string {
   return `${sh`printf %s ${nouveauText} >${managedFiles.nouveauBlacklist}`}\n${refreshInitramfs}`;
 }
 
-/** Loads the module and takes the kernel's word for it. `modprobe` alone may say yes to another module. */
+/**
+ * Loads the module and takes the kernel's word for it. `modprobe` alone may say yes to another module. The services are
+ * enabled before it, so that one which is enabled and does not run tells of an interruption.
+ */
 export function loadModule(root: HostRoot): string {
-  return `${sh`loaded=${`${root.prefix}/sys/module/nvidia/version`}`}
+  return `${enableServices}
+${sh`loaded=${`${root.prefix}/sys/module/nvidia/version`}`}
 kernel=$(uname -r)
 if command -v dkms >/dev/null && ! modinfo nvidia >/dev/null 2>&1; then
   dkms autoinstall -k "$kernel"
@@ -31,12 +36,7 @@ if [ ! -r "$loaded" ]; then
         'look at journalctl -k and at the newest /var/lib/dkms/nvidia*/*/build/make.log' ;;
   esac
 fi
-for service in nvidia-persistenced nvidia-fabricmanager; do
-  if systemctl cat "$service.service" >/dev/null 2>&1; then
-    systemctl enable -q "$service.service"
-    systemctl restart "$service.service" || echo "$service does not start"
-  fi
-done`;
+${startServices}`;
 }
 
 export function loadScript(root: HostRoot): string {

@@ -5,6 +5,7 @@ import { allSteps } from '../../../src/steps/all.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { cases } from '../../unit/steps/host-stack-cases.ts';
 import { desiredOf, factsOf, merge } from '../host.ts';
+import { managerStatus } from '../manager-status.ts';
 
 const system = (id: string, versionId: string) => ({
   id,
@@ -61,6 +62,12 @@ const states: readonly Parameters<typeof merge<Facts>>[1][] = [
     manager: { unitActive: 'active', registriesDigest: sha256('old') },
   },
   { systemd: 245, manager: { registriesDigest: sha256('old') } },
+  {
+    manager: {
+      leftovers: [`${HostPaths.token}.next`],
+      status: managerStatus({ drains: [{ reason: "it's", at: '', run: "run it's" }] }),
+    },
+  },
 ];
 
 /** Every script that a step puts into a plan: of each case of the host stack, and of each state of each system. */

@@ -212,6 +212,24 @@ describe('a change that disturbs running jobs', () => {
     ]);
   });
 
+  it('plans without its own mark, which it takes back itself', async () => {
+    const host = hostToRestart({ ...status(false, slot('drained')), drains: [] });
+    const own = { reason: 'do restart', at, owner: 'ann@laptop', run: 'run-1' };
+    await host.serveManager((path) => {
+      if (path !== 'POST /v1/drain') return;
+      const drained = { ...status(true, slot('drained')), drains: [person, own] };
+      host.facts = merge(host.facts, { manager: { status: drained } });
+    });
+    const seen: unknown[] = [];
+    const tools = host.tools();
+    const plan: typeof tools.plan = (facts, spec) => {
+      seen.push(facts.manager.status?.drains);
+      return tools.plan(facts, spec);
+    };
+    await applyHost(host.survey(), { ...tools, plan }, loose);
+    expect(seen).toEqual([undefined, [person]]);
+  });
+
   it('changes nothing when they do not end in time', async () => {
     const host = hostToRestart({ ...status(false, slot('busy', 'train')), drains: [] });
     await host.serveManager(() => undefined);

@@ -178,7 +178,7 @@ describe('what the probes print', () => {
       snap: false,
       restartNeeded: false,
       foreign: ['cccccccccccc', 'grafana'],
-      toolkitCdi: { cdiSpec: true, cdiDriver: '580.95.05' },
+      toolkitCdi: { cdiSpec: true, cdiDriver: '580.95.05', cdiOlder: false },
     });
   });
 
@@ -194,9 +194,36 @@ describe('what the probes print', () => {
       true,
     ],
     ['everything was there', 'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-cdi-hook 10 999', false],
+    [
+      'daemon.json was changed within the second of its start',
+      'time /run/docker.pid 1000.250000000 1000.250000000\ntime /etc/docker/daemon.json 1000.7 1000.700000000',
+      true,
+    ],
   ])('Docker is to be restarted: %s', (_, times, expected) => {
     expect(dockerProbe.parse(frame(`active\n${times}`)).restartNeeded).toBe(expected);
     expect(dockerProbe.parse(frame(times)).restartNeeded).toBe(false);
+  });
+
+  it.each([
+    ['older than the toolkit', 'toolkit-time 20.5\ncdi-spec\ncdi-time 20.4\n', true],
+    ['newer', 'toolkit-time 20.5\ncdi-spec\ncdi-time 20.6\n', false],
+    ['one of two newer', 'toolkit-time 20.5\ncdi-spec\ncdi-time 9\ncdi-spec\ncdi-time 21\n', false],
+    ['none', 'toolkit-time 20.5\n', false],
+    ['somebody else’s, without a toolkit', 'cdi-spec\ncdi-time 9\n', false],
+  ])('the CDI specification: %s', (_, text, expected) => {
+    expect(dockerProbe.parse(frame(text)).toolkitCdi.cdiOlder).toBe(expected);
+  });
+
+  it('the services of the driver, as systemd shows them', () => {
+    const text =
+      'loaded 580.95.05\nId nvidia-persistenced.service\nActiveState inactive\nUnitFileState enabled\n\nId nvidia-fabricmanager.service\nActiveState failed\nUnitFileState disabled\n';
+    expect(driverProbe.parse(frame(text))).toMatchObject({
+      loaded: '580.95.05',
+      services: [
+        { unit: 'nvidia-persistenced.service', file: 'enabled', active: 'inactive' },
+        { unit: 'nvidia-fabricmanager.service', file: 'disabled', active: 'failed' },
+      ],
+    });
   });
 
   it('a dockerd that does not answer is active and has no version', () => {
@@ -211,24 +238,28 @@ describe('what the probes print', () => {
     expect(
       managerProbe.parse(
         frame(
-          `current versions/abc\nActiveState active\nUnitFileState enabled\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\n`,
+          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
         ),
       ),
     ).toEqual({
       current: 'versions/abc',
       unitActive: 'active',
       unitEnabled: true,
+      reloadNeeded: true,
       credentialDigest: digest,
       registriesDigest: 'e'.repeat(64),
       folders: ['f'.repeat(64)],
+      leftovers: ['/etc/azp-fleet/token.next'],
     });
     expect(managerProbe.parse(frame(''))).toEqual({
       current: undefined,
       unitActive: undefined,
       unitEnabled: false,
+      reloadNeeded: false,
       credentialDigest: undefined,
       registriesDigest: undefined,
       folders: [],
+      leftovers: [],
     });
   });
 

@@ -2,6 +2,7 @@ import type { Facts } from '../../../src/facts/facts.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { interruptedCases } from './interrupted-cases.ts';
 
 const wanted = desiredOf();
 /** A host that is as wanted. */
@@ -282,6 +283,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ],
   ],
   ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, lines(plan(factsOf(), wanted))],
+  ...interruptedCases,
 ];
 
 function without<T>(record: Readonly<Record<string, T>>, ...keys: string[]): Record<string, T> {

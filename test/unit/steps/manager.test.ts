@@ -2,63 +2,17 @@ import { describe, expect, it } from 'vitest';
 
 import { sha256 } from '../../../src/base/digest.ts';
 import { HostPaths } from '../../../src/contract/paths.ts';
-import type { ManagerStatus } from '../../../src/contract/status.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
-import type { Artifact, Change } from '../../../src/steps/change.ts';
+import type { Change } from '../../../src/steps/change.ts';
 import { imageStep } from '../../../src/steps/image.ts';
-import { configText, managerConfig } from '../../../src/steps/manager-config.ts';
+import { managerConfig } from '../../../src/steps/manager-config.ts';
 import { activateScript } from '../../../src/steps/manager-scripts.ts';
 import { managerVersion } from '../../../src/steps/manager-version.ts';
-import { managerStep, unitText } from '../../../src/steps/manager.ts';
+import { managerStep } from '../../../src/steps/manager.ts';
+import { managerUnitFor } from '../../../src/steps/manager/unit.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../support/host.ts';
-import { managerStatus } from '../../support/manager-status.ts';
-
-const text = (content: string): Artifact => ({ kind: 'text', text: content, sha256: sha256(content) });
-const unit =
-  '[Service]\nExecStart=/opt/azp-fleet/current/node\nLoadCredential=token:/etc/azp-fleet/token\nRestart=always\n';
-const vision = {
-  name: 'vision',
-  files: 3,
-  artifact: { kind: 'file', file: '/cache/v.tar', sha256: 'f'.repeat(64), size: 4096, gunzip: false },
-} as const;
-const artifacts = (manager = 'bundle') => ({
-  runtime: (arch: string) => (arch === 'ppc64le' ? undefined : text(`node for ${arch}`)),
-  manager: text(manager),
-  context: [{ path: 'Dockerfile', artifact: text('FROM base') }],
-  folders: new Map([['/lab/vision', vision]]),
-  unit,
-  nodeVersion: '24.21.0',
-});
-const wanted = desiredOf(
-  {},
-  { artifacts: artifacts(), credentialDigest: (machineId) => sha256(`${machineId}:pat`) },
-);
-
-function status(desired: Desired, image: ManagerStatus['image']['state'] = 'ready'): ManagerStatus {
-  return managerStatus({
-    configHash: sha256(configText(managerConfig(desired, 'x64'))),
-    image: { state: image },
-  });
-}
-
-/** The facts of a host whose manager runs with everything as wanted. */
-function converged(desired: Desired = wanted, base: Facts = factsOf()): Facts {
-  const runtime = desired.artifacts.runtime(base.arch) ?? text('');
-  return merge(base, {
-    files: {
-      [HostPaths.config]: sha256(configText(managerConfig(desired, 'x64'))),
-      [HostPaths.unit]: sha256(unitText(unit, base.systemd)),
-    },
-    manager: {
-      current: managerVersion(desired, runtime).directory,
-      unitActive: 'active',
-      unitEnabled: true,
-      credentialDigest: desired.credentialDigest?.(base.machineId),
-      status: status(desired),
-    },
-  });
-}
+import { artifacts, converged, status, text, unit, wanted } from './manager/converged.ts';
 
 function plan(facts: Facts, desired: Desired = wanted): string[] {
   return [imageStep, managerStep]
@@ -194,8 +148,8 @@ describe('the image and manager steps', () => {
   });
 
   it('use no LoadCredential where systemd has none', () => {
-    expect(unitText(unit, 245)).not.toContain('LoadCredential');
-    expect(unitText(unit, 247)).toBe(unit);
+    expect(managerUnitFor(unit, 245).text).not.toContain('LoadCredential');
+    expect(managerUnitFor(unit, 247).text).toContain('LoadCredential=token:/etc/azp-fleet/token\n');
     expect(plan(converged(wanted, factsOf({ systemd: 245 })), wanted)).toEqual([]);
   });
 

@@ -125,7 +125,7 @@ describe('a system whose package manager is like no other', () => {
       text.filter((each) => each.includes(word)).map((each) => each.split(':')[0]);
     expect(where('toy list docker')).toEqual(['packages-toy']);
     expect(where('/toy/docker.key')).toEqual(['files']);
-    expect(where('/toy/authority')).toEqual(['docker', 'files']);
+    expect(where('/toy/authority')).toEqual(['docker', 'files', 'site-ca']);
     expect(where('/toy/lock')).toEqual(['package-lock']);
     expect(text.filter((each) => /dpkg|\/etc\/apt/.test(each))).toEqual([]);
   });

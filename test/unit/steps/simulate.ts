@@ -26,6 +26,7 @@ const effects: Readonly<Record<string, Effect>> = {
   'driver-site-ca': (facts, { proxy }) =>
     merge(facts, {
       files: { [platform(facts).packages.trust.file]: sha256(proxy.caPem ?? '') },
+      siteCaTrusted: true,
       docker: { restartNeeded: facts.docker.active },
     }),
   'driver-source': (facts, desired) => withSource(facts, desired, 'nvidia'),
@@ -40,14 +41,20 @@ const effects: Readonly<Record<string, Effect>> = {
     });
   },
   'driver-reboot': (facts, { host }) =>
-    merge(facts, {
-      bootId: 'f0f0f0f0-0000-4000-8000-000000000001',
-      driver: {
-        nouveau: false,
-        loaded: facts.driver.userspace,
-        open: flavorFor(facts, host.driver) === 'open',
+    merge(
+      withServices(facts, ({ file }) => ({ file, active: file === 'enabled' ? 'active' : 'inactive' })),
+      {
+        bootId: 'f0f0f0f0-0000-4000-8000-000000000001',
+        driver: {
+          nouveau: false,
+          loaded: facts.driver.userspace,
+          open: flavorFor(facts, host.driver) === 'open',
+        },
       },
-    }),
+    ),
+  'driver-blacklist': (facts) => facts,
+  'driver-enable': (facts) => withServices(facts, ({ active }) => ({ file: 'enabled', active })),
+  'driver-services': (facts) => withServices(facts, () => ({ file: 'enabled', active: 'active' })),
   'driver-load': (facts) => merge(facts, { driver: { loaded: facts.driver.userspace, open: true } }),
   'driver-hold': (facts, { host }) => {
     const flavor = flavorFor(facts, host.driver);
@@ -107,7 +114,11 @@ const effects: Readonly<Record<string, Effect>> = {
   },
   'toolkit-cdi': (facts, { host }) =>
     merge(facts, {
-      toolkit: { cdiSpec: usesCdi(host.docker.version), cdiDriver: facts.driver.loaded },
+      toolkit: {
+        cdiSpec: usesCdi(host.docker.version),
+        cdiDriver: facts.driver.loaded,
+        cdiOlder: false,
+      },
     }),
 };
 
@@ -119,6 +130,13 @@ function platform(facts: Facts) {
 
 function driverPackages(facts: Facts, spec: DriverSpec, flavor: Flavor) {
   return platform(facts).names.driver.packages(spec, flavor, facts.nvswitches);
+}
+
+type Service = Facts['driver']['services'][number];
+
+function withServices(facts: Facts, change: (service: Service) => Omit<Service, 'unit'>): Facts {
+  const services = facts.driver.services.map((service) => ({ unit: service.unit, ...change(service) }));
+  return merge(facts, { driver: { services } });
 }
 
 function withSource(facts: Facts, desired: Desired, vendor: Vendor): Facts {

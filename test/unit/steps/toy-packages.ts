@@ -19,7 +19,11 @@ export const toy: PackageManager = {
     }),
   },
   driverLibraries: /^toy-driver$/,
-  trust: { file: '/toy/authority', script: (caPem) => `toy trust ${JSON.stringify(caPem)}` },
+  trust: {
+    file: '/toy/authority',
+    trusted: 'toy trusts /toy/authority',
+    script: (caPem) => `toy trust ${JSON.stringify(caPem)}`,
+  },
   source: (vendor, system) => ({
     file: `/toy/${vendor}`,
     text: `${vendor} for ${system.machine}`,

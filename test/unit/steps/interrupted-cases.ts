@@ -1,0 +1,81 @@
+import { sha256 } from '../../../src/base/digest.ts';
+import type { Facts } from '../../../src/facts/facts.ts';
+import { siteCaFile } from '../../../src/packages/apt/files.ts';
+import type { Desired } from '../../../src/steps/step.ts';
+import { desiredOf, factsOf } from '../../support/host.ts';
+import { afterwards } from './host-stack-plan.ts';
+
+const wanted = desiredOf();
+const ready = afterwards(factsOf(), wanted);
+
+/** What a run leaves that is killed between two effects of one change, in the form of host-stack-cases.ts. */
+export const interruptedCases: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'an interrupted run left the certificate authority untrusted',
+    factsOf({ ...ready, files: { ...ready.files, [siteCaFile]: sha256('PEM') } }),
+    desiredOf({}, { proxy: { noProxy: [], caPem: 'PEM' } }),
+    ["trust the site's certificate authority [nothing]", 'restart Docker Engine [new-containers]'],
+  ],
+  [
+    'an interrupted run left the driver’s services enabled and not started',
+    factsOf({ ...ready, driver: { ...ready.driver, services: [persistenced('enabled', 'inactive')] } }),
+    wanted,
+    ['start nvidia-persistenced.service [nothing]'],
+  ],
+  [
+    'services that their owner disabled, or that failed, are left alone',
+    factsOf({
+      ...ready,
+      driver: {
+        ...ready.driver,
+        services: [persistenced('disabled', 'inactive'), fabricManager('enabled', 'failed')],
+      },
+    }),
+    wanted,
+    [],
+  ],
+  [
+    'GPUs behind NVSwitches do not work without the fabric manager',
+    factsOf({
+      ...ready,
+      nvswitches: 4,
+      driver: { ...ready.driver, services: [fabricManager('disabled', 'inactive')] },
+    }),
+    wanted,
+    ['start nvidia-fabricmanager.service [nothing]'],
+  ],
+  [
+    'an interrupted run installed the driver beside nouveau, and did not keep that away',
+    factsOf({
+      ...ready,
+      driver: {
+        ...ready.driver,
+        loaded: undefined,
+        open: undefined,
+        nouveau: true,
+        services: [persistenced('disabled', 'inactive')],
+      },
+    }),
+    wanted,
+    [
+      'keep nouveau away from the next boot on [nothing]',
+      'enable nvidia-persistenced.service [nothing]',
+      'reboot the host [machine]',
+      'write the CDI specification [new-containers]',
+    ],
+  ],
+  [
+    'an interrupted run brought a toolkit and no specification by it',
+    factsOf({ ...ready, toolkit: { ...ready.toolkit, cdiOlder: true } }),
+    wanted,
+    ['write the CDI specification [new-containers]'],
+  ],
+];
+
+function persistenced(file: string, active: string) {
+  return { unit: 'nvidia-persistenced.service', file, active };
+}
+
+function fabricManager(file: string, active: string) {
+  return { unit: 'nvidia-fabricmanager.service', file, active };
+}

@@ -1,0 +1,64 @@
+import { sha256 } from '../../../../src/base/digest.ts';
+import { HostPaths } from '../../../../src/contract/paths.ts';
+import type { ManagerStatus } from '../../../../src/contract/status.ts';
+import type { Facts } from '../../../../src/facts/facts.ts';
+import type { Artifact } from '../../../../src/steps/change.ts';
+import { configText, managerConfig } from '../../../../src/steps/manager-config.ts';
+import { managerVersion } from '../../../../src/steps/manager-version.ts';
+import { managerUnitFor } from '../../../../src/steps/manager/unit.ts';
+import type { Desired } from '../../../../src/steps/step.ts';
+import { desiredOf, factsOf, merge } from '../../../support/host.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+
+export const text = (content: string): Artifact => ({ kind: 'text', text: content, sha256: sha256(content) });
+export const unit =
+  '[Service]\nExecStart=/opt/azp-fleet/current/node\nLoadCredential=token:/etc/azp-fleet/token\nRestart=always\n';
+const vision = {
+  name: 'vision',
+  files: 3,
+  artifact: { kind: 'file', file: '/cache/v.tar', sha256: 'f'.repeat(64), size: 4096, gunzip: false },
+} as const;
+export const artifacts = (manager = 'bundle') => ({
+  runtime: (arch: string) => (arch === 'ppc64le' ? undefined : text(`node for ${arch}`)),
+  manager: text(manager),
+  context: [{ path: 'Dockerfile', artifact: text('FROM base') }],
+  folders: new Map([['/lab/vision', vision]]),
+  unit,
+  nodeVersion: '24.21.0',
+});
+export const wanted = desiredOf(
+  {},
+  { artifacts: artifacts(), credentialDigest: (machineId) => sha256(`${machineId}:pat`) },
+);
+
+const programOf = (desired: Desired, { arch }: Facts): string =>
+  managerVersion(desired, desired.artifacts.runtime(arch) ?? text('')).directory;
+
+export function status(
+  desired: Desired,
+  image: ManagerStatus['image']['state'] = 'ready',
+  base: Facts = factsOf(),
+): ManagerStatus {
+  return managerStatus({
+    configHash: sha256(configText(managerConfig(desired, 'x64'))),
+    started: { program: programOf(desired, base), unit: managerUnitFor(unit, base.systemd).mark },
+    image: { state: image },
+  });
+}
+
+/** The facts of a host whose manager runs with everything as wanted. */
+export function converged(desired: Desired = wanted, base: Facts = factsOf()): Facts {
+  return merge(base, {
+    files: {
+      [HostPaths.config]: sha256(configText(managerConfig(desired, 'x64'))),
+      [HostPaths.unit]: sha256(managerUnitFor(unit, base.systemd).text),
+    },
+    manager: {
+      current: programOf(desired, base),
+      unitActive: 'active',
+      unitEnabled: true,
+      credentialDigest: desired.credentialDigest?.(base.machineId),
+      status: status(desired, 'ready', base),
+    },
+  });
+}
