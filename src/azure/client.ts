@@ -13,6 +13,8 @@ export interface AzureAgent {
   readonly version?: string;
   readonly enabled: boolean;
   readonly status: 'online' | 'offline';
+  /** When it went online or offline; absent: it has never been online. */
+  readonly statusChangedOn?: string;
   readonly systemCapabilities?: Readonly<Record<string, string>>;
   readonly userCapabilities?: Readonly<Record<string, string>>;
   readonly assignedRequest?: JobRequest;

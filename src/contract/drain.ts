@@ -1,3 +1,5 @@
+import { minuteOf } from './moment.ts';
+
 /** That no jobs are to be taken, said by somebody. */
 export interface DrainMark {
   readonly reason: string;
@@ -42,9 +44,8 @@ export function drainedBy({ owner, run, reason }: DrainMark): string {
 
 /** `slot 1 drained by ann@laptop: new fan, since 2026-11-21 12:03 UTC`. Pure. */
 export function drainLine(drain: Drain): string {
-  const since = Number.isNaN(Date.parse(drain.at))
-    ? ''
-    : `, since ${new Date(drain.at).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  const at = minuteOf(drain.at);
+  const since = at === undefined ? '' : `, since ${at}`;
   return `${drain.slot === undefined ? 'whole host' : `slot ${drain.slot}`} ${drainedBy(drain)}${since}`;
 }
 

@@ -49,6 +49,8 @@ export const Labels = {
 /** User capabilities of a registered agent. */
 export const Capabilities = {
   owner: 'azp-fleet.owner',
+  /** Inventory name of the owner's host. */
+  host: 'azp-fleet.host',
   /** Names from `capabilities:`, by comma: what the inventory no longer has can be taken back. */
   added: 'azp-fleet.capabilities',
   drainReason: 'azp-fleet.disabled',

@@ -58,7 +58,7 @@ export function controlHandlers(
       const names = slots.length === 0 ? [everySlot] : slots;
       await tools.state.update(({ adopt }) => ({ adopt: withAdopted(adopt, names) }));
       tools.log.log('info', 'adopt', { slots: names });
-      manager.retryNow();
+      manager.retryNames(slots.length === 0 ? known() : slots);
       return changed();
     },
     renewImage({ fresh }) {

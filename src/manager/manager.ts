@@ -84,8 +84,9 @@ export class Manager {
     return this.#scene.slots();
   }
 
-  /** What has failed is tried again now. */
-  retryNow(): void {
+  /** These slots' names may be taken over: who held them is looked at again before it is told again. */
+  retryNames(slots: readonly string[]): void {
+    for (const slot of slots) this.#book.of(slot).forget('agent.name-held');
     this.#book.retryNow();
     this.#wake();
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { sha256 } from '../base/digest.ts';
 import type { AzureAgent } from '../azure/client.ts';
+import { ownerId } from '../azure/pools/owner.ts';
 import type { PulledImage } from './model.ts';
 import { readMarks, type DrainMarks } from './drain-marks.ts';
 import type { FirstSights } from './machine/archives.ts';
@@ -80,9 +80,8 @@ export class StateStore {
     return this.#value;
   }
 
-  /** Changes with the machine-id: a cloned disk owns nothing of what its original registered. */
   get owner(): string {
-    return sha256(`${this.#machineId}:${this.#value.installation}`).slice(0, 32);
+    return ownerId(this.#machineId, this.#value.installation);
   }
 
   async update(change: (state: State) => Partial<State>): Promise<void> {

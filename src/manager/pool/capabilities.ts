@@ -23,6 +23,7 @@ export function userCapabilities(
     ...Object.fromEntries(config.datasets.map((dataset) => [`dataset.${dataset.name}`, dataset.container])),
     ...(added.length === 0 ? {} : { [Capabilities.added]: added.join(',') }),
     [Capabilities.owner]: owner,
+    [Capabilities.host]: config.host,
   };
 }
 

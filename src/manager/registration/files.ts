@@ -1,4 +1,5 @@
 import type { AzureAgent, JobRequest } from '../../azure/client.ts';
+import { heldLine, heldNext, holderOf, mayBeTakenOver } from '../../contract/holder.ts';
 import { Capabilities } from '../../contract/paths.ts';
 import type { Cause, LeftSession } from '../model.ts';
 import { stillAssigned } from '../pool/given-up.ts';
@@ -22,6 +23,10 @@ export interface RegistrationQuestion {
   readonly owner: string;
   /** An administrator has said that this host may take the name over. */
   readonly adopt: boolean;
+  /** Inventory name of this host. */
+  readonly host: string;
+  /** See `holderOf`. */
+  readonly now: Parameters<typeof holderOf>[3];
   /** Containers of the slot in any state but gone. */
   readonly containers: number;
   /** When the server gives up the job that it shows on the agent, see givenUpAt. */
@@ -39,10 +44,11 @@ export function isLeftOnline(agent: AzureAgent): boolean {
 
 /**
  * Whether the name may get a new key now. The old key dies with it, so never while a container of the slot exists or
- * the server shows a job assigned to the agent; and never for an agent that somebody else registered.
+ * the server shows a job assigned to the agent; and never for an agent that somebody else registered, unless a person has
+ * said so and that owner is gone: looked at here, because what a person saw is old by now.
  */
 export function decideRegistration(question: RegistrationQuestion): RegistrationDecision {
-  const { name, agent, owner, adopt, containers, jobUntil, left, requests } = question;
+  const { name, agent, owner, adopt, host, now, containers, jobUntil, left, requests } = question;
   if (containers > 0) {
     return {
       kind: 'wait',
@@ -54,16 +60,12 @@ export function decideRegistration(question: RegistrationQuestion): Registration
     };
   }
   if (agent === undefined) return { kind: 'create' };
-  const holder = agent.userCapabilities?.[Capabilities.owner];
-  if (holder !== owner && !adopt) {
-    return {
-      kind: 'refuse',
-      cause: {
-        code: 'agent.name-held',
-        what: `the pool already has an agent ${name} that ${holder === undefined ? 'was not registered by azp-fleet' : 'belongs to another host or an earlier installation'}`,
-        next: 'choose another agentName, delete the agent in the pool, or take the name over: azp-fleet adopt',
-      },
-    };
+  if (agent.userCapabilities?.[Capabilities.owner] !== owner) {
+    const holder = holderOf([agent], [], host, now);
+    if (!adopt || !mayBeTakenOver(holder)) {
+      const cause = { code: 'agent.name-held', what: heldLine(holder), next: heldNext(holder, host) };
+      return { kind: 'refuse', cause };
+    }
   }
   if (agent.assignedRequest !== undefined) {
     return { kind: 'wait', cause: stillAssigned(agent.name, agent.assignedRequest, jobUntil) };

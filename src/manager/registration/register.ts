@@ -2,6 +2,7 @@ import { agentFiles } from '../../azure/keys.ts';
 import type { AzureAgent, NewAgent } from '../../azure/client.ts';
 import { defined } from '../../base/defined.ts';
 import { FleetError } from '../../base/errors.ts';
+import { leftForMs } from '../../contract/holder.ts';
 import { Capabilities, Labels } from '../../contract/paths.ts';
 import { mergeCapabilities } from '../pool/capabilities.ts';
 import { givenUpAt, stillAssigned } from '../pool/given-up.ts';
@@ -32,19 +33,26 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     tools.engine.listOwn({ [Labels.slot]: slot.name, [Labels.kind]: 'agent' }),
   ]);
   const { left } = order.connection;
+  const adopt = tools.state.value.adopt.includes(slot.name);
   const mayBeRenewed = left !== undefined && existing !== undefined && isLeftOnline(existing);
   const decision = decideRegistration({
     name: slot.agent,
     agent: existing,
     owner: tools.state.owner,
-    adopt: tools.state.value.adopt.includes(slot.name),
+    adopt,
+    host: tools.config.host,
+    now: { wall: tools.clock.wall(), leftForMs: tools.clock.scaled(leftForMs) },
     containers: containers.length,
     jobUntil: givenUpAt(existing?.assignedRequest ?? {}, tools.clock),
     left,
     requests: mayBeRenewed ? await tools.azure.unfinishedRequests(pool.id) : [],
   });
   if (decision.kind === 'wait') throw new NotYet(decision.cause);
-  if (decision.kind === 'refuse') throw new FleetError(decision.cause);
+  if (decision.kind === 'refuse') {
+    // What was allowed was to take the name now. Kept, it would be taken whenever its owner is away for a moment.
+    if (adopt) await endAdoption(tools.state, slot.name);
+    throw new FleetError(decision.cause);
+  }
   if (decision.kind === 'renew') await giveUpEntry(tools, order, decision.agent);
   const renewing = tools.state.value.renewing[slot.name];
   const earlier: Earlier =
@@ -55,12 +63,16 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     tools.config.registration === 'config'
       ? await byConfig(tools, order, earlier.entry)
       : await byRest(tools, order, earlier);
-  if (renewing !== undefined || tools.state.value.adopt.includes(slot.name))
+  if (renewing !== undefined)
     await tools.state.update((state) => ({
-      adopt: state.adopt.filter((name) => name !== slot.name),
       renewing: Object.fromEntries(Object.entries(state.renewing).filter(([name]) => name !== slot.name)),
     }));
+  if (adopt) await endAdoption(tools.state, slot.name);
   return registration;
+}
+
+async function endAdoption(state: StateStore, slot: string): Promise<void> {
+  await state.update(({ adopt }) => ({ adopt: adopt.filter((name) => name !== slot) }));
 }
 
 /** Deletes the entry, whose session nobody polls. What it carried is written down first: nothing else knows it. */

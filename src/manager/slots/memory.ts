@@ -97,6 +97,11 @@ export class SlotMemory {
     else this.failed(outcome.cause);
   }
 
+  /** What was wrong for this reason is not told any more: it is about to be looked at again. */
+  forget(code: string): void {
+    if (this.cause?.code === code) this.cause = undefined;
+  }
+
   retryNow(): void {
     this.#failures = 0;
     this.#operationFailures = 0;

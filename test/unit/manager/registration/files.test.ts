@@ -15,6 +15,8 @@ const question = (changes: Partial<RegistrationQuestion> = {}): RegistrationQues
   agent: agent(),
   owner: 'us',
   adopt: false,
+  host: 'box',
+  now: { wall: Date.parse('2026-11-21T02:00:00Z'), leftForMs: 180_000 },
   containers: 0,
   jobUntil: undefined,
   left: undefined,
@@ -44,7 +46,28 @@ test.each([
   [
     'we may take it, but it runs a job',
     question({ agent: agent({ userCapabilities: {}, assignedRequest: job }), adopt: true }),
-    'wait',
+    'refuse',
+  ],
+  [
+    'we may take it, but its owner has come back',
+    question({ agent: agent({ userCapabilities: {}, status: 'online' }), adopt: true }),
+    'refuse',
+  ],
+  [
+    'we may take it, but it went offline a moment ago, as between two jobs',
+    question({
+      agent: agent({ userCapabilities: {}, statusChangedOn: '2026-11-21T01:59:50Z' }),
+      adopt: true,
+    }),
+    'refuse',
+  ],
+  [
+    'we may take it, and it has been offline for long',
+    question({
+      agent: agent({ userCapabilities: {}, statusChangedOn: '2026-11-20T01:59:50Z' }),
+      adopt: true,
+    }),
+    'replace',
   ],
   ['its last agent left a session', question({ agent: online, left }), 'renew'],
   ['the session that was left is gone', question({ left }), 'replace'],
