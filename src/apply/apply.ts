@@ -12,6 +12,7 @@ import { knownPools } from '../steps/pool-names.ts';
 import { isEmpty } from '../plan/plan.ts';
 import { applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
 import { latePools } from './late-pools.ts';
+import { takeOverNames, type TakeOver } from './names/take-over.ts';
 import { proveHost } from './proof/prove.ts';
 import type { HostsSurvey, Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
@@ -21,6 +22,8 @@ export interface ApplyFleetOptions extends ApplyHostOptions {
   readonly probe: boolean;
   /** Whose pipelines may use the pools. */
   readonly projects: readonly string[];
+  /** The announced take-overs of agents' names were agreed to. */
+  readonly adopt: boolean;
   /** Called when it is known which pools cannot be used, before any host is changed. */
   readonly onPools: (pools: PoolsPlan) => void;
 }
@@ -43,8 +46,10 @@ export async function applyFleet(
     if (!known.has(problem.what)) tools.emit({ kind: 'problem', problem });
   const online = agentsOnline(client, tools.clock);
   const poolsReady = latePools(client, survey, options.projects, tools.emit);
+  const agreed = new Set(options.adopt ? survey.pools.changes.map(({ id }) => id) : []);
+  const names = { client, held: survey.held, agreed };
   return applyHosts(survey, tools, (host) =>
-    finishHost(host, blockedOf(host, pools), online, { ...tools, poolsReady }, options),
+    finishHost(host, { blocked: blockedOf(host, pools), online, names }, { ...tools, poolsReady }, options),
   );
 }
 
@@ -80,10 +85,16 @@ function isBuilder({ host }: Survey): boolean {
   return host.dockerfile?.builder === host.name;
 }
 
+/** What Azure DevOps has to do with the end of a host. */
+interface InAzure {
+  readonly blocked: Problem | undefined;
+  readonly online: AgentsOnline;
+  readonly names: TakeOver;
+}
+
 async function finishHost(
   survey: Survey,
-  blocked: Problem | undefined,
-  online: AgentsOnline,
+  { blocked, online, names }: InAzure,
   tools: ApplyTools,
   options: ApplyFleetOptions,
 ): Promise<HostOutcome> {
@@ -91,12 +102,15 @@ async function finishHost(
   let changes: number | undefined;
   try {
     const left = blocked === undefined ? survey.plan : tools.plan(survey.facts, survey.host);
-    const applied = await applyPlan(survey, tools, options, left);
-    if (applied.state === 'failed' || applied.state === 'skipped' || applied.state === 'unreachable')
-      return applied;
-    if (blocked !== undefined) return { ...applied, state: 'failed', problem: { ...blocked, host: name } };
+    const host = await applyPlan(survey, tools, options, left);
+    if (host.state === 'failed' || host.state === 'skipped' || host.state === 'unreachable') return host;
+    if (blocked !== undefined) return { ...host, state: 'failed', problem: { ...blocked, host: name } };
+    changes = host.changes;
+    const taken = await takeOverNames(survey, names, tools);
+    changes += taken.changes;
+    const applied = { ...host, changes, state: changes > 0 ? 'changed' : host.state } as const;
+    if (taken.problem !== undefined) return { ...applied, state: 'failed', problem: taken.problem };
     if (!options.probe) return applied;
-    changes = applied.changes;
     const verdict = await proveHost(survey, online, tools);
     tools.emit({ kind: 'verdict', host: name, verdict });
     return { ...applied, verdict };

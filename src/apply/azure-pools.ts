@@ -3,9 +3,9 @@ import { requireProject } from '../azure/pools/state.ts';
 import { FleetError } from '../base/errors.ts';
 import type { FleetChange } from '../plan/pools.ts';
 
-/** Carries out one change. Done already, or only announced: does nothing. */
+/** Carries out one change. Done already, only announced, or a manager's to do: does nothing. */
 export async function applyFleetChange(client: AzureClient, { action }: FleetChange): Promise<void> {
-  if (action.kind === 'name-later') return;
+  if (action.kind === 'name-later' || action.kind === 'take-over') return;
   if (action.kind === 'create-pool') {
     await client.ensurePool(action.pool);
     return;

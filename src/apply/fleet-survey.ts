@@ -4,6 +4,8 @@ import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import { plainPools } from '../inventory/pool-pattern.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
+import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../plan/held-names.ts';
+import { lookForHeldNames } from './names/look.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
 import { planLaterPools } from '../plan/pools.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
@@ -13,10 +15,12 @@ import type { ApplyTools } from './apply-tools.ts';
 /** Everything that is known before anything is changed. */
 export interface FleetSurvey extends HostsSurvey {
   readonly pools: PoolsPlan;
+  /** Names of the hosts' agents that somebody else has. */
+  readonly held: readonly HeldNames[];
 }
 
 /** With the pools, or of commands that need none. */
-export type AnySurvey = HostsSurvey & Partial<Pick<FleetSurvey, 'pools'>>;
+export type AnySurvey = HostsSurvey & Partial<Pick<FleetSurvey, 'pools' | 'held'>>;
 
 export interface SurveyOptions extends ReachOptions {
   /** Called when it is known which pools cannot be used, before any host is planned. */
@@ -43,13 +47,15 @@ export async function surveyFleet(
     named.filter((name) => !plain.includes(name)),
     fleet.projects,
   );
+  const { held, ...names } = await lookForHeldNames(client, reached, tools.clock);
   const pools = {
-    changes: [...first.changes, ...rest.changes, ...planLaterPools(waiting(reached))],
-    blocked: new Map([...first.blocked, ...rest.blocked]),
+    changes: [...first.changes, ...rest.changes, ...planLaterPools(waiting(reached)), ...planTakeOvers(held)],
+    blocked: new Map([...names.blocked, ...first.blocked, ...rest.blocked]),
   };
   options.onPools(pools);
-  for (const problem of distinct(pools.blocked)) tools.emit({ kind: 'problem', problem });
-  return { ...planReached(results, tools), pools };
+  for (const problem of [...distinct(pools.blocked), ...refusedTakeOvers(held)])
+    tools.emit({ kind: 'problem', problem });
+  return { ...planReached(results, tools), pools, held };
 }
 
 /** Patterns that wait for a driver → hosts. */

@@ -40,7 +40,8 @@ export async function applyFleetPools(
   const blocked = new Map(plan.blocked);
   for (const change of plan.changes) {
     const { action, title } = change;
-    if (action.kind === 'name-later' || blocked.has(action.pool)) continue;
+    if (action.kind === 'name-later' || action.kind === 'take-over') continue;
+    if (blocked.has(action.pool)) continue;
     try {
       await applyFleetChange(client, change);
       emit({ kind: 'note', text: `Azure DevOps: ${title}: done` });

@@ -69,6 +69,7 @@ export function announcedBy(saved: FleetPlan, survey: FleetSurvey): FleetSurvey 
   return {
     hosts: survey.hosts.map((host) => ({ ...host, plan: announced.get(host.host.name) ?? host.plan })),
     failures: survey.failures,
+    held: survey.held,
     pools: { ...survey.pools, changes: survey.pools.changes.filter(({ id }) => changes.has(id)) },
   };
 }

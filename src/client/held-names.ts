@@ -1,6 +1,9 @@
 import { FleetError } from '../base/errors.ts';
 import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
 
+/** Of a slot whose name in the pool somebody else has. */
+export const heldCode = 'agent.name-held';
+
 /**
  * Slots that do not start because somebody else holds their name in the pool. `chosen`: only these; none: all. A name
  * that no slot has is an error. Pure.
@@ -17,6 +20,6 @@ export function heldNames(status: ManagerStatus, chosen: readonly string[]): rea
     });
   }
   return status.slots.filter(
-    ({ slot, code }) => code === 'agent.name-held' && (chosen.length === 0 || chosen.includes(slot)),
+    ({ slot, code }) => code === heldCode && (chosen.length === 0 || chosen.includes(slot)),
   );
 }

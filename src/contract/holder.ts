@@ -15,7 +15,7 @@ export interface PooledAgent {
 export interface Holder {
   /** The names, at least one. */
   readonly names: readonly string[];
-  /** The owner's mark; undefined: azp-fleet has not registered them. */
+  /** The owner's mark; undefined: they carry none. */
   readonly owner: string | undefined;
   /** The owner's host, where it says so and it is another one than ours. */
   readonly host: string | undefined;

@@ -10,6 +10,8 @@ export const HostPaths = {
   registries: '/etc/azp-fleet/registries',
   caBundle: '/etc/azp-fleet/ca.pem',
   state: '/var/lib/azp-fleet',
+  /** What the manager remembers, its installation among it. */
+  managerState: '/var/lib/azp-fleet/manager.json',
   runs: '/var/lib/azp-fleet/runs',
   /** Agents straight on the host, a folder a slot. The manager's unit makes it. */
   agents: '/var/lib/azp-fleet-agents',

@@ -87,6 +87,8 @@ export interface Facts {
     readonly credentialDigest: string | undefined;
     /** Of what it knows of registries; undefined: nothing. */
     readonly registriesDigest: string | undefined;
+    /** What makes it the owner of its agents, with the machine-id; undefined: the next manager will be a new one. */
+    readonly installation: string | undefined;
     /** sha256 of each archive of a Dockerfile's folder that it has. */
     readonly folders: readonly string[];
     /** Paths of what was sent and never put in place: parts of uploads, and the next credential. */

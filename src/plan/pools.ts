@@ -8,6 +8,13 @@ export interface FleetChange {
     | { readonly kind: 'disable-auto-update'; readonly pool: string }
     | { readonly kind: 'create-queue'; readonly pool: string; readonly project: string }
     | { readonly kind: 'authorize-queue'; readonly pool: string; readonly project: string }
+    /** The manager of the host does it, once it runs. */
+    | {
+        readonly kind: 'take-over';
+        readonly pool: string;
+        readonly host: string;
+        readonly slots: readonly string[];
+      }
     /** A shape: what the pool is called is not known yet. It cannot run. */
     | { readonly kind: 'name-later'; readonly pattern: string };
 }

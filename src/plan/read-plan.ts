@@ -5,7 +5,15 @@ import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import type { Change, Shape } from '../steps/change.ts';
 
 /** Far above what a fleet of thousands has; a file that names more is none of ours. */
-const most = { hosts: 10_000, stages: 50, changes: 200, details: 500, actions: 500, refusals: 200 };
+const most = {
+  hosts: 10_000,
+  slots: 1000,
+  stages: 50,
+  changes: 200,
+  details: 500,
+  actions: 500,
+  refusals: 200,
+};
 
 /** A member that is not named here would be lost on the way through the file. */
 type Members<T> = Record<keyof T, z.ZodType>;
@@ -68,6 +76,12 @@ const change = z.discriminatedUnion('known', [
 const fleetAction = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal(['create-pool', 'disable-auto-update']), pool: words }),
   z.object({ kind: z.literal(['create-queue', 'authorize-queue']), pool: words, project: words }),
+  z.object({
+    kind: z.literal('take-over'),
+    pool: words,
+    host: words,
+    slots: z.array(words).max(most.slots),
+  }),
   z.object({ kind: z.literal('name-later'), pattern: words }),
 ]);
 

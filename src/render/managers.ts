@@ -13,7 +13,7 @@ export function heldLines(
   return [
     ...lines,
     'Taking a name over gives it a new key: whoever runs under it elsewhere is cut off from the pool.',
-    'An agent that has a job keeps its name until the job has ended.',
+    'Names of an owner that is online, or that has a job, are not taken.',
   ];
 }
 

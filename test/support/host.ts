@@ -63,6 +63,7 @@ const bare: Facts = {
     reloadNeeded: false,
     credentialDigest: undefined,
     registriesDigest: undefined,
+    installation: undefined,
     folders: [],
     leftovers: [],
     status: undefined,

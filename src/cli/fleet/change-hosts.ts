@@ -21,6 +21,8 @@ export interface HostChanges<Found extends AnySurvey> {
   readonly apply: (found: Found) => Promise<readonly HostOutcome[]>;
   /** What is asked before anything is changed. `where`: what the plan changes. */
   readonly question: (where: string) => string;
+  /** Asks what is asked by itself, once the changes have been agreed to. */
+  readonly agree?: (found: Found) => Promise<void>;
   /** What to do where nobody can be asked. */
   readonly unasked: string;
   /** Problems beside the hosts, told where only the plan is shown. */
@@ -52,6 +54,7 @@ export async function changeHosts<Found extends AnySurvey>(
     context.stderr.write('Nothing was changed.\n');
     return declined;
   }
+  await changes.agree?.(found);
   open.redraw();
   const outcomes = await changes.apply(found);
   await open.quiet();

@@ -22,6 +22,9 @@ digest() { # NAME FILE
 }
 digest credential ${HostPaths.token}
 digest registries ${HostPaths.registries}
+if [ -r ${HostPaths.managerState} ]; then
+  sed -n 's/^ *"installation": "\([0-9A-Za-z-]\{1,64\}\)",\{0,1\}$/installation \1/p' ${HostPaths.managerState}
+fi
 for archive in ${HostPaths.folders}/*.tar; do
   [ ! -f "$archive" ] || printf 'folder %s\n' "$(basename "$archive" .tar)"
 done
@@ -39,6 +42,7 @@ find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.par
       reloadNeeded: lines.first('NeedDaemonReload') === 'yes',
       credentialDigest: lines.first('credential')?.slice(0, 64),
       registriesDigest: lines.first('registries')?.slice(0, 64),
+      installation: lines.first('installation'),
       folders: lines.all('folder').filter((name) => /^[0-9a-f]{64}$/.test(name)),
       leftovers: lines.all('left').filter((path) => /^[\w./-]+$/.test(path)),
     };

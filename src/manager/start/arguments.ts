@@ -24,7 +24,7 @@ Options of a machine of its own; with --config the file says these things
 
 Options of every run
   --token-file FILE         personal access token or client secret, readable by root only; never an argument
-  --adopt                   take over, at this start, agent names of this machine that another owner holds
+  --adopt                   take over, at this start, agent names of this machine whose other owner is gone
   --state DIR               where runs and the drain state are kept; default /var/lib/azp-fleet
   --context DIR             build context of the image; default: dockeragent beside this program
   --status-file FILE        default /run/azp-fleet/status.json

@@ -20,7 +20,7 @@ export function planText(given: FleetPlan, { color, unread, width = 80, ...rest 
   const plan = cleanPlan(given);
   const paint = painter(color);
   const sections = [
-    ...(plan.fleet.length === 0 ? [] : [fleetPart(plan.fleet, paint)]),
+    ...(plan.fleet.length === 0 ? [] : [fleetPart(plan.fleet, width, paint)]),
     ...groups(plan.hosts, rest.scripts).map((group) =>
       hostsPart(group, plan.hosts.length, { ...rest, width }, paint),
     ),
@@ -29,16 +29,17 @@ export function planText(given: FleetPlan, { color, unread, width = 80, ...rest 
   return `${sections.join('\n\n')}\n`;
 }
 
-function fleetPart(changes: readonly FleetChange[], paint: Paint): string {
-  const lines = changes.map(
-    ({ title, why, action }) => `  ${fleetMark(action, paint)} ${title}\n      ${paint('dim', why)}`,
-  );
+function fleetPart(changes: readonly FleetChange[], width: number, paint: Paint): string {
+  const lines = changes.flatMap(({ title, why, action }) => [
+    `  ${fleetMark(action, paint)} ${title}`,
+    ...wrap(why, width - 6, 0, 0).map((line) => `      ${paint('dim', line)}`),
+  ]);
   return [paint('bold', 'Azure DevOps'), ...lines].join('\n');
 }
 
 function fleetMark({ kind }: FleetChange['action'], paint: Paint): string {
   if (kind === 'name-later') return unknownMark(paint);
-  return mark(kind === 'disable-auto-update' ? 'change' : 'add', paint);
+  return mark(kind === 'disable-auto-update' || kind === 'take-over' ? 'change' : 'add', paint);
 }
 
 function hostsPart({ hosts, plan }: Group, all: number, options: ChangeLineOptions, paint: Paint): string {

@@ -43,8 +43,9 @@ async function provision(host: FakeHost): Promise<HostOutcome | undefined> {
     hosts: [host.survey()],
     failures: [],
     pools: { changes: [], blocked: new Map<string, never>() },
+    held: [],
   };
-  const options = { exactFacts: false, probe: true, projects: [], onPools: () => undefined };
+  const options = { exactFacts: false, probe: true, projects: [], adopt: false, onPools: () => undefined };
   return (await applyFleet(survey, emptyPools, host.tools(), options))[0];
 }
 

@@ -38,7 +38,7 @@ describe('what adopt says', () => {
     expect(heldLines([{ host: 'h200-1', value: heldNames(status, ['0']) }])).toEqual([
       'h200-1 slot 0: the pool already has an agent h200-1-0',
       expect.stringContaining('cut off from the pool') as string,
-      expect.stringContaining('until the job has ended') as string,
+      expect.stringContaining('online') as string,
     ]);
   });
 

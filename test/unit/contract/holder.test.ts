@@ -108,15 +108,17 @@ describe('who holds a name, and whether it may be taken over', () => {
 
 test('the place, the installation, and what to do are told', () => {
   const away = holderOf([agent()], [], 'azl7', now);
-  expect(heldDetail(away, 'gpu-lab')).toBe(
-    'in pool gpu-lab, registered by host azl2, installation 3f2a91c0',
-  );
+  expect(heldDetail(away, 'gpu-lab')).toBe('in pool gpu-lab, registered by host azl2, installation 3f2a91c0');
   expect(heldDetail(holderOf([agent({ userCapabilities: {} })], [], 'azl2', now), 'gpu-lab')).toBe(
     'in pool gpu-lab',
   );
   expect(heldNext(away, 'azl7')).toBe(
     'take it over with "azp-fleet provision azl7 --adopt" or "azp-fleet adopt azl7", or choose another agentName',
   );
-  for (const changes of [{ status: 'online' }, { assignedRequest: job }, { statusChangedOn: justNow }] as const)
+  for (const changes of [
+    { status: 'online' },
+    { assignedRequest: job },
+    { statusChangedOn: justNow },
+  ] as const)
     expect(heldNext(holderOf([agent(changes)], [], 'azl2', now), 'azl2')).not.toContain('--adopt');
 });

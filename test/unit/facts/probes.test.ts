@@ -238,7 +238,7 @@ describe('what the probes print', () => {
     expect(
       managerProbe.parse(
         frame(
-          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
+          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\ninstallation 5b1c\nfolder ${'f'.repeat(64)}\nfolder ../x\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
         ),
       ),
     ).toEqual({
@@ -248,6 +248,7 @@ describe('what the probes print', () => {
       reloadNeeded: true,
       credentialDigest: digest,
       registriesDigest: 'e'.repeat(64),
+      installation: '5b1c',
       folders: ['f'.repeat(64)],
       leftovers: ['/etc/azp-fleet/token.next'],
     });
@@ -258,6 +259,7 @@ describe('what the probes print', () => {
       reloadNeeded: false,
       credentialDigest: undefined,
       registriesDigest: undefined,
+      installation: undefined,
       folders: [],
       leftovers: [],
     });

@@ -59,6 +59,10 @@ export const fleetCommands: readonly CommandSpec[] = [
         description: 'all uploads together, e.g. 50MiB/s or 400Mbit/s, over what the inventory says',
       },
       { flags: '--no-probe', description: 'do not prove the result' },
+      {
+        flags: '--adopt',
+        description: 'take over agent names of an earlier installation that is offline, as the plan says',
+      },
       disturbOthers,
       drainTimeout,
       breakLock,
@@ -66,6 +70,7 @@ export const fleetCommands: readonly CommandSpec[] = [
     examples: [
       ['azp-fleet provision inventory.yaml', 'plan, ask, apply, prove'],
       ['azp-fleet provision --yes --limit room=b12', 'without asking, one room'],
+      ['azp-fleet provision h200-1 --adopt', 'a machine that was set up anew: its names are its own again'],
       ['azp-fleet provision --rerun failed', 'what did not work the last time'],
     ],
     json: ['plan', 'hosts'],

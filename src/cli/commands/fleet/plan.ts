@@ -4,6 +4,7 @@ import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
 import { version } from '../../../base/version.ts';
 import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../../../apply/fleet-survey.ts';
+import { refusedTakeOvers } from '../../../plan/held-names.ts';
 import { hasChanges } from '../../../plan/plan.ts';
 import { checkPlanFile, writePlanFile } from '../../../apply/saved-plan.ts';
 import { distinct } from '../../../apply/pools.ts';
@@ -26,7 +27,11 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       follow: false,
       onPools: (pools) => pools.blocked.forEach((problem, pool) => blocked.set(pool, problem)),
     });
-    const problems = [...distinct(blocked), ...problemsAmong(survey.failures)];
+    const problems = [
+      ...distinct(blocked),
+      ...refusedTakeOvers(survey.held),
+      ...problemsAmong(survey.failures),
+    ];
     await closeAll(survey);
     const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock });
     if (outFile !== undefined) await writePlanFile(outFile, plan);

@@ -10,6 +10,7 @@ import type { Context } from '../../../base/context.ts';
 import { version } from '../../../base/version.ts';
 import { inventoryDigest } from '../../../plan/digest.ts';
 import type { FleetPlan } from '../../../plan/fleet-plan.ts';
+import { confirm } from '../../ask.ts';
 import { changeHosts } from '../../fleet/change-hosts.ts';
 import type { CommandInput } from '../../command.ts';
 import { openForPlan, type OpenFleet } from '../../fleet/fleet.ts';
@@ -32,6 +33,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const onPools = (pools: PoolsPlan) =>
       pools.blocked.forEach((problem, pool) => blocked.set(pool, problem));
     let outcomes: readonly HostOutcome[] | undefined;
+    let adopt = options.flag('adopt');
     const result = await changeHosts(context, input, open, {
       question: (where) => `Apply these changes to ${where}?`,
       unasked: 'look at the plan with "azp-fleet plan", then run again with --yes',
@@ -41,11 +43,19 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         const found = await surveyFleet(open.fleet, hosts, open.azure, tools, { follow, onPools });
         return saved === undefined ? found : announcedBy(saved, found);
       },
+      agree: async ({ pools }) => {
+        const titles = pools.changes.flatMap(({ action, title }) =>
+          action.kind === 'take-over' ? [title] : [],
+        );
+        if (adopt || titles.length === 0 || options.flag('yes')) return;
+        adopt = await confirm(context, takeOverQuestion(titles));
+      },
       apply: async (survey) => {
         await prepare(survey);
         const [exactFacts, probe] = [saved !== undefined, options.flag('probe')];
         const { projects } = open.fleet;
-        outcomes = await applyFleet(survey, open.azure, tools, { exactFacts, probe, onPools, projects });
+        const asked = { exactFacts, probe, onPools, projects, adopt };
+        outcomes = await applyFleet(survey, open.azure, tools, asked);
         return outcomes;
       },
     });
@@ -53,6 +63,14 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       await remember(context, input, { journal, inventory: open.fleet.file }, outcomes);
     return result;
   });
+}
+
+/** Asked by itself: who agrees to the packages of a host has not agreed to cut another machine off. */
+function takeOverQuestion(titles: readonly string[]): string {
+  const [first = ''] = titles;
+  const what = `${first.slice(0, 1).toUpperCase()}${first.slice(1)}`;
+  const more = titles.length === 1 ? '' : `, and ${titles.length - 1} more as the plan says`;
+  return `${what}${more}? Whoever had them before can use them no longer.`;
 }
 
 async function savedPlan(

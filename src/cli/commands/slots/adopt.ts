@@ -1,9 +1,11 @@
 import type { Context } from '../../../base/context.ts';
 import { heldNames } from '../../../client/held-names.ts';
+import { refusedNames, takeNames } from '../../../client/take-names.ts';
 import { adoptText, heldLines } from '../../../render/managers.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { answered, withManagers } from '../../fleet/managers.ts';
+import { pause } from '../../pause.ts';
 import { declined, type Result } from '../../result.ts';
 
 /** Takes over agent names that another owner holds: looks which, says what it means, asks, tells the managers. */
@@ -22,7 +24,12 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const told = await managers.ask(
       async (manager, { name }) => {
         const value = held.find(({ host }) => host === name)?.value ?? [];
-        await manager.adopt(value.map(({ slot }) => slot));
+        const slots = value.map(({ slot }) => slot);
+        const { refused } = await takeNames(manager, slots, {
+          clock: context.clock,
+          sleep: (ms) => pause(ms, context.signal, 'the manager goes on by itself'),
+        });
+        if (refused.length > 0) throw refusedNames(name, refused);
         return value;
       },
       held.map(({ host }) => host),

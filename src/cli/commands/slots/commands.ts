@@ -56,7 +56,7 @@ export const slotCommands: readonly CommandSpec[] = [
     name: 'adopt',
     summary: 'take over agent names that another owner holds in the pool',
     description:
-      'After a machine was set up anew its names belong to the earlier installation. Says which names are held and asks.',
+      'After a machine was set up anew its names belong to the earlier installation. Says which names are held and asks; refused while that owner is online or has a job. "azp-fleet provision --adopt" does it on the way.',
     positionals: '<hosts...>',
     options: [{ flags: '--slot <slot>', description: 'only this slot; repeatable', repeat: true }],
     examples: [
