@@ -1,7 +1,7 @@
 import type { Context, OutputStream } from '../base/context.ts';
 import { ExitCode, type Problem } from '../base/errors.ts';
 import type { Members } from '../render/envelope.ts';
-import { problemLines } from '../render/problem.ts';
+import { problemsLines } from '../render/groups/problems.ts';
 
 /** What a command ends with. It is shown when everything is closed: as text, or with --json as one document. */
 export interface Result {
@@ -31,6 +31,5 @@ export const declined: Result = { exitCode: ExitCode.declined, json: {} };
 /** Shows a result to people. */
 export function show({ stdout, stderr }: Context, { text, to = stdout, aside = [] }: Result): void {
   if (text !== undefined) to.write(text());
-  for (const problem of aside)
-    stderr.write(`${problemLines(problem, (stderr.columns ?? 80) - 1).join('\n')}\n`);
+  if (aside.length > 0) stderr.write(`${problemsLines(aside, (stderr.columns ?? 80) - 1).join('\n')}\n`);
 }

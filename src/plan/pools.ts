@@ -1,3 +1,5 @@
+import { foldNames } from '../inventory/fold-names.ts';
+
 /** A change to Azure DevOps, once for the fleet. */
 export interface FleetChange {
   readonly id: string;
@@ -48,7 +50,7 @@ export function planLaterPools(hosts: ReadonlyMap<string, readonly string[]>): r
   return [...hosts].map(([pattern, names]) => ({
     id: `pool.later.${pattern}`,
     title: `create agent pool ${pattern} if there is none, and permit its use`,
-    why: `the driver of ${names.join(', ')} decides what it is called, and is still to come; at most this`,
+    why: `the driver of ${foldNames(names)} decides what it is called, and is still to come; at most this`,
     action: { kind: 'name-later', pattern },
   }));
 }

@@ -1,7 +1,9 @@
 import type { Problem } from '../base/errors.ts';
 import type { ScriptResult } from '../ssh/transport.ts';
+import { foldNames } from '../inventory/fold-names.ts';
 import type { Paint } from './color.ts';
-import { problemLines } from './problem.ts';
+import { problemsLines } from './groups/problems.ts';
+import { wrap } from './problem.ts';
 
 /** What one host answered to `exec`. */
 export type HostAnswer =
@@ -37,15 +39,21 @@ export function execText(
     (a, b) => Number(a.result.code !== 0) - Number(b.result.code !== 0) || b.hosts.length - a.hosts.length,
   );
   const blocks = ordered.map(({ hosts, result }) =>
-    [heading(hosts, result.code, paint), ...body(result).map(clean)].join('\n'),
+    [...headingLines(hosts, result.code, { paint, width }), ...body(result).map(clean)].join('\n'),
   );
-  return [...blocks, ...problems.map((problem) => problemLines(problem, width).join('\n'))].join('\n');
+  return [...blocks, ...problemsLines(problems, width)].join('\n');
 }
 
-function heading(hosts: readonly string[], code: number, paint: Paint): string {
+function headingLines(
+  hosts: readonly string[],
+  code: number,
+  { paint, width }: { readonly paint: Paint; readonly width: number },
+): string[] {
   const count = hosts.length === 1 ? '' : `${hosts.length} hosts: `;
   const end = code === 0 ? '' : paint('red', `  exit ${code}`);
-  return `${paint('bold', `── ${count}${hosts.join(', ')}`)}${end}`;
+  const [first = '', ...more] = wrap(`${count}${foldNames(hosts)}`, width, 3, 3);
+  const lines = [`── ${first}`, ...more].map((line) => paint('bold', line));
+  return lines.with(-1, `${lines.at(-1) ?? ''}${end}`);
 }
 
 function body({ stdout, stderr }: ScriptResult): string[] {

@@ -2,7 +2,9 @@ import type { Bases } from '../image/choose.ts';
 import type { BuiltImage } from '../client/image-build.ts';
 import type { ImageStatus } from '../contract/status.ts';
 import type { ImageRow, Wanted } from '../status/image.ts';
+import { foldNames } from '../inventory/fold-names.ts';
 import type { Paint } from './color.ts';
+import { alike } from './groups/alike.ts';
 import { wrap } from './problem.ts';
 import { columns } from './table.ts';
 
@@ -27,14 +29,23 @@ export function imageText(
   rows: readonly ImageRow[],
   options: { readonly width: number; readonly paint: Paint },
 ): string {
-  return `${rows.map((row) => imageLines(row, options).join('\n')).join('\n\n')}\n`;
+  const told = rows.map((row) => ({ host: row.host, value: partsOf(row) }));
+  return `${alike(told)
+    .map(({ hosts, value }) => imageLines(hosts, value, options).join('\n'))
+    .join('\n\n')}\n`;
 }
 
-function imageLines(
-  { host, problem, wanted, dockerfile, slots = [], present, archives = [], others = [] }: ImageRow,
-  { width, paint }: { readonly width: number; readonly paint: Paint },
-): string[] {
-  const told = [
+/** Label and text by turns; a text without a label belongs to what is above it. */
+function partsOf({
+  problem,
+  wanted,
+  dockerfile,
+  slots = [],
+  present,
+  archives = [],
+  others = [],
+}: ImageRow): readonly (readonly string[])[] {
+  return [
     ...(problem === undefined
       ? []
       : [
@@ -53,12 +64,19 @@ function imageLines(
       `${archive}, first seen ${at.slice(0, 10)} and held to that since: sha256 ${sha256}`,
     ]),
   ];
+}
+
+function imageLines(
+  hosts: readonly string[],
+  told: ReturnType<typeof partsOf>,
+  { width, paint }: { readonly width: number; readonly paint: Paint },
+): string[] {
   const lines = told.flatMap(([label = '', text = '']) =>
     wrap(text, width - 1, 11, 11).map((line, index) =>
       index === 0 ? `  ${paint('dim', label.padEnd(9))}${line}` : line,
     ),
   );
-  return [paint('bold', host), ...lines];
+  return [...wrap(foldNames(hosts), width - 1, 0, 0).map((line) => paint('bold', line)), ...lines];
 }
 
 function wantedParts(wanted: Wanted): readonly (readonly string[])[] {

@@ -1,13 +1,19 @@
 import { drainLine } from '../contract/drain.ts';
 import type { SlotStatus, ManagerStatus } from '../contract/status.ts';
 import type { RunRecord } from '../contract/runs.ts';
+import { foldNames } from '../inventory/fold-names.ts';
+import { alike } from './groups/alike.ts';
 
 /** What is about to be taken over, and what that does to others. */
 export function heldLines(
   hosts: readonly { readonly host: string; readonly value: readonly SlotStatus[] }[],
 ): readonly string[] {
-  const lines = hosts.flatMap(({ host, value }) =>
-    value.map(({ slot, cause = '' }) => `${host} slot ${slot}: ${cause}`),
+  const said = hosts.map(({ host, value: slots }) => ({
+    host,
+    value: slots.map(({ slot, cause = '' }) => ({ slot, cause })),
+  }));
+  const lines = alike(said).flatMap(({ hosts: same, value }) =>
+    value.map(({ slot, cause }) => `${foldNames(same)} slot ${slot}: ${cause}`),
   );
   if (lines.length === 0) return [];
   return [
@@ -20,7 +26,7 @@ export function heldLines(
 /** One line a host: what its manager was told. */
 export function adoptText(host: string, slots: readonly SlotStatus[]): string {
   if (slots.length === 0) return `${host}: nobody else holds a name of its agents\n`;
-  return `${host}: takes over ${slots.map(({ agent }) => agent).join(', ')}; "azp-fleet status" shows when they are online\n`;
+  return `${host}: takes over ${foldNames(slots.map(({ agent }) => agent))}; "azp-fleet status" shows when they are online\n`;
 }
 
 /** How many slots of a host are drained and which still have a job; then a line for each who keeps jobs away. */

@@ -2,23 +2,52 @@ import { styleText } from 'node:util';
 
 import { interruptionLine } from '../apply/interruption.ts';
 import { isBad, type HostOutcome } from '../apply/outcome.ts';
+import { alike } from './groups/alike.ts';
+import { hostLabel, type HostLabel } from './groups/host-label.ts';
+import { wrap } from './problem.ts';
 
-/** One line a host, what needs attention last, then the sum. */
-export function outcomeText(outcomes: readonly HostOutcome[], color: boolean): string {
+interface Style {
+  readonly color: boolean;
+  /** Columns; longer sentences are broken. */
+  readonly width: number;
+}
+
+/** A line for hosts that ended alike, what needs attention last, then the sum. */
+export function outcomeText(outcomes: readonly HostOutcome[], style: Style): string {
   const sorted = [...outcomes].sort((left, right) => rank(left) - rank(right));
-  const width = Math.max(...sorted.map(({ host }) => host.length));
-  const lines = sorted.map((outcome) => {
-    const word = label(outcome);
-    const style = isBad(outcome)
-      ? 'red'
-      : word === 'degraded' || outcome.state === 'skipped'
-        ? 'yellow'
-        : 'green';
-    const state = word.padEnd(11);
-    const painted = color ? styleText(style, state, { validateStream: false }) : state;
-    return `${outcome.host.padEnd(width)}  ${painted}  ${detail(outcome)}`.trimEnd();
-  });
+  const groups = alike(sorted.map((outcome) => ({ host: outcome.host, value: ending(outcome) })));
+  const labelled = groups.map(({ hosts, value }) => ({ ...hostLabel(hosts), ...value }));
+  const width = Math.max(...labelled.map(({ label }) => label.length));
+  const lines = labelled.flatMap((each) => endingLines(each, width, style));
   return `${[...lines, '', sum(outcomes)].join('\n')}\n`;
+}
+
+interface Ending {
+  readonly word: string;
+  readonly tone: 'red' | 'yellow' | 'green';
+  readonly text: string;
+}
+
+function ending(outcome: HostOutcome): Ending {
+  const word = label(outcome);
+  const isWarning = word === 'degraded' || outcome.state === 'skipped';
+  return { word, tone: isBad(outcome) ? 'red' : isWarning ? 'yellow' : 'green', text: detail(outcome) };
+}
+
+function endingLines(
+  { label, names, word, tone, text }: HostLabel & Ending,
+  labelWidth: number,
+  { color, width }: Style,
+): string[] {
+  const state = word.padEnd(11);
+  const painted = color ? styleText(tone, state, { validateStream: false }) : state;
+  const head = labelWidth + state.length + 4;
+  const [first = '', ...more] = wrap(text, width, head, Math.min(head, Math.floor(width / 2)));
+  return [
+    `${label.padEnd(labelWidth)}  ${painted}  ${first}`.trimEnd(),
+    ...more,
+    ...(names === undefined ? [] : wrap(names, width - 4, 0, 0).map((line) => `    ${line}`)),
+  ];
 }
 
 /** Healthy, degraded, … where a proof was made; otherwise how the host ended. */

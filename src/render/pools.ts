@@ -1,5 +1,6 @@
 import type { PoolLeftovers, Pruned } from '../azure/pools/prune.ts';
 import type { PoolOverview } from '../azure/pools/overview.ts';
+import { foldNames } from '../inventory/fold-names.ts';
 import type { Paint } from './color.ts';
 import { tableLines, type Cell } from './table.ts';
 
@@ -43,13 +44,19 @@ function duration(seconds: number): string {
 
 /** What a first look found. */
 export function leftoverLines(pools: readonly PoolLeftovers[]): string[] {
-  return pools.flatMap(({ pool, found }) =>
-    found.map(({ name, host }) => `${pool}: ${name} is offline and no slot of ${host} any more`),
-  );
+  return pools.flatMap(({ pool, found }) => {
+    if (found.length === 0) return [];
+    const [names, hosts] = [found.map(({ name }) => name), found.map(({ host }) => host)].map(foldNames);
+    const are = found.length === 1 ? 'is' : 'are';
+    return [`${pool}: ${names} ${are} offline and no slot of ${hosts} any more`];
+  });
 }
 
 export function prunedLines(pruned: readonly Pruned[]): string[] {
-  return pruned.map(({ pool, agent, removed, why }) =>
-    removed ? `${pool}: ${agent} removed` : `${pool}: ${agent} kept: ${why}`,
-  );
+  const ends = Map.groupBy(pruned, ({ pool, removed, why }) => JSON.stringify([pool, removed, why]));
+  return [...ends.values()].map((group) => {
+    const [{ pool, removed, why }] = group as [Pruned, ...Pruned[]];
+    const names = foldNames(group.map(({ agent }) => agent));
+    return removed ? `${pool}: ${names} removed` : `${pool}: ${names} kept: ${why}`;
+  });
 }

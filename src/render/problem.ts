@@ -58,8 +58,11 @@ function bug(error: unknown, logFile: string | undefined): Problem {
   };
 }
 
-/** A problem as lines: place and event first, then what was expected and seen, then what to do. */
-export function problemLines(problem: Problem, width: number): string[] {
+/**
+ * A problem as lines: place and event first, then what was expected and seen, then what to do. `hosts`: names, where the
+ * place is several hosts and only counts them.
+ */
+export function problemLines(problem: Problem, width: number, hosts?: string): string[] {
   const place = [problem.host, problem.step].filter((part) => part !== undefined).join(' · ');
   const head = `${red('✗')} ${place === '' ? '' : `${bold(place)}: `}`;
   const plainHead = 2 + (place === '' ? 0 : place.length + 2);
@@ -67,6 +70,7 @@ export function problemLines(problem: Problem, width: number): string[] {
     index === 0 ? head + line : line,
   );
   for (const [label, text] of [
+    ['hosts', hosts],
     ['expected', problem.expected],
     ['seen', problem.seen],
     ['next', problem.next],

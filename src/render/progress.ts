@@ -6,8 +6,9 @@ import type { Context } from '../base/context.ts';
 import type { EventSink } from '../apply/events.ts';
 import { cleanEvent } from './progress/clean-event.ts';
 import { FleetRenderer, intervalMs } from './progress/fleet-renderer.ts';
-import { eventLine } from './progress/lines.ts';
+import { eventLine, isRemark, restLines } from './progress/lines.ts';
 import { advance, emptyModel, settled } from './progress/model.ts';
+import { Repeats } from './progress/repeats.ts';
 
 export interface Progress {
   readonly sink: EventSink;
@@ -45,14 +46,20 @@ function progressFor(
   return live ? liveProgress(context, hosts) : lineProgress(context);
 }
 
-function lineProgress(context: Context): Progress {
+function lineProgress({ stderr }: Context): Progress {
+  const repeats = new Repeats();
+  const width = () => stderr.columns ?? 100;
   return {
     sink(event) {
-      const line = eventLine(event);
-      if (line !== undefined && event.kind !== 'change-output') context.stderr.write(`${line}\n`);
+      if (isRemark(event) && !repeats.isNew(event)) return;
+      const line = eventLine(event, width());
+      if (line !== undefined && event.kind !== 'change-output') stderr.write(`${line}\n`);
     },
     aside: ask,
-    finish: () => Promise.resolve(),
+    finish() {
+      for (const line of restLines(repeats, width())) stderr.write(`${line}\n`);
+      return Promise.resolve();
+    },
   };
 }
 
@@ -60,6 +67,8 @@ const ask = <T>(question: () => Promise<T>) => question();
 
 function liveProgress(context: Context, hosts: readonly string[]): Progress {
   let model = emptyModel(hosts);
+  const repeats = new Repeats();
+  const width = () => context.stderr.columns ?? 80;
   let above: string[] = [];
   let asking = 0;
   // Made before the tasks start: work may end before listr2 has begun with them.
@@ -88,7 +97,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
   return {
     sink(event) {
       model = advance(model, event);
-      if (event.kind === 'note' || event.kind === 'problem') above.push(eventLine(event) ?? '');
+      if (isRemark(event) && repeats.isNew(event)) above.push(eventLine(event, width()) ?? '');
       if (event.kind === 'host-state' && settled.has(event.state)) hostDone.get(event.host)?.resolve();
     },
     async aside(question) {
@@ -102,6 +111,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
       }
     },
     async finish() {
+      above.push(...restLines(repeats, width()));
       for (const { resolve } of hostDone.values()) resolve();
       await done;
     },

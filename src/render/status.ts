@@ -1,13 +1,18 @@
 import { drainEnd, drainLine } from '../contract/drain.ts';
 import type { StatusRow } from '../status/row.ts';
 import type { Paint } from './color.ts';
+import { alike } from './groups/alike.ts';
+import { hostLabel } from './groups/host-label.ts';
+import { count } from './inventory.ts';
 import { wrap } from './problem.ts';
 import { columns, statusCells, verdictStyle } from './status-cells.ts';
-import { tableLines } from './table.ts';
+import { tableLines, type Cell } from './table.ts';
 import { merged, troubleLines, troubleOf, type Trouble } from './trouble.ts';
 
 export interface StatusTextOptions {
   readonly width: number;
+  /** Lines of the terminal: where the table has more, hosts that are alike share a line. Undefined: no terminal. */
+  readonly height?: number | undefined;
   readonly paint: Paint;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -16,7 +21,7 @@ export interface StatusTextOptions {
 /** The table, then what is wrong with its cause and cure, then one line that sums it up. */
 export function statusText(rows: readonly StatusRow[], options: StatusTextOptions): string {
   const sections = [
-    tableLines(columns, rows.map(statusCells), options),
+    tableLines(columns, tableRows(rows, options.height), options),
     ...troubles(rows).map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
     ...drains(rows).map((drain) => troubleLines(drain, options)),
@@ -27,6 +32,17 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n')}\n`;
+}
+
+function tableRows(rows: readonly StatusRow[], height: number | undefined): readonly (readonly Cell[])[] {
+  const cells = rows.map(statusCells);
+  if (height === undefined || rows.length < height) return cells;
+  const groups = Map.groupBy(cells, ([, ...rest]) => JSON.stringify(rest));
+  return [...groups.values()].map((group) => {
+    const names = group.map(([host]) => host?.texts[0] ?? '');
+    const number = group.length === 1 ? [] : [count(group.length, 'host')];
+    return [{ texts: [hostLabel(names).label, ...number] }, ...(group[0]?.slice(1) ?? [])];
+  });
 }
 
 /** Everything that is wrong, equal troubles of several hosts once. */
@@ -57,28 +73,39 @@ function drains(rows: readonly StatusRow[]): readonly Trouble[] {
 
 /** Hosts whose slots are in several pools or run several images: which is which. */
 function placeLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[][] {
-  return rows.flatMap(({ host, slots = [] }) => {
-    if (slots.length === 0) return [];
+  const said = rows.flatMap(({ host, slots: value = [] }) => (value.length === 0 ? [] : [{ host, value }]));
+  return alike(said).map(({ hosts, value: slots }) => {
     const lines = slots.flatMap(({ slot, pool, image }) => {
       const runs = image === undefined ? '' : `, image ${image}`;
       return wrap(`${slot}: pool ${pool}${runs}`, width - 1, 2, 4).map((line, index) =>
         index === 0 ? `  ${line}` : line,
       );
     });
-    return [[`${paint('dim', '·')} ${paint('bold', host)}`, ...lines]];
+    return [...placeHead(`${paint('dim', '·')} `, hosts, '', { width, paint }), ...lines];
   });
 }
 
 function driftLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[] {
-  return rows.flatMap(({ host, drift = [] }) => {
-    if (drift.length === 0) return [];
-    return [
-      `${paint('yellow', '~')} ${paint('bold', host)}: provision would change`,
-      ...drift.flatMap((title) =>
-        wrap(`- ${title}`, width - 1, 4, 6).map((line, index) => (index === 0 ? `    ${line}` : line)),
-      ),
-    ];
-  });
+  const said = rows.flatMap(({ host, drift: value = [] }) => (value.length === 0 ? [] : [{ host, value }]));
+  return alike(said).flatMap(({ hosts, value: drift }) => [
+    ...placeHead(`${paint('yellow', '~')} `, hosts, ': provision would change', { width, paint }),
+    ...drift.flatMap((title) =>
+      wrap(`- ${title}`, width - 1, 4, 6).map((line, index) => (index === 0 ? `    ${line}` : line)),
+    ),
+  ]);
+}
+
+function placeHead(
+  mark: string,
+  hosts: readonly string[],
+  after: string,
+  { width, paint }: Pick<StatusTextOptions, 'width' | 'paint'>,
+): string[] {
+  const { label, names } = hostLabel(hosts);
+  return [
+    `${mark}${paint('bold', label)}${after}`,
+    ...(names === undefined ? [] : wrap(names, width - 5, 0, 0).map((line) => `    ${paint('dim', line)}`)),
+  ];
 }
 
 function summary(rows: readonly StatusRow[], { now, paint }: StatusTextOptions): string {

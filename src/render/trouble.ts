@@ -1,6 +1,8 @@
 import { shortGpu } from '../health/checkup.ts';
 import type { Finding } from '../health/verdict.ts';
 import type { Paint, Style } from './color.ts';
+import { alike } from './groups/alike.ts';
+import { hostLabel } from './groups/host-label.ts';
 import { wrap } from './problem.ts';
 
 /** Something that is wrong, with its cure, at one or more places. */
@@ -18,11 +20,8 @@ export function troubleOf(place: string, { gpu, severity, what, next }: Finding)
 
 /** Equal troubles of several places become one. */
 export function merged(troubles: readonly Trouble[]): readonly Trouble[] {
-  const equal = Map.groupBy(troubles, ({ severity, what, next }) => `${severity} ${what} ${next}`);
-  return [...equal.values()].flatMap((group) => {
-    const [first] = group;
-    return first === undefined ? [] : [{ ...first, places: group.flatMap(({ places }) => places) }];
-  });
+  const said = troubles.flatMap(({ places, ...value }) => places.map((host) => ({ host, value })));
+  return alike(said).map(({ hosts, value }) => ({ ...value, places: hosts }));
 }
 
 const marks: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {
@@ -36,15 +35,17 @@ export function troubleLines(
   { width, paint }: { readonly width: number; readonly paint: Paint },
 ): string[] {
   const [style, mark] = marks[severity];
-  const place = places.join(', ');
+  const { label: place, names } = hostLabel(places);
   const [first = '', ...more] = wrap(`${place}: ${what}`, width - 1, 2, 2);
   const head = first.startsWith(place) ? paint('bold', place) + first.slice(place.length) : first;
-  const cure = wrap(next, width - 1, 8, 8);
+  const labelled = (label: string, text: string) =>
+    wrap(text, width - 1, label.length + 4, label.length + 4).map((line, index) =>
+      index === 0 ? `  ${paint('dim', label)}  ${line}` : line,
+    );
   return [
     `${paint(style, mark)} ${head}`,
     ...more,
-    ...(next === ''
-      ? []
-      : cure.map((line, index) => (index === 0 ? `  ${paint('dim', 'next')}  ${line}` : line))),
+    ...(names === undefined ? [] : labelled('hosts', names)),
+    ...(next === '' ? [] : labelled('next', next)),
   ];
 }

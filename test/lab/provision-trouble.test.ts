@@ -26,9 +26,12 @@ async function provision(changes: InventoryChanges, env: Record<string, string> 
   });
   const run = await azpFleet(fleet.lab.folder, ['provision', inventory, '--yes'], { env });
   const lines = run.stdout.matchAll(
-    /^(\S+) +(healthy|degraded|failed|unreachable|interrupted|skipped|ok|changed)\b/gm,
+    /^(\S+(?:, \S+)*) +(healthy|degraded|failed|unreachable|interrupted|skipped|ok|changed)\b/gm,
   );
-  return { ...run, states: Object.fromEntries([...lines].map(([, host = '', state = '']) => [host, state])) };
+  const states = [...lines].flatMap(([, hosts = '', state = '']) =>
+    hosts.split(', ').map((host) => [host, state]),
+  );
+  return { ...run, states: Object.fromEntries(states) };
 }
 
 /** The problems that were shown: their first lines, and the line of what to do next. */

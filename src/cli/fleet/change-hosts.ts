@@ -62,7 +62,8 @@ export async function changeHosts<Found extends AnySurvey>(
     exitCode: context.signal.aborted ? ExitCode.interrupted : exitCodeOf(outcomes),
     json: { plan, hosts: outcomes },
     problems: problemsAmong(outcomes),
-    text: () => `\n${outcomeText(outcomes, usesColor(context.stdout, context.env))}`,
+    text: () =>
+      `\n${outcomeText(outcomes, { color: usesColor(context.stdout, context.env), width: context.stdout.columns ?? Number.POSITIVE_INFINITY })}`,
   };
 }
 

@@ -4,6 +4,7 @@ import type { EventSink } from '../../apply/events.ts';
 import type { Context } from '../../base/context.ts';
 import { ExitCode } from '../../base/errors.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
+import { answersText } from '../../render/groups/answers.ts';
 import type { Transport } from '../../ssh/transport.ts';
 import type { CommandInput } from '../command.ts';
 import { openHosts } from './hosts.ts';
@@ -50,7 +51,7 @@ export async function askEach<T>(
   return withManagers(context, input, patterns, (managers) => managers.ask(question));
 }
 
-/** The text of each answer on stdout, each problem on stderr. */
+/** The text of each answer on stdout, equal ones once; the problems on stderr. `text` gets what the hosts are called. */
 export function answered<T>(
   answers: readonly ManagerAnswer<T>[],
   text: (host: string, value: T) => string,
@@ -60,7 +61,7 @@ export function answered<T>(
     exitCode: problems.length > 0 ? ExitCode.hostFailed : ExitCode.ok,
     json: { hosts: answers },
     problems,
-    text: () => answers.map((answer) => ('value' in answer ? text(answer.host, answer.value) : '')).join(''),
+    text: () => answersText(answers, text),
     aside: problems,
   };
 }

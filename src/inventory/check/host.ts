@@ -1,4 +1,5 @@
 import type { HostSpec, Mirrors } from '../fleet.ts';
+import { foldNames } from '../fold-names.ts';
 import { poolsOf, type SlotSpec } from '../../contract/slots.ts';
 import { agentSha256 } from '../../contract/agent-release.ts';
 import type { Path } from '../document/document.ts';
@@ -171,7 +172,7 @@ export function checkAgentDigest(hosts: readonly HostSpec[], mirrors: Mirrors): 
       path: ['mirrors', 'agent'],
       what: 'the agent would come over plain http, and nothing says what it must be',
       expected: 'an https mirror, or agent.sha256 for the architectures of the hosts',
-      seen: `no digest for ${open.map((host) => host.name).join(', ')}`,
+      seen: `no digest for ${foldNames(open.map((host) => host.name))}`,
       next: 'add `agent: { sha256: { x64: … } }` under `defaults:` (the release notes of the agent list it)',
     },
   ];

@@ -1,5 +1,6 @@
 import { agentName, poolOfSlot, slotNames } from '../../contract/slots.ts';
 import type { Finding } from './host.ts';
+import { foldNames } from '../fold-names.ts';
 import type { HostSpec } from '../fleet.ts';
 
 /**
@@ -35,7 +36,7 @@ function clash(
   const { name, pool } = last;
   const { name: host, agentName } = last.host;
   const hosts = [...owners].map((owner) => owner.name);
-  const names = `${hosts.slice(0, -1).join(', ')} and ${host}`;
+  const names = `${foldNames(hosts.slice(0, -1))} and ${host}`;
   return {
     code: 'inventory.agent-name',
     host,

@@ -1,7 +1,8 @@
 import { accessSync, constants, statSync } from 'node:fs';
 
 import { codeOf, type Problem } from '../../base/errors.ts';
-import type { Fleet, SecretSource } from '../fleet.ts';
+import type { Fleet, SecretSource, SshSpec } from '../fleet.ts';
+import { foldNames } from '../fold-names.ts';
 import { expiryWarning, writeIt } from '../secret.ts';
 
 interface Place {
@@ -13,10 +14,10 @@ interface Place {
 export function checkReferences(fleet: Fleet, place: Place): Problem[] {
   const { credential, proxy } = fleet;
   const main = credential.kind === 'pat' ? credential.token : credential.secret;
-  const sources = fleet.hosts.flatMap(({ name, ssh }) => [
-    ...(ssh.sudoPassword ? [{ purpose: `the sudo password of ${name}`, source: ssh.sudoPassword }] : []),
-    ...(ssh.loginPassword ? [{ purpose: `the login password of ${name}`, source: ssh.loginPassword }] : []),
-  ]);
+  const sources = [
+    ...sharedSources(fleet, 'sudo', ({ sudoPassword }) => sudoPassword),
+    ...sharedSources(fleet, 'login', ({ loginPassword }) => loginPassword),
+  ];
   const registries = Object.entries(fleet.registries).map(([registry, { secret }]) => ({
     purpose: `the password for ${registry}`,
     source: secret,
@@ -35,6 +36,23 @@ export function checkReferences(fleet: Fleet, place: Place): Problem[] {
       missingFile(file, 'the private key', 'correct identityFile in the inventory, or put the key there'),
     ),
   ];
+}
+
+/** Passwords of hosts, those that are in one place once. */
+function sharedSources(
+  { hosts }: Fleet,
+  kind: string,
+  sourceOf: (ssh: SshSpec) => SecretSource | undefined,
+): readonly { readonly purpose: string; readonly source: SecretSource }[] {
+  const found = hosts.flatMap(({ name, ssh }) => {
+    const source = sourceOf(ssh);
+    return source === undefined ? [] : [{ name, source }];
+  });
+  const places = Map.groupBy(found, ({ source }) => JSON.stringify(source));
+  return [...places.values()].flatMap((group) => {
+    const names = foldNames(group.map(({ name }) => name));
+    return group.slice(0, 1).map(({ source }) => ({ purpose: `the ${kind} password of ${names}`, source }));
+  });
 }
 
 function missingSource(

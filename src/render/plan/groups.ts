@@ -1,6 +1,6 @@
-import { foreignValue } from '../../base/foreign-text.ts';
 import type { HostPlan } from '../../plan/fleet-plan.ts';
 import { isEmpty } from '../../plan/plan.ts';
+import { withoutOwnName } from '../groups/own-name.ts';
 
 /** Hosts whose plans read the same. */
 export interface Group {
@@ -25,7 +25,7 @@ function groupOf(same: readonly HostPlan[], exact: boolean): Group {
   const [first] = same as [HostPlan, ...HostPlan[]];
   return {
     hosts: same.map(({ host }) => host),
-    plan: exact || same.length === 1 ? shown(first) : named(first),
+    plan: exact || same.length === 1 ? shown(first) : withoutOwnName(first.host, shown(first)),
   };
 }
 
@@ -35,7 +35,7 @@ function shown({ stages, refusals }: HostPlan): Group['plan'] {
 
 /** What is to be read where no scripts are shown. */
 function read(host: HostPlan): unknown {
-  const { stages, refusals } = named(host);
+  const { stages, refusals } = withoutOwnName(host.host, shown(host));
   return [
     stages.map((stage) =>
       stage.map((change) => {
@@ -46,11 +46,4 @@ function read(host: HostPlan): unknown {
     ),
     refusals,
   ];
-}
-
-/** With `{host}` for the host's name, and at the beginning of its agents' names. */
-function named(host: HostPlan): Group['plan'] {
-  const escaped = host.host.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  const own = new RegExp(`(?<![\\w.-])${escaped}(?![\\w.])`, 'g');
-  return foreignValue(shown(host), (text) => text.replaceAll(own, '{host}'));
 }

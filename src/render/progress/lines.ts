@@ -1,10 +1,25 @@
 import type { FleetEvent } from '../../apply/events.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
-import { problemLines } from '../problem.ts';
+import { problemLines, wrap } from '../problem.ts';
 import { settled } from './model.ts';
+import type { Remark, Repeats } from './repeats.ts';
+
+/** What is told beside the picture, and left behind. */
+export function isRemark(event: FleetEvent): event is Remark {
+  return event.kind === 'note' || event.kind === 'problem';
+}
+
+/** What was told of one host and is true of others. */
+export function restLines(repeats: Repeats, width: number): string[] {
+  return repeats.rest().flatMap(({ remark, names }) => {
+    if (remark.kind === 'problem') return problemLines(remark.problem, width - 1, names);
+    const listed = names === undefined ? [] : wrap(names, width - 3, 0, 0).map((line) => `  ${line}`);
+    return [eventLine(remark, width) ?? '', ...listed];
+  });
+}
 
 /** One line an event, each with its host, for logs and pipes. Undefined: nothing worth a line. */
-export function eventLine(event: FleetEvent): string | undefined {
+export function eventLine(event: FleetEvent, width: number): string | undefined {
   switch (event.kind) {
     case 'host-state':
       if (settled.has(event.state) || event.state === 'rebooting')
@@ -17,7 +32,7 @@ export function eventLine(event: FleetEvent): string | undefined {
     case 'note':
       return event.host === undefined ? event.text : `${event.host}: ${event.text}`;
     case 'problem':
-      return problemLines(event.problem, 100).join('\n');
+      return problemLines(event.problem, width - 1).join('\n');
     case 'change-output':
       return `${event.host}:   ${foreignLine(event.line).trim()}`;
     default:

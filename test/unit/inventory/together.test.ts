@@ -92,10 +92,21 @@ test('what one line says wrongly for many hosts is one mistake', () => {
   const text =
     'defaults: { pool: p, gpus: 2, agents: 4 }\nhosts: { a: {}, b: {}, c: {}, d: {}, e: {}, f: { gpus: 3 } }\n';
   expect(mistakes(text).map((problem) => problem.split('\n')[0])).toEqual([
-    'inventory.yaml:3:39: a has more agents than GPUs (as well: b, c, d and 1 more)',
+    'inventory.yaml:3:39: a has more agents than GPUs (as well: b, c, d, e)',
     'inventory.yaml:3:39: f has more agents than GPUs',
   ]);
   expect(mistakes('defaults: { pool: p, volumes: ["/d:/d:PATH"] }\nhosts: { a: {}, b: {} }\n')).toEqual([
     'inventory.yaml:3:31: the environment variable PATH has a meaning of its own in an agent container\nnext: choose another name for the dataset',
   ]);
+});
+
+test.each([
+  ['gpu-[001-299]', (index: number) => `gpu-${String(index).padStart(3, '0')}`],
+  ['n1, n4, n9 and 296 more', (index: number) => `n${index ** 2}`],
+])('… however many there are: %s', (others, name) => {
+  const hosts = Array.from({ length: 300 }, (_, index) => `${name(index)}: {}`).join(', ');
+  const [said = ''] = mistakes(`defaults: { pool: p, gpus: 2, agents: 4 }\nhosts: { ${hosts} }\n`);
+  expect(said.split('\n')[0]).toBe(
+    `inventory.yaml:3:39: ${name(0)} has more agents than GPUs (as well: ${others})`,
+  );
 });

@@ -23,7 +23,7 @@ describe('the result as text', () => {
           { host: 'a', state: 'ok', changes: 0, verdict: healthy },
           { host: 'c', state: 'failed', changes: 2, problem: { code: 'x', what: 'no room' } },
         ],
-        false,
+        { color: false, width: 80 },
       ),
     ).toBe(`a     healthy      no changes
 b     degraded     1 change; persistence mode is off; next: switch it on
@@ -35,7 +35,7 @@ c     failed       2 changes, then: no room
   });
 
   it('says "no changes" for a fleet that was as wanted', () => {
-    expect(outcomeText([{ host: 'a', state: 'ok', changes: 0 }], false)).toContain(
+    expect(outcomeText([{ host: 'a', state: 'ok', changes: 0 }], { color: false, width: 80 })).toContain(
       '1 host: 1 ok · no changes',
     );
   });

@@ -86,7 +86,7 @@ describe('the line display', () => {
     ],
     [{ kind: 'note', text: 'new host key' }, 'new host key'],
   ])('%j', (event, line) => {
-    expect(eventLine(event)).toBe(line);
+    expect(eventLine(event, 80)).toBe(line);
   });
 
   test.each([

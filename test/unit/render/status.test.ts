@@ -54,6 +54,53 @@ test('what is wrong stands below with its cure, equal troubles once; 80 columns 
 4 hosts: 1 healthy, 1 degraded, 2 unreachable`);
 });
 
+const many = (row: StatusRow) =>
+  Array.from({ length: 300 }, (_, index) => ({ ...row, host: `gpu-${String(index).padStart(3, '0')}` }));
+
+test('three hundred hosts fit a terminal: those that are alike share a line', () => {
+  const rows = many(well).map((row, index) => (index === 7 ? { ...hot, host: row.host } : row));
+  const gone = rows.map((row, index) => (index > 297 ? { ...away, host: row.host } : row));
+  const shown = statusText(gone, { width: 80, height: 24, paint: (_, t) => t, now });
+  expect(shown).toBe(`host       os     gpus     driver  docker  tk    mgr  agents  azure  verdict
+297 hosts  deb12  2× H200  580.95  29.7.2  1.20  ok   2/2     2/2    healthy
+gpu-007    deb12  2        580.95  29.7.2  1.20  ok   2/2     2/2    degraded
+2 hosts    -      -        -       -       -     -    -       0/0    unreachable
+
+! gpu-007: GPU-513536b6: it is too hot
+  next  check air flow, dust, fans and the room
+
+✗ gpu-298, gpu-299: no answer
+  next  is it on?
+
+300 hosts: 297 healthy, 1 degraded, 2 unreachable (GPUs looked at at most 12 s ago)
+`);
+  const wide = statusText(gone, { width: 110, height: 24, paint: (_, t) => t, now });
+  expect(wide).toContain('\ngpu-[000-006,008-297]  Debian 12 ');
+});
+
+test('into a pipe each host has its line', () => {
+  expect(
+    text(many(well))
+      .split('\n')
+      .filter((line) => line.startsWith('gpu-')),
+  ).toHaveLength(300);
+});
+
+test('what provision would change, and pools that differ, are told once', () => {
+  const rows = many({ ...well, drift: ['install NVIDIA driver 580'] }).map((row) => ({
+    ...row,
+    slots: [
+      { slot: '0', pool: 'gpu-a' },
+      { slot: '1', pool: 'gpu-b' },
+    ],
+  }));
+  const shown = statusText(rows, { width: 80, height: 24, paint: (_, t) => t, now });
+  expect(shown).toContain('· gpu-[000-299]\n  0: pool gpu-a\n  1: pool gpu-b\n\n');
+  expect(shown).toContain(
+    '~ gpu-[000-299]: provision would change\n    - install NVIDIA driver 580\n\n300 hosts, all healthy',
+  );
+});
+
 test('busy, drained and disabled agents are told', () => {
   const busy = statusRow(
     { host, facts: facts({ status: status({ slots: [slot('0', { state: 'busy' }), slot('1')] }) }) },

@@ -89,7 +89,7 @@ interface Found {
 }
 
 function text({ stdout, env }: Context, { fleet }: OpenFleet, found: Found): string {
-  const style = { width: stdout.columns ?? 120, paint: painter(stdout, env) };
+  const style = { width: stdout.columns ?? 120, height: stdout.rows, paint: painter(stdout, env) };
   const { rows, fleetDrift, parallelJobs, now } = found;
   const table = statusText(rows, { ...style, now });
   const drift = fleetDrift.map((title) => `~ Azure DevOps: provision would change: ${title}\n`);

@@ -32,7 +32,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     isDiag ? manager.diagnostics(slot, input.options.string('run')) : manager.logs(slot, tail),
   );
   const { to, clean } = askedOutput(context);
-  return { ...answered(answers, (_, text) => clean(text)), to };
+  const printed = () => answers.map((answer) => ('value' in answer ? clean(answer.value) : '')).join('');
+  return { ...answered(answers, () => ''), text: printed, to };
 }
 
 /** Options that would mean nothing are refused. */

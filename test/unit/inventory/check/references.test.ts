@@ -38,3 +38,11 @@ hosts:
     'the private key FOLDER/key cannot be read\nseen: ENOENT\nnext: correct identityFile in the inventory, or put the key there',
   ]);
 });
+
+test('a password of many hosts that is in one place is looked for once', () => {
+  const hosts = Array.from({ length: 300 }, (_, index) => `gpu-${String(index).padStart(3, '0')}: {}`);
+  const text = `defaults: { pool: p, sudoPassword: { env: SUDO } }\nhosts: { ${hosts.join(', ')} }\n`;
+  expect(warnings(text, { AZP_TOKEN: 'x' })).toEqual([
+    'the sudo password of gpu-[000-299] is expected in the variable SUDO, which is not set here\nnext: read -rs SUDO && export SUDO',
+  ]);
+});
