@@ -39,21 +39,21 @@ export function execText(
     (a, b) => Number(a.result.code !== 0) - Number(b.result.code !== 0) || b.hosts.length - a.hosts.length,
   );
   const blocks = ordered.map(({ hosts, result }) =>
-    [...headingLines(hosts, result.code, { paint, width }), ...body(result).map(clean)].join('\n'),
+    [heading(hosts, result.code, { paint, width }), ...body(result).map(clean)].join('\n'),
   );
   return [...blocks, ...problemsLines(problems, width)].join('\n');
 }
 
-function headingLines(
+function heading(
   hosts: readonly string[],
   code: number,
   { paint, width }: { readonly paint: Paint; readonly width: number },
-): string[] {
+): string {
   const count = hosts.length === 1 ? '' : `${hosts.length} hosts: `;
   const end = code === 0 ? '' : paint('red', `  exit ${code}`);
   const [first = '', ...more] = wrap(`${count}${foldNames(hosts)}`, width, 3, 3);
-  const lines = [`── ${first}`, ...more].map((line) => paint('bold', line));
-  return lines.with(-1, `${lines.at(-1) ?? ''}${end}`);
+  const names = [`── ${first}`, ...more].map((line) => paint('bold', line)).join('\n');
+  return `${names}${end}`;
 }
 
 function body({ stdout, stderr }: ScriptResult): string[] {

@@ -122,7 +122,7 @@ describe('Ctrl-C', () => {
       changes: 2,
       interrupted: { during: 'proof' },
     });
-    expect(outcomeText(outcome === undefined ? [] : [outcome], false)).toContain(
+    expect(outcomeText(outcome === undefined ? [] : [outcome], { color: false, width: 200 })).toContain(
       'h200-1  interrupted  2 changes made; interrupted while proving; run again to prove it',
     );
     expect(host.events.findLast((event) => event.kind === 'host-state')).toMatchObject({
