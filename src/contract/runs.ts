@@ -3,6 +3,8 @@ export interface RunRecord {
   readonly schema: 1;
   readonly run: string;
   readonly slot: string;
+  /** Which of this host's runs it was, from 1; sorts where clocks were set. Absent: written by an earlier version. */
+  readonly sequence?: number;
   readonly agent: string;
   readonly image: string;
   readonly gpus: readonly string[];

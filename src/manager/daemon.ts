@@ -30,7 +30,7 @@ export async function runDaemon(
   const wake = (): void => alarm.ring();
   const around = new Surroundings(tools, places, wake);
   const manager = new Manager(tools, around, wake);
-  const file = new StatusFile(places.status);
+  const file = new StatusFile(places.status, log);
   const publish = (): void => file.publish(manager.status(loaded), clock.monotonic());
   publish();
   const control = await serveControl(
@@ -54,9 +54,10 @@ export async function runDaemon(
   await notifier.ready('starting');
   const { intervalMs } = notifier;
   for (let told = Number.NEGATIVE_INFINITY; !signal.aborted;) {
-    await manager.pass();
+    const went = await manager.pass();
     publish();
-    if (intervalMs !== undefined && clock.monotonic() - told >= intervalMs) {
+    // A loop that gets nowhere is one for the watchdog.
+    if (went && intervalMs !== undefined && clock.monotonic() - told >= intervalMs) {
       told = clock.monotonic();
       await notifier.alive(summary(manager, loaded));
     }

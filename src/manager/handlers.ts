@@ -2,6 +2,7 @@ import type { ManagerStatus } from '../contract/status.ts';
 import { everySlot, withAdopted, withDrain, withoutDrain } from './slots/marks.ts';
 import { FleetError } from '../base/errors.ts';
 import { diagnosticsText } from './runs/diagnostics.ts';
+import { newestFirst } from './runs/evidence.ts';
 import { checkNames } from './slots/resolve.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ControlHandlers } from './serve/control.ts';
@@ -27,7 +28,7 @@ export function controlHandlers(
     async runs(slot, limit) {
       const slots = slot === undefined ? await tools.evidence.slots() : [slot];
       const lists = await Promise.all(slots.map((name) => tools.evidence.list(name, limit)));
-      return lists.flat().sort((a, b) => (a.run < b.run ? 1 : -1));
+      return lists.flat().sort(newestFirst);
     },
     async logs(slot, tail) {
       const [container] = await tools.engine.listOwn({ [Labels.kind]: 'agent', [Labels.slot]: slot });

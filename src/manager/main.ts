@@ -71,6 +71,8 @@ async function run({ values }: Invocation): Promise<void> {
   const caPem = await siteCa(config);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();
   const state = await openState(values, places.state, machineId);
+  if (state.damage !== undefined)
+    log.log('warn', 'the state was damaged; going on with the one before', { damage: state.damage });
   const archives = new Archives({ fetch: siteFetch(config, caPem), clock, log, state });
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });
   await runDaemon(

@@ -35,6 +35,7 @@ export class Manager {
   /** Undefined before the first look. */
   #containers: readonly OwnContainer[] | undefined;
   #engineProblem: Cause | undefined;
+  #passProblem: Cause | undefined;
 
   /** `wake` asks for another pass soon. */
   constructor(tools: ManagerTools, around: Surroundings, wake: () => void) {
@@ -47,8 +48,22 @@ export class Manager {
     this.#operator = new Operator(tools, around, this.#book, this.#logs, () => this.slots(), wake);
   }
 
-  /** One look at the world and what follows from it. Never throws: an engine that is away is a state, too. */
-  async pass(): Promise<void> {
+  /** One look at the world and what follows from it. Never throws: what goes wrong is a state, too. True: it came to its end. */
+  async pass(): Promise<boolean> {
+    try {
+      await this.#pass();
+      this.#passProblem = undefined;
+      return true;
+    } catch (error) {
+      const cause = causeOf(error);
+      if (cause.what !== this.#passProblem?.what)
+        this.#tools.log.log('error', 'a look at the slots failed', { error });
+      this.#passProblem = cause;
+      return false;
+    }
+  }
+
+  async #pass(): Promise<void> {
     let containers: readonly OwnContainer[];
     const hasChanged = this.#book.mark();
     try {
@@ -116,7 +131,9 @@ export class Manager {
       slots: this.#scene.status(slots, this.#containers),
       look: gpus.latest,
       problems: [
+        this.#passProblem,
         this.#engineProblem,
+        state.problem,
         ...pools.problems,
         janitor.cause,
         ...this.#imageProblems(slots),
@@ -142,7 +159,7 @@ export class Manager {
     const { adopt } = this.#tools.state.value;
     if (!adopt.includes(everySlot) || this.#around.gpus.latest === undefined) return;
     const known = this.slots().map(({ name }) => name);
-    await this.#tools.state.update((state) => ({ adopt: namedAdopted(state.adopt, known) }));
+    await this.#tools.state.note((state) => ({ adopt: namedAdopted(state.adopt, known) }));
   }
 
   /** The first agent that listens on an image proves it, and its slot has overcome what was wrong. */
@@ -159,7 +176,7 @@ export class Manager {
       const { state, config } = this.#tools;
       const all = { slots, hosts: config.image };
       if (isUnproven(state.value, slot, all, image))
-        await state.update((known) =>
+        await state.note((known) =>
           withRecord(known, slot, all, proved(recordOf(known, slot, config.image), image)),
         );
     }

@@ -86,7 +86,7 @@ export interface PulledImage {
 /** Where it is remembered. */
 export interface PulledImages {
   readonly value: { readonly pulled: readonly PulledImage[] };
-  update(
+  note(
     change: (state: { readonly pulled: readonly PulledImage[] }) => {
       readonly pulled: readonly PulledImage[];
     },

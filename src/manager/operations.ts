@@ -79,7 +79,7 @@ export class Operations {
     const verdict = failedOn(recordOf(state.value, slot, config.image), image, memory.failures);
     if (verdict === undefined) return;
     log.log('warn', 'the new image does not work; going back to the one before', { ...verdict });
-    await state.update((known) => withRecord(known, slot, { slots, hosts: config.image }, verdict));
+    await state.note((known) => withRecord(known, slot, { slots, hosts: config.image }, verdict));
     this.#book.retryNow();
   }
 
@@ -121,7 +121,7 @@ export class Operations {
     memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: this.#tools.clock.monotonic() };
     this.#tools.metrics.runEnded(slot, outcome);
     if (outcome.ranJob) {
-      await state.update(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
+      await state.note(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
       return;
     }
     const { cause } = outcome;

@@ -2,11 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { AzureAgent } from '../azure/client.ts';
 import { ownerId } from '../azure/pools/owner.ts';
-import type { PulledImage } from './model.ts';
 import { readMarks, type DrainMarks } from './drain-marks.ts';
 import type { FirstSights } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
-import { readJson, writeAtomic } from './machine/files.ts';
+import { FleetError } from '../base/errors.ts';
+import { causeOf } from './causes.ts';
+import { damagedCopy, readKept, replaceKept } from './machine/kept-file.ts';
+import type { Cause, PulledImage } from './model.ts';
 
 /** What the pool knows of an agent beside its key. */
 export type KeptEntry = Pick<AzureAgent, 'enabled' | 'userCapabilities' | 'systemCapabilities'>;
@@ -38,41 +40,32 @@ export interface State {
   readonly xids: XidMemory | undefined;
 }
 
+/** The state, in memory and on the disk. What cannot be written holds in memory, and is written as soon as it can be. */
 export class StateStore {
   readonly #path: string;
   readonly #machineId: string;
   #value: State;
   /** The last write; the next one waits for it. */
   #written: Promise<unknown> = Promise.resolve();
+  #problem: FleetError | undefined;
+  /** Why the file was not read but the one before it; undefined: it was, or there was none. */
+  readonly damage: string | undefined;
 
-  private constructor(path: string, machineId: string, value: State) {
+  private constructor(path: string, machineId: string, value: State, damage: string | undefined) {
     this.#path = path;
     this.#machineId = machineId;
     this.#value = value;
+    this.damage = damage;
   }
 
-  /** Reads `DIR/manager.json`, or starts anew. */
+  /** Reads `DIR/manager.json`, or starts anew where there is none. Rejects when it is there and cannot be read. */
   static async open(directory: string, machineId: string): Promise<StateStore> {
     const path = join(directory, 'manager.json');
-    const found = Object((await readJson(path)) ?? {}) as Partial<State>;
-    const value: State = {
-      ...found,
-      schema: 1,
-      installation: found.installation ?? randomBytes(16).toString('hex'),
-      drain: readMarks(found.drain),
-      adopt: Array.isArray(found.adopt) ? found.adopt : [],
-      renewing: Object(found.renewing ?? {}) as State['renewing'],
-      jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
-      image: Object(found.image ?? {}) as State['image'],
-      slotImages: Object(found.slotImages ?? {}) as State['slotImages'],
-      pulled: Array.isArray(found.pulled) ? found.pulled : [],
-      pools: Array.isArray(found.pools) ? found.pools : [],
-      gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
-      archives: Object(found.archives ?? {}) as State['archives'],
-      xids: Array.isArray(found.xids?.events) ? found.xids : undefined,
-    };
-    const store = new StateStore(path, machineId, value);
-    if (found.installation === undefined) await store.#write();
+    const kept = await readKept(path, wholeState);
+    const value = stateOf(kept?.value ?? { installation: randomBytes(16).toString('hex') });
+    const store = new StateStore(path, machineId, value, kept?.damage);
+    if (kept === undefined) await replaceKept(path, textOf(value));
+    if (kept?.damage !== undefined) await replaceKept(path, textOf(value), damagedCopy(path));
     return store;
   }
 
@@ -84,17 +77,78 @@ export class StateStore {
     return ownerId(this.#machineId, this.#value.installation);
   }
 
+  /** Why what is remembered is not on the disk. */
+  get problem(): Cause | undefined {
+    return this.#problem === undefined ? undefined : causeOf(this.#problem);
+  }
+
+  /** For what must not get lost in a crash: rejects while it is not on the disk. In memory it holds all the same. */
   async update(change: (state: State) => Partial<State>): Promise<void> {
+    await this.note(change);
+    if (this.#problem !== undefined) throw this.#problem;
+  }
+
+  /** For what a crash may forget: never rejects. */
+  async note(change: (state: State) => Partial<State>): Promise<void> {
     this.#value = { ...this.#value, ...change(this.#value) };
     await this.#write();
   }
 
+  /** Tries again what could not be written. Never rejects. */
+  async flush(): Promise<void> {
+    if (this.#problem !== undefined) await this.#write();
+  }
+
   /** One after the other: of two writes at once the older could come to lie on top. */
   async #write(): Promise<void> {
-    const written = this.#written.then(() =>
-      writeAtomic(this.#path, `${JSON.stringify(this.#value, undefined, 2)}\n`),
-    );
-    this.#written = written.catch(() => undefined);
-    await written;
+    this.#written = this.#written
+      .then(() => replaceKept(this.#path, textOf(this.#value)))
+      .then(
+        () => (this.#problem = undefined),
+        (error: unknown) => (this.#problem = unwritten(this.#path, error)),
+      );
+    await this.#written;
   }
+}
+
+/** What a whole file holds at least. */
+type Found = Partial<State> & Pick<State, 'installation'>;
+
+/** Throws what is wrong with the file's text. */
+function wholeState(text: string): Found {
+  const found = JSON.parse(text) as Partial<State> | null;
+  if (typeof found !== 'object' || typeof found?.installation !== 'string' || found.installation === '')
+    throw new Error('it names no installation');
+  return { ...found, installation: found.installation };
+}
+
+function stateOf(found: Found): State {
+  return {
+    ...found,
+    schema: 1,
+    drain: readMarks(found.drain),
+    adopt: Array.isArray(found.adopt) ? found.adopt : [],
+    renewing: Object(found.renewing ?? {}) as State['renewing'],
+    jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
+    image: Object(found.image ?? {}) as State['image'],
+    slotImages: Object(found.slotImages ?? {}) as State['slotImages'],
+    pulled: Array.isArray(found.pulled) ? found.pulled : [],
+    pools: Array.isArray(found.pools) ? found.pools : [],
+    gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
+    archives: Object(found.archives ?? {}) as State['archives'],
+    xids: Array.isArray(found.xids?.events) ? found.xids : undefined,
+  };
+}
+
+function textOf(value: State): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+function unwritten(path: string, error: unknown): FleetError {
+  return new FleetError({
+    code: 'state.not-written',
+    what: `the manager cannot write ${path}: a restart would forget what has changed last`,
+    seen: error instanceof Error ? error.message : String(error),
+    next: `make room on its disk or mend the file system (df -h ${path}); it is tried again by itself`,
+  });
 }

@@ -31,6 +31,8 @@ export interface ImagePlaces {
 const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
+/** State that could not be written. */
+const flushMs = 10_000;
 /** What a slot that was taken out of the inventory ran may still be asked for. */
 const keptForMs = 7 * 24 * 3_600_000;
 
@@ -82,7 +84,7 @@ export class Surroundings {
 
   /** `slots`: what this host has, as of now. */
   async run(signal: AbortSignal, slots: () => readonly Slot[]): Promise<void> {
-    const { fence, host, config } = this.#tools;
+    const { fence, host, config, state } = this.#tools;
     const { image } = config;
     await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
     signal.addEventListener('abort', () => this.lookSoon(), { once: true });
@@ -96,6 +98,7 @@ export class Surroundings {
       this.#every(roundMs, signal, () => this.#tidy(slots())),
       this.#every(roundMs, signal, () => this.#sweep(slots())),
       this.#every(roundMs, signal, () => this.#forget(slots().map(({ name }) => name))),
+      this.#every(flushMs, signal, () => state.flush()),
       this.#every(roundMs, signal, async () => fence.around(await host.engine.uids())),
     ]);
   }

@@ -78,7 +78,7 @@ export class Janitor {
     await engine.removeImage(id);
     log.log('info', 'removed an image that nothing needs', { id, tags });
     if (state.value.pulled.some((each) => each.id === id))
-      await state.update(({ pulled }) => ({ pulled: pulled.filter((each) => each.id !== id) }));
+      await state.note(({ pulled }) => ({ pulled: pulled.filter((each) => each.id !== id) }));
   }
 }
 

@@ -28,7 +28,7 @@ interface Remembered {
 
 interface GpuTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'root' | 'log' | 'command'> {
   readonly helpers: Helpers;
-  readonly state: { readonly value: Remembered; update(change: () => Remembered): Promise<void> };
+  readonly state: { readonly value: Remembered; note(change: () => Remembered): Promise<void> };
 }
 
 /** Keeps up to date whether the GPUs of the host can run jobs. */
@@ -89,7 +89,7 @@ export class GpuWatch {
     const order = gpuOrder(state.value.gpuOrder, look.pci, boot, config.gpus);
     const events = worthKeeping(xids);
     if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known])) {
-      await state.update(() => ({ gpuOrder: order, xids: { boot, events } }));
+      await state.note(() => ({ gpuOrder: order, xids: { boot, events } }));
     }
   }
 

@@ -5,7 +5,7 @@ import { ImageKeeper, type AskedWork, type ImageState } from './keeper.ts';
 import type { ImagePlan } from './plan.ts';
 
 interface ImagesTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'log'> {
-  readonly state: Pick<PulledImages, 'update'>;
+  readonly state: Pick<PulledImages, 'note'>;
 }
 
 /** How to get the image of a source. */
@@ -25,7 +25,7 @@ export class Images {
     const notePulled = (id: string): Promise<void> => {
       // By the wall: it is compared with Docker's dates of images.
       const at = Math.round(clock.wall() / 1000);
-      return state.update(({ pulled }) => ({
+      return state.note(({ pulled }) => ({
         pulled: [...pulled.filter((each) => each.id !== id), { id, at }],
       }));
     };

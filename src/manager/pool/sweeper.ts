@@ -54,7 +54,7 @@ export class Sweeper {
     );
     if (ours.length > 0) return this.#sweep(id, ours, new Set());
     this.#orphans.delete(id);
-    if (!isInUse) await state.update(({ pools }) => ({ pools: pools.filter((each) => each !== id) }));
+    if (!isInUse) await state.note(({ pools }) => ({ pools: pools.filter((each) => each !== id) }));
   }
 
   async #sweep(id: number, agents: Iterable<AzureAgent>, names: ReadonlySet<string>): Promise<void> {
@@ -75,6 +75,6 @@ export class Sweeper {
   async #remember(ids: readonly number[]): Promise<void> {
     const { state } = this.#tools;
     const fresh = ids.filter((id) => !state.value.pools.includes(id));
-    if (fresh.length > 0) await state.update(({ pools }) => ({ pools: [...new Set([...pools, ...fresh])] }));
+    if (fresh.length > 0) await state.note(({ pools }) => ({ pools: [...new Set([...pools, ...fresh])] }));
   }
 }

@@ -64,7 +64,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
       ? await byConfig(tools, order, earlier.entry)
       : await byRest(tools, order, earlier);
   if (renewing !== undefined)
-    await tools.state.update((state) => ({
+    await tools.state.note((state) => ({
       renewing: Object.fromEntries(Object.entries(state.renewing).filter(([name]) => name !== slot.name)),
     }));
   if (adopt) await endAdoption(tools.state, slot.name);
@@ -72,7 +72,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
 }
 
 async function endAdoption(state: StateStore, slot: string): Promise<void> {
-  await state.update(({ adopt }) => ({ adopt: adopt.filter((name) => name !== slot) }));
+  await state.note(({ adopt }) => ({ adopt: adopt.filter((name) => name !== slot) }));
 }
 
 /** Deletes the entry, whose session nobody polls. What it carried is written down first: nothing else knows it. */

@@ -2,7 +2,8 @@ import { Labels } from '../../contract/paths.ts';
 import type { OwnContainer } from '../../engine/engine.ts';
 import { isEngineFault } from '../../engine/fault.ts';
 import { AgentLayout } from '../../image/layout.ts';
-import { diagnosticLimits, diagnosticOf, isAgentLog, isFailed } from './diagnostics.ts';
+import { causeOf } from '../causes.ts';
+import { diagnosticLimits, diagnosticOf, isAgentLog, isFailed, type Diagnostic } from './diagnostics.ts';
 import { keptLines, type Evidence } from './evidence.ts';
 import { defined } from '../../base/defined.ts';
 import type { RunRecord } from '../../contract/runs.ts';
@@ -17,9 +18,14 @@ export interface Ended extends Outcome, Spans {
   readonly sessionLeftSince?: string;
 }
 
-/** Reads how a run ended, keeps the evidence, removes the container. */
+type CollectTools = Pick<Outside, 'engine' | 'log'> & { readonly evidence: Evidence };
+
+/**
+ * Reads how a run ended, keeps the evidence, removes the container. Evidence is kept where it can be: a job that has
+ * filled the disk goes all the same, and its evidence is written after it.
+ */
 export async function collect(
-  tools: Pick<Outside, 'engine'> & { readonly evidence: Evidence },
+  tools: CollectTools,
   container: OwnContainer,
   followed: Transcript | undefined,
   asked: Asked | undefined,
@@ -50,22 +56,44 @@ export async function collect(
     ...defined({ job: outcome.job, result: outcome.result, cause: outcome.cause }),
     log: log.split('\n').filter((line) => line !== ''),
   };
-  await tools.evidence.add(record);
-  if (isFailed(outcome)) await keepDiagnostics(tools, container.id, record);
+  const diagnostics = isFailed(outcome) ? await agentLogs(tools, container.id) : [];
+  const keep = (): Promise<unknown> => keepEvidence(tools.evidence, record, diagnostics);
+  const failure = await keep();
   await tools.engine.removeUnlessRunning(container.id);
+  const again = failure === undefined ? undefined : await keep();
+  if (again !== undefined)
+    tools.log.log('warn', 'the evidence of a run could not be kept', {
+      run: record.run,
+      slot: record.slot,
+      ...causeOf(again),
+    });
   return { ...outcome, ...spans, ...defined({ sessionLeftSince: sessionLeftSince(exit, told) }) };
 }
 
 /** The agent's own logs go with its container. Without them the evidence is what it is. */
-async function keepDiagnostics(
-  { engine, evidence }: Pick<Outside, 'engine'> & { readonly evidence: Evidence },
+async function agentLogs(
+  { engine }: Pick<Outside, 'engine'>,
   container: string,
-  { slot, run }: RunRecord,
-): Promise<void> {
+): Promise<readonly Diagnostic[]> {
   const tails = await engine
     .readTails(container, AgentLayout.diagnostics, isAgentLog, diagnosticLimits)
     .catch(() => []);
-  if (tails.length > 0) await evidence.keepDiagnostics(slot, run, tails.map(diagnosticOf));
+  return tails.map(diagnosticOf);
+}
+
+/** What kept it from being written; undefined: it is kept. */
+async function keepEvidence(
+  evidence: Evidence,
+  record: RunRecord,
+  diagnostics: readonly Diagnostic[],
+): Promise<unknown> {
+  try {
+    await evidence.add(record);
+    if (diagnostics.length > 0) await evidence.keepDiagnostics(record.slot, record.run, diagnostics);
+    return undefined;
+  } catch (error) {
+    return error;
+  }
 }
 
 function ignoreLost(error: unknown): string {

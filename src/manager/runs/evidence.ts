@@ -13,18 +13,23 @@ export const keptLines = 200;
 const keptLogBytes = 64 * 1024;
 const keptLineBytes = 4 * 1024;
 
-/** The last runs of every slot, one file each, newest name last. */
+/** The last runs of every slot, one file each: SLOT/rNUMBER-RUN.json, by number, because clocks are set back. */
 export class Evidence {
   readonly #directory: string;
+  /** Of the last run that was kept; undefined: not looked up yet. */
+  #last: Promise<number> | undefined;
 
   constructor(directory: string) {
     this.#directory = directory;
   }
 
+  /** A run that is kept already is written anew. */
   async add(record: RunRecord): Promise<void> {
     const directory = join(this.#directory, record.slot);
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    await this.#write(record);
+    const sequence = await this.#next();
+    const kept = await this.#fileOf(record.slot, record.run);
+    await this.#write(kept ?? fileName(sequence, record.run), { sequence, ...record });
     const surplus = (await this.#names(record.slot)).slice(0, -keptRuns);
     await this.#remove(
       record.slot,
@@ -34,7 +39,8 @@ export class Evidence {
 
   /** The agent's own logs of a run that is known already. */
   async keepDiagnostics(slot: string, run: string, files: readonly Diagnostic[]): Promise<void> {
-    await writeAtomic(join(this.#directory, slot, `${run}.diag`), JSON.stringify(files));
+    const name = (await this.#fileOf(slot, run)) ?? `${run}.json`;
+    await writeAtomic(join(this.#directory, slot, name.replace(/json$/, 'diag')), JSON.stringify(files));
     await this.#remove(slot, (await this.#names(slot, '.diag')).slice(0, -keptDiagnostics));
   }
 
@@ -44,26 +50,28 @@ export class Evidence {
     run?: string,
   ): Promise<{ readonly run: string; readonly files: readonly Diagnostic[] } | undefined> {
     const kept = await this.#names(slot, '.diag');
-    const name = run === undefined ? kept.at(-1) : kept.find((each) => each === `${run}.diag`);
+    const name = run === undefined ? kept.at(-1) : kept.find((each) => runOf(each) === run);
     if (name === undefined) return undefined;
     const files = await readJson(join(this.#directory, slot, name));
-    return Array.isArray(files) ? { run: name.replace(/\.diag$/, ''), files } : undefined;
+    return Array.isArray(files) ? { run: runOf(name), files } : undefined;
   }
 
   /** Adds what was learnt of a run afterwards. */
   async amend(slot: string, run: string, change: (record: RunRecord) => Partial<RunRecord>): Promise<void> {
-    const record = (await readJson(join(this.#directory, slot, `${run}.json`))) as RunRecord | undefined;
-    if (record !== undefined) await this.#write({ ...record, ...change(record) });
+    const name = await this.#fileOf(slot, run);
+    if (name === undefined) return;
+    const record = (await readJson(join(this.#directory, slot, name))) as RunRecord | undefined;
+    if (record !== undefined) await this.#write(name, { ...record, ...change(record) });
   }
 
   /** Newest first. */
   async list(slot: string, limit = keptRuns): Promise<readonly RunRecord[]> {
     const names = (await this.#names(slot)).slice(-limit).toReversed();
     const records = await Promise.all(names.map((name) => readJson(join(this.#directory, slot, name))));
-    const logged = new Set(await this.#names(slot, '.diag'));
+    const logged = new Set((await this.#names(slot, '.diag')).map(runOf));
     return records
       .filter((record): record is RunRecord => record !== undefined)
-      .map((record) => (logged.has(`${record.run}.diag`) ? { ...record, diagnostics: true } : record));
+      .map((record) => (logged.has(record.run) ? { ...record, diagnostics: true } : record));
   }
 
   async slots(): Promise<readonly string[]> {
@@ -83,22 +91,61 @@ export class Evidence {
     return gone;
   }
 
-  async #write(record: RunRecord): Promise<void> {
+  /** One more than the highest of all slots, so that runs of different slots sort, too. */
+  #next(): Promise<number> {
+    this.#last = (this.#last ?? this.#highest()).then((last) => last + 1);
+    return this.#last;
+  }
+
+  async #highest(): Promise<number> {
+    const names = await Promise.all((await this.slots()).map((slot) => this.#names(slot)));
+    return Math.max(0, ...names.flat().map(numberOf));
+  }
+
+  async #fileOf(slot: string, run: string): Promise<string | undefined> {
+    return (await this.#names(slot)).find((name) => runOf(name) === run);
+  }
+
+  async #write(name: string, record: RunRecord): Promise<void> {
     const bounded = {
       ...foreignValue(record, (said) => foreignLine(said)),
       log: boundedLog(record.log.map(plainLine)),
     };
-    await writeAtomic(join(this.#directory, record.slot, `${record.run}.json`), JSON.stringify(bounded));
+    await writeAtomic(join(this.#directory, record.slot, name), JSON.stringify(bounded));
   }
 
   async #names(slot: string, ending = '.json'): Promise<readonly string[]> {
     const names = await readdir(join(this.#directory, slot)).catch(() => []);
-    return names.filter((name) => name.endsWith(ending)).sort();
+    return names.filter((name) => name.endsWith(ending)).sort(byNumber);
   }
 
   async #remove(slot: string, names: readonly string[]): Promise<void> {
     await Promise.all(names.map((name) => rm(join(this.#directory, slot, name), { force: true })));
   }
+}
+
+const numbered = /^r(\d{10})-/;
+
+function fileName(sequence: number, run: string): string {
+  return `r${String(sequence).padStart(10, '0')}-${run}.json`;
+}
+
+/** 0: an earlier version has written it, which named files by the clock alone. */
+function numberOf(name: string): number {
+  return Number(numbered.exec(name)?.[1] ?? 0);
+}
+
+function runOf(name: string): string {
+  return name.replace(numbered, '').replace(/\.[a-z]+$/, '');
+}
+
+function byNumber(left: string, right: string): number {
+  return numberOf(left) - numberOf(right) || (left < right ? -1 : 1);
+}
+
+/** The order in which runs are shown. */
+export function newestFirst(left: RunRecord, right: RunRecord): number {
+  return (right.sequence ?? 0) - (left.sequence ?? 0) || (left.run < right.run ? 1 : -1);
 }
 
 /** Without colours and all else that a terminal obeys; what overwrote itself stands side by side. */

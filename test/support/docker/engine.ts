@@ -34,6 +34,8 @@ export class StandInEngine {
   failedTop: readonly object[] | undefined;
   /** Called when a container starts; prints or ends it. */
   onStart: (container: StandInContainer) => void = () => undefined;
+  /** Called when a container goes. */
+  onRemove: (container: StandInContainer) => void = () => undefined;
   /** Requests that match are not answered. */
   stall: RegExp | undefined;
   readonly #events = new Set<ServerResponse>();
@@ -191,6 +193,7 @@ export class StandInEngine {
         if (container.state === 'running' && url.searchParams.get('force') !== 'true')
           return json(response, 409, { message: 'You cannot remove a running container' });
         this.containers.delete(container.id);
+        this.onRemove(container);
         response.writeHead(204).end();
         return this.#emit('destroy', container);
       default:

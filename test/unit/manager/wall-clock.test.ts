@@ -144,7 +144,7 @@ const table: readonly (readonly [string, number, Due])[] = [
         helpers: new Helpers(),
         state: {
           value: { gpuOrder: undefined, xids: undefined },
-          update: () => Promise.resolve(),
+          note: () => Promise.resolve(),
         },
       });
       await watch.look();
@@ -161,7 +161,7 @@ const table: readonly (readonly [string, number, Due])[] = [
     15_000,
     async (clock) => {
       const path = join(folder, 'status.json');
-      const file = new StatusFile(path);
+      const file = new StatusFile(path, silentLogger);
       const publish = async (at: string): Promise<string> => {
         file.publish(managerStatus({ at }), clock.monotonic());
         await file.settled();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Datasets, mountPoints } from '../../../../src/manager/machine/datasets.ts';
 import type { RunRecord } from '../../../../src/contract/runs.ts';
-import { boundedLog, Evidence } from '../../../../src/manager/runs/evidence.ts';
+import { boundedLog, Evidence, newestFirst } from '../../../../src/manager/runs/evidence.ts';
 import { readContext } from '../../../../src/manager/image/plan.ts';
 import { pciGpus } from '../../../../src/manager/gpus/pci.ts';
 import { runId } from '../../../../src/manager/docker/launch-order.ts';
@@ -37,6 +37,32 @@ test('the last twenty runs of a slot are kept, newest first, for root alone', as
   expect(runs[0]?.run.slice(0, 9)).toBe((1_800_000_000_024).toString(36).padStart(9, '0'));
   const [file = ''] = readdirSync(join(directory, '0'));
   expect(statSync(join(directory, '0', file)).mode & 0o777).toBe(0o600);
+});
+
+test('runs are kept in their order however the clock is set, over restarts and beside those of an earlier version', async () => {
+  mkdirSync(join(directory, '0'));
+  const old = runId(1_800_000_000_000);
+  writeFileSync(join(directory, '0', `${old}.json`), JSON.stringify(record(old)));
+  const day = 86_400_000;
+  const ids = [5, 3, -4, 9, 1].map((days) => runId(1_800_000_000_000 + days * day));
+  for (const id of ids) await new Evidence(directory).add(record(id));
+  const evidence = new Evidence(directory);
+  expect((await evidence.list('0')).map(({ run }) => run)).toEqual([...ids.toReversed(), old]);
+  // The clock is back in the past: the newest run is not the one that is given up.
+  for (let n = 0; n < 20; n += 1) await evidence.add(record(runId(n)));
+  const kept = (await evidence.list('0')).map(({ run }) => run);
+  expect(kept).toHaveLength(20);
+  expect(kept.at(0)).toContain(runId(19).slice(0, 9));
+  expect(kept).not.toContain(ids.at(-1));
+});
+
+test('runs of several slots sort by when they ended, whatever their clocks said', async () => {
+  const evidence = new Evidence(directory);
+  await evidence.add({ ...record(runId(9000)), slot: '0' });
+  await evidence.add({ ...record(runId(10)), slot: '1' });
+  await evidence.add({ ...record(runId(500)), slot: '0' });
+  const all = [...(await evidence.list('0')), ...(await evidence.list('1'))].sort(newestFirst);
+  expect(all.map(({ sequence }) => sequence)).toEqual([3, 2, 1]);
 });
 
 test('a run file that was cut off does not hide the others', async () => {
@@ -157,7 +183,8 @@ test('a run takes a bounded part of the disk, whatever its agent printed', async
     ...record('a'),
     log: ['first', long, ...Array<string>(300).fill('x'.repeat(3000)), long, 'last'],
   });
-  expect(statSync(join(directory, '0', 'a.json')).size).toBeLessThan(100_000);
+  const [file = ''] = readdirSync(join(directory, '0'));
+  expect(statSync(join(directory, '0', file)).size).toBeLessThan(100_000);
   const [run] = await evidence.list('0');
   expect(run?.log.at(-1)).toBe('last');
   expect(run?.log.at(-2)).toMatch(/^start ü+ … \(2000006 bytes\)$/);

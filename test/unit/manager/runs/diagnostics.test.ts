@@ -84,10 +84,10 @@ test('logs are kept of five failed runs, none longer than its run', async () => 
   for (let run = 1; run <= 8; run += 1) await add(run, true);
   const kept = (): readonly string[] =>
     readdirSync(join(directory, '0')).filter((name) => name.endsWith('.diag'));
-  expect(kept()).toEqual([4, 5, 6, 7, 8].map((run) => `${record(run).run}.diag`));
-  expect(statSync(join(directory, '0', 'run-008.diag')).mode & 0o777).toBe(0o600);
+  expect(kept()).toEqual([4, 5, 6, 7, 8].map((run) => `r000000000${run}-${record(run).run}.diag`));
+  expect(statSync(join(directory, '0', 'r0000000008-run-008.diag')).mode & 0o777).toBe(0o600);
   for (let run = 9; run <= 26; run += 1) await add(run, false);
-  expect(kept()).toEqual(['run-007.diag', 'run-008.diag']);
+  expect(kept()).toEqual(['r0000000007-run-007.diag', 'r0000000008-run-008.diag']);
 });
 
 test('what is kept of a log is plain and no longer than allowed, whatever is in it', () => {

@@ -1,0 +1,92 @@
+// Disks on which nothing can be written any more. The daemon with a fake Azure DevOps server and a stand-in dockerd; the
+// disk is a file where a folder was, because root may write everywhere else.
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ManagerStatus } from '../../../src/contract/status.ts';
+import type { RunRecord } from '../../../src/contract/runs.ts';
+import { ask } from '../../../src/manager/serve/ask.ts';
+import { ManagerRig } from '../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const at = (name: string): string => join(rig.directory, name);
+function block(name: string): void {
+  if (existsSync(at(name))) renameSync(at(name), at(`${name}.away`));
+  writeFileSync(at(name), '');
+}
+function unblock(name: string): void {
+  rmSync(at(name));
+  if (existsSync(at(`${name}.away`))) renameSync(at(`${name}.away`), at(name));
+}
+const runs = async (): Promise<readonly RunRecord[]> =>
+  JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs?slot=0' })) as RunRecord[];
+
+test('a job that has filled the disk goes all the same, and the next one gets a fresh container', async () => {
+  await rig.start();
+  await rig.until('idle');
+  const first = rig.docker.get('box-0')?.id ?? '';
+  rig.beginJob('box-0', 'filler');
+  await rig.until('busy', ['0']);
+  block('state');
+  rig.endJob('box-0', 'filler');
+  await expect.poll(() => rig.docker.containers.has(first)).toBe(false);
+  await rig.until('idle');
+  expect(await rig.slot('0')).toMatchObject({ jobsRun: 1 });
+  expect(rig.logged.map(({ message }) => message)).toContain('the evidence of a run could not be kept');
+});
+
+test('evidence for which there was no room is written once the container is gone', async () => {
+  await rig.start();
+  await rig.until('idle');
+  const first = rig.docker.get('box-0')?.id ?? '';
+  rig.beginJob('box-0', 'filler');
+  await rig.until('busy', ['0']);
+  block('state');
+  rig.docker.onRemove = (container) => {
+    if (container.id === first) unblock('state');
+  };
+  rig.endJob('box-0', 'filler');
+  await expect.poll(runs).toMatchObject([{ job: 'filler' }]);
+});
+
+test('while its state cannot be written the manager works on, and says so until it can', async () => {
+  await rig.start();
+  await rig.until('idle');
+  block('state');
+  await expect(rig.post('/v1/drain', { reason: 'fan' })).rejects.toMatchObject({
+    problem: { what: expect.stringContaining('a restart would forget') as string },
+  });
+  await rig.until('drained');
+  expect((await rig.status()).problems.map(({ code }) => code)).toContain('state.not-written');
+  unblock('state');
+  await expect.poll(async () => (await rig.status()).problems).toEqual([]);
+  await rig.stop();
+  await rig.start();
+  await rig.until('drained');
+});
+
+test('while the status cannot be written agents and socket go on, and the file comes back', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rmSync(at('status.json'));
+  mkdirSync(join(at('status.json'), 'in the way'), { recursive: true });
+  rig.beginJob('box-0', 'train');
+  await rig.until('busy', ['0']);
+  rig.endJob('box-0', 'train');
+  await expect.poll(async () => (await rig.slot('0')).jobsRun).toBe(1);
+  await rig.until('idle');
+  const said = rig.logged.filter(({ message }) => message === 'the status file cannot be written');
+  expect(said).toHaveLength(1);
+  rmSync(at('status.json'), { recursive: true });
+  await expect
+    .poll(() => {
+      const text = existsSync(at('status.json')) ? readFileSync(at('status.json'), 'utf8') : '{}';
+      return (JSON.parse(text) as Partial<ManagerStatus>).slots?.[0]?.jobsRun;
+    })
+    .toBe(1);
+});

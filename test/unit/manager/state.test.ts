@@ -1,0 +1,70 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { StateStore } from '../../../src/manager/state.ts';
+
+let directory: string;
+let path: string;
+beforeEach(() => {
+  directory = join(mkdtempSync(join(tmpdir(), 'state-')), 'state');
+  path = join(directory, 'manager.json');
+});
+afterEach(() => rmSync(join(directory, '..'), { recursive: true }));
+
+const open = () => StateStore.open(directory, 'machine-1');
+const drained = { host: { reason: 'bad fan', at: '' }, slots: {} };
+
+test.each(['', '{"schema":1,"installat', 'null', '[]', '{}', '{"installation":7}'])(
+  'a torn file (%j) makes no new identity, and no drain mark is forgotten',
+  async (torn) => {
+    const store = await open();
+    await store.update(() => ({ drain: drained }));
+    await store.update(() => ({ jobsRun: { '0': 1 } }));
+    writeFileSync(path, torn);
+    const again = await open();
+    expect(again.owner).toBe(store.owner);
+    expect(again.value.drain.host?.reason).toBe('bad fan');
+    expect(again.damage).toBeDefined();
+    expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(torn);
+    // Mended: the next start has nothing to tell.
+    expect((await open()).damage).toBeUndefined();
+  },
+);
+
+test('without a file it is a new installation, each time another one', async () => {
+  const first = await open();
+  rmSync(directory, { recursive: true });
+  expect((await open()).owner).not.toBe(first.owner);
+});
+
+test('with both files torn it does not start, and says what to do', async () => {
+  const store = await open();
+  await store.update(() => ({ jobsRun: {} }));
+  writeFileSync(path, '');
+  writeFileSync(`${path}.previous`, '');
+  await expect(open()).rejects.toMatchObject({ problem: { code: 'file.damaged' } });
+});
+
+test('what cannot be written holds in memory, is told, and is written when it can be', async () => {
+  const store = await open();
+  rmSync(directory, { recursive: true });
+  // Whoever runs this is root, whom no mode keeps from writing.
+  writeFileSync(directory, 'a file where the folder was');
+  await expect(store.update(() => ({ drain: drained }))).rejects.toMatchObject({
+    problem: { code: 'state.not-written' },
+  });
+  await store.note(() => ({ jobsRun: { '0': 7 } }));
+  expect(store.value).toMatchObject({ drain: drained, jobsRun: { '0': 7 } });
+  expect(store.problem).toMatchObject({
+    code: 'state.not-written',
+    what: expect.stringContaining(path) as string,
+  });
+  await store.flush();
+  expect(store.problem).toBeDefined();
+  rmSync(directory);
+  mkdirSync(directory);
+  await store.flush();
+  expect(store.problem).toBeUndefined();
+  expect((await open()).value).toMatchObject({ drain: drained, jobsRun: { '0': 7 } });
+});
