@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 
 import type { AzureClient } from '../azure/client.ts';
 import type { Problem } from '../base/errors.ts';
-import { agentsOnline, type AgentsOnline } from './proof/agents-online.ts';
+import { poolLists, type PoolLists } from './proof/pool-lists.ts';
 import { applyHost, refused, type ApplyHostOptions } from './apply-host.ts';
 import type { FleetSurvey } from './fleet-survey.ts';
 import { interruptionLine } from './interruption.ts';
@@ -44,12 +44,12 @@ export async function applyFleet(
   const known = new Set(distinct(survey.pools.blocked).map(({ what }) => what));
   for (const problem of distinct(pools.blocked))
     if (!known.has(problem.what)) tools.emit({ kind: 'problem', problem });
-  const online = agentsOnline(client, tools.clock);
+  const lists = poolLists(client, tools.clock);
   const poolsReady = latePools(client, survey, options.projects, tools.emit);
   const agreed = new Set(options.adopt ? survey.pools.changes.map(({ id }) => id) : []);
   const names = { client, held: survey.held, agreed };
   return applyHosts(survey, tools, (host) =>
-    finishHost(host, { blocked: blockedOf(host, pools), online, names }, { ...tools, poolsReady }, options),
+    finishHost(host, { blocked: blockedOf(host, pools), lists, names }, { ...tools, poolsReady }, options),
   );
 }
 
@@ -88,13 +88,13 @@ function isBuilder({ host }: Survey): boolean {
 /** What Azure DevOps has to do with the end of a host. */
 interface InAzure {
   readonly blocked: Problem | undefined;
-  readonly online: AgentsOnline;
+  readonly lists: PoolLists;
   readonly names: TakeOver;
 }
 
 async function finishHost(
   survey: Survey,
-  { blocked, online, names }: InAzure,
+  { blocked, lists, names }: InAzure,
   tools: ApplyTools,
   options: ApplyFleetOptions,
 ): Promise<HostOutcome> {
@@ -111,7 +111,7 @@ async function finishHost(
     const applied = { ...host, changes, state: changes > 0 ? 'changed' : host.state } as const;
     if (taken.problem !== undefined) return { ...applied, state: 'failed', problem: taken.problem };
     if (!options.probe) return applied;
-    const verdict = await proveHost(survey, online, tools);
+    const verdict = await proveHost(survey, lists, tools);
     tools.emit({ kind: 'verdict', host: name, verdict });
     return { ...applied, verdict };
   } catch (error) {

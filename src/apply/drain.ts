@@ -1,5 +1,5 @@
 import { FleetError } from '../base/errors.ts';
-import { drainLine, type Drain } from '../contract/drain.ts';
+import { drainLine, drainsOfRuns } from '../contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
@@ -71,11 +71,6 @@ async function pagesOf(
   if (jobPages === undefined) return new Map();
   const pages = await Promise.all([...pools].map(jobPages));
   return new Map(pages.flatMap((each) => [...each]));
-}
-
-/** Marks that runs of `provision` have set. Pure. */
-export function drainsOfRuns({ drains = [] }: ManagerStatus): readonly Drain[] {
-  return drains.filter(({ run }) => run !== undefined);
 }
 
 /** The facts as they are without what this run itself has drained, and will give back. Pure. */

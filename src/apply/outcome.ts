@@ -56,6 +56,6 @@ export function isBad({ state, verdict }: HostOutcome): boolean {
   return (
     state === 'failed' ||
     state === 'unreachable' ||
-    ['failed', 'hung', 'unreachable'].includes(verdict?.state ?? '')
+    ['failed', 'hung', 'unreachable', 'unknown'].includes(verdict?.state ?? '')
   );
 }

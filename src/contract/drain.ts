@@ -49,6 +49,11 @@ export function drainLine(drain: Drain): string {
   return `${drain.slot === undefined ? 'whole host' : `slot ${drain.slot}`} ${drainedBy(drain)}${since}`;
 }
 
+/** Marks that runs of `provision` have set. Pure. */
+export function drainsOfRuns({ drains = [] }: { readonly drains?: readonly Drain[] }): readonly Drain[] {
+  return drains.filter(({ run }) => run !== undefined);
+}
+
 /** What ends a drain. Pure. */
 export function drainEnd({ run }: DrainMark): string {
   return run === undefined

@@ -34,6 +34,7 @@ const status = z.looseObject({
   }),
   images: z.array(z.looseObject({ ...image, slots: texts })).optional(),
   archives: z.array(z.looseObject({ archive: text, sha256: text, at: text })).optional(),
+  owner: text.optional(),
   drained: z.boolean(),
   drains: z
     .array(
@@ -59,6 +60,11 @@ const status = z.looseObject({
       job: text.optional(),
       jobSince: text.optional(),
       since: text,
+      run: z
+        .looseObject({ id: text, startedAt: text, agentId: z.number().optional(), settings: text })
+        .optional(),
+      settings: text.optional(),
+      awaySince: text.optional(),
       cause: text.optional(),
       code: text.optional(),
       next: text.optional(),

@@ -31,6 +31,8 @@ export interface ManagerStatus {
   })[];
   /** Archives of the agent whose digest (hex) nobody knew beforehand: held to what came first; `at` is ISO 8601. */
   readonly archives?: readonly { readonly archive: string; readonly sha256: string; readonly at: string }[];
+  /** Who it is in the pool: its agents carry this in their capabilities. Absent: an older version. */
+  readonly owner?: string;
   /** The whole host is. */
   readonly drained: boolean;
   /** Who keeps jobs away, the weightiest first; absent: the manager is of a version that does not tell. */
@@ -79,6 +81,11 @@ export function keptImages({ image, images }: ManagerStatus): readonly ImageStat
   return images ?? [image];
 }
 
+/** Names of the pools that its agents are in, each once. */
+export function poolsInUse({ slots, pool: first }: ManagerStatus): string[] {
+  return [...new Set(slots.map(({ pool = first.name }) => pool))];
+}
+
 /** Where the whole of its images stands: one that failed before one that is on its way, and that before ready. */
 export function imageOverall(status: ManagerStatus): ImageStatus {
   const all = keptImages(status);
@@ -115,6 +122,26 @@ export interface SlotStatus {
   readonly jobSince?: string;
   /** ISO 8601 of the last change of state. */
   readonly since: string;
+  /** What its container is; absent: it has none, or the manager is of a version that does not tell. */
+  readonly run?: {
+    readonly id: string;
+    /** ISO 8601 */
+    readonly startedAt: string;
+    /** Id of the pool's entry that it was registered as. */
+    readonly agentId?: number;
+    /** A digest of what it was made from: the configuration as far as it concerns runs of this slot, and the image. */
+    readonly settings: string;
+  };
+  /**
+   * The same digest for a run that would be made now; absent while that is not known yet. Another than the run's: the run
+   * is one from before a change.
+   */
+  readonly settings?: string;
+  /**
+   * ISO 8601; since when no agent made from what is wanted now has listened here or run a job. Absent while one does, and
+   * while the slot is kept from working.
+   */
+  readonly awaySince?: string;
   readonly cause?: string;
   /** Stable name of the cause. */
   readonly code?: string;

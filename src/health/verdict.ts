@@ -4,6 +4,8 @@ export interface Verdict {
   /** One line; empty when healthy. */
   readonly cause: string;
   readonly next: string;
+  /** One line that is told though nothing is wrong. */
+  readonly note?: string;
 }
 
 /** One thing that a rule found. `warn` degrades a host, `fail` fails it; `info` is only told. */

@@ -126,6 +126,7 @@ export class Manager {
         slots: slots.filter((slot) => runs(slot, source)).map(({ name }) => name),
       })),
       asked: images.asked,
+      owner: state.owner,
       archives: state.value.archives,
       drains: drainsOf(state.value.drain),
       slots: this.#scene.status(slots, this.#containers),

@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { timestamp } from '../base/machine/clock.ts';
 import { sourceName } from '../contract/config.ts';
 import { Capabilities, Labels } from '../contract/paths.ts';
@@ -16,6 +17,7 @@ import { disabledByUs } from './registration/register.ts';
 import { stuckBecause } from './runs/stuck.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
 import { resolveSlots, settingsOf, type HostGpu } from './slots/resolve.ts';
+import { awaySince, runView, type Making } from './serve/run-view.ts';
 import { slotStatus } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
@@ -189,14 +191,28 @@ export class Scene {
         image: this.#imageState(slot),
         wantsUpdate: this.#around.pools.of(slot).wantsUpdate(slot.agent),
         looked: containers !== undefined,
+        made: runView(
+          container === undefined ? undefined : { container, seen: this.#seen(container, memory) },
+          this.#making(slot),
+        ),
       },
       clock.monotonic(),
       timestamp(clock),
     );
     const shown = this.#shown.get(slot.name);
-    const status = shown?.state === fresh.state ? { ...fresh, since: shown.since } : fresh;
+    const since = shown?.state === fresh.state ? shown.since : fresh.since;
+    const away = awaySince(fresh, shown?.awaySince, fresh.since);
+    const status = { ...fresh, since, ...defined({ awaySince: away }) };
     this.#shown.set(slot.name, status);
     return status;
+  }
+
+  /** Undefined before the GPUs have been looked at: which of them are the slot's is part of what runs are made from. */
+  #making(slot: Slot): Making | undefined {
+    if (this.#around.gpus.latest === undefined) return undefined;
+    const { config } = this.#tools;
+    const image = slot.mode === 'host' ? programOf(config) : this.#wantedImage(slot).id;
+    return { image, settings: settingsOf(slot, config) };
   }
 }
 

@@ -61,9 +61,9 @@ function detail({ state, changes, problem, verdict, interrupted }: HostOutcome):
   const made = changes === 0 ? 'no changes' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
   if (problem !== undefined) return changes === 0 ? problem.what : `${made}, then: ${problem.what}`;
   if (state === 'skipped') return interruptionLine(changes, interrupted);
-  return verdict === undefined || verdict.cause === ''
-    ? made
-    : `${made}; ${verdict.cause}; next: ${verdict.next}`;
+  if (verdict === undefined) return made;
+  const { cause, next, note } = verdict;
+  return [made, ...(cause === '' ? [] : [`${cause}; next: ${next}`]), note ?? []].flat().join('; ');
 }
 
 function rank(outcome: HostOutcome): number {

@@ -24,7 +24,7 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
     tableLines(columns, tableRows(rows, options.height), options),
     ...troubles(rows).map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
-    ...drains(rows).map((drain) => troubleLines(drain, options)),
+    ...[...drains(rows), ...notes(rows)].map((told) => troubleLines(told, options)),
     driftLines(rows, options),
     [summary(rows, options)],
   ];
@@ -57,16 +57,27 @@ function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
   );
 }
 
-/** Nothing is wrong with these, but somebody must end them. */
+/** Nothing is wrong with these, but somebody must end them; a run's marks are findings. */
 function drains(rows: readonly StatusRow[]): readonly Trouble[] {
   return merged(
     rows.flatMap(({ host, drains: marks = [] }) =>
-      marks.map((mark): Trouble => ({
-        places: [host],
-        severity: 'info',
-        what: drainLine(mark),
-        next: drainEnd(mark),
-      })),
+      marks
+        .filter(({ run }) => run === undefined)
+        .map((mark): Trouble => ({
+          places: [host],
+          severity: 'info',
+          what: drainLine(mark),
+          next: drainEnd(mark),
+        })),
+    ),
+  );
+}
+
+/** Nothing is wrong with these either: jobs that began before the last change. */
+function notes(rows: readonly StatusRow[]): readonly Trouble[] {
+  return merged(
+    rows.flatMap(({ host, verdict: { note } }): Trouble[] =>
+      note === undefined ? [] : [{ places: [host], severity: 'info', what: note, next: '' }],
     ),
   );
 }

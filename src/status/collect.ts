@@ -9,11 +9,13 @@ import { gatherFacts } from '../facts/gather.ts';
 import { probeHost } from '../health/probe.ts';
 import type { Checkup } from '../health/checkup.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
+import { poolsInUse } from '../contract/status.ts';
 import type { EventSink } from '../apply/events.ts';
 import type { Session, Transport } from '../ssh/transport.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import { probeOptions } from '../steps/probe.ts';
-import type { Look, PoolAgents } from './row.ts';
+import type { PoolAgents } from '../verdict/sight.ts';
+import type { Look } from './row.ts';
 
 export interface LookTools {
   readonly transport: Transport;
@@ -93,7 +95,7 @@ export function poolsSeen({ host, facts }: Look): readonly string[] {
   const { status } = facts?.manager ?? {};
   return [
     ...(facts === undefined ? [] : knownPools(host, facts)),
-    ...(status?.slots.map(({ pool = status.pool.name }) => pool) ?? []),
+    ...(status === undefined ? [] : poolsInUse(status)),
   ];
 }
 

@@ -1,16 +1,15 @@
-import type { AzureAgent } from '../azure/client.ts';
 import { defined } from '../base/defined.ts';
 import type { Problem } from '../base/errors.ts';
 import { agentName, poolOfSlot, slotNames } from '../contract/slots.ts';
 import type { Drain } from '../contract/drain.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
-import { conclude, type Checkup } from '../health/checkup.ts';
+import type { Checkup } from '../health/checkup.ts';
 import type { Finding, Verdict } from '../health/verdict.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
-import { agentFindings } from './agents.ts';
-import { hostFindings, managerFindings } from './findings.ts';
+import { judge } from '../verdict/judge.ts';
+import type { AgentsIn } from '../verdict/sight.ts';
 
 /** One host as it was found. */
 export interface Look {
@@ -75,23 +74,20 @@ export interface AzureCounts {
   readonly busy: number;
 }
 
-/** The pool's agents by name, or undefined when they could not be listed. */
-export type PoolAgents = ReadonlyMap<string, AzureAgent> | undefined;
-
-/** By the name of the pool. */
-export type AgentsIn = (pool: string) => PoolAgents;
-
 /** What is known about a host, as one row with its verdict. Pure. `now` is our wall clock: a host dates by its own. */
 export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRow {
   const { host, facts, problem } = look;
   const status = facts?.manager.status;
   const named = facts === undefined ? host : withPoolNames(host, facts);
   const agents = agentsOf(named, status);
-  const { verdict, findings } = judge(look, agentsIn, now);
+  const { verdict, findings } =
+    facts === undefined
+      ? { verdict: unreachable(problem), findings: [] }
+      : judge({ facts, agentsIn, now, ...defined({ probe: look.probe }) });
   return {
     host: host.name,
     pool: agents[0]?.pool ?? named.pool,
-    verdict: problem === undefined ? verdict : unreachable(problem),
+    verdict,
     findings,
     drained: status?.drained ?? false,
     ...(facts === undefined ? {} : software(facts, look.probe)),
@@ -125,22 +121,9 @@ function placesOf({ slots, pool: first }: ManagerStatus): readonly SlotPlace[] |
   return kinds.size > 1 ? places : undefined;
 }
 
-function judge({ facts, probe }: Look, agentsIn: AgentsIn, now: number): Checkup {
-  if (facts === undefined) return conclude([], undefined);
-  const before = hostFindings(facts);
-  if (before.length > 0) return conclude([...before, ...(probe?.findings ?? [])], undefined);
-  const { status } = facts.manager;
-  const findings = [
-    ...managerFindings(status, probe, now),
-    ...(status === undefined ? [] : agentFindings(status, agentsIn, now)),
-  ];
-  const checkup = conclude(findings, undefined);
-  const silent = findings.some(({ code }) => code === 'manager.silent');
-  return silent ? { ...checkup, verdict: { ...checkup.verdict, state: 'unknown' } } : checkup;
-}
-
-function unreachable({ what, seen, next }: Problem): Verdict {
-  return { state: 'unreachable', cause: seen === undefined ? what : `${what}: ${seen}`, next: next ?? '' };
+function unreachable(problem: Problem | undefined): Verdict {
+  const { what, seen, next = '' } = problem ?? { what: 'it was not looked at' };
+  return { state: 'unreachable', cause: seen === undefined ? what : `${what}: ${seen}`, next };
 }
 
 function software(facts: Facts, probe: Checkup | undefined): Partial<StatusRow> {

@@ -32,7 +32,7 @@ export class Datasets {
 
   async #problemOf({ name, host, requireMount }: Dataset): Promise<Cause | undefined> {
     if (requireMount && !mountPoints(await readFile('/proc/self/mountinfo', 'utf8')).has(host)) {
-      return unusable(name, `${host} is not mounted`, `Mount it: mount ${host}`);
+      return unusable(name, `${host} is not mounted`, `mount it: mount ${host}`);
     }
     const look = await Promise.race([
       this.#lookOnce(host),
@@ -42,14 +42,14 @@ export class Datasets {
       case 'filled':
         return undefined;
       case 'late':
-        return unusable(name, `${host} does not answer`, 'Check the file server and the mount.');
+        return unusable(name, `${host} does not answer`, 'check the file server and the mount');
       case 'empty':
-        return unusable(name, `${host} is empty`, 'Mount or fill it.');
+        return unusable(name, `${host} is empty`, 'mount or fill it');
       default:
         return unusable(
           name,
           `${host} is no folder that can be read`,
-          'Correct the path in the inventory, or create it.',
+          'correct the path in the inventory, or create it',
         );
     }
   }

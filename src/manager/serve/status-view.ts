@@ -46,6 +46,8 @@ export interface SlotView {
   readonly wantsUpdate: boolean;
   /** The containers have been listed since the start. */
   readonly looked: boolean;
+  /** Which run the container is, and what one would be made from now. */
+  readonly made: Pick<SlotStatus, 'run' | 'settings'>;
 }
 
 /** Pure. `now` is monotonic; `since` is the time of the last change of state, ISO 8601. */
@@ -67,6 +69,7 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
     gpus: view.slot.gpus,
     since,
     jobsRun: view.jobsRun,
+    ...view.made,
     ...defined({
       agentId: view.agentId,
       image: view.image.reference,
@@ -80,7 +83,10 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
   };
 }
 
-export function stateOf(view: Omit<SlotView, 'jobsRun' | 'agentId'>, now: number): SlotStatus['state'] {
+export function stateOf(
+  view: Omit<SlotView, 'jobsRun' | 'agentId' | 'made'>,
+  now: number,
+): SlotStatus['state'] {
   const { container, hold } = view;
   // Whoever waits for `drained` goes on to reboot: not before the containers have been looked at.
   if (!view.looked) return 'starting';
@@ -170,6 +176,7 @@ export function managerStatus(parts: {
   /** At least one. */
   readonly pools: readonly WatchedPool[];
   readonly loaded: Loaded;
+  readonly owner: string;
   /** At least one. */
   readonly images: readonly { readonly image: ImageState; readonly slots: readonly string[] }[];
   readonly asked: AskedWork | undefined;
@@ -197,6 +204,7 @@ export function managerStatus(parts: {
     },
     images,
     archives: Object.entries(parts.archives).map(([archive, { sha256, at }]) => ({ archive, sha256, at })),
+    owner: parts.owner,
     drained: parts.drains.some(({ slot }) => slot === undefined),
     drains: parts.drains,
     slots: parts.slots,

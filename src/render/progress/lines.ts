@@ -24,7 +24,9 @@ export function eventLine(event: FleetEvent, width: number): string | undefined 
     case 'host-state':
       if (settled.has(event.state) || event.state === 'rebooting')
         return `${event.host}: ${[event.state, event.text].filter(Boolean).join(': ')}`;
-      return undefined;
+      return event.state === 'proving' && event.text !== undefined
+        ? `${event.host}: ${event.text}`
+        : undefined;
     case 'change-start':
       return `${event.host}: ${event.title} …`;
     case 'change-end':

@@ -31,6 +31,11 @@ const busy: SlotStatus = {
   job: 'train',
 };
 
+const provisioned = {
+  docker: { active: true },
+  manager: { current: 'versions/1', unitActive: 'active' },
+} as const;
+
 /** A server that knows no agent. */
 const emptyPools = {
   findPool: () => Promise.resolve({ id: 1, name: 'gpu-lab' }),
@@ -109,7 +114,7 @@ describe('Ctrl-C', () => {
 
   it('while it is proved: what was changed is counted', async () => {
     const host = hostWanting(change('a'), change('b'));
-    host.facts = merge(host.facts, { gpus: [] });
+    host.facts = merge(host.facts, { ...provisioned, gpus: [] });
     host.status = managerStatus({ slots: [{ ...busy, state: 'starting' }] });
     let asked = 0;
     await host.serveManager(() => {

@@ -21,16 +21,24 @@ describe('the result as text', () => {
             verdict: { state: 'degraded', cause: 'persistence mode is off', next: 'switch it on' },
           },
           { host: 'a', state: 'ok', changes: 0, verdict: healthy },
+          {
+            host: 'busy',
+            state: 'changed',
+            changes: 2,
+            verdict: { ...healthy, note: 'on a job from before the last change: busy-0 (train)' },
+          },
           { host: 'c', state: 'failed', changes: 2, problem: { code: 'x', what: 'no room' } },
         ],
         { color: false, width: 80 },
       ),
     ).toBe(`a     healthy      no changes
+busy  healthy      2 changes; on a job from before the last change: busy-0
+                   (train)
 b     degraded     1 change; persistence mode is off; next: switch it on
 down  unreachable  no answer within 10 s
 c     failed       2 changes, then: no room
 
-4 hosts: 1 unreachable, 1 degraded, 1 healthy, 1 failed
+5 hosts: 1 unreachable, 1 degraded, 2 healthy, 1 failed
 `);
   });
 

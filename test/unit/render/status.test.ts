@@ -114,7 +114,7 @@ test('busy, drained and disabled agents are told', () => {
   );
 });
 
-test('who keeps jobs away is told with the time and what ends it, and is nothing wrong', () => {
+test('who keeps jobs away is told with the time and what ends it; only a run’s mark has to go', () => {
   const at = '2026-11-20T09:30:00Z';
   const drains = [
     { reason: 'new fan', at, owner: 'ann@laptop' },
@@ -127,13 +127,23 @@ test('who keeps jobs away is told with the time and what ends it, and is nothing
   );
   const lines = text([row, { ...row, host: 'h200-2' }]);
   expect(lines).toContain(`
+! h200-1, h200-2: whole host drained by a run of bob@ci: restart Docker, since 2026-11-20 09:30 UTC
+  next  wait for that run to end; if it was interrupted, run "azp-fleet undrain"
+
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
   next  run "azp-fleet undrain" when jobs may come again
-
-· h200-1, h200-2: whole host drained by a run of bob@ci: restart Docker, since 2026-11-20 09:30 UTC
-  next  wait for that run to end; if it was interrupted, run "azp-fleet undrain"
 `);
-  expect(lines).toContain('2 hosts, all healthy');
+  expect(lines.match(/whole host drained/gu)).toHaveLength(2);
+  expect(lines).toContain('2 hosts, all degraded');
+  const byHand = facts({ status: status({ drained: true, drains: drains.slice(0, 1) }) });
+  expect(text([statusRow({ host, facts: byHand }, () => pool, now)])).toContain('1 host: 1 healthy');
+});
+
+test('a job from before the last change is named, and nothing is wrong', () => {
+  const slots = [slot('0', { state: 'busy', job: 'train', settings: 'changed' }), slot('1')];
+  const row = statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
+  expect(text([row])).toContain('· h200-1: on a job from before the last change: h200-1-0 (train)\n');
+  expect(text([row])).toContain('1 host: 1 healthy');
 });
 
 test('drift names what would change', () => {

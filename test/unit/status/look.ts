@@ -14,6 +14,8 @@ export const slot = (name: string, difference: Partial<SlotStatus> = {}): SlotSt
   state: 'idle',
   gpus: [],
   since: ago(600),
+  run: { id: 'r1', startedAt: ago(610), agentId: 1, settings: 'now' },
+  settings: 'now',
   jobsRun: 3,
   ...difference,
 });

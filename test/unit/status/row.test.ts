@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 
 import type { Facts } from '../../../src/facts/facts.ts';
 import { statusExitCode } from '../../../src/status/exit-code.ts';
-import { statusRow, type PoolAgents, type StatusRow } from '../../../src/status/row.ts';
+import { statusRow, type StatusRow } from '../../../src/status/row.ts';
+import type { PoolAgents } from '../../../src/verdict/sight.ts';
 import { jobsView } from '../../../src/status/parallel-jobs.ts';
 import { agent, facts, host, now, pool, slot, status } from './look.ts';
 

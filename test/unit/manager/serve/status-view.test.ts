@@ -71,7 +71,12 @@ test('an agent that listens and has lost the server takes no jobs, and says why'
   const console =
     'Connecting to the server.\n2026-11-21 02:00:00Z: Listening for Jobs\n' +
     '2026-11-21 02:05:00Z: Agent connect error: Connection refused (a:443). Retrying until reconnected.\n';
-  const cut = { ...view({ container: container(), transcript: readAll(console) }), jobsRun: 0, agentId: 1 };
+  const cut = {
+    ...view({ container: container(), transcript: readAll(console) }),
+    jobsRun: 0,
+    agentId: 1,
+    made: {},
+  };
   expect(slotStatus(cut, 1000, '')).toMatchObject({ state: 'waiting', code: 'agent.cannot-connect' });
   const back = { ...cut, transcript: readAll(`${console}2026-11-21 02:06:00Z: Agent reconnected.\n`) };
   expect(slotStatus(back, 1000, '')).toMatchObject({ state: 'idle' });
@@ -81,7 +86,7 @@ test('an agent that listens and has lost the server takes no jobs, and says why'
 test('a job is told with its beginning', () => {
   const transcript = readAll('2026-11-21 02:00:01Z: Running job: train\n');
   const busy = view({ container: container({ phase: 'running' }), transcript });
-  expect(slotStatus({ ...busy, jobsRun: 0, agentId: 1 }, 1000, '')).toMatchObject({
+  expect(slotStatus({ ...busy, jobsRun: 0, agentId: 1, made: {} }, 1000, '')).toMatchObject({
     state: 'busy',
     job: 'train',
     jobSince: '2026-11-21T02:00:01Z',
@@ -93,13 +98,13 @@ test.each([
   ['listens', 'listening', undefined],
   ['has a job', 'running', undefined],
 ] as const)('what was wrong is shown until the agent listens: it %s', (_, phase, shown) => {
-  const slot = { ...view({ cause, container: container({ phase }) }), jobsRun: 0, agentId: 1 };
+  const slot = { ...view({ cause, container: container({ phase }) }), jobsRun: 0, agentId: 1, made: {} };
   expect(slotStatus(slot, 1000, '').cause).toBe(shown);
 });
 
 test('a slot that is held says of which job the server still waits for the end', () => {
   const leftJob = { code: 'agent.job-assigned', what: 'the server still counts job train', next: 'wait' };
-  const held = { ...view({ hold: close, leftJob }), jobsRun: 0, agentId: 1 };
+  const held = { ...view({ hold: close, leftJob }), jobsRun: 0, agentId: 1, made: {} };
   expect(slotStatus(held, 1000, '')).toMatchObject({
     state: 'drained',
     code: 'x',

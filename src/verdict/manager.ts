@@ -1,56 +1,27 @@
-import { keptImages, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
+import { HostPaths } from '../contract/paths.ts';
+import { imageOverall, keptImages, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../health/checkup.ts';
 import type { Finding } from '../health/verdict.ts';
+import type { Waiting } from './agents.ts';
+import { kindOf } from './causes.ts';
+import { staleMs } from './limits.ts';
 
-/** The manager looks every 30 s; what is older than this is no verdict. */
-const staleMs = 5 * 60_000;
-
-const provision = 'run `azp-fleet provision`';
-
-/** What the facts alone show to be missing. While anything is, the manager's word adds nothing. */
-export function hostFindings(facts: Facts): readonly Finding[] {
-  const { gpus, driver, docker, toolkit, manager } = facts;
-  if (manager.current === undefined) {
-    return [
-      fail('host.not-provisioned', 'the host has not been provisioned: there is no manager', provision),
-    ];
-  }
-  const findings = [];
-  if (gpus.length > 0 && driver.loaded === undefined) {
-    findings.push(
-      fail(
-        'driver.not-loaded',
-        'the NVIDIA kernel module is not loaded',
-        `${provision}; see \`dkms status\` on the host`,
-      ),
-    );
-  }
-  if (!docker.active) {
-    findings.push(
-      fail('docker.down', 'the Docker Engine is not running', 'see `systemctl status docker` on the host'),
-    );
-  }
-  if (gpus.length > 0 && toolkit.version === undefined) {
-    findings.push(fail('toolkit.missing', 'nvidia-container-toolkit is not installed', provision));
-  }
-  if (manager.unitActive !== 'active' && manager.unitActive !== 'activating') {
-    const next = 'see `journalctl -u azp-fleet-manager` on the host';
-    findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
-  }
-  return findings;
+/** The manager has told nothing, or too long ago. Pure. */
+export function isSilent(status: ManagerStatus | undefined, now: number): boolean {
+  return status === undefined || !(now - Date.parse(status.at) <= staleMs);
 }
 
-/** What the manager says of itself and of the GPUs; a fresh probe replaces its look at the GPUs. */
+/** What the manager says of itself and of the GPUs; a fresh probe replaces its look at the GPUs. Pure. */
 export function managerFindings(
-  status: ManagerStatus | undefined,
+  { files, manager: { status } }: Facts,
   probe: Checkup | undefined,
   now: number,
 ): readonly Finding[] {
-  const fresh = status !== undefined && now - Date.parse(status.at) <= staleMs;
-  if (!fresh) return [silent(status, now), ...(probe?.findings ?? [])];
+  if (status === undefined || isSilent(status, now)) return [silent(status, now), ...(probe?.findings ?? [])];
   const health = status.health.findings;
   return [
+    ...(isBehind(status, files) ? [behind] : []),
     ...status.problems.map(({ code, what, next }) => fail(code, what, next)),
     ...keptImages(status).flatMap((image, _, all) => imageFindings(image, all.length > 1)),
     ...(probe === undefined
@@ -58,6 +29,34 @@ export function managerFindings(
       : [...probe.findings, ...health.filter(({ code }) => code.startsWith('xid.'))]),
   ];
 }
+
+/** What of that waiting may end. Pure. */
+export function managerWaits({ files, manager: { status } }: Facts): readonly Waiting[] {
+  if (status === undefined) return [{ who, why: 'has not reported yet', told: true }];
+  const image = imageOverall(status);
+  const reasons = [
+    ...(isBehind(status, files) ? [behind.what] : []),
+    ...status.problems.filter(({ code }) => kindOf(code) !== 'certain').map(({ what }) => what),
+    ...(image.state === 'ready' || image.state === 'failed'
+      ? []
+      : imageFindings(image, false).map(({ what }) => what)),
+  ];
+  return reasons.map((why) => ({ who, why, told: true }));
+}
+
+const who = 'the manager';
+
+/** The file that it was started with is no longer the one that is there. Another's facts may not know the file. */
+function isBehind({ configHash }: ManagerStatus, files: Facts['files']): boolean {
+  const written = files[HostPaths.config];
+  return written !== undefined && written !== configHash;
+}
+
+const behind = fail(
+  'manager.older-config',
+  'the manager still runs with the configuration before the last change',
+  'run `azp-fleet provision`, which restarts it; jobs go on',
+);
 
 function silent(status: ManagerStatus | undefined, now: number): Finding {
   const age = status === undefined ? undefined : Math.round((now - Date.parse(status.at)) / 60_000);

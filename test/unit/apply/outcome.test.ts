@@ -2,64 +2,12 @@ import { describe, expect, it } from 'vitest';
 
 import { FleetError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
-import type { ManagerStatus } from '../../../src/contract/status.ts';
-import { judgeAgents, judgeDrains } from '../../../src/apply/proof/prove.ts';
 import { scriptFailure } from '../../../src/apply/script-failure.ts';
 import { exitCodeOf, failure, type HostOutcome } from '../../../src/apply/outcome.ts';
-import { managerStatus } from '../../support/manager-status.ts';
-
-const slots = ['a-0', 'a-1'].map((agent) => ({
-  slot: agent,
-  agent,
-  state: 'idle' as const,
-  gpus: [],
-  since: '',
-  jobsRun: 0,
-}));
-const status = (parts: Partial<ManagerStatus> = {}) => managerStatus({ slots, ...parts });
-
-describe('the verdict on the agents', () => {
-  it.each<[string, ManagerStatus, string[], object | undefined]>([
-    ['all online', status(), ['a-0', 'a-1', 'b-0'], undefined],
-    ['some missing', status(), ['a-0'], { state: 'degraded', cause: 'not online in pool gpu-lab: a-1' }],
-    ['none there', status(), [], { state: 'failed', cause: 'not online in pool gpu-lab: a-0, a-1' }],
-    ['drained: none expected', status({ drained: true }), [], undefined],
-    [
-      'a problem that stops everything',
-      status({ problems: [{ code: 'x', what: 'the token is not accepted', next: 'replace it' }] }),
-      [],
-      { state: 'failed', cause: 'the token is not accepted', next: 'replace it' },
-    ],
-  ])('%s', (_name, seen, online, expected) => {
-    const verdict = judgeAgents(seen, new Map([['gpu-lab', new Set(online)]]));
-    if (expected === undefined) expect(verdict).toBeUndefined();
-    else expect(verdict).toMatchObject(expected);
-  });
-});
-
-describe('the verdict on drains', () => {
-  const mark = { reason: 'restart Docker', at: '2026-11-21T12:00:00Z', owner: 'ann@laptop' };
-  it.each<[string, ManagerStatus, object | undefined]>([
-    ['none', status({ drains: [] }), undefined],
-    ['of a manager that does not tell', status({ drained: true }), undefined],
-    ['a person’s is as it should be', status({ drained: true, drains: [mark] }), undefined],
-    [
-      'one that a run has left',
-      status({ drained: true, drains: [{ ...mark, run: 'r0' }] }),
-      {
-        state: 'degraded',
-        cause: 'whole host drained by a run of ann@laptop: restart Docker, since 2026-11-21 12:00 UTC',
-        next: expect.stringContaining('azp-fleet undrain') as string,
-      },
-    ],
-  ])('%s', (_name, seen, expected) => {
-    expect(judgeDrains(seen)).toEqual(expected);
-  });
-});
 
 const outcome = (
   state: HostOutcome['state'],
-  verdict?: 'healthy' | 'degraded' | 'failed' | 'hung',
+  verdict?: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unknown',
 ): HostOutcome => ({
   host: 'a',
   state,
@@ -74,6 +22,7 @@ describe('the exit code', () => {
     ['a degraded host works', outcome('changed', 'degraded'), 0],
     ['a GPU that failed', outcome('ok', 'failed'), 1],
     ['a hanging driver', outcome('ok', 'hung'), 1],
+    ['a manager that says nothing', outcome('ok', 'unknown'), 1],
     ['a failed change', outcome('failed'), 1],
     ['nobody there', outcome('unreachable'), 1],
     ['a mistake of ours', caused(new TypeError('x is not a function')), 70],

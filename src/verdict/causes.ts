@@ -1,0 +1,46 @@
+/** Causes of the manager that only a person ends: there is nothing to wait for. */
+const certain: ReadonlySet<string> = new Set([
+  'agent.name-held',
+  'agent.no-digest',
+  'agent.not-configured',
+  'agent.other-archive',
+  'agent.unreadable',
+  'azure.auth',
+  'azure.certificate',
+  'azure.deactivated',
+  'azure.permission',
+  'azure.server-too-old',
+  'dataset.unusable',
+  'disk.full',
+  'engine.cuda-too-new',
+  'engine.no-gpu-driver',
+  'gpu.missing',
+  'host-mode.folder-closed',
+  'host-mode.libraries',
+  'host-mode.no-user',
+  'image.outdated',
+  'image.rejected',
+  'pool.missing',
+]);
+
+/** The server holds a session that nobody polls: jobs that are given to the agent wait for its end. */
+const conflicts: ReadonlySet<string> = new Set(['agent.session-conflict', 'agent.session-left']);
+
+/** What every start goes through, for seconds. */
+const steps: ReadonlySet<string> = new Set([
+  'container.gone',
+  'health.unknown',
+  'image.not-ready',
+  'pool.unknown',
+  'slot.container-exists',
+  'slot.gone',
+]);
+
+export type CauseKind = 'certain' | 'conflict' | 'step' | 'other';
+
+/** What a cause's code says of how it ends. Absent: nothing is wrong. Pure. */
+export function kindOf(code: string | undefined): CauseKind {
+  if (code === undefined || steps.has(code)) return 'step';
+  if (certain.has(code)) return 'certain';
+  return conflicts.has(code) ? 'conflict' : 'other';
+}

@@ -1,0 +1,40 @@
+import { defined } from '../base/defined.ts';
+import { conclude } from '../health/checkup.ts';
+import type { Finding, Verdict } from '../health/verdict.ts';
+import { imageOverall } from '../contract/status.ts';
+import { agentsVerdict, type Waiting } from './agents.ts';
+import { hostFindings } from './host.ts';
+import { isSilent, managerFindings, managerWaits } from './manager.ts';
+import type { Sight } from './sight.ts';
+
+export interface Judgement {
+  readonly verdict: Verdict;
+  /** Worst first; `info` ones included. */
+  readonly findings: readonly Finding[];
+  /** What may become well by itself, whether it counts as wrong already or not. None: waiting changes nothing. */
+  readonly waiting: readonly Waiting[];
+}
+
+/**
+ * The one verdict on a host: the proof of `provision`, `status` and all that shows how a host is ask here. Facts come
+ * first: while something is missing on the host, the manager's word adds nothing. Pure.
+ */
+export function judge({ facts, probe, agentsIn, now, waited = false }: Sight): Judgement {
+  const missing = hostFindings(facts);
+  const probed = probe?.findings ?? [];
+  if (missing.length > 0) return concluded([...missing, ...probed]);
+  const { status } = facts.manager;
+  const isHostHeld =
+    status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
+  const agents = status === undefined ? undefined : agentsVerdict(status, { agentsIn, waited, isHostHeld });
+  const found = [...managerFindings(facts, probe, now), ...(agents?.findings ?? [])];
+  const waiting = [...managerWaits(facts), ...(agents?.waiting ?? [])];
+  const judgement = concluded(found, waiting, agents?.note);
+  if (!isSilent(status, now)) return judgement;
+  return { ...judgement, verdict: { ...judgement.verdict, state: 'unknown' } };
+}
+
+function concluded(found: readonly Finding[], waiting: readonly Waiting[] = [], note?: string): Judgement {
+  const { verdict, findings } = conclude(found, undefined);
+  return { verdict: { ...verdict, ...defined({ note }) }, findings, waiting };
+}
