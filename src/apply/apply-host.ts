@@ -46,7 +46,9 @@ export async function applyHost(
       if (round === maxRounds) throw endless(name, stage);
       if (restore === undefined && needsDrain(stage) && now.facts.manager.unitActive === 'active') {
         const manager = async () =>
-          createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name);
+          createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name, {
+            anyRelease: true,
+          });
         restore = await drain(manager, stage[0]?.title ?? '', host, tools);
       }
       if (stage.some(({ step }) => step === 'manager')) await tools.poolsReady?.(host, now.facts);

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { FleetError } from '../base/errors.ts';
 import { foreignLine, foreignValue } from '../base/foreign-text.ts';
 import type { DrainOrder } from '../contract/drain.ts';
+import { ourRelease, releaseGap, releaseOf, type Release, type ReleaseGap } from '../contract/release.ts';
 import { readRuns, readStatus } from '../contract/read-status.ts';
 import type { RunRecord } from '../contract/runs.ts';
 import type { ManagerStatus } from '../contract/status.ts';
@@ -35,9 +36,25 @@ const pauseMs = 1000;
 /** Bytes. Ten thousand lines of output, each far longer than lines are. */
 const longestAnswer = 64 * 1024 * 1024;
 
-/** Every call may be made again: one that gets no answer is tried so often in all, a restart of the manager long. */
-export function createManagerClient(agent: Agent, host: string, attempts = 4): ManagerClient {
-  const call = async (method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> => {
+interface ManagerClientOptions {
+  /** A call that gets no answer is made so often in all. Default 4: a restart of the manager long. */
+  readonly attempts?: number;
+  /**
+   * Only what `status`, `drain` and `undrain` have been in all releases is asked: `provision` drains a manager of any
+   * release, because it is what brings that to ours.
+   */
+  readonly anyRelease?: boolean;
+  /** Default: this program's. */
+  readonly ours?: Release;
+}
+
+/** Every call may be made again. One to a manager more than one release away fails with what mends that. */
+export function createManagerClient(
+  agent: Agent,
+  host: string,
+  { attempts = 4, anyRelease = false, ours = ourRelease }: ManagerClientOptions = {},
+): ManagerClient {
+  const send = async (method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> => {
     const { status, text } = await repeatedly(attempts, () => exchange(agent, method, path, body)).catch(
       (error: unknown) => {
         throw unreachable(host, error);
@@ -45,6 +62,27 @@ export function createManagerClient(agent: Agent, host: string, attempts = 4): M
     );
     if (status < 200 || status >= 300) throw refused(host, `${status} to ${method} ${path}`, text);
     return text;
+  };
+  const check = (text: string): Release | undefined => {
+    const release = releaseOf(parsedJson(text));
+    const gap = release && releaseGap(host, release, ours);
+    if (gap !== undefined && !anyRelease) throw tooFar(host, gap);
+    return release;
+  };
+  let met: Promise<Release | undefined> | undefined;
+  /** Before anything is asked for the first time: an order that means something else there shall not be given. */
+  const meet = () =>
+    (met ??= send('GET', '/v1/status')
+      .then(check)
+      .catch((error: unknown) => {
+        met = undefined;
+        throw error;
+      }));
+  const call: typeof send = async (...order) => {
+    const release = anyRelease ? undefined : await meet();
+    return send(...order).catch((error: unknown) => {
+      throw release === undefined ? error : unknownThere(host, release, ours, error);
+    });
   };
   /** A host's manager is as foreign as the host: its answer is cleaned, and is what it should be, or an error. */
   const read = <T>(text: string, as: (value: unknown) => T | undefined): T => {
@@ -55,7 +93,11 @@ export function createManagerClient(agent: Agent, host: string, attempts = 4): M
   const chosen = (slots: readonly string[] | undefined) =>
     slots === undefined || slots.length === 0 ? {} : { slots };
   return {
-    status: async () => read(await call('GET', '/v1/status'), readStatus),
+    status: async () => {
+      const text = await send('GET', '/v1/status');
+      met = Promise.resolve(check(text));
+      return read(text, readStatus);
+    },
     drain: async (order, slots) => void (await call('POST', '/v1/drain', { ...order, ...chosen(slots) })),
     undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run, hostOnly: true })),
     undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
@@ -118,6 +160,23 @@ function parsedJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+function tooFar(host: string, { what, next }: ReleaseGap): FleetError {
+  return new FleetError({ code: 'manager.release', host, step: 'manager', what, next });
+}
+
+/** What a manager of the release before answers to a call that it does not know; any other error stays as it is. */
+function unknownThere(host: string, { version, protocol }: Release, ours: Release, error: unknown): unknown {
+  const isUnknown = error instanceof FleetError && error.problem.code === 'control.not-found';
+  if (!isUnknown || protocol >= ours.protocol) return error;
+  return new FleetError({
+    code: 'manager.release',
+    host,
+    step: 'manager',
+    what: `the manager on ${host} is ${version} and does not know this yet`,
+    next: `run "azp-fleet provision ${host}"`,
+  });
 }
 
 function notUnderstood(host: string, text: string): FleetError {

@@ -22,6 +22,7 @@ const image = {
 const status = z.looseObject({
   schema: z.literal(1),
   version: text,
+  protocol: z.number().optional(),
   at: text,
   host: text,
   pool: z.looseObject({ name: text, id: z.number().optional() }),

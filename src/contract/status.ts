@@ -4,6 +4,8 @@ import type { Drain } from './drain.ts';
 export interface ManagerStatus {
   readonly schema: 1;
   readonly version: string;
+  /** See `release.ts`; absent: the first release. */
+  readonly protocol?: number;
   /** ISO 8601; at most 30 s old while the manager lives. */
   readonly at: string;
   readonly host: string;

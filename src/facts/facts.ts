@@ -1,3 +1,4 @@
+import type { Release } from '../contract/release.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 
 /** What a host is, read once by one script. Unknown is undefined, never a guess. */
@@ -94,6 +95,8 @@ export interface Facts {
     /** Paths of what was sent and never put in place: parts of uploads, and the next credential. */
     readonly leftovers: readonly string[];
     readonly status: ManagerStatus | undefined;
+    /** Of the manager that wrote the status, also where that cannot be read. */
+    readonly release: Release | undefined;
   };
   /** Free bytes by path. */
   readonly disk: Readonly<Record<string, number>>;

@@ -55,7 +55,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     held,
     files: read(filesProbe),
     siteCaTrusted: read(siteCaProbe),
-    manager: { ...read(managerProbe), status: read(managerStatusProbe) },
+    manager: { ...read(managerProbe), ...read(managerStatusProbe) },
     disk: read(diskProbe),
     others: { ...read(othersProbe), containers: foreign },
     changes: read(changesProbe),

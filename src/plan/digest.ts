@@ -15,7 +15,7 @@ export function factsDigest(facts: Facts): string {
     packageLock: _lock,
     ...lasting
   } = facts;
-  const { status: _status, ...manager } = facts.manager;
+  const { status: _status, release: _release, ...manager } = facts.manager;
   const changes = facts.changes.filter(({ state }) => state === 'running').map(({ id }) => id);
   return sha256(stableJson({ ...lasting, manager, changes, login: undefined }));
 }

@@ -2,6 +2,7 @@ import { sha256 } from '../base/digest.ts';
 import { sh } from '../base/shell.ts';
 import type { ImageConfig } from '../contract/config.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
+import { releaseGap } from '../contract/release.ts';
 import { imageOverall } from '../contract/status.ts';
 import { defined } from '../base/defined.ts';
 import type { Facts } from '../facts/facts.ts';
@@ -30,6 +31,12 @@ export const managerStep: Step = {
     const arch = agentArch(facts.arch);
     const runtime = desired.artifacts.runtime(facts.arch);
     if (arch === undefined || runtime === undefined) return; // the image step has refused
+    const gap = facts.manager.release && releaseGap(desired.host.name, facts.manager.release);
+    if (gap?.manager === 'newer') {
+      // What a much newer manager has written on the host, this one may not read.
+      yield refusal('manager', gap.what, gap.next);
+      return;
+    }
     const version = managerVersion(desired, runtime);
     const pools = poolNames(desired.host, facts);
     const nameless = pools.find((pool) => pool.kind === 'never');

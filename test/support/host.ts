@@ -67,6 +67,7 @@ const bare: Facts = {
     folders: [],
     leftovers: [],
     status: undefined,
+    release: undefined,
   },
   disk: { '/': 200e9 },
   memoryMiB: 64_000,

@@ -42,7 +42,9 @@ export async function awaitManager(
 
 async function look(session: Session): Promise<ManagerStatus | string> {
   try {
-    return await createManagerClient(session.socketAgent(HostPaths.socket), session.host, 1).status();
+    return await createManagerClient(session.socketAgent(HostPaths.socket), session.host, {
+      attempts: 1,
+    }).status();
   } catch (error) {
     if (error instanceof FleetError && error.problem.code.startsWith('manager.'))
       return error.problem.seen ?? error.problem.what;

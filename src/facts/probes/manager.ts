@@ -4,9 +4,12 @@ import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
-export type InstalledManager = Omit<Facts['manager'], 'status'>;
+export type InstalledManager = Omit<Facts['manager'], 'status' | 'release'>;
 
-/** Secrets never leave the host: only a digest of each, salted with the machine-id. */
+/**
+ * The installation is that of the state, or of the one before it where the state is damaged, as the manager reads it.
+ * Secrets never leave the host: only a digest of each, salted with the machine-id.
+ */
 export const managerProbe: FactProbe<InstalledManager> = {
   name: 'manager',
   script: () => sh`
@@ -23,7 +26,8 @@ digest() { # NAME FILE
 digest credential ${HostPaths.token}
 digest registries ${HostPaths.registries}
 if [ -r ${HostPaths.managerState} ]; then
-  sed -n 's/^ *"installation": "\([0-9A-Za-z-]\{1,64\}\)",\{0,1\}$/installation \1/p' ${HostPaths.managerState}
+  sed -n 's/^ *"installation": "\([0-9A-Za-z-]\{1,64\}\)",\{0,1\}$/installation \1/p' \
+    ${HostPaths.managerState} ${HostPaths.managerState}.previous 2>/dev/null
 fi
 for archive in ${HostPaths.folders}/*.tar; do
   [ ! -f "$archive" ] || printf 'folder %s\n' "$(basename "$archive" .tar)"

@@ -1,7 +1,8 @@
 import { sh } from '../../base/shell.ts';
 import { HostPaths } from '../../contract/paths.ts';
 import { readStatus } from '../../contract/read-status.ts';
-import type { ManagerStatus } from '../../contract/status.ts';
+import { releaseOf } from '../../contract/release.ts';
+import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
 
 /** The raw text of dockerd's configuration; undefined when the file is absent. */
@@ -12,15 +13,16 @@ export const daemonJsonProbe: FactProbe<string | undefined> = {
 };
 
 /** The manager's last word about itself; undefined when it never wrote one, or wrote something else. */
-export const managerStatusProbe: FactProbe<ManagerStatus | undefined> = {
+export const managerStatusProbe: FactProbe<Pick<Facts['manager'], 'status' | 'release'>> = {
   name: 'manager-status',
   script: () => sh`cat ${HostPaths.status}`,
   parse: ({ code, stdout }) => {
-    if (code !== 0) return undefined;
+    if (code !== 0) return { status: undefined, release: undefined };
     try {
-      return readStatus(JSON.parse(stdout));
+      const said: unknown = JSON.parse(stdout);
+      return { status: readStatus(said), release: releaseOf(said) };
     } catch {
-      return undefined;
+      return { status: undefined, release: undefined };
     }
   },
 };

@@ -1,8 +1,8 @@
-import { version } from '../../base/version.ts';
 import type { FirstSights } from '../machine/archives.ts';
 import { defined } from '../../base/defined.ts';
 import { foreignLine, foreignValue } from '../../base/foreign-text.ts';
 import type { Drain } from '../../contract/drain.ts';
+import { ourRelease } from '../../contract/release.ts';
 import type {
   HostHealth,
   ImageStatus,
@@ -192,7 +192,7 @@ export function managerStatus(parts: {
   const [{ slots: __, ...image } = { state: 'missing' as const, slots: [] }] = images;
   const status: ManagerStatus = {
     schema: 1,
-    version,
+    ...ourRelease,
     at: parts.at,
     host: parts.host,
     pool,

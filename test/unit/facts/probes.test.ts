@@ -13,7 +13,6 @@ import { managerProbe } from '../../../src/facts/probes/manager.ts';
 import { osProbe } from '../../../src/facts/probes/os.ts';
 import { othersProbe } from '../../../src/facts/probes/others.ts';
 import { together, userspaceVersion } from '../../../src/facts/probes/packages.ts';
-import { managerStatusProbe } from '../../../src/facts/probes/texts.ts';
 
 function frame(stdout: string, code = 0): Frame {
   return { code, stdout, stderr: '', durationMs: 1, timedOut: false };
@@ -263,15 +262,6 @@ describe('what the probes print', () => {
       folders: [],
       leftovers: [],
     });
-  });
-
-  it.each([
-    ['another schema', '{"schema":2}', 0],
-    ['half a file', '{"schema":1,', 0],
-    ['null', 'null', 0],
-    ['no file', '', 1],
-  ])('no status of the manager from %s', (_, text, code) => {
-    expect(managerStatusProbe.parse(frame(text, code))).toBeUndefined();
   });
 
   it('free disk space by path', () => {

@@ -50,6 +50,20 @@ const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   ],
   ['a host that is as wanted', converged(), wanted, []],
   [
+    'a manager that is more than one release newer',
+    merge(converged(), { manager: { release: { version: '0.4.0', protocol: 9 } } }),
+    wanted,
+    [
+      'refused: the manager on h200-1 is 0.4.0, this azp-fleet is 0.1.0: they are more than one release apart',
+    ],
+  ],
+  [
+    'one of the release after ours',
+    merge(converged(), { manager: { release: { version: '0.2.0', protocol: 3 } } }),
+    wanted,
+    [],
+  ],
+  [
     'another setting in the inventory',
     converged(),
     { ...wanted, host: desiredOf({ share: true }).host },

@@ -1,0 +1,123 @@
+// A machine is replaced by another one under its name, as after a reinstallation: while the earlier one still runs, and
+// once it is gone. Real: systemd, SSH, Docker, both managers, the protocol of the agents. Stand-ins: GPUs, the agent
+// program, and Azure DevOps, whose clock and the managers' are fast: a session lives 15 s.
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { azpFleet } from '../harness/azp-fleet.ts';
+import { startAzure, type LabAzure } from '../harness/azure.ts';
+import { LabHost } from '../harness/host.ts';
+import { writeInventory } from '../harness/inventory.ts';
+import { removeLab, startLab, type Lab } from '../harness/lab.ts';
+import { until } from '../harness/run.ts';
+
+const prefix = 'anew';
+const held =
+  /agent box-0 belongs to another installation, (online|offline) since \d{4}-\d\d-\d\d \d\d:\d\d UTC/;
+
+let lab: Lab;
+let azure: LabAzure;
+/** The machine that is thrown away, and the one that takes its place. */
+let earlier: LabHost;
+let anew: LabHost;
+let inventory: string;
+beforeAll(async () => {
+  await removeLab(prefix);
+  lab = await startLab({ prefix, hosts: [{ name: 'box' }, { name: 'spare' }] });
+  azure = await startAzure(prefix, lab.folder, { speed: 20 });
+  earlier = lab.host('box');
+  const { container, address } = lab.host('spare');
+  const place = { container, address, key: lab.key, knownHosts: lab.knownHosts };
+  anew = new LabHost(place, { name: 'box' });
+  const before = await writeInventory({ ...lab, hosts: [earlier] }, azure, {
+    file: join(lab.folder, 'before.yaml'),
+  });
+  const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', before, '--yes']);
+  expect(code, `${stdout}\n${stderr}`).toBe(0);
+  inventory = await writeInventory({ ...lab, hosts: [anew] }, azure);
+});
+afterAll(() => lab.remove());
+
+/** Long lines are wrapped. */
+const run = async (...args: readonly string[]) => {
+  const { code, stdout, stderr } = await azpFleet(lab.folder, [
+    ...args.slice(0, 1),
+    inventory,
+    ...args.slice(1),
+  ]);
+  return { code, said: `${stdout}\n${stderr}`.replaceAll(/\s+/g, ' ') };
+};
+const entry = async () => {
+  const { pools } = await azure.control.overview();
+  return pools.flatMap(({ agents }) => agents).find(({ name }) => name === 'box-0');
+};
+/** A job for the agent, at its end. */
+const jobOnBox = async () => {
+  const demands = ['Agent.Name -equals box-0'];
+  const [job] = await azure.control.queue({ pool: 'gpu-lab', script: 'true', demands });
+  const jobs = await azure.control.until((all) => all.every(({ state }) => state === 'done'), {
+    timeoutMs: 240_000,
+    everyMs: 500,
+  });
+  return jobs.find(({ id }) => id === job?.id);
+};
+const mark = async () => (await entry())?.userCapabilities['azp-fleet.owner'];
+
+test('while the earlier machine runs nothing is taken: plan, provision and status name its owner', async () => {
+  const [first, second] = await Promise.all([earlier, anew].map((host) => host.exec('cat /etc/machine-id')));
+  expect(first?.stdout).not.toBe(second?.stdout);
+  const owner = await mark();
+  expect(owner).toMatch(/^[0-9a-f]{32}$/);
+
+  const planned = await run('plan');
+  expect(planned.code, planned.said).toBe(1);
+  expect(planned.said).toMatch(held);
+  expect(planned.said).not.toContain('take over');
+
+  const provisioned = await run('provision', '--yes', '--adopt');
+  expect(provisioned.code, provisioned.said).toBe(1);
+  expect(held.exec(provisioned.said)?.[1]).toBe('online');
+  expect(provisioned.said).toContain(`in pool gpu-lab, registered by installation ${owner?.slice(0, 8)}`);
+  expect(provisioned.said).toContain('next stop the manager that runs it');
+
+  const shown = await run('status');
+  expect(shown.code, shown.said).toBe(1);
+  expect(held.exec(shown.said)?.[1]).toBe('online');
+
+  expect(await mark()).toBe(owner);
+  expect(await jobOnBox()).toMatchObject({ result: 'succeeded', runs: [{ agent: 'box-0' }] });
+});
+
+test('once it is gone, its name is offered, kept without a word of consent, and taken over with one', async () => {
+  const owner = await mark();
+  await earlier.remove();
+  await until('the server to see it gone', async () => (await entry())?.status === 'offline');
+  // No sooner is an owner taken for gone than three minutes after, which are nine seconds here.
+  const planned = await until('the plan to offer the name', async () => {
+    const plan = await run('plan');
+    return plan.code === 3 && plan;
+  });
+  expect(planned.said).toContain('~ take over agent box-0 in pool gpu-lab for box');
+  expect(held.exec(planned.said)?.[1]).toBe('offline');
+
+  const unasked = await run('provision', '--yes');
+  expect(unasked.code, unasked.said).toBe(1);
+  const sentence = held.exec(unasked.said)?.[0] ?? 'none';
+  expect(unasked.said).toContain('"azp-fleet provision box --adopt"');
+  expect(await mark()).toBe(owner);
+
+  const shown = await until('status to say the same', async () => {
+    const status = await run('status');
+    return status.said.includes(sentence) && status;
+  });
+  expect(shown.code).toBe(1);
+
+  const adopted = await run('provision', '--yes', '--adopt');
+  expect(adopted.code, adopted.said).toBe(0);
+  expect(adopted.said).toContain('took over agent box-0');
+  expect(adopted.said).toContain('1 host: 1 healthy');
+  expect(await mark()).not.toBe(owner);
+
+  expect(await jobOnBox()).toMatchObject({ result: 'succeeded', runs: [{ agent: 'box-0' }] });
+  expect((await run('plan')).code).toBe(0);
+});

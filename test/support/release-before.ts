@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { Agent, createServer } from 'node:http';
+import { connect, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+export interface Asked {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: unknown;
+}
+
+interface Exchange {
+  readonly name: string;
+  readonly request: Asked;
+  readonly answer: { readonly status: number; readonly type: string; readonly body: unknown };
+}
+
+export const releaseBefore = '0.1.0';
+
+/** A recording of the release before, as it lies there. */
+export function recordedText(name: string): string {
+  return readFileSync(join(import.meta.dirname, '../fixtures/releases', releaseBefore, name), 'utf8');
+}
+
+export function recorded(name: string): unknown {
+  return JSON.parse(recordedText(name));
+}
+
+export function recordedAnswers(): readonly Exchange[] {
+  return recorded('answers.json') as readonly Exchange[];
+}
+
+/** The socket of a manager of the release before. */
+export interface ManagerBefore {
+  readonly agent: Agent;
+  /** What it was asked. */
+  readonly asked: readonly Asked[];
+  close(): void;
+}
+
+/**
+ * A manager of the release before, by what it has been heard to answer to the same request, or one of the same path;
+ * `changes`: other members of each answer.
+ */
+export async function managerBefore(changes: Readonly<Record<string, unknown>> = {}): Promise<ManagerBefore> {
+  const exchanges = recordedAnswers();
+  const asked: Asked[] = [];
+  const server = createServer((incoming, response) => {
+    void text(incoming).then((raw) => {
+      const method = incoming.method === 'POST' ? 'POST' : 'GET';
+      const path = incoming.url ?? '';
+      asked.push({ method, path, ...(raw === '' ? {} : { body: JSON.parse(raw) as unknown }) });
+      const { answer } =
+        exchanges.find(({ request }) => request.method === method && request.path === path) ??
+        exchanges.find(({ request }) => request.path.split('?')[0] === path.split('?')[0]) ??
+        {};
+      if (answer === undefined) throw new Error(`no answer to ${method} ${path} was recorded`);
+      const { status, type, body } = answer;
+      response.writeHead(status, { 'content-type': type });
+      const said = Array.isArray(body) ? body : { ...(body as object), ...changes };
+      response.end(typeof body === 'string' ? body : JSON.stringify(said));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const agent: Agent = Object.assign(new Agent(), { createConnection: () => connect(port, '127.0.0.1') });
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { agent, asked, close };
+}
