@@ -72,12 +72,12 @@ export function createManagerClient(
   let met: Promise<Release | undefined> | undefined;
   /** Before anything is asked for the first time: an order that means something else there shall not be given. */
   const meet = () =>
-    (met ??= send('GET', '/v1/status')
-      .then(check)
-      .catch((error: unknown) => {
-        met = undefined;
-        throw error;
-      }));
+    (met ??= send('GET', '/v1/status').then(check, (error: unknown) => {
+      met = undefined;
+      // Whoever refuses to say what it is gets the order all the same, and may refuse that, too.
+      if (error instanceof FleetError && error.problem.code === 'manager.unreachable') throw error;
+      return undefined;
+    }));
   const call: typeof send = async (...order) => {
     const release = anyRelease ? undefined : await meet();
     return send(...order).catch((error: unknown) => {
