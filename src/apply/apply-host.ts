@@ -3,12 +3,14 @@ import { HostPaths } from '../contract/paths.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import type { Change } from '../steps/change.ts';
 import { needsDrain, deviations } from '../plan/refine.ts';
-import { drain, withoutMarksOf } from './drain.ts';
+import { drain, withoutMarksOf, type Drained } from './drain.ts';
 import { executeChange } from './execute.ts';
 import { createManagerClient } from '../client/manager-client.ts';
 import { Interrupted } from './interruption.ts';
 import { failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
 import { firstStage } from '../plan/plan.ts';
+import { endEarly, proveDrained, type Proof } from './proof/end-drain.ts';
+import { leftDrained } from '../plan/waves/agents.ts';
 import { readFacts, type Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
@@ -18,56 +20,86 @@ const maxRounds = 6;
 export interface ApplyHostOptions {
   /** The facts must be exactly those of the plan (a plan from a file). */
   readonly exactFacts: boolean;
+  /** How a drained host is proven, before its agents take jobs again. Absent: that is not asked for. */
+  readonly proof?: Proof;
 }
 
-/** Brings one host to what its plan announced: stage by stage, with new facts and a new plan after each. */
+/**
+ * Brings one host to what its plan announced: stage by stage, with new facts and a new plan after each. Agents that were
+ * drained take jobs again when the host is proven, and the outcome has the verdict then.
+ */
 export async function applyHost(
   survey: Survey,
   tools: ApplyTools,
-  options: ApplyHostOptions,
+  { exactFacts, proof }: ApplyHostOptions,
 ): Promise<HostOutcome> {
   const { host, connection, plan: announced } = survey;
   const { name } = host;
   const done = new Set<string>();
-  let restore: (() => Promise<void>) | undefined;
+  let [begun, begunBefore] = [0, 0];
+  let drained: Drained | undefined;
   const plan = async () => {
     const facts = await readFacts(connection, host, tools);
     return { facts, plan: tools.plan(withoutMarksOf(tools.run, facts), host) };
   };
+  const manager = async () =>
+    createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name, {
+      anyRelease: true,
+    });
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });
     await connection.lock();
     let now = await plan();
-    if (options.exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
+    if (exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
+    if (leftDrained(now.facts)) {
+      // The agents that it left drained are this run's to give back, once the host is proven.
+      drained = await drain(manager, 'prove the host', host, tools);
+      begunBefore = -1;
+      const before = now.plan;
+      now = await plan();
+      for (const id of gone(before, now.plan)) done.add(id);
+    }
     for (let round = 1; ; round += 1) {
       check(now.plan, announced, done, name);
       const stage = firstStage(now.plan);
       if (stage.length === 0) break;
       if (round === maxRounds) throw endless(name, stage);
-      if (restore === undefined && needsDrain(stage) && now.facts.manager.unitActive === 'active') {
-        const manager = async () =>
-          createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name, {
-            anyRelease: true,
-          });
-        restore = await drain(manager, stage[0]?.title ?? '', host, tools);
+      if (drained === undefined && needsDrain(stage) && now.facts.manager.unitActive === 'active') {
+        drained = await drain(manager, stage[0]?.title ?? '', host, tools);
+        begunBefore = begun;
       }
       if (stage.some(({ step }) => step === 'manager')) await tools.poolsReady?.(host, now.facts);
       for (const change of stage) {
         tools.signal.throwIfAborted();
+        begun += 1;
         await executeChange(change, stage, connection, name, tools);
         done.add(change.id);
       }
       now = await plan();
     }
-    return { host: name, state: done.size === 0 ? 'ok' : 'changed', changes: done.size };
+    const changes = done.size;
+    const outcome: HostOutcome = { host: name, state: changes === 0 ? 'ok' : 'changed', changes };
+    if (drained === undefined) return outcome;
+    const aside = drained;
+    drained = undefined;
+    if (proof !== undefined) return { ...outcome, verdict: await proveDrained(name, aside, proof) };
+    await aside.giveBack();
+    return outcome;
   } catch (error) {
-    if (tools.signal.aborted)
+    const interrupted = tools.signal.aborted;
+    if (drained !== undefined) await endEarly(drained, { begun: begun > begunBefore, interrupted, proof });
+    if (interrupted)
       return interruptedOutcome(name, done.size, error instanceof Interrupted ? error.at : undefined);
-    return failure(name, error, tools.log, done.size);
+    return failure(name, error, tools.log, { changes: done.size, begun });
   } finally {
-    await restore?.();
     await connection.unlock().catch(() => undefined);
   }
+}
+
+/** Ids of known changes that are no longer needed. */
+function gone(before: HostPlan, now: HostPlan): readonly string[] {
+  const ids = ({ stages }: HostPlan) => stages.flat().flatMap((change) => (change.known ? [change.id] : []));
+  return ids(before).filter((id) => !ids(now).includes(id));
 }
 
 /** Why a host is not worked on at all. */

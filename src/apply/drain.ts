@@ -14,20 +14,27 @@ export function occupied(status: ManagerStatus): readonly SlotStatus[] {
   return status.slots.filter(({ state }) => ['starting', 'idle', 'busy', 'stopping'].includes(state));
 }
 
+/** A host whose agents this run has asked to take no jobs. Neither rejects: what does not work is told. */
+export interface Drained {
+  /** Takes this run's mark back; what people have drained stays drained. */
+  readonly giveBack: () => Promise<void>;
+  /** Leaves it, and has it say why. */
+  readonly keep: (why: string) => Promise<void>;
+}
+
 /**
- * Makes the host's agents stop taking jobs and waits until the running ones have ended. Returns what takes this run's
- * mark back, and tells when it cannot; what people have drained stays drained. Rejects with `Interrupted` where the
- * signal is aborted before.
+ * Makes the host's agents stop taking jobs and waits until the running ones have ended. Rejects with `Interrupted` where
+ * the signal is aborted before.
  */
 export async function drain(
   manager: () => Promise<ManagerClient>,
   reason: string,
   host: HostSpec,
   tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'signal' | 'options' | 'jobPages' | 'owner' | 'run'>,
-): Promise<() => Promise<void>> {
+): Promise<Drained> {
   const before = await (await manager()).status();
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
-  const restore = async () => {
+  const giveBack = async () => {
     try {
       if (before.drains !== undefined) await (await manager()).undrainRun(tools.run);
       // A manager without names for marks keeps one: somebody else's stays.
@@ -38,15 +45,22 @@ export async function drain(
       );
     }
   };
+  const mark = { owner: tools.owner.who, run: tools.run };
+  const keep = async (why: string) => {
+    note(`its agents stay drained: ${why}`);
+    if (before.drains === undefined) return;
+    const said = { ...mark, reason: `${reason}; not given back: ${why}` };
+    await (await manager()).drain(said).catch(() => undefined);
+  };
+  const leftBehind = drainsOfRuns(before);
   const deadline = tools.clock.monotonic() + tools.options.drainTimeoutMs;
   try {
     // We hold the host's lock: whichever run has left a mark, it is over.
-    for (const left of drainsOfRuns(before)) note(`takes over from an interrupted run: ${drainLine(left)}`);
-    if (before.drains !== undefined || !before.drained)
-      await (await manager()).drain({ reason, owner: tools.owner.who, run: tools.run });
+    for (const left of leftBehind) note(`takes over from an interrupted run: ${drainLine(left)}`);
+    if (before.drains !== undefined || !before.drained) await (await manager()).drain({ reason, ...mark });
     for (let said = ''; ;) {
       const left = occupied(await (await manager()).status());
-      if (left.length === 0) return restore;
+      if (left.length === 0) return { giveBack, keep };
       const text = `draining: waiting for ${left.map(describe).join(', ')}`;
       if (text !== said) note(text);
       said = text;
@@ -57,7 +71,8 @@ export async function drain(
       await tools.sleep(pollMs);
     }
   } catch (error) {
-    await restore();
+    // What an earlier run left drained it had begun to change: nobody has proven it.
+    await (leftBehind.length === 0 ? giveBack() : keep('it is not proven'));
     throw tools.signal.aborted ? new Interrupted({ during: 'drain' }, error) : error;
   }
 }

@@ -1,8 +1,10 @@
 import type { AzureClient } from '../azure/client.ts';
+import { defined } from '../base/defined.ts';
 import { timestamp, type Clock } from '../base/machine/clock.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import { plainPools } from '../inventory/pool-pattern.ts';
 import type { FleetPlan } from '../plan/fleet-plan.ts';
+import type { WavesPlan } from '../plan/waves-plan.ts';
 import { inventoryDigest } from '../plan/digest.ts';
 import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../plan/held-names.ts';
 import { lookForHeldNames } from './names/look.ts';
@@ -72,11 +74,11 @@ export function unreadIn({ failures, pools }: AnySurvey): { hosts: number; pools
   return { hosts: failures.length, pools: [...(pools?.blocked.keys() ?? [])] };
 }
 
-/** The survey as the document that is shown, saved and applied. */
+/** The survey as the document that is shown, saved and applied. `waves`: in which its hosts lose their agents. */
 export function toFleetPlan(
   fleet: Fleet,
   survey: AnySurvey,
-  made: { version: string; clock: Clock },
+  made: { version: string; clock: Clock; waves: WavesPlan | undefined },
 ): FleetPlan {
   return {
     schema: 1,
@@ -86,6 +88,7 @@ export function toFleetPlan(
     inventoryDigest: inventoryDigest(fleet),
     fleet: survey.pools?.changes ?? [],
     hosts: survey.hosts.map(({ plan }) => plan),
+    ...defined({ waves: made.waves }),
   };
 }
 

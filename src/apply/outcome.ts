@@ -15,6 +15,8 @@ export interface HostOutcome {
   readonly state: 'ok' | 'changed' | 'failed' | 'unreachable' | 'skipped';
   /** How many changes were made. */
   readonly changes: number;
+  /** It failed, or could not be reached, before any change was begun. */
+  readonly untouched?: true;
   readonly problem?: Problem;
   readonly verdict?: Verdict;
   /** Of one that was skipped: what was cut short. */
@@ -27,12 +29,18 @@ export function interruptedOutcome(host: string, changes: number, interrupted?: 
 }
 
 /** The outcome for an error. One of our bugs ends the work on its host too, and only there. */
-export function failure(host: string, error: unknown, log: Logger, changes = 0): HostOutcome {
+export function failure(
+  host: string,
+  error: unknown,
+  log: Logger,
+  { changes, begun } = { changes: 0, begun: 0 },
+): HostOutcome {
+  const made = { changes, ...(begun === 0 ? ({ untouched: true } as const) : {}) };
   if (!(error instanceof FleetError))
-    return { host, state: 'failed', changes, problem: bug(host, error, log) };
+    return { host, state: 'failed', ...made, problem: bug(host, error, log) };
   const problem = error.at({ host }).problem;
   const unreachable = noWay.test(problem.code);
-  return { host, state: unreachable ? 'unreachable' : 'failed', changes, problem };
+  return { host, state: unreachable ? 'unreachable' : 'failed', ...made, problem };
 }
 
 function bug(host: string, error: unknown, log: Logger): Problem {
@@ -48,7 +56,9 @@ function bug(host: string, error: unknown, log: Logger): Problem {
 /** What the outcomes come to as an exit code. */
 export function exitCodeOf(outcomes: readonly HostOutcome[]): ExitCode {
   if (outcomes.some(({ problem }) => problem?.code === bugCode)) return ExitCode.bug;
-  return outcomes.some(isBad) ? ExitCode.hostFailed : ExitCode.ok;
+  return outcomes.some((outcome) => isBad(outcome) || outcome.problem !== undefined)
+    ? ExitCode.hostFailed
+    : ExitCode.ok;
 }
 
 /** The host's state counts against the exit code. A degraded host works. */

@@ -1,5 +1,6 @@
 import { usageError } from '../base/errors.ts';
 import { parseRate, rateExpected } from '../base/rate.ts';
+import { parseShare, type Share } from '../base/share.ts';
 
 /** Typed access to parsed options. Names are camel case, as commander gives them. */
 export class Options {
@@ -48,6 +49,20 @@ export class Options {
       code: 'usage.option',
       what: `--${kebab(name)} is not a duration`,
       expected: 'a number with s, m, h or d, e.g. 90s, 15m, 4h',
+      seen: text,
+    });
+  }
+
+  /** `2`, `25%`. `least`: the smallest that means something, of either. */
+  share(name: string, { least }: { readonly least: number }): Share | undefined {
+    const text = this.string(name);
+    const share = text === undefined ? undefined : parseShare(text);
+    const value = share?.kind === 'count' ? share.count : (share?.percent ?? -1);
+    if (text === undefined || value >= least) return share;
+    throw usageError({
+      code: 'usage.option',
+      what: `--${kebab(name)} is not a usable number or share`,
+      expected: `a whole number from ${least}, or a percentage from ${least}% to 100%`,
       seen: text,
     });
   }

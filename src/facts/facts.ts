@@ -15,6 +15,8 @@ export interface Facts {
   readonly kernel: string;
   readonly machineId: string;
   readonly bootId: string;
+  /** Seconds since the machine booted. */
+  readonly uptimeS: number | undefined;
   /** A machine whose GPU stack is not ours to install: Jetson, or Windows' Linux subsystem. */
   readonly platform: 'jetson' | 'wsl' | undefined;
   /** Major version, undefined without systemd. */

@@ -1,5 +1,6 @@
 import type { Change, Shape, StepName } from '../steps/change.ts';
 import type { FleetChange } from './pools.ts';
+import type { WavesPlan } from './waves-plan.ts';
 
 /** Everything for one host, in order. Stage n+1 is planned again after stage n has run. */
 export interface HostPlan {
@@ -22,4 +23,6 @@ export interface FleetPlan {
   readonly inventoryDigest: string;
   readonly fleet: readonly FleetChange[];
   readonly hosts: readonly HostPlan[];
+  /** In which order hosts lose their agents for a time. Absent: none does. */
+  readonly waves?: WavesPlan;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import { cleanPlan } from './clean-plan.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
+import type { Held, Wave, WavesPlan } from './waves-plan.ts';
 import type { Change, Shape } from '../steps/change.ts';
 
 /** Far above what a fleet of thousands has; a file that names more is none of ours. */
@@ -94,12 +95,29 @@ const host = z.object({
   refusals: z.array(z.object({ step, what: words, next: words })).max(most.refusals),
 } satisfies Members<HostPlan>);
 
+const wavesPlan = z.object({
+  maxUnavailable: words,
+  maxFailures: words,
+  proveFirst: z.array(words).max(most.hosts),
+  waves: z
+    .array(
+      z.object({
+        canary: z.boolean(),
+        hosts: z.array(words).max(most.hosts),
+      } satisfies Members<Wave>),
+    )
+    .max(most.hosts),
+  emptied: z.array(words).max(most.hosts),
+  held: z.array(z.object({ host: words, what: words, next: words } satisfies Members<Held>)).max(most.hosts),
+} satisfies Members<WavesPlan>);
+
 const whole = z.object({
   ...head,
   at: words,
   inventory: words,
   fleet: z.array(z.object({ id: words, title: words, why: words, action: fleetAction })).max(most.hosts),
   hosts: z.array(host).max(most.hosts),
+  waves: wavesPlan.exactOptional(),
 } satisfies Members<FleetPlan>);
 
 /** What every release reads of every release's plans; undefined: it is none. */

@@ -40,15 +40,11 @@ function atMost(disturbs: Disturbs, bound: Disturbs): boolean {
   return order.indexOf(disturbs) <= order.indexOf(bound);
 }
 
-/** The worst that any of these does. */
-function worst(changes: readonly (Change | Shape)[]): Disturbs {
-  return changes.reduce<Disturbs>(
-    (most, { disturbs }) => (atMost(disturbs, most) ? most : disturbs),
-    'nothing',
-  );
-}
-
 /** Running jobs would be hurt, so our agents are drained first. */
 export function needsDrain(changes: readonly (Change | Shape)[]): boolean {
-  return !atMost(worst(changes), 'new-containers');
+  return changes.some(disturbsAgents);
+}
+
+export function disturbsAgents({ disturbs }: Change | Shape): boolean {
+  return !atMost(disturbs, 'new-containers');
 }

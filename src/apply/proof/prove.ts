@@ -5,7 +5,8 @@ import type { PoolAgents } from '../../verdict/sight.ts';
 import type { ApplyTools } from '../apply-tools.ts';
 import type { Survey } from '../survey.ts';
 import type { PoolLists } from './pool-lists.ts';
-import { orVerdict, probeNow, type Probed } from './probe.ts';
+import { works, type Proof } from './end-drain.ts';
+import { orVerdict, probeNow, probeVerdict, type Probed } from './probe.ts';
 import { watch, type Look } from './watch.ts';
 
 /**
@@ -14,7 +15,7 @@ import { watch, type Look } from './watch.ts';
  * `pools` undefined: Azure DevOps is not asked. `giveBack` is called once the probe is well, before the agents are looked
  * at, and not at all where it is not.
  */
-export async function proveHost(
+async function proveHost(
   survey: Survey,
   pools: PoolLists | undefined,
   tools: ApplyTools,
@@ -24,13 +25,20 @@ export async function proveHost(
   tools.emit({ kind: 'host-state', host: name, state: 'proving' });
   return orVerdict(async () => {
     const probed = await probeNow(survey, tools);
-    const { state } = probed.probe.verdict;
-    const isWell = state === 'healthy' || state === 'degraded';
+    const isWell = works(probed.probe.verdict);
     if (isWell) await giveBack?.();
     const verdict = await watch(() => lookAgain(probed, pools), isWell, name, tools);
     if (verdict.note !== undefined) tools.emit({ kind: 'note', host: name, text: verdict.note });
     return verdict;
   });
+}
+
+/** Both ways to prove a host, for when its changes are made. */
+export function proofOf(survey: Survey, pools: PoolLists | undefined, tools: ApplyTools): Proof {
+  return {
+    probe: () => probeVerdict(survey, tools),
+    prove: (giveBack) => proveHost(survey, pools, tools, giveBack),
+  };
 }
 
 /** The manager's view of its slots as of now, then the server's. */

@@ -5,6 +5,7 @@ import { ExitCode, type Problem } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
 import type { FleetPlan } from '../../plan/fleet-plan.ts';
 import { hasChanges } from '../../plan/plan.ts';
+import type { WavesPlan } from '../../plan/waves-plan.ts';
 import { changedPlaces } from '../../render/groups/changed-places.ts';
 import { usesColor } from '../../render/color.ts';
 import { outcomeText } from '../../render/outcome.ts';
@@ -18,6 +19,8 @@ import type { Connected } from './with-hosts.ts';
 /** What a command that changes hosts does in the common order: read, show, ask, apply. */
 export interface HostChanges<Found extends AnySurvey> {
   readonly survey: () => Promise<Found>;
+  /** In which order hosts lose their agents. */
+  readonly waves: (found: Found) => WavesPlan | undefined;
   readonly apply: (found: Found) => Promise<readonly HostOutcome[]>;
   /** What is asked before anything is changed. `where`: what the plan changes. */
   readonly question: (where: string) => string;
@@ -42,7 +45,11 @@ export async function changeHosts<Found extends AnySurvey>(
   const { options } = input;
   const found = await changes.survey();
   await open.quiet();
-  const plan = toFleetPlan(open.fleet, found, { version, clock: context.clock });
+  const plan = toFleetPlan(open.fleet, found, {
+    version,
+    clock: context.clock,
+    waves: changes.waves(found),
+  });
   if (!options.flag('json')) showPlan(context, input, plan, found);
   if (options.flag('dryRun')) {
     await closeAll(found);

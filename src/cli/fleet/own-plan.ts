@@ -1,9 +1,14 @@
 import { applyHosts } from '../../apply/apply.ts';
 import type { ApplyTools } from '../../apply/apply-tools.ts';
-import { surveyHosts } from '../../apply/survey.ts';
+import { finishHost } from '../../apply/finish-host.ts';
+import { proofOf } from '../../apply/proof/prove.ts';
+import { surveyHosts, type HostsSurvey, type Survey } from '../../apply/survey.ts';
+import { wavesOf } from '../../apply/waves/survey-waves.ts';
 import type { Context } from '../../base/context.ts';
 import type { Facts } from '../../facts/facts.ts';
-import { planOf } from '../../plan/plan.ts';
+import { isEmpty, planOf } from '../../plan/plan.ts';
+import { isInstalled, leftDrained } from '../../plan/waves/agents.ts';
+import { planWaves } from '../../plan/waves/waves.ts';
 import type { Transport } from '../../ssh/transport.ts';
 import type { Planned, Refusal } from '../../steps/step.ts';
 import { changeHosts, type HostChanges } from './change-hosts.ts';
@@ -11,6 +16,7 @@ import type { CommandInput } from '../command.ts';
 import { openHosts } from './hosts.ts';
 import { hostTools } from './planning-tools.ts';
 import type { Result } from '../result.ts';
+import { waveLimits } from './wave-limits.ts';
 import { connected, overSsh, type Wiring } from './with-hosts.ts';
 
 /** What a command wants of hosts that no step of `provision` does. */
@@ -29,7 +35,8 @@ interface Ends extends Partial<Pick<ApplyTools, 'gather'>> {
 
 /**
  * Runs such a command by the rules of `provision`: the hosts' locks, other people's work refused by name, our agents
- * drained and given back, changes of an earlier run followed first. No token is read, and Azure DevOps is not asked.
+ * drained, in waves, and given back where the probe works, changes of an earlier run followed first. No token is read
+ * and Azure DevOps is not asked: what a pool consists of the inventory says, and who listens the managers.
  */
 export function carryOut(
   context: Context,
@@ -43,13 +50,27 @@ export function carryOut(
     firstLooks.set(name, before);
     return planOf(facts, name, changes(facts, before), input.options.flag('disturbOthers'));
   };
+  const limits = waveLimits(input.options);
   return connected(context, input, openHosts(context, input), wiring, (open) => {
     const tools: ApplyTools = { ...hostTools(context, input, open), plan, ...ends };
+    const fleet = (found: HostsSurvey) => wavesOf(open.fleet.hosts, found, true);
     return changeHosts(context, input, open, {
       question,
       unasked,
       survey: () => surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }),
-      apply: (found) => applyHosts(found, tools),
+      waves: (found) => planWaves(fleet(found), limits),
+      apply: (found) =>
+        applyHosts(found, { fleet: fleet(found), limits }, tools, (host) =>
+          finishHost(host, tools, {
+            exactFacts: false,
+            ...(isToBeProven(host) ? { proof: proofOf(host, undefined, tools) } : {}),
+          }),
+        ),
     });
   });
+}
+
+/** A host with a manager on which something is done. */
+function isToBeProven({ facts, plan }: Survey): boolean {
+  return isInstalled(facts) && (!isEmpty(plan) || leftDrained(facts));
 }

@@ -8,6 +8,7 @@ export type MachineFacts = Pick<
   | 'kernel'
   | 'machineId'
   | 'bootId'
+  | 'uptimeS'
   | 'systemd'
   | 'login'
   | 'memoryMiB'
@@ -26,6 +27,8 @@ set -- $(uname -r -m)
 printf 'kernel %s\\narch %s\\n' "$1" "$2"
 if [ -r /etc/machine-id ]; then read -r id </etc/machine-id; printf 'machine-id %s\\n' "$id"; fi
 read -r id </proc/sys/kernel/random/boot_id; printf 'boot-id %s\\n' "$id"
+read -r up _ </proc/uptime; printf 'up %s\\n' "$up"
+read -r init </proc/1/stat; printf 'init %s\\n' "$init"
 if [ -d /run/systemd/system ]; then printf 'systemd '; systemctl --version; fi
 printf 'user %s\\nuid %s\\n' "\${SUDO_USER:-$(id -un)}" "\${SUDO_UID:-$(id -u)}"
 while read -r key value _; do
@@ -43,6 +46,7 @@ if [ -e /etc/nv_tegra_release ]; then echo 'platform jetson'; elif [ -e /dev/dxg
       kernel: lines.first('kernel') ?? '',
       machineId: lines.first('machine-id') ?? '',
       bootId: lines.first('boot-id') ?? '',
+      uptimeS: upSeconds(lines.first('up'), lines.first('init')),
       systemd: systemd === undefined ? undefined : Number(systemd),
       login: { user: lines.first('user') ?? '', uid: lines.number('uid') ?? 0 },
       memoryMiB: Math.floor((lines.number('memory') ?? 0) / 1024),
@@ -52,3 +56,11 @@ if [ -e /etc/nv_tegra_release ]; then echo 'platform jetson'; elif [ -e /dev/dxg
     };
   },
 };
+
+/** Since init was started: in a machine that shares its kernel the kernel's own age says nothing. */
+function upSeconds(up: string | undefined, init: string | undefined): number | undefined {
+  // Field 22 of proc_pid_stat(5), the 20th after the name: when it started, in hundredths since the kernel did.
+  const started = init?.replace(/^.*\) /, '').split(' ')[19];
+  const seconds = Number(up ?? Number.NaN) - Number(started ?? Number.NaN) / 100;
+  return Number.isFinite(seconds) ? Math.max(0, Math.floor(seconds)) : undefined;
+}

@@ -5,6 +5,7 @@ import type { FleetChange } from '../../plan/pools.ts';
 import { changeLines, type ChangeLineOptions } from './change-lines.ts';
 import { groups, type Group } from './groups.ts';
 import { wrap } from '../problem.ts';
+import { wavesText } from '../waves.ts';
 import { mark, painter, unknownMark, type Paint } from './marks.ts';
 import { summary, type Unread } from './summary.ts';
 
@@ -24,9 +25,10 @@ export function planText(given: FleetPlan, { color, unread, width = 80, ...rest 
     ...groups(plan.hosts, rest.scripts).map((group) =>
       hostsPart(group, plan.hosts.length, { ...rest, width }, paint),
     ),
+    plan.waves && wavesText(plan.waves, { paint, width }),
     summary(plan, unread),
   ];
-  return `${sections.join('\n\n')}\n`;
+  return `${sections.filter((section) => section !== undefined).join('\n\n')}\n`;
 }
 
 function fleetPart(changes: readonly FleetChange[], width: number, paint: Paint): string {

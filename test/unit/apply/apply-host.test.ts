@@ -4,6 +4,8 @@ import type { Drain } from '../../../src/contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../../../src/contract/status.ts';
 import { applyHosts } from '../../../src/apply/apply.ts';
 import { applyHost } from '../../../src/apply/apply-host.ts';
+import { wavesOf } from '../../../src/apply/waves/survey-waves.ts';
+import { defaultLimits } from '../../../src/plan/waves/limits.ts';
 import { HostConnection } from '../../../src/apply/connection.ts';
 import { executeChange } from '../../../src/apply/execute.ts';
 import { desiredOf, merge } from '../../support/host.ts';
@@ -259,6 +261,10 @@ it('hosts that build an image for others come first, however few at a time; outc
   const begun: string[] = [];
   const outcomes = await applyHosts(
     { hosts: surveys, failures: [] },
+    {
+      fleet: wavesOf([], { hosts: surveys, failures: [] }, true),
+      limits: defaultLimits,
+    },
     fake.tools({ parallel: 1 }),
     ({ host }) => {
       begun.push(host.name);

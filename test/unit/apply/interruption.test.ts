@@ -6,6 +6,7 @@ import { interruptionLine, type Interruption } from '../../../src/apply/interrup
 import type { HostOutcome } from '../../../src/apply/outcome.ts';
 import type { AzureClient } from '../../../src/azure/client.ts';
 import type { SlotStatus } from '../../../src/contract/status.ts';
+import { defaultLimits } from '../../../src/plan/waves/limits.ts';
 import { outcomeText } from '../../../src/render/outcome.ts';
 import { merge } from '../../support/host.ts';
 import { managerStatus } from '../../support/manager-status.ts';
@@ -50,7 +51,15 @@ async function provision(host: FakeHost): Promise<HostOutcome | undefined> {
     pools: { changes: [], blocked: new Map<string, never>() },
     held: [],
   };
-  const options = { exactFacts: false, probe: true, projects: [], adopt: false, onPools: () => undefined };
+  const options = {
+    exactFacts: false,
+    probe: true,
+    inventory: survey.hosts.map((each) => each.host),
+    limits: defaultLimits,
+    projects: [],
+    adopt: false,
+    onPools: () => undefined,
+  };
   return (await applyFleet(survey, emptyPools, host.tools(), options))[0];
 }
 

@@ -1,4 +1,5 @@
 import type { CommandSpec, OptionSpec } from '../../command.ts';
+import { waveOptions } from '../../fleet/wave-options.ts';
 
 const parallel: OptionSpec = {
   flags: '--parallel <n>',
@@ -31,6 +32,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       { flags: '-o, --out <file>', description: 'save the plan for "provision --plan FILE"' },
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       parallel,
+      ...waveOptions,
       disturbOthers,
     ],
     examples: [
@@ -38,7 +40,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet plan h200-1 --show-scripts', 'every line that would run as root'],
       ['azp-fleet plan -o friday.json', 'for later: azp-fleet provision --plan friday.json'],
     ],
-    json: ['inventory', 'inventoryDigest', 'fleet', 'hosts'],
+    json: ['inventory', 'inventoryDigest', 'fleet', 'hosts', 'waves'],
     load: () => import('./plan.ts'),
   },
   {
@@ -54,6 +56,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       { flags: '--rerun <which>', description: '"failed": only the hosts that the last run left unwell' },
       parallel,
+      ...waveOptions,
       {
         flags: '--upload-limit <rate>',
         description: 'all uploads together, e.g. 50MiB/s or 400Mbit/s, over what the inventory says',
@@ -75,6 +78,29 @@ export const fleetCommands: readonly CommandSpec[] = [
     ],
     json: ['plan', 'hosts'],
     load: () => import('./provision.ts'),
+  },
+  {
+    name: 'reboot',
+    summary: 'reboot the hosts in waves, without losing a job, and prove each',
+    description:
+      'Drains the agents of a host, reboots it, proves it by nvidia-smi in a container, and only then lets its agents take jobs. Needs no token and asks nothing of Azure DevOps.',
+    positionals: '[hosts...]',
+    options: [
+      { flags: '--up-for <duration>', description: 'only hosts that have been up for at least this long' },
+      { flags: '--dry-run', description: 'stop after the plan' },
+      parallel,
+      ...waveOptions,
+      disturbOthers,
+      drainTimeout,
+      breakLock,
+    ],
+    examples: [
+      ['azp-fleet reboot h200-1', 'one host'],
+      ['azp-fleet reboot --max-unavailable 1', 'all, one host of each pool at a time'],
+      ['azp-fleet reboot --up-for 30d --yes', 'those that have not been rebooted for a month'],
+    ],
+    json: ['plan', 'hosts'],
+    load: () => import('./reboot.ts'),
   },
   {
     name: 'status',

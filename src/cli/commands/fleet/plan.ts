@@ -6,6 +6,9 @@ import { version } from '../../../base/version.ts';
 import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../../../apply/fleet-survey.ts';
 import { refusedTakeOvers } from '../../../plan/held-names.ts';
 import { hasChanges } from '../../../plan/plan.ts';
+import { planWaves } from '../../../plan/waves/waves.ts';
+import { wavesOf } from '../../../apply/waves/survey-waves.ts';
+import { waveLimits } from '../../fleet/wave-limits.ts';
 import { checkPlanFile, writePlanFile } from '../../../apply/saved-plan.ts';
 import { distinct } from '../../../apply/pools.ts';
 import { usesColor } from '../../../render/color.ts';
@@ -21,6 +24,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const out = input.options.string('out');
   const outFile = out === undefined ? undefined : resolvePath(context.cwd, out);
   if (outFile !== undefined) await checkPlanFile(outFile);
+  const limits = waveLimits(input.options);
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
     const { tools, blocked } = await openPlanning(context, input, open);
     const survey = await surveyFleet(open.fleet, open.hosts, open.azure, tools, {
@@ -33,7 +37,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       ...problemsAmong(survey.failures),
     ];
     await closeAll(survey);
-    const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock });
+    const waves = planWaves(wavesOf(open.fleet.hosts, survey, true), limits);
+    const plan = toFleetPlan(open.fleet, survey, { version, clock: context.clock, waves });
     if (outFile !== undefined) await writePlanFile(outFile, plan);
     const refused = plan.hosts.some(({ refusals }) => refusals.length > 0);
     const { inventory, inventoryDigest, fleet, hosts } = plan;
@@ -44,7 +49,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
           : hasChanges(plan)
             ? ExitCode.changesPending
             : ExitCode.ok,
-      json: { inventory, inventoryDigest, fleet, hosts },
+      json: { inventory, inventoryDigest, fleet, hosts, waves: waves ?? null },
       problems,
       text: () =>
         planText(plan, {

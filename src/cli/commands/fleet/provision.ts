@@ -11,6 +11,9 @@ import { version } from '../../../base/version.ts';
 import { inventoryDigest } from '../../../plan/digest.ts';
 import type { FleetPlan } from '../../../plan/fleet-plan.ts';
 import { confirm } from '../../ask.ts';
+import { planWaves } from '../../../plan/waves/waves.ts';
+import { wavesOf } from '../../../apply/waves/survey-waves.ts';
+import { waveLimits } from '../../fleet/wave-limits.ts';
 import { changeHosts } from '../../fleet/change-hosts.ts';
 import type { CommandInput } from '../../command.ts';
 import { openForPlan, type OpenFleet } from '../../fleet/fleet.ts';
@@ -27,11 +30,13 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const opened = await openForPlan(context, input);
   const journal = journalFile(stateFolder(context.env, context.home), opened.fleet.file);
   const saved = await savedPlan(context, input, opened);
+  const limits = waveLimits(options, saved?.waves);
   const hosts = await chooseHosts(opened.hosts, options.string('rerun'), journal, saved);
   return connected(context, input, { ...opened, hosts }, overSsh, async (open) => {
     const { tools, blocked, prepare } = await openPlanning(context, input, open);
     const onPools = (pools: PoolsPlan) =>
       pools.blocked.forEach((problem, pool) => blocked.set(pool, problem));
+    const probe = options.flag('probe');
     let outcomes: readonly HostOutcome[] | undefined;
     let adopt = options.flag('adopt');
     const result = await changeHosts(context, input, open, {
@@ -50,12 +55,13 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         if (adopt || titles.length === 0 || options.flag('yes')) return;
         adopt = await confirm(context, takeOverQuestion(titles));
       },
+      waves: (survey) => planWaves(wavesOf(open.fleet.hosts, survey, probe), limits),
       apply: async (survey) => {
         await prepare(survey);
-        const [exactFacts, probe] = [saved !== undefined, options.flag('probe')];
-        const { projects } = open.fleet;
-        const asked = { exactFacts, probe, onPools, projects, adopt };
-        outcomes = await applyFleet(survey, open.azure, tools, asked);
+        const { projects, hosts: inventory } = open.fleet;
+        const exactFacts = saved !== undefined;
+        const how = { exactFacts, probe, inventory, limits, onPools, projects, adopt };
+        outcomes = await applyFleet(survey, open.azure, tools, how);
         return outcomes;
       },
     });

@@ -1,0 +1,62 @@
+import type { Verdict } from '../../health/verdict.ts';
+import type { Drained } from '../drain.ts';
+
+/** How a host is proven. */
+export interface Proof {
+  /** nvidia-smi in a container, and nothing else. */
+  readonly probe: () => Promise<Verdict>;
+  /** The whole of it. `giveBack` has the agents take jobs again; it is called once the container works. */
+  readonly prove: (giveBack: () => Promise<void>) => Promise<Verdict>;
+}
+
+/** A verdict with which agents may take jobs. */
+export function works({ state }: Verdict): boolean {
+  return state === 'healthy' || state === 'degraded';
+}
+
+/** Where agents cannot be expected to come online: nvidia-smi decides by itself. */
+export function probeOnly({ probe }: Proof): Proof {
+  const prove: Proof['prove'] = async (giveBack) => {
+    const verdict = await probe();
+    if (works(verdict)) await giveBack();
+    return verdict;
+  };
+  return { probe, prove };
+}
+
+/** All changes are made: proves the host. Where its probe fails no job comes to it, and the verdict says so. */
+export async function proveDrained(host: string, drained: Drained, proof: Proof): Promise<Verdict> {
+  let given = false;
+  const giveBack = async () => {
+    given = true;
+    await drained.giveBack();
+  };
+  try {
+    const verdict = await proof.prove(giveBack);
+    if (given) return verdict;
+    await drained.keep(verdict.cause);
+    return {
+      ...verdict,
+      cause: `${verdict.cause}; its agents stay drained`,
+      next: `${verdict.next}; then run "azp-fleet provision ${host}": it proves the host and gives its agents back`,
+    };
+  } catch (error) {
+    if (!given) await drained.keep('it is not proven');
+    throw error;
+  }
+}
+
+/**
+ * The work has ended early. Agents take jobs again where no change was begun, or where the host works in spite of it; a
+ * run that was interrupted cannot wait for that.
+ */
+export async function endEarly(
+  drained: Drained,
+  how: { readonly begun: boolean; readonly interrupted: boolean; readonly proof: Proof | undefined },
+): Promise<void> {
+  const { begun, interrupted, proof } = how;
+  if (begun && interrupted) return drained.keep('interrupted before it was proven; run again to go on');
+  const verdict = begun ? await proof?.probe() : undefined;
+  if (verdict === undefined || works(verdict)) return drained.giveBack();
+  return drained.keep(verdict.cause);
+}

@@ -1,0 +1,22 @@
+import { isBad, type HostOutcome } from '../outcome.ts';
+
+/**
+ * What a host's end says about the change: `untouched` says nothing about it, because none was begun there: it could not
+ * be reached, somebody else works on it, or its jobs did not end.
+ */
+export type Judgement = 'healthy' | 'failed' | 'untouched';
+
+/** By the verdict where the host was proven, and by whether its changes were made where that was not asked for. Pure. */
+export function judge(outcome: HostOutcome): Judgement {
+  const { state, verdict } = outcome;
+  if (outcome.untouched === true) return 'untouched';
+  const well = verdict === undefined ? state === 'ok' || state === 'changed' : verdict.state === 'healthy';
+  return well && !isBad(outcome) ? 'healthy' : 'failed';
+}
+
+/** Why, in a few words. Pure. */
+export function causeOf({ problem, verdict }: HostOutcome): string {
+  if (problem !== undefined) return problem.what;
+  if (verdict === undefined || verdict.cause === '') return 'it was interrupted';
+  return verdict.state === 'degraded' ? `degraded: ${verdict.cause}` : verdict.cause;
+}

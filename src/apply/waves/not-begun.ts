@@ -1,0 +1,64 @@
+import type { Held } from '../../plan/waves-plan.ts';
+import { heldBack, heldByBuilder } from '../../plan/waves/held.ts';
+import type { WaveLimits } from '../../plan/waves/limits.ts';
+import type { Standing } from '../../plan/waves/wave.ts';
+import type { WaveFleet } from '../../plan/waves/waves.ts';
+import type { HostOutcome } from '../outcome.ts';
+
+/** Why no more hosts are begun. */
+export interface Stop {
+  /** What follows "because": `the canary h200-1 failed: nvidia-smi …`. */
+  readonly because: string;
+  readonly next: string;
+}
+
+export const stopped = {
+  unproven: (host: string, cause: string): Stop => ({
+    because: `${host}, which an earlier run has changed, is not healthy: ${cause}`,
+    next: cureAndGoOn(host),
+  }),
+  canary: (host: string, cause: string): Stop => ({
+    because: `the canary ${host} failed: ${cause}`,
+    next: cureAndGoOn(host),
+  }),
+  failures: (hosts: readonly string[], most: number): Stop => ({
+    because: `${hosts.length === 1 ? '1 host' : `${hosts.length} hosts`} failed (${hosts.join(', ')}), and at most ${most} may`,
+    next: cureAndGoOn(hosts.join(', ')),
+  }),
+} as const;
+
+function cureAndGoOn(hosts: string): string {
+  return `cure ${hosts}, then run the same command again: it goes on with what is left`;
+}
+
+/** The end of a host that its turn never came for, and whose fault it is. Pure. */
+export function endOfRest(
+  host: string,
+  rest: {
+    readonly stop: Stop | undefined;
+    readonly builder: string | undefined;
+    readonly fleet: WaveFleet;
+    readonly standing: Standing;
+    readonly limits: WaveLimits;
+  },
+): HostOutcome {
+  const { stop, builder, fleet, standing, limits } = rest;
+  const barred = fleet.barred.find((each) => each.host === host);
+  if (barred !== undefined) return held(barred);
+  if (stop !== undefined) {
+    const { because, next } = stop;
+    const problem = { code: 'wave.stopped', host, what: `not begun because ${because}`, next };
+    return { host, state: 'skipped', changes: 0, problem };
+  }
+  const full = heldBack(standing, limits).find((each) => each.host === host);
+  return held(full ?? heldByBuilder(host, builder));
+}
+
+function held({ host, what, next }: Held): HostOutcome {
+  return {
+    host,
+    state: 'skipped',
+    changes: 0,
+    problem: { code: 'wave.held', host, what: `not begun: ${what}`, next },
+  };
+}

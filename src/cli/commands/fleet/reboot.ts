@@ -1,0 +1,25 @@
+import type { Context } from '../../../base/context.ts';
+import type { Facts } from '../../../facts/facts.ts';
+import { rebootedSinceDrain } from '../../../plan/waves/agents.ts';
+import { rebootChange } from '../../../steps/changes.ts';
+import type { Planned } from '../../../steps/step.ts';
+import type { CommandInput } from '../../command.ts';
+import { carryOut } from '../../fleet/own-plan.ts';
+import type { Result } from '../../result.ts';
+
+/** Reboots hosts in waves. */
+export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const upForMs = input.options.duration('upFor') ?? 0;
+  return carryOut(context, input, {
+    question: (where) => `Reboot ${where}?`,
+    unasked: 'look at the plan with --dry-run, then run again with --yes',
+    changes: (now, before) => rebootOf(now, before, upForMs),
+  });
+}
+
+/** Nothing where the host has rebooted since, or an earlier run has rebooted and not proven it. Pure. */
+export function rebootOf(now: Facts, before: Facts, upForMs: number): readonly Planned[] {
+  const upMs = (before.uptimeS ?? Number.POSITIVE_INFINITY) * 1000;
+  const done = now.bootId !== before.bootId || rebootedSinceDrain(before);
+  return done || upMs < upForMs ? [] : [rebootChange('command', 'it was asked for')];
+}

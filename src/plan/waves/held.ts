@@ -1,0 +1,39 @@
+import type { Held } from '../waves-plan.ts';
+import { mayBeDown, type WaveLimits } from './limits.ts';
+import { PoolRoom } from './pool-room.ts';
+import type { Standing } from './wave.ts';
+
+/** What keeps each host that is left from being begun. Pure. */
+export function heldBack(standing: Standing, limits: WaveLimits): readonly Held[] {
+  const room = new PoolRoom(standing.pools, standing.down, limits);
+  const down = (pool: string) => (standing.pools.get(pool) ?? []).filter((each) => standing.down.has(each));
+  return standing.pending.map(({ host, builder }) => {
+    const pool = room.fullFor(host);
+    if (pool === undefined) return heldByBuilder(host, builder);
+    const hosts = standing.pools.get(pool) ?? [];
+    const [limit, out] = [mayBeDown(hosts.length, limits), down(pool)];
+    return {
+      host,
+      what: `pool ${pool} can be without ${limit} of its ${hosts.length} hosts, and ${named(out)} already`,
+      next: `bring ${out.length === 1 ? out[0] : 'them'} back, or allow more with --max-unavailable`,
+    };
+  });
+}
+
+/** Its image is built by one that is not begun. */
+export function heldByBuilder(host: string, builder = 'another host'): Held {
+  return {
+    host,
+    what: `${builder} builds its image and was not begun`,
+    next: `see what keeps ${builder} from being begun`,
+  };
+}
+
+const mostNames = 3;
+
+function named(hosts: readonly string[]): string {
+  const names = hosts.slice(0, mostNames).join(', ');
+  const rest = hosts.length - mostNames;
+  const all = rest > 0 ? `${names} and ${rest} more` : names;
+  return `${all} ${hosts.length === 1 ? 'takes' : 'take'} no jobs`;
+}
