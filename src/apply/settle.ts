@@ -22,9 +22,9 @@ export function settleNotBegun(outcomes: readonly HostOutcome[], emit: EventSink
   for (const outcome of left) settle(outcome, emit);
   const alike = Map.groupBy(left, ({ problem }) => JSON.stringify([problem?.what, problem?.next]));
   for (const same of alike.values()) {
-    const { host: _, ...problem } = same[0]?.problem ?? { code: '', what: '' };
-    const names = foldNames(same.map(({ host }) => host));
-    emit({ kind: 'problem', problem: { ...problem, what: `${names}: ${problem.what}` } });
+    const problem = same[0]?.problem;
+    const host = foldNames(same.map((each) => each.host));
+    if (problem !== undefined) emit({ kind: 'problem', problem: { ...problem, host } });
   }
 }
 

@@ -36,7 +36,7 @@ export function wavesText(
     })),
     ...heldEntries(held),
   ];
-  const rule = `each begins when the hosts of the one before are healthy; at most ${maxUnavailable} of a pool's hosts at a time`;
+  const rule = `each begins once the last is healthy; at most ${maxUnavailable} of a pool at a time`;
   const [first = '', ...more] = wrap(rule, width, 'Waves: '.length, 4);
   return [
     `${paint('bold', 'Waves:')} ${paint('dim', first)}`,

@@ -29,7 +29,7 @@ export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'
 }
 
 /** Tests bring their own. */
-interface Ends extends Partial<Pick<ApplyTools, 'gather'>> {
+interface Ends extends Partial<Pick<ApplyTools, 'gather' | 'sleep'>> {
   readonly wiring?: Wiring<Transport>;
 }
 

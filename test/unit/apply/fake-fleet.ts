@@ -22,6 +22,8 @@ import { desiredOf, factsOf, merge } from '../../support/host.ts';
  */
 export class FakeHost {
   readonly log: string[] = [];
+  /** Called with each line of the log. */
+  onLog: (line: string) => void = () => undefined;
   readonly events: FleetEvent[] = [];
   readonly stop = new AbortController();
   facts: Facts = factsOf();
@@ -82,7 +84,7 @@ export class FakeHost {
     this.#server = createServer((request, response) => {
       const path = `${request.method} ${request.url}`;
       void text(request).then((body) => {
-        if (path !== 'GET /v1/status') this.log.push(`${path} ${body}`);
+        if (path !== 'GET /v1/status') this.#note(`${path} ${body}`);
         answer(path, this);
         if (this.refuses) response.statusCode = 500;
         response.end(JSON.stringify(this.status));
@@ -96,6 +98,11 @@ export class FakeHost {
     this.#server?.close();
   }
 
+  #note(line: string): void {
+    this.log.push(line);
+    this.onLog(line);
+  }
+
   #show(id: string): void {
     this.facts = merge(this.facts, { packages: { ...this.facts.packages, [id]: '1' } });
   }
@@ -107,7 +114,7 @@ export class FakeHost {
   #session(): Session {
     const closed = new AbortController();
     const run = (script: string): DurableResult => {
-      this.log.push(script);
+      this.#note(script);
       const result = { code: 0, tail: '', resumed: false, ...this.onRun(script) };
       if (result.code === 0) this.#show(script);
       return result;
@@ -118,7 +125,7 @@ export class FakeHost {
       script: (text) => {
         if (text.includes('boot_id')) return Promise.resolve(result(`${this.#boot()}\n`));
         if (text.includes('systemctl reboot')) {
-          this.log.push('reboot');
+          this.#note('reboot');
           this.#bootId += 1;
           this.facts = merge(this.facts, { bootId: this.#boot() });
           this.#show('reboot');
@@ -137,10 +144,10 @@ export class FakeHost {
         return Object.assign(agent, { createConnection: () => connect(port, '127.0.0.1') });
       },
       lock: () => {
-        this.log.push('lock');
+        this.#note('lock');
         return Promise.resolve({
           release: () => {
-            this.log.push('unlock');
+            this.#note('unlock');
             return Promise.resolve();
           },
         });
