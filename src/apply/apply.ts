@@ -1,5 +1,6 @@
 import type { AzureClient } from '../azure/client.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
+import type { Verdict } from '../health/verdict.ts';
 import type { WaveLimits } from '../plan/waves/limits.ts';
 import type { ApplyHostOptions } from './apply-host.ts';
 import type { ApplyTools } from './apply-tools.ts';
@@ -13,6 +14,7 @@ import { poolLists } from './proof/pool-lists.ts';
 import { proofOf } from './proof/prove.ts';
 import { settle, settleNotBegun } from './settle.ts';
 import type { HostsSurvey, Survey } from './survey.ts';
+import { judge } from '../verdict/judge.ts';
 import { runWaves, type InWaves } from './waves/run-waves.ts';
 import { blockedOf, wavesOf } from './waves/survey-waves.ts';
 
@@ -75,6 +77,7 @@ export async function applyHosts(
   const tasks = hosts.map((host) => ({
     host: host.host.name,
     builder: host.host.dockerfile?.builder,
+    before: lastVerdict(host),
     work: async () => {
       const outcome = await finish(host);
       settle(outcome, tools.emit);
@@ -87,4 +90,10 @@ export async function applyHosts(
   await Promise.all(hosts.map(({ connection }) => connection.close()));
   tools.emit({ kind: 'phase', phase: 'done' });
   return [...outcomes, ...failures];
+}
+
+/** As far as the host's facts and its manager tell. */
+function lastVerdict({ facts }: Survey): Verdict {
+  const now = Date.parse(facts.manager.status?.at ?? '');
+  return judge({ facts, agentsIn: () => undefined, now }).verdict;
 }

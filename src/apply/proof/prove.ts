@@ -15,7 +15,7 @@ import { watch, type Look } from './watch.ts';
  * `pools` undefined: Azure DevOps is not asked. `giveBack` is called once the probe is well, before the agents are looked
  * at, and not at all where it is not.
  */
-async function proveHost(
+export async function proveHost(
   survey: Survey,
   pools: PoolLists | undefined,
   tools: ApplyTools,

@@ -1,3 +1,4 @@
+import type { Verdict } from '../../health/verdict.ts';
 import { isBad, type HostOutcome } from '../outcome.ts';
 
 /**
@@ -6,12 +7,20 @@ import { isBad, type HostOutcome } from '../outcome.ts';
  */
 export type Judgement = 'healthy' | 'failed' | 'untouched';
 
-/** By the verdict where the host was proven, and by whether its changes were made where that was not asked for. Pure. */
-export function judge(outcome: HostOutcome): Judgement {
+/**
+ * By the verdict where the host was proven, and by whether its changes were made where that was not asked for. `before`:
+ * the verdict until then; a host that is degraded as it was is none the worse for the change. Pure.
+ */
+export function judge(outcome: HostOutcome, before: Verdict | undefined): Judgement {
   const { state, verdict } = outcome;
   if (outcome.untouched === true) return 'untouched';
-  const well = verdict === undefined ? state === 'ok' || state === 'changed' : verdict.state === 'healthy';
+  const well = verdict === undefined ? state === 'ok' || state === 'changed' : isAsGood(verdict, before);
   return well && !isBad(outcome) ? 'healthy' : 'failed';
+}
+
+function isAsGood({ state, cause }: Verdict, before: Verdict | undefined): boolean {
+  if (state === 'healthy') return true;
+  return state === 'degraded' && before?.state === state && before.cause === cause;
 }
 
 /** Why, in a few words. Pure. */

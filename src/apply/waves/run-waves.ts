@@ -5,9 +5,10 @@ import type { WaveLimits } from '../../plan/waves/limits.ts';
 import type { Wave } from '../../plan/waves-plan.ts';
 import { nextWave } from '../../plan/waves/wave.ts';
 import type { WaveFleet } from '../../plan/waves/waves.ts';
+import type { Verdict } from '../../health/verdict.ts';
 import type { ApplyTools } from '../apply-tools.ts';
 import type { HostOutcome } from '../outcome.ts';
-import { causeOf, judge } from './judge.ts';
+import { causeOf } from './judge.ts';
 import { endOfRest, stopped, type Stop } from './not-begun.ts';
 import { RunStanding } from './run-standing.ts';
 
@@ -16,6 +17,8 @@ export interface WaveTask {
   readonly host: string;
   /** Who builds its image, where the inventory names one. */
   readonly builder: string | undefined;
+  /** The verdict on it before the run, as far as it is known. */
+  readonly before?: Verdict | undefined;
   /** Brings it to its end, and never rejects. */
   readonly work: () => Promise<HostOutcome>;
 }
@@ -56,7 +59,7 @@ class WaveRun {
     this.#bounds = bounds;
     this.#tools = tools;
     this.#limit = pLimit(tools.options.parallel);
-    this.#standing = new RunStanding(bounds.fleet);
+    this.#standing = new RunStanding(bounds.fleet, new Map(tasks.map(({ host, before }) => [host, before])));
     this.#waiting = new Set([...bounds.fleet.pending, ...bounds.fleet.barred].map(({ host }) => host));
   }
 
@@ -103,7 +106,8 @@ class WaveRun {
     const { fleet, limits } = this.#bounds;
     // Nobody to wait for: the first wave begins before what is beside the waves.
     for (const outcome of fleet.unproven.length === 0 ? [] : await this.#ends(fleet.unproven))
-      if (judge(outcome) !== 'healthy') return stopped.unproven(outcome.host, causeOf(outcome));
+      if (this.#standing.judge(outcome) !== 'healthy')
+        return stopped.unproven(outcome.host, causeOf(outcome));
     const most = shareOf(limits.maxFailures, fleet.pending.length);
     const failed: string[] = [];
     for (let count = 1; !this.#tools.signal.aborted; count += 1) {

@@ -24,8 +24,9 @@ async function run(
   {
     parallel = 200,
     stop = new AbortController(),
+    before,
     ...limits
-  }: Partial<WaveLimits> & { parallel?: number; stop?: AbortController } = {},
+  }: Partial<WaveLimits> & { parallel?: number; stop?: AbortController; before?: Verdict } = {},
 ) {
   const events: FleetEvent[] = [];
   const begun: string[] = [];
@@ -34,6 +35,7 @@ async function run(
   const tasks = machines.map(({ host, builder }): WaveTask => ({
     host,
     builder,
+    before,
     work: async () => {
       begun.push(host);
       if (open === undefined) together.push((open = []));
@@ -122,6 +124,12 @@ describe('100 hosts', () => {
     expect(outcomes[2]?.problem?.what).toBe(
       'not begun because the canary a-0 failed: degraded: one agent is missing',
     );
+  });
+
+  it('but as good as it was before in the same words', async () => {
+    const verdict: Verdict = { state: 'degraded', cause: 'ECC errors', next: 'look' };
+    const { together } = await run(many(3, 'a'), () => ({ verdict }), { before: verdict });
+    expect(together).toEqual([['a-0'], ['a-1'], ['a-2']]);
   });
 
   it('that cannot be reached, or that nothing was done on, are counted apart: another is the canary', async () => {

@@ -24,7 +24,10 @@ let machines: ReadonlyMap<string, FakeHost>;
 let done: string[];
 
 function slot(state: SlotStatus['state']): readonly SlotStatus[] {
-  return [{ slot: '0', agent: 'a', state, gpus: [], since: '2026-11-21T00:00:00Z', jobsRun: 0 }];
+  const since = '2026-11-21T00:00:00Z';
+  const run = { id: 'r1', startedAt: since, agentId: 7, settings: 'now' };
+  const made = state === 'idle' ? { run, settings: 'now' } : {};
+  return [{ slot: '0', agent: 'a', state, gpus: [], since, jobsRun: 0, ...made }];
 }
 
 /** Works, has no GPU to be probed, and takes jobs unless it is drained. */
@@ -34,6 +37,9 @@ async function machine(name: string): Promise<FakeHost> {
   host.status = managerStatus({ drains: [], slots: slot('idle') });
   host.facts = merge(host.facts, {
     gpus: [],
+    driver: { loaded: '580.95.05' },
+    docker: { active: true },
+    toolkit: { version: '1.20.0' },
     manager: { current: '1', unitActive: 'active', status: host.status },
   });
   await host.serveManager((path) => {
