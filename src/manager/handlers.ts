@@ -4,6 +4,7 @@ import { FleetError } from '../base/errors.ts';
 import { diagnosticsText } from './runs/diagnostics.ts';
 import { newestFirst } from './runs/evidence.ts';
 import { checkNames } from './slots/resolve.ts';
+import { withoutRejections } from './image/choice.ts';
 import { Labels } from '../contract/paths.ts';
 import type { ControlHandlers } from './serve/control.ts';
 import type { Manager } from './manager.ts';
@@ -62,8 +63,9 @@ export function controlHandlers(
       manager.retryNames(slots.length === 0 ? known() : slots);
       return changed();
     },
-    renewImage({ fresh }) {
+    async renewImage({ fresh }) {
       tools.log.log('info', 'the agent image is asked for', { fresh });
+      await tools.state.note(withoutRejections);
       around.renewImage(fresh);
       return status();
     },

@@ -1,3 +1,5 @@
+import type { AzureAgent } from '../azure/client.ts';
+import type { AgentKey } from '../azure/keys.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import type { ImageConfig } from '../contract/config.ts';
 import type { SlotSpec } from '../contract/slots.ts';
@@ -60,6 +62,14 @@ export interface LeftSession {
   readonly mayRenew: boolean;
 }
 
+/** A key that the server has for an agent and that no container has been given yet: the next run's own. */
+export interface NextKey {
+  readonly poolId: number;
+  /** As the server answered when it took the key. */
+  readonly agent: AzureAgent;
+  readonly key: AgentKey;
+}
+
 /** What is known of a slot at one moment. */
 export interface SeenSlot {
   readonly containers: readonly SeenContainer[];
@@ -74,6 +84,8 @@ export interface SeenSlot {
   readonly disabledFor: string | undefined;
   /** The pool shows other capabilities than the agent is to have. */
   readonly unpublished: boolean;
+  /** The pool has an agent of ours whose key an ended run knows, as far as is known. */
+  readonly keySpent: boolean;
 }
 
 /** An image that came from a registry because this manager asked for it. */
@@ -144,5 +156,7 @@ export type Action =
     }
   | { readonly kind: 'disable'; readonly slot: string; readonly reason: string }
   | { readonly kind: 'enable'; readonly slot: string }
+  /** No container is there, and none is launched for now: the key of the last run is to open no session meanwhile. */
+  | { readonly kind: 'end-key'; readonly slot: string }
   /** Write the agent's capabilities anew; what it does is not disturbed. */
   | { readonly kind: 'publish'; readonly slot: string };

@@ -1,16 +1,18 @@
 import { defined } from '../base/defined.ts';
+import type { OwnContainer } from '../engine/engine.ts';
 import { Labels } from '../contract/paths.ts';
-import { NotYet } from './causes.ts';
+import { causeOf, NotYet } from './causes.ts';
 import { runId } from './docker/launch-order.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
 import { failedOn, recordOf, withRecord } from './image/choice.ts';
 import type { ManagerTools } from './manager-tools.ts';
-import type { Slot } from './model.ts';
+import type { Cause, Slot } from './model.ts';
 import type { Order } from './orders.ts';
 import { disable, enable, publish } from './pool/agents.ts';
 import { userCapabilities } from './pool/capabilities.ts';
 import { collect } from './runs/collect.ts';
 import { launch } from './runs/launch.ts';
+import { endKey, endLostKey } from './registration/next-key.ts';
 import { registeredVersion } from './registration/version.ts';
 import type { LogWatch } from './runs/log-watch.ts';
 import { retire } from './runs/retire.ts';
@@ -54,12 +56,19 @@ export class Operations {
       case 'retire':
         return this.#retire(order, memory);
       case 'disable':
-        await disable(this.#tools, order.pool.id, order.slot.agent, order.reason);
+        await disable(this.#tools, order.pool.id, {
+          name: order.slot.agent,
+          reason: order.reason,
+          ...defined({ id: memory.agentId }),
+        });
         memory.disabledFor = order.reason;
         return;
       case 'enable':
         await enable(this.#tools, order.pool.id, order.slot.agent);
         memory.disabledFor = undefined;
+        return;
+      case 'end-key':
+        memory.nextKey = await endLostKey(this.#tools, { poolId: order.pool.id, agent: order.slot.agent });
         return;
       case 'publish':
         await publish(this.#tools, order.pool.id, order.slot.agent, this.#capabilities(order.slot));
@@ -76,7 +85,9 @@ export class Operations {
     const slots = this.#slots();
     const slot = slots.find(({ name }) => name === slotName);
     if (image === undefined || slot === undefined) return;
-    const verdict = failedOn(recordOf(state.value, slot, config.image), image, memory.failures);
+    // While the server refuses us, too, an agent that gives up says nothing about its image.
+    if (this.#around.pools.of(slot).problem !== undefined) return;
+    const verdict = failedOn(recordOf(state.value, slot, config.image), image, memory.blame(image));
     if (verdict === undefined) return;
     log.log('warn', 'the new image does not work; going back to the one before', { ...verdict });
     await state.note((known) => withRecord(known, slot, { slots, hosts: config.image }, verdict));
@@ -95,6 +106,7 @@ export class Operations {
       capabilities: this.#capabilities(slot),
       agentVersion: registeredVersion(slot.image, this.#around.pools.of(slot).agent(slot.agent)?.version),
       connection: memory.connection,
+      key: { next: memory.nextKey, given: () => (memory.nextKey = undefined) },
       ...ways,
     });
     memory.launched(agentId);
@@ -105,8 +117,27 @@ export class Operations {
     return userCapabilities(config, slot, this.#around.gpus.report, state.owner);
   }
 
-  async #collect({ container }: OrderTo<'collect'>, memory: SlotMemory): Promise<void> {
+  /** Before anything else of an ended run: what its job has copied is to be worth nothing. */
+  async #endKey({ container, poolId }: OrderTo<'collect'>, memory: SlotMemory): Promise<void> {
+    if (poolId === undefined) return;
+    const id = agentIdOf(container);
+    memory.nextKey = await endKey(this.#tools, {
+      poolId,
+      agent: container.name,
+      ...defined({ id }),
+    }).catch((error: unknown) => {
+      this.#tools.log.log('warn', 'the key of an ended run could not be replaced yet', {
+        agent: container.name,
+        ...causeOf(error),
+      });
+      return undefined;
+    });
+  }
+
+  async #collect(order: OrderTo<'collect'>, memory: SlotMemory): Promise<void> {
+    const { container } = order;
     const { state, log } = this.#tools;
+    await this.#endKey(order, memory);
     const outcome = await collect(
       this.#tools,
       container,
@@ -132,18 +163,38 @@ export class Operations {
   async #retire({ container, reason, cause, poolId }: OrderTo<'retire'>, memory: SlotMemory): Promise<void> {
     memory.disabledFor = reason;
     memory.asked.set(container.id, defined({ cause }));
-    const stopped = await retire(this.#tools, {
+    const id = agentIdOf(container);
+    const end = await retire(this.#tools, {
       poolId,
       agent: container.name,
       container: container.id,
       reason,
       isIdle: () => isIdle(this.#logs.of(container.id)?.phase),
+      ...defined({ id }),
     });
-    if (stopped) return;
+    if (end === 'stopped') return;
     memory.asked.delete(container.id);
+    if (end === 'enabled') {
+      memory.disabledFor = undefined;
+      throw new NotYet(stillEnabled(container.name));
+    }
     // It has a job after all, or the server thinks so: asked again later.
     if (cause !== undefined) throw new NotYet(cause);
   }
+}
+
+/** Under which the run's agent was registered; containers of an earlier version do not tell. */
+function agentIdOf({ labels }: OwnContainer): number | undefined {
+  const id = Number(labels[Labels.agentId]);
+  return Number.isInteger(id) && id > 0 ? id : undefined;
+}
+
+function stillEnabled(agent: string): Cause {
+  return {
+    code: 'agent.still-enabled',
+    what: `agent ${agent} is still enabled in the pool, where a job may be given to it: it is not stopped`,
+    next: 'wait: it is tried again; if this stays, see who changes the agent in the pool, and that it carries the mark azp-fleet.owner of this host',
+  };
 }
 
 /** What another image would not mend. */
@@ -154,7 +205,10 @@ const noFaultOfImage: ReadonlySet<string> = new Set([
   'agent.login-refused',
   'agent.clock-skew',
   'agent.deleted',
+  'agent.killed',
   'agent.stopped',
+  'image.outdated',
+  'run.out-of-memory',
   'run.withdrawn',
 ]);
 

@@ -8,7 +8,12 @@ import { imageOf } from './reconcile.ts';
 /** An action with everything that carrying it out needs. */
 export type Order =
   | { readonly kind: 'launch'; readonly slot: Slot; readonly image: string; readonly pool: Pool }
-  | { readonly kind: 'collect'; readonly container: OwnContainer }
+  | {
+      readonly kind: 'collect';
+      readonly container: OwnContainer;
+      /** Of the pool that its agent is in; undefined: not known, and then its key cannot be ended. */
+      readonly poolId: number | undefined;
+    }
   | { readonly kind: 'discard'; readonly container: OwnContainer }
   | {
       readonly kind: 'retire';
@@ -20,6 +25,7 @@ export type Order =
     }
   | { readonly kind: 'disable'; readonly slot: Slot; readonly reason: string; readonly pool: Pool }
   | { readonly kind: 'enable'; readonly slot: Slot; readonly pool: Pool }
+  | { readonly kind: 'end-key'; readonly slot: Slot; readonly pool: Pool }
   | { readonly kind: 'publish'; readonly slot: Slot; readonly pool: Pool };
 
 /** What there is to carry actions out with. */
@@ -46,7 +52,13 @@ export function decide(action: Action, { wanted, containers, pool }: Grounds): D
         ? { lacks: poolUnknown }
         : { order: { kind: action.kind, slot, image, pool: found } };
     }
-    case 'collect':
+    case 'collect': {
+      const container = containerOf(action, containers);
+      if (container === undefined) return { lacks: containerGone };
+      return {
+        order: { kind: action.kind, container, poolId: agentsPool(container, slotOf(action, wanted), pool) },
+      };
+    }
     case 'discard': {
       const container = containerOf(action, containers);
       return container === undefined ? { lacks: containerGone } : { order: { kind: action.kind, container } };
@@ -55,7 +67,7 @@ export function decide(action: Action, { wanted, containers, pool }: Grounds): D
       const { kind, reason, cause } = action;
       const container = containerOf(action, containers);
       if (container === undefined) return { lacks: containerGone };
-      const poolId = poolIdOf(container) ?? pool(slotOf(action, wanted)?.pool ?? '')?.id;
+      const poolId = agentsPool(container, slotOf(action, wanted), pool);
       // Without the server's word no agent is disabled, and so none is stopped.
       if (poolId === undefined) return { lacks: poolUnknown };
       return { order: { kind, container, reason, poolId, ...defined({ cause }) } };
@@ -68,6 +80,7 @@ export function decide(action: Action, { wanted, containers, pool }: Grounds): D
       return found === undefined ? { lacks: poolUnknown } : { order: { kind, slot, reason, pool: found } };
     }
     case 'enable':
+    case 'end-key':
     case 'publish': {
       const slot = slotOf(action, wanted);
       if (slot === undefined) return { lacks: slotGone };
@@ -90,6 +103,15 @@ function containerOf(
   containers: readonly OwnContainer[],
 ): OwnContainer | undefined {
   return containers.find(({ id }) => id === container);
+}
+
+/** Containers of an earlier version do not tell their pool: they are in their slot's. */
+function agentsPool(
+  container: OwnContainer,
+  slot: Slot | undefined,
+  pool: Grounds['pool'],
+): number | undefined {
+  return poolIdOf(container) ?? pool(slot?.pool ?? '')?.id;
 }
 
 /** Of the pool that an agent was registered in when its container was made. */

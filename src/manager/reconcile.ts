@@ -41,11 +41,11 @@ function tidy(slot: string, container: SeenContainer): Action | undefined {
 }
 
 function empty(slot: Slot, state: SeenSlot, wanted: Wanted, now: number): readonly Action[] {
-  if (state.hold !== undefined) {
-    return state.hold.kind === 'close' ? disableOnce(slot.name, state, state.hold.cause.what) : [];
-  }
-  if (imageOf(slot, wanted) === undefined || now < state.notBefore) return [];
-  return [{ kind: 'launch', slot: slot.name }];
+  const disabling = state.hold?.kind === 'close' ? disableOnce(slot.name, state, state.hold.cause.what) : [];
+  const isWaiting = state.hold !== undefined || imageOf(slot, wanted) === undefined || now < state.notBefore;
+  if (!isWaiting) return [{ kind: 'launch', slot: slot.name }];
+  if (disabling.length > 0) return disabling;
+  return state.keySpent ? [{ kind: 'end-key', slot: slot.name }] : [];
 }
 
 function occupied(

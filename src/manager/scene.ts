@@ -4,6 +4,7 @@ import { sourceName } from '../contract/config.ts';
 import { Capabilities, Labels } from '../contract/paths.ts';
 import type { SlotStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
+import { isOurs } from './pool/agents.ts';
 import { isDrifted, userCapabilities } from './pool/capabilities.ts';
 import { givenUpAt, stillAssigned } from './pool/given-up.ts';
 import { isOld } from './gpus/look.ts';
@@ -123,7 +124,16 @@ export class Scene {
       hold: this.#hold(slot),
       disabledFor: this.#disabledFor(slot),
       unpublished: this.#isUnpublished(slot),
+      keySpent: this.#isKeySpent(slot, memory),
     };
+  }
+
+  /** A manager that was started anew does not know what was done about the key: once too often is no harm. */
+  #isKeySpent(slot: Slot, { nextKey }: SlotMemory): boolean {
+    const pool = this.#around.pools.of(slot);
+    const agent = pool.agent(slot.agent);
+    if (agent === undefined || !isOurs(agent, this.#tools.state.owner)) return false;
+    return nextKey?.agent.id !== agent.id;
   }
 
   #isUnpublished(slot: Slot): boolean {

@@ -12,6 +12,8 @@ export interface Life {
   readonly from: number;
   /** Undefined: it still runs. */
   to?: number;
+  /** dockerd has forgotten it; its process may go on. */
+  isLost?: boolean;
 }
 
 /** The process in a container. It may outlive what dockerd knows of it. */
@@ -73,6 +75,8 @@ export class LiveAgents {
     const container = this.#running(agent);
     if (container === undefined) return;
     this.#close(container.id);
+    const life = this.lives.findLast((each) => each.container === container.id);
+    if (life !== undefined) life.isLost = true;
     this.#rig.docker.containers.delete(container.id);
   }
 

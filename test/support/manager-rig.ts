@@ -24,6 +24,7 @@ import { AgentStore } from '../../src/manager/host-mode/agent-store.ts';
 import type { HostEngine } from '../../src/manager/host-mode/host-engine.ts';
 import { withHostRuns } from '../../src/manager/host-mode/with-host-runs.ts';
 import { Metrics } from '../../src/manager/serve/metrics.ts';
+import type { KeyStock } from '../../src/manager/registration/key-stock.ts';
 import { StateStore } from '../../src/manager/state.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
 import { MovedClock } from './clock.ts';
@@ -176,6 +177,9 @@ export class ManagerRig {
   /** What the address of the agent's archive has. */
   archive = 'the agent';
 
+  /** Agents' keys. Few, used by turns: making one takes long. */
+  keys: KeyStock = sharedKeys;
+
   /** Starts the daemon, as systemd would. */
   async start(changes: Partial<ManagerConfig> = {}): Promise<void> {
     const config = this.config(changes);
@@ -190,7 +194,7 @@ export class ManagerRig {
       {
         config,
         signal,
-        keys: sharedKeys,
+        keys: this.keys,
         metrics: new Metrics(),
         helpers: new Helpers(),
         secret: tokenReader([this.tokenFile], silentLogger),

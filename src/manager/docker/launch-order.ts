@@ -1,5 +1,5 @@
 import type { Recipe } from './container.ts';
-import type { LeftSession, Slot } from '../model.ts';
+import type { LeftSession, NextKey, Slot } from '../model.ts';
 import { randomBytes } from 'node:crypto';
 
 /** Everything that one start of a slot is made from. */
@@ -14,6 +14,8 @@ export interface LaunchOrder {
   readonly gpuPath: Recipe['gpuPath'];
   readonly dockerGid: number | undefined;
   /** What an earlier agent of the slot left with the server; `renewed` is called when its entry is made anew for it. */
+  /** What the server has for the agent already; `given` is called when a container is about to know the agent's key. */
+  readonly key: { readonly next: NextKey | undefined; given(): void };
   readonly connection: { readonly left: LeftSession | undefined; renewed(): void };
 }
 

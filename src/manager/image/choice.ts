@@ -1,4 +1,5 @@
 import { sourceName, type ImageConfig } from '../../contract/config.ts';
+import { defined } from '../../base/defined.ts';
 import type { Slot } from '../model.ts';
 import type { State } from '../state.ts';
 
@@ -27,6 +28,15 @@ export function proved(known: Record, image: string): Record {
 export function failedOn(known: Record, image: string, failuresInARow: number): Record | undefined {
   const hopeless = failuresInARow >= patience && image !== known.proven && known.proven !== undefined;
   return hopeless && known.rejected !== image ? { ...known, rejected: image } : undefined;
+}
+
+/** Somebody has asked for the image: it is tried once more, whatever was wrong with it. */
+export function withoutRejections({ image, slotImages }: Records): Records {
+  const tried = ({ proven }: Record): Record => defined({ proven });
+  return {
+    image: tried(image),
+    slotImages: Object.fromEntries(Object.entries(slotImages).map(([slot, known]) => [slot, tried(known)])),
+  };
 }
 
 /** What is known of the images that a slot has run: the host's share one memory, a slot with its own has its own. */

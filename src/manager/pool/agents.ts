@@ -3,20 +3,34 @@ import { Capabilities } from '../../contract/paths.ts';
 import { isDrifted, mergeCapabilities } from './capabilities.ts';
 import type { Outside } from '../outside.ts';
 
+/** By the mark of its owner; where somebody has taken the mark away, by the id that the run was registered with. Pure. */
+export function isOurs(agent: AzureAgent, owner: string, id?: number): boolean {
+  const mark = agent.userCapabilities?.[Capabilities.owner];
+  return mark === owner || (mark === undefined && agent.id === id);
+}
+
 interface PoolTools extends Pick<Outside, 'azure'> {
   readonly state: { readonly owner: string };
 }
 
-/** Disables an agent and says why in the pool. The reason is written first: what is disabled without one is not ours. */
-export async function disable(tools: PoolTools, poolId: number, name: string, reason: string): Promise<void> {
+/**
+ * Disables an agent and says why in the pool. The reason is written first: what is disabled without one is not ours.
+ * `id`: under which it was registered, where that is known; then it is ours without the mark of its owner, too.
+ */
+export async function disable(
+  tools: PoolTools,
+  poolId: number,
+  { name, id, reason }: { readonly name: string; readonly id?: number; readonly reason: string },
+): Promise<void> {
   const agent = await tools.azure.findAgent(poolId, name);
-  if (agent === undefined || !isOurs(tools, agent)) return;
+  if (agent === undefined || !isOurs(agent, tools.state.owner, id)) return;
   // Disabled by hand: it stays the administrator's.
   const known = agent.userCapabilities?.[Capabilities.drainReason];
   if (!agent.enabled && known === undefined) return;
   if (known !== reason) {
     await tools.azure.setUserCapabilities(poolId, agent.id, {
       ...agent.userCapabilities,
+      [Capabilities.owner]: tools.state.owner,
       [Capabilities.drainReason]: reason,
     });
   }
@@ -26,7 +40,8 @@ export async function disable(tools: PoolTools, poolId: number, name: string, re
 /** Takes back what `disable` did, and nothing else. */
 export async function enable(tools: PoolTools, poolId: number, name: string): Promise<void> {
   const agent = await tools.azure.findAgent(poolId, name);
-  if (agent?.userCapabilities?.[Capabilities.drainReason] === undefined || !isOurs(tools, agent)) return;
+  if (agent?.userCapabilities?.[Capabilities.drainReason] === undefined || !isOurs(agent, tools.state.owner))
+    return;
   if (!agent.enabled) await tools.azure.setAgentEnabled(poolId, agent.id, true);
   const { [Capabilities.drainReason]: _, ...kept } = agent.userCapabilities;
   await tools.azure.setUserCapabilities(poolId, agent.id, kept);
@@ -43,8 +58,4 @@ export async function publish(
   if (agent === undefined || !isDrifted(agent.userCapabilities, wanted)) return;
   const all = mergeCapabilities(agent.userCapabilities, wanted);
   await tools.azure.setUserCapabilities(poolId, agent.id, all);
-}
-
-function isOurs(tools: PoolTools, agent: AzureAgent): boolean {
-  return agent.userCapabilities?.[Capabilities.owner] === tools.state.owner;
 }

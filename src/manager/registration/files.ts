@@ -37,6 +37,14 @@ export interface RegistrationQuestion {
   readonly requests: readonly JobRequest[];
 }
 
+export function containerExists(agent: string): Cause {
+  return {
+    code: 'slot.container-exists',
+    what: `a container of agent ${agent} still exists`,
+    next: 'wait: it is collected first',
+  };
+}
+
 /** No container of ours runs, yet the server has a session: the one that was left. */
 export function isLeftOnline(agent: AzureAgent): boolean {
   return agent.status === 'online' && agent.assignedRequest === undefined;
@@ -50,14 +58,7 @@ export function isLeftOnline(agent: AzureAgent): boolean {
 export function decideRegistration(question: RegistrationQuestion): RegistrationDecision {
   const { name, agent, owner, adopt, host, now, containers, jobUntil, left, requests } = question;
   if (containers > 0) {
-    return {
-      kind: 'wait',
-      cause: {
-        code: 'slot.container-exists',
-        what: `a container of agent ${name} still exists`,
-        next: 'wait: it is collected first',
-      },
-    };
+    return { kind: 'wait', cause: containerExists(name) };
   }
   if (agent === undefined) return { kind: 'create' };
   if (agent.userCapabilities?.[Capabilities.owner] !== owner) {

@@ -10,6 +10,8 @@ import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
 import { NotYet } from '../causes.ts';
 import { configureInContainer, type ConfigTools } from './register-by-config.ts';
 import { decideRegistration, isLeftOnline } from './files.ts';
+import { isAsWanted } from './next-key.ts';
+import type { NextKey } from '../model.ts';
 import type { Outside } from '../outside.ts';
 import type { KeptEntry, StateStore } from '../state.ts';
 import type { KeyStock } from './key-stock.ts';
@@ -21,17 +23,21 @@ export interface RegisterTools extends ConfigTools, Pick<Outside, 'azure' | 'clo
 
 /** The entry under the name, if there is one, and what is taken over from it or from one that was just deleted. */
 interface Earlier {
-  readonly id: number | undefined;
+  readonly existing: AzureAgent | undefined;
   readonly entry: KeptEntry | undefined;
 }
 
 /** Gives the agent's name a new key, if that is allowed now. */
 export async function register(tools: RegisterTools, order: LaunchOrder): Promise<Registration> {
   const { slot, pool } = order;
-  const [existing, containers] = await Promise.all([
+  const [existing, all] = await Promise.all([
     tools.azure.findAgent(pool.id, slot.agent),
-    tools.engine.listOwn({ [Labels.slot]: slot.name, [Labels.kind]: 'agent' }),
+    tools.engine.listOwn({ [Labels.kind]: 'agent' }),
   ]);
+  // A slot that was renamed has its agent's container under the name that it had.
+  const containers = all.filter(
+    ({ name, labels }) => name === slot.agent || labels[Labels.slot] === slot.name,
+  );
   const { left } = order.connection;
   const adopt = tools.state.value.adopt.includes(slot.name);
   const mayBeRenewed = left !== undefined && existing !== undefined && isLeftOnline(existing);
@@ -57,8 +63,8 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
   const renewing = tools.state.value.renewing[slot.name];
   const earlier: Earlier =
     decision.kind === 'replace'
-      ? { id: decision.agent.id, entry: decision.agent }
-      : { id: undefined, entry: renewing };
+      ? { existing: decision.agent, entry: decision.agent }
+      : { existing: undefined, entry: renewing };
   const registration =
     tools.config.registration === 'config'
       ? await byConfig(tools, order, earlier.entry)
@@ -97,10 +103,14 @@ async function giveUpEntry(tools: RegisterTools, order: LaunchOrder, agent: Azur
 async function byRest(
   tools: RegisterTools,
   order: LaunchOrder,
-  { id, entry }: Earlier,
+  { existing, entry }: Earlier,
 ): Promise<Registration> {
   const { pool } = order;
-  const key = await tools.keys.take();
+  const next =
+    order.key.next?.poolId === pool.id && order.key.next.agent.id === existing?.id
+      ? order.key.next
+      : undefined;
+  const key = next?.key ?? (await tools.keys.take());
   const wanted: NewAgent = {
     name: order.slot.agent,
     version: order.agentVersion,
@@ -110,10 +120,7 @@ async function byRest(
     enabled: mayWork(entry),
     publicKey: key.publicKey,
   };
-  const agent =
-    id === undefined
-      ? await tools.azure.createAgent(pool.id, wanted)
-      : await tools.azure.replaceAgent(pool.id, id, wanted);
+  const agent = await entryFor(tools, pool.id, wanted, existing, next);
   if (agent.userCapabilities?.[Capabilities.owner] !== tools.state.owner) {
     await tools.azure.setUserCapabilities(pool.id, agent.id, capabilities(order, entry));
   }
@@ -122,6 +129,21 @@ async function byRest(
   }
   const files = agentFiles({ agent, key, pool, organization: tools.config.organization });
   return { agentId: agent.id, files };
+}
+
+/** `next`: the key that the server has for it since its last run ended. Where all else is right, it is not written again. */
+async function entryFor(
+  { azure }: RegisterTools,
+  poolId: number,
+  wanted: NewAgent,
+  existing: AzureAgent | undefined,
+  next: NextKey | undefined,
+): Promise<AzureAgent> {
+  if (existing === undefined) return azure.createAgent(poolId, wanted);
+  if (next === undefined || !isAsWanted(existing, wanted))
+    return azure.replaceAgent(poolId, existing.id, wanted);
+  const { enabled, userCapabilities } = existing;
+  return { ...next.agent, enabled, ...defined({ userCapabilities }) };
 }
 
 /** config.sh registers as it likes; what it does not know is put right afterwards. */

@@ -16,6 +16,7 @@ type LaunchTools = RegisterTools & HostTools;
  */
 export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ readonly agentId: number }> {
   const { agentId, files } = await register(tools, order);
+  order.key.given();
   const id = await create(tools, order, agentId);
   try {
     const owner = { mode: 0o600, uid: AgentLayout.uid, gid: AgentLayout.gid };

@@ -1,5 +1,5 @@
 import { backoffMs, type Clock } from '../../base/machine/clock.ts';
-import type { Cause } from '../model.ts';
+import type { Cause, NextKey } from '../model.ts';
 import type { Asked, Outcome } from '../runs/outcome.ts';
 import { ConnectionMemory } from './connection-memory.ts';
 
@@ -16,9 +16,13 @@ export class SlotMemory {
   waitingFor: Cause | undefined;
   /** Containers that this manager has stopped. */
   readonly asked = new Map<string, Asked>();
+  /** What the server got when the last run had ended; given to the next one. */
+  nextKey: NextKey | undefined;
   readonly connection: ConnectionMemory;
   /** The run that ended last, and when (monotonic), until the server has been asked what it knows of its job. */
   lastRun: { readonly run: string; readonly endedAt: number } | undefined;
+  /** Failures in a row on the image with this id that may be its fault. */
+  #blamed: { readonly image: string; readonly times: number } = { image: '', times: 0 };
   #failures = 0;
   #waits = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
@@ -57,6 +61,13 @@ export class SlotMemory {
     this.#notBefore = this.#after(backoffMs(this.#failures));
   }
 
+  /** How often in a row this image has failed here, this time included. */
+  blame(image: string): number {
+    const times = this.#blamed.image === image ? this.#blamed.times + 1 : 1;
+    this.#blamed = { image, times };
+    return times;
+  }
+
   /** Asked again after 0.5, 1, 2 … 30 s. */
   notYet(cause: Cause): void {
     this.#waits += 1;
@@ -87,6 +98,7 @@ export class SlotMemory {
 
   /** The agent listens for jobs: what was wrong is over, but the count stays until a job has run. */
   listens(): void {
+    this.#blamed = { image: '', times: 0 };
     this.cause = undefined;
   }
 

@@ -38,15 +38,17 @@ const discard: Action = { kind: 'discard', slot: '0', container: 'c' };
 const retire: Action = { kind: 'retire', ...of('0') };
 const disable: Action = { kind: 'disable', slot: '0', reason: 'fan' };
 const enable: Action = { kind: 'enable', slot: '0' };
+const endKey: Action = { kind: 'end-key', slot: '0' };
 const publish: Action = { kind: 'publish', slot: '0' };
 
 test.each([
   [launch, { kind: 'launch', slot, image: 'image', pool }],
-  [collect, { kind: 'collect', container }],
+  [collect, { kind: 'collect', container, poolId: 1 }],
   [discard, { kind: 'discard', container }],
   [retire, { kind: 'retire', container, reason: 'fan', poolId: 1 }],
   [disable, { kind: 'disable', slot, reason: 'fan', pool }],
   [enable, { kind: 'enable', slot, pool }],
+  [endKey, { kind: 'end-key', slot, pool }],
   [publish, { kind: 'publish', slot, pool }],
 ])('with everything there: $kind', (action, order) => {
   expect(decided(action)).toEqual({ order });
@@ -64,6 +66,8 @@ test.each<[string, Action, Partial<Scene>, string]>([
   ['disable, the pool is unknown', disable, { pool: undefined }, 'the pool has not been found yet'],
   ['enable, the slot is gone', enable, { slots: [] }, 'the slot is no longer configured'],
   ['enable, the pool is unknown', enable, { pool: undefined }, 'the pool has not been found yet'],
+  ['end-key, the slot is gone', endKey, { slots: [] }, 'the slot is no longer configured'],
+  ['end-key, the pool is unknown', endKey, { pool: undefined }, 'the pool has not been found yet'],
   ['publish, the slot is gone', publish, { slots: [] }, 'the slot is no longer configured'],
   ['publish, the pool is unknown', publish, { pool: undefined }, 'the pool has not been found yet'],
 ])('what it lacks is said: %s', (_, action, changes, what) => {

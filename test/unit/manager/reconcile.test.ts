@@ -68,6 +68,7 @@ const state = (changes: Partial<SeenSlot> = {}): SeenSlot => ({
   hold: undefined,
   disabledFor: undefined,
   unpublished: false,
+  keySpent: false,
   ...changes,
 });
 
@@ -99,6 +100,16 @@ describe('one slot', () => {
     ],
     ['drained and empty', state({ hold: close }), ['disable']],
     ['drained, empty, disabled', state({ hold: close, disabledFor: 'drained' }), []],
+    ['drained, empty, key spent', state({ hold: close, keySpent: true }), ['disable']],
+    [
+      'drained, empty, disabled, key spent',
+      state({ hold: close, disabledFor: 'drained', keySpent: true }),
+      ['end-key'],
+    ],
+    ['paused, key spent', state({ hold: pause, keySpent: true }), ['end-key']],
+    ['backing off, key spent', state({ notBefore: 2000, keySpent: true }), ['end-key']],
+    ['no image yet, key spent', state({ keySpent: true }), ['end-key'], wanted({ image: undefined })],
+    ['key spent: the launch brings another', state({ keySpent: true }), ['launch']],
     ['drained, idle', state({ hold: close, containers: [container()] }), ['disable']],
     [
       'drained, idle, disabled',
@@ -237,6 +248,7 @@ const anySlot = fc.record<SeenSlot>({
   hold: fc.constantFrom(undefined, close, pause),
   disabledFor: fc.constantFrom(undefined, 'drained', 'new image'),
   unpublished: fc.boolean(),
+  keySpent: fc.boolean(),
 });
 
 test('whatever is seen: one action per slot, no launch beside a container, no end for a container that may run a job', () => {
@@ -254,6 +266,7 @@ test('whatever is seen: one action per slot, no launch beside a container, no en
           expect(about?.containers).toEqual([]);
           expect(about?.hold).toBeUndefined();
         }
+        if (action.kind === 'end-key') expect(about?.containers).toEqual([]);
         if (action.kind !== 'retire' && action.kind !== 'collect' && action.kind !== 'discard') continue;
         const target = about?.containers.find(({ id }) => id === action.container);
         const up =

@@ -129,6 +129,52 @@ describe('images', () => {
     expect(crashed.size).toBe(1);
   });
 
+  test.each([
+    ['sessions that the server still holds', 'A session for this agent already exists.', 1],
+    ['memory that ran out, or somebody, ends it', '', 137],
+  ])('one is not given up for %s', async (_, said, code) => {
+    await rig.start({ agents: { kind: 'count', count: 1 } });
+    await rig.until('idle', ['0']);
+    await rig.stop();
+    const next = rig.docker.addImage('registry.example/agent:2');
+    let crashes = 0;
+    rig.docker.onStart = (container) => {
+      if (container.body.Image !== next.id || crashes >= 5) return rig.listen(container);
+      crashes += 1;
+      if (said !== '') rig.docker.say(container.id, said);
+      rig.docker.end(container.id, code);
+    };
+    await rig.start({
+      agents: { kind: 'count', count: 1 },
+      image: { kind: 'registry', reference: 'registry.example/agent:2' },
+    });
+    await expect.poll(() => crashes).toBe(5);
+    await rig.until('idle', ['0']);
+    expect((await rig.status()).problems).toEqual([]);
+    expect(rig.docker.get('box-0')?.body.Image).toBe(next.id);
+  });
+
+  test('one that was given up is tried again when somebody asks for the image', async () => {
+    await rig.start({ agents: { kind: 'count', count: 1 } });
+    await rig.until('idle', ['0']);
+    await rig.stop();
+    const next = rig.docker.addImage('registry.example/agent:2');
+    let isBroken = true;
+    rig.docker.onStart = (container) => {
+      if (container.body.Image === next.id && isBroken) rig.docker.end(container.id, 127);
+      else rig.listen(container);
+    };
+    await rig.start({
+      agents: { kind: 'count', count: 1 },
+      image: { kind: 'registry', reference: 'registry.example/agent:2' },
+    });
+    await expect.poll(async () => (await rig.status()).problems[0]?.code).toBe('image.rejected');
+    isBroken = false;
+    await rig.post('/v1/image', { fresh: false });
+    await expect.poll(async () => (await rig.status()).problems).toEqual([]);
+    await expect.poll(() => rig.docker.get('box-0')?.body.Image).toBe(next.id);
+  });
+
   test('one that is not there is pulled before anything is launched', async () => {
     await rig.start({ image: { kind: 'registry', reference: 'registry.example/agent:new' } });
     await rig.until('idle');
