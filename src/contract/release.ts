@@ -37,16 +37,17 @@ export interface ReleaseGap {
   readonly next: string;
 }
 
-/** Pure. */
+/** `host`: undefined where the words stand beside its name. Pure. */
 export function releaseGap(
-  host: string,
+  host: string | undefined,
   manager: Release,
   ours: Release = ourRelease,
 ): ReleaseGap | undefined {
   const ahead = manager.protocol - ours.protocol;
   if (Math.abs(ahead) <= 1) return undefined;
-  const what = `the manager on ${host} is ${manager.version}, this azp-fleet is ${ours.version}: they are more than one release apart`;
+  const where = host === undefined ? 'the manager' : `the manager on ${host}`;
+  const what = `${where} is ${manager.version}, this azp-fleet is ${ours.version}: they are more than one release apart`;
   return ahead < 0
-    ? { manager: 'older', what, next: `run "azp-fleet provision ${host}"` }
+    ? { manager: 'older', what, next: `run "${['azp-fleet provision', host ?? []].flat().join(' ')}"` }
     : { manager: 'newer', what, next: `update azp-fleet on this machine to ${manager.version}` };
 }

@@ -134,7 +134,10 @@ function software(facts: Facts, probe: Checkup | undefined): Partial<StatusRow> 
     os: { id: os.id, version: os.versionId, pretty: os.pretty, arch },
     gpus: { count: gpus.length, names: names ?? [] },
     ...defined({ driver: driver.loaded, docker: docker.serverVersion, toolkit: toolkit.version }),
-    manager: defined({ version: manager.status?.version, state: manager.unitActive }),
+    manager: defined({
+      version: manager.release?.version ?? manager.status?.version,
+      state: manager.unitActive,
+    }),
   };
 }
 

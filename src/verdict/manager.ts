@@ -1,4 +1,5 @@
 import { HostPaths } from '../contract/paths.ts';
+import { releaseGap, type Release } from '../contract/release.ts';
 import { imageOverall, keptImages, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../health/checkup.ts';
@@ -14,13 +15,18 @@ export function isSilent(status: ManagerStatus | undefined, now: number): boolea
 
 /** What the manager says of itself and of the GPUs; a fresh probe replaces its look at the GPUs. Pure. */
 export function managerFindings(
-  { files, manager: { status } }: Facts,
+  { files, manager: { status, release } }: Facts,
   probe: Checkup | undefined,
   now: number,
 ): readonly Finding[] {
-  if (status === undefined || isSilent(status, now)) return [silent(status, now), ...(probe?.findings ?? [])];
+  const apart = release === undefined ? [] : apartFindings(release, status);
+  // What it says may be there and mean nothing to us.
+  if (status === undefined && apart.length > 0) return [...apart, ...(probe?.findings ?? [])];
+  if (status === undefined || isSilent(status, now))
+    return [silent(status, now), ...apart, ...(probe?.findings ?? [])];
   const health = status.health.findings;
   return [
+    ...apart,
     ...(isBehind(status, files) ? [behind] : []),
     ...status.problems.map(({ code, what, next }) => fail(code, what, next)),
     ...keptImages(status).flatMap((image, _, all) => imageFindings(image, all.length > 1)),
@@ -42,6 +48,14 @@ export function managerWaits({ files, manager: { status } }: Facts): readonly Wa
       : imageFindings(image, false).map(({ what }) => what)),
   ];
   return reasons.map((why) => ({ who, why, told: true }));
+}
+
+/** Its agents may work well; what is judged by its words may be judged wrongly. */
+function apartFindings(release: Release, status: ManagerStatus | undefined): readonly Finding[] {
+  const gap = releaseGap(undefined, release);
+  if (gap === undefined) return [];
+  const { what, next } = gap;
+  return [{ code: 'manager.release', severity: status === undefined ? 'fail' : 'warn', what, next }];
 }
 
 const who = 'the manager';

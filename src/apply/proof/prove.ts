@@ -1,4 +1,5 @@
 import { FleetError, type Problem } from '../../base/errors.ts';
+import { releaseOf } from '../../contract/release.ts';
 import { poolsInUse } from '../../contract/status.ts';
 import type { Verdict } from '../../health/verdict.ts';
 import type { PoolAgents } from '../../verdict/sight.ts';
@@ -56,7 +57,7 @@ async function lookAgain({ manager, facts, probe }: Probed, pools: PoolLists | u
   }
   return {
     sight: {
-      facts: { ...facts, manager: { ...facts.manager, status } },
+      facts: { ...facts, manager: { ...facts.manager, status, release: releaseOf(status) } },
       probe,
       agentsIn: (pool) => agents.get(pool),
       // It has answered just now: its report has no age, whatever the clocks say.

@@ -11,13 +11,16 @@ import { heldNames } from '../../../src/client/held-names.ts';
 import { createManagerClient } from '../../../src/client/manager-client.ts';
 import { takeNames } from '../../../src/client/take-names.ts';
 import { Capabilities, Labels } from '../../../src/contract/paths.ts';
+import { readStatus } from '../../../src/contract/read-status.ts';
 import { protocol, releaseOf } from '../../../src/contract/release.ts';
 import { managerStatusProbe } from '../../../src/facts/probes/texts.ts';
 import { parseConfig } from '../../../src/manager/start/configuration.ts';
 import { StateStore } from '../../../src/manager/state.ts';
+import { statusText } from '../../../src/render/status.ts';
+import { statusRow } from '../../../src/status/row.ts';
 import { configText, managerConfig } from '../../../src/steps/manager-config.ts';
 import { StillClock } from '../../support/clock.ts';
-import { desiredOf } from '../../support/host.ts';
+import { desiredOf, factsOf } from '../../support/host.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 import {
   managerBefore,
@@ -60,6 +63,26 @@ describe('a manager of the release before', () => {
       status: body,
       release: { version: releaseBefore, protocol: 1 },
     });
+  });
+
+  test('is judged and shown by status, in each of its states', () => {
+    const { host } = desiredOf();
+    const rows = statuses.map(({ answer }) => {
+      const status = readStatus(answer.body);
+      const manager = {
+        current: 'versions/1',
+        unitActive: 'active',
+        status,
+        release: releaseOf(answer.body),
+      };
+      const facts = factsOf({ gpus: [], docker: { active: true }, manager });
+      return statusRow({ host, facts }, () => undefined, Date.parse(status?.at ?? ''));
+    });
+    expect(rows.map(({ manager }) => manager?.version)).toEqual(rows.map(() => releaseBefore));
+    expect(rows.flatMap(({ findings }) => findings.map(({ code }) => code))).not.toContain('manager.release');
+    expect(rows.map(({ verdict }) => verdict.state)).not.toContain('unknown');
+    const text = statusText(rows, { width: 120, paint: (_, words) => words, now: 0 });
+    expect(text).toContain('brings the manager to the version of this program');
   });
 
   test('does what each command asks of it', async () => {

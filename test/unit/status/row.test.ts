@@ -43,6 +43,18 @@ describe('verdict and cause', () => {
     ['manager silent', rowOf(withStatus({ at: '2026-11-20T09:54:00Z' })), 'unknown', '6 min old'],
     ['never reported', rowOf(facts({ status: undefined })), 'unknown', 'not reported yet'],
     [
+      'a manager of a much newer release',
+      rowOf(facts({ release: { version: '0.4.0', protocol: 9 } })),
+      'degraded',
+      'the manager is 0.4.0, this azp-fleet is 0.1.0: they are more than one release apart',
+    ],
+    [
+      'one whose words cannot be read any more',
+      rowOf(facts({ status: undefined, release: { version: '0.4.0', protocol: 9 } })),
+      'unknown',
+      'more than one release apart',
+    ],
+    [
       'a problem of its own',
       rowOf(withStatus({ problems: [{ code: 'azure.auth', what: 'bad token', next: 'renew' }] })),
       'failed',
