@@ -18,6 +18,22 @@ ends in \`.yaml\` or \`.yml\` is the inventory. What stands after \`--\` is left
 ${sharedOptions.map(row).join('\n')}
 ${exceptions(commands, sharedOptions)}
 
+## Environment
+
+| variable | meaning |
+| --- | --- |
+| \`AZP_FLEET_INVENTORY\` | the inventory where none is named |
+| \`XDG_STATE_HOME\` | debug logs and the last run of each inventory are in \`azp-fleet\` below it; default \`~/.local/state\` |
+| \`XDG_CACHE_HOME\` | files for hosts are in \`azp-fleet\` below it; default \`~/.cache\` |
+| \`NO_COLOR\`, \`TERM\` | no colours; \`TERM=dumb\`: no live picture either |
+| \`SSH_AUTH_SOCK\` | the SSH agent that holds the keys |
+| \`SHELL\` | runs what \`Match exec\` of ssh_config names |
+| \`AZP_FLEET_PRACTICE_CLOCK\`, \`AZP_FLEET_PRACTICE_ROOT\` | for practice only ([practice.md](practice.md)) |
+
+The inventory names variables of its own (\`{ env: NAME }\`, \`\${NAME}\`), and so may ssh_config. The manager takes from
+its unit \`NOTIFY_SOCKET\`, \`WATCHDOG_USEC\`, \`CREDENTIALS_DIRECTORY\` and \`AZP_FLEET_UNIT\`; asked by hand, it names you by
+\`SUDO_USER\`.
+
 ## JSON
 
 With \`--json\` stdout holds one document, also where the command fails. No progress is drawn; where a command
@@ -30,7 +46,7 @@ asks, it does so on stderr, and \`--yes\` is the answer. The first members are t
 | \`version\` | of azp-fleet |
 | \`at\` | when the document was written, ISO 8601 |
 | \`exitCode\` | that of the program |
-| \`problems\` | what went wrong, on hosts and beside them: \`code\`, \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` |
+| \`problems\` | what went wrong, on hosts and beside them: \`code\` ([errors.md](errors.md)), \`what\`, and where known \`host\`, \`step\`, \`expected\`, \`seen\`, \`next\`, \`details\` |
 | \`log\` | the debug log of this run, where one could be written |
 
 Then come the command's own, named below with each. Where it failed as a whole there are none.

@@ -5,6 +5,7 @@ import { commands } from '../src/cli/commands.ts';
 import { gpuRules } from '../src/health/rules/gpu-rules.ts';
 import { withAzureTables } from './azure-page.ts';
 import { commandReference } from './command-reference.ts';
+import { errorsPage } from './errors-page.ts';
 import { withRulesTable } from './health-rules-table.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
@@ -12,5 +13,6 @@ const azure = join(docs, 'azure.md');
 const health = join(docs, 'health.md');
 
 writeFileSync(join(docs, 'commands.md'), commandReference(commands));
+writeFileSync(join(docs, 'errors.md'), errorsPage());
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));

@@ -1,9 +1,10 @@
+import type { Code } from './codes/code.ts';
 import { foreignLine, foreignLines, foreignValue } from './foreign-text.ts';
 
 /** What went wrong, in the user's words. Every part that is known is filled in; rendering is elsewhere. */
 export interface Problem {
   /** Stable machine-readable name, for `--json` and tests: `ssh.host-key-mismatch`, `inventory.unknown-key`, … */
-  code: string;
+  code: Code;
   host?: string;
   /** The step or phase: connect, facts, driver, docker, toolkit, image, manager, pool, probe, inventory, … */
   step?: string;

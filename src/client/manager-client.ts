@@ -1,6 +1,7 @@
 import { request, type Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
+import { foreignCode } from '../base/codes/code.ts';
 import { FleetError } from '../base/errors.ts';
 import { foreignLine, foreignValue } from '../base/foreign-text.ts';
 import type { DrainOrder } from '../contract/drain.ts';
@@ -132,7 +133,7 @@ async function repeatedly<T>(attempts: number, work: () => Promise<T>): Promise<
 function refused(host: string, answer: string, text: string): FleetError {
   const said = parsed(text);
   return new FleetError({
-    code: said?.code ?? 'manager.refused',
+    code: said === undefined ? 'manager.refused' : foreignCode(said.code),
     host,
     step: 'manager',
     what: said?.what ?? `the manager answered ${answer}`,

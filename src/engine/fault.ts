@@ -1,8 +1,9 @@
+import type { ErrorCode } from '../base/codes/code.ts';
 import { FleetError, type Problem } from '../base/errors.ts';
 import { WorkFailure } from './progress.ts';
 
 interface Rule {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly match: RegExp;
   readonly what: string;
   readonly next: string;
@@ -67,7 +68,7 @@ const rules: readonly Rule[] = [
   },
 ];
 
-const byStatus: Readonly<Record<number, string>> = { 404: 'engine.not-found', 409: 'engine.conflict' };
+const byStatus: Readonly<Record<number, ErrorCode>> = { 404: 'engine.not-found', 409: 'engine.conflict' };
 
 /** A dockerode error as a typed problem; `doing` completes "while …". */
 export function engineFault(error: unknown, doing: string): FleetError {
@@ -92,7 +93,7 @@ export function outputOf(error: unknown): readonly string[] {
   return cause instanceof WorkFailure ? cause.output : [];
 }
 
-export function isEngineFault(error: unknown, code: string): boolean {
+export function isEngineFault(error: unknown, code: ErrorCode): boolean {
   return error instanceof FleetError && error.problem.code === code;
 }
 

@@ -1,3 +1,4 @@
+import type { HealthCode } from '../base/codes/code.ts';
 import { normalizeBusId } from './bus-id.ts';
 import type { Finding } from './verdict.ts';
 
@@ -12,7 +13,7 @@ export interface SmiRun {
 export type Where = 'host' | 'container';
 
 interface Cause {
-  readonly code: string;
+  readonly code: HealthCode;
   readonly severity?: 'warn';
   /** The exit code that means this; the text decides first. */
   readonly exit?: number;

@@ -1,3 +1,4 @@
+import type { Code } from '../base/codes/code.ts';
 /** The judgement on one host, with its cause and the next action. */
 export interface Verdict {
   readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unreachable' | 'unknown';
@@ -11,7 +12,7 @@ export interface Verdict {
 /** One thing that a rule found. `warn` degrades a host, `fail` fails it; `info` is only told. */
 export interface Finding {
   /** Stable: `gpu.ecc-uncorrected`, `gpu.missing`, `driver.mismatch`, … docs/health.md tells those about GPUs. */
-  readonly code: string;
+  readonly code: Code;
   /** The GPU's UUID, or its PCI address (`0000:83:00.0`) when no UUID can be read. Absent: the whole host. */
   readonly gpu?: string;
   readonly severity: 'info' | 'warn' | 'fail';

@@ -128,7 +128,7 @@ function validate(document: InventoryDocument): Remainder | undefined {
 function refuseLiterals(document: InventoryDocument, file: string): void {
   const found = [...document.texts()].filter(({ text }) => looksLikeSecret(text));
   if (found.length === 0) return;
-  const problems = found.map(({ place }) => ({
+  const problems = found.map(({ place }): Problem => ({
     code: 'inventory.literal-secret',
     step: 'inventory',
     what: `${place}: this looks like a token or key itself`,

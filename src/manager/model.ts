@@ -1,12 +1,13 @@
 import type { AzureAgent } from '../azure/client.ts';
 import type { AgentKey } from '../azure/keys.ts';
+import type { Code } from '../base/codes/code.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import type { ImageConfig } from '../contract/config.ts';
 import type { SlotSpec } from '../contract/slots.ts';
 
 /** What a reader is told when something does not work: a stable name, plain words, and what to do. */
 export interface Cause {
-  readonly code: string;
+  readonly code: Code;
   readonly what: string;
   readonly next: string;
 }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../base/codes/code.ts';
 import { FleetError } from '../base/errors.ts';
 import type { ConnectionOptions } from './config/resolve.ts';
 
@@ -13,7 +14,7 @@ export function byHand(options: ConnectionOptions, flags = ''): string {
 }
 
 interface Parts {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly what: string;
   readonly expected?: string;
   readonly seen?: string;

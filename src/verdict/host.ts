@@ -1,3 +1,4 @@
+import type { Code } from '../base/codes/code.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Finding } from '../health/verdict.ts';
 
@@ -36,6 +37,6 @@ export function hostFindings(facts: Facts): readonly Finding[] {
   return findings;
 }
 
-function fail(code: string, what: string, next: string): Finding {
+function fail(code: Code, what: string, next: string): Finding {
   return { code, severity: 'fail', what, next };
 }

@@ -1,3 +1,4 @@
+import { foreignCode, type Code } from '../base/codes/code.ts';
 import { HostPaths } from '../contract/paths.ts';
 import { releaseGap, type Release } from '../contract/release.ts';
 import { imageOverall, keptImages, type ImageStatus, type ManagerStatus } from '../contract/status.ts';
@@ -24,11 +25,11 @@ export function managerFindings(
   if (status === undefined && apart.length > 0) return [...apart, ...(probe?.findings ?? [])];
   if (status === undefined || isSilent(status, now))
     return [silent(status, now), ...apart, ...(probe?.findings ?? [])];
-  const health = status.health.findings;
+  const health = status.health.findings.map((each) => ({ ...each, code: foreignCode(each.code) }));
   return [
     ...apart,
     ...(isBehind(status, files) ? [behind] : []),
-    ...status.problems.map(({ code, what, next }) => fail(code, what, next)),
+    ...status.problems.map(({ code, what, next }) => fail(foreignCode(code), what, next)),
     ...keptImages(status).flatMap((image, _, all) => imageFindings(image, all.length > 1)),
     ...(probe === undefined
       ? health
@@ -99,6 +100,6 @@ function imageFindings(image: ImageStatus, named: boolean): readonly Finding[] {
   return [{ code: 'image.not-ready', severity: 'warn', what, next: 'wait for it' }];
 }
 
-function fail(code: string, what: string, next: string): Finding {
+function fail(code: Code, what: string, next: string): Finding {
   return { code, severity: 'fail', what, next };
 }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../base/codes/code.ts';
 import { Capabilities } from '../contract/paths.ts';
 import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
 import { kindOf } from './causes.ts';
@@ -17,7 +18,7 @@ export type SlotVerdict =
 interface Trouble {
   readonly kind: 'trouble';
   /** Stable: `agents.` and a word. */
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly what: string;
   readonly next: string;
   /** It is told; false while it is younger than what every start takes. */
@@ -44,9 +45,9 @@ const well: SlotVerdict = { kind: 'well' };
 export function judgeSlot(slot: SlotStatus, scene: SlotScene): SlotVerdict {
   const { state, cause, code, run, next = atTheJournal } = slot;
   const age = ages(slot, scene);
-  const trouble = (what: string, told: boolean, passing = true): Trouble => ({
+  const trouble = (code: ErrorCode, what: string, told: boolean, passing = true): Trouble => ({
     kind: 'trouble',
-    code: `agents.${state}`,
+    code,
     what,
     next,
     told,
@@ -56,23 +57,26 @@ export function judgeSlot(slot: SlotStatus, scene: SlotScene): SlotVerdict {
     case 'drained':
       return well;
     case 'quarantined':
-      return trouble(cause ?? state, true, false);
+      return trouble(`agents.${state}`, cause ?? state, true, false);
     case 'stopping':
-      return code === 'drained' ? well : trouble(cause ?? 'is still being stopped', age.away(startMs));
+      return code === 'drained'
+        ? well
+        : trouble(`agents.${state}`, cause ?? 'is still being stopped', age.away(startMs));
     case 'busy':
       return poolTrouble(slot, scene) ?? (isOutdated(slot) ? { kind: 'older-job' } : (untold(slot) ?? well));
     case 'idle':
       if (run === undefined) return poolTrouble(slot, scene) ?? untold(slot) ?? well;
-      if (slot.settings === undefined) return trouble(cause ?? 'is still starting', age.away(startMs));
+      if (slot.settings === undefined)
+        return trouble(`agents.${state}`, cause ?? 'is still starting', age.away(startMs));
       return isOutdated(slot) ? outdated(age.away(startMs)) : (poolTrouble(slot, scene) ?? well);
     default: {
       if (state === 'waiting' && scene.isHostHeld) return well;
       const kind = kindOf(code ?? (cause === undefined ? undefined : 'other'));
-      if (kind === 'certain') return trouble(cause ?? state, true, false);
-      if (kind === 'conflict') return trouble(cause ?? state, true);
-      if (kind === 'step') return trouble(cause ?? 'is still starting', age.away(startMs));
+      if (kind === 'certain') return trouble(`agents.${state}`, cause ?? state, true, false);
+      if (kind === 'conflict') return trouble(`agents.${state}`, cause ?? state, true);
+      if (kind === 'step') return trouble(`agents.${state}`, cause ?? 'is still starting', age.away(startMs));
       // Before a new agent listens, what was wrong with the one before is still shown.
-      return trouble(cause ?? state, state !== 'starting' || age.away(settleMs));
+      return trouble(`agents.${state}`, cause ?? state, state !== 'starting' || age.away(settleMs));
     }
   }
 }
@@ -121,7 +125,7 @@ function poolTrouble(slot: SlotStatus, scene: SlotScene): Trouble | undefined {
   const pool = slot.pool ?? status.pool.name;
   const agent = agents.get(slot.agent);
   const told = ages(slot, scene).state(settleMs);
-  const trouble = (code: string, what: string, next: string): Trouble => ({
+  const trouble = (code: ErrorCode, what: string, next: string): Trouble => ({
     kind: 'trouble',
     code,
     what,

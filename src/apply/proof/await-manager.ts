@@ -1,3 +1,4 @@
+import { foreignCode } from '../../base/codes/code.ts';
 import { FleetError } from '../../base/errors.ts';
 import { sh } from '../../base/shell.ts';
 import { HostPaths, managerUnit } from '../../contract/paths.ts';
@@ -66,7 +67,7 @@ function noImage(host: string, image: ImageStatus): FleetError {
 function inTrouble(host: string, { problems }: ManagerStatus): FleetError {
   const [first] = problems;
   return new FleetError({
-    code: first?.code ?? 'manager.problem',
+    code: first === undefined ? 'manager.problem' : foreignCode(first.code),
     host,
     step: 'manager',
     what: first?.what ?? 'the manager reports a problem',

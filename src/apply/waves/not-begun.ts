@@ -47,8 +47,8 @@ export function endOfRest(
   if (barred !== undefined) return held(barred);
   if (stop !== undefined) {
     const { because, next } = stop;
-    const problem = { code: 'wave.stopped', host, what: `not begun because ${because}`, next };
-    return { host, state: 'skipped', changes: 0, problem };
+    const what = `not begun because ${because}`;
+    return { host, state: 'skipped', changes: 0, problem: { code: 'wave.stopped', host, what, next } };
   }
   const full = heldBack(standing, limits).find((each) => each.host === host);
   return held(full ?? heldByBuilder(host, builder));

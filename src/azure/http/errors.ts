@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../base/codes/code.ts';
 import { FleetError, type Problem } from '../../base/errors.ts';
 
 /** One answer of the server, read whole. */
@@ -110,7 +111,7 @@ function authFailure(seen: string, { status, json }: Answer, operation: Operatio
 }
 
 interface Kind {
-  readonly code: string;
+  readonly code: ErrorCode;
   /** Undefined: the operation's own cure. */
   readonly next?: string;
 }

@@ -1,10 +1,11 @@
+import type { HealthCode } from '../../base/codes/code.ts';
 import type { Gpu } from '../gpu.ts';
 import type { XmlElement } from '../xml.ts';
 
 /** One rule. `Read` is what its family reads for it. */
 export interface Rule<Read> {
   /** Stable: `gpu.…`. */
-  readonly code: string;
+  readonly code: HealthCode;
   /** `warn` degrades the host; `fail` also stops the slots on this GPU. */
   readonly severity: 'warn' | 'fail';
   /** The case in words, for docs/health.md. */

@@ -15,7 +15,7 @@ export function checkFile(file: InventoryFile): Finding[] {
     ...(Object.keys(file.hosts).length === 0
       ? [
           {
-            code: 'inventory.no-hosts',
+            code: 'inventory.no-hosts' as const,
             path: ['hosts'],
             what: 'there is no host',
             next: 'add one under `hosts:`',

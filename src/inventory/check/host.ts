@@ -1,3 +1,4 @@
+import type { Code } from '../../base/codes/code.ts';
 import type { HostSpec, Mirrors } from '../fleet.ts';
 import { foldNames } from '../fold-names.ts';
 import { poolsOf, type SlotSpec } from '../../contract/slots.ts';
@@ -6,7 +7,7 @@ import type { Path } from '../document/document.ts';
 
 /** A mistake that only shows when several keys are looked at together. */
 export interface Finding {
-  readonly code: string;
+  readonly code: Code;
   readonly path: Path;
   /** `{host}` in it stands for `host`: what is wrong for many hosts by one line of the file is told once. */
   readonly what: string;

@@ -64,7 +64,7 @@ export function decideRegistration(question: RegistrationQuestion): Registration
   if (agent.userCapabilities?.[Capabilities.owner] !== owner) {
     const holder = holderOf([agent], [], host, now);
     if (!adopt || !mayBeTakenOver(holder)) {
-      const cause = { code: 'agent.name-held', what: heldLine(holder), next: heldNext(holder, host) };
+      const cause: Cause = { code: 'agent.name-held', what: heldLine(holder), next: heldNext(holder, host) };
       return { kind: 'refuse', cause };
     }
   }

@@ -1,3 +1,4 @@
+import type { Code } from '../../base/codes/code.ts';
 import { blocker } from '../../health/blocker.ts';
 import { drainedBy, drainEnd } from '../../contract/drain.ts';
 import type { HostLook } from '../gpus/look.ts';
@@ -21,7 +22,7 @@ export interface Circumstances {
 export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   const mark = markOn(now.drain, slot.name);
   if (mark !== undefined) {
-    const cause = { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) };
+    const cause: Cause = { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) };
     return { kind: 'close', state: 'drained', cause };
   }
   if (now.look === undefined) return pause('health.unknown', 'the GPUs are being looked at', 'wait a moment');
@@ -49,6 +50,6 @@ function quarantine({ code, what, next }: Cause): Hold {
   return { kind: 'close', state: 'quarantined', cause: { code, what: `GPU: ${what}`, next } };
 }
 
-function pause(code: string, what: string, next: string): Hold {
+function pause(code: Code, what: string, next: string): Hold {
   return { kind: 'pause', state: 'waiting', cause: { code, what, next } };
 }

@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../../base/codes/code.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
@@ -87,7 +88,7 @@ export class Sudo {
     );
   }
 
-  #error(code: string, what: string, expected: string, next: string, seen?: string): FleetError {
+  #error(code: ErrorCode, what: string, expected: string, next: string, seen?: string): FleetError {
     return new FleetError({
       code,
       host: this.#options.name,

@@ -39,7 +39,7 @@ describe('a host that could not be worked on', () => {
     ['ssh.locked', 'failed'],
     ['ssh.sudo-password-needed', 'failed'],
     ['change.failed', 'failed'],
-  ])('%s is %s', (code, state) => {
+  ] as const)('%s is %s', (code, state) => {
     expect(caused(new FleetError({ code, what: 'x' })).state).toBe(state);
   });
 });

@@ -39,7 +39,10 @@ test('hides secrets wherever they stand, and keeps what an error knows', () => {
   const log = createFileLogger(join(folder, 'secret.log'), clock);
   const secret = new Secret('p"w\\d');
   log.redact(secret);
-  const error = new FleetError({ code: 'x.y', what: 'failed with p"w\\d' }, { cause: new Error('p"w\\d') });
+  const error = new FleetError(
+    { code: 'ssh.auth', what: 'failed with p"w\\d' },
+    { cause: new Error('p"w\\d') },
+  );
   log.log('error', 'p"w\\d', { secret, error, list: ['p"w\\d'] });
   log.close();
   const text = readFileSync(log.path, 'utf8');
@@ -48,7 +51,7 @@ test('hides secrets wherever they stand, and keeps what an error knows', () => {
     message: '***',
     secret: '***',
     list: ['***'],
-    error: { code: 'x.y', what: 'failed with ***', cause: { message: '***' } },
+    error: { code: 'ssh.auth', what: 'failed with ***', cause: { message: '***' } },
   });
 });
 

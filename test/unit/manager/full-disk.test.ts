@@ -2,7 +2,7 @@
 // disk is a file where a folder was, because root may write everywhere else.
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { ManagerStatus } from '../../../src/contract/status.ts';
 import type { RunRecord } from '../../../src/contract/runs.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
@@ -73,8 +73,11 @@ test('while its state cannot be written the manager works on, and says so until 
 test('while the status cannot be written agents and socket go on, and the file comes back', async () => {
   await rig.start();
   await rig.until('idle');
-  rmSync(at('status.json'));
-  mkdirSync(join(at('status.json'), 'in the way'), { recursive: true });
+  // The manager may put a new file there in between.
+  await vi.waitFor(() => {
+    rmSync(at('status.json'), { force: true });
+    mkdirSync(join(at('status.json'), 'in the way'), { recursive: true });
+  });
   rig.beginJob('box-0', 'train');
   await rig.until('busy', ['0']);
   rig.endJob('box-0', 'train');

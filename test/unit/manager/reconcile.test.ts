@@ -72,7 +72,7 @@ const state = (changes: Partial<SeenSlot> = {}): SeenSlot => ({
   ...changes,
 });
 
-const cause = { code: 'drained', what: 'drained', next: '' };
+const cause = { code: 'drained', what: 'drained', next: '' } as const;
 const stuck = container({ phase: 'connecting', stuck: cause });
 const close: Hold = { kind: 'close', state: 'drained', cause };
 const pause: Hold = { kind: 'pause', state: 'waiting', cause };

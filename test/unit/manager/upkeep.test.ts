@@ -104,7 +104,7 @@ test.each([
   expect(gpuOrder(before, present, boot, expected).addresses).toEqual(addresses);
 });
 
-const finding = (code: string): Finding => ({ code, severity: 'fail', what: '', next: '' });
+const finding = (code: Finding['code']): Finding => ({ code, severity: 'fail', what: '', next: '' });
 test('an nvidia-smi that hangs counts only when it does so twice; a lost GPU counts at once', () => {
   const hung = conclude([finding('smi.hung')], undefined);
   expect(confirmed(hung, []).verdict.state).not.toBe('failed');

@@ -20,7 +20,7 @@ import { ManagerRig, printed } from '../../support/manager-rig.ts';
 import { managerStatus } from '../../support/manager-status.ts';
 
 const day = 24 * 3_600_000;
-const cause = { code: 'x', what: 'x', next: 'x' };
+const cause = { code: 'bug', what: 'x', next: 'x' } as const;
 
 const folder = mkdtempSync(join(tmpdir(), 'wall-clock-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -9,7 +9,7 @@ function answer(host: string, stdout: string, code = 0, stderr = ''): HostAnswer
 }
 
 test('equal answers are shown once: the largest group first, failures after, the unreachable last', () => {
-  const answers = [
+  const answers: HostAnswer[] = [
     answer('a', 'one\n', 0),
     answer('b', 'two\n'),
     answer('c', '', 2, 'no such file\n'),

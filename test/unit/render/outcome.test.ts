@@ -27,7 +27,7 @@ describe('the result as text', () => {
             changes: 2,
             verdict: { ...healthy, note: 'on a job from before the last change: busy-0 (train)' },
           },
-          { host: 'c', state: 'failed', changes: 2, problem: { code: 'x', what: 'no room' } },
+          { host: 'c', state: 'failed', changes: 2, problem: { code: 'bug', what: 'no room' } },
         ],
         { color: false, width: 80 },
       ),

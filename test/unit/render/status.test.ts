@@ -10,7 +10,7 @@ const health = (severity: 'warn' | 'fail') =>
     state: 'failed',
     findings: [
       {
-        code: 'c',
+        code: 'bug',
         gpu: 'GPU-513536b6-7d19',
         severity,
         what: 'it is too hot',
@@ -24,7 +24,7 @@ const hot = statusRow(
   now,
 );
 const away: StatusRow = statusRow(
-  { host: { ...host, name: 'h200-3' }, problem: { code: 'c', what: 'no answer', next: 'is it on?' } },
+  { host: { ...host, name: 'h200-3' }, problem: { code: 'bug', what: 'no answer', next: 'is it on?' } },
   () => pool,
   now,
 );

@@ -46,7 +46,7 @@ test.each([
   [{}, false],
   [{ result: 'failed' }, true],
   [{ result: 'abandoned' }, true],
-  [{ result: 'succeeded', cause: { code: 'x', what: 'x', next: 'x' } }, true],
+  [{ result: 'succeeded', cause: { code: 'bug' as const, what: 'x', next: 'x' } }, true],
 ])('%j is a failed run: %s', (outcome, failed) => {
   expect(isFailed(outcome)).toBe(failed);
 });

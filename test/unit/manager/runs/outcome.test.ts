@@ -19,7 +19,7 @@ test('an agent that we stopped ourselves has not failed', () => {
 });
 
 test('an agent that we stopped because something was wrong says what', () => {
-  const cause = { code: 'x', what: 'x', next: 'x' };
+  const cause = { code: 'bug', what: 'x', next: 'x' } as const;
   expect(judge(end(0), readAll(start), { cause })).toEqual({ ranJob: false, cause });
 });
 

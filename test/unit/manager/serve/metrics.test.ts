@@ -5,11 +5,12 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import type { ManagerStatus } from '../../../../src/contract/status.ts';
+import { foreignCode } from '../../../../src/base/codes/code.ts';
 import { Metrics } from '../../../../src/manager/serve/metrics.ts';
 import { readExposition, type Family } from '../../../support/exposition.ts';
 
 const disk = { freeBytes: 1.5e12, totalBytes: 2_000_398_934_016, freeInodes: 1 };
-const cause = (code: string) => ({ code, what: '', next: '' });
+const cause = (code: string) => ({ code: foreignCode(code), what: '', next: '' });
 
 function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
   const slot = { gpus: [], since: '', jobsRun: 0 };

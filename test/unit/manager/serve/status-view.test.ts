@@ -5,7 +5,7 @@ import { slotStatus, stateOf } from '../../../../src/manager/serve/status-view.t
 
 type View = Parameters<typeof stateOf>[0];
 
-const cause = { code: 'x', what: 'x', next: 'x' };
+const cause = { code: 'bug', what: 'x', next: 'x' } as const;
 const close: Hold = { kind: 'close', state: 'drained', cause };
 const pause: Hold = { kind: 'pause', state: 'waiting', cause };
 const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
@@ -103,11 +103,15 @@ test.each([
 });
 
 test('a slot that is held says of which job the server still waits for the end', () => {
-  const leftJob = { code: 'agent.job-assigned', what: 'the server still counts job train', next: 'wait' };
+  const leftJob = {
+    code: 'agent.job-assigned',
+    what: 'the server still counts job train',
+    next: 'wait',
+  } as const;
   const held = { ...view({ hold: close, leftJob }), jobsRun: 0, agentId: 1, made: {} };
   expect(slotStatus(held, 1000, '')).toMatchObject({
     state: 'drained',
-    code: 'x',
+    code: 'bug',
     cause: 'x; the server still counts job train',
   });
 });

@@ -41,7 +41,7 @@ const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   ...changes,
 });
 const mark = { reason: 'disk', at: '' };
-const cause = { code: 'azure.auth', what: 'token', next: '' };
+const cause = { code: 'azure.auth', what: 'token', next: '' } as const;
 
 test.each([
   ['nothing is wrong', slot, now(), undefined, undefined],

@@ -4,7 +4,7 @@ import { failedOn, proved, wantedImage } from '../../../../src/manager/image/cho
 import { SlotMemory } from '../../../../src/manager/slots/memory.ts';
 import { StillClock } from '../../../support/clock.ts';
 
-const cause = { code: 'x', what: 'x', next: 'x' };
+const cause = { code: 'bug', what: 'x', next: 'x' } as const;
 
 test('pauses grow from nothing to ten minutes', () => {
   expect([1, 2, 3, 4, 5, 6, 7, 8, 9, 50].map((n) => backoffMs(n) / 1000)).toEqual([

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
+import type { Problem } from '../../../../src/base/errors.ts';
 import type { Drain } from '../../../../src/contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../../../../src/contract/status.ts';
 import type { Facts } from '../../../../src/facts/facts.ts';
@@ -202,7 +203,11 @@ describe('the fleet of a run', () => {
   });
 
   it('takes nobody’s agents away that cannot be proven afterwards', () => {
-    const problem = { code: 'azure.denied', what: 'the pool gpu-lab may not be seen', next: 'ask its owner' };
+    const problem: Problem = {
+      code: 'azure.permission',
+      what: 'the pool gpu-lab may not be seen',
+      next: 'ask its owner',
+    };
     const fleet = found({ a: {}, bare: { facts: factsOf() } }, () => problem);
     expect(fleet.pending).toEqual([]);
     expect(fleet.barred).toEqual([{ host: 'a', what: problem.what, next: problem.next }]);

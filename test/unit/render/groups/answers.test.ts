@@ -25,7 +25,7 @@ test('hosts that answer alike share a line; each host that differs has its own',
     host,
     value: drained(host, index === 7 ? 'train 12' : undefined),
   }));
-  const text = answersText([...answers, { host: 'down', problem: { code: 'x', what: 'y' } }], drainText);
+  const text = answersText([...answers, { host: 'down', problem: { code: 'bug', what: 'y' } }], drainText);
   expect(text).toBe(
     'gpu-[000-006,008-299]: 2 of 2 slots drained\ngpu-007: 1 of 2 slots drained; still running: slot 1 (train 12)\n',
   );

@@ -7,7 +7,7 @@ import { Repeats, type Remark } from '../../../../src/render/progress/repeats.ts
 const note = (host: string | undefined, text: string): Remark =>
   host === undefined ? { kind: 'note', text } : { kind: 'note', host, text };
 const problem = (host: string): Remark => {
-  const said: Problem = { code: 'x', host, what: `${host} has no room`, next: `azp-fleet ssh ${host}` };
+  const said: Problem = { code: 'bug', host, what: `${host} has no room`, next: `azp-fleet ssh ${host}` };
   return { kind: 'problem', problem: said };
 };
 
@@ -22,7 +22,7 @@ describe('what several hosts say alike', () => {
         remark: {
           kind: 'problem',
           problem: {
-            code: 'x',
+            code: 'bug',
             host: 'gpu-[001-299]',
             what: '{host} has no room',
             next: 'azp-fleet ssh {host}',

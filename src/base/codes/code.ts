@@ -1,0 +1,35 @@
+import type { agentCodes } from './agent.ts';
+import type { azureCodes } from './azure.ts';
+import type { healthCodes } from './health.ts';
+import type { imageCodes } from './image.ts';
+import type { inventoryCodes } from './inventory.ts';
+import type { managerCodes } from './manager.ts';
+import type { provisionCodes } from './provision.ts';
+import type { sshCodes } from './ssh.ts';
+import type { usageCodes } from './usage.ts';
+
+/** What docs/errors.md tells. */
+export type ErrorCode =
+  | keyof typeof agentCodes
+  | keyof typeof azureCodes
+  | keyof typeof imageCodes
+  | keyof typeof inventoryCodes
+  | keyof typeof managerCodes
+  | keyof typeof provisionCodes
+  | keyof typeof sshCodes
+  | keyof typeof usageCodes;
+
+/** What docs/health.md tells. */
+export type HealthCode = (typeof healthCodes)[number] | `xid.${number}`;
+
+/** The stable name of what has happened. A new one has its line in a table of this folder, or nothing compiles. */
+export type Code = ErrorCode | HealthCode | ForeignCode;
+
+declare const foreign: unique symbol;
+
+/** Said by a program of another version, which may know others. */
+export type ForeignCode = string & { readonly [foreign]: true };
+
+export function foreignCode(code: string): ForeignCode {
+  return code as ForeignCode;
+}

@@ -1,0 +1,45 @@
+import type { Entries } from './entry.ts';
+
+/** The manager on a host: what keeps it from working, and how it answers. */
+export const managerCodes = {
+  'control.bad-request': [
+    'the manager does not understand the question',
+    'bring both to one version: provision',
+  ],
+  'control.failed': ['the manager could not answer', 'look at journalctl -u azp-fleet-manager'],
+  'control.not-found': ['the manager does not know this call', 'bring both to one version: provision'],
+  'dataset.unusable': ['a dataset is missing, empty or not mounted', 'mount it; it is looked at again'],
+  'disk.full': ['the disk of Docker is nearly full', 'free space'],
+  'file.damaged': [
+    'a file in which the manager remembers things, and the one before it, cannot be read',
+    'restore it from a backup',
+  ],
+  'fence.open': ['jobs may reach the metadata of the cloud', 'make ip rule work (package iproute2)'],
+  'manager.already-running': ['another manager runs on this machine', 'use that one, or stop it'],
+  'manager.answer': ['the answer of the manager cannot be read', 'run azp-fleet provision'],
+  'manager.config': ['the configuration of the manager cannot be used', 'run azp-fleet provision'],
+  'manager.down': ['the manager is not running', 'see journalctl -u azp-fleet-manager on the host'],
+  'manager.failed': ['the manager met what it did not expect', 'look at its journal, and report it'],
+  'manager.not-ready': ['the manager was not ready in time', 'run again: it goes on by itself'],
+  'manager.not-running': ['the manager does not answer after a change', 'see its journal on the host'],
+  'manager.older-config': [
+    'the manager runs with the configuration before the last change',
+    'run azp-fleet provision',
+  ],
+  'manager.problem': ['the manager reports a problem', 'do what it says'],
+  'manager.refused': ['the manager refused without words of ours', 'see its journal on the host'],
+  'manager.registries': ['the passwords of registries cannot be read', 'run azp-fleet provision'],
+  'manager.release': [
+    'manager and program are of releases too far apart',
+    'use the newer program, or run azp-fleet provision with it',
+  ],
+  'manager.silent': ['the manager has not reported for five minutes', 'see systemctl status, or use --probe'],
+  'manager.unreachable': ['the manager does not answer on its socket', 'see systemctl status on the host'],
+  'manager.usage': ['the arguments of azp-fleet-manager are not understood', 'see azp-fleet-manager --help'],
+  'pool.missing': ['the pool is not there, or may not be seen', 'make it, or correct pool:'],
+  'pool.unknown': ['the pool has not been found yet', 'look at the problem of the pool'],
+  'state.not-written': [
+    'the manager cannot write down what it must remember',
+    'free space on the host, and see its journal',
+  ],
+} as const satisfies Entries;

@@ -1,0 +1,55 @@
+// What the pages say of exit codes and of the environment is held to the code.
+import { globSync, readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+
+import { ExitCode } from '../../../src/base/errors.ts';
+import { commands } from '../../../src/cli/commands.ts';
+import { parseArguments } from '../../../src/cli/parse.ts';
+
+const read = (file: string) => readFileSync(file, 'utf8');
+const section = (text: string, heading: string) =>
+  text.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+const numbers = (matches: Iterable<RegExpExecArray>) => [...matches].map(([, number]) => Number(number));
+
+describe('every exit code is told, and no other', () => {
+  const codes = Object.values(ExitCode);
+
+  test('in README.md', () => {
+    const line = section(read('README.md'), 'Exit codes').replaceAll('\n', ' ');
+    expect(numbers(line.matchAll(/(?:^|· )\s*(\d+) /g))).toEqual(codes);
+  });
+
+  test('in docs/provision.md', () => {
+    const rows = section(read('docs/provision.md'), 'Exit codes').matchAll(/^\| (\d+) \| \S/gm);
+    expect(numbers(rows)).toEqual(codes);
+  });
+
+  test('in the help', () => {
+    let help = '';
+    const out = (text: string) => (help += text);
+    parseArguments(['--help'], commands, { out, err: out, env: {}, version: '0', columns: 80 });
+    const told = help.split('Exit codes: ')[1] ?? '';
+    expect(numbers(told.matchAll(/(?:^|·|\n)\s*(\d+) /g))).toEqual(codes);
+  });
+});
+
+describe('every variable of the environment is told, and no other', () => {
+  const files = globSync('src/**/*.ts').filter((file) => !file.startsWith('src/azure/fake/'));
+  const source = files.map(read).join('\n');
+  const told = [...section(read('docs/commands.md'), 'Environment').matchAll(/`([A-Z][A-Z_]+)`/g)];
+
+  test('in docs/commands.md', () => {
+    const byName = source.matchAll(/\benv\['(\w+)'\]/g);
+    const ours = source.matchAll(/\b(AZP_FLEET_[A-Z_]+)\b/g);
+    const used = new Set([...byName, ...ours].map(([, name]) => name));
+    expect(new Set(told.map(([, name]) => name))).toEqual(used);
+  });
+
+  test('or the user names it: in the inventory, in ssh_config', () => {
+    const computed = [...source.matchAll(/\benv\[([^'\]]+)\]/g)].map(([, by]) => by);
+    const ours = ['clockVariable', 'rootVariable', 'unitMarkVariable'];
+    const theirs = ['name', 'variable', 'source.env', 'value.slice(1)'];
+    expect(computed.filter((by = '') => !ours.includes(by) && !theirs.includes(by))).toEqual([]);
+    for (const constant of ours) expect(source).toMatch(new RegExp(`const ${constant} = 'AZP_FLEET_`));
+  });
+});
