@@ -18,6 +18,8 @@ export interface SystemNames {
 export interface DriverNames {
   /** All at one version. */
   packages(spec: DriverSpec, flavor: Flavor, nvswitches: number): readonly string[];
+  /** Patterns of the names that the first one of `packages` has in any branch. */
+  readonly variants: readonly string[];
   /** Come along where some source offers them at the driver's version. */
   optional(spec: DriverSpec): readonly string[];
   /** Of the installed packages those of another branch, kind or pin, which would be in the way. */

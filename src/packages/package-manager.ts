@@ -1,4 +1,6 @@
-import type { Mirrors, Proxy } from '../inventory/fleet.ts';
+import type { Proxy } from '../inventory/fleet.ts';
+import type { Bound, Simulator } from './simulation.ts';
+import type { Site } from './site.ts';
 import type { System } from './system.ts';
 import type { Transaction } from './transaction.ts';
 import type { Vendor } from './vendors.ts';
@@ -21,8 +23,12 @@ export interface PackageManager {
   readonly trust: TrustStore;
   /** A vendor's source as it has to be on such a system. */
   source(vendor: Vendor, system: System, site: Site): PackageSource;
-  /** Script: unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens. */
-  install(transaction: Transaction): string;
+  readonly simulator: Simulator;
+  /**
+   * Script: unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens.
+   * `bound`: what was announced of it; without, what the transaction itself foresees may go.
+   */
+  install(transaction: Transaction, bound?: Bound): string;
   /**
    * Script: keeps packages that are there at their version, and those that match a pattern of `siblings` and have the
    * version of the first.
@@ -30,12 +36,6 @@ export interface PackageManager {
   hold(names: readonly string[], siblings?: readonly string[]): string;
   /** What a person types to take packages away. */
   removal(names: readonly string[]): string;
-}
-
-/** What one site has of its own. */
-export interface Site {
-  readonly mirrors: Mirrors;
-  readonly proxy: Proxy;
 }
 
 /** A vendor's package source and the key that signs it. */

@@ -16,8 +16,13 @@ export interface Transaction {
   readonly mayRemove: readonly string[];
   /** Packages that the first one's version brings along where some source offers them at it. */
   readonly optional?: readonly string[];
+  /** Patterns of the names that the first package has in other branches: they tell which of them are offered. */
+  readonly variants?: readonly string[];
   readonly proxy: Proxy;
-  /** Shell text between reading the package lists and the transaction. It may use `fail`. */
+  /**
+   * Shell text between reading the package lists and the transaction. It may use `fail`. A simulation runs it, too, with
+   * stand-ins for the package manager's functions that change the host: it must use no other means.
+   */
   readonly before?: string;
   /** Shell text after the versions have been confirmed and held. It may use `fail`. */
   readonly after?: string;

@@ -2,3 +2,19 @@
 export function upstream(version: string): string {
   return version.replace(/^\d+:/, '').replace(/-[^-]*$/, '');
 }
+
+/**
+ * Below 0 where the first is older, by the numbers at its beginning: `9.10` is newer than `9.9`. A number that only one
+ * of them has decides nothing: `580` and `580.95.05` are equal.
+ */
+export function compareVersions(first: string, second: string): number {
+  const [left, right] = [first, second].map((version) =>
+    version.split('.').map((part) => parseInt(part, 10)),
+  );
+  for (const [at, number] of (left ?? []).entries()) {
+    const difference = number - (right?.[at] ?? number);
+    if (Number.isNaN(difference)) return 0;
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

@@ -1,9 +1,11 @@
 import { sh } from '../../base/shell.ts';
 import type { PackageManager } from '../package-manager.ts';
+import { parseAnswers } from './simulation/answers.ts';
 import { aptFiles } from './files.ts';
 import { holdScript, installScript } from './install.ts';
 import { aptInstalled } from './installed.ts';
 import { aptLocks } from './prelude.ts';
+import { simulateScript } from './simulation/script.ts';
 import { aptSource } from './source.ts';
 import { aptTrust } from './trust.ts';
 
@@ -17,6 +19,7 @@ export const apt: PackageManager = {
   driverLibraries: /^(libnvidia-ml1|libnvidia-compute(-\d+(-server)?)?|nvidia-driver-cuda)$/,
   trust: aptTrust,
   source: aptSource,
+  simulator: { script: simulateScript, parse: parseAnswers },
   install: installScript,
   hold: holdScript,
   removal: (names) => sh`sudo apt-get remove ${names}`,

@@ -1,5 +1,5 @@
 /** Debian: NVIDIA's packages lean on some of the archive's contrib component. Taken back where apt does not like it. */
-export const debianContrib = `contrib=/etc/apt/sources.list.d/azp-fleet-contrib.sources
+export const debianContrib = `contrib=$sources/azp-fleet-contrib.sources
 # The words in $() are apt's own placeholders.
 # shellcheck disable=SC2016
 if [ -z "$(apt-get indextargets --format '$(COMPONENT)' 'Created-By: Packages' 'Component: contrib')" ]; then

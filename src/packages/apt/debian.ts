@@ -12,6 +12,7 @@ export const debian: SystemNames = {
       flavor === 'open' ? 'nvidia-kernel-open-dkms' : 'nvidia-kernel-dkms',
       ...fabricManager(spec, nvswitches),
     ],
+    variants: ['nvidia-driver-cuda'],
     // Keeps the GPUs initialised between containers. Not every branch has it as a package of its own.
     optional: () => ['nvidia-persistenced'],
     prepare: (spec) => prepare(spec, debianContrib),

@@ -35,7 +35,7 @@ function pinningPackage(spec: DriverSpec): string {
 /** Headers, what else is needed, then the vendor's pinning package. Older branches have none; the holds do it then. */
 export function prepare(spec: DriverSpec, ...more: readonly string[]): string {
   const pin = quote(pinningPackage(spec));
-  return [kernelHeaders, ...more, `if [ -n "$(offered ${pin})" ]; then apt install ${pin}; fi`].join('\n');
+  return [kernelHeaders, ...more, `if [ -n "$(offered ${pin})" ]; then pin ${pin}; fi`].join('\n');
 }
 
 /** NVSwitches need it. Its name lost the branch with 580. */

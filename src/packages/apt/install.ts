@@ -1,30 +1,22 @@
 import { Raw, sh } from '../../base/shell.ts';
 import { proxyExports } from '../proxy.ts';
-import type { Transaction, WantedVersion } from '../transaction.ts';
+import type { Bound } from '../simulation.ts';
+import type { Transaction } from '../transaction.ts';
+import { consequenceFilters } from './consequences.ts';
 import { sourceFile } from './files.ts';
 import { aptPrelude } from './prelude.ts';
-import { removalFilters } from './removals.ts';
+import { prefix, relatives, requestLines } from './request.ts';
 
 /** Unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens in between. */
-export function installScript({
-  vendor,
-  packages,
-  sameVersion = false,
-  siblings = [],
-  remove,
-  mayRemove,
-  optional = [],
-  proxy,
-  before,
-  after,
-}: Transaction): string {
+export function installScript(transaction: Transaction, bound?: Bound): string {
+  const { vendor, packages, siblings, remove, proxy, before, after } = transaction;
   const names = packages.map(({ name }) => name);
   const related = relatives(names, siblings);
-  const away = remove.map((name) => `${name}-`);
   return [
     ...proxyExports(proxy),
     aptPrelude,
-    removalFilters,
+    consequenceFilters,
+    guard(transaction, bound),
     '# Package names hold no blanks, and are meant to be split.',
     '# shellcheck disable=SC2046',
     sh`hold_all() { hold ${names} ${related}; }`,
@@ -33,17 +25,8 @@ export function installScript({
     '# shellcheck disable=SC2046',
     sh`apt-mark unhold ${[...names, ...remove]} ${related} >/dev/null 2>&1 || :`,
     ...(before === undefined ? [] : [before]),
-    'set --',
-    ...packages.map(({ name, version }, index) => {
-      if (version === undefined) return sh`set -- "$@" ${name}`;
-      const choice = sameVersion && index > 0 ? '' : sh`choose ${name} ${prefix(version)}; `;
-      return `${choice}${sh`set -- "$@" ${name}="$version"`}`;
-    }),
-    ...optional.map(
-      (name) => sh`if offered ${name} | grep -qxF "$version"; then set -- "$@" ${name}="$version"; fi`,
-    ),
-    sh`set -- install --allow-downgrades "$@" ${away}`.trimEnd(),
-    guard([...new Set([...remove, ...mayRemove])]),
+    ...requestLines(transaction),
+    'guard "$@"',
     'apt "$@"',
     ...packages.flatMap(({ name, version }) =>
       version === undefined ? [] : [sh`confirm ${name} ${prefix(version)}`],
@@ -60,19 +43,38 @@ export function holdScript(names: readonly string[], siblings: readonly string[]
   return [aptPrelude, ...split, sh`hold ${names} ${relatives(names, siblings)}`.trimEnd()].join('\n');
 }
 
-function relatives(names: readonly string[], siblings: readonly string[]): Raw {
-  return new Raw(siblings.length === 0 ? '' : sh`$(siblings ${[names[0] ?? '', ...siblings]})`);
+/**
+ * Shell functions. `guard` ends the script where apt would do more than was announced: it resolves a conflict by
+ * removing, and follows a pin to an older version. What cannot be resolved, apt says itself. `bring` and `pin` install
+ * what has to be there before.
+ */
+function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): string {
+  const removes = bound?.removes ?? [...new Set([...remove, ...mayRemove])];
+  const next =
+    bound === undefined
+      ? 'remove them by hand if nothing needs them, or leave this host out, and run again'
+      : 'run it again, to see the plan as it is now and agree to it';
+  return [
+    'guard() {',
+    '  answer=$(apt_get -s "$@" 2>/dev/null) || :',
+    stop('removals', removes, 'apt would also remove other packages', 'go', next),
+    ...(bound === undefined
+      ? []
+      : [stop('downgrades', bound.downgrades, 'apt would also downgrade other packages', 'get older', next)]),
+    '}',
+    'bring() {',
+    '  guard install "$@"',
+    '  apt install "$@"',
+    '}',
+    'pin() {',
+    '  bring "$@"',
+    '}',
+  ].join('\n');
 }
 
-/** `29.7.2-`, which no other release begins with; `580.`, which every release of the branch does. */
-function prefix(version: WantedVersion): string {
-  return 'release' in version ? `${version.release}-` : `${version.branch}.`;
-}
-
-/** apt resolves a conflict by removing; only what is replaced may go. What cannot be resolved, apt says itself. */
-function guard(foreseen: readonly string[]): string {
-  return sh`unforeseen=$(apt_get -s "$@" 2>/dev/null | removals | unforeseen ${foreseen} | tr '\n' ' ')
-[ -z "$unforeseen" ] || fail 'apt would also remove other packages' ${
-    foreseen.length === 0 ? 'nothing is removed' : `only ${foreseen.join(', ')} may go`
-  } "$unforeseen" 'remove them by hand if nothing needs them, or leave this host out, and run again'`;
+function stop(filter: string, foreseen: readonly string[], what: string, may: string, next: string): string {
+  const expected = foreseen.length === 0 ? `none may ${may}` : `only ${foreseen.join(', ')} may ${may}`;
+  const beyond = foreseen.length === 0 ? filter : `${filter} | ${sh`unforeseen ${foreseen}`}`;
+  return sh`  unforeseen=$(printf '%s\n' "$answer" | ${new Raw(beyond)} | tr '\n' ' ')
+  [ -z "$unforeseen" ] || fail ${what} ${expected} "$unforeseen" ${next}`;
 }

@@ -17,6 +17,7 @@ export const aptLocks: readonly string[] = [
  */
 export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
 export NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l APT_LISTCHANGES_FRONTEND=none
+sources=/etc/apt/sources.list.d
 ${lockHolder(aptLocks)}
 ${failFunction}
 ${waitForLock}

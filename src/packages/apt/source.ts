@@ -1,13 +1,27 @@
 import { quote, sh } from '../../base/shell.ts';
-import type { PackageSource, Site } from '../package-manager.ts';
+import type { PackageSource } from '../package-manager.ts';
 import { proxyExports } from '../proxy.ts';
+import type { Site } from '../site.ts';
 import type { System } from '../system.ts';
 import { vendors, type Vendor } from '../vendors.ts';
+import { download } from './download.ts';
 import { keyFile, sourceFile } from './files.ts';
 import { architectures, layouts } from './layouts.ts';
 import { aptPrelude } from './prelude.ts';
 
-export function aptSource(vendor: Vendor, system: System, { mirrors, proxy }: Site): PackageSource {
+/** A source as it has to be. */
+export interface SourceParts {
+  readonly uri: string;
+  readonly file: string;
+  readonly keyFile: string;
+  readonly text: string;
+  /** Extended regular expression: sources that match it, or name the URI, are for the same repository. */
+  readonly supersedes: string;
+  /** Shell text that puts the key into `$key`, with the folder `$work` and `download`. */
+  readonly fetchKey: string;
+}
+
+export function sourceParts(vendor: Vendor, system: System, { mirrors }: Pick<Site, 'mirrors'>): SourceParts {
   const { base, mirror, pattern } = vendors[vendor];
   const own = mirrors[mirror];
   const { uri, suite, components, fetchKey } = layouts[vendor](own ?? base, system, own !== undefined);
@@ -19,28 +33,26 @@ Suites: ${suite}
 ${components === '' ? '' : `Components: ${components}\n`}Architectures: ${architectures[system.machine]}
 Signed-By: ${key}
 `;
-  const values = sh`uri=${uri} file=${file} key_file=${key} supersedes=${pattern}`;
+  return { uri, file, keyFile: key, text, supersedes: pattern, fetchKey };
+}
+
+export function aptSource(vendor: Vendor, system: System, site: Site): PackageSource {
+  const parts = sourceParts(vendor, system, site);
+  const { file, text, keyFile } = parts;
   return {
     file,
     text,
-    keyFile: key,
-    script: [...proxyExports(proxy), aptPrelude, writeSource(values, fetchKey, key, text)].join('\n'),
+    keyFile,
+    script: [...proxyExports(site.proxy), aptPrelude, download, writeSource(parts)].join('\n'),
   };
 }
 
 /**
- * Writes key and source. apt's own helper downloads: a bare system has neither curl nor gpg, and the helper honours
- * apt's proxies. Two source files for one repository with different Signed-By stop all of apt, so others are renamed
- * to `.disabled`, which apt passes over.
+ * Writes key and source. Two source files for one repository with different Signed-By stop all of apt, so others are
+ * renamed to `.disabled`, which apt passes over.
  */
-function writeSource(values: string, fetchKey: string, keyFile: string, text: string): string {
-  return `download() {
-  rm -f "$2"
-  /usr/lib/apt/apt-helper -o Acquire::Retries=3 download-file "$1" "$2" \${3:+"SHA256:$3"} ||
-    fail "$1 cannot be downloaded" "the file\${3:+ with sha256 $3}" 'the messages above' \\
-      'check the network, the proxy and the mirrors in the inventory'
-}
-${values}
+function writeSource({ uri, file, keyFile, text, supersedes, fetchKey }: SourceParts): string {
+  return `${sh`uri=${uri} file=${file} key_file=${keyFile} supersedes=${supersedes}`}
 case $uri in
   https:*)
     if [ ! -s /etc/ssl/certs/ca-certificates.crt ]; then

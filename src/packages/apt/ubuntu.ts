@@ -16,6 +16,7 @@ export const ubuntu: SystemNames = {
         ...fabricManager(spec, nvswitches),
       ];
     },
+    variants: ['libnvidia-compute', 'libnvidia-compute-[0-9][0-9][0-9]'],
     // The daemon that keeps the GPUs initialised between containers, under the names it has had.
     optional: (spec) => {
       const suffix = branchSuffix(spec);

@@ -30,7 +30,13 @@ export const toy: PackageManager = {
     keyFile: `/toy/${vendor}.key`,
     script: `toy source ${vendor}`,
   }),
-  install: (asked) => `toy install ${JSON.stringify(asked)}`,
+  simulator: {
+    script: ({ asked, missing }) => `toy ask ${JSON.stringify([asked.map(({ key }) => key), missing])}`,
+    parse: (output, asked) =>
+      Object.fromEntries(asked.map(({ key }) => [key, { kind: 'unknown', why: output }])),
+  },
+  install: (asked, bound) =>
+    `toy install ${JSON.stringify(bound === undefined ? asked : { ...asked, bound })}`,
   hold: (names) => `toy hold ${names.join(' ')}`,
   removal: (names) => `toy away ${names.join(' ')}`,
 };
@@ -45,6 +51,7 @@ export const toyPlatform: Platform = {
     engine: { own: 'toy-engine', conflicts: ['toy-engine', 'toy-runtime'] },
     driver: {
       packages: ({ branch }, flavor) => ['toy-driver', `toy-${flavor}-modules-${branch}`],
+      variants: ['toy-driver'],
       optional: () => ['toy-daemon'],
       obsolete: (installed) => installed.filter((name) => name.startsWith('toy-old')),
       family: ['toy-*'],

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { installScript } from '../../../../src/packages/apt/install.ts';
+import type { Bound } from '../../../../src/packages/simulation.ts';
 
 /** The script runs for real; apt's programs are the test's own and write down how they were called. */
 let folder: string;
@@ -32,15 +33,18 @@ function command(name: string, body: string): void {
   chmodSync(join(folder, 'bin', name), 0o755);
 }
 
-function run(release: string, before?: string) {
-  const script = installScript({
-    vendor: 'docker',
-    packages: [{ name: 'tool', version: { release } }],
-    remove: ['old'],
-    mayRemove: ['old-*'],
-    proxy: { noProxy: [] },
-    ...(before === undefined ? {} : { before }),
-  });
+function run(release: string, { before, bound }: { before?: string; bound?: Bound } = {}) {
+  const script = installScript(
+    {
+      vendor: 'docker',
+      packages: [{ name: 'tool', version: { release } }],
+      remove: ['old'],
+      mayRemove: ['old-*'],
+      proxy: { noProxy: [] },
+      ...(before === undefined ? {} : { before }),
+    },
+    bound,
+  );
   return spawnSync('/bin/sh', ['-eu'], {
     // Nobody holds a lock here, whatever goes on on this machine.
     input: script.replaceAll('/run/azp-fleet', folder).replaceAll('/proc/locks', '/dev/null'),
@@ -91,6 +95,47 @@ describe('installing packages', () => {
       'get -s install --allow-downgrades tool=2.0-1 old-',
       'mark hold tool',
     ]);
+  });
+
+  const announced = { removes: ['old', 'gdm3'], downgrades: ['libtool'] };
+
+  it('does what was announced, and less', () => {
+    writeFileSync(
+      join(folder, 'simulation'),
+      'The following packages will be DOWNGRADED:\n  libtool\nRemv old [1.0]\nRemv gdm3 [43]\n',
+    );
+    expect(run('2.0', { bound: announced })).toMatchObject({ status: 0, stderr: '' });
+    writeFileSync(join(folder, 'simulation'), 'Inst tool [1.9-1] (2.0-1)\n');
+    expect(run('2.0', { bound: announced })).toMatchObject({ status: 0, stderr: '' });
+  });
+
+  it.each([
+    [
+      'removes a package that was not named, though its like may go',
+      'Remv old [1.0]\nRemv old-plugin [1.0]\n',
+      'failed: apt would also remove other packages\nexpected: only old, gdm3 may go\nseen: old-plugin \n',
+    ],
+    [
+      'downgrades one',
+      'The following packages will be DOWNGRADED:\n  libtool libc6\n1 upgraded\n',
+      'failed: apt would also downgrade other packages\nexpected: only libtool may get older\nseen: libc6 \n',
+    ],
+  ])('stops where the real thing %s', (_, simulation, expected) => {
+    command('dpkg-query', 'echo "installed 1.9-1"');
+    writeFileSync(join(folder, 'simulation'), simulation);
+    const { status, stderr } = run('2.0', { bound: announced });
+    expect(status).toBe(1);
+    expect(stderr).toBe(`${expected}next: run it again, to see the plan as it is now and agree to it\n`);
+    expect(calls()).not.toContain('get install --allow-downgrades tool=2.0-1 old-');
+    expect(calls().at(-1)).toBe('mark hold tool');
+  });
+
+  it('holds what comes before to the same bound', () => {
+    writeFileSync(join(folder, 'simulation'), 'Remv gdm3 [43]\nRemv kubelet [1.31]\n');
+    const { status, stderr } = run('2.0', { before: 'bring linux-headers-6.1', bound: announced });
+    expect(status).toBe(1);
+    expect(stderr).toContain('seen: kubelet \n');
+    expect(calls()).not.toContain('get install linux-headers-6.1');
   });
 
   it('names what is offered instead of a version that is not', () => {

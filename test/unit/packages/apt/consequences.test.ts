@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { sh } from '../../../../src/base/shell.ts';
-import { removalFilters } from '../../../../src/packages/apt/removals.ts';
+import { consequenceFilters } from '../../../../src/packages/apt/consequences.ts';
 
 function filter(command: string, input: string): string[] {
-  const script = `${removalFilters}\n${command}`;
+  const script = `${consequenceFilters}\n${command}`;
   const { stdout, stderr } = spawnSync('/bin/sh', ['-euc', script], { input, encoding: 'utf8' });
   expect(stderr).toBe('');
   return stdout.split('\n').filter(Boolean);
@@ -62,6 +62,26 @@ Conf containerd.io (1.7.27-1 Docker CE:bookworm [amd64])
       }),
       { numRuns: 50 },
     );
+  });
+});
+
+describe('what apt says that it would downgrade', () => {
+  it.each([
+    ['nothing', 'The following packages will be upgraded:\n  libc6\n1 upgraded\n', []],
+    [
+      'several lines of names, and no others',
+      `The following packages will be upgraded:
+  libc6
+The following packages will be DOWNGRADED:
+  libcuda1 libnvidia-ml1:i386
+  nvidia-driver-cuda
+1 upgraded, 0 newly installed, 3 downgraded, 0 to remove and 94 not upgraded.
+Inst libcuda1 [595.71.05-1] (580.95.05-1 NVIDIA CUDA:localhost [amd64])
+`,
+      ['libcuda1', 'libnvidia-ml1:i386', 'nvidia-driver-cuda'],
+    ],
+  ])('%s', (_, simulation, expected) => {
+    expect(filter('downgrades', simulation)).toEqual(expected);
   });
 });
 

@@ -1,0 +1,155 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { parseAnswers } from '../../../../../src/packages/apt/simulation/answers.ts';
+import type { Answer, Asked } from '../../../../../src/packages/simulation.ts';
+
+const asked: readonly Asked[] = [
+  {
+    key: 'docker-install-0',
+    transaction: { vendor: 'docker', packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] } },
+  },
+];
+const said = (lines: readonly string[], head: readonly string[] = []): Answer | undefined =>
+  parseAnswers([...head, 'begin docker-install-0', ...lines, ''].join('\n'), asked)['docker-install-0'];
+
+const nothing = { kind: 'known', removes: [], installs: [], upgrades: [], downgrades: [], kept: [] };
+
+describe('what apt would do', () => {
+  it.each<[string, string[], string[], unknown]>([
+    ['nothing', ['end'], [], nothing],
+    [
+      'each kind',
+      [
+        'version 5:29.7.2-1~debian.12~bookworm',
+        'remove docker.io 20.10.24+dfsg1-1',
+        'remove libcuda1:i386 570.86.10-1',
+        'install docker-ce 5:29.7.2-1',
+        'upgrade libc6 2.36-9 2.36-10',
+        'downgrade libcuda1 595.71.05-1 580.95.05-1',
+        'kept gdm3',
+        'end',
+      ],
+      [],
+      {
+        kind: 'known',
+        version: '29.7.2',
+        removes: [
+          { name: 'docker.io', from: '20.10.24+dfsg1-1' },
+          { name: 'libcuda1:i386', from: '570.86.10-1' },
+        ],
+        installs: [{ name: 'docker-ce', to: '5:29.7.2-1' }],
+        upgrades: [{ name: 'libc6', from: '2.36-9', to: '2.36-10' }],
+        downgrades: [{ name: 'libcuda1', from: '595.71.05-1', to: '580.95.05-1' }],
+        kept: ['gdm3'],
+      },
+    ],
+    [
+      'what is offered instead, newest first',
+      ['missing', 'offer 570.86.10-1', 'offer 5:580.95.05-1', 'offer 580.95.05-2', 'offer 580.9.1-1', 'end'],
+      [],
+      { kind: 'not-offered', offered: ['580.95.05', '580.9.1', '570.86.10'] },
+    ],
+    [
+      'an obstacle before',
+      ['what no headers (expected linux-headers-6.1; seen: none)', 'next reboot', 'end'],
+      [],
+      { kind: 'impossible', what: 'no headers (expected linux-headers-6.1; seen: none)', next: 'reboot' },
+    ],
+    [
+      'what is held by the owner',
+      ['held gdm3 ', 'end'],
+      [],
+      {
+        kind: 'impossible',
+        what: 'gdm3 would have to change, and is held on this host',
+        next: 'sudo apt-mark unhold gdm3 where nothing needs that version, or leave this host out',
+      },
+    ],
+    [
+      'no way',
+      ['words tool : Depends: other (= 2) but 1 is to be installed', 'end'],
+      [],
+      {
+        kind: 'impossible',
+        what: 'apt finds no way: tool : Depends: other (= 2) but 1 is to be installed',
+        next: 'complete the mirror, or look at the pins in /etc/apt/preferences.d of the host',
+      },
+    ],
+    [
+      'no way while an archive is silent',
+      ['words tool : Depends: other (= 2)', 'end'],
+      ['partial Failed to fetch http://archive/ Connection refused'],
+      { kind: 'unknown', why: 'no answer: Failed to fetch http://archive/ Connection refused' },
+    ],
+    [
+      "a silent vendor, whatever the host's own lists say",
+      ['install docker-ce 1', 'end'],
+      ['silent docker Failed to fetch http://mirror/ Connection refused'],
+      { kind: 'unknown', why: 'no answer: Failed to fetch http://mirror/ Connection refused' },
+    ],
+    ["another's silence", ['end'], ['silent nvidia no route'], nothing],
+    ['an end in the middle', ['remove docker.io 1'], [], { kind: 'unknown', why: 'the host broke off' }],
+    [
+      'a function that failed',
+      ['broken 100', 'end'],
+      [],
+      { kind: 'unknown', why: 'apt ended with exit code 100' },
+    ],
+    [
+      'a name that is none',
+      ['remove $(reboot) 1', 'end'],
+      [],
+      { kind: 'unknown', why: 'its answer is not one that can be understood' },
+    ],
+    [
+      'a version that is none',
+      ['upgrade libc6 2.36 \u001b[2J', 'end'],
+      [],
+      { kind: 'unknown', why: 'its answer is not one that can be understood' },
+    ],
+    [
+      'more than there is',
+      [...Array.from({ length: 2001 }, (_, index) => `remove p${index} 1`), 'end'],
+      [],
+      { kind: 'unknown', why: 'its answer is not one that can be understood' },
+    ],
+  ])('%s', (_, lines, head, expected) => {
+    expect(said(lines, head)).toEqual(expected);
+  });
+
+  it('is unknown where nothing was answered', () => {
+    expect(parseAnswers('', asked)).toEqual({
+      'docker-install-0': { kind: 'unknown', why: 'the host broke off' },
+    });
+  });
+
+  it('never hides a removal, whatever stands around it', () => {
+    const line = fc.oneof(
+      fc.string(),
+      fc
+        .tuple(fc.constantFrom('remove', 'upgrade', 'kept', 'words', 'version', 'begin'), fc.string())
+        .map((words) => words.join(' ')),
+    );
+    fc.assert(
+      fc.property(fc.array(line), fc.array(line), (before, after) => {
+        const answer = said([...before, 'remove gdm3 43.0', ...after, 'end']);
+        if (answer?.kind === 'known') expect(answer.removes.map(({ name }) => name)).toContain('gdm3');
+      }),
+    );
+  });
+
+  it('names only what can be a package', () => {
+    const line = fc
+      .tuple(fc.constantFrom('remove', 'install', 'upgrade', 'downgrade', 'kept'), fc.string(), fc.string())
+      .map((words) => words.join(' '));
+    fc.assert(
+      fc.property(fc.array(line), (lines) => {
+        const answer = said([...lines, 'end']);
+        if (answer?.kind !== 'known') return;
+        for (const name of [...answer.removes.map((each) => each.name), ...answer.kept])
+          expect(name).toMatch(/^[a-z0-9][a-z0-9+.:-]+$/);
+      }),
+    );
+  });
+});
