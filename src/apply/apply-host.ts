@@ -9,6 +9,7 @@ import { createManagerClient } from '../client/manager-client.ts';
 import { Interrupted } from './interruption.ts';
 import { failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
 import { firstStage } from '../plan/plan.ts';
+import { planUnderLock } from './packages/plan-asked.ts';
 import { endEarly, proveDrained, type Proof } from './proof/end-drain.ts';
 import { leftDrained } from '../plan/waves/agents.ts';
 import { readFacts, type Survey } from './survey.ts';
@@ -40,7 +41,8 @@ export async function applyHost(
   let drained: Drained | undefined;
   const plan = async () => {
     const facts = await readFacts(connection, host, tools);
-    return { facts, plan: tools.plan(withoutMarksOf(tools.run, facts), host) };
+    const read = { host, connection, facts: withoutMarksOf(tools.run, facts) };
+    return { facts, plan: await planUnderLock(read, tools, announced) };
   };
   const manager = async () =>
     createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name, {

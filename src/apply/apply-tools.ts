@@ -5,6 +5,8 @@ import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { LockOwner, Session, Transport } from '../ssh/transport.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
+import type { Said } from '../steps/packages/refine.ts';
+import type { Simulation } from '../steps/packages/simulation.ts';
 import type { EventSink } from './events.ts';
 
 /** What reaching and reading hosts takes. No token is in it, and nothing of Azure DevOps. */
@@ -26,8 +28,13 @@ export interface HostTools {
 
 /** What planning and applying work with. Built by the commands; tests bring their own ends. */
 export interface ApplyTools extends HostTools {
-  /** What is to be done on a host. Asked again after each stage: what has been done must show in the facts. */
-  readonly plan: (facts: Facts, host: HostSpec) => HostPlan;
+  /**
+   * What is to be done on a host. Asked again after each stage: what has been done must show in the facts. `said`: what
+   * its package manager says; a plan without it is not applied.
+   */
+  readonly plan: (facts: Facts, host: HostSpec, said?: Said) => HostPlan;
+  /** What the package manager has to be asked beyond what is known. Absent: nothing is planned that would need it. */
+  readonly question?: (facts: Facts, host: HostSpec, known: Said['answers']) => Simulation | undefined;
   /**
    * Has the pools of a host ready before its manager starts: those that were announced without a name are made now.
    * Absent: Azure DevOps is not asked.

@@ -33,6 +33,7 @@ export type HostState =
   | 'connecting'
   | 'reading'
   | 'planned'
+  | 'asking'
   | 'applying'
   | 'rebooting'
   | 'proving'

@@ -55,7 +55,8 @@ async function withoutManager(
 ): Promise<HostOutcome> {
   const { host, facts } = survey;
   const { proof } = options;
-  const applied = await applyPlan(survey, tools.plan(facts, host), tools, {
+  const answers = survey.plan.packages ?? {};
+  const applied = await applyPlan(survey, tools.plan(facts, host, { answers, final: false }), tools, {
     ...options,
     ...(proof === undefined ? {} : { proof: probeOnly(proof) }),
   });

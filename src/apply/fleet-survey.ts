@@ -57,7 +57,7 @@ export async function surveyFleet(
   options.onPools(pools);
   for (const problem of [...distinct(pools.blocked), ...refusedTakeOvers(held)])
     tools.emit({ kind: 'problem', problem });
-  return { ...planReached(results, tools), pools, held };
+  return { ...(await planReached(results, tools)), pools, held };
 }
 
 /** Patterns that wait for a driver → hosts. */

@@ -7,6 +7,7 @@ import type { HostPlan } from '../plan/fleet-plan.ts';
 import { HostConnection, readOnly } from './connection.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
 import { failure, type HostOutcome } from './outcome.ts';
+import { planAsked } from './packages/plan-asked.ts';
 
 /** A host that was reached and read. */
 export interface Reached {
@@ -55,20 +56,29 @@ export async function surveyHosts(
   return planReached(await reachHosts(hosts, tools, options), tools);
 }
 
-/** Plans what was reached. One host's failure is its own: it has been told when this returns. */
-export function planReached(found: readonly (Reached | HostOutcome)[], tools: ApplyTools): HostsSurvey {
+/** Plans what was reached. One host's failure is its own: it has been told when this resolves. */
+export async function planReached(
+  found: readonly (Reached | HostOutcome)[],
+  tools: ApplyTools,
+): Promise<HostsSurvey> {
   tools.emit({ kind: 'phase', phase: 'plan' });
-  const planned = found.map((each) => ('facts' in each ? planOrFail(each, tools) : each));
+  const limit = pLimit(tools.options.parallel);
+  const planned = await Promise.all(
+    found.map((each) => ('facts' in each ? limit(() => planOrFail(each, tools)) : each)),
+  );
   return {
     hosts: planned.filter((each): each is Survey => 'plan' in each),
     failures: planned.filter((each): each is HostOutcome => 'state' in each),
   };
 }
 
-function planOrFail(reached: Reached, tools: ApplyTools): Survey | HostOutcome {
+async function planOrFail(reached: Reached, tools: ApplyTools): Promise<Survey | HostOutcome> {
   try {
-    return { ...reached, plan: tools.plan(reached.facts, reached.host) };
+    tools.signal.throwIfAborted();
+    return { ...reached, plan: await planAsked(reached, tools) };
   } catch (error) {
+    if (tools.signal.aborted) throw error;
+    await reached.connection.close();
     return failed(reached.host, error, tools);
   }
 }

@@ -1,4 +1,5 @@
 import type { Change, Shape, StepName } from '../steps/change.ts';
+import type { Said } from '../steps/packages/refine.ts';
 import type { FleetChange } from './pools.ts';
 import type { WavesPlan } from './waves-plan.ts';
 
@@ -8,6 +9,8 @@ export interface HostPlan {
   /** sha256 over the facts that the plan rests on. */
   readonly factsDigest: string;
   readonly stages: readonly (readonly (Change | Shape)[])[];
+  /** What its package manager said of the package changes that are pending, where it was asked. */
+  readonly packages?: Said['answers'];
   /** Why this host cannot be brought to the wanted state, when it cannot (wrong OS, foreign work in the way, …). */
   readonly refusals: readonly { readonly step: StepName; readonly what: string; readonly next: string }[];
 }

@@ -2,6 +2,8 @@ import type { Facts } from '../facts/facts.ts';
 import type { Desired, Planned, Refusal, Step } from '../steps/step.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { reboots, type Change, type Shape } from '../steps/change.ts';
+import { refinePackages, type Said } from '../steps/packages/refine.ts';
+import { simulationOf, type Simulation } from '../steps/packages/simulation.ts';
 import { factsDigest } from './digest.ts';
 import { refuseDisturbingOthers } from './others.ts';
 
@@ -11,10 +13,30 @@ export interface PlanOptions {
   readonly disturbOthers: boolean;
 }
 
-/** What is missing on one host, in order. Pure: the same facts and wishes give the same plan. */
-export function planHost(facts: Facts, desired: Desired, { steps, disturbOthers }: PlanOptions): HostPlan {
-  const found = steps.flatMap((step) => [...step.plan(facts, desired)]);
-  return planOf(facts, desired.host.name, found, disturbOthers);
+/**
+ * What is missing on one host, in order. Pure: the same facts, answers and wishes give the same plan. `said`: what its
+ * package manager answered; undefined: it is not asked, and the plan is for nobody to apply.
+ */
+export function planHost(facts: Facts, desired: Desired, options: PlanOptions, said?: Said): HostPlan {
+  const found = refinePackages(missing(facts, desired, options), said);
+  const plan = planOf(facts, desired.host.name, found, options.disturbOthers);
+  return said === undefined || Object.keys(said.answers).length === 0
+    ? plan
+    : { ...plan, packages: said.answers };
+}
+
+/** What its package manager has to be asked before it is planned; undefined: nothing beyond what is known. Pure. */
+export function questionFor(
+  facts: Facts,
+  desired: Desired,
+  options: PlanOptions,
+  known: Said['answers'],
+): Simulation | undefined {
+  return simulationOf(missing(facts, desired, options), facts, desired, known);
+}
+
+function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Planned | Refusal)[] {
+  return steps.flatMap((step) => [...step.plan(facts, desired)]);
 }
 
 /** These changes on one host, with what stands in their way. Pure. */

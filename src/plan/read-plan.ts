@@ -14,6 +14,7 @@ const most = {
   details: 500,
   actions: 500,
   refusals: 200,
+  packages: 2_000,
 };
 
 /** A member that is not named here would be lost on the way through the file. */
@@ -23,8 +24,10 @@ const words = z.string();
 const step = z.enum(['driver', 'docker', 'toolkit', 'image', 'manager', 'pool', 'probe', 'command']);
 const disturbs = z.enum(['nothing', 'new-containers', 'containers', 'machine']);
 const marker = z.enum(['add', 'change', 'remove']);
+const names = z.array(words.max(200)).max(most.packages);
 const told = {
   marker: marker.exactOptional(),
+  bound: z.object({ removes: names, downgrades: names }).exactOptional(),
   details: z
     .array(z.object({ marker, text: words, effect: words.exactOptional() }))
     .max(most.details)
@@ -69,6 +72,7 @@ const change = z.discriminatedUnion('known', [
     step,
     title: words,
     until: step,
+    why: words.exactOptional(),
     disturbs,
     ...told,
   } satisfies Members<Shape>),
@@ -88,9 +92,28 @@ const fleetAction = z.discriminatedUnion('kind', [
 
 const head = { schema: z.literal(1), version: words, inventoryDigest: words };
 
+const moved = z
+  .array(z.object({ name: words, from: words.exactOptional(), to: words.exactOptional() }))
+  .max(most.packages);
+const answer = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('known'),
+    version: words.exactOptional(),
+    removes: moved,
+    installs: moved,
+    upgrades: moved,
+    downgrades: moved,
+    kept: names,
+  }),
+  z.object({ kind: z.literal('not-offered'), offered: names }),
+  z.object({ kind: z.literal('impossible'), what: words, next: words }),
+  z.object({ kind: z.literal('unknown'), why: words }),
+]);
+
 const host = z.object({
   host: words,
   factsDigest: words,
+  packages: z.record(words, answer).exactOptional(),
   stages: z.array(z.array(change).max(most.changes)).max(most.stages),
   refusals: z.array(z.object({ step, what: words, next: words })).max(most.refusals),
 } satisfies Members<HostPlan>);

@@ -1,3 +1,4 @@
+import { glob } from '../inventory/glob.ts';
 import type { HostPlan } from './fleet-plan.ts';
 import type { Change, Disturbs, Shape } from '../steps/change.ts';
 
@@ -24,8 +25,24 @@ function deviation(change: Change | Shape, announced: readonly (Change | Shape)[
   const named = announced.filter((before) =>
     before.known ? change.known && before.id === change.id : before.step === change.step,
   );
-  if (named.some((before) => atMost(change.disturbs, before.disturbs))) return undefined;
-  return named.length === 0 ? 'was not announced' : `disturbs ${change.disturbs}, more than was announced`;
+  if (named.length === 0) return 'was not announced';
+  const bounded = named.filter((before) => atMost(change.disturbs, before.disturbs));
+  if (bounded.length === 0) return `disturbs ${change.disturbs}, more than was announced`;
+  const beyond = bounded.map((before) => beyondBound(change, before));
+  return beyond.every((what) => what !== undefined) ? beyond[0] : undefined;
+}
+
+/** What a package change does to installed packages that a shape of it did not announce. */
+function beyondBound({ bound: now }: Change | Shape, { bound: before }: Change | Shape): string | undefined {
+  if (now === undefined || before === undefined) return undefined;
+  const beyond = (kind: keyof typeof now): string[] => {
+    const announced = before[kind].map(glob);
+    // A name of another architecture carries it: `libcuda1:i386`.
+    return now[kind].filter((name) => !announced.some((covers) => covers(name.replace(/:.*/, ''))));
+  };
+  const [removed, older] = [beyond('removes'), beyond('downgrades')];
+  if (removed.length > 0) return `would remove ${removed.join(', ')} as well`;
+  return older.length > 0 ? `would downgrade ${older.join(', ')} as well` : undefined;
 }
 
 /** Waiting changes nothing: after a reboot or with another driver the manager may need a new image first. */

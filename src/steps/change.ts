@@ -1,4 +1,5 @@
 import { sha256, stableJson } from '../base/digest.ts';
+import type { Bound } from '../packages/simulation.ts';
 
 /** In the order in which they run; `command`: what a command asks for by itself, such as a reboot. */
 export type StepName = 'driver' | 'docker' | 'toolkit' | 'image' | 'manager' | 'pool' | 'probe' | 'command';
@@ -45,6 +46,8 @@ export interface Told {
   /** Default: add. A change that reboots is shown as that, whatever stands here. */
   readonly marker?: Marker;
   readonly details?: readonly Detail[];
+  /** Of a package change: the most that it does to packages that are installed. Its script holds it to that. */
+  readonly bound?: Bound;
 }
 
 /** One described mutation. */
@@ -68,6 +71,8 @@ export interface Shape extends Told {
   readonly title: string;
   /** The step whose result decides. */
   readonly until: StepName;
+  /** What keeps it from being known, where that is no step: a finished sentence. */
+  readonly why?: string;
   /** The most that the later change may disturb. */
   readonly disturbs: Disturbs;
 }

@@ -1,6 +1,7 @@
 import { failFunction } from '../base/shell.ts';
 import type { Facts } from '../facts/facts.ts';
 import { platformOf, unsupported, type Platform } from '../packages/distribution.ts';
+import { upstream } from '../packages/version.ts';
 import type { Change } from './change.ts';
 import { refusal, runChange } from './changes.ts';
 import { restartDisturbs } from './disturbance.ts';
@@ -16,7 +17,8 @@ import { engineFunctions, startEngine } from './docker/engine-script.ts';
 import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
 import { isRelease } from './docker/release.ts';
-import { addSource, holdPackages } from './packages.ts';
+import { packageChange, type PackageChange } from './packages/package-change.ts';
+import { addSource, holdPackages } from './packages/upkeep.ts';
 import { lacksSiteCa } from './site-ca.ts';
 import type { Desired, Step } from './step.ts';
 
@@ -69,65 +71,65 @@ export function changedKeys(from: DaemonConfig, to: DaemonConfig): string[] {
   return Object.keys(to).filter((key) => !sameConfig({ [key]: from[key] }, { [key]: to[key] }));
 }
 
-function installation(platform: Platform, facts: Facts, desired: Desired): Change | undefined {
+function installation(platform: Platform, facts: Facts, desired: Desired): PackageChange | undefined {
   const { version } = desired.host.docker;
   const wrong = enginePackages.filter((name) => !isRelease(facts.packages[name], version));
   if (wrong.length === 0) return undefined;
   const { own, conflicts } = platform.names.engine;
   const remove = conflicts.filter((name) => facts.packages[name] !== undefined);
-  const seen = facts.packages['docker-ce'] ?? facts.packages[own];
-  return runChange(
-    'docker',
-    'install',
-    {
-      title: `${seen === undefined ? 'install' : 'change to'} Docker Engine ${version}`,
-      why:
-        seen === undefined
-          ? 'Docker Engine is not installed'
-          : `${facts.packages['docker-ce'] === undefined ? own : 'docker-ce'} ${seen} is installed` +
-            (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
-      disturbs: facts.docker.active ? 'containers' : 'nothing',
+  const [ours, theirs] = [facts.packages['docker-ce'], facts.packages[own]];
+  const seen = ours ?? theirs;
+  return packageChange({
+    step: 'docker',
+    name: 'install',
+    platform,
+    subject: {
+      what: 'Docker Engine',
+      from: ours === undefined ? undefined : upstream(ours),
+      to: version,
+      replaces: theirs !== undefined,
     },
-    {
-      timeoutS: 3600,
-      script: platform.packages.install({
-        vendor: 'docker',
-        packages: dockerPackages.map((name) =>
-          enginePackages.includes(name) ? { name, version: { release: version } } : { name },
-        ),
-        remove,
-        mayRemove: replaced,
-        proxy: desired.proxy,
-        before: engineFunctions,
-        after: startEngine,
-      }),
+    why:
+      seen === undefined
+        ? 'Docker Engine is not installed'
+        : `${ours === undefined ? own : 'docker-ce'} ${seen} is installed` +
+          (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
+    disturbs: facts.docker.active ? 'containers' : 'nothing',
+    wish: { what: `Docker Engine ${version}`, key: 'docker.version' },
+    timeoutS: 3600,
+    transaction: {
+      vendor: 'docker',
+      packages: dockerPackages.map((name) =>
+        enginePackages.includes(name) ? { name, version: { release: version } } : { name },
+      ),
+      remove,
+      mayRemove: replaced,
+      proxy: desired.proxy,
+      after: `${engineFunctions}\n${startEngine}`,
     },
-  );
+  });
 }
 
 /** Packages beside the engine that somebody left out. They come without touching it. */
-function* completion(platform: Platform, facts: Facts, desired: Desired): Generator<Change> {
+function* completion(platform: Platform, facts: Facts, desired: Desired): Generator<PackageChange> {
   const absent = dockerPackages.filter((name) => facts.packages[name] === undefined);
   if (absent.length === 0) return;
-  yield runChange(
-    'docker',
-    'complete',
-    {
-      title: `install ${absent.join(', ')}`,
-      why: 'Docker Engine is there without them',
-      disturbs: 'nothing',
+  yield packageChange({
+    step: 'docker',
+    name: 'complete',
+    platform,
+    subject: { what: absent.join(', '), from: undefined, to: undefined },
+    why: 'Docker Engine is there without them',
+    disturbs: 'nothing',
+    timeoutS: 1800,
+    transaction: {
+      vendor: 'docker',
+      packages: absent.map((name) => ({ name })),
+      remove: [],
+      mayRemove: replaced,
+      proxy: desired.proxy,
     },
-    {
-      timeoutS: 1800,
-      script: platform.packages.install({
-        vendor: 'docker',
-        packages: absent.map((name) => ({ name })),
-        remove: [],
-        mayRemove: replaced,
-        proxy: desired.proxy,
-      }),
-    },
-  );
+  });
 }
 
 /** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */

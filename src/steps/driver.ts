@@ -9,7 +9,7 @@ import { installObstacle, machineObstacle } from './driver/refusal.ts';
 import { blacklistNouveau, loadScript } from './driver/scripts.ts';
 import { enabledServices, startedServices } from './driver/services.ts';
 import { driverIsWanted, versionFits } from './driver/wanted.ts';
-import { addSource, holdPackages } from './packages.ts';
+import { addSource, holdPackages } from './packages/upkeep.ts';
 import { siteCa } from './site-ca.ts';
 import type { Desired, Step } from './step.ts';
 

@@ -8,7 +8,8 @@ import { configScript } from './docker/config-script.ts';
 import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker/daemon-json.ts';
 import { isRelease } from './docker/release.ts';
 import { driverIsWanted } from './driver/wanted.ts';
-import { addSource, holdPackages } from './packages.ts';
+import { packageChange, type PackageChange } from './packages/package-change.ts';
+import { addSource, holdPackages } from './packages/upkeep.ts';
 import type { Desired, Step } from './step.ts';
 import { cdiScript } from './toolkit/cdi.ts';
 import { replaced, toolkitPackages } from './toolkit/packages.ts';
@@ -34,29 +35,30 @@ export const toolkitStep: Step = {
   },
 };
 
-function installation(platform: Platform, facts: Facts, desired: Desired): Change | undefined {
+function installation(platform: Platform, facts: Facts, desired: Desired): PackageChange | undefined {
   const { version } = desired.host.toolkit;
   if (toolkitPackages.every((name) => isRelease(facts.packages[name], version))) return undefined;
   const seen = facts.toolkit.version;
-  return runChange(
-    'toolkit',
-    'install',
-    {
-      title: `${seen === undefined ? 'install' : 'change to'} NVIDIA Container Toolkit ${version}`,
-      why: seen === undefined ? 'it is not installed' : `${seen} is installed, or only a part of it`,
-      disturbs: seen === undefined ? reloadDisturbs(facts) : 'containers',
+  return packageChange({
+    step: 'toolkit',
+    name: 'install',
+    platform,
+    subject: { what: 'NVIDIA Container Toolkit', from: seen, to: version },
+    why: seen === undefined ? 'it is not installed' : `${seen} is installed, or only a part of it`,
+    disturbs: seen === undefined ? reloadDisturbs(facts) : 'containers',
+    wish: {
+      what: `NVIDIA Container Toolkit ${version}`,
+      key: 'toolkit.version',
     },
-    {
-      timeoutS: 1800,
-      script: platform.packages.install({
-        vendor: 'nvidia-container-toolkit',
-        packages: toolkitPackages.map((name) => ({ name, version: { release: version } })),
-        remove: [],
-        mayRemove: replaced,
-        proxy: desired.proxy,
-      }),
+    timeoutS: 1800,
+    transaction: {
+      vendor: 'nvidia-container-toolkit',
+      packages: toolkitPackages.map((name) => ({ name, version: { release: version } })),
+      remove: [],
+      mayRemove: replaced,
+      proxy: desired.proxy,
     },
-  );
+  });
 }
 
 /** dockerd looks for the toolkit's programs and reads its configuration only when it starts. */

@@ -9,11 +9,13 @@ import type { Context } from '../../base/context.ts';
 import { defined } from '../../base/defined.ts';
 import type { Problem } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
+import type { Facts } from '../../facts/facts.ts';
 import { gatherFacts } from '../../facts/gather.ts';
 import { jobPages } from '../../azure/job-pages.ts';
 import { desiredOf } from '../../plan/desired.ts';
-import { planHost } from '../../plan/plan.ts';
+import { planHost, questionFor, type PlanOptions } from '../../plan/plan.ts';
 import type { HostPlan } from '../../plan/fleet-plan.ts';
+import type { HostSpec } from '../../inventory/fleet.ts';
 import type { FleetSurvey } from '../../apply/fleet-survey.ts';
 import type { ApplyOptions, ApplyTools, HostTools } from '../../apply/apply-tools.ts';
 import { allSteps } from '../../steps/all.ts';
@@ -69,13 +71,14 @@ export async function openPlanning(
   const { credential, registries, caPem, fleet, emit } = open;
   const { root } = context;
   const desired = desiredOf(fleet, { artifacts, credential, registries, caPem, version, root });
+  const how = (facts: Facts, host: HostSpec): PlanOptions => ({
+    steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
+    disturbOthers: input.options.flag('disturbOthers'),
+  });
   const tools: ApplyTools = {
     ...hostTools(context, input, open),
-    plan: (facts, host) =>
-      planHost(facts, desired(host), {
-        steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
-        disturbOthers: input.options.flag('disturbOthers'),
-      }),
+    plan: (facts, host, said) => planHost(facts, desired(host), how(facts, host), said),
+    question: (facts, host, known) => questionFor(facts, desired(host), how(facts, host), known),
     credential,
     ...defined({ registries }),
     jobPages: (pool) => jobPages(open.azure, pool, context.log),

@@ -22,7 +22,7 @@ const indent = ' '.repeat(13);
 
 /** A change: its title, why, line by line what it consists of, and what it disturbs. */
 export function changeLines(change: Change | Shape, options: ChangeLineOptions, paint: Paint): string[] {
-  const why = change.known ? change.why : `not known before "${change.until}" has run; at most this`;
+  const why = change.known ? change.why : (change.why ?? until(change));
   const disturbs = disturbance[change.disturbs];
   return [
     `  ${changeMark(change, paint)} ${paint('dim', change.step.padEnd(8))} ${change.title}`,
@@ -33,6 +33,10 @@ export function changeLines(change: Change | Shape, options: ChangeLineOptions, 
       ? change.actions.flatMap(actionLines).map((line) => `${indent}${paint('dim', '│')} ${line}`)
       : []),
   ];
+}
+
+function until({ until: step }: Shape): string {
+  return `not known before "${step}" has run; at most this`;
 }
 
 function detailLines({ marker, text, effect }: Detail, width: number, paint: Paint): string[] {

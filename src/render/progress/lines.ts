@@ -22,7 +22,7 @@ export function restLines(repeats: Repeats, width: number): string[] {
 export function eventLine(event: FleetEvent, width: number): string | undefined {
   switch (event.kind) {
     case 'host-state':
-      if (settled.has(event.state) || event.state === 'rebooting')
+      if (settled.has(event.state) || event.state === 'rebooting' || event.state === 'asking')
         return `${event.host}: ${[event.state, event.text].filter(Boolean).join(': ')}`;
       return event.state === 'proving' && event.text !== undefined
         ? `${event.host}: ${event.text}`

@@ -1,8 +1,7 @@
 import type { Facts } from '../../facts/facts.ts';
 import type { Platform } from '../../packages/distribution.ts';
-import type { Change } from '../change.ts';
-import { runChange } from '../changes.ts';
 import { reloadDisturbs } from '../disturbance.ts';
+import { packageChange, type PackageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
 import { flavorFor } from './flavor.ts';
 import { blacklistNouveau, loadModule } from './scripts.ts';
@@ -14,45 +13,52 @@ export function installation(
   { host, proxy, root }: Desired,
   platform: Platform,
   packages: readonly string[],
-): Change {
+): PackageChange {
   const { driver } = host;
   const { driver: names } = platform.names;
   const flavor = flavorFor(facts, driver);
   const seen = facts.driver.loaded ?? facts.driver.userspace;
   const version = driver.version ?? driver.branch;
   const remove = names.obsolete(Object.keys(facts.packages), driver, packages);
-  return runChange(
-    'driver',
-    'install',
-    {
-      title: `${seen === undefined ? 'install' : 'change to'} NVIDIA driver ${version} (${flavor} kernel modules, compute only)`,
-      why:
-        (seen === undefined ? 'no driver is loaded' : `${seen} is there`) +
-        (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
-      disturbs: facts.driver.loaded === undefined ? reloadDisturbs(facts) : 'machine',
+  return packageChange({
+    step: 'driver',
+    name: 'install',
+    platform,
+    subject: {
+      what: 'NVIDIA driver',
+      from: seen,
+      to: version,
+      note: ` (${flavor} kernel modules${seen === undefined ? ', compute only' : ''})`,
     },
-    {
-      timeoutS: 3600,
-      script: platform.packages.install({
-        vendor: 'nvidia',
-        packages: packages.map((name) => ({
-          name,
-          version: driver.version === undefined ? { branch: driver.branch } : { release: driver.version },
-        })),
-        sameVersion: true,
-        siblings: names.family,
-        optional: names.optional(driver),
-        remove,
-        mayRemove: names.replaced,
-        proxy,
-        before: names.prepare(driver),
-        after: [
-          ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),
-          rebootAfterInstall(facts) ? enableServices : loadModule(root),
-        ].join('\n'),
-      }),
+    why:
+      (seen === undefined ? 'no driver is loaded' : `${seen} is there`) +
+      (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
+    disturbs: facts.driver.loaded === undefined ? reloadDisturbs(facts) : 'machine',
+    wish: {
+      what: `driver ${version}`,
+      key: driver.version === undefined ? 'driver.branch' : 'driver.version',
     },
-  );
+    timeoutS: 3600,
+    transaction: {
+      vendor: 'nvidia',
+      packages: packages.map((name) => ({
+        name,
+        version: driver.version === undefined ? { branch: driver.branch } : { release: driver.version },
+      })),
+      sameVersion: true,
+      siblings: names.family,
+      optional: names.optional(driver),
+      variants: names.variants,
+      remove,
+      mayRemove: names.replaced,
+      proxy,
+      before: names.prepare(driver),
+      after: [
+        ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),
+        rebootAfterInstall(facts) ? enableServices : loadModule(root),
+      ].join('\n'),
+    },
+  });
 }
 
 /** A module that is in use cannot be replaced: nouveau drives the console, nvidia the containers and daemons. */

@@ -161,7 +161,7 @@ describe('a new host', () => {
     const desired = wanted(host, { branch: '595' });
     const { stages } = plan(await facts(host, desired), desired);
     expect(stages.flat().map(({ title, disturbs }) => `${title} [${disturbs}]`)).toEqual([
-      'change to NVIDIA driver 595 (open kernel modules, compute only) [machine]',
+      'upgrade NVIDIA driver 580.95.05 → 595 (open kernel modules) [machine]',
       'reboot the host [machine]',
       'write the CDI specification [new-containers]',
     ]);

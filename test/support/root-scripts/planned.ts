@@ -2,7 +2,9 @@ import { sha256 } from '../../../src/base/digest.ts';
 import { HostPaths } from '../../../src/contract/paths.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import { allSteps } from '../../../src/steps/all.ts';
-import type { Desired } from '../../../src/steps/step.ts';
+import { refinePackages } from '../../../src/steps/packages/refine.ts';
+import { simulationOf } from '../../../src/steps/packages/simulation.ts';
+import type { Desired, Planned, Refusal } from '../../../src/steps/step.ts';
 import { cases } from '../../unit/steps/host-stack-cases.ts';
 import { desiredOf, factsOf, merge } from '../host.ts';
 import { managerStatus } from '../manager-status.ts';
@@ -78,15 +80,31 @@ export function plannedScripts(): [string, string][] {
       states.flatMap((state) => wishes.map((desired) => [merge(facts, state), desired] as const)),
     ),
   ];
-  return hosts.flatMap(([facts, desired]) =>
-    allSteps.flatMap((step) =>
-      [...step.plan(facts, desired)].flatMap((item) =>
-        'actions' in item
-          ? item.actions.flatMap((action): [string, string][] =>
-              action.kind === 'run' ? [[item.id, action.script]] : [],
-            )
-          : [],
-      ),
-    ),
+  return hosts.flatMap(([facts, desired]) => scriptsOf(found(facts, desired)));
+}
+
+/** What package managers are asked before, and what is run when they have answered, on worn machines of two families. */
+export function packageScripts(): [string, string][] {
+  const desired = desiredOf({}, { proxy, mirrors });
+  const ids = new Map(systems.map((facts) => [facts.os.id, facts]));
+  return [...ids.values()].flatMap((facts) => {
+    const worn = merge(facts, { ...states[1] });
+    const items = found(worn, desired);
+    const { script } = simulationOf(items, worn, desired, {}) ?? { script: '' };
+    return [['simulation', script], ...scriptsOf(refinePackages(items, { answers: {}, final: true }))];
+  });
+}
+
+function found(facts: Facts, desired: Desired): (Planned | Refusal)[] {
+  return allSteps.flatMap((step) => [...step.plan(facts, desired)]);
+}
+
+function scriptsOf(items: readonly (Planned | Refusal)[]): [string, string][] {
+  return items.flatMap((item) =>
+    'actions' in item
+      ? item.actions.flatMap((action): [string, string][] =>
+          action.kind === 'run' ? [[item.id, action.script]] : [],
+        )
+      : [],
   );
 }

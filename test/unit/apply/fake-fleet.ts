@@ -30,6 +30,8 @@ export class FakeHost {
   wanted: (Change | Shape)[];
   /** Called when a script runs; the default makes it show up in the facts. */
   onRun: (script: string) => Partial<DurableResult> | undefined = () => undefined;
+  /** What a script prints that only asks. */
+  onScript: (() => string) | undefined;
   status: ManagerStatus | undefined;
   /** Its manager answers with an error from now on. */
   refuses = false;
@@ -124,6 +126,10 @@ export class FakeHost {
       closed: closed.signal,
       script: (text) => {
         if (text.includes('boot_id')) return Promise.resolve(result(`${this.#boot()}\n`));
+        if (this.onScript !== undefined && text === 'set -eu\nask') {
+          const answer = this.onScript;
+          return Promise.resolve().then(() => result(answer()));
+        }
         if (text.includes('systemctl reboot')) {
           this.#note('reboot');
           this.#bootId += 1;

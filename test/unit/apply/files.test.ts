@@ -60,6 +60,7 @@ describe('a saved plan', () => {
       { marker: 'remove', text: 'another' },
     ],
   } as const;
+  const bound = { removes: ['docker.io'], downgrades: ['libc6'] };
   const full: FleetPlan = {
     ...plan,
     fleet: [
@@ -75,9 +76,23 @@ describe('a saved plan', () => {
         host: 'h200-1',
         factsDigest: 'f',
         stages: [
-          [{ ...change('load'), ...told }, change('reboot', { reboot: true, disturbs: 'machine' })],
-          [{ ...shape('toolkit'), ...told }],
+          [{ ...change('load'), ...told, bound }, change('reboot', { reboot: true, disturbs: 'machine' })],
+          [{ ...shape('toolkit'), ...told, bound, why: 'nobody knows' }],
         ],
+        packages: {
+          'docker-install-0': {
+            kind: 'known',
+            version: '29.7.2',
+            removes: [{ name: 'docker.io', from: '20.10' }],
+            installs: [{ name: 'docker-ce', to: '29.7.2' }],
+            upgrades: [{ name: 'libc6', from: '1', to: '2' }],
+            downgrades: [],
+            kept: ['gdm3'],
+          },
+          'driver-install-0': { kind: 'not-offered', offered: ['580'] },
+          'toolkit-install-0': { kind: 'impossible', what: 'no way', next: 'look' },
+          'toolkit-install-1': { kind: 'unknown', why: 'no answer' },
+        },
         refusals: [{ step: 'driver', what: 'no', next: 'wait' }],
       },
     ],

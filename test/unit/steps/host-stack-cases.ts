@@ -63,7 +63,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     }),
     wanted,
     [
-      'change to NVIDIA driver 580 (open kernel modules, compute only) [machine]',
+      'upgrade NVIDIA driver 570.86.10 → 580 (open kernel modules) [machine]',
       'reboot the host [machine]',
       'write the CDI specification [new-containers]',
     ],
@@ -202,7 +202,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     }),
     wanted,
     [
-      'change to NVIDIA Container Toolkit 1.20.0 [containers]',
+      'upgrade NVIDIA Container Toolkit 1.19.1 → 1.20.0 [containers]',
       'restart Docker Engine for the NVIDIA Container Toolkit [new-containers]',
       'write the CDI specification [new-containers]',
     ],

@@ -6,6 +6,8 @@ import { machineRoot } from '../../../src/base/machine/host-root.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import type { Transaction } from '../../../src/packages/transaction.ts';
 import type { Change } from '../../../src/steps/change.ts';
+import { isPackageChange, refinePackages } from '../../../src/steps/packages/refine.ts';
+import { simulationOf } from '../../../src/steps/packages/simulation.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
 import { afterwards as afterwardsOf, lines, plan as planOf } from './host-stack-plan.ts';
 import { toy, toyPlatform } from './toy-packages.ts';
@@ -109,6 +111,32 @@ describe('a system whose package manager is like no other', () => {
       mayRemove: ['toy-old*'],
       before: 'toy prepare',
     });
+  });
+
+  it('is asked what its transactions would do, and held to what it said', () => {
+    const pending = plan(bare, wanted).filter(isPackageChange);
+    const { script, read } = simulationOf(pending, bare, wanted, {}) ?? { script: '', read: () => ({}) };
+    const ids = pending.map(({ id }) => id);
+    expect(ids.length).toBe(3);
+    expect(script).toBe(`toy ask ${JSON.stringify([ids, ['nvidia', 'docker', 'nvidia-container-toolkit']])}`);
+    expect(read('nobody knows')).toMatchObject({ [ids[0] ?? '']: { kind: 'unknown', why: 'nobody knows' } });
+    const [change] = refinePackages(pending, {
+      answers: {
+        [ids[0] ?? '']: {
+          kind: 'known',
+          removes: [{ name: 'toy-desktop', from: '1' }],
+          installs: [],
+          upgrades: [],
+          downgrades: [],
+          kept: [],
+        },
+      },
+      final: false,
+    });
+    const [action] = change !== undefined && 'actions' in change ? change.actions : [];
+    expect(action?.kind === 'run' ? action.script : '').toContain(
+      '"bound":{"removes":["toy-desktop"],"downgrades":[]}',
+    );
   });
 
   it('says how a person takes packages away', () => {

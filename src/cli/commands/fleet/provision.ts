@@ -45,8 +45,12 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       beside: () => distinct(blocked),
       survey: async () => {
         const follow = !options.flag('dryRun');
-        const found = await surveyFleet(open.fleet, hosts, open.azure, tools, { follow, onPools });
-        return saved === undefined ? found : announcedBy(saved, found);
+        if (saved === undefined)
+          return surveyFleet(open.fleet, hosts, open.azure, tools, { follow, onPools });
+        // What package managers said stands in the plan.
+        const { question: _asked, ...asking } = tools;
+        const found = await surveyFleet(open.fleet, hosts, open.azure, asking, { follow, onPools });
+        return announcedBy(saved, found);
       },
       agree: async ({ pools }) => {
         const titles = pools.changes.flatMap(({ action, title }) =>

@@ -1,0 +1,89 @@
+import type { Answer, Answers, Bound, Effects } from '../../packages/simulation.ts';
+import type { Shape } from '../change.ts';
+import { later, refusal } from '../changes.ts';
+import type { Planned, Refusal } from '../step.ts';
+import { boundDetails, boundOf, effectDetails } from './details.ts';
+import { boundChange, type PackageChange, type Pending } from './package-change.ts';
+import { isDowngrade } from './title.ts';
+
+type Found = Planned | Refusal;
+
+/** What package managers have said, by the id of the change that they were asked about. */
+export interface Said {
+  readonly answers: Answers;
+  /** Nothing can be done before it: what is still unknown runs under what was announced of it. */
+  readonly final: boolean;
+}
+
+/** The package changes among these as they are known now. `said` undefined: nobody asked. Pure. */
+export function refinePackages(found: readonly Found[], said?: Said): Found[] {
+  const refined = found.map((item) => (isPackageChange(item) ? refine(item, said) : item));
+  const refused = new Set(
+    refined.flatMap((item, at) => ('refused' in item && item !== found[at] ? [item.step] : [])),
+  );
+  // What else its step would do makes no sense without it.
+  return refined.filter((item) => 'refused' in item || !refused.has(item.step));
+}
+
+export function isPackageChange(item: Found): item is PackageChange {
+  return 'pending' in item;
+}
+
+function refine({ pending, ...change }: PackageChange, said: Said | undefined): Found {
+  if (said === undefined) return change;
+  const answer: Answer = said.answers[change.id] ?? { kind: 'unknown', why: 'nobody was asked' };
+  switch (answer.kind) {
+    case 'known': {
+      const { version, removes, downgrades } = answer;
+      if (removes.length + downgrades.length > mostHarm) return tooMuch(pending, answer);
+      return { ...boundChange(pending, boundOf(answer), version), details: effectDetails(answer) };
+    }
+    case 'not-offered':
+      return notOffered(pending, answer.offered);
+    case 'impossible':
+      return refusal(pending.step, answer.what, answer.next);
+    case 'unknown':
+      return said.final ? boundChange(pending, foreseen(pending)) : shape(pending, answer.why);
+  }
+}
+
+/** The most that it may do where nobody can say what it will: what facts alone tell. */
+function foreseen({ transaction, subject }: Pending): Bound {
+  const { packages, siblings = [], optional = [], remove } = transaction;
+  const own = [...packages.map(({ name }) => name), ...optional, ...siblings];
+  return { removes: [...remove].toSorted(), downgrades: isDowngrade(subject) ? own : [] };
+}
+
+function shape(pending: Pending, why: string): Shape {
+  const bound = foreseen(pending);
+  return {
+    ...later({ ...boundChange(pending, bound), details: boundDetails(bound) }, pending.step),
+    why: `what else it does is not known (${why}); it stops where more would go than this`,
+    bound,
+  };
+}
+
+function notOffered({ step, wish, subject }: Pending, offered: readonly string[]): Refusal {
+  const branches = wish?.key === 'driver.branch';
+  const values = [...new Set(offered.map((version) => (branches ? version.replace(/\..*/, '') : version)))];
+  const shown = values.slice(0, mostOffered).join(', ') + (values.length > mostOffered ? ', …' : '');
+  return refusal(
+    step,
+    `${wish?.what ?? subject.what} is not offered; offered: ${shown === '' ? 'nothing' : shown}`,
+    `set ${wish?.key ?? 'the version'} to one that is offered, or complete the mirror`,
+  );
+}
+
+/** So many packages may go or get older by one change; where more would, something is wrong with host or sources. */
+const mostHarm = 200;
+
+function tooMuch({ step, subject }: Pending, { removes, downgrades }: Effects): Refusal {
+  return refusal(
+    step,
+    `${subject.what} would remove ${removes.length} packages and downgrade ${downgrades.length}`,
+    'look at the package sources and pins of the host, or leave this host out',
+  );
+}
+
+/** So many versions are named. */
+const mostOffered = 8;

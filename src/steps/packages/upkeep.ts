@@ -1,0 +1,52 @@
+import { sha256 } from '../../base/digest.ts';
+import type { Facts } from '../../facts/facts.ts';
+import type { Platform } from '../../packages/distribution.ts';
+import type { Vendor } from '../../packages/vendors.ts';
+import type { Change, StepName } from '../change.ts';
+import { runChange } from '../changes.ts';
+import type { Desired } from '../step.ts';
+
+interface Host {
+  readonly platform: Platform;
+  readonly facts: Facts;
+  readonly desired: Desired;
+}
+
+/** The source of a vendor's packages with its key, where either is not as wanted. `whose` is a genitive. */
+export function* addSource(step: StepName, whose: string, vendor: Vendor, host: Host): Generator<Change> {
+  if (sourceIsThere(vendor, host)) return;
+  const { platform, desired } = host;
+  const { file, script } = platform.packages.source(vendor, platform, desired);
+  yield runChange(
+    step,
+    'source',
+    { title: `add ${whose} package source`, why: `${file} is not as wanted`, disturbs: 'nothing' },
+    { script, timeoutS: 600 },
+  );
+}
+
+export function sourceIsThere(vendor: Vendor, { platform, facts, desired }: Host): boolean {
+  const { file, text, keyFile } = platform.packages.source(vendor, platform, desired);
+  return facts.files[file] === sha256(text) && facts.files[keyFile] !== undefined;
+}
+
+/** Keeps packages that are there at their version, where they are not held already. `what` finishes "hold the …". */
+export function* holdPackages(
+  step: StepName,
+  what: string,
+  { platform, facts }: Omit<Host, 'desired'>,
+  packages: readonly string[],
+  {
+    risk = 'may be upgraded at any time',
+    siblings = [],
+  }: { risk?: string; siblings?: readonly string[] } = {},
+): Generator<Change> {
+  const loose = packages.filter((name) => facts.packages[name] !== undefined && !facts.held.includes(name));
+  if (loose.length === 0) return;
+  yield runChange(
+    step,
+    'hold',
+    { title: `hold the ${what}`, why: `${loose.join(', ')} ${risk}`, disturbs: 'nothing' },
+    { script: platform.packages.hold(loose, siblings), timeoutS: 120 },
+  );
+}
