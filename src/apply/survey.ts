@@ -64,7 +64,7 @@ export async function planReached(
   tools.emit({ kind: 'phase', phase: 'plan' });
   const limit = pLimit(tools.options.parallel);
   const planned = await Promise.all(
-    found.map((each) => ('facts' in each ? limit(() => planOrFail(each, tools)) : each)),
+    found.map((each) => limit(async () => ('facts' in each ? planOrFail(each, tools) : each))),
   );
   return {
     hosts: planned.filter((each): each is Survey => 'plan' in each),

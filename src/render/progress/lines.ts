@@ -22,9 +22,9 @@ export function restLines(repeats: Repeats, width: number): string[] {
 export function eventLine(event: FleetEvent, width: number): string | undefined {
   switch (event.kind) {
     case 'host-state':
-      if (settled.has(event.state) || event.state === 'rebooting' || event.state === 'asking')
+      if (settled.has(event.state) || event.state === 'rebooting')
         return `${event.host}: ${[event.state, event.text].filter(Boolean).join(': ')}`;
-      return event.state === 'proving' && event.text !== undefined
+      return (event.state === 'proving' || event.state === 'asking') && event.text !== undefined
         ? `${event.host}: ${event.text}`
         : undefined;
     case 'change-start':

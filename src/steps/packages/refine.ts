@@ -32,19 +32,18 @@ export function isPackageChange(item: Found): item is PackageChange {
 function refine({ pending, ...change }: PackageChange, said: Said | undefined): Found {
   if (said === undefined) return change;
   const answer: Answer = said.answers[change.id] ?? { kind: 'unknown', why: 'nobody was asked' };
-  switch (answer.kind) {
-    case 'known': {
-      const { version, removes, downgrades } = answer;
-      if (removes.length + downgrades.length > mostHarm) return tooMuch(pending, answer);
-      return { ...boundChange(pending, boundOf(answer), version), details: effectDetails(answer) };
-    }
-    case 'not-offered':
-      return notOffered(pending, answer.offered);
-    case 'impossible':
-      return refusal(pending.step, answer.what, answer.next);
-    case 'unknown':
-      return said.final ? boundChange(pending, foreseen(pending)) : shape(pending, answer.why);
-  }
+  if (answer.kind === 'known') return told(pending, answer);
+  if (answer.kind === 'not-offered') return notOffered(pending, answer.offered);
+  if (answer.kind === 'impossible') return refusal(pending.step, answer.what, answer.next);
+  return said.final ? boundChange(pending, foreseen(pending)) : shape(pending, answer.why);
+}
+
+function told(pending: Pending, effects: Effects): Found {
+  if (effects.removes.length + effects.downgrades.length > mostHarm) return tooMuch(pending, effects);
+  return {
+    ...boundChange(pending, boundOf(effects), effects.version),
+    details: effectDetails(effects),
+  };
 }
 
 /** The most that it may do where nobody can say what it will: what facts alone tell. */

@@ -85,6 +85,10 @@ describe('the line display', () => {
       'a: install Docker: done in 9.3 s (begun by an earlier run)',
     ],
     [{ kind: 'note', text: 'new host key' }, 'new host key'],
+    [
+      { kind: 'host-state', host: 'a', state: 'asking', text: 'asking what the package changes would do' },
+      'a: asking what the package changes would do',
+    ],
   ])('%j', (event, line) => {
     expect(eventLine(event, 80)).toBe(line);
   });
