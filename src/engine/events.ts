@@ -2,11 +2,11 @@ import type Docker from 'dockerode';
 import { Labels } from '../contract/paths.ts';
 import type { EngineEvent } from './engine.ts';
 import { engineFault } from './fault.ts';
-import { Lines } from './frames.ts';
+import { Lines, longestMessage } from './frames.ts';
 
 /** The engine's event stream, only of what carries our labels. */
 export async function* dockerEvents(docker: Docker, signal: AbortSignal): AsyncIterable<EngineEvent> {
-  const lines = new Lines();
+  const lines = new Lines(longestMessage);
   try {
     const stream = await docker.getEvents({
       filters: { type: ['container'], label: [Labels.kind] },

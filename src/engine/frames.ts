@@ -23,18 +23,40 @@ export function logText(raw: Buffer): string {
   return Buffer.concat(new LogFrames().push(raw)).toString('utf8');
 }
 
-/** Nobody needs more of a line; without an end one could fill the memory. */
-const longestLine = 1024 * 1024;
+/** Characters of a line that people or patterns read; no agent writes half as much. */
+export const longestLine = 4096;
+/** The same of a line of JSON that the engine writes: an event, a step of a build. */
+export const longestMessage = 1024 * 1024;
 
-/** Lines of a text that arrives in pieces; the unfinished last one is kept until `end`. */
+/**
+ * Lines of a text that arrives in pieces, each cut at `longest` characters; the unfinished last one is kept until `end`.
+ * What is beyond that is not kept, and each piece is read once: a line without an end costs no more than any other.
+ */
 export class Lines {
   #rest = '';
+  readonly #longest: number;
   readonly #decoder = new TextDecoder();
 
+  constructor(longest = longestLine) {
+    this.#longest = longest;
+  }
+
   push(chunk: Uint8Array): string[] {
-    const lines = (this.#rest + this.#decoder.decode(chunk, { stream: true })).split('\n');
-    this.#rest = (lines.pop() ?? '').slice(0, longestLine);
-    return lines.map((line) => line.replace(/\r$/, ''));
+    const text = this.#decoder.decode(chunk, { stream: true });
+    const lines: string[] = [];
+    let from = 0;
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
+      lines.push(this.#grown(text, from, end).replace(/\r$/, ''));
+      this.#rest = '';
+      from = end + 1;
+    }
+    this.#rest = this.#grown(text, from, text.length);
+    return lines;
+  }
+
+  #grown(text: string, from: number, to: number): string {
+    const room = this.#longest - this.#rest.length;
+    return room > 0 ? this.#rest + text.slice(from, Math.min(to, from + room)) : this.#rest;
   }
 
   end(): string[] {

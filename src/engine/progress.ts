@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { foreignLine, foreignLines, foreignStream } from '../base/foreign-text.ts';
-import { Lines } from './frames.ts';
+import { Lines, longestMessage } from './frames.ts';
 
 /** A pull or build that failed. `message` is one line; `output` what its last step wrote, at most a screenful. */
 export class WorkFailure extends Error {
@@ -28,7 +28,7 @@ export async function followProgress(
   stream: NodeJS.ReadableStream,
   onProgress?: (line: string) => void,
 ): Promise<void> {
-  const lines = new Lines();
+  const lines = new Lines(longestMessage);
   const output = foreignStream();
   let written = '';
   let last = '';

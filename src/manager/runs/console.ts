@@ -1,3 +1,4 @@
+import { longestLine } from '../../engine/frames.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
 
 /**
@@ -43,7 +44,9 @@ const longestWords = 300;
  * The agent's lines in the C locale, and what the .NET runtime writes where the agent cannot say anything. v4 (4.275) and
  * v5 (5.278) have the same texts (their strings.json differ in none of these).
  */
-export function readLine(line: string): ConsoleEvent {
+export function readLine(whole: string): ConsoleEvent {
+  // Before any pattern: whoever writes to the console decides how long a line is.
+  const line = whole.slice(0, longestLine);
   if (/^(?:Scanning for tool capabilities|Connecting to the server)\.$/.test(line))
     return { kind: 'connecting' };
   if (line === 'Exiting...') return { kind: 'leaving' };

@@ -1,16 +1,25 @@
 import type { Engine } from '../../engine/engine.ts';
+import { Pace } from './pace.ts';
 import { emptyTranscript, read, type Transcript } from './transcript.ts';
+
+/**
+ * Between two looks that what agents print asks for: a job decides how often that is. The end of a run is told by the
+ * engine's events, at once.
+ */
+const paceMs = 250;
 
 /** Follows the output of running agents, so that a slot's phase is known the moment it changes. */
 export class LogWatch {
   readonly #engine: Pick<Engine, 'followLogs' | 'logs'>;
   readonly #onChange: () => void;
+  readonly #pace: Pace;
   readonly #following = new Map<string, AbortController>();
   readonly #transcripts = new Map<string, Transcript>();
 
   constructor(engine: Pick<Engine, 'followLogs' | 'logs'>, onChange: () => void) {
     this.#engine = engine;
-    this.#onChange = onChange;
+    this.#pace = new Pace(onChange, paceMs);
+    this.#onChange = () => this.#pace.tell();
   }
 
   of(container: string): Transcript | undefined {
@@ -30,6 +39,7 @@ export class LogWatch {
 
   close(): void {
     for (const controller of this.#following.values()) controller.abort();
+    this.#pace.close();
   }
 
   /** One that has said nothing yet is known to connect; without this it could be in the middle of a job. */

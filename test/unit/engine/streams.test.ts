@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parseEvent } from '../../../src/engine/events.ts';
-import { Lines, LogFrames, logText } from '../../../src/engine/frames.ts';
+import { Lines, LogFrames, logText, longestLine, longestMessage } from '../../../src/engine/frames.ts';
 import { followProgress, progressMessage, WorkFailure } from '../../../src/engine/progress.ts';
 import { frame } from '../../support/docker/reply.ts';
 
@@ -35,7 +35,10 @@ test('log frames come out the same however the stream is cut', () => {
 test('a line without an end does not fill the memory', () => {
   const lines = new Lines();
   for (let piece = 0; piece < 40; piece += 1) lines.push(Buffer.alloc(64 * 1024, 'x'));
-  expect(lines.push(Buffer.from('\nnext\n')).map(({ length }) => length)).toEqual([1024 * 1024, 4]);
+  expect(lines.push(Buffer.from('\nnext\n')).map(({ length }) => length)).toEqual([longestLine, 4]);
+  const messages = new Lines(longestMessage);
+  for (let piece = 0; piece < 40; piece += 1) messages.push(Buffer.alloc(64 * 1024, 'x'));
+  expect(messages.push(Buffer.from('\nnext\n')).map(({ length }) => length)).toEqual([longestMessage, 4]);
 });
 
 test('lines come out the same however the text is cut', () => {
