@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
 import { sha256 } from '../../../src/base/digest.ts';
-import { HostPaths } from '../../../src/contract/paths.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import type { Change } from '../../../src/steps/change.ts';
 import { imageStep } from '../../../src/steps/image.ts';
@@ -11,8 +10,9 @@ import { managerVersion } from '../../../src/steps/manager-version.ts';
 import { managerStep } from '../../../src/steps/manager.ts';
 import { managerUnitFor } from '../../../src/steps/manager/unit.ts';
 import type { Desired } from '../../../src/steps/step.ts';
-import { desiredOf, factsOf, merge } from '../../support/host.ts';
-import { artifacts, converged, status, text, unit, wanted } from './manager/converged.ts';
+import { desiredOf, factsOf } from '../../support/host.ts';
+import { managerCases } from './manager/cases.ts';
+import { artifacts, converged, text, unit, wanted } from './manager/converged.ts';
 
 function plan(facts: Facts, desired: Desired = wanted): string[] {
   return [imageStep, managerStep]
@@ -20,144 +20,8 @@ function plan(facts: Facts, desired: Desired = wanted): string[] {
     .map((item) => ('refused' in item ? `refused: ${item.what}` : `${item.title} [${item.disturbs}]`));
 }
 
-const restart = 'restart the manager (jobs go on) and wait for it [nothing]';
-const gpuByHook = merge(converged(), {
-  docker: { active: true, cgroupDriver: 'systemd', serverVersion: '24.0.9' },
-  driver: { loaded: '580.95.05' },
-  toolkit: { version: '1.20.0' },
-});
-const otherUnit = { [HostPaths.unit]: sha256('old') };
-
-const knownPassword = sha256('machine:registries');
-const withRegistry: Desired = {
-  ...wanted,
-  registries: { names: ['registry.lab'], digest: () => knownPassword },
-};
-
-const cases: readonly [string, Facts, Desired, readonly string[]][] = [
-  [
-    'a host without a manager',
-    factsOf(),
-    wanted,
-    [
-      'bring the build context of agent image 4.260.0 [nothing]',
-      expect.stringMatching(/^install the manager 0\.1\.0 \([0-9a-f]{12}\) with Node 24\.21\.0 \[nothing\]$/),
-      "write the manager's configuration [nothing]",
-      'store the credential (root only) [nothing]',
-      'install the unit azp-fleet-manager.service [nothing]',
-      'start the manager and wait for it [nothing]',
-    ],
-  ],
-  ['a host that is as wanted', converged(), wanted, []],
-  [
-    'a manager that is more than one release newer',
-    merge(converged(), { manager: { release: { version: '0.4.0', protocol: 9 } } }),
-    wanted,
-    [
-      'refused: the manager on h200-1 is 0.4.0, this azp-fleet is 0.1.0: they are more than one release apart',
-    ],
-  ],
-  [
-    'one of the release after ours',
-    merge(converged(), { manager: { release: { version: '0.2.0', protocol: 3 } } }),
-    wanted,
-    [],
-  ],
-  [
-    'another setting in the inventory',
-    converged(),
-    { ...wanted, host: desiredOf({ share: true }).host },
-    ["write the manager's configuration [nothing]", restart],
-  ],
-  [
-    'another token',
-    merge(converged(), { manager: { credentialDigest: sha256('other') } }),
-    wanted,
-    ['store the credential (root only) [nothing]', restart],
-  ],
-  [
-    'a registry with a password that the host does not know',
-    converged(),
-    withRegistry,
-    ['store the passwords of registries (root only): registry.lab [nothing]', restart],
-  ],
-  [
-    'another password for a registry',
-    merge(converged(), { manager: { registriesDigest: sha256('other') } }),
-    withRegistry,
-    ['store the passwords of registries (root only): registry.lab [nothing]', restart],
-  ],
-  [
-    'the password that the host has',
-    merge(converged(), { manager: { registriesDigest: knownPassword } }),
-    withRegistry,
-    [],
-  ],
-  [
-    'no registry any more',
-    merge(converged(), { manager: { registriesDigest: knownPassword } }),
-    wanted,
-    ['remove the passwords of registries [nothing]', restart],
-  ],
-  [
-    'a new version of the manager',
-    converged(),
-    { ...wanted, artifacts: artifacts('newer bundle') },
-    [
-      'bring the build context of agent image 4.260.0 [nothing]',
-      expect.stringContaining('install the manager'),
-      restart,
-    ],
-  ],
-  [
-    'another unit where systemd would take the GPUs from running containers',
-    merge(gpuByHook, { files: { ...gpuByHook.files, ...otherUnit } }),
-    wanted,
-    [
-      'install the unit azp-fleet-manager.service [nothing]',
-      'restart the manager (jobs go on) and wait for it [containers]',
-    ],
-  ],
-  [
-    'a dead manager',
-    merge(converged(), { manager: { unitActive: 'failed' } }),
-    wanted,
-    ['start the manager and wait for it [nothing]'],
-  ],
-  [
-    'an image that is still being built',
-    merge(converged(), { manager: { status: status(wanted, 'building') } }),
-    wanted,
-    ['wait for the agent image [nothing]'],
-  ],
-  [
-    'a manager that has just been started by a boot',
-    merge(converged(), { manager: { status: undefined } }),
-    wanted,
-    ['wait for the agent image [nothing]'],
-  ],
-  [
-    'an image that could not be built',
-    merge(converged(), { manager: { status: status(wanted, 'failed') } }),
-    wanted,
-    [restart],
-  ],
-  [
-    'a manager that still runs with the configuration before',
-    merge(converged(), { manager: { status: { ...status(wanted), configHash: 'before' } } }),
-    wanted,
-    [restart],
-  ],
-  [
-    'an architecture without agents',
-    factsOf({ arch: 'ppc64le' }),
-    wanted,
-    ['refused: there is no Azure Pipelines agent for ppc64le'],
-  ],
-];
-
 describe('the image and manager steps', () => {
-  it.each(cases)('%s', (_name, facts, desired, expected) => {
+  it.each(managerCases)('%s', (_name, facts, desired, expected) => {
     expect(plan(facts, desired)).toEqual(expected);
   });
 

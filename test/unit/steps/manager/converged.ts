@@ -1,3 +1,4 @@
+import { defined } from '../../../../src/base/defined.ts';
 import { sha256 } from '../../../../src/base/digest.ts';
 import { HostPaths } from '../../../../src/contract/paths.ts';
 import type { ManagerStatus } from '../../../../src/contract/status.ts';
@@ -41,23 +42,33 @@ export function status(
 ): ManagerStatus {
   return managerStatus({
     configHash: sha256(configText(managerConfig(desired, 'x64'))),
-    started: { program: programOf(desired, base), unit: managerUnitFor(unit, base.systemd).mark },
+    started: {
+      program: programOf(desired, base),
+      unit: managerUnitFor(desired.artifacts.unit, base.systemd).mark,
+      ...defined({ ca: desired.proxy.caPem && sha256(desired.proxy.caPem) }),
+    },
     image: { state: image },
   });
 }
 
 /** The facts of a host whose manager runs with everything as wanted. */
 export function converged(desired: Desired = wanted, base: Facts = factsOf()): Facts {
+  const { caPem } = desired.proxy;
   return merge(base, {
     files: {
+      ...base.files,
       [HostPaths.config]: sha256(configText(managerConfig(desired, 'x64'))),
-      [HostPaths.unit]: sha256(managerUnitFor(unit, base.systemd).text),
+      [HostPaths.unit]: sha256(managerUnitFor(desired.artifacts.unit, base.systemd).text),
+      ...(caPem === undefined ? {} : { [HostPaths.caBundle]: sha256(caPem) }),
     },
     manager: {
       current: programOf(desired, base),
       unitActive: 'active',
       unitEnabled: true,
+      reloadNeeded: false,
+      leftovers: [],
       credentialDigest: desired.credentialDigest?.(base.machineId),
+      registriesDigest: desired.registries.digest?.(base.machineId),
       status: status(desired, 'ready', base),
     },
   });
