@@ -37,7 +37,8 @@ update() {
   fi
   if [ -n "$(dpkg --audit)" ] || [ -n "$(ls /var/lib/dpkg/updates)" ]; then
     wait_for_lock
-    dpkg --configure -a --force-confdef --force-confold
+    dpkg --configure -a --force-confdef --force-confold ||
+      echo 'going on: what dpkg cannot configure, apt unpacks again'
   fi
   set -- "$1" "$(find /run/azp-fleet/package-lists -mmin -30 2>/dev/null)"
   if [ -n "$2" ] && [ -e "$1" ]; then
