@@ -15,6 +15,8 @@ export interface PackageManager {
   readonly name: string;
   /** Paths that the fact script takes digests of: the sources, their keys, and the site's authority. */
   readonly files: readonly string[];
+  /** Folders that its scripts themselves write in: sources, keys, the site's authority. */
+  readonly folders: readonly string[];
   /** Files whose kernel locks guard the package database. */
   readonly locks: readonly string[];
   readonly installed: InstalledProbe;

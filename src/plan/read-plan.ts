@@ -15,6 +15,7 @@ const most = {
   actions: 500,
   refusals: 200,
   packages: 2_000,
+  writes: 200,
 };
 
 /** A member that is not named here would be lost on the way through the file. */
@@ -48,7 +49,13 @@ const artifact = z.discriminatedUnion('kind', [
 ]);
 
 const action = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('run'), script: words, durable: z.boolean(), timeoutS }),
+  z.object({
+    kind: z.literal('run'),
+    script: words,
+    durable: z.boolean(),
+    timeoutS,
+    writes: z.array(words).max(most.writes),
+  }),
   z.object({ kind: z.literal('upload'), artifact, path, mode: z.number().int() }),
   z.object({ kind: z.literal('credential'), path }),
   z.object({ kind: z.literal('registries'), path }),

@@ -19,8 +19,18 @@ export type Artifact =
   | { readonly kind: 'text'; readonly text: string; readonly sha256: string };
 
 export type Action =
-  /** POSIX sh under `-eu` as root. `durable`: as a transient unit (anything over a few seconds). */
-  | { readonly kind: 'run'; readonly script: string; readonly durable: boolean; readonly timeoutS: number }
+  /**
+   * POSIX sh under `-eu` as root. `durable`: as a transient unit (anything over a few seconds). `writes`: files and folders
+   * that the script itself writes, moves or removes, or something below them; what package managers and services do is
+   * told by the title.
+   */
+  | {
+      readonly kind: 'run';
+      readonly script: string;
+      readonly durable: boolean;
+      readonly timeoutS: number;
+      readonly writes: readonly string[];
+    }
   | { readonly kind: 'upload'; readonly artifact: Artifact; readonly path: string; readonly mode: number }
   /** Writes a secret from memory to a 0600 file; the value is never part of a plan. */
   | { readonly kind: 'credential'; readonly path: string }

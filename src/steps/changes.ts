@@ -21,9 +21,14 @@ export function runChange(
   step: StepName,
   name: string,
   described: Described,
-  run: { readonly script: string; readonly timeoutS: number; readonly durable?: boolean },
+  run: {
+    readonly script: string;
+    readonly timeoutS: number;
+    readonly durable?: boolean;
+    readonly writes?: readonly string[];
+  },
 ): Change {
-  return change(step, name, described, [{ kind: 'run', durable: true, ...run }]);
+  return change(step, name, described, [{ kind: 'run', durable: true, writes: [], ...run }]);
 }
 
 export function rebootChange(step: StepName, why: string): Change {

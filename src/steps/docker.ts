@@ -5,7 +5,7 @@ import { upstream } from '../packages/version.ts';
 import type { Change } from './change.ts';
 import { refusal, runChange } from './changes.ts';
 import { restartDisturbs } from './disturbance.ts';
-import { configScript } from './docker/config-script.ts';
+import { configFolder, configScript } from './docker/config-script.ts';
 import {
   parseDaemonJson,
   renderDaemonJson,
@@ -49,6 +49,7 @@ export const dockerStep: Step = {
         {
           script: configScript({ from: facts.docker.daemonJson, to: renderDaemonJson(to), restart }),
           timeoutS: 300,
+          writes: [configFolder],
         },
       );
     }

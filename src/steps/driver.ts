@@ -1,4 +1,5 @@
 import type { Facts } from '../facts/facts.ts';
+import { managedFiles } from '../facts/probes/files.ts';
 import { platformOf, unsupported, type Platform } from '../packages/distribution.ts';
 import { upstream } from '../packages/version.ts';
 import type { Change } from './change.ts';
@@ -110,6 +111,10 @@ function blacklisting({ names }: Platform): Change {
       why: 'nouveau is loaded where the NVIDIA driver is installed',
       disturbs: 'nothing',
     },
-    { script: blacklistNouveau(names.driver.refreshInitramfs), timeoutS: 600 },
+    {
+      script: blacklistNouveau(names.driver.refreshInitramfs),
+      timeoutS: 600,
+      writes: [managedFiles.nouveauBlacklist],
+    },
   );
 }

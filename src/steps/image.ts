@@ -41,7 +41,13 @@ function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
   const target = `${version.directory}/dockeragent`;
   const folders = new Set(desired.artifacts.context.map(({ path }) => folderOf(`${target}/${path}`)));
   const actions: Action[] = [
-    { kind: 'run', durable: false, timeoutS: 30, script: sh`umask 022; mkdir -p ${[...folders]}` },
+    {
+      kind: 'run',
+      durable: false,
+      timeoutS: 30,
+      script: sh`umask 022; mkdir -p ${[...folders]}`,
+      writes: [HostPaths.opt],
+    },
     ...desired.artifacts.context.map(({ path, artifact }) => ({
       kind: 'upload' as const,
       artifact,

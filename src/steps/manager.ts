@@ -88,7 +88,13 @@ function* files(facts: Facts, desired: Desired, version: ManagerVersion): Iterab
   const title = `install the manager ${desired.version} (${version.id}) with Node ${artifacts.nodeVersion}`;
   const why = facts.manager.current === undefined ? 'not installed' : `installed is ${facts.manager.current}`;
   yield quiet('install', title, why, [
-    { kind: 'run', durable: false, timeoutS: 30, script: installScript(version) },
+    {
+      kind: 'run',
+      durable: false,
+      timeoutS: 30,
+      script: installScript(version),
+      writes: [HostPaths.opt, HostPaths.etc, HostPaths.state],
+    },
     upload(version.runtime, `${version.runtimeDirectory}/node`, 0o755),
     upload(artifacts.manager, `${version.directory}/manager.mjs`, 0o644),
   ]);
@@ -138,7 +144,7 @@ function* registries(facts: Facts, { registries: { names, digest } }: Desired): 
     if (seen === undefined) return;
     const script = sh`rm -f ${HostPaths.registries}`;
     yield quiet('registries', 'remove the passwords of registries', 'the inventory has none', [
-      { kind: 'run', durable: false, timeoutS: 30, script },
+      { kind: 'run', durable: false, timeoutS: 30, script, writes: [HostPaths.registries] },
     ]);
     return;
   }
@@ -190,7 +196,8 @@ function* start(
     ? 'restart the manager (jobs go on) and wait for it'
     : 'start the manager and wait for it';
   const disturbs = reload ? reloadDisturbs(facts) : 'nothing';
-  const run: Action = { kind: 'run', durable: true, timeoutS: 180, script };
+  const writes = [HostPaths.opt, HostPaths.etc];
+  const run: Action = { kind: 'run', durable: true, timeoutS: 180, script, writes };
   yield change('manager', 'start', { title, why, disturbs }, [run, ready]);
 }
 

@@ -11,8 +11,9 @@ import type { Desired } from './step.ts';
  */
 export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
   const { proxy } = desired;
-  const trust = platformOf(facts)?.packages.trust;
-  if (trust === undefined || proxy.caPem === undefined || !lacksSiteCa(facts, desired)) return;
+  const packages = platformOf(facts)?.packages;
+  if (packages === undefined || proxy.caPem === undefined || !lacksSiteCa(facts, desired)) return;
+  const { trust } = packages;
   yield runChange(
     'driver',
     'site-ca',
@@ -23,7 +24,7 @@ export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
         : `${trust.file} is not as wanted`,
       disturbs: 'nothing',
     },
-    { script: trust.script(proxy.caPem, proxy), timeoutS: 900 },
+    { script: trust.script(proxy.caPem, proxy), timeoutS: 900, writes: packages.folders },
   );
 }
 

@@ -4,14 +4,14 @@ import type { Change } from './change.ts';
 import { refusal, runChange } from './changes.ts';
 import { reloadDisturbs, restartDisturbs } from './disturbance.ts';
 import { changedKeys, engineConfig } from './docker.ts';
-import { configScript } from './docker/config-script.ts';
+import { configFolder, configScript } from './docker/config-script.ts';
 import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker/daemon-json.ts';
 import { isRelease } from './docker/release.ts';
 import { driverIsWanted } from './driver/wanted.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import type { Desired, Step } from './step.ts';
-import { cdiScript } from './toolkit/cdi.ts';
+import { cdiFolder, cdiScript } from './toolkit/cdi.ts';
 import { replaced, toolkitPackages } from './toolkit/packages.ts';
 
 /** The NVIDIA Container Toolkit at exactly the wanted version, known to Docker, with a current CDI specification. */
@@ -83,6 +83,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
     {
       script: configScript({ from: textBefore(facts, desired), to: renderDaemonJson(to), restart: true }),
       timeoutS: 300,
+      writes: [configFolder],
     },
   );
 }
@@ -108,7 +109,7 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
       why: whySpecification(facts),
       disturbs: 'new-containers',
     },
-    { script: cdiScript, timeoutS: 120 },
+    { script: cdiScript, timeoutS: 120, writes: [cdiFolder] },
   );
 }
 

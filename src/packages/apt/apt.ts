@@ -1,7 +1,7 @@
 import { sh } from '../../base/shell.ts';
 import type { PackageManager } from '../package-manager.ts';
 import { parseAnswers } from './simulation/answers.ts';
-import { aptFiles } from './files.ts';
+import { aptFiles, aptFolders } from './files.ts';
 import { holdScript, installScript } from './install.ts';
 import { aptInstalled } from './installed.ts';
 import { aptLocks } from './prelude.ts';
@@ -13,6 +13,7 @@ import { aptTrust } from './trust.ts';
 export const apt: PackageManager = {
   name: 'apt',
   files: aptFiles,
+  folders: aptFolders,
   locks: aptLocks,
   installed: aptInstalled,
   // The Debian packages' name, and Ubuntu's.

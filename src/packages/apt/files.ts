@@ -11,6 +11,12 @@ export function keyFile(vendor: Vendor): string {
 
 export const siteCaFile = '/usr/local/share/ca-certificates/azp-fleet-site.crt';
 
+export const aptFolders: readonly string[] = [
+  '/etc/apt/sources.list.d',
+  '/etc/apt/keyrings',
+  '/usr/local/share/ca-certificates',
+];
+
 export const aptFiles: readonly string[] = [
   ...allVendors.flatMap((vendor) => [sourceFile(vendor), keyFile(vendor)]),
   siteCaFile,

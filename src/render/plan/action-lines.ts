@@ -7,6 +7,7 @@ export function actionLines(action: Action): string[] {
       return [
         `run${action.durable ? ' as a systemd unit' : ''}, at most ${action.timeoutS} s:`,
         ...indented(action.script),
+        ...(action.writes.length === 0 ? [] : [`writes in ${action.writes.join(', ')}`]),
       ];
     case 'upload':
       return [

@@ -2,6 +2,9 @@ import { sha256 } from '../../base/digest.ts';
 import { failFunction, sh } from '../../base/shell.ts';
 import { engineFunctions } from './engine-script.ts';
 
+/** Where dockerd's configuration is written, with what was there before beside it. */
+export const configFolder = '/etc/docker';
+
 /**
  * Puts a new daemon.json in place: only over the text that the plan was made from, tried by dockerd first where it
  * can, and taken back when the engine does not come up with it. The owner's file stays beside it for ever as

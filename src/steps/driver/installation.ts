@@ -1,4 +1,5 @@
 import type { Facts } from '../../facts/facts.ts';
+import { managedFiles } from '../../facts/probes/files.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
@@ -39,6 +40,7 @@ export function installation(
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
     },
     timeoutS: 3600,
+    writes: [...platform.packages.folders, ...(facts.driver.nouveau ? [managedFiles.nouveauBlacklist] : [])],
     transaction: {
       vendor: 'nvidia',
       packages: packages.map((name) => ({

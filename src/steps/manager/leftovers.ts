@@ -19,7 +19,7 @@ export function* leftovers(facts: Facts, taken: readonly string[]): Iterable<Cha
       disturbs: 'nothing',
       marker: 'remove',
     },
-    { script: sh`rm -f ${left}`, timeoutS: 30, durable: false },
+    { script: sh`rm -f ${left}`, timeoutS: 30, durable: false, writes: left },
   );
 }
 

@@ -21,6 +21,8 @@ export interface Pending {
   readonly platform: Platform;
   readonly transaction: Transaction;
   readonly timeoutS: number;
+  /** What its script writes beside what packages bring. */
+  readonly writes?: readonly string[];
   /** Where the inventory asks for a version: it may be one that no source offers. */
   readonly wish?: Wish;
 }
@@ -39,13 +41,13 @@ export function packageChange(pending: Pending): PackageChange {
 
 /** `bound`: what was announced. `version`: what was chosen. */
 export function boundChange(pending: Pending, bound?: Bound, version?: string): Change {
-  const { step, name, why, disturbs, platform, transaction, timeoutS } = pending;
+  const { step, name, why, disturbs, platform, transaction, timeoutS, writes = [] } = pending;
   const subject = { ...pending.subject, ...defined({ to: version }) };
   const comes = subject.from === undefined && subject.replaces !== true;
   return runChange(
     step,
     name,
     { title: titleOf(subject), why, disturbs, marker: comes ? 'add' : 'change', ...defined({ bound }) },
-    { script: platform.packages.install(transaction, bound), timeoutS },
+    { script: platform.packages.install(transaction, bound), timeoutS, writes },
   );
 }

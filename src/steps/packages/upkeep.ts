@@ -21,7 +21,7 @@ export function* addSource(step: StepName, whose: string, vendor: Vendor, host: 
     step,
     'source',
     { title: `add ${whose} package source`, why: `${file} is not as wanted`, disturbs: 'nothing' },
-    { script, timeoutS: 600 },
+    { script, timeoutS: 600, writes: platform.packages.folders },
   );
 }
 

@@ -1,5 +1,8 @@
 import { failFunction } from '../../base/shell.ts';
 
+/** Where the specification is written when no service of the package does it. */
+export const cdiFolder = '/etc/cdi';
+
 /**
  * Writes the CDI specification anew. From toolkit 1.18 on a service of the package owns it (and makes it at boot);
  * a second file with the same device names would make all of them unresolvable, so then only that service writes.

@@ -21,7 +21,7 @@ export function change(
     disturbs,
     actions: reboot
       ? [{ kind: 'reboot', timeoutS: 600 }]
-      : [{ kind: 'run', script: id, durable, timeoutS: 60 }],
+      : [{ kind: 'run', script: id, durable, timeoutS: 60, writes: [] }],
   };
 }
 

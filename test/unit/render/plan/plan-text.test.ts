@@ -95,7 +95,9 @@ Changes: 1 in Azure DevOps, 6 on 3 hosts, 1 host refused, 1 host as wanted.
   it('shows every line that would run as root when asked', () => {
     const durable = {
       ...change('a'),
-      actions: [{ kind: 'run' as const, script: 'apt-get update\n', durable: true, timeoutS: 60 }],
+      actions: [
+        { kind: 'run' as const, script: 'apt-get update\n', durable: true, timeoutS: 60, writes: [] },
+      ],
     };
     expect(text(plan(host('one', durable)), true)).toContain(
       '│ run as a systemd unit, at most 60 s:\n             │   apt-get update',
