@@ -9,6 +9,7 @@ import { startLab, type Lab } from './harness/lab.ts';
 import { provisionedFleet, type ProvisionedFleet } from './harness/provisioned.ts';
 import { until } from './harness/run.ts';
 import { startCli } from './support/cli.ts';
+import { endState } from './support/end-state.ts';
 
 let fleet: ProvisionedFleet;
 let lab: Lab;
@@ -29,18 +30,6 @@ afterAll(async () => {
   await azure.stop();
   await lab.remove();
 });
-
-/** What azp-fleet answers for on a host: packages with versions and holds, files by path and mode, units. */
-async function endState(of: LabHost): Promise<string[]> {
-  const { stdout } = await of.exec(`dpkg-query -W -f '\${binary:Package} \${Version} \${Status}\\n'
-apt-mark showhold | sed 's/^/hold /'
-find /etc /opt/azp-fleet/runtime /usr/local -xdev -printf '%p %y %m %l\\n'
-cd /opt/azp-fleet/current/ && find . -printf 'manager: %p %y %m %l\\n'
-systemctl list-unit-files --state=enabled --no-legend --no-pager | tr -s ' '
-grep -o 'azp-fleet/agent:[^"]*' /run/azp-fleet/status.json | head -1
-systemctl is-active docker azp-fleet-manager`);
-  return stdout.split('\n').sort();
-}
 
 describe('two runs on one host', () => {
   test('one works, the other says who does; killed or interrupted, the next one goes on from there', async () => {

@@ -25,7 +25,7 @@ function after(facts: Facts, change: Change, desired: Desired): Facts {
   return converged(desired, facts);
 }
 
-/** What an action may do on the host, by its own words. */
+/** What an action may do on the host, by its own words. Waiting for the manager does nothing. */
 function announcedBy({ id }: Change, action: Action, index: number): readonly Effect[] {
   switch (action.kind) {
     case 'run': {
@@ -40,7 +40,7 @@ function announcedBy({ id }: Change, action: Action, index: number): readonly Ef
       return [{ kind: 'upload', path: action.path, mode: 0o600, sha256: sha256(secrets[action.kind]) }];
     case 'reboot':
       return [{ kind: 'reboot' }];
-    case 'await-manager':
+    default:
       return [];
   }
 }
