@@ -1,5 +1,5 @@
+import { foldNames } from '../../inventory/fold-names.ts';
 import type { Waiting } from '../../verdict/agents.ts';
-import { saidOf } from '../../verdict/who.ts';
 import type { Sight } from '../../verdict/sight.ts';
 
 /** So many causes fit beside a host's name. */
@@ -21,11 +21,8 @@ export function toWaitFor(
 
 /** `waiting for h1-0, h1-1: is still starting; h1-2: its name is held …`. Pure. */
 export function waitingLine(waiting: readonly Waiting[]): string {
-  const causes = [...Map.groupBy(waiting, ({ why }) => why)].map(([why, all]) =>
-    saidOf(
-      all.map(({ who }) => who),
-      why,
-    ),
+  const causes = [...Map.groupBy(waiting, ({ why }) => why)].map(
+    ([why, all]) => `${foldNames(all.map(({ who }) => who))}: ${why}`,
   );
   const more = causes.length > shown ? `; and ${causes.length - shown} more` : '';
   return `waiting for ${causes.slice(0, shown).join('; ')}${more}`;

@@ -71,6 +71,11 @@ describe('the line display', () => {
   test.each<[FleetEvent, string | undefined]>([
     [{ kind: 'host-state', host: 'a', state: 'ok', text: 'no changes' }, 'a: ok: no changes'],
     [{ kind: 'host-state', host: 'a', state: 'connecting' }, undefined],
+    [{ kind: 'host-state', host: 'a', state: 'proving' }, undefined],
+    [
+      { kind: 'host-state', host: 'a', state: 'proving', text: 'waiting for a-0: is still starting' },
+      'a: waiting for a-0: is still starting',
+    ],
     [{ kind: 'change-start', host: 'a', id: '1', title: 'install Docker', since: 0 }, 'a: install Docker …'],
     [
       {
