@@ -4,6 +4,7 @@ import { isEmpty } from '../plan/plan.ts';
 import { leftDrained } from '../plan/waves/agents.ts';
 import { applyHost, refused, type ApplyHostOptions } from './apply-host.ts';
 import type { ApplyTools } from './apply-tools.ts';
+import { Interrupted } from './interruption.ts';
 import type { TakenOver } from './names/take-over.ts';
 import { failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
 import { probeOnly } from './proof/end-drain.ts';
@@ -41,9 +42,7 @@ export async function finishHost(
   } catch (error) {
     if (!tools.signal.aborted)
       return failure(name, error, tools.log, { changes: changes ?? 0, begun: changes ?? 0 });
-    return changes === undefined
-      ? interruptedOutcome(name, 0)
-      : interruptedOutcome(name, changes, { during: 'proof' });
+    return interruptedOutcome(name, changes ?? 0, error instanceof Interrupted ? error.at : undefined);
   }
 }
 

@@ -8,6 +8,7 @@ import { probeHost } from '../../health/probe.ts';
 import type { Verdict } from '../../health/verdict.ts';
 import { probeOptions } from '../../steps/probe.ts';
 import type { ApplyTools } from '../apply-tools.ts';
+import { Interrupted } from '../interruption.ts';
 import { readFacts, type Survey } from '../survey.ts';
 
 const dockerSocket = '/var/run/docker.sock';
@@ -21,7 +22,7 @@ export interface Probed {
 
 /** The first half of the proof: nvidia-smi in a container. Errors are verdicts, too. */
 export async function probeVerdict(survey: Survey, tools: ApplyTools): Promise<Verdict> {
-  return orVerdict(async () => (await probeNow(survey, tools)).probe.verdict);
+  return orVerdict(tools, async () => (await probeNow(survey, tools)).probe.verdict);
 }
 
 /** Reads the facts again where something was changed, and runs the probe container. */
@@ -37,11 +38,15 @@ export async function probeNow(
   return { manager, facts: now, probe: await probeHost(engine, probeOptions(host, now, image.reference)) };
 }
 
-/** What keeps a host from being looked at is the verdict on it. */
-export async function orVerdict(work: () => Promise<Verdict>): Promise<Verdict> {
+/** What keeps a host from being looked at is the verdict on it; `Interrupted` where somebody does. */
+export async function orVerdict(
+  { signal }: Pick<ApplyTools, 'signal'>,
+  work: () => Promise<Verdict>,
+): Promise<Verdict> {
   try {
     return await work();
   } catch (error) {
+    if (signal.aborted) throw new Interrupted({ during: 'proof' }, error);
     if (!(error instanceof FleetError)) throw error;
     return verdictOn(error.problem);
   }

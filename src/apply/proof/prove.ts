@@ -24,10 +24,13 @@ export async function proveHost(
 ): Promise<Verdict> {
   const { name } = survey.host;
   tools.emit({ kind: 'host-state', host: name, state: 'proving' });
-  return orVerdict(async () => {
+  const doing = (line: string) => tools.emit({ kind: 'change-output', host: name, id: 'proof', line });
+  return orVerdict(tools, async () => {
+    doing('nvidia-smi in a container');
     const probed = await probeNow(survey, tools);
     const isWell = works(probed.probe.verdict);
     if (isWell) await giveBack?.();
+    doing('its agents, on the host and in the pool');
     const verdict = await watch(() => lookAgain(probed, pools), isWell, name, tools);
     if (verdict.note !== undefined) tools.emit({ kind: 'note', host: name, text: verdict.note });
     return verdict;

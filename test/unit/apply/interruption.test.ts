@@ -145,6 +145,24 @@ describe('Ctrl-C', () => {
     });
   });
 
+  it('while it is proved with its agents still aside: the same', async () => {
+    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+    host.facts = merge(host.facts, { ...provisioned, gpus: [] });
+    host.status = managerStatus({ drains: [], slots: [{ ...busy, state: 'drained' }] });
+    let asked = 0;
+    await host.serveManager((path) => {
+      if (path.startsWith('POST /v1/undrain'))
+        host.status = managerStatus({ drains: [], slots: [{ ...busy, state: 'starting' }] });
+      if (host.log.includes('restart') && path === 'GET /v1/status' && (asked += 1) === 3) host.stop.abort();
+    });
+    expect(await provision(host)).toMatchObject({
+      state: 'skipped',
+      changes: 1,
+      interrupted: { during: 'proof' },
+    });
+    expect(host.log).toContain('POST /v1/undrain {"run":"run-1","hostOnly":true}');
+  });
+
   it('before anything: nothing was begun', async () => {
     const host = hostWanting(change('a'));
     host.stop.abort();
