@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { FleetError, type Problem } from '../base/errors.ts';
 import { HostPaths } from '../contract/paths.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
@@ -89,10 +90,12 @@ export async function applyHost(
     return outcome;
   } catch (error) {
     const interrupted = tools.signal.aborted;
-    if (drained !== undefined) await endEarly(drained, { begun: begun > begunBefore, interrupted, proof });
+    const how = { begun: begun > begunBefore, interrupted, proof };
+    const verdict = drained && (await endEarly(name, drained, how));
     if (interrupted)
       return interruptedOutcome(name, done.size, error instanceof Interrupted ? error.at : undefined);
-    return failure(name, error, tools.log, { changes: done.size, begun });
+    const failed = failure(name, error, tools.log, { changes: done.size, begun });
+    return failed.state === 'unreachable' ? failed : { ...failed, ...defined({ verdict }) };
   } finally {
     await connection.unlock().catch(() => undefined);
   }

@@ -1,7 +1,7 @@
 import type { AzureClient } from '../azure/client.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { Verdict } from '../health/verdict.ts';
-import type { WaveLimits } from '../plan/waves/limits.ts';
+import type { WaveLimits } from '../inventory/fleet.ts';
 import type { ApplyHostOptions } from './apply-host.ts';
 import type { ApplyTools } from './apply-tools.ts';
 import { finishHost } from './finish-host.ts';

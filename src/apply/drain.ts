@@ -50,7 +50,11 @@ export async function drain(
     note(`its agents stay drained: ${why}`);
     if (before.drains === undefined) return;
     const said = { ...mark, reason: `${reason}; not given back: ${why}` };
-    await (await manager()).drain(said).catch(() => undefined);
+    try {
+      await (await manager()).drain(said);
+    } catch {
+      // The mark that it has keeps jobs away, too; it only says less.
+    }
   };
   const leftBehind = drainsOfRuns(before);
   const deadline = tools.clock.monotonic() + tools.options.drainTimeoutMs;

@@ -1,6 +1,6 @@
 import { usageError } from '../base/errors.ts';
 import { parseRate, rateExpected } from '../base/rate.ts';
-import { parseShare, type Share } from '../base/share.ts';
+import { parseShare, shareExpected, type Share } from '../base/share.ts';
 
 /** Typed access to parsed options. Names are camel case, as commander gives them. */
 export class Options {
@@ -56,13 +56,12 @@ export class Options {
   /** `2`, `25%`. `least`: the smallest that means something, of either. */
   share(name: string, { least }: { readonly least: number }): Share | undefined {
     const text = this.string(name);
-    const share = text === undefined ? undefined : parseShare(text);
-    const value = share?.kind === 'count' ? share.count : (share?.percent ?? -1);
-    if (text === undefined || value >= least) return share;
+    const share = text === undefined ? undefined : parseShare(text, least);
+    if (text === undefined || share !== undefined) return share;
     throw usageError({
       code: 'usage.option',
       what: `--${kebab(name)} is not a usable number or share`,
-      expected: `a whole number from ${least}, or a percentage from ${least}% to 100%`,
+      expected: shareExpected(least),
       seen: text,
     });
   }

@@ -4,6 +4,7 @@
  */
 
 import type { Problem } from '../base/errors.ts';
+import type { Share } from '../base/share.ts';
 import type { Dataset } from '../contract/config.ts';
 import type { Agents, DriverCapabilities, SlotLimits } from '../contract/slots.ts';
 
@@ -91,6 +92,14 @@ export interface UploadLimits {
   readonly parallel: number;
 }
 
+/** How much of a fleet one run may take away at a time, and how much of it may go wrong. */
+export interface WaveLimits {
+  /** Of the hosts of each pool. */
+  readonly maxUnavailable: Share;
+  /** Of the hosts that the waves change: more failures than this, and nothing more is begun. */
+  readonly maxFailures: Share;
+}
+
 /** A folder whose Dockerfile is built on top of the agent image. */
 export interface DockerfileSpec {
   /** Absolute path on the admin's machine. */
@@ -153,6 +162,7 @@ export interface Fleet {
   readonly registries: Readonly<Record<string, RegistrySource>>;
   readonly proxy: Proxy;
   readonly uploads: UploadLimits;
+  readonly waves: WaveLimits;
   /** What is allowed but looks like a mistake. */
   readonly warnings: readonly Problem[];
 }

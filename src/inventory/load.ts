@@ -19,6 +19,7 @@ import {
   resolveProxy,
   resolveRegistries,
   resolveUploads,
+  resolveWaves,
   type Folders,
 } from './resolve/resolve.ts';
 import { inventoryFile, type InventoryFile } from './schema/file.ts';
@@ -64,6 +65,7 @@ function build(file: InventoryFile, folders: Folders) {
     registries: resolveRegistries(file, folders),
     proxy: resolveProxy(file, folders),
     uploads: resolveUploads(file.uploads),
+    waves: resolveWaves(file.waves),
   };
 }
 

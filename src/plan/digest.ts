@@ -21,7 +21,7 @@ export function factsDigest(facts: Facts): string {
   return sha256(stableJson({ ...lasting, manager, changes, login: undefined }));
 }
 
-/** sha256 of the resolved inventory. Where the file lies and how fast uploads go does not count. */
+/** sha256 of the resolved inventory. Where the file lies and how fast uploads go does not count, nor the waves, which a plan has. */
 export function inventoryDigest(fleet: Fleet): string {
-  return sha256(stableJson({ ...fleet, file: undefined, uploads: undefined }));
+  return sha256(stableJson({ ...fleet, file: undefined, uploads: undefined, waves: undefined }));
 }

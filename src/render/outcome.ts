@@ -59,7 +59,10 @@ function label({ state, changes, interrupted, verdict }: HostOutcome): string {
 
 function detail({ state, changes, problem, verdict, interrupted }: HostOutcome): string {
   const made = changes === 0 ? 'no changes' : `${changes} ${changes === 1 ? 'change' : 'changes'}`;
-  if (problem !== undefined) return changes === 0 ? problem.what : `${made}, then: ${problem.what}`;
+  if (problem !== undefined) {
+    const what = [problem.what, verdict?.cause].filter((part) => part !== undefined).join('; ');
+    return changes === 0 ? what : `${made}, then: ${what}`;
+  }
   if (state === 'skipped') return interruptionLine(changes, interrupted);
   if (verdict === undefined) return made;
   const { cause, next, note } = verdict;

@@ -33,30 +33,39 @@ export async function proveDrained(host: string, drained: Drained, proof: Proof)
   };
   try {
     const verdict = await proof.prove(giveBack);
-    if (given) return verdict;
-    await drained.keep(verdict.cause);
-    return {
-      ...verdict,
-      cause: `${verdict.cause}; its agents stay drained`,
-      next: `${verdict.next}; then run "azp-fleet provision ${host}": it proves the host and gives its agents back`,
-    };
+    return given ? verdict : await kept(host, drained, verdict);
   } catch (error) {
     if (!given) await drained.keep('it is not proven');
     throw error;
   }
 }
 
+/** What the host is like, and that no job comes to it. */
+async function kept(host: string, drained: Drained, verdict: Verdict): Promise<Verdict> {
+  await drained.keep(verdict.cause);
+  return {
+    ...verdict,
+    cause: `${verdict.cause}; its agents stay drained`,
+    next: `${verdict.next}; then run "azp-fleet provision ${host}": it proves the host and gives its agents back`,
+  };
+}
+
 /**
  * The work has ended early. Agents take jobs again where no change was begun, or where the host works in spite of it; a
- * run that was interrupted cannot wait for that.
+ * run that was interrupted cannot wait for that. Resolves with the verdict where they stay drained for it.
  */
 export async function endEarly(
+  host: string,
   drained: Drained,
   how: { readonly begun: boolean; readonly interrupted: boolean; readonly proof: Proof | undefined },
-): Promise<void> {
+): Promise<Verdict | undefined> {
   const { begun, interrupted, proof } = how;
-  if (begun && interrupted) return drained.keep('interrupted before it was proven; run again to go on');
+  if (begun && interrupted) {
+    await drained.keep('interrupted before it was proven; run again to go on');
+    return undefined;
+  }
   const verdict = begun ? await proof?.probe() : undefined;
-  if (verdict === undefined || works(verdict)) return drained.giveBack();
-  return drained.keep(verdict.cause);
+  if (verdict !== undefined && !works(verdict)) return kept(host, drained, verdict);
+  await drained.giveBack();
+  return undefined;
 }

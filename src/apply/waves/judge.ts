@@ -23,9 +23,9 @@ function isAsGood({ state, cause }: Verdict, before: Verdict | undefined): boole
   return state === 'degraded' && before?.state === state && before.cause === cause;
 }
 
-/** Why, in a few words. Pure. */
+/** Why, in a few words: what the host is like after it says more than where the work on it has ended. Pure. */
 export function causeOf({ problem, verdict }: HostOutcome): string {
-  if (problem !== undefined) return problem.what;
+  if (problem !== undefined) return verdict?.cause ?? problem.what;
   if (verdict === undefined || verdict.cause === '') return 'it was interrupted';
   return verdict.state === 'degraded' ? `degraded: ${verdict.cause}` : verdict.cause;
 }

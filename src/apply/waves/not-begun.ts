@@ -1,6 +1,6 @@
 import type { Held } from '../../plan/waves-plan.ts';
 import { heldBack, heldByBuilder } from '../../plan/waves/held.ts';
-import type { WaveLimits } from '../../plan/waves/limits.ts';
+import type { WaveLimits } from '../../inventory/fleet.ts';
 import type { Standing } from '../../plan/waves/wave.ts';
 import type { WaveFleet } from '../../plan/waves/waves.ts';
 import type { HostOutcome } from '../outcome.ts';

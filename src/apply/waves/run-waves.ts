@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 
 import { shareOf } from '../../base/share.ts';
-import type { WaveLimits } from '../../plan/waves/limits.ts';
+import type { WaveLimits } from '../../inventory/fleet.ts';
 import type { Wave } from '../../plan/waves-plan.ts';
 import { nextWave } from '../../plan/waves/wave.ts';
 import type { WaveFleet } from '../../plan/waves/waves.ts';

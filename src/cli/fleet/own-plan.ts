@@ -50,8 +50,9 @@ export function carryOut(
     firstLooks.set(name, before);
     return planOf(facts, name, changes(facts, before), input.options.flag('disturbOthers'));
   };
-  const limits = waveLimits(input.options);
-  return connected(context, input, openHosts(context, input), wiring, (open) => {
+  const opened = openHosts(context, input);
+  const limits = waveLimits(input.options, opened.fleet);
+  return connected(context, input, opened, wiring, (open) => {
     const tools: ApplyTools = { ...hostTools(context, input, open), plan, ...ends };
     const fleet = (found: HostsSurvey) => wavesOf(open.fleet.hosts, found, true);
     return changeHosts(context, input, open, {

@@ -1,18 +1,16 @@
 import { parseShare } from '../../base/share.ts';
-import { defaultLimits, type WaveLimits } from '../../plan/waves/limits.ts';
+import type { Fleet, WaveLimits } from '../../inventory/fleet.ts';
 import type { WavesPlan } from '../../plan/waves-plan.ts';
 import type { Options } from '../options.ts';
 
-/** What is typed goes before what a saved plan was made with, and that before the default. */
-export function waveLimits(options: Options, saved?: WavesPlan): WaveLimits {
+/** What is typed goes before what a saved plan was made with, and that before what the inventory says. */
+export function waveLimits(options: Options, { waves }: Fleet, saved?: WavesPlan): WaveLimits {
   return {
     maxUnavailable:
       options.share('maxUnavailable', { least: 1 }) ??
       parseShare(saved?.maxUnavailable ?? '') ??
-      defaultLimits.maxUnavailable,
+      waves.maxUnavailable,
     maxFailures:
-      options.share('maxFailures', { least: 0 }) ??
-      parseShare(saved?.maxFailures ?? '') ??
-      defaultLimits.maxFailures,
+      options.share('maxFailures', { least: 0 }) ?? parseShare(saved?.maxFailures ?? '') ?? waves.maxFailures,
   };
 }

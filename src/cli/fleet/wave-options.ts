@@ -4,10 +4,11 @@ import type { OptionSpec } from '../command.ts';
 export const waveOptions: readonly OptionSpec[] = [
   {
     flags: '--max-unavailable <n>',
-    description: 'hosts of each pool that lose their agents at a time, as a number or P%; 100%: all at once',
+    description:
+      'hosts of each pool that lose their agents at a time, as a number or P% (25%), over what the inventory says; 100%: all',
   },
   {
     flags: '--max-failures <n>',
-    description: 'hosts that may fail, as a number or P%, before no more are begun',
+    description: 'hosts that may fail, as a number or P% (0), before no more are begun',
   },
 ];

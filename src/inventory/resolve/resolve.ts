@@ -2,6 +2,7 @@ import path from 'node:path';
 
 import { defined } from '../../base/defined.ts';
 import { parseRate } from '../../base/rate.ts';
+import { parseShare } from '../../base/share.ts';
 import type {
   CredentialSource,
   DockerfileSpec,
@@ -13,10 +14,11 @@ import type {
   Proxy,
   RegistrySource,
   UploadLimits,
+  WaveLimits,
 } from '../fleet.ts';
 import type { Dataset } from '../../contract/config.ts';
 import type { DriverCapabilities, SlotSpec, Agents } from '../../contract/slots.ts';
-import { defaultUploads, defaultVersions } from '../schema/defaults.ts';
+import { defaultUploads, defaultVersions, defaultWaves } from '../schema/defaults.ts';
 import { fillPool, type PlaceholderValues } from '../pool-pattern.ts';
 import { groupsOf, varsOf } from './merge.ts';
 import type { InventoryFile } from '../schema/file.ts';
@@ -162,6 +164,14 @@ export function resolveProxy(file: InventoryFile, folders: Folders): Proxy {
 export function resolveUploads(uploads: InventoryFile['uploads']): UploadLimits {
   const bandwidth = uploads?.bandwidth === undefined ? undefined : parseRate(uploads.bandwidth);
   return { ...defined({ bandwidth }), parallel: uploads?.parallel ?? defaultUploads.parallel };
+}
+
+export function resolveWaves(waves: InventoryFile['waves']): WaveLimits {
+  const { maxUnavailable, maxFailures } = waves ?? {};
+  return {
+    maxUnavailable: parseShare(String(maxUnavailable)) ?? defaultWaves.maxUnavailable,
+    maxFailures: parseShare(String(maxFailures)) ?? defaultWaves.maxFailures,
+  };
 }
 
 /** `~` is the user's home; anything relative starts at the inventory. */

@@ -1,3 +1,4 @@
+import type { WaveLimits } from '../fleet.ts';
 import { defaultAgentVersion } from '../../contract/agent-release.ts';
 
 /** Versions that a new fleet gets. Newest known to work together, November 2026. */
@@ -7,6 +8,12 @@ export const defaultVersions = {
   driverBranch: '580',
   agent: defaultAgentVersion,
 } as const;
+
+/** A quarter, as of Kubernetes' rolling updates; the first failure stops. */
+export const defaultWaves: WaveLimits = {
+  maxUnavailable: { kind: 'percent', percent: 25 },
+  maxFailures: { kind: 'count', count: 0 },
+};
 
 /** Ten bundles at a time fill most links; each holds what is on its way, some MiB. */
 export const defaultUploads = { parallel: 10 } as const;

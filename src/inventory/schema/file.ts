@@ -2,7 +2,7 @@ import * as z from 'zod';
 
 import { hostEntry, hostVars } from './host.ts';
 import { registryLogin, servicePrincipal, token } from './secret.ts';
-import { httpUrl, name, rate, registryName, section, text, wholeNumber } from './values.ts';
+import { httpUrl, name, rate, registryName, section, share, text, wholeNumber } from './values.ts';
 
 const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.example/docker/linux }', {
   nvidiaDriver: httpUrl
@@ -39,6 +39,16 @@ const uploads = section('limits, e.g. { bandwidth: 50MiB/s, parallel: 10 }', {
   parallel: wholeNumber(1, 100, 'uploads at the same time')
     .optional()
     .meta({ description: 'Uploads at the same time' }),
+});
+
+const waves = section('limits, e.g. { maxUnavailable: 25%, maxFailures: 0 }', {
+  maxUnavailable: share(1).optional().meta({
+    description: 'Hosts of each pool that lose their agents at a time: a number, or a percentage',
+  }),
+  maxFailures: share(0).optional().meta({
+    description:
+      'Hosts that may fail before no more are begun: a number, or a percentage of those that are changed',
+  }),
 });
 
 const group = section('a group, e.g. { hosts: [h200-1], vars: { pool: gpu-lab } }', {
@@ -95,6 +105,9 @@ export const inventoryFile = section('organization, token, hosts and so on, each
   uploads: uploads
     .optional()
     .meta({ description: 'What sending files from this machine to the hosts may take' }),
+  waves: waves
+    .optional()
+    .meta({ description: 'How many hosts lose their agents at a time when they are changed or rebooted' }),
   ca: text
     .optional()
     .meta({ description: 'PEM file on this machine that the CLI, the manager and the agents trust too' }),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { parseRate, rateExpected } from '../../base/rate.ts';
+import { parseShare, shareExpected } from '../../base/share.ts';
 
 /**
  * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":
@@ -41,6 +42,14 @@ export const size = z
 export const rate = z
   .string({ error: rateExpected })
   .refine((value) => parseRate(value) !== undefined, rateExpected);
+
+/** `3` or `25%`; `least`: the smallest that means something, of either. */
+export function share(least: number) {
+  const expected = shareExpected(least);
+  return z
+    .union([z.int(), z.string()], { error: expected })
+    .refine((value) => parseShare(String(value), least) !== undefined, expected);
+}
 
 export const sha256 = z
   .string({ error: 'a sha256 (64 hexadecimal digits)' })

@@ -1,5 +1,6 @@
 import type { Held } from '../waves-plan.ts';
-import { mayBeDown, type WaveLimits } from './limits.ts';
+import type { WaveLimits } from '../../inventory/fleet.ts';
+import { mayBeDown } from './limits.ts';
 import { PoolRoom } from './pool-room.ts';
 import type { Standing } from './wave.ts';
 

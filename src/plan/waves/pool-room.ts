@@ -1,4 +1,5 @@
-import { mayBeDown, type WaveLimits } from './limits.ts';
+import type { WaveLimits } from '../../inventory/fleet.ts';
+import { mayBeDown } from './limits.ts';
 
 /** Pool → all its hosts, those among them that a run does not touch. A host may be in several. */
 export type Pools = ReadonlyMap<string, readonly string[]>;

@@ -1,5 +1,5 @@
 import type { Wave } from '../waves-plan.ts';
-import type { WaveLimits } from './limits.ts';
+import type { WaveLimits } from '../../inventory/fleet.ts';
 import { PoolRoom, type Pools } from './pool-room.ts';
 
 /** A host whose agents a run takes away for a time. */

@@ -1,7 +1,7 @@
 import { shareText } from '../../base/share.ts';
 import type { Held, Wave, WavesPlan } from '../waves-plan.ts';
 import { heldBack } from './held.ts';
-import type { WaveLimits } from './limits.ts';
+import type { WaveLimits } from '../../inventory/fleet.ts';
 import { nextWave, type Standing } from './wave.ts';
 
 /** What waves are made of: the fleet before a run. */

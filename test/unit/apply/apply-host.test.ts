@@ -5,7 +5,7 @@ import type { ManagerStatus, SlotStatus } from '../../../src/contract/status.ts'
 import { applyHosts } from '../../../src/apply/apply.ts';
 import { applyHost } from '../../../src/apply/apply-host.ts';
 import { wavesOf } from '../../../src/apply/waves/survey-waves.ts';
-import { defaultLimits } from '../../../src/plan/waves/limits.ts';
+import { defaultWaves } from '../../../src/inventory/schema/defaults.ts';
 import { HostConnection } from '../../../src/apply/connection.ts';
 import { executeChange } from '../../../src/apply/execute.ts';
 import { desiredOf, merge } from '../../support/host.ts';
@@ -263,7 +263,7 @@ it('hosts that build an image for others come first, however few at a time; outc
     { hosts: surveys, failures: [] },
     {
       fleet: wavesOf([], { hosts: surveys, failures: [] }, true),
-      limits: defaultLimits,
+      limits: defaultWaves,
     },
     fake.tools({ parallel: 1 }),
     ({ host }) => {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
+import type { Problem } from '../../../src/base/errors.ts';
 import type { FleetPlan } from '../../../src/plan/fleet-plan.ts';
 import { failedHosts, journalFile, readJournal, writeJournal } from '../../../src/apply/journal.ts';
 import { checkPlanFile, readPlanFile, writePlanFile } from '../../../src/apply/saved-plan.ts';
@@ -32,6 +33,13 @@ describe('the journal of the last run', () => {
     expect(await failedHosts(file)).toEqual(['down', 'sick', 'cut']);
     await writeJournal(file, run, [{ host: 'down', state: 'changed', changes: 9 }]);
     expect(await failedHosts(file)).toEqual(['sick', 'cut']);
+    const problem: Problem = {
+      code: 'wave.stopped',
+      what: 'not begun because the canary sick failed: no GPU',
+    };
+    await writeJournal(file, run, [{ host: 'behind', state: 'skipped', changes: 0, problem }]);
+    expect(await failedHosts(file)).toEqual(['sick', 'cut', 'behind']);
+    expect((await readJournal(file))?.hosts.at(-1)).toEqual({ host: 'behind', state: 'skipped', problem });
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
@@ -96,6 +104,14 @@ describe('a saved plan', () => {
         refusals: [{ step: 'driver', what: 'no', next: 'wait' }],
       },
     ],
+    waves: {
+      maxUnavailable: '2',
+      maxFailures: '5%',
+      proveFirst: ['left'],
+      waves: [{ canary: true, hosts: ['h200-1'] }],
+      emptied: ['solo'],
+      held: [{ host: 'last', what: 'its pool has no other', next: 'bring it back' }],
+    },
   };
   const file = join(folder, 'friday.json');
   const expected = { version: '0.1.0', inventoryDigest: 'abc' };

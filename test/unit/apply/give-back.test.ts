@@ -85,7 +85,11 @@ describe('agents that were drained for a change', () => {
   ])('after a change that failed: the probe decides, here it %s', async (_, verdict, expected) => {
     const fake = await host([restart]);
     fake.onRun = () => ({ code: 1, tail: 'no space left' });
-    expect(await apply(fake, verdict)).toMatchObject({ state: 'failed', changes: 0 });
+    const outcome = await apply(fake, verdict);
+    expect(outcome).toMatchObject({ state: 'failed', changes: 0, problem: { code: 'change.failed' } });
+    expect(outcome.verdict?.cause).toBe(
+      verdict === broken ? 'no GPU is seen; its agents stay drained' : undefined,
+    );
     expect(done(fake)).toEqual(expected);
   });
 

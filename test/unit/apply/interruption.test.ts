@@ -6,7 +6,7 @@ import { interruptionLine, type Interruption } from '../../../src/apply/interrup
 import type { HostOutcome } from '../../../src/apply/outcome.ts';
 import type { AzureClient } from '../../../src/azure/client.ts';
 import type { SlotStatus } from '../../../src/contract/status.ts';
-import { defaultLimits } from '../../../src/plan/waves/limits.ts';
+import { defaultWaves } from '../../../src/inventory/schema/defaults.ts';
 import { outcomeText } from '../../../src/render/outcome.ts';
 import { merge } from '../../support/host.ts';
 import { managerStatus } from '../../support/manager-status.ts';
@@ -55,7 +55,7 @@ async function provision(host: FakeHost): Promise<HostOutcome | undefined> {
     exactFacts: false,
     probe: true,
     inventory: survey.hosts.map((each) => each.host),
-    limits: defaultLimits,
+    limits: defaultWaves,
     projects: [],
     adopt: false,
     onPools: () => undefined,

@@ -153,6 +153,17 @@ describe('values', () => {
     expect(hosts[0]?.ssh.identityFile).toBe('/home/me/.ssh/lab');
   });
 
+  test('how many hosts a change may take at a time', () => {
+    const hosts = 'defaults: { pool: p }\nhosts: { a: {} }\n';
+    const quarter = { kind: 'percent', percent: 25 };
+    expect(fleet(hosts).waves).toEqual({ maxUnavailable: quarter, maxFailures: { kind: 'count', count: 0 } });
+    expect(fleet(`${hosts}waves: { maxUnavailable: 2, maxFailures: 5% }\n`).waves).toEqual({
+      maxUnavailable: { kind: 'count', count: 2 },
+      maxFailures: { kind: 'percent', percent: 5 },
+    });
+    expect(() => fleet(`${hosts}waves: { maxUnavailable: 0 }\n`)).toThrow('waves.maxUnavailable');
+  });
+
   test('what uploads may take: bytes per second, and how many at a time', () => {
     const hosts = 'hosts: { a: { pool: p } }\n';
     expect(fleet(hosts).uploads).toEqual({ parallel: 10 });

@@ -24,8 +24,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const out = input.options.string('out');
   const outFile = out === undefined ? undefined : resolvePath(context.cwd, out);
   if (outFile !== undefined) await checkPlanFile(outFile);
-  const limits = waveLimits(input.options);
   const show = async (open: OpenFleet & Connected): Promise<Result> => {
+    const limits = waveLimits(input.options, open.fleet);
     const { tools, blocked } = await openPlanning(context, input, open);
     const survey = await surveyFleet(open.fleet, open.hosts, open.azure, tools, {
       follow: false,

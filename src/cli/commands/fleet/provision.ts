@@ -30,7 +30,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const opened = await openForPlan(context, input);
   const journal = journalFile(stateFolder(context.env, context.home), opened.fleet.file);
   const saved = await savedPlan(context, input, opened);
-  const limits = waveLimits(options, saved?.waves);
+  const limits = waveLimits(options, opened.fleet, saved?.waves);
   const hosts = await chooseHosts(opened.hosts, options.string('rerun'), journal, saved);
   return connected(context, input, { ...opened, hosts }, overSsh, async (open) => {
     const { tools, blocked, prepare } = await openPlanning(context, input, open);

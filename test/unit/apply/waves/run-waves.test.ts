@@ -7,7 +7,8 @@ import { FleetError } from '../../../../src/base/errors.ts';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { parseShare } from '../../../../src/base/share.ts';
 import type { Verdict } from '../../../../src/health/verdict.ts';
-import { defaultLimits, type WaveLimits } from '../../../../src/plan/waves/limits.ts';
+import type { WaveLimits } from '../../../../src/inventory/fleet.ts';
+import { defaultWaves } from '../../../../src/inventory/schema/defaults.ts';
 import { planWaves } from '../../../../src/plan/waves/waves.ts';
 import { fleetOf, many, type Machine } from '../../plan/waves/fleet.ts';
 
@@ -48,7 +49,7 @@ async function run(
   }));
   const outcomes = await runWaves(
     tasks,
-    { fleet: fleetOf(machines), limits: { ...defaultLimits, ...limits } },
+    { fleet: fleetOf(machines), limits: { ...defaultWaves, ...limits } },
     {
       emit: (event) => events.push(event),
       signal: stop.signal,
@@ -58,9 +59,9 @@ async function run(
   return { outcomes, begun, together, events };
 }
 
-const share = (text: string) => parseShare(text) ?? defaultLimits.maxFailures;
+const share = (text: string) => parseShare(text) ?? defaultWaves.maxFailures;
 const waves = (machines: readonly Machine[]) =>
-  planWaves(fleetOf(machines), defaultLimits)?.waves.map(({ hosts }) => [...hosts]);
+  planWaves(fleetOf(machines), defaultWaves)?.waves.map(({ hosts }) => [...hosts]);
 const notBegun = (outcomes: readonly HostOutcome[]) =>
   outcomes.filter(({ problem }) => problem?.code === 'wave.stopped').map(({ host }) => host);
 

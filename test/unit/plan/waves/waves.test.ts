@@ -2,13 +2,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { parseShare } from '../../../../src/base/share.ts';
-import { defaultLimits, mayBeDown, type WaveLimits } from '../../../../src/plan/waves/limits.ts';
+import type { WaveLimits } from '../../../../src/inventory/fleet.ts';
+import { defaultWaves } from '../../../../src/inventory/schema/defaults.ts';
+import { mayBeDown } from '../../../../src/plan/waves/limits.ts';
 import { planWaves } from '../../../../src/plan/waves/waves.ts';
 import { fleetOf, many, type Machine } from './fleet.ts';
 
 function limits(maxUnavailable: string): WaveLimits {
   const share = parseShare(maxUnavailable);
-  return share === undefined ? defaultLimits : { ...defaultLimits, maxUnavailable: share };
+  return share === undefined ? defaultWaves : { ...defaultWaves, maxUnavailable: share };
 }
 
 /** `1! a; 2 b c`: an exclamation mark for canaries; `-d` is held back. */
@@ -134,7 +136,7 @@ describe('waves', () => {
       ...many(1, 'gpu-lab'),
       { host: 'dead', pools: ['gpu-lab'], part: 'idle', down: true },
     ]);
-    expect(planWaves(fleet, defaultLimits)?.held).toEqual([
+    expect(planWaves(fleet, defaultWaves)?.held).toEqual([
       {
         host: 'gpu-lab-0',
         what: 'pool gpu-lab can be without 1 of its 2 hosts, and dead takes no jobs already',
@@ -144,7 +146,7 @@ describe('waves', () => {
   });
 
   it('name the pools that have no agents meanwhile', () => {
-    expect(planWaves(fleetOf([...many(1, 'solo'), ...many(3, 'a')]), defaultLimits)?.emptied).toEqual([
+    expect(planWaves(fleetOf([...many(1, 'solo'), ...many(3, 'a')]), defaultWaves)?.emptied).toEqual([
       'solo',
     ]);
     expect(planWaves(fleetOf(many(3, 'a')), limits('100%'))?.emptied).toEqual([]);
