@@ -42,13 +42,27 @@ export class Options {
   duration(name: string): number | undefined {
     const text = this.string(name);
     if (text === undefined) return undefined;
-    const match = /^(\d+)([smhd]?)$/.exec(text);
-    const unit = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
-    if (match?.[1] !== undefined && unit !== undefined) return Number(match[1]) * unit;
+    const duration = durationOf(text);
+    if (duration !== undefined) return duration;
     throw usageError({
       code: 'usage.option',
       what: `--${kebab(name)} is not a duration`,
       expected: 'a number with s, m, h or d, e.g. 90s, 15m, 4h',
+      seen: text,
+    });
+  }
+
+  /** `30d` for so long ago, or a time of ISO 8601; milliseconds since the epoch. */
+  moment(name: string, now: number): number | undefined {
+    const text = this.string(name);
+    if (text === undefined) return undefined;
+    const ago = durationOf(text);
+    const moment = ago === undefined ? momentOf(text) : now - ago;
+    if (moment !== undefined) return moment;
+    throw usageError({
+      code: 'usage.option',
+      what: `--${kebab(name)} is not a time`,
+      expected: 'how long ago, e.g. 90m, 4h, 30d, or a time such as 2026-11-22T05:40:00Z',
       seen: text,
     });
   }
@@ -78,6 +92,17 @@ export class Options {
       seen: text,
     });
   }
+}
+
+function durationOf(text: string): number | undefined {
+  const match = /^(\d+)([smhd]?)$/.exec(text);
+  const unit = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
+  return match?.[1] === undefined || unit === undefined ? undefined : Number(match[1]) * unit;
+}
+
+function momentOf(text: string): number | undefined {
+  const moment = /^\d{4}-\d\d-\d\d(T|$)/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(moment) ? undefined : moment;
 }
 
 function kebab(name: string): string {

@@ -1,6 +1,7 @@
 import type { Held } from '../../plan/waves-plan.ts';
 import { heldBack, heldByBuilder } from '../../plan/waves/held.ts';
 import type { WaveLimits } from '../../inventory/fleet.ts';
+import { foldNames } from '../../inventory/fold-names.ts';
 import type { Standing } from '../../plan/waves/wave.ts';
 import type { WaveFleet } from '../../plan/waves/waves.ts';
 import type { HostOutcome } from '../outcome.ts';
@@ -12,24 +13,21 @@ export interface Stop {
   readonly next: string;
 }
 
+/** What stops the waves. `again`: how to go on when the hosts are cured. Pure. */
 export const stopped = {
-  unproven: (host: string, cause: string): Stop => ({
+  unproven: (host: string, cause: string, again: string): Stop => ({
     because: `${host}, which an earlier run has changed, is not healthy: ${cause}`,
-    next: cureAndGoOn(host),
+    next: `cure ${host}, then ${again}`,
   }),
-  canary: (host: string, cause: string): Stop => ({
+  canary: (host: string, cause: string, again: string): Stop => ({
     because: `the canary ${host} failed: ${cause}`,
-    next: cureAndGoOn(host),
+    next: `cure ${host}, then ${again}`,
   }),
-  failures: (hosts: readonly string[], most: number): Stop => ({
-    because: `${hosts.length === 1 ? '1 host' : `${hosts.length} hosts`} failed (${hosts.join(', ')}), and at most ${most} may`,
-    next: cureAndGoOn(hosts.join(', ')),
+  failures: (hosts: readonly string[], most: number, again: string): Stop => ({
+    because: `${hosts.length === 1 ? '1 host' : `${hosts.length} hosts`} failed (${foldNames(hosts)}), and at most ${most} may`,
+    next: `cure ${hosts.length === 1 ? hosts.join('') : 'them'}, then ${again}`,
   }),
 } as const;
-
-function cureAndGoOn(hosts: string): string {
-  return `cure ${hosts}, then run the same command again: it goes on with what is left`;
-}
 
 /** The end of a host that its turn never came for, and whose fault it is. Pure. */
 export function endOfRest(

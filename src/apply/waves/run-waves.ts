@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 
 import { shareOf } from '../../base/share.ts';
 import type { WaveLimits } from '../../inventory/fleet.ts';
+import { foldNames } from '../../inventory/fold-names.ts';
 import type { Wave } from '../../plan/waves-plan.ts';
 import { nextWave } from '../../plan/waves/wave.ts';
 import type { WaveFleet } from '../../plan/waves/waves.ts';
@@ -27,7 +28,11 @@ export interface WaveTask {
 export interface InWaves {
   readonly fleet: WaveFleet;
   readonly limits: WaveLimits;
+  /** How a person goes on after failures: an imperative. Default: by the same command. */
+  readonly again?: string | undefined;
 }
+
+const sameCommand = 'run the same command again: it goes on with what is left';
 
 type Tools = Pick<ApplyTools, 'emit' | 'signal' | 'options'>;
 
@@ -103,11 +108,11 @@ class WaveRun {
 
   /** Wave after wave. Resolves with why no more are begun, where somebody's failure says so. */
   async #takeTurns(): Promise<Stop | undefined> {
-    const { fleet, limits } = this.#bounds;
+    const { fleet, limits, again = sameCommand } = this.#bounds;
     // Nobody to wait for: the first wave begins before what is beside the waves.
     for (const outcome of fleet.unproven.length === 0 ? [] : await this.#ends(fleet.unproven))
       if (this.#standing.judge(outcome) !== 'healthy')
-        return stopped.unproven(outcome.host, causeOf(outcome));
+        return stopped.unproven(outcome.host, causeOf(outcome), again);
     const most = shareOf(limits.maxFailures, fleet.pending.length);
     const failed: string[] = [];
     for (let count = 1; !this.#tools.signal.aborted; count += 1) {
@@ -117,15 +122,16 @@ class WaveRun {
       for (const outcome of await this.#ends(wave.hosts)) {
         const judgement = this.#standing.ended(outcome);
         if (judgement === 'failed') failed.push(outcome.host);
-        if (judgement === 'failed' && wave.canary) return stopped.canary(outcome.host, causeOf(outcome));
+        if (judgement === 'failed' && wave.canary)
+          return stopped.canary(outcome.host, causeOf(outcome), again);
       }
-      if (failed.length > most) return stopped.failures(failed, most);
+      if (failed.length > most) return stopped.failures(failed, most, again);
     }
     return undefined;
   }
 
   #beginWave({ canary, hosts }: Wave, count: number): void {
-    const text = `wave ${count}${canary ? ' (canary)' : ''}: ${hosts.join(', ')}`;
+    const text = `wave ${count}${canary ? ' (canary)' : ''}: ${foldNames(hosts)}`;
     this.#tools.emit({ kind: 'note', text });
     this.#begin(({ host }) => hosts.includes(host));
     this.#beginFree();

@@ -26,6 +26,8 @@ export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'
    * what has been done must show in the facts, or the host ends with `plan.no-effect`. Pure.
    */
   readonly changes: (now: Facts, before: Facts) => readonly (Planned | Refusal)[];
+  /** How a person goes on after failures, or after Ctrl-C: an imperative. `since`: ISO 8601, when the run began. */
+  readonly again?: (since: string) => string;
 }
 
 /** Tests bring their own. */
@@ -41,7 +43,7 @@ interface Ends extends Partial<Pick<ApplyTools, 'gather' | 'sleep'>> {
 export function carryOut(
   context: Context,
   input: CommandInput,
-  { changes, question, unasked }: OwnPlan,
+  { changes, question, unasked, again }: OwnPlan,
   { wiring = overSsh, ...ends }: Ends = {},
 ): Promise<Result> {
   const firstLooks = new Map<string, Facts>();
@@ -60,13 +62,19 @@ export function carryOut(
       unasked,
       survey: () => surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }),
       waves: (found) => planWaves(fleet(found), limits),
-      apply: (found) =>
-        applyHosts(found, { fleet: fleet(found), limits }, tools, (host) =>
+      apply: async (found) => {
+        const toGoOn = again?.(tools.owner.since);
+        const waves = { fleet: fleet(found), limits, again: toGoOn };
+        const outcomes = await applyHosts(found, waves, tools, (host) =>
           finishHost(host, tools, {
             exactFacts: false,
             ...(isToBeProven(host) ? { proof: proofOf(host, undefined, tools) } : {}),
           }),
-        ),
+        );
+        if (context.signal.aborted && toGoOn !== undefined)
+          tools.emit({ kind: 'note', text: `to go on, ${toGoOn}` });
+        return outcomes;
+      },
     });
   });
 }

@@ -86,7 +86,10 @@ export const fleetCommands: readonly CommandSpec[] = [
       'Drains the agents of a host, reboots it, proves it by nvidia-smi in a container, and only then lets its agents take jobs. Needs no token and asks nothing of Azure DevOps.',
     positionals: '[hosts...]',
     options: [
-      { flags: '--up-for <duration>', description: 'only hosts that have been up for at least this long' },
+      {
+        flags: '--booted-before <time>',
+        description: 'only hosts that have not been booted since: so long ago (30d), or a time of ISO 8601',
+      },
       { flags: '--dry-run', description: 'stop after the plan' },
       parallel,
       ...waveOptions,
@@ -97,7 +100,7 @@ export const fleetCommands: readonly CommandSpec[] = [
     examples: [
       ['azp-fleet reboot h200-1', 'one host'],
       ['azp-fleet reboot --max-unavailable 1', 'all, one host of each pool at a time'],
-      ['azp-fleet reboot --up-for 30d --yes', 'those that have not been rebooted for a month'],
+      ['azp-fleet reboot --booted-before 30d --yes', 'those that have not been rebooted for a month'],
     ],
     json: ['plan', 'hosts'],
     load: () => import('./reboot.ts'),

@@ -9,15 +9,20 @@ import type { Result } from '../../result.ts';
 
 /** Reboots hosts in waves. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
-  const upForMs = input.options.duration('upFor') ?? 0;
+  const now = context.clock.wall();
+  const before = input.options.moment('bootedBefore', now);
   return carryOut(context, input, {
     question: (where) => `Reboot ${where}?`,
     unasked: 'look at the plan with --dry-run, then run again with --yes',
-    changes: (now, before) => rebootOf(now, before, upForMs),
+    changes: (seen, first) => rebootOf(seen, first, before === undefined ? 0 : now - before),
+    again: (since) => `run it again with --booted-before ${since}: it leaves out what was rebooted since`,
   });
 }
 
-/** Nothing where the host has rebooted since, or an earlier run has rebooted and not proven it. Pure. */
+/**
+ * Nothing where the host has rebooted since, or an earlier run has rebooted and not proven it. `upForMs`: it has to be up
+ * for longer than this. Pure.
+ */
 export function rebootOf(now: Facts, before: Facts, upForMs: number): readonly Planned[] {
   const upMs = (before.uptimeS ?? Number.POSITIVE_INFINITY) * 1000;
   const done = now.bootId !== before.bootId || rebootedSinceDrain(before);

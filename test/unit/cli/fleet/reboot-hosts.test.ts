@@ -90,6 +90,7 @@ async function reboot(given: Readonly<Record<string, unknown>> = {}) {
       question: (where) => `Reboot ${where}?`,
       unasked: 'run again with --yes',
       changes: (now, before) => rebootOf(now, before, 0),
+      again: (since) => `run it again with --booted-before ${since}`,
     },
     {
       wiring: { ...overSsh, connect },
@@ -178,9 +179,7 @@ gpu-00       failed       1 change; there is no image on the host to probe with 
     expect(problems).toContain(
       'gpu-[01-99]: not begun because the canary gpu-00 failed: there is no image on the host',
     );
-    expect(problems).toContain(
-      'next      cure gpu-00, then run the same command again: it goes on with what is left',
-    );
+    expect(problems).toContain('next      cure gpu-00, then run it again with --booted-before');
   });
 });
 
@@ -197,15 +196,31 @@ describe('what is rebooted', () => {
     });
 
   it.each([
-    ['a host', factsOf(), '0', true],
-    ['one that is up longer than was asked', factsOf({ uptimeS: 7200 }), '1h', true],
-    ['not one that is up for less', factsOf({ uptimeS: 600 }), '1h', false],
-    ['one that does not say how long', factsOf({ uptimeS: undefined }), '1h', true],
-    ['one that an earlier run had only drained', drained(7200), '0', true],
-    ['not one that an earlier run has rebooted, and not proven', drained(600), '0', false],
-  ] as const)('%s', (_, facts, upFor, expected) => {
-    const upForMs = new Options({ upFor }).duration('upFor') ?? 0;
-    expect(rebootOf(facts, facts, upForMs).length > 0).toBe(expected);
+    ['a host', factsOf(), 0, true],
+    ['one that is up for longer than was asked', factsOf({ uptimeS: 7200 }), 3600, true],
+    ['not one that is up for less', factsOf({ uptimeS: 600 }), 3600, false],
+    ['one that does not say how long', factsOf({ uptimeS: undefined }), 3600, true],
+    ['one that an earlier run had only drained', drained(7200), 0, true],
+    ['not one that an earlier run has rebooted, and not proven', drained(600), 0, false],
+  ] as const)('%s', (_, facts, upForS, expected) => {
+    expect(rebootOf(facts, facts, upForS * 1000).length > 0).toBe(expected);
+  });
+
+  it.each([
+    ['30d', '2026-10-23T12:00:00.000Z'],
+    ['90m', '2026-11-22T10:30:00.000Z'],
+    ['2026-11-22T05:40:00Z', '2026-11-22T05:40:00.000Z'],
+    ['2026-11-20', '2026-11-20T00:00:00.000Z'],
+  ])('--booted-before %s', (bootedBefore, expected) => {
+    const now = Date.parse('2026-11-22T12:00:00Z');
+    const moment = new Options({ bootedBefore }).moment('bootedBefore', now);
+    expect(new Date(moment ?? 0).toISOString()).toBe(expected);
+  });
+
+  it.each(['yesterday', '2026-13-01', '1 h', ''])('--booted-before %s is a mistake', (bootedBefore) => {
+    expect(() => new Options({ bootedBefore }).moment('bootedBefore', 0)).toThrow(
+      expect.objectContaining({ exitCode: 2 }),
+    );
   });
 
   it('not twice', () => {
