@@ -58,5 +58,5 @@ export function drainsOfRuns({ drains = [] }: { readonly drains?: readonly Drain
 export function drainEnd({ run }: DrainMark): string {
   return run === undefined
     ? 'run "azp-fleet undrain" when jobs may come again'
-    : 'wait for that run to end; if it was interrupted, run "azp-fleet undrain"';
+    : 'wait for that run to end; if it was cut off, run "azp-fleet provision" (or "azp-fleet undrain")';
 }

@@ -1,65 +1,15 @@
 import { describe, expect, it } from 'vitest';
 
-import type { FleetEvent } from '../../../../src/apply/events.ts';
 import { failure, type HostOutcome } from '../../../../src/apply/outcome.ts';
-import { runWaves, type WaveTask } from '../../../../src/apply/waves/run-waves.ts';
+import { runWaves } from '../../../../src/apply/waves/run-waves.ts';
 import { FleetError } from '../../../../src/base/errors.ts';
 import { silentLogger } from '../../../../src/base/log.ts';
-import { parseShare } from '../../../../src/base/share.ts';
 import type { Verdict } from '../../../../src/health/verdict.ts';
-import type { WaveLimits } from '../../../../src/inventory/fleet.ts';
 import { defaultWaves } from '../../../../src/inventory/schema/defaults.ts';
 import { planWaves } from '../../../../src/plan/waves/waves.ts';
 import { fleetOf, many, type Machine } from '../../plan/waves/fleet.ts';
+import { broken, healthy, run, share, well } from './made-up-run.ts';
 
-const healthy: Verdict = { state: 'healthy', cause: '', next: '' };
-const broken: Verdict = { state: 'failed', cause: 'nvidia-smi shows no GPU', next: 'look' };
-
-type End = (host: string) => Partial<HostOutcome>;
-const well: End = () => ({ verdict: healthy });
-
-/** Runs a made-up fleet; hosts that are worked on at the same time end together. */
-async function run(
-  machines: readonly Machine[],
-  end: End = well,
-  {
-    parallel = 200,
-    stop = new AbortController(),
-    before,
-    ...limits
-  }: Partial<WaveLimits> & { parallel?: number; stop?: AbortController; before?: Verdict } = {},
-) {
-  const events: FleetEvent[] = [];
-  const begun: string[] = [];
-  const together: string[][] = [];
-  let open: string[] | undefined;
-  const tasks = machines.map(({ host, builder }): WaveTask => ({
-    host,
-    builder,
-    before,
-    work: async () => {
-      begun.push(host);
-      if (open === undefined) together.push((open = []));
-      open.push(host);
-      // Others that may begin have begun by then.
-      await new Promise((resolve) => setImmediate(resolve));
-      open = undefined;
-      return { host, state: 'changed', changes: 1, ...end(host) };
-    },
-  }));
-  const outcomes = await runWaves(
-    tasks,
-    { fleet: fleetOf(machines), limits: { ...defaultWaves, ...limits } },
-    {
-      emit: (event) => events.push(event),
-      signal: stop.signal,
-      options: { parallel, drainTimeoutMs: 0, breakLock: false },
-    },
-  );
-  return { outcomes, begun, together, events };
-}
-
-const share = (text: string) => parseShare(text) ?? defaultWaves.maxFailures;
 const waves = (machines: readonly Machine[]) =>
   planWaves(fleetOf(machines), defaultWaves)?.waves.map(({ hosts }) => [...hosts]);
 const notBegun = (outcomes: readonly HostOutcome[]) =>
@@ -241,4 +191,25 @@ it('after Ctrl-C no wave begins, and nobody is to blame', async () => {
 it('without a proof a wave is well when its changes were made', async () => {
   const { together } = await run(many(3, 'a'), () => ({}));
   expect(together).toEqual([['a-0'], ['a-1'], ['a-2']]);
+});
+
+it('a host whose agents could not be proven afterwards keeps them, whatever becomes of the others', async () => {
+  const barred = { host: 'a-1', what: 'the pool may not be seen', next: 'ask its owner' };
+  const fleet = { ...fleetOf([...many(1, 'a')]), barred: [barred] };
+  const work = (host: string) => () =>
+    Promise.resolve<HostOutcome>({ host, state: 'changed', changes: 1, verdict: healthy });
+  const tasks = ['a-0', 'a-1'].map((host) => ({ host, builder: undefined, work: work(host) }));
+  const tools = {
+    emit: () => undefined,
+    signal: new AbortController().signal,
+    options: { parallel: 1, drainTimeoutMs: 0, breakLock: false },
+  };
+  expect(await runWaves(tasks, { fleet, limits: defaultWaves }, tools)).toMatchObject([
+    { host: 'a-0', verdict: healthy },
+    {
+      host: 'a-1',
+      state: 'skipped',
+      problem: { code: 'wave.held', what: 'not begun: the pool may not be seen', next: 'ask its owner' },
+    },
+  ]);
 });

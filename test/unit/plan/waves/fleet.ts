@@ -1,3 +1,5 @@
+import fc from 'fast-check';
+
 import type { Pending } from '../../../../src/plan/waves/wave.ts';
 import type { WaveFleet } from '../../../../src/plan/waves/waves.ts';
 
@@ -46,3 +48,19 @@ export function many(count: number, pool: string, rest: Partial<Machine> = {}): 
     ...rest,
   }));
 }
+
+/** Any fleet of up to 40 hosts in up to 4 pools. */
+export const machines = fc.uniqueArray(
+  fc.record(
+    {
+      host: fc.stringMatching(/^h\d{1,2}$/),
+      pools: fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 3 }),
+      part: fc.constantFrom('pending', 'pending', 'pending', 'idle'),
+      down: fc.boolean(),
+      kind: fc.constantFrom('h200', 'l40s', 'a100'),
+      builder: fc.constantFrom(undefined, 'h1', 'h2'),
+    },
+    { requiredKeys: ['host', 'pools', 'part', 'kind'] },
+  ),
+  { selector: ({ host }) => host, maxLength: 40 },
+) as fc.Arbitrary<readonly Machine[]>;

@@ -6,7 +6,7 @@ import type { WaveLimits } from '../../../../src/inventory/fleet.ts';
 import { defaultWaves } from '../../../../src/inventory/schema/defaults.ts';
 import { mayBeDown } from '../../../../src/plan/waves/limits.ts';
 import { planWaves } from '../../../../src/plan/waves/waves.ts';
-import { fleetOf, many, type Machine } from './fleet.ts';
+import { fleetOf, machines, many, type Machine } from './fleet.ts';
 
 function limits(maxUnavailable: string): WaveLimits {
   const share = parseShare(maxUnavailable);
@@ -154,20 +154,6 @@ describe('waves', () => {
   });
 });
 
-const machines = fc.uniqueArray(
-  fc.record(
-    {
-      host: fc.stringMatching(/^h\d{1,2}$/),
-      pools: fc.uniqueArray(fc.constantFrom('a', 'b', 'c', 'd'), { minLength: 1, maxLength: 3 }),
-      part: fc.constantFrom('pending', 'pending', 'pending', 'idle'),
-      down: fc.boolean(),
-      kind: fc.constantFrom('h200', 'l40s', 'a100'),
-      builder: fc.constantFrom(undefined, 'h1', 'h2'),
-    },
-    { requiredKeys: ['host', 'pools', 'part', 'kind'] },
-  ),
-  { selector: ({ host }) => host, maxLength: 40 },
-) as fc.Arbitrary<readonly Machine[]>;
 const shares = fc.constantFrom('1', '2', '5', '10%', '25%', '50%', '99%');
 
 describe('of any fleet', () => {
