@@ -78,6 +78,11 @@ export interface Facts {
   readonly held: readonly string[];
   /** sha256 of files we manage: path → digest; missing: absent. */
   readonly files: Readonly<Record<string, string>>;
+  /**
+   * What stands in them, to the letter, as far as it is text and all of it is short: path → text. It is others': clean it
+   * before it is shown. What lacks here is judged by its digest alone.
+   */
+  readonly texts: Readonly<Record<string, string>>;
   /** The certificate authority of the site that lies on the host is among those that its programs trust. */
   readonly siteCaTrusted: boolean;
   readonly manager: {

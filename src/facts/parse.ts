@@ -53,7 +53,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     toolkit: { version: toolkit === undefined ? undefined : upstream(toolkit), ...toolkitCdi },
     packages,
     held,
-    files: read(filesProbe),
+    ...read(filesProbe),
     siteCaTrusted: read(siteCaProbe),
     manager: { ...read(managerProbe), ...read(managerStatusProbe) },
     disk: read(diskProbe),
@@ -62,9 +62,10 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     packageLock: read(packageLockProbe),
   };
   for (const probe of [osProbe, machineProbe]) requireFrame(probe.name, frames.get(probe.name));
-  // Names and titles go into notes, refusals and scripts. The one text that is a file stays as it is: it is parsed.
+  // Names and titles go into notes, refusals and scripts. Texts that are files stay as they are: they are parsed.
   const clean = foreignValue(facts, (text) => foreignLine(text));
-  return { ...clean, docker: { ...clean.docker, daemonJson: facts.docker.daemonJson } };
+  const { texts } = facts;
+  return { ...clean, texts, docker: { ...clean.docker, daemonJson: facts.docker.daemonJson } };
 }
 
 const missing: Frame = { code: 127, stdout: '', stderr: '', durationMs: 0, timedOut: false };

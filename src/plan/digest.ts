@@ -4,7 +4,7 @@ import type { Fleet } from '../inventory/fleet.ts';
 
 /**
  * sha256 over the facts that a plan rests on. Left out is what moves by itself without changing what has to be done:
- * free disk, memory, who works on the host, boots, and the manager's live status.
+ * free disk, memory, who works on the host, boots, and the manager's live status; and texts, whose digests count.
  */
 export function factsDigest(facts: Facts): string {
   const {
@@ -14,6 +14,7 @@ export function factsDigest(facts: Facts): string {
     bootId: _boot,
     uptimeS: _uptime,
     packageLock: _lock,
+    texts: _texts,
     ...lasting
   } = facts;
   const { status: _status, release: _release, ...manager } = facts.manager;

@@ -56,6 +56,7 @@ const bare: Facts = {
   packages: { 'ca-certificates': '20230311+deb12u1' },
   held: [],
   files: {},
+  texts: {},
   siteCaTrusted: false,
   manager: {
     current: undefined,

@@ -1,3 +1,4 @@
+import { sha256 } from '../../base/digest.ts';
 import { sh } from '../../base/shell.ts';
 import { HostPaths } from '../../contract/paths.ts';
 import { packageManagers } from '../../packages/distribution.ts';
@@ -12,14 +13,41 @@ export const managedFiles = {
   managerUnit: HostPaths.unit,
 } as const;
 
-export const filesProbe: FactProbe<Facts['files']> = {
+/** Bytes of all texts together: ours are some KiB, a site's certificates the most of it. */
+const longestTexts = 192 * 1024;
+
+/** Certificates last: where they are too many, only their own text is cut. */
+function paths(): string[] {
+  const trust = packageManagers.map((manager) => manager.trust.file);
+  const rest = [...Object.values(managedFiles), ...packageManagers.flatMap((manager) => manager.files)];
+  const last = new Set([managedFiles.managerCa, ...trust]);
+  return [...rest.filter((path) => !last.has(path)), ...last];
+}
+
+/** Their digests, and what stands in them, line by line in one process. */
+export const filesProbe: FactProbe<Pick<Facts, 'files' | 'texts'>> = {
   name: 'files',
-  script: () => {
-    const files = [...packageManagers.flatMap((manager) => manager.files), ...Object.values(managedFiles)];
-    return sh`sha256sum ${files} 2>/dev/null || :`;
-  },
-  parse: ({ stdout }) =>
-    Object.fromEntries(
+  script: () =>
+    sh`sha256sum ${paths()} 2>/dev/null || :
+LC_ALL=C grep -H '' ${paths()} 2>/dev/null | head -c ${String(longestTexts)}`,
+  parse: ({ stdout }) => {
+    const files = Object.fromEntries(
       [...stdout.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, digest = '', path = '']) => [path, digest]),
-    ),
+    );
+    return { files, texts: wholeTexts(stdout, files) };
+  },
 };
+
+/** Only what has the file's digest: binary files, and what was cut off, have none. */
+function wholeTexts(stdout: string, files: Facts['files']): Facts['texts'] {
+  const lines = stdout.split('\n');
+  return Object.fromEntries(
+    Object.entries(files).flatMap(([path, digest]) => {
+      const prefix = `${path}:`;
+      const own = lines.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
+      const unended = own.join('\n');
+      const text = [`${unended}\n`, unended].find((each) => sha256(each) === digest);
+      return text === undefined ? [] : [[path, text]];
+    }),
+  );
+}
