@@ -42,6 +42,24 @@ export interface ManagerConfig {
   readonly metricsPort: number;
 }
 
+/** What the file does not say: as an inventory that does not say it. Its image is built on the host. */
+export const configDefaults: Omit<
+  ManagerConfig,
+  'schema' | 'host' | 'organization' | 'credential' | 'pool' | 'image'
+> = {
+  agents: { kind: 'one-per-gpu' },
+  agentName: '{host}-{slot}',
+  share: false,
+  limits: {},
+  driverCapabilities: ['compute', 'utility'],
+  datasets: [],
+  jobs: { sudo: false, docker: false },
+  registration: 'rest',
+  capabilities: {},
+  proxy: { noProxy: [], ca: false },
+  metricsPort: 0,
+};
+
 /** Either a registry reference, or a build on the host from the uploaded context. */
 export type ImageConfig =
   | {
@@ -116,4 +134,14 @@ export interface Dataset {
   readonly container: string;
   /** The host path must be a mount point (a missing NFS mount is then an error, not an empty folder). */
   readonly requireMount: boolean;
+}
+
+/** Some slot renders: the image then holds the loaders of EGL, OpenGL and Vulkan. */
+export function wantsGraphics({
+  agents,
+  driverCapabilities,
+}: Pick<ManagerConfig, 'agents' | 'driverCapabilities'>): boolean {
+  const all =
+    agents.kind === 'slots' ? agents.slots.flatMap((slot) => slot.capabilities) : driverCapabilities;
+  return all.includes('graphics') || all.includes('display');
 }

@@ -23,6 +23,7 @@ const status = z.looseObject({
   schema: z.literal(1),
   version: text,
   protocol: z.number().optional(),
+  node: text.optional(),
   at: text,
   host: text,
   pool: z.looseObject({ name: text, id: z.number().optional() }),

@@ -31,6 +31,42 @@ export type Agents =
   | { readonly kind: 'count'; readonly count: number }
   | { readonly kind: 'slots'; readonly slots: readonly SlotSpec[] };
 
+/** What says how a host is divided. */
+interface Division {
+  readonly agents: Agents;
+  readonly gpus?: number;
+  readonly share: boolean;
+  readonly driverCapabilities: DriverCapabilities;
+}
+
+/** The slots that a configuration asks for on a host with so many GPUs; `gpus` of a slot are indices or what it names. */
+export function slotSpecs(config: Division, present: number): readonly SlotSpec[] {
+  const { agents } = config;
+  if (agents.kind === 'slots') return agents.slots;
+  const gpus = Math.max(present, config.gpus ?? 0);
+  const count = agents.kind === 'one-per-gpu' ? gpus : agents.count;
+  return Array.from({ length: count }, (_, index) => ({
+    gpus: portion(index, count, gpus, config.share),
+    share: config.share,
+    limits: {},
+    capabilities: config.driverCapabilities,
+    mode: 'container' as const,
+  }));
+}
+
+/**
+ * GPU indices of slot `index` of `count`: consecutive blocks, the first ones larger when it does not divide evenly.
+ * More slots than GPUs: they take turns where sharing is allowed; else the later ones name a GPU that is not there.
+ */
+export function portion(index: number, count: number, gpus: number, share: boolean): readonly number[] {
+  if (gpus === 0) return [];
+  if (count > gpus) return [share ? index % gpus : index];
+  const size = Math.floor(gpus / count);
+  const larger = gpus % count;
+  const start = index * size + Math.min(index, larger);
+  return Array.from({ length: size + (index < larger ? 1 : 0) }, (_, offset) => start + offset);
+}
+
 /** Names of the slots of a host, as far as they are known before its GPUs have been counted. */
 export function slotNames(host: { readonly agents: Agents; readonly gpus?: number }): string[] {
   const { agents } = host;

@@ -6,6 +6,8 @@ export interface ManagerStatus {
   readonly version: string;
   /** See `release.ts`; absent: the first release. */
   readonly protocol?: number;
+  /** Of Node, that it runs on; absent: the manager is of a version that does not tell. */
+  readonly node?: string;
   /** ISO 8601; at most 30 s old while the manager lives. */
   readonly at: string;
   readonly host: string;

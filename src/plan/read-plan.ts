@@ -12,6 +12,8 @@ const most = {
   stages: 50,
   changes: 200,
   details: 500,
+  texts: 50,
+  lines: 5_000,
   actions: 500,
   refusals: 200,
   packages: 2_000,
@@ -32,6 +34,10 @@ const told = {
   details: z
     .array(z.object({ marker, text: words, effect: words.exactOptional() }))
     .max(most.details)
+    .exactOptional(),
+  texts: z
+    .array(z.object({ path: words, lines: z.array(words).max(most.lines) }))
+    .max(most.texts)
     .exactOptional(),
 };
 const timeoutS = z.number().positive();
@@ -81,6 +87,7 @@ const change = z.discriminatedUnion('known', [
     until: step,
     why: words.exactOptional(),
     disturbs,
+    waits: z.literal(true).exactOptional(),
     ...told,
   } satisfies Members<Shape>),
 ]);

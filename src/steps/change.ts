@@ -51,6 +51,13 @@ export interface Detail {
   readonly effect?: string;
 }
 
+/** What becomes of the text of a file, by lines, without what may be secret. */
+export interface TextDiff {
+  readonly path: string;
+  /** As of `diff -u` without its head, or a sentence in their place. */
+  readonly lines: readonly string[];
+}
+
 /** What a plan says of a change beside its title. No part of its id. */
 export interface Told {
   /** Default: add. A change that reboots is shown as that, whatever stands here. */
@@ -58,6 +65,8 @@ export interface Told {
   readonly details?: readonly Detail[];
   /** Of a package change: the most that it does to packages that are installed. Its script holds it to that. */
   readonly bound?: Bound;
+  /** Shown by `--diff`. */
+  readonly texts?: readonly TextDiff[];
 }
 
 /** One described mutation. */
@@ -85,11 +94,18 @@ export interface Shape extends Told {
   readonly why?: string;
   /** The most that the later change may disturb. */
   readonly disturbs: Disturbs;
+  /** It is waiting and nothing else. */
+  readonly waits?: true;
 }
 
 /** Facts have to be gathered again after it. */
 export function reboots(change: Change | Shape): boolean {
   return change.known && change.actions.some(({ kind }) => kind === 'reboot');
+}
+
+/** Nothing on the host is changed by it. */
+export function onlyWaits(change: Change | Shape): boolean {
+  return change.known ? change.actions.every(({ kind }) => kind === 'await-manager') : change.waits === true;
 }
 
 /** The id of a change: the same in every run for the same actions, and fit for a systemd unit's name. */

@@ -42,8 +42,8 @@ export function refusal(step: StepName, what: string, next: string): Refusal {
 }
 
 /** The same as it is announced while another step's result is awaited. */
-export function later({ step, title, disturbs, marker, details }: Change, until: StepName): Shape {
-  return { known: false, step, title, until, disturbs, ...defined({ marker, details }) };
+export function later({ step, title, disturbs, marker, details, texts }: Change, until: StepName): Shape {
+  return { known: false, step, title, until, disturbs, ...defined({ marker, details, texts }) };
 }
 
 export function change(

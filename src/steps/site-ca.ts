@@ -4,6 +4,8 @@ import { platformOf } from '../packages/distribution.ts';
 import type { Change } from './change.ts';
 import { runChange } from './changes.ts';
 import type { Desired } from './step.ts';
+import { certificateDetails } from './told/certificates.ts';
+import { textDiff, written } from './told/texts.ts';
 
 /**
  * The site's own certificate authority, before anything is downloaded: a proxy that looks into TLS, or mirrors and a
@@ -23,6 +25,9 @@ export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
         ? `${trust.file} is there, and programs do not trust it yet`
         : `${trust.file} is not as wanted`,
       disturbs: 'nothing',
+      marker: facts.files[trust.file] === undefined ? 'add' : 'change',
+      details: certificateDetails(facts, trust.file, proxy.caPem),
+      texts: [textDiff(written(facts, trust.file, proxy.caPem))],
     },
     { script: trust.script(proxy.caPem, proxy), timeoutS: 900, writes: packages.folders },
   );

@@ -7,6 +7,7 @@ import { changedKeys, engineConfig } from './docker.ts';
 import { configFolder, configScript } from './docker/config-script.ts';
 import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker/daemon-json.ts';
 import { isRelease } from './docker/release.ts';
+import { toldDaemonJson } from './docker/told-daemon-json.ts';
 import { driverIsWanted } from './driver/wanted.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
@@ -68,6 +69,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
   const differs = !sameConfig(from, to);
   const stale = installing || facts.docker.restartNeeded || !facts.docker.runtimes.includes('nvidia');
   if (!differs && !stale) return;
+  const before = textBefore(facts, desired);
   yield runChange(
     'toolkit',
     'configure-docker',
@@ -79,9 +81,11 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
         ? 'daemon.json lacks them'
         : 'it was started before the toolkit or its configuration was there',
       disturbs: restartDisturbs(facts),
+      marker: 'change',
+      ...(differs ? toldDaemonJson(before, renderDaemonJson(to)) : {}),
     },
     {
-      script: configScript({ from: textBefore(facts, desired), to: renderDaemonJson(to), restart: true }),
+      script: configScript({ from: before, to: renderDaemonJson(to), restart: true }),
       timeoutS: 300,
       writes: [configFolder],
     },

@@ -80,6 +80,9 @@ const bare: Facts = {
   packageLock: undefined,
 };
 
+/** The driver that the inventory's defaults ask for runs. */
+export const driven = { loaded: '580.95.05', userspace: '580.95.05', open: true } as const;
+
 /** A freshly installed Debian 12 with one H200 and nothing on it; groups of facts are merged one level deep. */
 export function factsOf(overrides: Overrides<Facts> = {}): Facts {
   return merge(bare, overrides);

@@ -33,8 +33,8 @@ export interface HostChanges<Found extends AnySurvey> {
 }
 
 /**
- * Reads the hosts, shows the plan, asks, applies; `--dry-run`, `--yes`, `--show-scripts` and `--detailed-exitcode` are
- * honoured where the command has them. The connections are closed however it ends.
+ * Reads the hosts, shows the plan, asks, applies; `--dry-run`, `--yes`, `--diff`, `--show-scripts` and
+ * `--detailed-exitcode` are honoured where the command has them. The connections are closed however it ends.
  */
 export async function changeHosts<Found extends AnySurvey>(
   context: Context,
@@ -93,6 +93,7 @@ function showPlan(context: Context, { options }: CommandInput, plan: FleetPlan, 
   if (!hasChanges(plan) && !options.flag('dryRun')) return;
   const text = planText(plan, {
     scripts: options.flag('showScripts'),
+    diff: options.flag('diff'),
     color: usesColor(context.stdout, context.env),
     unread: unreadIn(found),
     width: context.stdout.columns ?? 100,

@@ -3,7 +3,7 @@ import { join, relative } from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { FleetError } from '../../base/errors.ts';
 import { Labels } from '../../contract/paths.ts';
-import type { ImageConfig, ManagerConfig } from '../../contract/config.ts';
+import { wantsGraphics, type ImageConfig, type ManagerConfig } from '../../contract/config.ts';
 import type { SmiReport } from '../../health/report.ts';
 import {
   buildArgs,
@@ -126,12 +126,6 @@ function chosenBase(
     reference: `docker.io/${choice.tag}`,
     flavour: choice.cuda === undefined ? 'cpu' : `cuda${choice.cuda}`,
   };
-}
-
-function wantsGraphics({ agents, driverCapabilities }: ManagerConfig): boolean {
-  const all =
-    agents.kind === 'slots' ? agents.slots.flatMap((slot) => slot.capabilities) : driverCapabilities;
-  return all.includes('graphics') || all.includes('display');
 }
 
 /** The build context as one reproducible archive. */

@@ -193,6 +193,7 @@ export function managerStatus(parts: {
   const status: ManagerStatus = {
     schema: 1,
     ...ourRelease,
+    node: process.versions.node,
     at: parts.at,
     host: parts.host,
     pool,

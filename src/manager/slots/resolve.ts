@@ -1,7 +1,7 @@
 import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
 import { imageOf, type ManagerConfig } from '../../contract/config.ts';
-import { agentName, type SlotSpec } from '../../contract/slots.ts';
+import { agentName, slotSpecs } from '../../contract/slots.ts';
 import { HostPaths } from '../../contract/paths.ts';
 import { agentStart } from '../docker/agent-start.ts';
 import type { Slot } from '../model.ts';
@@ -15,7 +15,7 @@ export interface HostGpu {
 
 /** The slots that the configuration asks for, with GPUs named by UUID. `gpus` in PCI bus order. Pure. */
 export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): readonly Slot[] {
-  return specs(config, gpus.length).map((spec, index) => {
+  return slotSpecs(config, gpus.length).map((spec, index) => {
     const name = spec.name ?? String(index);
     const found = spec.gpus.map((wanted) => find(wanted, gpus));
     return {
@@ -30,33 +30,6 @@ export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): r
       image: imageOf(config, spec),
     };
   });
-}
-
-function specs(config: ManagerConfig, present: number): readonly SlotSpec[] {
-  const { agents } = config;
-  if (agents.kind === 'slots') return agents.slots;
-  const gpus = Math.max(present, config.gpus ?? 0);
-  const count = agents.kind === 'one-per-gpu' ? gpus : agents.count;
-  return Array.from({ length: count }, (_, index) => ({
-    gpus: portion(index, count, gpus, config.share),
-    share: config.share,
-    limits: {},
-    capabilities: config.driverCapabilities,
-    mode: 'container' as const,
-  }));
-}
-
-/**
- * GPU indices of slot `index` of `count`: consecutive blocks, the first ones larger when it does not divide evenly.
- * More slots than GPUs: they take turns where sharing is allowed; else the later ones name a GPU that is not there.
- */
-export function portion(index: number, count: number, gpus: number, share: boolean): readonly number[] {
-  if (gpus === 0) return [];
-  if (count > gpus) return [share ? index % gpus : index];
-  const size = Math.floor(gpus / count);
-  const larger = gpus % count;
-  const start = index * size + Math.min(index, larger);
-  return Array.from({ length: size + (index < larger ? 1 : 0) }, (_, offset) => start + offset);
 }
 
 function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: string; label: string } {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
 import { builtImage } from '../../contract/agent-release.ts';
-import type { ManagerConfig } from '../../contract/config.ts';
+import { configDefaults, type ManagerConfig } from '../../contract/config.ts';
 
 export interface LoadedConfig {
   readonly config: ManagerConfig;
@@ -29,7 +29,8 @@ export function parseConfig(text: string, path: string): ManagerConfig {
   const needed = ['host', 'organization', 'credential', 'pool'] as const;
   const missing = needed.find((key) => value[key] === undefined);
   if (missing !== undefined) throw broken(path, `"${missing}" is missing`);
-  const config = { ...defaults, ...value } as ManagerConfig;
+  const image = builtImage(process.arch);
+  const config = { image, ...configDefaults, ...value } as ManagerConfig;
   const { agents, registration } = config;
   if (
     registration === 'config' &&
@@ -39,22 +40,6 @@ export function parseConfig(text: string, path: string): ManagerConfig {
     throw broken(path, 'a slot with "mode": "host" has no image for "registration": "config"');
   return config;
 }
-
-/** What the file does not say: as an inventory that does not say it. */
-const defaults: Omit<ManagerConfig, 'schema' | 'host' | 'organization' | 'credential' | 'pool'> = {
-  agents: { kind: 'one-per-gpu' },
-  agentName: '{host}-{slot}',
-  image: builtImage(process.arch),
-  share: false,
-  limits: {},
-  driverCapabilities: ['compute', 'utility'],
-  datasets: [],
-  jobs: { sudo: false, docker: false },
-  registration: 'rest',
-  capabilities: {},
-  proxy: { noProxy: [], ca: false },
-  metricsPort: 0,
-};
 
 function broken(path: string, why: string, cause?: unknown): FleetError {
   return new FleetError(

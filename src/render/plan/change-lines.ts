@@ -1,11 +1,14 @@
 import type { Change, Detail, Shape } from '../../steps/change.ts';
 import { wrap } from '../problem.ts';
 import { actionLines } from './action-lines.ts';
+import { diffLines } from './diff-lines.ts';
 import { changeMark, mark, type Paint } from './marks.ts';
 
 export interface ChangeLineOptions {
   /** The exact scripts and file contents below each change. */
   readonly scripts: boolean;
+  /** What becomes of the text of each file below the change that writes it. */
+  readonly diff: boolean;
   /** Columns; longer reasons are broken. */
   readonly width: number;
 }
@@ -24,14 +27,14 @@ const indent = ' '.repeat(13);
 export function changeLines(change: Change | Shape, options: ChangeLineOptions, paint: Paint): string[] {
   const why = change.known ? change.why : (change.why ?? until(change));
   const disturbs = disturbance[change.disturbs];
+  const diffs = options.diff ? (change.texts ?? []).flatMap((text) => diffLines(text, paint)) : [];
+  const scripts = change.known && options.scripts ? change.actions.flatMap(actionLines) : [];
   return [
     `  ${changeMark(change, paint)} ${paint('dim', change.step.padEnd(8))} ${change.title}`,
     ...wrap(why, options.width - indent.length, 0, 0).map((line) => `${indent}${paint('dim', line)}`),
     ...(change.details ?? []).flatMap((detail) => detailLines(detail, options.width, paint)),
     ...(disturbs === undefined ? [] : [`${indent}${paint('yellow', disturbs)}`]),
-    ...(change.known && options.scripts
-      ? change.actions.flatMap(actionLines).map((line) => `${indent}${paint('dim', '│')} ${line}`)
-      : []),
+    ...[...diffs, ...scripts].map((line) => `${indent}${paint('dim', '│')} ${line}`),
   ];
 }
 

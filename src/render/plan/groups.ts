@@ -1,49 +1,51 @@
 import type { HostPlan } from '../../plan/fleet-plan.ts';
 import { isEmpty } from '../../plan/plan.ts';
 import { withoutOwnName } from '../groups/own-name.ts';
+import { reboots, type Change, type Shape } from '../../steps/change.ts';
 
 /** Hosts whose plans read the same. */
 export interface Group {
   readonly hosts: readonly string[];
-  /** Of several hosts each one's own name in it is `{host}`, unless `exact` was asked for. */
+  /** Of several hosts each one's own name in it is `{host}`, unless texts or scripts are shown. */
   readonly plan: Pick<HostPlan, 'stages' | 'refusals'>;
 }
 
+/** What is shown beside the words. It is alike to the letter or not at all. */
+interface Exactly {
+  readonly scripts: boolean;
+  readonly diff: boolean;
+}
+
 /**
- * The largest group first; hosts without changes are left out. `exact`: scripts are shown, which are alike to the letter
- * or not at all; otherwise `h200-1-3` on h200-1 and `h200-2-3` on h200-2 read the same.
+ * The largest group first; hosts without changes are left out. Where only words are shown, `h200-1-3` on h200-1 and
+ * `h200-2-3` on h200-2 read the same.
  */
-export function groups(hosts: readonly HostPlan[], exact: boolean): Group[] {
+export function groups(hosts: readonly HostPlan[], exactly: Exactly): Group[] {
   const busy = hosts.filter((host) => !isEmpty(host));
-  const grouped = Map.groupBy(busy, (host) => JSON.stringify(exact ? shown(host) : read(host)));
+  const grouped = Map.groupBy(busy, (host) => JSON.stringify(read(host, exactly)));
   return [...grouped.values()]
-    .map((same) => groupOf(same, exact))
+    .map((same) => groupOf(same, exactly))
     .sort((left, right) => right.hosts.length - left.hosts.length);
 }
 
-function groupOf(same: readonly HostPlan[], exact: boolean): Group {
-  const [first] = same as [HostPlan, ...HostPlan[]];
+function groupOf(same: readonly HostPlan[], { scripts, diff }: Exactly): Group {
+  const [{ host, stages, refusals }] = same as [HostPlan, ...HostPlan[]];
+  const plan = { stages, refusals };
   return {
-    hosts: same.map(({ host }) => host),
-    plan: exact || same.length === 1 ? shown(first) : withoutOwnName(first.host, shown(first)),
+    hosts: same.map((each) => each.host),
+    plan: scripts || diff || same.length === 1 ? plan : withoutOwnName(host, plan),
   };
 }
 
-function shown({ stages, refusals }: HostPlan): Group['plan'] {
-  return { stages, refusals };
+/** All that is to be read of a host. */
+function read({ host, stages, refusals }: HostPlan, { scripts, diff }: Exactly): unknown {
+  if (scripts) return [stages, refusals];
+  const words = stages.map((stage) => stage.map((change) => wordsOf(change, diff)));
+  return diff ? [words, refusals] : withoutOwnName(host, [words, refusals]);
 }
 
-/** What is to be read where no scripts are shown. */
-function read(host: HostPlan): unknown {
-  const { stages, refusals } = withoutOwnName(host.host, shown(host));
-  return [
-    stages.map((stage) =>
-      stage.map((change) => {
-        if (!change.known) return change;
-        const { id: _id, actions, ...words } = change;
-        return [words, actions.some(({ kind }) => kind === 'reboot')];
-      }),
-    ),
-    refusals,
-  ];
+function wordsOf(change: Change | Shape, diff: boolean): unknown {
+  const { texts, ...rest } = change;
+  const { id: _id, actions: _actions, ...words } = { id: undefined, actions: undefined, ...rest };
+  return [words, reboots(change), diff ? texts : undefined];
 }

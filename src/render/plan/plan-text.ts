@@ -9,7 +9,9 @@ import { wavesText } from '../waves.ts';
 import { mark, painter, unknownMark, type Paint } from './marks.ts';
 import { summary, type Unread } from './summary.ts';
 
-interface PlanTextOptions extends Omit<ChangeLineOptions, 'width'> {
+interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
+  /** Default: no. */
+  readonly diff?: boolean;
   readonly color: boolean;
   readonly unread?: Unread;
   /** Columns; longer reasons are broken. Default 80. */
@@ -17,14 +19,16 @@ interface PlanTextOptions extends Omit<ChangeLineOptions, 'width'> {
 }
 
 /** The plan for people: hosts with equal changes are shown once. A saved one is a file that anybody can have written. */
-export function planText(given: FleetPlan, { color, unread, width = 80, ...rest }: PlanTextOptions): string {
+export function planText(
+  given: FleetPlan,
+  { color, unread, width = 80, diff = false, scripts }: PlanTextOptions,
+): string {
   const plan = cleanPlan(given);
   const paint = painter(color);
+  const options = { scripts, diff, width };
   const sections = [
     ...(plan.fleet.length === 0 ? [] : [fleetPart(plan.fleet, width, paint)]),
-    ...groups(plan.hosts, rest.scripts).map((group) =>
-      hostsPart(group, plan.hosts.length, { ...rest, width }, paint),
-    ),
+    ...groups(plan.hosts, options).map((group) => hostsPart(group, plan.hosts.length, options, paint)),
     plan.waves && wavesText(plan.waves, { paint, width }),
     summary(plan, unread),
   ];

@@ -15,3 +15,8 @@ export function managerUnitFor(unit: string, systemd: number | undefined): Manag
   const mark = sha256(plain).slice(0, 12);
   return { text: plain.replace(/^\[Service\]\n/m, `$&Environment=${unitMarkVariable}=${mark}\n`), mark };
 }
+
+/** The unit's text as people compare it. */
+export function withoutMark(text: string): string {
+  return text.replace(new RegExp(`^Environment=${unitMarkVariable}=.*\n`, 'm'), '');
+}

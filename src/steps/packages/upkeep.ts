@@ -5,6 +5,7 @@ import type { Vendor } from '../../packages/vendors.ts';
 import type { Change, StepName } from '../change.ts';
 import { runChange } from '../changes.ts';
 import type { Desired } from '../step.ts';
+import { toldText, written } from '../told/texts.ts';
 
 interface Host {
   readonly platform: Platform;
@@ -15,12 +16,17 @@ interface Host {
 /** The source of a vendor's packages with its key, where either is not as wanted. `whose` is a genitive. */
 export function* addSource(step: StepName, whose: string, vendor: Vendor, host: Host): Generator<Change> {
   if (sourceIsThere(vendor, host)) return;
-  const { platform, desired } = host;
-  const { file, script } = platform.packages.source(vendor, platform, desired);
+  const { platform, facts, desired } = host;
+  const { file, text, keyFile, script } = platform.packages.source(vendor, platform, desired);
   yield runChange(
     step,
     'source',
-    { title: `add ${whose} package source`, why: `${file} is not as wanted`, disturbs: 'nothing' },
+    {
+      title: `${facts.files[file] === undefined ? 'add' : 'change'} ${whose} package source`,
+      why: facts.files[file] === sha256(text) ? `${keyFile} is missing` : `${file} is not as wanted`,
+      disturbs: 'nothing',
+      ...toldText(written(facts, file, text)),
+    },
     { script, timeoutS: 600, writes: platform.packages.folders },
   );
 }

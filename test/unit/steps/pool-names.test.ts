@@ -119,16 +119,22 @@ describe('the manager and its image', () => {
   const plan = (facts: Facts) => [...managerStep.plan(facts, desiredOf({ pool }))];
 
   test('is announced as a shape while the driver is to come', () => {
-    const [install, shape, ...more] = plan(factsOf());
-    expect(install).toMatchObject({ known: false, title: expect.stringContaining('install the manager') });
-    expect(shape).toEqual({
-      known: false,
-      step: 'manager',
-      title: 'configure the manager for pool x64-cuda{cuda}, and start it',
+    const shapes = plan(factsOf());
+    expect(shapes.map((item) => ('known' in item ? [item.known, item.title] : item))).toEqual([
+      [false, expect.stringContaining('install the manager')],
+      [false, "write the manager's configuration"],
+      [false, 'install the unit azp-fleet-manager.service'],
+      [false, 'start the manager and wait for it'],
+    ]);
+    expect(shapes[1]).toMatchObject({
       until: 'driver',
-      disturbs: 'nothing',
+      details: [{ marker: 'add', text: 'registers h200-1-0 in pool x64-cuda{cuda}' }],
     });
-    expect(more).toEqual([]);
+  });
+
+  test('is announced in as many shapes as there are changes once the name is known', () => {
+    const { length } = plan(factsOf());
+    expect(plan(running('580.95.05'))).toHaveLength(length);
   });
 
   test('nothing of the image is brought before: it lies where the manager is started from', () => {

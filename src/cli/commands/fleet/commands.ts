@@ -6,6 +6,10 @@ const parallel: OptionSpec = {
   description: 'hosts at the same time',
   default: '20',
 };
+const diff: OptionSpec = {
+  flags: '--diff',
+  description: 'what becomes of the text of every file that is written',
+};
 const disturbOthers: OptionSpec = {
   flags: '--disturb-others',
   description: "accept that other people's containers, GPU processes and logins are hurt",
@@ -30,6 +34,7 @@ export const fleetCommands: readonly CommandSpec[] = [
     positionals: '[hosts...]',
     options: [
       { flags: '-o, --out <file>', description: 'save the plan for "provision --plan FILE"' },
+      diff,
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       parallel,
       ...waveOptions,
@@ -37,6 +42,7 @@ export const fleetCommands: readonly CommandSpec[] = [
     ],
     examples: [
       ['azp-fleet plan inventory.yaml', 'all hosts'],
+      ['azp-fleet plan h200-1 --diff', 'line by line what becomes of files'],
       ['azp-fleet plan h200-1 --show-scripts', 'every line that would run as root'],
       ['azp-fleet plan -o friday.json', 'for later: azp-fleet provision --plan friday.json'],
     ],
@@ -53,6 +59,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       { flags: '--plan <file>', description: 'apply this plan; refused where a host has changed since' },
       { flags: '--dry-run', description: 'stop after the plan' },
       { flags: '--detailed-exitcode', description: 'with --dry-run: exit 3 when changes are pending' },
+      diff,
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       { flags: '--rerun <which>', description: '"failed": only the hosts that the last run left unwell' },
       parallel,

@@ -54,6 +54,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       text: () =>
         planText(plan, {
           scripts: input.options.flag('showScripts'),
+          diff: input.options.flag('diff'),
           unread: unreadIn(survey),
           color: usesColor(context.stdout, context.env),
           width: context.stdout.columns ?? 100,

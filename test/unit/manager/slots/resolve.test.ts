@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { sha256 } from '../../../../src/base/digest.ts';
 import type { ManagerConfig } from '../../../../src/contract/config.ts';
-import { portion, resolveSlots, settingsOf, type HostGpu } from '../../../../src/manager/slots/resolve.ts';
+import { portion } from '../../../../src/contract/slots.ts';
+import { resolveSlots, settingsOf, type HostGpu } from '../../../../src/manager/slots/resolve.ts';
 import { config } from '../../../support/manager-config.ts';
 
 const gpus: readonly HostGpu[] = ['0', '1', '2'].map((n) => ({ busId: `0000:0${n}:00.0`, uuid: `GPU-${n}` }));

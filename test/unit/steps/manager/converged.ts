@@ -8,7 +8,7 @@ import { configText, managerConfig } from '../../../../src/steps/manager-config.
 import { managerVersion } from '../../../../src/steps/manager-version.ts';
 import { managerUnitFor } from '../../../../src/steps/manager/unit.ts';
 import type { Desired } from '../../../../src/steps/step.ts';
-import { desiredOf, factsOf, merge } from '../../../support/host.ts';
+import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 
 export const text = (content: string): Artifact => ({ kind: 'text', text: content, sha256: sha256(content) });
@@ -55,6 +55,7 @@ export function status(
 export function converged(desired: Desired = wanted, base: Facts = factsOf()): Facts {
   const { caPem } = desired.proxy;
   return merge(base, {
+    driver: driven,
     files: {
       ...base.files,
       [HostPaths.config]: sha256(configText(managerConfig(desired, 'x64'))),

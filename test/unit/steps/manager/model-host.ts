@@ -4,7 +4,7 @@ import type { StartedWith } from '../../../../src/contract/status.ts';
 import type { Facts } from '../../../../src/facts/facts.ts';
 import type { Action, Change } from '../../../../src/steps/change.ts';
 import type { Desired } from '../../../../src/steps/step.ts';
-import { factsOf, merge } from '../../../support/host.ts';
+import { driven, factsOf, merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 
 interface Process extends StartedWith {
@@ -113,7 +113,7 @@ export function factsOfModel({ disk, current, unit, enabled, process }: ModelHos
   const { configHash = '', ...started } = process ?? {};
   const watched = [HostPaths.config, HostPaths.caBundle, HostPaths.unit];
   const part = /\.part$/;
-  return merge(factsOf(), {
+  return merge(factsOf({ driver: driven }), {
     files: Object.fromEntries(
       watched.flatMap((path) => (disk[path] === undefined ? [] : [[path, sha256(disk[path])]])),
     ),

@@ -1,0 +1,112 @@
+import { configDefaults, type ManagerConfig } from '../../contract/config.ts';
+import { readConfig, type StoredConfig } from '../../contract/read-config.ts';
+import type { ManagerStatus } from '../../contract/status.ts';
+import type { Detail } from '../change.ts';
+import { bounded, itemDetail, type Item } from '../told/items.ts';
+import { agentDetails, agentsNow, agentsOf, gpuDetails } from './agents-follow.ts';
+import { keyWords } from './key-words.ts';
+import { slotDetails } from './slots-follow.ts';
+
+const strangeWords = 'not known to this release';
+
+interface Around {
+  /** As far as the host has one that can be read. */
+  readonly before: Partial<ManagerConfig>;
+  readonly after: ManagerConfig;
+}
+
+/** What is known of a host's manager.json. */
+export interface OnHost {
+  /** sha256; undefined: there is none. */
+  readonly digest: string | undefined;
+  /** Undefined: there is none, or it is too long or no text. */
+  readonly text: string | undefined;
+  /** GPUs that PCI shows. */
+  readonly gpus: number;
+  readonly status: ManagerStatus | undefined;
+}
+
+export interface Telling {
+  readonly details: readonly Detail[];
+  /** What of it cannot be told, as the end of a sentence. */
+  readonly remark?: string;
+}
+
+/** What another configuration means: key by key, then which agents come and go, and what becomes of the slots. Pure. */
+export function configDetails(seen: OnHost, wanted: ManagerConfig): Telling {
+  if (seen.digest === undefined) return { details: bounded(newConfig(wanted, seen.gpus)) };
+  const stored = seen.text === undefined ? undefined : readConfig(seen.text);
+  if (stored === undefined)
+    return {
+      details: bounded(
+        seen.status === undefined ? [] : agentDetails(agentsNow(seen.status), agentsOf(wanted, seen.gpus)),
+      ),
+      remark:
+        seen.text === undefined
+          ? 'what it says now is too long to be compared'
+          : 'what it says now is no configuration',
+    };
+  return { details: bounded(changedConfig(stored, wanted, seen)) };
+}
+
+/** Only what is not as an inventory that does not say it, and the agents. */
+function newConfig(wanted: ManagerConfig, gpus: number): readonly Detail[] {
+  const plain: ManagerConfig = {
+    ...wanted,
+    agents: wanted.agents.kind === 'slots' ? { kind: 'slots', slots: [] } : wanted.agents,
+    limits: {},
+    datasets: [],
+    jobs: { sudo: false, docker: false },
+    registration: 'rest',
+    capabilities: {},
+  };
+  const items = itemsOf({ before: plain, after: wanted });
+  const news = items.map((each) => itemDetail({ ...each, from: undefined }));
+  return [...news, ...agentDetails([], agentsOf(wanted, gpus))];
+}
+
+function changedConfig(stored: StoredConfig, wanted: ManagerConfig, seen: OnHost): readonly Detail[] {
+  const { config: before, unknown } = stored;
+  const items = itemsOf({ before, after: wanted }, unknown);
+  const strange = unknown
+    .filter((key) => !Object.hasOwn(keyWords, key))
+    .map((key) => ({ key, from: strangeWords }));
+  const details = [...[...items, ...strange].map(itemDetail), ...followsFrom(stored, wanted, seen)];
+  return details.length > 0 ? details : [{ marker: 'change', text: 'the same in another order or spacing' }];
+}
+
+function followsFrom(
+  { config, unknown }: StoredConfig,
+  wanted: ManagerConfig,
+  seen: OnHost,
+): readonly Detail[] {
+  const { gpus, status } = seen;
+  const { host, organization, pool } = config;
+  const understood = !unknown.some((key) => Object.hasOwn(keyWords, key));
+  if (!understood || host === undefined || organization === undefined || pool === undefined)
+    return status === undefined ? [] : agentDetails(agentsNow(status), agentsOf(wanted, gpus));
+  const { credential, image } = wanted;
+  const before = { credential, image, ...configDefaults, ...config, host, organization, pool };
+  const moved = organization === wanted.organization ? agentsOf(before, gpus) : [];
+  return [
+    ...gpuDetails(before, wanted, gpus),
+    ...agentDetails(moved, agentsOf(wanted, gpus)),
+    ...slotDetails(before, wanted, gpus),
+  ];
+}
+
+/** Key by key. What stands under a key of ours and means nothing to this release becomes what is wanted. */
+function itemsOf(around: Around, unknown: readonly string[] = []): readonly Item[] {
+  return (Object.keys(keyWords) as readonly (keyof ManagerConfig)[]).flatMap((key) => {
+    const items = itemsOfKey(key, around);
+    return unknown.includes(key)
+      ? items.map((each) => ({ ...each, from: each.from ?? strangeWords }))
+      : items;
+  });
+}
+
+function itemsOfKey(key: keyof ManagerConfig, { before, after }: Around): readonly Item[] {
+  // Both values are of the key: the table's type says so, and cannot be followed through a variable.
+  const words = keyWords[key] as (from: unknown, to: unknown) => readonly Item[];
+  return words(before[key], after[key]);
+}
