@@ -3,7 +3,7 @@ import { FleetError, type Problem } from '../base/errors.ts';
 import { HostPaths } from '../contract/paths.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import type { Change } from '../steps/change.ts';
-import { needsDrain, deviations } from '../plan/refine.ts';
+import { deviations, needsDrain, waitsMet, withoutNewWaits } from '../plan/refine.ts';
 import { drain, withoutMarksOf, type Drained } from './drain.ts';
 import { executeChange } from './execute.ts';
 import { createManagerClient } from '../client/manager-client.ts';
@@ -37,13 +37,13 @@ export async function applyHost(
 ): Promise<HostOutcome> {
   const { host, connection, plan: announced } = survey;
   const { name } = host;
-  const done = new Set<string>();
+  const done = new Map<string, Change>();
   let [begun, begunBefore] = [0, 0];
   let drained: Drained | undefined;
   const plan = async () => {
     const facts = await readFacts(connection, host, tools);
     const read = { host, connection, facts: withoutMarksOf(tools.run, facts) };
-    return { facts, plan: await planUnderLock(read, tools, announced) };
+    return { facts, plan: withoutNewWaits(await planUnderLock(read, tools, announced), announced) };
   };
   const manager = async () =>
     createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name, {
@@ -60,7 +60,7 @@ export async function applyHost(
       begunBefore = -1;
       const before = now.plan;
       now = await plan();
-      for (const id of gone(before, now.plan)) done.add(id);
+      for (const change of gone(before, now.plan)) done.set(change.id, change);
     }
     for (let round = 1; ; round += 1) {
       check(now.plan, announced, done, name);
@@ -76,11 +76,11 @@ export async function applyHost(
         tools.signal.throwIfAborted();
         begun += 1;
         await executeChange(change, stage, connection, name, tools);
-        done.add(change.id);
+        done.set(change.id, change);
       }
       now = await plan();
     }
-    const changes = done.size;
+    const changes = done.size === 0 ? 0 : done.size + waitsMet(announced, [...done.values()]);
     const outcome: HostOutcome = { host: name, state: changes === 0 ? 'ok' : 'changed', changes };
     if (drained === undefined) return outcome;
     const aside = drained;
@@ -101,10 +101,11 @@ export async function applyHost(
   }
 }
 
-/** Ids of known changes that are no longer needed. */
-function gone(before: HostPlan, now: HostPlan): readonly string[] {
-  const ids = ({ stages }: HostPlan) => stages.flat().flatMap((change) => (change.known ? [change.id] : []));
-  return ids(before).filter((id) => !ids(now).includes(id));
+/** Known changes that are no longer needed. */
+function gone(before: HostPlan, now: HostPlan): readonly Change[] {
+  const known = ({ stages }: HostPlan) => stages.flat().filter((change) => change.known);
+  const left = new Set(known(now).map(({ id }) => id));
+  return known(before).filter(({ id }) => !left.has(id));
 }
 
 /** Why a host is not worked on at all. */
@@ -113,7 +114,7 @@ export function refused(host: string, { step, what, next }: HostPlan['refusals']
 }
 
 /** What is left to do must be what was announced, must be possible, and must not be what has just been done. */
-function check(now: HostPlan, announced: HostPlan, done: ReadonlySet<string>, host: string): void {
+function check(now: HostPlan, announced: HostPlan, done: ReadonlyMap<string, Change>, host: string): void {
   const [refusal] = now.refusals;
   if (refusal !== undefined) throw new FleetError(refused(host, refusal));
   const changes = now.stages.flat();

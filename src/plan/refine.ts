@@ -1,6 +1,6 @@
 import { glob } from '../inventory/glob.ts';
 import type { HostPlan } from './fleet-plan.ts';
-import type { Change, Disturbs, Shape } from '../steps/change.ts';
+import { onlyWaits, type Change, type Disturbs, type Shape } from '../steps/change.ts';
 
 /** Why a later plan is not what was announced, in words for the user. */
 export interface Deviation {
@@ -21,10 +21,7 @@ export function deviations(now: HostPlan, announced: HostPlan): Deviation[] {
 }
 
 function deviation(change: Change | Shape, announced: readonly (Change | Shape)[]): string | undefined {
-  if (onlyWaits(change)) return undefined;
-  const named = announced.filter((before) =>
-    before.known ? change.known && before.id === change.id : before.step === change.step,
-  );
+  const named = announced.filter((before) => names(before, change));
   if (named.length === 0) return 'was not announced';
   const bounded = named.filter((before) => atMost(change.disturbs, before.disturbs));
   if (bounded.length === 0) return `disturbs ${change.disturbs}, more than was announced`;
@@ -45,9 +42,31 @@ function beyondBound({ bound: now }: Change | Shape, { bound: before }: Change |
   return older.length > 0 ? `would downgrade ${older.join(', ')} as well` : undefined;
 }
 
-/** Waiting changes nothing: after a reboot or with another driver the manager may need a new image first. */
-function onlyWaits(change: Change | Shape): boolean {
-  return change.known && change.actions.every(({ kind }) => kind === 'await-manager');
+/** The announced one is this one, or a shape that it may fill in. */
+function names(before: Change | Shape, change: Change | Shape): boolean {
+  if (before.known) return change.known && before.id === change.id;
+  return before.step === change.step && (before.waits !== true || onlyWaits(change));
+}
+
+/**
+ * Without waits for the manager that nobody has announced: it has been busy with itself since. Waiting changes nothing, and
+ * the proof looks at it all the same. Part of a change that was announced, they stay.
+ */
+export function withoutNewWaits(now: HostPlan, announced: HostPlan): HostPlan {
+  const before = announced.stages.flat();
+  const expected = before.some(
+    (change) => change.known && change.actions.some(({ kind }) => kind === 'await-manager'),
+  );
+  const stays = (change: Change | Shape): boolean =>
+    expected || !onlyWaits(change) || before.some((each) => names(each, change));
+  const stages = now.stages.map((stage) => stage.filter(stays)).filter((stage) => stage.length > 0);
+  return { ...now, stages };
+}
+
+/** Waits that were announced and not needed in the end: what was to be waited for is there. */
+export function waitsMet(announced: HostPlan, made: readonly Change[]): number {
+  const waits = announced.stages.flat().filter(onlyWaits).length;
+  return Math.max(0, waits - made.filter(onlyWaits).length);
 }
 
 const order: readonly Disturbs[] = ['nothing', 'new-containers', 'containers', 'machine'];

@@ -79,6 +79,10 @@ describe('a driver upgrade', () => {
     const run = await azpFleet(lab.folder, ['provision', upgraded, '--yes']);
     expect(run.code, run.stderr).toBe(0);
     expect(run.stderr).toContain('draining: waiting for');
+    // What was announced was made: not a wait more.
+    expect(run.stdout).toContain('? manager  wait for the agent image');
+    const [, announced = ''] = /^Changes: (\d+) on 1 host/m.exec(run.stdout) ?? [];
+    expect(run.stdout).toMatch(new RegExp(`^d +healthy +${announced} changes`, 'm'));
     expect(run.stdout).toContain('1 host: 1 healthy');
     const [job] = await azure.control.jobs();
     expect(job).toMatchObject({ state: 'done', result: 'succeeded' });

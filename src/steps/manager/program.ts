@@ -11,9 +11,9 @@ import { quiet, upload } from './parts.ts';
 /** The manager's bundle and its runtime; an older one than the host has is called that. */
 export function* program(facts: Facts, desired: Desired, version: ManagerVersion): Iterable<Change> {
   if (isCurrent(version, facts.manager.current)) return;
-  const { current, status } = facts.manager;
+  const { current, release } = facts.manager;
   const { artifacts } = desired;
-  const older = isDowngrade(status?.version, desired.version);
+  const older = isDowngrade(release?.version, desired.version);
   const words = `the manager ${desired.version} (${version.id}) with Node ${artifacts.nodeVersion}`;
   const told = {
     title: older ? `downgrade to ${words}` : `install ${words}`,
@@ -36,9 +36,12 @@ export function* program(facts: Facts, desired: Desired, version: ManagerVersion
 }
 
 /** As far as the manager that runs tells them. */
-function versions({ manager: { status } }: Facts, { version, artifacts }: Desired): readonly Detail[] {
+function versions(
+  { manager: { release, status } }: Facts,
+  { version, artifacts }: Desired,
+): readonly Detail[] {
   const pairs = [
-    ['manager', status?.version, version],
+    ['manager', release?.version, version],
     ['Node', status?.node, artifacts.nodeVersion],
   ] as const;
   return pairs

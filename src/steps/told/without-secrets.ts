@@ -13,7 +13,7 @@ const places: readonly (readonly [RegExp, string])[] = [
 
 /**
  * A text of somebody's file with `***` where a secret may stand: users in addresses, private keys, values whose keys
- * say so. Nothing that azp-fleet writes has any; others may have put theirs there.
+ * say so. What we write has none; others may have put theirs there.
  */
 export function withoutSecrets(text: string): string {
   return places.reduce((clean, [place, instead]) => clean.replaceAll(place, instead), text);

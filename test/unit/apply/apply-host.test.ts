@@ -23,6 +23,7 @@ function hostWanting(...wanted: ConstructorParameters<typeof FakeHost>[0]): Fake
 }
 
 const loose = { exactFacts: false };
+const awaited = { kind: 'await-manager', configHash: 'x', timeoutS: 60 } as const;
 const slot = (state: SlotStatus['state'], job?: string): SlotStatus => ({
   slot: '0',
   agent: 'h200-1-0',
@@ -52,6 +53,22 @@ describe('applying a plan to a host', () => {
     const survey = host.survey();
     host.onRun = () => void (host.wanted = [change('a'), change('b')]);
     expect(await applyHost(survey, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 2 });
+  });
+
+  it('counts an announced wait as made where there was nothing left to wait for', async () => {
+    const host = hostWanting(change('a'), { ...shape('manager'), waits: true });
+    const survey = host.survey();
+    host.wanted = [change('a')];
+    expect(await applyHost(survey, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 2 });
+  });
+
+  it('makes no wait that nobody has announced', async () => {
+    const wait = { ...change('wait', { step: 'manager' }), actions: [awaited] };
+    const host = hostWanting(change('a'), wait);
+    const survey = host.survey();
+    const announced = { ...survey, plan: { ...survey.plan, stages: [[change('a')]] } };
+    expect(await applyHost(announced, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 1 });
+    expect(host.log).toEqual(['lock', 'a', 'unlock']);
   });
 
   it('reboots with proof, locks again, and goes on', async () => {

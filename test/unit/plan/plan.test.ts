@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 
 import { factsDigest } from '../../../src/plan/digest.ts';
 import { firstStage, isEmpty, planHost } from '../../../src/plan/plan.ts';
-import { deviations } from '../../../src/plan/refine.ts';
+import { deviations, waitsMet, withoutNewWaits } from '../../../src/plan/refine.ts';
 import type { Change, Disturbs, Shape } from '../../../src/steps/change.ts';
 import type { Refusal, Step } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
@@ -77,16 +77,17 @@ describe("other people's work", () => {
 describe('a plan made later', () => {
   const announced = planOf([change('a'), shape('toolkit', 'new-containers'), change('r', { reboot: true })]);
   const refined = { step: 'toolkit', disturbs: 'new-containers' } as const;
+  const waiting: Change = {
+    ...change('wait', { step: 'manager' }),
+    actions: [{ kind: 'await-manager', configHash: 'x', timeoutS: 60 }],
+  };
+  const toWait: Shape = { ...shape('manager'), waits: true };
 
   it.each<[string, (Change | Shape)[], string[]]>([
     ['may do less', [change('r', { reboot: true })], []],
     ['may fill in what was unknown', [change('t', refined)], []],
     ['may leave it unknown', [shape('toolkit')], []],
-    [
-      'may wait for the manager',
-      [{ ...change('wait'), actions: [{ kind: 'await-manager', configHash: 'x', timeoutS: 60 }] }],
-      [],
-    ],
+    ['may not wait, either', [waiting], ['was not announced']],
     ['may not do anything else', [change('other')], ['was not announced']],
     [
       'may not disturb more than was said',
@@ -101,6 +102,29 @@ describe('a plan made later', () => {
     ['may not bring new unknowns', [shape('driver')], ['was not announced']],
   ])('%s', (_name, items, expected) => {
     expect(deviations(planOf(items), announced).map(({ what }) => what)).toEqual(expected);
+  });
+
+  it('of which only waiting was announced may do nothing else there', () => {
+    const wait = planOf([change('a'), toWait]);
+    expect(deviations(planOf([waiting]), wait)).toEqual([]);
+    expect(deviations(planOf([change('m', { step: 'manager' })]), wait)).toMatchObject([
+      { what: 'was not announced' },
+    ]);
+  });
+
+  it('waits only where that was announced, by itself or with a start', () => {
+    const left = (...before: (Change | Shape)[]) =>
+      withoutNewWaits(planOf([change('a'), waiting]), planOf(before)).stages.flat().length;
+    const start = { ...change('s', { step: 'manager' }), actions: waiting.actions };
+    expect([left(change('a')), left(change('a'), toWait), left(change('a'), waiting), left(start)]).toEqual([
+      1, 2, 2, 2,
+    ]);
+    expect(withoutNewWaits(planOf([waiting]), planOf([change('a')])).stages).toEqual([]);
+  });
+
+  it('counts as made what was announced to be waited for, and was there already', () => {
+    const wait = planOf([change('a'), toWait]);
+    expect([waitsMet(wait, [change('a')]), waitsMet(wait, [change('a'), waiting])]).toEqual([1, 0]);
   });
 });
 

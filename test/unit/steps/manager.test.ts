@@ -10,7 +10,7 @@ import { managerVersion } from '../../../src/steps/manager-version.ts';
 import { managerStep } from '../../../src/steps/manager.ts';
 import { managerUnitFor } from '../../../src/steps/manager/unit.ts';
 import type { Desired } from '../../../src/steps/step.ts';
-import { desiredOf, factsOf } from '../../support/host.ts';
+import { desiredOf, driven, factsOf } from '../../support/host.ts';
 import { managerCases } from './manager/cases.ts';
 import { artifacts, converged, text, unit, wanted } from './manager/converged.ts';
 
@@ -28,7 +28,7 @@ describe('the image and manager steps', () => {
   it('use no LoadCredential where systemd has none', () => {
     expect(managerUnitFor(unit, 245).text).not.toContain('LoadCredential');
     expect(managerUnitFor(unit, 247).text).toContain('LoadCredential=token:/etc/azp-fleet/token\n');
-    expect(plan(converged(wanted, factsOf({ systemd: 245 })), wanted)).toEqual([]);
+    expect(plan(converged(wanted, factsOf({ systemd: 245, driver: driven })), wanted)).toEqual([]);
   });
 
   it('tell the manager where a service principal logs in', () => {

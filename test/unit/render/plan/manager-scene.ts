@@ -9,7 +9,7 @@ import { planText } from '../../../../src/render/plan/plan-text.ts';
 import { configText, managerConfig } from '../../../../src/steps/manager-config.ts';
 import { managerStep } from '../../../../src/steps/manager.ts';
 import type { Desired, Step } from '../../../../src/steps/step.ts';
-import { desiredOf, factsOf, merge } from '../../../support/host.ts';
+import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
 import { artifacts, converged } from '../../steps/manager/converged.ts';
 
 type Wish = Parameters<typeof desiredOf>[0];
@@ -32,14 +32,17 @@ export const slots = (...all: SlotSpec[]): Wish => ({ agents: { kind: 'slots', s
 /** A host with four GPUs whose manager runs with what was wanted then. */
 export function runningWith(then: Desired, gpus = 4, parts: Partial<ManagerStatus> = {}): Facts {
   const card = (slot: number) => ({ address: `0000:8${slot}:00.0`, deviceId: '2335', boundTo: 'nvidia' });
-  const base = factsOf({ gpus: Array.from({ length: gpus }, (_, slot) => card(slot)) });
+  const base = factsOf({ driver: driven, gpus: Array.from({ length: gpus }, (_, slot) => card(slot)) });
   const text = configText(managerConfig(then, 'x64'));
   const facts = converged(then, base);
   const { status } = facts.manager;
   return merge(facts, {
     texts: { [HostPaths.config]: text },
     files: { [HostPaths.config]: sha256(text) },
-    manager: { status: status && { ...status, ...parts } },
+    manager: {
+      status: status && { ...status, ...parts },
+      release: status && { version: parts.version ?? status.version, protocol: 2 },
+    },
   });
 }
 

@@ -4,7 +4,7 @@ import { sha256 } from '../../../../src/base/digest.ts';
 import { HostPaths } from '../../../../src/contract/paths.ts';
 import type { Facts } from '../../../../src/facts/facts.ts';
 import type { Desired } from '../../../../src/steps/step.ts';
-import { desiredOf, factsOf, merge } from '../../../support/host.ts';
+import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
 import { artifacts, converged, status, wanted } from './converged.ts';
 
 const restart = 'restart the manager (jobs go on) and wait for it [nothing]';
@@ -25,7 +25,7 @@ const withRegistry: Desired = {
 export const managerCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
     'a host without a manager',
-    factsOf(),
+    factsOf({ driver: driven }),
     wanted,
     [
       'bring the build context of agent image 4.260.0 [nothing]',

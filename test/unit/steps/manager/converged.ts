@@ -52,10 +52,9 @@ export function status(
 }
 
 /** The facts of a host whose manager runs with everything as wanted. */
-export function converged(desired: Desired = wanted, base: Facts = factsOf()): Facts {
+export function converged(desired: Desired = wanted, base: Facts = factsOf({ driver: driven })): Facts {
   const { caPem } = desired.proxy;
   return merge(base, {
-    driver: driven,
     files: {
       ...base.files,
       [HostPaths.config]: sha256(configText(managerConfig(desired, 'x64'))),
