@@ -4,7 +4,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { azpFleet } from '../harness/azp-fleet.ts';
+import { Terminal } from '../../support/terminal.ts';
+import { azpFleet, cliEnvironment, command } from '../harness/azp-fleet.ts';
 import { startAzure, type LabAzure } from '../harness/azure.ts';
 import { LabHost } from '../harness/host.ts';
 import { writeInventory } from '../harness/inventory.ts';
@@ -80,9 +81,11 @@ test('while the earlier machine runs nothing is taken: plan, provision and statu
   expect(provisioned.said).toContain(`in pool gpu-lab, registered by installation ${owner?.slice(0, 8)}`);
   expect(provisioned.said).toContain('next stop the manager that runs it');
 
-  const shown = await run('status');
-  expect(shown.code, shown.said).toBe(1);
-  expect(held.exec(shown.said)?.[1]).toBe('online');
+  for (const args of [['status'], ['adopt', 'box', '--yes']]) {
+    const { code, said } = await run(...args);
+    expect(code, said).toBe(1);
+    expect(held.exec(said)?.[1], said).toBe('online');
+  }
 
   expect(await mark()).toBe(owner);
   expect(await jobOnBox()).toMatchObject({ result: 'succeeded', runs: [{ agent: 'box-0' }] });
@@ -99,6 +102,22 @@ test('once it is gone, its name is offered, kept without a word of consent, and 
   });
   expect(planned.said).toContain('~ take over agent box-0 in pool gpu-lab for box');
   expect(held.exec(planned.said)?.[1]).toBe('offline');
+
+  const terminal = new Terminal([process.execPath, command, 'provision', inventory].join(' '), {
+    cwd: lab.folder,
+    env: cliEnvironment(lab.folder),
+  });
+  try {
+    await terminal.see('? Apply these changes?');
+    terminal.press('y', 'Enter');
+    await terminal.see('? Take over agent box-0 in pool gpu-lab for box?');
+    terminal.press('n', 'Enter');
+    await terminal.see('[exit 1]');
+    expect(terminal.history().replaceAll(/\s+/g, ' ')).toMatch(held);
+  } finally {
+    terminal.close();
+  }
+  expect(await mark()).toBe(owner);
 
   const unasked = await run('provision', '--yes');
   expect(unasked.code, unasked.said).toBe(1);
