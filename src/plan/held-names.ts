@@ -14,6 +14,7 @@ import type { Facts } from '../facts/facts.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { knownPools, withPoolNames } from '../steps/pool-names.ts';
+import type { FleetPlan } from './fleet-plan.ts';
 import type { FleetChange } from './pools.ts';
 
 /** A name that a host is to have in a pool. */
@@ -123,6 +124,12 @@ function takeOver({ host, pool, names, holder }: HeldNames): FleetChange {
 /** Its owner is gone, and this very change was agreed to. Pure. */
 export function mayBeTaken(held: HeldNames, agreed: ReadonlySet<string>): boolean {
   return mayBeTakenOver(held.holder) && agreed.has(takeOver(held).id);
+}
+
+/** Nothing else is to be done, anywhere. Pure. */
+export function hasOnlyTakeOvers({ fleet, hosts }: FleetPlan): boolean {
+  const isAll = fleet.every(({ action }) => action.kind === 'take-over');
+  return isAll && hosts.every(({ stages }) => stages.length === 0);
 }
 
 /** Why a host does not get these names. Pure. */

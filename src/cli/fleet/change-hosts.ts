@@ -26,6 +26,8 @@ export interface HostChanges<Found extends AnySurvey> {
   readonly question: (where: string) => string;
   /** Asks what is asked by itself, once the changes have been agreed to. */
   readonly agree?: (found: Found) => Promise<void>;
+  /** Nothing but that is to be asked. */
+  readonly isAskedByItself?: (plan: FleetPlan) => boolean;
   /** What to do where nobody can be asked. */
   readonly unasked: string;
   /** Problems beside the hosts, told where only the plan is shown. */
@@ -55,7 +57,7 @@ export async function changeHosts<Found extends AnySurvey>(
     await closeAll(found);
     return dryResult(input, plan, found.failures, changes.beside?.() ?? []);
   }
-  const asks = hasChanges(plan) && !options.flag('yes');
+  const asks = hasChanges(plan) && !options.flag('yes') && changes.isAskedByItself?.(plan) !== true;
   if (asks && !(await confirm(context, changes.question(changedPlaces(plan)), changes.unasked))) {
     await closeAll(found);
     context.stderr.write('Nothing was changed.\n');

@@ -108,8 +108,6 @@ test('once it is gone, its name is offered, kept without a word of consent, and 
     env: cliEnvironment(lab.folder),
   });
   try {
-    await terminal.see('? Apply these changes?');
-    terminal.press('y', 'Enter');
     await terminal.see('? Take over agent box-0 in pool gpu-lab for box?');
     terminal.press('n', 'Enter');
     await terminal.see('[exit 1]');

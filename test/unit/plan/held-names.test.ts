@@ -2,7 +2,14 @@ import { expect, test } from 'vitest';
 
 import type { PooledAgent } from '../../../src/contract/holder.ts';
 import type { SlotStatus } from '../../../src/contract/status.ts';
-import { heldNames, planTakeOvers, refusedTakeOvers, wantedNames } from '../../../src/plan/held-names.ts';
+import {
+  hasOnlyTakeOvers,
+  heldNames,
+  planTakeOvers,
+  refusedTakeOvers,
+  wantedNames,
+} from '../../../src/plan/held-names.ts';
+import type { FleetPlan } from '../../../src/plan/fleet-plan.ts';
 import { planText } from '../../../src/render/plan/plan-text.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
 import { managerStatus } from '../../support/manager-status.ts';
@@ -79,6 +86,15 @@ test('each owner is judged by itself; what azp-fleet did not register, agent by 
   expect(refusedTakeOvers(held(agents)).map(({ what }) => what)).toEqual([
     'agent azl2-2 was not registered by azp-fleet, online since 2026-11-20 14:03 UTC',
   ]);
+});
+
+test.each([
+  ['take-overs alone are asked by themselves', [{ kind: 'take-over' }], [], true],
+  ['with a pool beside them all is asked first', [{ kind: 'take-over' }, { kind: 'create-pool' }], [], false],
+  ['with a change on a host, too', [{ kind: 'take-over' }], [[{}]], false],
+])('%s', (_, actions, stages, only) => {
+  const fleet = actions.map((action) => ({ action }));
+  expect(hasOnlyTakeOvers({ fleet, hosts: [{ stages }] } as unknown as FleetPlan)).toBe(only);
 });
 
 test('the plan at 80 columns', () => {

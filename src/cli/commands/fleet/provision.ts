@@ -9,6 +9,7 @@ import { announcedBy, readPlanFile } from '../../../apply/saved-plan.ts';
 import type { Context } from '../../../base/context.ts';
 import { version } from '../../../base/version.ts';
 import { inventoryDigest } from '../../../plan/digest.ts';
+import { hasOnlyTakeOvers } from '../../../plan/held-names.ts';
 import type { FleetPlan } from '../../../plan/fleet-plan.ts';
 import { confirm } from '../../ask.ts';
 import { planWaves } from '../../../plan/waves/waves.ts';
@@ -52,6 +53,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         const found = await surveyFleet(open.fleet, hosts, open.azure, asking, { follow, onPools });
         return announcedBy(saved, found);
       },
+      isAskedByItself: (plan) => !adopt && hasOnlyTakeOvers(plan),
       agree: async ({ pools }) => {
         const titles = pools.changes.flatMap(({ action, title }) =>
           action.kind === 'take-over' ? [title] : [],
