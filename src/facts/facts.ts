@@ -15,6 +15,8 @@ export interface Facts {
   readonly kernel: string;
   readonly machineId: string;
   readonly bootId: string;
+  /** Its wall clock when it was read, right or wrong: milliseconds since the epoch. What it dates is compared with it. */
+  readonly time: number | undefined;
   /** Seconds since the machine booted. */
   readonly uptimeS: number | undefined;
   /** A machine whose GPU stack is not ours to install: Jetson, or Windows' Linux subsystem. */

@@ -12,6 +12,7 @@ export function factsDigest(facts: Facts): string {
     memoryMiB: _memory,
     others: _others,
     bootId: _boot,
+    time: _time,
     uptimeS: _uptime,
     packageLock: _lock,
     texts: _texts,

@@ -74,7 +74,7 @@ export interface AzureCounts {
   readonly busy: number;
 }
 
-/** What is known about a host, as one row with its verdict. Pure. `now` is our wall clock: a host dates by its own. */
+/** What is known about a host, as one row with its verdict. Pure. `now` is our wall clock; a host dates by its own. */
 export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRow {
   const { host, facts, problem } = look;
   const status = facts?.manager.status;
@@ -83,7 +83,7 @@ export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRo
   const { verdict, findings } =
     facts === undefined
       ? { verdict: unreachable(problem), findings: [] }
-      : judge({ facts, agentsIn, now, ...defined({ probe: look.probe }) });
+      : judge({ facts, agentsIn, now: facts.time ?? now, ...defined({ probe: look.probe }) });
   return {
     host: host.name,
     pool: agents[0]?.pool ?? named.pool,

@@ -14,7 +14,7 @@ export interface Sight {
   /** A fresh probe, where one was made. */
   readonly probe?: Checkup;
   readonly agentsIn: AgentsIn;
-  /** Wall clock, milliseconds since the epoch: how old the manager's report is. */
+  /** The host's wall clock, milliseconds since the epoch: how old its manager's report is. */
   readonly now: number;
   /** It was watched for as long as anything may take: nothing is too young to be told. */
   readonly waited?: boolean;

@@ -21,6 +21,7 @@ const bare: Facts = {
   kernel: '6.1.0-32-amd64',
   machineId: '0f8e3f1e6d0c4a4e8f6b2a1c9d7e5b31',
   bootId: '5b1c9e0a-6f0d-4b5e-9d0e-0f1a2b3c4d5e',
+  time: undefined,
   uptimeS: 3600,
   platform: undefined,
   systemd: 252,

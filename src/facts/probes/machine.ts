@@ -8,6 +8,7 @@ export type MachineFacts = Pick<
   | 'kernel'
   | 'machineId'
   | 'bootId'
+  | 'time'
   | 'uptimeS'
   | 'systemd'
   | 'login'
@@ -27,6 +28,7 @@ set -- $(uname -r -m)
 printf 'kernel %s\\narch %s\\n' "$1" "$2"
 if [ -r /etc/machine-id ]; then read -r id </etc/machine-id; printf 'machine-id %s\\n' "$id"; fi
 read -r id </proc/sys/kernel/random/boot_id; printf 'boot-id %s\\n' "$id"
+printf 'time '; date +%s
 read -r up _ </proc/uptime; printf 'up %s\\n' "$up"
 read -r init </proc/1/stat; printf 'init %s\\n' "$init"
 if [ -d /run/systemd/system ]; then printf 'systemd '; systemctl --version; fi
@@ -46,6 +48,7 @@ if [ -e /etc/nv_tegra_release ]; then echo 'platform jetson'; elif [ -e /dev/dxg
       kernel: lines.first('kernel') ?? '',
       machineId: lines.first('machine-id') ?? '',
       bootId: lines.first('boot-id') ?? '',
+      time: milliseconds(lines.number('time')),
       uptimeS: upSeconds(lines.first('up'), lines.first('init')),
       systemd: systemd === undefined ? undefined : Number(systemd),
       login: { user: lines.first('user') ?? '', uid: lines.number('uid') ?? 0 },
@@ -63,4 +66,8 @@ function upSeconds(up: string | undefined, init: string | undefined): number | u
   const started = init?.replace(/^.*\) /, '').split(' ')[19];
   const seconds = Number(up ?? Number.NaN) - Number(started ?? Number.NaN) / 100;
   return Number.isFinite(seconds) ? Math.max(0, Math.floor(seconds)) : undefined;
+}
+
+function milliseconds(seconds: number | undefined): number | undefined {
+  return seconds === undefined ? undefined : seconds * 1000;
 }

@@ -82,12 +82,13 @@ describe('what the probes print', () => {
 
   it('the machine', () => {
     const text =
-      'kernel 6.1.0-32-amd64\narch x86_64\nmachine-id 0f8e\nboot-id 5b1c\nsystemd systemd 252 (252.36-1~deb12u1)\n+PAM +AUDIT\nuser lab\nuid 1000\nmemory 65536000\ncpus 16\nreboot-required\n';
+      'kernel 6.1.0-32-amd64\narch x86_64\nmachine-id 0f8e\nboot-id 5b1c\nsystemd systemd 252 (252.36-1~deb12u1)\n+PAM +AUDIT\nuser lab\nuid 1000\ntime 1795253400\nmemory 65536000\ncpus 16\nreboot-required\n';
     expect(machineProbe.parse(frame(text))).toEqual({
       kernel: '6.1.0-32-amd64',
       arch: 'x86_64',
       machineId: '0f8e',
       bootId: '5b1c',
+      time: Date.parse('2026-11-21T09:30:00Z'),
       systemd: 252,
       login: { user: 'lab', uid: 1000 },
       memoryMiB: 64000,

@@ -41,6 +41,18 @@ describe('verdict and cause', () => {
     ['no toolkit', rowOf(facts({}, { toolkit: { version: undefined } })), 'failed', 'toolkit'],
     ['manager crashed', rowOf(facts({ unitActive: 'failed' })), 'failed', 'the manager is failed'],
     ['manager silent', rowOf(withStatus({ at: '2026-11-20T09:54:00Z' })), 'unknown', '6 min old'],
+    [
+      'manager silent by the host’s own clock',
+      rowOf(facts({}, { time: now + 6 * 60_000 })),
+      'unknown',
+      '6 min old',
+    ],
+    [
+      'a clock that is ten minutes behind ours',
+      rowOf(facts({ status: status({ at: '2026-11-20T09:50:00Z' }) }, { time: now - 10 * 60_000 })),
+      'healthy',
+      '',
+    ],
     ['never reported', rowOf(facts({ status: undefined })), 'unknown', 'not reported yet'],
     [
       'a manager of a much newer release',
