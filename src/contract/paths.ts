@@ -34,6 +34,8 @@ export const Labels = {
   /** `agent`, `probe`, `config` or `image`. */
   kind: 'azp-fleet.kind',
   host: 'azp-fleet.host',
+  /** Owner id of the manager that made it, as in the agents' capability. */
+  owner: 'azp-fleet.owner',
   slot: 'azp-fleet.slot',
   /** Which run of the slot, a ULID-like id. */
   run: 'azp-fleet.run',

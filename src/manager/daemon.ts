@@ -18,14 +18,17 @@ export interface DaemonPlaces extends ImagePlaces {
 
 const patienceMs = 1_000;
 
-/** Runs until the signal of the tools is aborted. Agent containers stay as they are, before and after. */
+/**
+ * Runs until the signal of the tools is aborted: agent containers stay as they are, before and after. Once `leaving` is,
+ * it runs until no container of an agent is left.
+ */
 export async function runDaemon(
   tools: ManagerTools,
   places: DaemonPlaces,
   notifier: Notifier,
   loaded: Loaded,
 ): Promise<void> {
-  const { signal, clock, log } = tools;
+  const { signal, leaving, clock, log } = tools;
   const alarm = new Alarm();
   const wake = (): void => alarm.ring();
   const around = new Surroundings(tools, places, wake);
@@ -46,6 +49,12 @@ export async function runDaemon(
           log,
         );
   signal.addEventListener('abort', wake, { once: true });
+  leaving.addEventListener('abort', () => {
+    log.log('info', 'stopping: idle agents go, running jobs are waited for; once more leaves them', {
+      jobs: jobsOf(manager, loaded),
+    });
+    wake();
+  });
   const watches = Promise.all([
     around.run(signal, () => manager.slots()),
     watchEngine(tools, wake, () => around.meetEngine()),
@@ -53,7 +62,7 @@ export async function runDaemon(
   // Ready to be asked; whatever is missing outside (Docker, the pool, the image) the status tells.
   await notifier.ready('starting');
   const { intervalMs } = notifier;
-  for (let told = Number.NEGATIVE_INFINITY; !signal.aborted;) {
+  for (let told = Number.NEGATIVE_INFINITY; !signal.aborted && !(leaving.aborted && manager.isEmpty);) {
     const went = await manager.pass();
     publish();
     // A loop that gets nowhere is one for the watchdog.
@@ -63,7 +72,7 @@ export async function runDaemon(
     }
     await alarm.wait(manager.nextDue() - clock.monotonic());
   }
-  log.log('info', 'stopping; agent containers keep running');
+  log.log('info', 'stopping; agent containers keep running', { jobs: jobsOf(manager, loaded) });
   await notifier.stopping();
   control.close();
   control.closeAllConnections();
@@ -74,6 +83,12 @@ export async function runDaemon(
   await Promise.race([watches, sleep(patienceMs, undefined, { ref: false })]);
   publish();
   await file.settled();
+}
+
+/** What runs on when the manager is gone: `box-0: train`. */
+function jobsOf(manager: Manager, loaded: Loaded): readonly string[] {
+  const { slots } = manager.status(loaded);
+  return slots.filter(({ state }) => state === 'busy').map(({ agent, job = 'a job' }) => `${agent}: ${job}`);
 }
 
 /** One line for systemctl status. */

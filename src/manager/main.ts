@@ -20,6 +20,8 @@ import { practiceOf } from '../base/machine/practice.ts';
 import { runCommand } from './machine/command.ts';
 import { runClient } from './start/client-commands.ts';
 import { runDaemon } from './daemon.ts';
+import { ownContainers } from './docker/own-containers.ts';
+import { lockMachine } from './machine/machine-lock.ts';
 import { diskSpace } from './machine/disk.ts';
 import { Evidence } from './runs/evidence.ts';
 import { Helpers } from './docker/helpers.ts';
@@ -57,14 +59,18 @@ async function main(): Promise<void> {
 }
 
 async function run({ values }: Invocation): Promise<void> {
-  const stop = new AbortController();
-  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => stop.abort());
+  const [stop, leave] = [new AbortController(), new AbortController()];
+  // As a service it comes back in a moment. Alone somebody has ended it: then no agent shall wait for jobs behind it.
+  const isService = values.config !== undefined && !process.stdout.isTTY;
+  const end = (): void => (isService || leave.signal.aborted ? stop.abort() : leave.abort());
+  for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, end);
   const log = journalLogger((line) => process.stdout.write(line), values.debug ?? false);
   const { config, hash } = await configuration(values);
   const places = runPlaces(values, import.meta.dirname, process.env);
   const secret = tokenReader(places.tokens, log);
   const { clock, root, note } = practiceOf(process.env);
   if (note !== undefined) log.log('warn', note);
+  await lockMachine(root);
   const docker = createEngine({ socketPath: places.docker });
   const roots = new AgentRoots(places.agents, { command: runCommand, docker, log });
   const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);
@@ -82,7 +88,11 @@ async function run({ values }: Invocation): Promise<void> {
       root,
       log,
       signal: stop.signal,
-      engine: withHostRuns(withRegistries(docker, registryReader(HostPaths.registries, log)), hostEngine),
+      leaving: leave.signal,
+      engine: withHostRuns(
+        ownContainers(withRegistries(docker, registryReader(HostPaths.registries, log)), () => state.owner),
+        hostEngine,
+      ),
       host: {
         engine: hostEngine,
         agents: new AgentStore(join(places.state, 'agents'), archives, runCommand),

@@ -16,6 +16,8 @@ export interface ManagerTools extends Outside {
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
   readonly archives: Pick<Archives, 'digest'>;
   readonly state: StateStore;
+  /** Aborted: no agent is to be left behind that has no job. Then the daemon ends by itself. */
+  readonly leaving: AbortSignal;
   readonly evidence: Evidence;
   readonly keys: KeyStock;
   /** The credential itself, for config.sh alone. */

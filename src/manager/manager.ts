@@ -90,6 +90,11 @@ export class Manager {
     }
   }
 
+  /** The containers have been looked at, and there is none of an agent. */
+  get isEmpty(): boolean {
+    return this.#containers?.length === 0;
+  }
+
   /** When the next pass is due at the latest; monotonic. */
   nextDue(): number {
     return this.#book.nextDue(this.#tools.clock.monotonic() + periodMs);

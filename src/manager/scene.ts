@@ -86,10 +86,11 @@ export class Scene {
   }
 
   #hold(slot: Slot): Hold | undefined {
-    const { state, clock } = this.#tools;
+    const { state, clock, leaving } = this.#tools;
     const look = this.#around.gpus.latest;
     return holdOf(slot, {
       drain: state.value.drain,
+      leaving: leaving.aborted,
       look,
       lookIsOld: look !== undefined && isOld(look, clock),
       pool: this.#poolCause(slot),

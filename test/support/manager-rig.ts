@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Fetch } from '../../src/azure/http/proxy.ts';
@@ -12,12 +12,12 @@ import { createEngine } from '../../src/engine/docker.ts';
 import { ask } from '../../src/manager/serve/ask.ts';
 import { systemClock } from '../../src/base/machine/clock.ts';
 import type { HostRoot } from '../../src/base/machine/host-root.ts';
-import type { CommandResult, RunCommand } from '../../src/manager/machine/command.ts';
 import type { DiskSpace } from '../../src/manager/machine/disk.ts';
 import { Fence } from '../../src/manager/docker/fence.ts';
 import type { FollowCommand } from '../../src/manager/machine/follow-command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
 import { Evidence } from '../../src/manager/runs/evidence.ts';
+import { ownContainers } from '../../src/manager/docker/own-containers.ts';
 import { Helpers } from '../../src/manager/docker/helpers.ts';
 import { Archives } from '../../src/manager/machine/archives.ts';
 import { AgentStore } from '../../src/manager/host-mode/agent-store.ts';
@@ -33,16 +33,15 @@ import type { StandInContainer } from './docker/state.ts';
 import { hostRuns } from './host-runs.ts';
 import { config } from './manager-config.ts';
 import { mortal } from './mortal.ts';
+import { printed, StandInPrograms } from './rig-programs.ts';
+import { makeMachine, plugInGpu } from './rig-folders.ts';
 import { sharedKeys } from './shared-keys.ts';
 import { tokenClient } from './token-client.ts';
 
 /** Less than a test's own limit, so that the failure shows what was seen. */
 const longestMs = 50_000;
 
-/** A program that has done its work. */
-export function printed(output: string): CommandResult {
-  return { code: 0, output, timedOut: false, stillRunning: () => false };
-}
+export { printed } from './rig-programs.ts';
 
 /**
  * The whole daemon in this process: real HTTP to a fake Azure DevOps server and to a stand-in dockerd. Agents print
@@ -63,21 +62,12 @@ export class ManagerRig {
   readonly control: FakeControl;
   readonly poolId: number;
   readonly logged: { readonly level: LogLevel; readonly message: string; readonly fields: unknown }[] = [];
+  readonly #programs = new StandInPrograms();
   /** Answers of the host's programs by name; the default: there are none. */
-  readonly programs = new Map<string, CommandResult | Promise<CommandResult>>();
+  readonly programs = this.#programs.programs;
   /** How long each program was given the last time, milliseconds. */
-  readonly deadlines = new Map<string, number>();
-  readonly command: RunCommand = (program, _, deadlineMs) => {
-    this.deadlines.set(program, deadlineMs);
-    return Promise.resolve(
-      this.programs.get(program) ?? {
-        code: 127,
-        output: 'not found',
-        timedOut: false,
-        stillRunning: () => false,
-      },
-    );
-  };
+  readonly deadlines = this.#programs.deadlines;
+  readonly command = this.#programs.command;
   /** Lines that the kernel writes reach whoever follows its log. */
   readonly follow: FollowCommand = (_, __, onLine, signal) => {
     this.#kernel.add(onLine);
@@ -95,6 +85,7 @@ export class ManagerRig {
   readonly host: HostEngine;
   readonly #kernel = new Set<(line: string) => void>();
   #stop = new AbortController();
+  #leave = new AbortController();
   #running: Promise<void> | undefined;
   #life = { over: false };
 
@@ -114,11 +105,7 @@ export class ManagerRig {
     this.control = fakeControl(fake.origin);
     docker.onStart = (container) => this.listen(container);
     this.programs.set('ip', printed(''));
-    const boot = join(this.root.prefix, 'proc/sys/kernel/random');
-    mkdirSync(boot, { recursive: true });
-    writeFileSync(join(boot, 'boot_id'), '5b1c9e0a-6f0d-4b5e-9d0e-0f1a2b3c4d5e\n');
-    mkdirSync(this.context);
-    writeFileSync(join(this.context, 'Dockerfile'), 'FROM scratch\n');
+    makeMachine(this.root, this.context);
     writeFileSync(this.tokenFile, 'good-token\n');
   }
 
@@ -156,10 +143,7 @@ export class ManagerRig {
 
   /** Puts an NVIDIA GPU on the machine's PCI bus. What nvidia-smi says of it, `programs` tells: it is run by sh. */
   plugIn(address: string): void {
-    const device = join(this.root.prefix, 'sys/bus/pci/devices', address);
-    mkdirSync(device, { recursive: true });
-    writeFileSync(join(device, 'vendor'), '0x10de\n');
-    writeFileSync(join(device, 'class'), '0x030200\n');
+    plugInGpu(this.root, address);
   }
 
   /** The kernel writes a line: into its log, and to whoever follows it. */
@@ -184,6 +168,7 @@ export class ManagerRig {
   async start(changes: Partial<ManagerConfig> = {}): Promise<void> {
     const config = this.config(changes);
     this.#stop = new AbortController();
+    this.#leave = new AbortController();
     const life = { over: false };
     this.#life = life;
     const { signal } = this.#stop;
@@ -194,6 +179,7 @@ export class ManagerRig {
       {
         config,
         signal,
+        leaving: this.#leave.signal,
         keys: this.keys,
         metrics: new Metrics(),
         helpers: new Helpers(),
@@ -205,7 +191,13 @@ export class ManagerRig {
           log: (level, message, fields) => void this.logged.push({ level, message, fields }),
           redact: () => undefined,
         },
-        engine: mortal(withHostRuns(createEngine({ socketPath: this.docker.socketPath }), this.host), life),
+        engine: mortal(
+          withHostRuns(
+            ownContainers(createEngine({ socketPath: this.docker.socketPath }), () => state.owner),
+            this.host,
+          ),
+          life,
+        ),
         host: {
           engine: this.host,
           agents: new AgentStore(this.directory, archives, this.command),
@@ -240,6 +232,12 @@ export class ManagerRig {
   async kill(): Promise<void> {
     this.#life.over = true;
     await this.stop();
+  }
+
+  /** The first Ctrl-C of a manager that somebody runs by hand; resolves when it has ended. */
+  leave(): Promise<void> {
+    this.#leave.abort();
+    return this.#running ?? Promise.resolve();
   }
 
   /** SIGTERM. */

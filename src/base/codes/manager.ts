@@ -20,6 +20,11 @@ export const managerCodes = {
   'manager.config': ['the configuration of the manager cannot be used', 'run azp-fleet provision'],
   'manager.down': ['the manager is not running', 'see journalctl -u azp-fleet-manager on the host'],
   'manager.failed': ['the manager met what it did not expect', 'look at its journal, and report it'],
+  'manager.leaving': ['the manager was told to stop, and takes its idle agents along', 'start it again'],
+  'manager.no-lock': [
+    'the lock that keeps a machine to one manager cannot be had',
+    'use a local file system',
+  ],
   'manager.not-ready': ['the manager was not ready in time', 'run again: it goes on by itself'],
   'manager.not-running': ['the manager does not answer after a change', 'see its journal on the host'],
   'manager.older-config': [

@@ -9,6 +9,8 @@ import { markOn } from './marks.ts';
 /** What may keep a slot from taking jobs. */
 export interface Circumstances {
   readonly drain: DrainMarks;
+  /** The manager is being stopped, and takes its idle agents along. */
+  readonly leaving: boolean;
   /** Undefined: nobody has looked yet. */
   readonly look: HostLook | undefined;
   readonly lookIsOld: boolean;
@@ -20,6 +22,7 @@ export interface Circumstances {
 
 /** Why this slot takes no jobs now, the weightiest reason first. Pure. */
 export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
+  if (now.leaving) return { kind: 'close', state: 'drained', cause: leaving };
   const mark = markOn(now.drain, slot.name);
   if (mark !== undefined) {
     const cause: Cause = { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) };
@@ -45,6 +48,12 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
     'wait for the next one; if this stays, see whether nvidia-smi answers on the host within 10 s',
   );
 }
+
+const leaving: Cause = {
+  code: 'manager.leaving',
+  what: 'the manager is being stopped',
+  next: 'start it again',
+};
 
 function quarantine({ code, what, next }: Cause): Hold {
   return { kind: 'close', state: 'quarantined', cause: { code, what: `GPU: ${what}`, next } };

@@ -34,6 +34,7 @@ const look = (...findings: readonly Finding[]) => ({
 });
 const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   drain: { slots: {} },
+  leaving: false,
   look: look(),
   lookIsOld: false,
   pool: undefined,
@@ -48,6 +49,7 @@ test.each([
   ['the host is drained', slot, now({ drain: { host: mark, slots: {} } }), 'close', 'drained'],
   ['the slot is drained', slot, now({ drain: { slots: { 0: mark } } }), 'close', 'drained'],
   ['another slot is drained', slot, now({ drain: { slots: { 1: mark } } }), undefined, undefined],
+  ['the manager is being stopped', slot, now({ leaving: true }), 'close', 'drained'],
   ['nobody has looked yet', slot, now({ look: undefined }), 'pause', 'waiting'],
   ['the last look is old', slot, now({ lookIsOld: true }), 'pause', 'waiting'],
   [

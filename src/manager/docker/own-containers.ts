@@ -1,0 +1,22 @@
+import { Labels } from '../../contract/paths.ts';
+import type { Engine, OwnContainer } from '../../engine/engine.ts';
+
+/**
+ * The engine as one manager sees it: what it creates carries its owner id, and what another manager has created is not
+ * there. Two that share an engine by mistake leave each other's agents alone.
+ */
+export function ownContainers(engine: Engine, owner: () => string): Engine {
+  return {
+    ...engine,
+    create: (name, options) =>
+      engine.create(name, { ...options, Labels: { ...options.Labels, [Labels.owner]: owner() } }),
+    listOwn: async (filter) =>
+      (await engine.listOwn(filter)).filter((container) => isOwn(container, owner())),
+  };
+}
+
+/** What carries no owner is of an earlier version, or the CLI's: as it always was. Pure. */
+function isOwn({ labels }: OwnContainer, owner: string): boolean {
+  const known = labels[Labels.owner];
+  return known === undefined || known === owner;
+}

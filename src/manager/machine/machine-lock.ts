@@ -1,0 +1,66 @@
+import { spawn } from 'node:child_process';
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { pid } from 'node:process';
+import { FleetError } from '../../base/errors.ts';
+import type { HostRoot } from '../../base/machine/host-root.ts';
+import { HostPaths } from '../../contract/paths.ts';
+import { childEnvironment } from './command.ts';
+
+/**
+ * One manager a machine, whatever its options say: two would take each other's containers and names for their own. The
+ * kernel holds the lock for as long as this process lives, and gives it back however that ends. It lies with the state,
+ * not below /run: systemd empties that folder when a start fails.
+ */
+export async function lockMachine({ prefix }: HostRoot): Promise<void> {
+  const folder = join(prefix, HostPaths.state);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, 'machine.lock');
+  const file = openSync(path, 'a+', 0o600);
+  const code = await flock(file);
+  if (code === 0) {
+    ftruncateSync(file);
+    writeSync(file, `${pid}\n`);
+    return;
+  }
+  closeSync(file);
+  throw code === taken ? alreadyRunning(holder(path)) : noLock(path, code);
+}
+
+/** What flock is told to answer where somebody else has the lock. */
+const taken = 75;
+
+/** The lock belongs to the open file, which this process shares with the program that asks for it. */
+function flock(file: number): Promise<number | string> {
+  return new Promise((resolve) => {
+    const args = ['--exclusive', '--nonblock', '--conflict-exit-code', String(taken), '3'];
+    const child = spawn('flock', args, {
+      env: childEnvironment,
+      stdio: ['ignore', 'ignore', 'ignore', file],
+    });
+    child.on('error', (error) => resolve(error.message));
+    child.on('close', (code) => resolve(code ?? 'it was killed'));
+  });
+}
+
+function holder(path: string): string {
+  const told = Number.parseInt(readFileSync(path, 'utf8'), 10);
+  return Number.isInteger(told) ? ` (process ${told})` : '';
+}
+
+function alreadyRunning(who: string): FleetError {
+  return new FleetError({
+    code: 'manager.already-running',
+    what: `another manager already runs on this machine${who}`,
+    next: 'use that one, or stop it: systemctl stop azp-fleet-manager',
+  });
+}
+
+function noLock(path: string, seen: number | string): FleetError {
+  return new FleetError({
+    code: 'manager.no-lock',
+    what: `the lock ${path} cannot be had`,
+    seen: typeof seen === 'number' ? `flock ended with ${seen}` : seen,
+    next: 'see that the file system of the state is a local one, and that flock (util-linux) is there',
+  });
+}

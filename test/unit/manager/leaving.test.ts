@@ -1,0 +1,55 @@
+// A manager that somebody runs by hand and ends with Ctrl-C. The daemon with a fake Azure DevOps server and a stand-in
+// dockerd.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ManagerRig } from '../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const names = (): string[] => [...rig.docker.containers.values()].map(({ name }) => name);
+
+test('it leaves no idle agent behind, and ends by itself', async () => {
+  await rig.start();
+  await rig.until('idle');
+  await rig.leave();
+  expect(names()).toEqual([]);
+  expect((await rig.azure.listAgents(rig.poolId)).map(({ enabled }) => enabled)).toEqual([false, false]);
+  await rig.start();
+  await rig.until('idle');
+});
+
+test('a running job goes on; when it has ended, the manager does, with the evidence kept', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-0', 'train');
+  await rig.until('busy', ['0']);
+  const ended = rig.leave();
+  await expect.poll(names).toEqual(['box-0']);
+  expect(rig.docker.get('box-0')?.state).toBe('running');
+  rig.endJob('box-0', 'train');
+  await ended;
+  expect(names()).toEqual([]);
+  expect(rig.logged.filter(({ message }) => message === 'run ended').at(-1)?.fields).toMatchObject({
+    job: 'train',
+    result: 'succeeded',
+  });
+});
+
+test('the second Ctrl-C leaves the job running and says which', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-0', 'train');
+  await rig.until('busy', ['0']);
+  const ended = rig.leave();
+  await expect.poll(names).toEqual(['box-0']);
+  await rig.stop();
+  await ended;
+  expect(rig.docker.get('box-0')?.state).toBe('running');
+  expect(rig.logged.at(-1)).toMatchObject({
+    message: 'stopping; agent containers keep running',
+    fields: { jobs: ['box-0: train'] },
+  });
+});

@@ -1,0 +1,48 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execPath } from 'node:process';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { lockMachine } from '../../../../src/manager/machine/machine-lock.ts';
+
+let prefix: string;
+beforeEach(() => {
+  prefix = mkdtempSync(join(tmpdir(), 'lock-'));
+});
+afterEach(() => rmSync(prefix, { recursive: true }));
+
+const program = `
+import { lockMachine } from ${JSON.stringify(new URL('../../../../src/manager/machine/machine-lock.ts', import.meta.url).href)};
+await lockMachine({ prefix: process.argv[1] });
+console.log('locked');
+setInterval(() => undefined, 1000);
+`;
+
+/** Another manager's process, once it has the lock. */
+async function other(): Promise<{ readonly pid: number | undefined; kill(): Promise<void> }> {
+  const child = spawn(execPath, ['--input-type=module', '--eval', program, '--', prefix], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(child.stdout, 'data');
+  return {
+    pid: child.pid,
+    kill: async () => {
+      child.kill('SIGKILL');
+      await once(child, 'close');
+    },
+  };
+}
+
+test('a second manager does not start, and says which process is the first; a killed one keeps nothing locked', async () => {
+  const first = await other();
+  await expect(lockMachine({ prefix })).rejects.toMatchObject({
+    problem: {
+      code: 'manager.already-running',
+      what: `another manager already runs on this machine (process ${first.pid})`,
+    },
+  });
+  await first.kill();
+  await lockMachine({ prefix });
+});
