@@ -2,22 +2,19 @@ import type { Bound, Effects, Moved } from '../../packages/simulation.ts';
 import { upstream } from '../../packages/version.ts';
 import type { Detail } from '../change.ts';
 
-/** So many upgrades are named one by one; removals and downgrades always are. */
+/** So many lines of upgrades are shown, and so many new packages named; removals and downgrades always are. */
 const mostUpgrades = 12;
-/** So many new packages are named. */
 const namedInstalls = 4;
 
 /** What a transaction does, line by line: what goes and what gets older first. */
 export function effectDetails({ removes, downgrades, upgrades, installs, kept }: Effects): Detail[] {
-  const rest = upgrades.slice(mostUpgrades);
+  const [shown, rest] = [upgrades.slice(0, mostUpgrades), upgrades.slice(mostUpgrades)];
   return [
     ...removes.map((each): Detail => ({ marker: 'remove', text: withVersion(each, each.from) })),
-    ...downgrades.map((each): Detail => ({ ...moved(each), effect: 'a downgrade' })),
-    ...upgrades.slice(0, mostUpgrades).map(moved),
-    ...(rest.length === 0
-      ? []
-      : [{ marker: 'change' as const, text: `${rest.length} more packages are upgraded` }]),
-    ...(kept.length === 0 ? [] : [{ marker: 'change' as const, text: `kept back: ${kept.join(', ')}` }]),
+    ...moved('downgrade', downgrades),
+    ...moved('upgrade', shown),
+    ...(rest.length === 0 ? [] : [changes(`upgrade ${rest.length} more packages`)]),
+    ...(kept.length === 0 ? [] : [changes(`kept back: ${kept.join(', ')}`)]),
     ...newPackages(installs),
   ];
 }
@@ -26,9 +23,7 @@ export function effectDetails({ removes, downgrades, upgrades, installs, kept }:
 export function boundDetails({ removes, downgrades }: Bound): Detail[] {
   return [
     ...removes.map((name): Detail => ({ marker: 'remove', text: name })),
-    ...(downgrades.length === 0
-      ? []
-      : [{ marker: 'change' as const, text: `downgrades: ${downgrades.join(', ')}` }]),
+    ...(downgrades.length === 0 ? [] : [changes(`downgrade ${downgrades.join(', ')}`)]),
   ];
 }
 
@@ -37,10 +32,21 @@ export function boundOf({ removes, downgrades }: Effects): Bound {
   return { removes: names(removes), downgrades: names(downgrades) };
 }
 
-function moved({ name, from = '', to = '' }: Moved): Detail {
+/** Those that go the same way share a line: `downgrade libcuda1, libnvidia-ml1 595.71.05 → 580.95.05`. */
+function moved(verb: 'upgrade' | 'downgrade', moves: readonly Moved[]): Detail[] {
+  const alike = Map.groupBy(moves, versions);
+  return [...alike].map(([way, same]) =>
+    changes(`${verb} ${same.map(({ name }) => name).join(', ')} ${way}`),
+  );
+}
+
+function versions({ from = '', to = '' }: Moved): string {
   const [before, after] = [upstream(from), upstream(to)];
-  const versions = before === after ? `${from} → ${to}` : `${before} → ${after}`;
-  return { marker: 'change', text: `${name} ${versions}` };
+  return before === after ? `${from} → ${to}` : `${before} → ${after}`;
+}
+
+function changes(text: string): Detail {
+  return { marker: 'change', text };
 }
 
 function newPackages(installs: readonly Moved[]): Detail[] {

@@ -57,7 +57,7 @@ function shape(pending: Pending, why: string): Shape {
   const bound = foreseen(pending);
   return {
     ...later({ ...boundChange(pending, bound), details: boundDetails(bound) }, pending.step),
-    why: `what else it does is not known (${why}); it stops where more would go than this`,
+    why: `what else would go is not known: ${why}; it stops where anything would`,
     bound,
   };
 }

@@ -121,7 +121,7 @@ describe('a host with a history', () => {
     });
     expect(stdout).toMatch(/ {2}\? docker {3}change to Docker Engine/);
     expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
-      /what else it does is not known \(no answer: .*Could not connect.*\); it stops where more would go than this - containerd - docker\.io - runc/,
+      /what else would go is not known: .*Could not connect.*; it stops where anything would - containerd - docker\.io - runc/,
     );
     expect(stdout).toMatch(/ {2}\+ driver {3}install NVIDIA driver 580\.95\.05/);
   });
@@ -231,11 +231,8 @@ describe('a plan that is carried out', () => {
       marker: 'change',
     });
     expect(first?.bound?.downgrades).toEqual(expect.arrayContaining(['libcuda1', 'nvidia-driver-cuda']));
-    expect(first?.details).toContainEqual({
-      marker: 'change',
-      text: 'libcuda1 595.71.05 → 580.95.05',
-      effect: 'a downgrade',
-    });
+    const lines = first?.details?.map(({ text }) => text).join('\n');
+    expect(lines).toMatch(/^downgrade .*\blibcuda1\b.* 595\.71\.05 → 580\.95\.05$/m);
     expect(first?.details).toContainEqual({ marker: 'remove', text: 'nvidia-driver-pinning-595 595.71.05' });
     for (const change of changes(asked)) await apply(change);
     expect((await ask(desired)).plan).toMatchObject({ stages: [], refusals: [] });

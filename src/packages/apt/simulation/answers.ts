@@ -19,7 +19,7 @@ export function parseAnswers(output: string, asked: readonly Asked[]): Answers {
   return Object.fromEntries(
     asked.map(({ key, transaction: { vendor } }): [string, Answer] => {
       const silent = wordsOf(heard, `silent ${vendor}`);
-      if (silent !== undefined) return [key, { kind: 'unknown', why: `no answer: ${silent}` }];
+      if (silent !== undefined) return [key, { kind: 'unknown', why: silent }];
       return [key, answerIn(sections.get(key) ?? [], wordsOf(heard, 'partial'))];
     }),
   );
@@ -32,7 +32,7 @@ function answerIn(lines: readonly string[], partial: string | undefined): Answer
   if (lines.includes('missing')) return { kind: 'not-offered', offered: offered(lines) };
   const obstacle = obstacleIn(lines);
   if (obstacle === undefined) return effects(lines);
-  return partial === undefined ? obstacle : { kind: 'unknown', why: `no answer: ${partial}` };
+  return partial === undefined ? obstacle : { kind: 'unknown', why: partial };
 }
 
 function obstacleIn(lines: readonly string[]): Answer | undefined {

@@ -5,7 +5,7 @@
  * `read_lists` updates apt's own lists, all of them. `listen VENDOR URI FILE` says whether that source has answered.
  * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes dpkg's status as it is
  * without these holds, `lift_pins NAME…` takes away the pins of packages that go, and `ask WORD…` has the answer of
- * `apt-get WORD…`. What else is brought along is in `$brought`.
+ * `apt-get WORD…`, and names what holds of the host's owner keep it from changing. What else is brought along is in `$brought`.
  */
 export const simulationFunctions = `said() {
   sed -En 's/^(E|Error|W|Warning): //p' "$@" | head -n 1 | tr -s ' ' | cut -c 1-300
@@ -89,7 +89,8 @@ lift_pins() {
 ask() {
   if apt_get -s "$@" >answer 2>words; then
     consequences <answer >&3
-  elif apt_get -s --ignore-hold "$@" >answer.freed 2>/dev/null && held=$(held_in answer.freed) && [ -n "$held" ]; then
+    held_back "$@" | sed 's/^/kept /' >&3
+  elif held=$(held_back "$@" | tr '\\n' ' ') && [ -n "$held" ]; then
     echo "held $held" >&3
   else
     cat answer words
@@ -99,16 +100,17 @@ ask() {
 unmet() {
   sed -En 's/^ ([^ ].* : .*)/\\1/p; s/^(E|Error): //p' "$@" | head -n 4 | tr -s ' \\n' ' ' | cut -c 1-400
 }
-held_in() {
-  apt-mark showhold >held.names
-  awk '$1 == "Inst" || $1 == "Remv" { print $2 }' "$1" | grep -xF -f held.names | tr '\\n' ' '
+held_back() {
+  apt-mark showhold >held
+  if [ -s held ] && apt_get -s --ignore-hold "$@" >freed 2>/dev/null; then
+    awk '$1 == "Inst" || $1 == "Remv" { print $2 }' freed | grep -xF -f held || :
+  fi
 }
 consequences() {
   awk '
     function bare(word) { gsub(/[][()]/, "", word); return word }
-    /^[^ ]/ { lower = /^The following packages will be DOWNGRADED:/; kept = /^The following packages have been kept back:/ }
+    /^[^ ]/ { lower = /^The following packages will be DOWNGRADED:/ }
     /^ / && lower { for (field = 1; field <= NF; field++) older[$field] = 1 }
-    /^ / && kept { for (field = 1; field <= NF; field++) print "kept", $field }
     $1 == "Remv" || $1 == "Purg" { print "remove", $2, bare($3) }
     $1 == "Inst" && $3 ~ /^\\(/ { print "install", $2, bare($3) }
     $1 == "Inst" && $3 ~ /^\\[/ && bare($3) != bare($4) {

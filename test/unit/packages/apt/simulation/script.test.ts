@@ -53,7 +53,8 @@ beforeEach(() => {
     `conf=$APT_CONFIG; world=\${conf%/*}
     case "$*" in
       *-s*) cat $world/status >${at('status')}; ls $world/preferences.d >${at('preferences')}; echo "$*" >>${at('asked')}
-        if [ -e ${at('fails')} ]; then cat ${at('fails')}; case "$*" in *--ignore-hold*) [ -e ${at('freed')} ] && cat ${at('freed')}; exit ;; esac; exit 100; fi
+        case "$*" in *--ignore-hold*) [ -e ${at('freed')} ] && cat ${at('freed')}; exit ;; esac
+        if [ -e ${at('fails')} ]; then cat ${at('fails')}; exit 100; fi
         cat ${at('simulation')} ;;
       *update*) ls $world/lists >${at('lists')}; cat $world/sources.list.d/* >${at('sources')}; cat $world/last.conf $world/conf.d/* >${at('conf')}
         cat ${at('heard')}; case $(cat ${at('heard')}) in *Err:*) exit 100 ;; esac ;;
@@ -182,7 +183,7 @@ describe('asking apt', () => {
     );
     expect(simulate()).toEqual({
       kind: 'unknown',
-      why: 'no answer: Failed to fetch http://mirror/docker/debian/dists Connection refused',
+      why: 'Failed to fetch http://mirror/docker/debian/dists Connection refused',
     });
   });
 
@@ -190,8 +191,13 @@ describe('asking apt', () => {
     command('apt-helper', 'echo "E: Failed to fetch $4  404 Not Found" >&2; exit 100');
     expect(simulate()).toEqual({
       kind: 'unknown',
-      why: 'no answer: Failed to fetch http://mirror/docker/debian/gpg 404 Not Found',
+      why: 'Failed to fetch http://mirror/docker/debian/gpg 404 Not Found',
     });
+  });
+
+  it("names what the owner's holds keep back", () => {
+    put('freed', 'Inst tool [1.9-1] (2.0-1 x [amd64])\nInst other [1] (2 x [amd64])\n');
+    expect(simulate()).toMatchObject({ kind: 'known', kept: ['other'] });
   });
 
   it('says where there is no way, and whose hold is in it', () => {
