@@ -69,8 +69,9 @@ function* uploadFolder(facts: Facts, { host, artifacts }: Desired): Iterable<Cha
   const title = `build the image of ${name} on top of agent image ${host.agent.version}`;
   const seen = facts.manager.folders.length === 0 ? 'the host has no such folder' : 'the folder has changed';
   const push = host.dockerfile?.push === undefined ? '' : `; pushed to ${host.dockerfile.push}`;
-  const why = `${seen} (${size})${push}; agents move to it one at a time, those with a job after it`;
-  yield change('image', 'folder', { title, why, disturbs: 'nothing' }, [
+  const why = `${seen} (${size})${push}; one agent tries it, then the others move to it, those with a job after it`;
+  const marker = facts.manager.folders.length === 0 ? 'add' : 'change';
+  yield change('image', 'folder', { title, why, disturbs: 'nothing', marker }, [
     { kind: 'upload', artifact, path: `${HostPaths.folders}/${artifact.sha256}.tar`, mode: 0o600 },
   ]);
 }

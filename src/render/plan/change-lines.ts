@@ -49,6 +49,6 @@ function detailLines({ marker, text, effect }: Detail, width: number, paint: Pai
   return [
     `${indent}${mark(marker, paint)} ${first}`,
     ...more.map((line) => `${indent}  ${line}`),
-    ...follows.map((line) => `${indent}    ${paint('dim', line)}`),
+    ...follows.map((line) => `${indent}    ${line}`),
   ];
 }

@@ -30,7 +30,7 @@ export function slotDetails(from: SlotConfig, to: SlotConfig, present: number): 
       imageEffect(moved.length),
     ),
     ...told(restarted, () => subject(restarted, 'start anew for this', 'starts anew for this'), jobsFirst),
-    ...publishes(from, to, kept.length),
+    ...publishes(from, to, kept.length - moved.length - restarted.length),
   ];
 }
 
@@ -45,10 +45,10 @@ function told(slots: readonly unknown[], text: () => string, effect: string): re
   return slots.length === 0 ? [] : [{ marker: 'change', text: text(), effect }];
 }
 
-/** User capabilities are written to agents as they are. */
-function publishes(from: SlotConfig, to: SlotConfig, kept: number): readonly Detail[] {
-  if (kept === 0 || stableJson(from.capabilities) === stableJson(to.capabilities)) return [];
-  return [{ marker: 'change', text: 'agents take them up within a minute, without a restart' }];
+/** User capabilities are written to agents as they are; those that start anew have them anyway. */
+function publishes(from: SlotConfig, to: SlotConfig, running: number): readonly Detail[] {
+  if (running === 0 || stableJson(from.capabilities) === stableJson(to.capabilities)) return [];
+  return [{ marker: 'change', text: 'agents publish their capabilities within a minute, without a restart' }];
 }
 
 interface Made {

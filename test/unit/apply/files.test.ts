@@ -67,6 +67,7 @@ describe('a saved plan', () => {
       { marker: 'add', text: 'a dataset', effect: 'agents take it up' },
       { marker: 'remove', text: 'another' },
     ],
+    texts: [{ path: '/etc/x', lines: ['@@ -1,1 +1,1 @@', '-a', '+b'] }],
   } as const;
   const bound = { removes: ['docker.io'], downgrades: ['libc6'] };
   const full: FleetPlan = {

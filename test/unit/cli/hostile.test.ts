@@ -3,8 +3,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
+import { sha256 } from '../../../src/base/digest.ts';
+import { HostPaths } from '../../../src/contract/paths.ts';
 import { runCommand, type CommandResult } from '../../support/command.ts';
 import { controls, evil, expectClean, words } from '../../support/hostile-words.ts';
 import { framesSaid, hostileHost, type HostileHost, type Said } from '../../support/hostile-host.ts';
@@ -86,6 +89,29 @@ const facts = {
   ),
 };
 
+/** Files of ours in which others have written, as the probe says them. */
+function filesFrame(texts: Readonly<Record<string, string>>): string {
+  const digests = Object.entries(texts).map(([path, text]) => `${sha256(text)}  ${path}\n`);
+  const lines = Object.entries(texts).flatMap(([path, text]) =>
+    text.split('\n').map((line) => `${path}:${line}\n`),
+  );
+  return [...digests, ...lines].join('');
+}
+
+const files = filesFrame({
+  [HostPaths.config]: JSON.stringify({
+    host: evil,
+    pool: evil,
+    [evil]: evil,
+    agents: { kind: 'count', count: 1e9 },
+    datasets: [{ name: evil, host: evil, container: evil, requireMount: true }],
+    capabilities: { [evil]: evil },
+  }),
+  [HostPaths.unit]: `[Service]\nRestart=${evil}\n[${evil}]\n${evil}\nEnvironment="A_TOKEN=s3cret"`,
+  '/etc/apt/sources.list.d/azp-fleet-docker.sources': `URIs: https://s3cret@${evil}/`,
+  '/usr/local/share/ca-certificates/azp-fleet-site.crt': evil,
+});
+
 describe('exec', () => {
   const said = { stdout: `${evil}\nsecond line\n`, stderr: `${evil}\n`, code: 1 };
 
@@ -125,6 +151,19 @@ describe('facts', () => {
     const result = await azpFleet(line);
     expectClean(result);
     expect(result.stdout).toContain('gpu-1');
+  });
+
+  test.each(['plan --diff', 'plan', 'provision --dry-run --diff'])('files of ours: %s', async (line) => {
+    answer = (script) => framesSaid(script, { ...facts, docker: '', others: '', files });
+    const result = await azpFleet(line);
+    // By --diff a file is shown as it is: what is escaped there stays escaped.
+    if (line === 'plan') expectClean(result);
+    expect(controls(result.stdout)).toEqual([]);
+    const text = stripVTControlCharacters(result.stdout);
+    expect(text).toContain("~ manager  write the manager's configuration");
+    expect(text).toMatch(/~ pool: said\s[^]*by a host → p\n/);
+    expect(text).not.toContain('s3cret');
+    expect(text.includes('│ /etc/azp-fleet/manager.json\n')).toBe(line.includes('--diff'));
   });
 
   test('a refusal names who stands in the way, in words', async () => {

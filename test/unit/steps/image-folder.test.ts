@@ -38,7 +38,7 @@ describe("a team's folder", () => {
   it('is sent to each host that builds it, and the plan says what follows', () => {
     expect(changes(wanted('a'))).toEqual([
       'bring the build context of agent image 4.260.0: the host has no build context of this version',
-      'build the image of vision on top of agent image 4.260.0: the host has no such folder (3 files, 20 KiB); agents move to it one at a time, those with a job after it',
+      'build the image of vision on top of agent image 4.260.0: the host has no such folder (3 files, 20 KiB); one agent tries it, then the others move to it, those with a job after it',
     ]);
     const [, change] = [...imageStep.plan(factsOf(), wanted('a'))];
     expect(change !== undefined && 'actions' in change && change.actions).toMatchObject([

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
+import { defined } from '../../../../src/base/defined.ts';
 import { sha256 } from '../../../../src/base/digest.ts';
 import { HostPaths } from '../../../../src/contract/paths.ts';
 import type { Facts } from '../../../../src/facts/facts.ts';
@@ -10,13 +11,14 @@ import { planHost } from '../../../../src/plan/plan.ts';
 import { allSteps } from '../../../../src/steps/all.ts';
 import { dockerStep } from '../../../../src/steps/docker.ts';
 import { driverStep } from '../../../../src/steps/driver.ts';
+import { imageStep } from '../../../../src/steps/image.ts';
 import { managerStep } from '../../../../src/steps/manager.ts';
 import { managerUnitFor } from '../../../../src/steps/manager/unit.ts';
 import type { Step } from '../../../../src/steps/step.ts';
 import { factsOf, merge } from '../../../support/host.ts';
 import { afterwards } from '../../steps/host-stack-plan.ts';
 import { artifacts } from '../../steps/manager/converged.ts';
-import { count, planOn80, runningWith, textOn80, wish } from './manager-scene.ts';
+import { configured, count, planOn80, runningWith, textOn80, wish } from './manager-scene.ts';
 
 const pem = (name: string) =>
   readFileSync(join(import.meta.dirname, `../../../fixtures/${name}.pem`), 'utf8');
@@ -211,4 +213,61 @@ test('hosts whose agents differ by their own names read the same, unless their t
 Changes: 4 on 2 hosts.
 `);
   expect(textOn80(plans, true)).toContain('gpu-2: 2 changes');
+});
+
+test('a configuration with keys of another release, and one that is none', () => {
+  const slot = { state: 'idle', gpus: [], since: '', jobsRun: 0, pool: 'gpu-lab', slot: '0' } as const;
+  const facts = runningWith(wish(count(1)), 4, { slots: [{ ...slot, agent: 'h200-1-0' }] });
+  const text = facts.texts[HostPaths.config] ?? '';
+  const strange = text.replace('"share": false', '"share": "turns", "tenants": { "token": "s3cret" }');
+  expect(planOn80(withTexts(facts, { [HostPaths.config]: strange }), wish(count(1)))).toBe(
+    configured(`             ~ share: not known to this release → false
+             - tenants: not known to this release`),
+  );
+  const speaking = runningWith(wish(count(1)), 4, { slots: [{ ...slot, agent: 'l40s-1-2' }] });
+  expect(planOn80(withTexts(speaking, { [HostPaths.config]: 'nonsense' }), wish(count(1)))).toBe(
+    configured(`             + registers h200-1-0 in pool gpu-lab
+             - removes l40s-1-2 from pool gpu-lab
+                 once no job runs there`).replace(
+      'inventory',
+      'inventory; what it says now is no configuration',
+    ),
+  );
+});
+
+test.each<[string, Facts['manager'], string]>([
+  [
+    'another credential',
+    { ...runningWith(wish()).manager, credentialDigest: sha256('before') },
+    `  ~ manager  store the credential (root only)
+             the host has another one`,
+  ],
+  [
+    'passwords of registries that nobody needs any more',
+    { ...runningWith(wish()).manager, registriesDigest: sha256('before') },
+    `  - manager  remove the passwords of registries
+             the inventory has none`,
+  ],
+])('%s', (_, manager, lines) => {
+  const desired = wish({}, { credentialDigest: () => sha256('now') });
+  const facts = { ...runningWith(wish()), manager: { credentialDigest: sha256('now'), ...defined(manager) } };
+  expect(planOn80(facts as Facts, desired)).toBe(`h200-1: 2 changes
+${lines}
+  ~ manager  restart the manager (jobs go on) and wait for it
+             what it runs with has changed
+
+Changes: 2 on 1 host.
+`);
+});
+
+test("a team's folder that has changed", () => {
+  const desired = wish({ dockerfile: { folder: '/lab/vision' } });
+  const facts = merge(runningWith(desired), { manager: { folders: ['0'.repeat(64)] } });
+  expect(planOn80(facts, desired, only(imageStep))).toBe(`h200-1: 1 change
+  ~ image    build the image of vision on top of agent image 4.260.0
+             the folder has changed (3 files, 4 KiB); one agent tries it, then
+             the others move to it, those with a job after it
+
+Changes: 1 on 1 host.
+`);
 });

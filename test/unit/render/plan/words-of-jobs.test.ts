@@ -90,7 +90,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     configured(`             ~ capability site: munich → berlin
              + capability rack: 7
              - capability room: b12
-             ~ agents take them up within a minute, without a restart`),
+             ~ agents publish their capabilities within a minute, without a
+               restart`),
   ],
   [
     'a proxy',
