@@ -13,7 +13,7 @@ import {
   withEngineSettings,
   type DaemonConfig,
 } from './docker/daemon-json.ts';
-import { engineFunctions, startEngine } from './docker/engine-script.ts';
+import { engineFunctions, restartScript, startEngine } from './docker/engine-script.ts';
 import { toldDaemonJson } from './docker/told-daemon-json.ts';
 import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
@@ -163,7 +163,7 @@ function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: 
         disturbs: restartDisturbs(facts),
       },
       {
-        script: `${failFunction}\n${engineFunctions}\nrestart_engine || fail 'Docker Engine does not restart' 'an answer within 120 s' "$(engine_log)" 'journalctl -u docker.service'`,
+        script: restartScript,
         timeoutS: 300,
       },
     );

@@ -83,7 +83,6 @@ hold() {
 siblings() {
   common=$(installed "$1")
   shift
-  if [ -z "$common" ] || [ "$#" -eq 0 ]; then return; fi
   dpkg-query -W -f='\${db:Status-Status} \${Version} \${Package}\\n' "$@" 2>/dev/null |
     awk -v common="$common" '$1 == "installed" && $2 == common { print $3 }'
 }

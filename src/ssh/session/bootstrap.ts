@@ -64,7 +64,7 @@ export function bootProgram(request: BootRequest): string {
       request.canAnswer ? asked : trouble('password', '$e'),
     );
   }
-  return parts.join('; ');
+  return parts.join('\n');
 }
 
 /** What runs in the end, as whom it should: fixes the environment, says so, takes the script and runs it. */
@@ -81,5 +81,5 @@ function runner({ nonce, input }: BootRequest): string {
     'IFS= read -r s || exit 125',
     String.raw`s=$(printf %s "$s" | tr "\001" "\n"; echo .)`,
     `eval "\${s%.}"${input ? '' : ' </dev/null'}`,
-  ].join('; ');
+  ].join('\n');
 }

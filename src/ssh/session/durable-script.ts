@@ -38,7 +38,7 @@ follow() {
     over=; if [ -f "$d/code" ]; then over=code; elif ! alive; then
       if [ -f "$d/code" ]; then over=code; else over=dead; fi
     fi
-    s=$(wc -c <"$d/output" 2>/dev/null || echo 0)
+    s=$(wc -c 2>/dev/null <"$d/output" || echo 0)
     if [ "$s" -gt "$o" ]; then tail -c +$((o+1)) "$d/output" | head -c $((s-o)); o=$((s)); fi
     case $over in
       code) echo "end $(cat "$d/code")" >&2; break;;

@@ -1,3 +1,5 @@
+import { failFunction } from '../../base/shell.ts';
+
 /**
  * Shell functions `await_engine [VERSION]` and `restart_engine`. They need `fail`.
  * A socket that answers is the only proof: systemd calls the unit active before the engine listens.
@@ -24,3 +26,8 @@ if ! systemctl start docker.service || ! await_engine; then
   fail 'Docker Engine does not start' 'an answer on /var/run/docker.sock within 120 s' "$(engine_log)" \\
     'journalctl -u docker.service'
 fi`;
+
+/** An engine that runs is restarted, or ends with its last words. */
+export const restartScript = `${failFunction}
+${engineFunctions}
+restart_engine || fail 'Docker Engine does not restart' 'an answer within 120 s' "$(engine_log)" 'journalctl -u docker.service'`;

@@ -46,7 +46,7 @@ export function* startedServices({ driver, nvswitches }: Facts): Generator<Chang
   );
 }
 
-function startScript(units: readonly string[]): string {
+export function startScript(units: readonly string[]): string {
   return units
     .map((unit) => `systemctl enable -q ${unit}\nsystemctl restart ${unit} || echo '${unit} does not start'`)
     .join('\n');

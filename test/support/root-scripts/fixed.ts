@@ -73,7 +73,7 @@ function session(): [string, string][] {
     ['runner', quoted(start, /^printf '%s' ('PATH=[^]*?') >"\$d\/runner"$/m)],
     ['follow', followChangeScript('x-1', 12, true)],
     ['pipe', pipeScript('/run/a.sock')],
-    ['taker', quoted(bootProgram({ ...asked, elevation: 'none' }), /\/bin\/sh -c ('.*')$/)],
+    ['taker', quoted(bootProgram({ ...asked, elevation: 'none' }), /\/bin\/sh -c ('[^]*')$/)],
     ...boots.map((request): [string, string] => [`boot ${request.elevation}`, bootProgram(request)]),
   ];
 }

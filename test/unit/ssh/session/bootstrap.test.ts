@@ -33,12 +33,12 @@ describe('the command of an exec', () => {
 
   test.each([
     ['the login user', { as: 'login' as const }, /^exec timeout -k 5 70 \/bin\/sh -c /],
-    ['root', { elevation: 'none' as const }, /; exec timeout /],
-    ['sudo without a password', { elevation: 'free' as const }, /; exec sudo -n -H \/bin\/sh -c /],
+    ['root', { elevation: 'none' as const }, /^exec timeout /m],
+    ['sudo without a password', { elevation: 'free' as const }, /^exec sudo -n -H \/bin\/sh -c /m],
     [
       'sudo with one',
       { elevation: 'password' as const },
-      /; exec sudo -S -H -p '@n0 password:' \/bin\/sh -c /,
+      /^exec sudo -S -H -p '@n0 password:' \/bin\/sh -c /m,
     ],
   ])('for %s', (_case, parts, expected) => {
     expect(bootProgram(boot(parts))).toMatch(expected);

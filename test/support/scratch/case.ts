@@ -1,0 +1,43 @@
+import { ScratchHost, type Outcome, type Run } from './host.ts';
+
+/** A script on a host in some state, and all that it leaves behind: what is not named must not happen. */
+export interface ScriptCase {
+  readonly name: string;
+  readonly script: string;
+  readonly given?: (host: ScratchHost) => unknown;
+  readonly run?: Partial<Run>;
+  /** Without a name: code 0, nothing printed, nothing called, no file changed. */
+  readonly after: Partial<Outcome>;
+}
+
+/** The scripts of one kind, and what they do on which host. */
+export interface ScriptSuite {
+  readonly name: string;
+  /** What all cases begin with. */
+  readonly given?: (host: ScratchHost) => unknown;
+  readonly flags?: readonly string[];
+  /** Parts of the scripts that are tried in another suite. */
+  readonly elsewhere?: readonly string[];
+  readonly cases: readonly ScriptCase[];
+}
+
+/** Runs a case, with another script in place of its own where one is given. */
+export async function outcomeOf(
+  { given, flags = ['-eu'] }: ScriptSuite,
+  one: ScriptCase,
+  script = one.script,
+  limitMs = 30_000,
+): Promise<Outcome> {
+  const host = new ScratchHost();
+  try {
+    await given?.(host);
+    await one.given?.(host);
+    return await host.run(script, { flags, args: [], input: '', env: {}, umask: '022', limitMs, ...one.run });
+  } finally {
+    host.remove();
+  }
+}
+
+export function expectedOf({ after }: ScriptCase): Outcome {
+  return { code: 0, stdout: '', stderr: '', calls: [], files: {}, ...after };
+}

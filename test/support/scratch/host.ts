@@ -1,0 +1,238 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+import { redirect } from './redirect.ts';
+import { linkTools } from './tools.ts';
+
+/** As systemd and our own session set it. */
+const searchPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+const programs = '/usr/local/sbin';
+const tab = String.fromCodePoint(9);
+const callsFile = '.calls';
+
+export interface Run {
+  /** Arguments of the shell before the script's file; as a durable change has it: `-eu`. */
+  readonly flags: readonly string[];
+  /** The script's own arguments. */
+  readonly args: readonly string[];
+  readonly input: string | Uint8Array;
+  readonly env: Readonly<Record<string, string>>;
+  readonly umask: string;
+  readonly limitMs: number;
+}
+
+export interface Outcome {
+  /** Exit code; `late` when it ran out of time. */
+  readonly code: number | 'late';
+  readonly stdout: string;
+  readonly stderr: string;
+  /** What the stand-in programs were called with, in order. */
+  readonly calls: readonly string[];
+  /** What is another than before, by path: `644 TEXT`, `755 /` for a folder, `-> TARGET`, `gone`. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/**
+ * A folder that a root script takes for the whole machine: its absolute paths are led below it, and the only programs
+ * are the system's plain tools and stand-ins, which write down how they were called. The shell splits words at commas,
+ * too, and every path of the folder has one: a path that the script forgot to quote falls apart.
+ */
+export class ScratchHost {
+  readonly root = mkdtempSync(join(tmpdir(), 'azp,scratch-'));
+
+  readonly #beside: ChildProcess[] = [];
+
+  constructor() {
+    for (const folder of ['etc', 'opt', 'root', 'run', 'tmp', 'var/lib', programs.slice(1)])
+      mkdirSync(join(this.root, folder), { recursive: true });
+    linkTools(join(this.root, 'bin'));
+    this.program('mktemp', mktemp, { silent: true });
+    this.program('sleep', '');
+  }
+
+  at(path: string): string {
+    return join(this.root, path);
+  }
+
+  file(path: string, text: string | Uint8Array = '', { mode = 0o644 } = {}): this {
+    mkdirSync(dirname(this.at(path)), { recursive: true });
+    writeFileSync(this.at(path), text);
+    chmodSync(this.at(path), mode);
+    return this;
+  }
+
+  /** Last written so many seconds ago. */
+  age(path: string, ageS: number): this {
+    const time = Date.now() / 1000 - ageS;
+    utimesSync(this.at(path), time, time);
+    return this;
+  }
+
+  folder(...paths: readonly string[]): this {
+    for (const path of paths) mkdirSync(this.at(path), { recursive: true });
+    return this;
+  }
+
+  link(path: string, target: string): this {
+    mkdirSync(dirname(this.at(path)), { recursive: true });
+    symlinkSync(target.startsWith('/') ? this.at(target) : target, this.at(path));
+    return this;
+  }
+
+  /** A stand-in: shell text, whose absolute paths are led below the root, too. */
+  program(name: string, body: string, { silent = false } = {}): this {
+    const path = name.startsWith('/') ? name : `${programs}/${name}`;
+    const note = silent ? '' : noteCall(path.split('/').at(-1) ?? '', this.at(callsFile));
+    return this.file(path, `#!/bin/sh\n${note}${redirect(body, this.root)}\n`, { mode: 0o755 });
+  }
+
+  drop(...paths: readonly string[]): this {
+    for (const path of paths) rmSync(this.at(path), { recursive: true, force: true });
+    return this;
+  }
+
+  without(...names: readonly string[]): this {
+    for (const name of names) rmSync(this.at(`${programs}/${name}`), { force: true });
+    return this;
+  }
+
+  async run(script: string, { flags, args, input, env, umask, limitMs }: Run): Promise<Outcome> {
+    const before = this.#tree();
+    const file = join(this.root, '.script');
+    writeFileSync(
+      file,
+      `umask ${umask}; IFS=' ${tab},
+'
+${redirect(script, this.root)}`,
+    );
+    const child = spawn('/bin/sh', [...flags.map((flag) => redirect(flag, this.root)), file, ...args], {
+      cwd: this.at('root'),
+      env: { PATH: redirect(searchPath, this.root), HOME: this.at('root'), ...this.#below(env) },
+      detached: true,
+    });
+    child.stdin.on('error', () => undefined).end(input);
+    let [stdout, stderr, late] = ['', '', false];
+    child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    const limit = setTimeout(() => {
+      late = true;
+      killGroup(child);
+    }, limitMs);
+    const code = await new Promise<number>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (ended) => resolve(ended ?? 128));
+    });
+    clearTimeout(limit);
+    killGroup(child);
+    return {
+      code: late ? 'late' : code,
+      stdout: this.#bare(stdout),
+      stderr: this.#bare(stderr),
+      calls: this.#calls(),
+      files: difference(before, this.#tree()),
+    };
+  }
+
+  /** Starts something that goes on beside the script, and waits for its first line. Resolves with its pid. */
+  async beside(script: string): Promise<number> {
+    const child = spawn('/bin/sh', ['-c', redirect(script, this.root)], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+      detached: true,
+    });
+    this.#beside.push(child);
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    return child.pid ?? 0;
+  }
+
+  remove(): void {
+    for (const child of this.#beside) killGroup(child);
+    rmSync(this.root, { recursive: true, force: true });
+  }
+
+  #below(env: Run['env']): Record<string, string> {
+    return Object.fromEntries(Object.entries(env).map(([name, text]) => [name, redirect(text, this.root)]));
+  }
+
+  #calls(): string[] {
+    const file = join(this.root, callsFile);
+    return existsSync(file) ? this.#bare(readFileSync(file, 'utf8')).trimEnd().split('\n') : [];
+  }
+
+  /** As it would be on a host. */
+  #bare(text: string): string {
+    return text
+      .replaceAll(`${this.root}/.script`, 'script')
+      .replaceAll(this.root, '')
+      .replaceAll(/^script: \d+: /gm, 'script: ');
+  }
+
+  #tree(): Map<string, string> {
+    const found = new Map<string, string>();
+    const walk = (folder: string): void => {
+      for (const entry of readdirSync(this.at(folder), { withFileTypes: true })) {
+        const path = join(folder, entry.name);
+        if (path === programs || path === '/bin' || /^\/(?:run\/)?\./.test(path)) continue;
+        found.set(path, this.#seen(path));
+        if (entry.isDirectory()) walk(path);
+      }
+    };
+    walk('/');
+    return found;
+  }
+
+  #seen(path: string): string {
+    const file = this.at(path);
+    const stat = lstatSync(file);
+    if (stat.isSymbolicLink()) return `-> ${this.#bare(readlinkSync(file))}`;
+    const mode = (stat.mode & 0o7777).toString(8);
+    return stat.isFile() ? `${mode} ${this.#bare(readFileSync(file, 'utf8'))}` : `${mode} /`;
+  }
+}
+
+/** The script and whatever it left running. */
+function killGroup({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // None is left.
+  }
+}
+
+function difference(before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>) {
+  const paths = [...new Set([...before.keys(), ...after.keys()])].toSorted();
+  return Object.fromEntries(
+    paths
+      .filter((path) => before.get(path) !== after.get(path))
+      .map((path) => [path, after.get(path) ?? 'gone']),
+  );
+}
+
+/** Arguments with anything but plain characters in them are shown in quotes: a lost quote is seen. */
+function noteCall(name: string, file: string): string {
+  return `note=${name}
+for each; do
+  case $each in '' | *[!A-Za-z0-9_@%+=:,./-]*) note="$note '$each'" ;; *) note="$note $each" ;; esac
+done
+printf '%s\\n' "$note" >>${file}
+`;
+}
+
+/** The same name each time. */
+const mktemp = `for name; do :; done
+case $name in -d) name=/tmp/tmp.XXXXXX ;; esac
+[ ! -e "$name" ] && mkdir -m 700 "$name" && echo "$name"`;

@@ -1,0 +1,88 @@
+import { probe } from './probe-case.ts';
+import type { ScriptCase } from '../../../support/scratch/case.ts';
+
+const curl = 'curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json';
+const times = [
+  "stat -c 'time %n %.9Y %.9Z' /run/docker.pid /etc/docker/daemon.json /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook /usr/local/share/ca-certificates/azp-fleet-site.crt",
+  "stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk",
+];
+
+export const dockerCases: readonly ScriptCase[] = [
+  probe('docker', {
+    name: 'a running engine, asked by curl',
+    given: (host) =>
+      host
+        .file('/run/docker.pid', '4242')
+        .folder('/proc/4242')
+        .program('curl', `printf '{"ServerVersion":"29"}\\n[{"Id":"a"}]'`)
+        .file('/etc/systemd/system/multi-user.target.wants/docker.service')
+        .program('stat', 'echo "time $3"; echo "cannot statx" >&2; exit 1'),
+    after: {
+      stdout: `active
+info {"ServerVersion":"29"}
+containers [{"Id":"a"}]
+enabled
+time /run/docker.pid
+time /usr/bin/nvidia-ctk
+`,
+      calls: [curl, ...times],
+    },
+  }),
+  probe('docker', {
+    name: 'a running engine, asked by perl where there is no curl',
+    given: async (host) => {
+      host.file('/run/docker.pid', '4242').folder('/proc/4242').program('stat', 'exit 1', { silent: true });
+      await host.beside(`exec perl -MIO::Socket::UNIX -e '
+        $| = 1;
+        my $server = IO::Socket::UNIX->new(Local => "/run/docker.sock", Listen => 5) or die;
+        print "up\\n";
+        while (my $client = $server->accept) {
+          my $line = <$client>;
+          my $body = $line =~ m{^GET /info HTTP/1.0} ? "{\\"a\\": 1}\\n" : $line =~ m{^GET /containers/json } ? "[]\\n" : "no\\n";
+          print $client "HTTP/1.0 200 OK\\r\\nA: b\\r\\n\\r\\n$body";
+        }'`);
+    },
+    after: { stdout: 'active\ninfo {"a": 1}\ncontainers []\n\n' },
+  }),
+  probe('docker', {
+    name: 'an engine that is gone is not asked: its socket would start it',
+    run: { env: { pid: '4243' } },
+    given: (host) =>
+      host
+        .folder('/proc/4243')
+        .program('curl', 'echo asked')
+        .program('stat', '[ "$2" = "cdi-time %.9Y" ] || { echo "cannot statx" >&2; exit 1; }')
+        .file('/var/lib/snapd/snaps/docker_2915.snap')
+        .file(
+          '/var/run/cdi/nvidia.json',
+          '"kind": "nvidia.com/gpu", "libcuda.so.580.95.05"\nlibcuda.so.570.1\n',
+        )
+        .file('/etc/cdi/more.json', 'nvidia.com/gpu')
+        .file('/var/run/cdi/more.yaml', 'nvidia.com/gpu')
+        .file('/etc/cdi/other.yaml', 'kind: nvidiaXcom/gpu libcuda.so.1.2\n'),
+    after: {
+      stdout: 'snap\ncdi-spec\ncdi-spec\ncdi-spec\ncdi-driver 580.95.05\n',
+      calls: [
+        ...times,
+        ...['/etc/cdi/more.json', '/var/run/cdi/more.yaml', '/var/run/cdi/nvidia.json'].map(
+          (file) => `stat -c 'cdi-time %.9Y' ${file}`,
+        ),
+      ],
+    },
+  }),
+  probe('docker', {
+    name: 'an engine that does not answer',
+    given: (host) =>
+      host
+        .file('/run/docker.pid', '4242\n')
+        .folder('/proc/4242')
+        .program('curl', 'exit 28')
+        .program('stat', '[ "$2" = "cdi-time %.9Y" ] || { echo "cannot statx" >&2; exit 1; }')
+        .folder('/snap/docker/current')
+        .file('/etc/cdi/a b.yaml', 'kind: nvidia.com/gpu\nhostPath: /usr/lib/libcuda.so.1\n'),
+    after: {
+      stdout: 'active\n\nsnap\ncdi-spec\n',
+      calls: [curl, ...times, "stat -c 'cdi-time %.9Y' '/etc/cdi/a b.yaml'"],
+    },
+  }),
+];

@@ -1,0 +1,115 @@
+import { symlinkSync } from 'node:fs';
+import type { ScratchHost } from '../../../support/scratch/host.ts';
+import { probe } from './probe-case.ts';
+import type { ScriptCase } from '../../../support/scratch/case.ts';
+
+function pci(
+  host: ScratchHost,
+  address: string,
+  parts: Readonly<Record<string, string>>,
+  driver?: string,
+): void {
+  for (const [name, text] of Object.entries(parts))
+    host.file(`/practice/sys/bus/pci/devices/${address}/${name}`, `${text}\n`);
+  if (driver !== undefined)
+    symlinkSync(
+      `../../../bus/pci/drivers/${driver}`,
+      host.at(`/practice/sys/bus/pci/devices/${address}/driver`),
+    );
+}
+
+export const driverCases: readonly ScriptCase[] = [
+  probe('gpus', {
+    name: 'GPUs of both classes, NVSwitches, and nothing else of the vendor',
+    given: (host) => {
+      pci(host, '0000:00:1f.0', { vendor: '0x8086', class: '0x030000', device: '0xa1c1' });
+      pci(host, '0000:01:00.0', { vendor: '0x10de', class: '0x030000', device: '0x2684' }, 'vfio-pci');
+      pci(host, '0000:01:00.1', { vendor: '0x10de', class: '0x040300', device: '0x22ba' });
+      pci(host, '0000:83:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2335' });
+      pci(host, '0005:00:00.0', { vendor: '0x10de', class: '0x068000', device: '0x22a3' });
+      host.folder('/practice/sys/bus/pci/devices/0009:00:00.0');
+    },
+    after: { stdout: 'gpu 0000:01:00.0 2684 vfio-pci\ngpu 0000:83:00.0 2335 \nnvswitch\n' },
+  }),
+  probe('gpus', { name: 'a machine without a PCI bus', after: {} }),
+  probe('driver', {
+    name: 'nothing, without firmware of our time',
+    given: (host) => host.program('uname', 'echo 6.1.0,lab'),
+    after: { stdout: 'secure-boot 0\n', calls: ['uname -r'] },
+  }),
+  probe('driver', {
+    name: 'loaded, with headers, its services, and Secure Boot with an enrolled key',
+    given: (host) =>
+      host
+        .program('uname', 'echo 6.1.0,lab')
+        .program(
+          'mokutil',
+          'case $2 in *dkms*) echo "$2 is already enrolled" >&2; exit 1 ;; *) echo no ;; esac',
+        )
+        .program('systemctl', 'echo "Id=$8"; echo ActiveState=active')
+        .file('/practice/sys/module/nvidia/version', '580.95.05\n')
+        .file(
+          '/practice/proc/driver/nvidia/version',
+          'NVRM version: NVIDIA UNIX Open Kernel Module  580.95.05\nGCC\n',
+        )
+        .folder('/lib/modules/6.1.0,lab/build', '/run/systemd/system')
+        .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 1))
+        .file('/var/lib/shim-signed/mok/MOK.der')
+        .file('/var/lib/dkms/mok.pub')
+        .file('/lib/systemd/system/nvidia-persistenced.service')
+        .file('/etc/systemd/system/nvidia-persistenced.service')
+        .file('/etc/systemd/system/nvidia-fabricmanager.service'),
+    after: {
+      stdout: `loaded 580.95.05
+nvrm NVRM version: NVIDIA UNIX Open Kernel Module  580.95.05
+headers
+secure-boot 1
+mok-enrolled
+Id nvidia-persistenced.service
+ActiveState active
+`,
+      calls: [
+        'uname -r',
+        'mokutil --test-key /var/lib/shim-signed/mok/MOK.der',
+        'mokutil --test-key /var/lib/dkms/mok.pub',
+        'systemctl show -p Id -p ActiveState -p UnitFileState nvidia-persistenced.service nvidia-fabricmanager.service',
+      ],
+    },
+  }),
+  probe('driver', {
+    name: 'another driver at work, Secure Boot off, no systemd',
+    given: (host) =>
+      host
+        .program('uname', 'echo 6.1.0,lab')
+        .folder('/practice/sys/module/nouveau')
+        .file('/usr/bin/nvidia-uninstall')
+        .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 0))
+        .file('/var/lib/dkms/mok.pub')
+        .file('/lib/systemd/system/nvidia-persistenced.service'),
+    after: { stdout: 'nouveau\nrunfile\nsecure-boot 0\n', calls: ['uname -r'] },
+  }),
+  probe('driver', {
+    name: 'one service',
+    given: (host) =>
+      host
+        .program('uname', 'echo 6.1.0,lab')
+        .program('systemctl', '')
+        .folder('/run/systemd/system')
+        .file('/lib/systemd/system/nvidia-persistenced.service'),
+    after: {
+      stdout: 'secure-boot 0\n',
+      calls: ['uname -r', 'systemctl show -p Id -p ActiveState -p UnitFileState nvidia-persistenced.service'],
+    },
+  }),
+  probe('driver', {
+    name: 'nova at work, Secure Boot on without keys',
+    given: (host) =>
+      host
+        .program('uname', 'echo 6.1.0,lab')
+        .program('mokutil', 'echo already enrolled')
+        .folder('/practice/sys/module/nova_core')
+        .folder('/run/systemd/system')
+        .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 1)),
+    after: { stdout: 'nouveau\nsecure-boot 1\n', calls: ['uname -r'] },
+  }),
+];

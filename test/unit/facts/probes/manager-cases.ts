@@ -1,0 +1,106 @@
+import { sha256 } from '../../../../src/base/digest.ts';
+import type { ScratchHost } from '../../../support/scratch/host.ts';
+import { probe } from './probe-case.ts';
+import type { ScriptCase } from '../../../support/scratch/case.ts';
+
+const change = (host: ScratchHost, id: string, files: Readonly<Record<string, string>>): void => {
+  for (const [name, text] of Object.entries(files))
+    host.file(`/var/lib/azp-fleet/changes/${id}/${name}`, text);
+};
+
+export const managerCases: readonly ScriptCase[] = [
+  probe('manager', {
+    name: 'all that is known of it, and of secrets a salted digest',
+    given: (host) =>
+      host
+        .file('/etc/machine-id', 'id,with comma\n')
+        .link('/opt/azp-fleet/current', 'versions/abc')
+        .file('/etc/systemd/system/azp-fleet-manager.service')
+        .folder('/run/systemd/system')
+        .program('systemctl', 'echo ActiveState=active; echo UnitFileState=enabled; echo NeedDaemonReload=no')
+        .file('/etc/azp-fleet/token', 's3cret')
+        .file('/etc/azp-fleet/token.next', 'x')
+        .file('/etc/azp-fleet/x.part')
+        .file('/opt/azp-fleet/y.part.out')
+        .file('/root/z.part')
+        .file('/var/lib/azp-fleet/folders/f1.tar')
+        .file('/var/lib/azp-fleet/folders/f 2.tar')
+        .folder('/var/lib/azp-fleet/folders/f3.tar')
+        .file('/var/lib/azp-fleet/folders/f4.tar.0123.part')
+        .file('/etc/systemd/system/azp-fleet-manager.service.0123.part'),
+    after: {
+      stdout: `current versions/abc
+ActiveState active
+UnitFileState enabled
+NeedDaemonReload no
+credential ${sha256('id,with comma:s3cret')}  -
+folder f 2
+folder f1
+left /etc/azp-fleet/token.next
+left /etc/systemd/system/azp-fleet-manager.service.0123.part
+left /etc/azp-fleet/x.part
+left /opt/azp-fleet/y.part.out
+left /var/lib/azp-fleet/folders/f4.tar.0123.part
+`,
+      calls: ['systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload azp-fleet-manager.service'],
+    },
+  }),
+  probe('manager', {
+    name: 'nothing where it was never installed',
+    given: (host) =>
+      host.folder('/run/systemd/system').file('/etc/machine-id', 'x\n').program('systemctl', ''),
+    after: {},
+  }),
+  probe('manager', {
+    name: 'an earlier installation, of a host that does not run systemd now',
+    given: (host) =>
+      host
+        .file('/etc/machine-id', 'x\n')
+        .file('/etc/systemd/system/azp-fleet-manager.service')
+        .file('/etc/azp-fleet/registries', '{"registry.lab": "password"}')
+        .file(
+          '/var/lib/azp-fleet/manager.json',
+          '{\n  "installation": "0f8e-01",\n  "other": "installation"\n}\n',
+        )
+        .program('systemctl', ''),
+    after: {
+      stdout: `registries ${sha256('x:{"registry.lab": "password"}')}  -\ninstallation 0f8e-01\n`,
+    },
+  }),
+  probe('manager-status', {
+    name: 'as it is',
+    given: (host) => host.file('/run/azp-fleet/status.json', '{}'),
+    after: { stdout: '{}' },
+  }),
+  probe('changes', {
+    name: 'ended, running and lost ones',
+    given: (host) => {
+      change(host, 'a,1', { title: 'install  it\n', owner: 'ann', code: '0\n' });
+      change(host, 'b,1', { title: 'load it', owner: 'bob\n' });
+      change(host, 'c', { title: 'lost\n' });
+      change(host, 'd', { title: 'cut off\n', code: '' });
+      change(host, 'e', { owner: 'nobody' });
+      host.program('systemctl', '[ "$3" = azp-fleet-change-b,1.service ]');
+    },
+    after: {
+      stdout: `state a,1 done 0
+title install  it
+owner ann
+state b,1 running
+title load it
+owner bob
+state c dead
+title lost
+owner${' '}
+state d done 1
+title cut off
+owner${' '}
+`,
+      calls: [
+        'systemctl is-active -q azp-fleet-change-b,1.service',
+        'systemctl is-active -q azp-fleet-change-c.service',
+      ],
+    },
+  }),
+  probe('changes', { name: 'none', after: {} }),
+];

@@ -1,0 +1,4 @@
+import { testSuite } from '../../../support/scratch/suite-tests.ts';
+import { agentStartSuite } from './start-cases.ts';
+
+testSuite(agentStartSuite);

@@ -1,0 +1,156 @@
+import { blacklistNouveau, loadScript } from '../../../../src/steps/driver/scripts.ts';
+import { enableServices, startScript } from '../../../../src/steps/driver/services.ts';
+import type { ScriptSuite } from '../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../support/scratch/host.ts';
+
+const script = loadScript({ prefix: '' });
+const version = '/sys/module/nvidia/version';
+const loaded = { '/sys/module': '755 /', '/sys/module/nvidia': '755 /', [version]: '644 580.95.05\n' };
+const probe = 'modprobe -a nvidia nvidia_uvm';
+const units = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'];
+const look = units.map((unit) => `systemctl cat ${unit}`);
+const enable = units.flatMap((unit) => [`systemctl cat ${unit}`, `systemctl enable -q ${unit}`]);
+const restart = units.flatMap((unit) => [`systemctl cat ${unit}`, `systemctl restart ${unit}`]);
+const load = ['uname -r', 'modinfo nvidia', probe];
+const refused = (what: string, seen: string, next: string) => ({
+  code: 1,
+  stderr: `failed: ${what}\nexpected: a loaded module\nseen: ${seen}\nnext: ${next}\n`,
+  calls: [...look, ...load],
+});
+const rejected = (seen: string) =>
+  refused(
+    'the kernel rejects the NVIDIA module, because Secure Boot is on',
+    seen,
+    'switch Secure Boot off in the firmware, or enrol the key of DKMS at the console',
+  );
+
+function modprobe(host: ScratchHost, body: string): void {
+  host.program('modprobe', body);
+}
+
+export const loadSuite: ScriptSuite = {
+  name: 'loading the NVIDIA module',
+  given: (host) => {
+    host
+      .folder('/sys')
+      .program('uname', 'echo 6.1.0,lab')
+      .program('dkms', 'echo "dkms builds"')
+      .program('modinfo', 'echo "filename: nvidia.ko"')
+      .program('modprobe', `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; echo "a word" >&2`)
+      .program('systemctl', '[ "$1" != cat ] || { echo "No files found" >&2; exit 1; }');
+  },
+  cases: [
+    {
+      name: 'a module that is there is loaded',
+      script,
+      after: { calls: [...look, ...load, ...look], files: loaded },
+    },
+    {
+      name: 'one that DKMS has not built yet is built for the running kernel first',
+      script,
+      given: (host) => host.program('modinfo', 'echo "modinfo: not found" >&2; exit 1'),
+      after: {
+        stdout: 'dkms builds\n',
+        calls: [...look, 'uname -r', 'modinfo nvidia', 'dkms autoinstall -k 6.1.0,lab', probe, ...look],
+        files: loaded,
+      },
+    },
+    {
+      name: 'a build that fails ends it',
+      script,
+      given: (host) => host.program('modinfo', 'exit 1').program('dkms', 'echo "make failed" >&2; exit 10'),
+      after: {
+        code: 10,
+        stderr: 'make failed\n',
+        calls: [...look, 'uname -r', 'modinfo nvidia', 'dkms autoinstall -k 6.1.0,lab'],
+      },
+    },
+    {
+      name: 'modules that came built need no DKMS',
+      script,
+      given: (host) => host.without('dkms'),
+      after: { calls: [...look, 'uname -r', probe, ...look], files: loaded },
+    },
+    {
+      name: 'the daemons that there are run from now on',
+      script,
+      given: (host) => host.program('systemctl', 'echo "[Unit]"'),
+      after: {
+        stdout: '[Unit]\n'.repeat(4),
+        calls: [...enable, ...load, ...restart],
+        files: loaded,
+      },
+    },
+    {
+      name: 'a daemon that does not start is named, and keeps nothing else from going on',
+      script,
+      given: (host) => host.program('systemctl', '[ "$1-$2" != restart-nvidia-persistenced.service ]'),
+      after: {
+        stdout: 'nvidia-persistenced.service does not start\n',
+        calls: [...enable, ...load, ...restart],
+        files: loaded,
+      },
+    },
+    {
+      name: 'a key that is not enrolled is told apart',
+      script,
+      given: (host) => modprobe(host, 'echo "ERROR: nvidia: Key was rejected by service" >&2; exit 1'),
+      after: rejected('ERROR: nvidia: Key was rejected by service'),
+    },
+    {
+      name: 'so is a missing one',
+      script,
+      given: (host) => modprobe(host, 'echo "nvidia: Required key not available" >&2; exit 1'),
+      after: rejected('nvidia: Required key not available'),
+    },
+    {
+      name: "modprobe's yes without a module is a failure",
+      script,
+      given: (host) => modprobe(host, 'echo "an alias of  another module"'),
+      after: refused(
+        'the NVIDIA kernel module cannot be loaded',
+        'an alias of  another module',
+        'look at journalctl -k and at the newest /var/lib/dkms/nvidia*/*/build/make.log',
+      ),
+    },
+    {
+      name: "modprobe's no with a loaded module is none: the second one may be built in",
+      script,
+      given: (host) => modprobe(host, `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; exit 1`),
+      after: { calls: [...look, ...load, ...look], files: loaded },
+    },
+    {
+      name: 'services are enabled by themselves where the driver runs without',
+      script: enableServices,
+      given: (host) => host.program('systemctl', '[ "$1-$2" != cat-nvidia-fabricmanager.service ]'),
+      after: { calls: [...enable.slice(0, 2), look[1]] as string[] },
+    },
+    {
+      name: 'services that nobody started are started, each for itself',
+      script: startScript(units),
+      given: (host) => host.program('systemctl', '[ "$1" != restart ]'),
+      after: {
+        stdout: 'nvidia-persistenced.service does not start\nnvidia-fabricmanager.service does not start\n',
+        calls: units.flatMap((unit) => [`systemctl enable -q ${unit}`, `systemctl restart ${unit}`]),
+      },
+    },
+    {
+      name: 'nouveau is kept away, and from the initramfs',
+      script: blacklistNouveau('if command -v update-initramfs >/dev/null; then update-initramfs -u; fi'),
+      given: (host) =>
+        host
+          .file('/etc/modprobe.d/azp-fleet-nouveau.conf', 'of an earlier version')
+          .program('update-initramfs', ''),
+      after: {
+        calls: ['update-initramfs -u'],
+        files: {
+          '/etc/modprobe.d/azp-fleet-nouveau.conf': `644 # Written by azp-fleet: the NVIDIA driver needs the GPUs for itself.
+blacklist nouveau
+blacklist nova_core
+options nouveau modeset=0
+`,
+        },
+      },
+    },
+  ],
+};

@@ -1,0 +1,98 @@
+import { cdiScript } from '../../../../src/steps/toolkit/cdi.ts';
+import type { ScriptSuite } from '../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../support/scratch/host.ts';
+
+const spec = 'cdiVersion: "0.5.0"\nkind: "nvidia.com/gpu"\n';
+const service = 'nvidia-cdi-refresh.service';
+const withService = [`systemctl cat ${service}`, `systemctl restart ${service}`];
+const withoutService = [`systemctl cat ${service}`, 'nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'];
+
+/** From toolkit 1.18 on. */
+function refreshes(host: ScratchHost, file: string, text = spec): void {
+  host.folder(file.slice(0, file.lastIndexOf('/')));
+  host.program('systemctl', `case $1 in cat) echo "[Unit]" ;; restart) printf %s '${text}' >${file} ;; esac`);
+}
+
+export const cdiSuite: ScriptSuite = {
+  name: 'writing the CDI specification',
+  given: (host) => {
+    host
+      .program('systemctl', 'echo "No files found for $2." >&2; exit 1')
+      .program('journalctl', 'echo "the journal of $2"')
+      .program('nvidia-ctk', `printf %s '${spec}' >"\${3#--output=}"`);
+  },
+  cases: [
+    {
+      name: 'an older toolkit writes it itself',
+      script: cdiScript,
+      run: { umask: '077' },
+      after: {
+        calls: withoutService,
+        files: { '/etc/cdi': '755 /', '/etc/cdi/nvidia.yaml': `600 ${spec}` },
+      },
+    },
+    {
+      name: 'a toolkit with a service of its own has the service write it, wherever that is, and no second file',
+      script: cdiScript,
+      given: (host) => refreshes(host, '/var/run/cdi/nvidia.yaml'),
+      after: { calls: withService, files: { '/var/run/cdi/nvidia.yaml': `644 ${spec}` } },
+    },
+    {
+      name: 'a specification in JSON is one',
+      script: cdiScript,
+      given: (host) => refreshes(host, '/var/run/cdi/nvidia.json'),
+      after: { calls: withService, files: { '/var/run/cdi/nvidia.json': `644 ${spec}` } },
+    },
+    {
+      name: 'and so is one that an administrator keeps',
+      script: cdiScript,
+      given: (host) => refreshes(host, '/etc/cdi/site.json'),
+      after: { calls: withService, files: { '/etc/cdi/site.json': `644 ${spec}` } },
+    },
+    {
+      name: "the service's failure is told with its journal",
+      script: cdiScript,
+      given: (host) => host.program('systemctl', '[ "$1" = cat ]'),
+      after: {
+        code: 1,
+        stderr: `failed: the CDI specification cannot be written
+expected: nvidia-cdi-refresh.service ends well
+seen: the journal of nvidia-cdi-refresh.service
+next: see whether nvidia-smi works on the host
+`,
+        calls: [...withService, `journalctl -u ${service} -n 5 --no-pager -o cat`],
+      },
+    },
+    {
+      name: "nvidia-ctk's failure is told",
+      script: cdiScript,
+      given: (host) => host.program('nvidia-ctk', 'echo "failed to get driver version" >&2; exit 1'),
+      after: {
+        code: 1,
+        stderr: `failed to get driver version
+failed: the CDI specification cannot be written
+expected: nvidia-ctk cdi generate ends well
+seen: the messages above
+next: see whether nvidia-smi works on the host
+`,
+        calls: withoutService,
+        files: { '/etc/cdi': '755 /' },
+      },
+    },
+    {
+      name: 'a specification that describes something else is none',
+      script: cdiScript,
+      given: (host) => refreshes(host, '/var/run/cdi/other.yaml', 'kind: nvidiaXcom/gpu'),
+      after: {
+        code: 1,
+        stderr: `failed: no CDI specification describes the GPUs
+expected: nvidia.com/gpu in /var/run/cdi or /etc/cdi
+seen: nothing
+next: run nvidia-ctk cdi generate on the host and look at its output
+`,
+        calls: withService,
+        files: { '/var/run/cdi/other.yaml': '644 kind: nvidiaXcom/gpu' },
+      },
+    },
+  ],
+};
