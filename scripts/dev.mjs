@@ -43,6 +43,7 @@ const tasks = {
     unitTestsOnEachNode([]);
     vitest(['--project', 'lab-core', '--project', 'lab-long']);
   },
+  'test:mutants': () => node(['test/mutants/main.ts', ...args]),
   demo: () => node(['demo/main.ts', ...args]),
   'fake-azure': () => node(['src/azure/fake/main.ts', ...args]),
   bench: () => node(['bench/main.ts', ...args]),

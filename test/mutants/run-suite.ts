@@ -1,0 +1,84 @@
+import { spawnSync } from 'node:child_process';
+import { isDeepStrictEqual } from 'node:util';
+
+import { expectedOf, outcomeOf, type ScriptCase, type ScriptSuite } from '../support/scratch/case.ts';
+import { equivalents } from './equivalents.ts';
+import { mutantsOf, type Mutant } from './mutants.ts';
+
+/** Milliseconds for a damaged script, beside three times what the whole one takes. */
+const patienceMs = 2000;
+const atOnce = 2;
+
+export interface Survivor {
+  readonly kind: string;
+  readonly before: string;
+  readonly after: string;
+  /** Why no run could show it; undefined: a test is missing. */
+  readonly why: string | undefined;
+}
+
+export interface Result {
+  readonly name: string;
+  readonly total: number;
+  readonly seconds: number;
+  readonly survivors: readonly Survivor[];
+}
+
+/** @throws Error where a case fails with the whole script: it would take every damage for seen. */
+export async function runSuite(suite: ScriptSuite): Promise<Result> {
+  const started = performance.now();
+  const patience = new Map<ScriptCase, number>();
+  for (const each of suite.cases) {
+    const before = performance.now();
+    if (!isDeepStrictEqual(await outcomeOf(suite, each), expectedOf(each)))
+      throw new Error(`${suite.name}: "${each.name}" fails without any damage`);
+    patience.set(each, patienceMs + 3 * (performance.now() - before));
+  }
+  const mutants = mutantsOf(suite, isValid);
+  const left = [...mutants];
+  const survivors: Survivor[] = [];
+  const lastSeen = new Map<ScriptCase, number>();
+  const work = async (): Promise<void> => {
+    for (let mutant = left.shift(); mutant !== undefined; mutant = left.shift()) {
+      const by = await seenBy(suite, mutant, patience, lastSeen);
+      if (by === undefined) survivors.push(survivor(mutant));
+      else lastSeen.set(by, performance.now());
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  const seconds = Math.round((performance.now() - started) / 1000);
+  return { name: suite.name, total: mutants.length, seconds, survivors };
+}
+
+/** The case that notices, tried first where it noticed something lately. */
+async function seenBy(
+  suite: ScriptSuite,
+  { scripts }: Mutant,
+  patience: ReadonlyMap<ScriptCase, number>,
+  lastSeen: ReadonlyMap<ScriptCase, number>,
+): Promise<ScriptCase | undefined> {
+  const lately = ([each]: readonly [ScriptCase, string]): number => lastSeen.get(each) ?? 0;
+  for (const [each, script] of [...scripts].toSorted((a, b) => lately(b) - lately(a))) {
+    const outcome = await outcomeOf(suite, each, script, patience.get(each));
+    if (!isDeepStrictEqual(outcome, expectedOf(each))) return each;
+  }
+  return undefined;
+}
+
+function survivor({ kind, before, after }: Mutant): Survivor {
+  const found = equivalents.find(
+    (each) =>
+      (each.kind === undefined || each.kind === kind) &&
+      has(before, each.line) &&
+      (each.after === undefined || has(after, each.after)),
+  );
+  return { kind, before: before.trim(), after: after.trim(), why: found?.why };
+}
+
+function has(text: string, pattern: string | RegExp): boolean {
+  return typeof pattern === 'string' ? text.includes(pattern) : pattern.test(text);
+}
+
+function isValid(script: string): boolean {
+  return spawnSync('/bin/sh', ['-n'], { input: script }).status === 0;
+}

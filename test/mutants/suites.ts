@@ -1,0 +1,43 @@
+import type { ScriptSuite } from '../support/scratch/case.ts';
+import { rebootSuite } from '../unit/apply/reboot-cases.ts';
+import { probeSuite } from '../unit/facts/probe-cases.ts';
+import { smiSuite } from '../unit/health/smi-cases.ts';
+import { imageSuite } from '../unit/image/image-cases.ts';
+import { agentStartSuite } from '../unit/manager/docker/start-cases.ts';
+import { installSuite } from '../unit/packages/apt/install-cases.ts';
+import { prepareSuite } from '../unit/packages/apt/prepare-cases.ts';
+import { sourceSuite } from '../unit/packages/apt/source-cases.ts';
+import { durableSuite } from '../unit/ssh/session/durable-cases.ts';
+import { lockSuite } from '../unit/ssh/session/lock-cases.ts';
+import { framesSuite } from '../unit/ssh/session/frames-cases.ts';
+import { pipeSuite } from '../unit/ssh/session/pipe-cases.ts';
+import { startSuite } from '../unit/ssh/session/start-cases.ts';
+import { uploadSuite } from '../unit/ssh/session/upload-cases.ts';
+import { configSuite } from '../unit/steps/docker/config-cases.ts';
+import { engineSuite } from '../unit/steps/docker/engine-cases.ts';
+import { loadSuite } from '../unit/steps/driver/load-cases.ts';
+import { managerSuite } from '../unit/steps/manager-scripts-cases.ts';
+import { cdiSuite } from '../unit/steps/toolkit/cdi-cases.ts';
+
+/** The scripts that are damaged, with the runs that should notice. */
+export const suites: readonly ScriptSuite[] = [
+  sourceSuite,
+  prepareSuite,
+  installSuite,
+  engineSuite,
+  configSuite,
+  loadSuite,
+  cdiSuite,
+  managerSuite,
+  durableSuite,
+  lockSuite,
+  uploadSuite,
+  startSuite,
+  framesSuite,
+  pipeSuite,
+  probeSuite,
+  smiSuite,
+  rebootSuite,
+  imageSuite,
+  agentStartSuite,
+];
