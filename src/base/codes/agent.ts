@@ -70,6 +70,10 @@ export const agentCodes = {
     'check agent.version, proxy and mirrors.agent',
   ],
   'host-mode.no-user': ['the user for agents cannot be made', 'make it by hand with useradd'],
+  'host-mode.unit-runs': [
+    'an agent of the slot still runs that nothing is known of',
+    'let its job end, or stop it: systemctl stop',
+  ],
   'run.abandoned': ['the server gave the job up while it ran', 'look for a cut of the network'],
   'run.cut': ['the agent ended in the middle of a job', 'look at the log of the run'],
   'run.failed': ['the agent ended with an exit code that is told', 'look at the log of the run'],

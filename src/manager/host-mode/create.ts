@@ -2,6 +2,7 @@ import { builtImage } from '../../contract/agent-release.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { labels } from '../docker/container.ts';
 import type { LaunchOrder } from '../docker/launch-order.ts';
+import type { Slot } from '../model.ts';
 import type { Outside } from '../outside.ts';
 import type { Fence } from '../docker/fence.ts';
 import type { AgentRelease } from '../machine/archives.ts';
@@ -24,6 +25,11 @@ export function programOf(config: ManagerConfig): string {
 export interface HostTools extends Pick<Outside, 'config' | 'command'> {
   readonly fence: Fence;
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
+}
+
+/** Before the agent's name gets another key: rejects while the slot's unit runs, of which nothing else may be known. */
+export async function requireFree({ host }: HostTools, { name }: Pick<Slot, 'name'>): Promise<void> {
+  await host.engine.requireEnded(unitName(name));
 }
 
 /** A copy of the agent in the slot's folder; its unit is started later. The id by which the run is handled. */

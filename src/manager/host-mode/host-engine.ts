@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../base/machine/clock.ts';
@@ -12,8 +12,8 @@ import { folderTails } from './folder-tails.ts';
 import { stopSignal } from '../docker/agent-start.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { AgentRoots } from './agent-root.ts';
-import { RunFolder, type HostRun } from './run-folder.ts';
-import { exitCode, exitedAt, Systemd } from './systemd.ts';
+import { keptRuns, RunFolder, type HostRun } from './run-folder.ts';
+import { exitCode, exitedAt, livenessOf, mayRun, Systemd, type UnitState } from './systemd.ts';
 import type { HostUser } from './user.ts';
 
 /** The part of the Docker Engine's interface by which runs are handled; here for runs straight on the host. */
@@ -70,10 +70,11 @@ export class HostEngine implements RunEngine {
     const { uid, gid } = user;
     const root = this.#roots.of(order.slot);
     const labels = { ...order.labels, unit };
+    await this.requireEnded(unit);
     // Before anything is made: what fails from here on is found as a run that has not started, and removed as one.
     await folder.write({ id, uid, gid, root, agent, labels, createdAt: this.#clock.wall() });
     await writeFile(folder.arguments, JSON.stringify(order.systemdRun({ root, log: folder.log })));
-    // Of a run that nothing is known of any more: its unit would hold the name, and write into the folder.
+    // Of a run that nothing is known of any more: its unit, though ended, would hold the name.
     await this.#systemd.release(unit);
     await this.#roots.clear(root);
     await this.#roots.fill(root, order.program, user);
@@ -81,7 +82,7 @@ export class HostEngine implements RunEngine {
   }
 
   async listOwn(filter: Readonly<Record<string, string>> = {}): Promise<readonly OwnContainer[]> {
-    const ids = (await readdir(this.#directory).catch(() => [])).filter(isHostRun);
+    const ids = await keptRuns(this.#directory, isHostRun);
     const found = await Promise.all(ids.map(async (id) => this.#seen(id)));
     return found
       .filter((run) => run !== undefined)
@@ -90,7 +91,7 @@ export class HostEngine implements RunEngine {
 
   /** Whose runs are here, begun or not. */
   async uids(): Promise<readonly number[]> {
-    const ids = (await readdir(this.#directory).catch(() => [])).filter(isHostRun);
+    const ids = await keptRuns(this.#directory, isHostRun);
     const runs = await Promise.all(ids.map(async (id) => new RunFolder(this.#directory, id).read()));
     return [...new Set(runs.flatMap((run) => (run === undefined ? [] : [run.uid])))];
   }
@@ -121,16 +122,23 @@ export class HostEngine implements RunEngine {
   async start(id: string): Promise<void> {
     const { folder, run, unit } = await this.#get(id);
     const args = JSON.parse(await readFile(folder.arguments, 'utf8')) as string[];
-    const pid = await this.#systemd.begin(unit, args);
-    await folder.write({ ...run, startedAt: this.#clock.wall(), pid });
+    const intended = { ...run, startingAt: this.#clock.wall() };
+    await folder.write(intended);
+    await this.#systemd.begin(args);
+    const state = await this.#systemd.state(unit);
+    if (state === undefined) return;
+    const { MainPID = '0', InvocationID: invocation = '' } = state;
+    const started = { ...intended, startedAt: this.#clock.wall(), pid: Number(MainPID), invocation };
+    // The intention is on the disk: what it runs, systemd tells.
+    await folder.write(started).catch(() => undefined);
   }
 
   async stop(id: string, timeoutS: number): Promise<void> {
-    const { run, unit } = await this.#get(id);
+    const { unit } = await this.#get(id);
     // Not by stopping the unit: with it systemd would forget how the agent ended.
     await this.#systemd.signal(unit, stopSignal);
     const deadline = this.#clock.monotonic() + timeoutS * 1000;
-    while (await isAlive(run.pid)) {
+    while (mayRun(livenessOf(await this.#systemd.state(unit)))) {
       if (this.#clock.monotonic() > deadline) return this.#systemd.stop(unit);
       await sleep(pollMs);
     }
@@ -138,13 +146,13 @@ export class HostEngine implements RunEngine {
 
   async exit(id: string): Promise<ContainerExit> {
     const { folder, run, unit } = await this.#get(id);
-    const state = await this.#systemd.state(unit);
+    const state = ofRun(run, (await this.#systemd.state(unit)) ?? silent(unit));
     const spoke = await folder.lastWrite(run.createdAt);
     const ended = exitedAt(state);
     return {
       code: exitCode(state),
       oomKilled: state['Result'] === 'oom-kill',
-      startedAt: new Date(run.startedAt ?? run.createdAt).toISOString(),
+      startedAt: new Date(run.startedAt ?? run.startingAt ?? run.createdAt).toISOString(),
       // Within the second that systemd tells, its last word is nearer.
       finishedAt: new Date(
         ended === undefined ? spoke : Math.max(ended, Math.min(spoke, ended + 999)),
@@ -161,24 +169,32 @@ export class HostEngine implements RunEngine {
   }
 
   async *followLogs(id: string, signal: AbortSignal): AsyncIterable<string> {
-    const { folder, run } = await this.#get(id);
+    const { folder, run, unit } = await this.#get(id);
     const lines = new Lines();
-    for (let at = 0, ended = false; !signal.aborted;) {
+    for (let at = 0, ended = false, { pid } = run; !signal.aborted;) {
       const chunk = await folder.outputFrom(at);
       at += chunk.length;
       yield* lines.push(chunk);
       if (ended) break;
-      ended = !(await isAlive(run.pid));
+      if (!(await isOf(unit, pid))) {
+        const state = await this.#systemd.state(unit);
+        ended = !mayRun(livenessOf(state));
+        pid = Number(state?.['MainPID'] ?? 0);
+      }
       if (!ended) await sleep(pollMs, undefined, { signal }).catch(() => undefined);
     }
     yield* lines.end();
   }
 
+  /** Rejects while its unit runs, or may: a job may be in it. */
   async remove(id: string): Promise<void> {
     const folder = new RunFolder(this.#directory, id);
     const run = await folder.read();
     const unit = run?.labels['unit'];
-    if (unit !== undefined) await this.#systemd.release(unit);
+    if (unit !== undefined) {
+      await this.requireEnded(unit);
+      await this.#systemd.release(unit);
+    }
     if (run !== undefined) await this.#roots.clear(run.root);
     await rm(folder.path, { recursive: true, force: true });
   }
@@ -187,40 +203,68 @@ export class HostEngine implements RunEngine {
     if ((await this.#seen(id))?.state !== 'running') await this.remove(id);
   }
 
+  /** Rejects while the unit runs, or may; also one of which no run is kept. */
+  async requireEnded(unit: string): Promise<void> {
+    const liveness = livenessOf(await this.#systemd.state(unit));
+    if (liveness === 'unknown') silent(unit);
+    if (liveness !== 'running') return;
+    throw new FleetError({
+      code: 'host-mode.unit-runs',
+      what: `the unit ${unit} still runs, perhaps with a job`,
+      next: `wait until its job has ended; where no job is wanted any more, stop it on the host: systemctl stop ${unit}`,
+    });
+  }
+
   async #seen(id: string): Promise<OwnContainer | undefined> {
-    const run = await this.#read(new RunFolder(this.#directory, id));
+    const folder = new RunFolder(this.#directory, id);
+    const run = await folder.read();
     if (run === undefined) return undefined;
-    const ended = run.startedAt !== undefined && !(await isAlive(run.pid));
     return {
       id,
       name: run.agent,
-      state: run.startedAt === undefined ? 'created' : ended ? 'exited' : 'running',
+      state: await this.#stateOf(run, folder),
       labels: run.labels,
       image: '',
       created: Math.floor(run.createdAt / 1000),
     };
   }
 
-  /** A manager that was killed while it started the unit has not noted it: the unit's log is there, and systemd knows. */
-  async #read(folder: RunFolder): Promise<HostRun | undefined> {
-    const run = await folder.read();
-    if (run === undefined || run.startedAt !== undefined || !(await folder.hasLog())) return run;
-    const { MainPID = '0' } = await this.#systemd.state(run.labels['unit'] ?? '');
-    return { ...run, startedAt: run.createdAt, pid: Number(MainPID) };
+  /** What was to be started may run, whatever was written after it; systemd opens the log as it starts the unit. */
+  async #stateOf(run: HostRun, folder: RunFolder): Promise<OwnContainer['state']> {
+    const began = run.startedAt !== undefined || (await folder.hasLog());
+    if (!began && run.startingAt === undefined) return 'created';
+    const liveness = livenessOf(await this.#systemd.state(run.labels['unit'] ?? ''));
+    if (mayRun(liveness)) return 'running';
+    return began || liveness === 'ended' ? 'exited' : 'created';
   }
 
   async #get(
     id: string,
   ): Promise<{ readonly folder: RunFolder; readonly run: HostRun; readonly unit: string }> {
     const folder = new RunFolder(this.#directory, id);
-    const run = await this.#read(folder);
+    const run = await folder.read();
     if (run === undefined) throw new FleetError({ code: 'engine.not-found', what: `there is no run ${id}` });
     return { folder, run, unit: run.labels['unit'] ?? '' };
   }
 }
 
-async function isAlive(pid: number | undefined): Promise<boolean> {
+/** How another run of the unit has ended says nothing about this one, which systemd has forgotten then. */
+function ofRun({ invocation = '' }: HostRun, state: UnitState): UnitState {
+  const shown = state['InvocationID'] ?? '';
+  return invocation === '' || shown === '' || shown === invocation ? state : {};
+}
+
+/** By the kernel, which costs no process: whether this one is of the unit. */
+async function isOf(unit: string, pid: number | undefined): Promise<boolean> {
   if (pid === undefined || pid === 0) return false;
-  const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-  return command.includes('Agent.Listener');
+  const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+  return cgroup.split('\n').some((line) => line.endsWith(`/${unit}`));
+}
+
+function silent(unit: string): never {
+  throw new FleetError({
+    code: 'host-mode.failed',
+    what: `systemd does not say whether ${unit} runs`,
+    next: `wait: it is asked again; if this stays, look at systemctl status ${unit} on the host`,
+  });
 }

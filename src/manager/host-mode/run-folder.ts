@@ -1,6 +1,6 @@
-import { open, readFile, stat } from 'node:fs/promises';
+import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readJson, writeAtomic } from '../machine/files.ts';
+import { writeAtomic } from '../machine/files.ts';
 
 /** What is kept of one run on the host, beside its files. */
 export interface HostRun {
@@ -15,9 +15,14 @@ export interface HostRun {
   readonly labels: Readonly<Record<string, string>>;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
+  /** Written before systemd is asked to start it: from here on the unit may run. */
+  readonly startingAt?: number;
+  /** Written when systemd has started it. Managers up to 0.1 know no other sign, and look for `pid`. */
   readonly startedAt?: number;
-  /** The agent's main process; 0 when it ended before it could be asked for. */
+  /** The agent's main process; 0 when it had ended before it could be asked for. */
   readonly pid?: number;
+  /** What systemd calls this run of the unit, whose name the slot's next run has, too. */
+  readonly invocation?: string;
 }
 
 /** Managers up to 0.1 had the agent in the run's own folder; one that runs there goes on over the upgrade. */
@@ -40,8 +45,10 @@ export class RunFolder {
     return join(this.path, 'output.log');
   }
 
+  /** Undefined: nothing was written, or not the whole. Rejects when it cannot be read: of that nothing follows. */
   async read(): Promise<HostRun | undefined> {
-    const run = (await readJson(join(this.path, 'run.json'))) as KeptRun | undefined;
+    const text = await readFile(join(this.path, 'run.json'), 'utf8').catch(unlessMissing(''));
+    const run = parsed(text);
     return run === undefined ? undefined : { ...run, root: run.root ?? join(this.path, 'root') };
   }
 
@@ -81,5 +88,25 @@ export class RunFolder {
     } finally {
       await file.close();
     }
+  }
+}
+
+/** The ids of the runs that are kept. Rejects when they cannot be read: a run that is not listed counts as gone. */
+export async function keptRuns(directory: string, isRun: (name: string) => boolean): Promise<string[]> {
+  return (await readdir(directory).catch(unlessMissing<string[]>([]))).filter(isRun);
+}
+
+function unlessMissing<Value>(otherwise: Value): (error: NodeJS.ErrnoException) => Value {
+  return (error) => {
+    if (error.code === 'ENOENT') return otherwise;
+    throw error;
+  };
+}
+
+function parsed(text: string): KeptRun | undefined {
+  try {
+    return JSON.parse(text) as KeptRun;
+  } catch {
+    return undefined;
   }
 }

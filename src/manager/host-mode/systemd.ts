@@ -5,6 +5,9 @@ import { must } from './must.ts';
 const commandMs = 60_000;
 const beginMs = 10 * commandMs;
 
+const properties =
+  'LoadState,ActiveState,SubState,InvocationID,MainPID,Result,ExecMainStatus,ExecMainCode,ExecMainExitTimestamp';
+
 /** What systemd says of a unit, by property. */
 export type UnitState = Readonly<Record<string, string>>;
 
@@ -16,11 +19,9 @@ export class Systemd {
     this.#command = command;
   }
 
-  /** Starts a unit by the arguments of systemd-run; its main process, 0 when that has ended already. */
-  async begin(unit: string, args: readonly string[]): Promise<number> {
+  /** Starts a unit by the arguments of systemd-run. */
+  async begin(args: readonly string[]): Promise<void> {
     await must(this.#command, 'systemd-run', args, beginMs);
-    const { MainPID = '0' } = await this.state(unit);
-    return Number(MainPID);
   }
 
   /** To its main process alone; the unit stays. */
@@ -39,13 +40,34 @@ export class Systemd {
     await this.#command('systemctl', ['reset-failed', unit], commandMs);
   }
 
-  async state(unit: string): Promise<UnitState> {
-    const properties = 'LoadState,SubState,MainPID,Result,ExecMainStatus,ExecMainCode,ExecMainExitTimestamp';
-    const { output } = await this.#command('systemctl', ['show', unit, '-p', properties], commandMs);
-    return Object.fromEntries(
+  /** Undefined: systemd did not answer, which says nothing about the unit. */
+  async state(unit: string): Promise<UnitState | undefined> {
+    const { code, output } = await this.#command('systemctl', ['show', unit, '-p', properties], commandMs);
+    const state: UnitState = Object.fromEntries(
       output.split('\n').map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
     );
+    return code === 0 && (state['ActiveState'] ?? '') !== '' ? state : undefined;
   }
+}
+
+/** `absent`: systemd knows no such unit. `unknown`: it did not answer, and the unit may run. */
+export type Liveness = 'running' | 'ended' | 'absent' | 'unknown';
+
+/**
+ * Whether the unit of a run lives. All states but these are ones of a unit with processes, also one that is being stopped;
+ * `exited` is what RemainAfterExit= leaves of one whose main process has ended. Pure.
+ */
+export function livenessOf(state: UnitState | undefined): Liveness {
+  if (state === undefined) return 'unknown';
+  const { ActiveState, SubState } = state;
+  if (ActiveState === 'inactive') return 'absent';
+  if (ActiveState === 'failed' || (ActiveState === 'active' && SubState === 'exited')) return 'ended';
+  return 'running';
+}
+
+/** What may run is treated as what runs: nothing of it is removed, and its slot starts nothing else. */
+export function mayRun(liveness: Liveness): boolean {
+  return liveness === 'running' || liveness === 'unknown';
 }
 
 /** As a shell would say it, 128 and the number for a signal; 255 when systemd has forgotten the unit in a reboot. Pure. */

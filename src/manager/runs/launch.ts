@@ -4,7 +4,7 @@ import { AgentLayout } from '../../image/layout.ts';
 import { containerOptions } from '../docker/container.ts';
 import { agentNetwork } from '../docker/engine-start.ts';
 import { siteFiles } from '../docker/site-files.ts';
-import { createOnHost, type HostTools } from '../host-mode/create.ts';
+import { createOnHost, requireFree, type HostTools } from '../host-mode/create.ts';
 import type { LaunchOrder } from '../docker/launch-order.ts';
 import { register, type RegisterTools } from '../registration/register.ts';
 
@@ -15,6 +15,7 @@ type LaunchTools = RegisterTools & HostTools;
  * started. On any failure the container is removed again.
  */
 export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ readonly agentId: number }> {
+  if (order.slot.mode === 'host') await requireFree(tools, order.slot);
   const { agentId, files } = await register(tools, order);
   order.key.given();
   const id = await create(tools, order, agentId);

@@ -1,0 +1,173 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
+import { livenessOf } from '../../../../src/manager/host-mode/systemd.ts';
+import { runCommand, type RunCommand } from '../../../../src/manager/machine/command.ts';
+import { StillClock } from '../../../support/clock.ts';
+import { FakeSystemd } from '../../../support/fake-systemd.ts';
+import { cleanDocker, hostRuns } from '../../../support/host-runs.ts';
+
+// A new engine is a manager that was started anew: nothing but files and systemd outlives the one before.
+const unit = 'azp-fleet-agent-bare.service';
+let directory: string;
+let systemd: FakeSystemd;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'liveness-'));
+  chmodSync(directory, 0o755);
+  mkdirSync(join(directory, 'agent/bin'), { recursive: true });
+  systemd = new FakeSystemd();
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const command: RunCommand = async (program, args, deadlineMs) =>
+  systemd.command(program, args, deadlineMs) ??
+  (['cp', 'rm'].includes(program)
+    ? runCommand(program, args, deadlineMs)
+    : { code: 0, output: '', timedOut: false, stillRunning: () => false });
+
+const manager = (): HostEngine => hostRuns(directory, command, cleanDocker, new StillClock());
+
+const create = (engine: HostEngine, run = 'r1'): Promise<string> =>
+  engine.create({
+    run,
+    slot: 'bare',
+    agent: 'box-bare',
+    labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.slot': 'bare', unit },
+    program: join(directory, 'agent'),
+    unit,
+    user: { name: 'azp-agent-bare', uid: 999, gid: 998 },
+    systemdRun: ({ log }) => [`--unit=${unit}`, '-p', `StandardOutput=append:${log}`],
+  });
+
+const states = async (engine: HostEngine) => (await engine.listOwn()).map(({ state }) => state);
+
+const stops = (): readonly string[] => systemd.calls.filter((call) => call === `systemctl stop ${unit}`);
+
+async function started(): Promise<string> {
+  const id = await create(manager());
+  await manager().start(id);
+  systemd.calls.length = 0;
+  return id;
+}
+
+test.each([
+  ['active', 'running', 'running'],
+  ['active', 'exited', 'ended'],
+  ['activating', 'start', 'running'],
+  ['reloading', 'reload', 'running'],
+  // Its main process may be gone; others of it are not.
+  ['deactivating', 'stop-sigterm', 'running'],
+  ['deactivating', 'final-sigkill', 'running'],
+  ['maintenance', 'cleaning', 'running'],
+  ['failed', 'failed', 'ended'],
+  ['inactive', 'dead', 'absent'],
+  ['a state of later versions', '', 'running'],
+])('a unit that is %s (%s) is %s', (ActiveState, SubState, liveness) => {
+  expect(livenessOf({ ActiveState, SubState })).toBe(liveness);
+});
+
+test('where systemd does not answer, nothing is known', () => expect(livenessOf(undefined)).toBe('unknown'));
+
+describe('a manager that is killed while it starts an agent', () => {
+  test('before systemd has heard of it: nothing runs, and the run goes', async () => {
+    const engine = manager();
+    const id = await create(engine);
+    const run = join(directory, 'host', id, 'run.json');
+    const kept = JSON.parse(readFileSync(run, 'utf8')) as object;
+    writeFileSync(run, JSON.stringify({ ...kept, startingAt: 1 }));
+    expect(await states(manager())).toEqual(['created']);
+    await manager().removeUnlessRunning(id);
+    expect(await states(manager())).toEqual([]);
+  });
+
+  test('after systemd has started it: it runs, is followed and is not removed', async () => {
+    const id = await create(manager());
+    systemd.onStarted = () => systemd.deaf.add('show');
+    await manager().start(id);
+    systemd.deaf.clear();
+    expect(JSON.parse(readFileSync(join(directory, 'host', id, 'run.json'), 'utf8'))).not.toHaveProperty(
+      'startedAt',
+    );
+    expect(await states(manager())).toEqual(['running']);
+    await manager().removeUnlessRunning(id);
+    await expect(manager().remove(id)).rejects.toMatchObject({ problem: { code: 'host-mode.unit-runs' } });
+    expect([await states(manager()), stops()]).toEqual([['running'], [expect.any(String)]]);
+    systemd.end(unit, 0);
+    expect(await states(manager())).toEqual(['exited']);
+    expect(await manager().exit(id)).toMatchObject({ code: 0 });
+  });
+});
+
+describe('while systemd does not answer', () => {
+  test('an agent counts as running: it is neither collected nor removed', async () => {
+    const id = await started();
+    systemd.deaf.add('show');
+    expect(await states(manager())).toEqual(['running']);
+    await manager().removeUnlessRunning(id);
+    await expect(manager().remove(id)).rejects.toMatchObject({ problem: { code: 'host-mode.failed' } });
+    await expect(manager().exit(id)).rejects.toMatchObject({ problem: { code: 'host-mode.failed' } });
+    expect(stops()).toEqual([]);
+    systemd.deaf.clear();
+    expect(await states(manager())).toEqual(['running']);
+  });
+
+  test('nothing new is made in its slot', async () => {
+    systemd.deaf.add('show');
+    await expect(create(manager())).rejects.toMatchObject({ problem: { code: 'host-mode.failed' } });
+    expect(existsSync(join(directory, 'host'))).toBe(false);
+  });
+
+  test('its output is followed on', async () => {
+    const id = await started();
+    systemd.deaf.add('show');
+    const stop = new AbortController();
+    const log = join(directory, 'host', id, 'output.log');
+    writeFileSync(log, 'one\n');
+    const lines: string[] = [];
+    for await (const line of manager().followLogs(id, stop.signal)) {
+      lines.push(line);
+      if (lines.length === 1) {
+        writeFileSync(log, 'one\ntwo\n');
+        systemd.deaf.clear();
+        systemd.end(unit, 0);
+      }
+    }
+    expect(lines).toEqual(['one', 'two']);
+  });
+});
+
+test('an agent that runs and of which no run is kept is left alone, and named with what ends it', async () => {
+  systemd.start(unit);
+  await expect(create(manager())).rejects.toMatchObject({
+    problem: {
+      code: 'host-mode.unit-runs',
+      next: expect.stringContaining(`systemctl stop ${unit}`) as string,
+    },
+  });
+  expect(stops()).toEqual([]);
+});
+
+test('how another run of the unit ended is not how this one did', async () => {
+  const id = await started();
+  systemd.units.delete(unit);
+  systemd.start(unit);
+  systemd.end(unit, 0);
+  expect(await manager().exit(id)).toMatchObject({ code: 255 });
+});
+
+test('a run started by hand under the name is not stopped', async () => {
+  const id = await started();
+  systemd.units.delete(unit);
+  systemd.start(unit);
+  expect(await states(manager())).toEqual(['running']);
+  await expect(manager().remove(id)).rejects.toMatchObject({ problem: { code: 'host-mode.unit-runs' } });
+});
+
+test('folders that cannot be read are not taken for empty', async () => {
+  await started();
+  const engine = hostRuns(join(directory, 'agent/bin/file'), command, cleanDocker, new StillClock());
+  writeFileSync(join(directory, 'agent/bin/file'), '');
+  await expect(engine.listOwn()).rejects.toThrow('ENOTDIR');
+});
