@@ -74,6 +74,10 @@ export const agentCodes = {
     'an agent of the slot still runs that nothing is known of',
     'let its job end, or stop it: systemctl stop',
   ],
+  'host-mode.user-alive': [
+    'what a job left running on the host does not end',
+    'wait; for a process in state D: drain and reboot',
+  ],
   'run.abandoned': ['the server gave the job up while it ran', 'look for a cut of the network'],
   'run.cut': ['the agent ended in the middle of a job', 'look at the log of the run'],
   'run.failed': ['the agent ended with an exit code that is told', 'look at the log of the run'],

@@ -4,17 +4,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { untar } from '../../base/tar.ts';
+import { Labels } from '../../contract/paths.ts';
 import type { ContainerExit, Engine, OwnContainer } from '../../engine/engine.ts';
-import { Lines } from '../../engine/frames.ts';
 import type { FileTail, TailLimits } from '../../engine/tails.ts';
 import { AgentLayout } from '../../image/layout.ts';
+import { followOutput } from './follow-output.ts';
 import { folderTails } from './folder-tails.ts';
 import { stopSignal } from '../docker/agent-start.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { AgentRoots } from './agent-root.ts';
 import { keptRuns, RunFolder, type HostRun } from './run-folder.ts';
 import { exitCode, exitedAt, livenessOf, mayRun, Systemd, type UnitState } from './systemd.ts';
-import type { HostUser } from './user.ts';
+import { userName, type HostUser } from './user.ts';
+import { vacate } from './vacate.ts';
 
 /** The part of the Docker Engine's interface by which runs are handled; here for runs straight on the host. */
 export type RunEngine = Pick<
@@ -43,12 +45,14 @@ export class HostEngine implements RunEngine {
   readonly #directory: string;
   readonly #roots: AgentRoots;
   readonly #systemd: Systemd;
+  readonly #command: RunCommand;
   readonly #clock: Clock;
 
   /** `directory`: what is kept of each run. */
   constructor(directory: string, roots: AgentRoots, command: RunCommand, clock: Clock) {
     this.#directory = directory;
     this.#roots = roots;
+    this.#command = command;
     this.#systemd = new Systemd(command);
     this.#clock = clock;
   }
@@ -76,6 +80,7 @@ export class HostEngine implements RunEngine {
     await writeFile(folder.arguments, JSON.stringify(order.systemdRun({ root, log: folder.log })));
     // Of a run that nothing is known of any more: its unit, though ended, would hold the name.
     await this.#systemd.release(unit);
+    await vacate(this.#command, user);
     await this.#roots.clear(root);
     await this.#roots.fill(root, order.program, user);
     return id;
@@ -170,20 +175,7 @@ export class HostEngine implements RunEngine {
 
   async *followLogs(id: string, signal: AbortSignal): AsyncIterable<string> {
     const { folder, run, unit } = await this.#get(id);
-    const lines = new Lines();
-    for (let at = 0, ended = false, { pid } = run; !signal.aborted;) {
-      const chunk = await folder.outputFrom(at);
-      at += chunk.length;
-      yield* lines.push(chunk);
-      if (ended) break;
-      if (!(await isOf(unit, pid))) {
-        const state = await this.#systemd.state(unit);
-        ended = !mayRun(livenessOf(state));
-        pid = Number(state?.['MainPID'] ?? 0);
-      }
-      if (!ended) await sleep(pollMs, undefined, { signal }).catch(() => undefined);
-    }
-    yield* lines.end();
+    yield* followOutput({ folder, unit, pid: run.pid, systemd: this.#systemd }, signal);
   }
 
   /** Rejects while its unit runs, or may: a job may be in it. */
@@ -195,7 +187,10 @@ export class HostEngine implements RunEngine {
       await this.requireEnded(unit);
       await this.#systemd.release(unit);
     }
-    if (run !== undefined) await this.#roots.clear(run.root);
+    if (run !== undefined) {
+      await vacate(this.#command, { name: userName(run.labels[Labels.slot] ?? ''), uid: run.uid });
+      await this.#roots.clear(run.root);
+    }
     await rm(folder.path, { recursive: true, force: true });
   }
 
@@ -252,13 +247,6 @@ export class HostEngine implements RunEngine {
 function ofRun({ invocation = '' }: HostRun, state: UnitState): UnitState {
   const shown = state['InvocationID'] ?? '';
   return invocation === '' || shown === '' || shown === invocation ? state : {};
-}
-
-/** By the kernel, which costs no process: whether this one is of the unit. */
-async function isOf(unit: string, pid: number | undefined): Promise<boolean> {
-  if (pid === undefined || pid === 0) return false;
-  const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
-  return cgroup.split('\n').some((line) => line.endsWith(`/${unit}`));
 }
 
 function silent(unit: string): never {

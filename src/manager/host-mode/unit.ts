@@ -18,6 +18,8 @@ export interface HostUnit {
   readonly dockerGid: number | undefined;
 }
 
+const systemBus = '/run/dbus/system_bus_socket';
+
 export function unitName(slot: string): string {
   return `azp-fleet-agent-${slotFile(slot)}.service`;
 }
@@ -38,7 +40,10 @@ export function unitArguments(unit: HostUnit): readonly string[] {
     `TimeoutStopSec=${stopTimeoutS}`,
     'OOMScoreAdjust=500',
     'PrivateTmp=yes',
-    ...(config.jobs.sudo ? [] : ['NoNewPrivileges=yes', 'CapabilityBoundingSet=']),
+    // Without the system's bus nobody can enable-linger, which would leave a user manager behind the job.
+    ...(config.jobs.sudo
+      ? []
+      : ['NoNewPrivileges=yes', 'CapabilityBoundingSet=', `InaccessiblePaths=-${systemBus}`]),
     ...(unit.dockerGid === undefined ? [] : [`SupplementaryGroups=${unit.dockerGid}`]),
     ...limits(slot),
   ];

@@ -10,6 +10,12 @@ export interface HostUser {
 
 const commandMs = 60_000;
 
+/**
+ * Below those that systemd gives away itself (61184), above those of people's accounts in use, and none that images use, as
+ * they do those from 999 downwards: all that lives under such a number is the agent's.
+ */
+const ids = ['SYS_UID_MIN=58000', 'SYS_UID_MAX=58999', 'SYS_GID_MIN=58000', 'SYS_GID_MAX=58999'];
+
 /** The slot's name in the names of its unit and its folder, which no two slots share. */
 export function slotFile(slot: string): string {
   const name = slot.replaceAll(/[^\w.-]|^\./g, '_');
@@ -41,6 +47,7 @@ export async function hostUser(command: RunCommand, slot: string): Promise<HostU
     '--system',
     '--user-group',
     '--no-create-home',
+    ...ids.flatMap((id) => ['-K', id]),
     '--shell',
     '/usr/sbin/nologin',
     name,

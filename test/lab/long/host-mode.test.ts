@@ -109,6 +109,28 @@ true`,
   ).toEqual([]);
 });
 
+test('nothing that a job left of its user is alive when the next agent has its key', async () => {
+  await managed.allIdle();
+  const uid = (await host.exec('id -u azp-agent-bare')).stdout.trim();
+  // What linger, cron and a daemon would leave: root starts it in the job's place, which has no way to.
+  await host.exec(`mkdir -p /var/lib/systemd/linger && touch /var/lib/systemd/linger/azp-agent-bare
+systemd-run --unit=left-behind -p User=azp-agent-bare -p Restart=no sh -c 'trap "" TERM; touch /var/tmp/left /dev/shm/left; while :; do sleep 1; done'
+until test -e /dev/shm/left; do sleep 0.1; done`);
+  const [first, second] = await managed.finished(
+    await queue(
+      'bare',
+      'loginctl enable-linger >/dev/null 2>&1 && echo lingers; find /var/tmp /dev/shm -user "$(id -u)"',
+      2,
+    ),
+  );
+  expect(second?.log).toBe('');
+  expect(first?.result).toBe('succeeded');
+  const { stdout } = await host.exec(
+    `ls /var/lib/systemd/linger; systemctl is-active left-behind user@${uid}.service; find /var/tmp /dev/shm -uid ${uid}; true`,
+  );
+  expect(stdout.trim().split('\n')).toEqual([expect.stringMatching(/inactive|failed/), 'inactive']);
+});
+
 test("no job reaches the cloud's identities, names are answered; what is not fenced reaches all", async () => {
   await raiseCloud(host);
   const all = [...identities, names].map((at) => `reached ${at}`);

@@ -5,6 +5,7 @@ import { smiScript } from '../../../src/health/smi-script.ts';
 import { readBootId, rebootScript, settle } from '../../../src/apply/reboot.ts';
 import { agentStart } from '../../../src/manager/docker/agent-start.ts';
 import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';
+import { vacateScript } from '../../../src/manager/host-mode/vacate-script.ts';
 import { configScript } from '../../../src/manager/registration/register-by-config.ts';
 import { bootProgram, type BootRequest, type Elevation } from '../../../src/ssh/session/bootstrap.ts';
 import { followChangeScript, startChangeScript } from '../../../src/ssh/session/durable-script.ts';
@@ -42,6 +43,7 @@ export function fixedScripts(): [string, string][] {
     ['the look at no GPU', smiScript([])],
     ['kernel log', followNew(machineRoot)[1] ?? ''],
     ['config.sh', configScript],
+    ['what a user left', vacateScript],
     [
       'foreign image',
       (agentStart({ kind: 'registry', reference: 'me/agent:1' }).Entrypoint as string[])[2] ?? '',

@@ -171,3 +171,20 @@ test('folders that cannot be read are not taken for empty', async () => {
   writeFileSync(join(directory, 'agent/bin/file'), '');
   await expect(engine.listOwn()).rejects.toThrow('ENOTDIR');
 });
+
+test.each([
+  ['still runs', 'running'],
+  ['has ended since', 'exited'],
+])(
+  'an agent that an earlier manager did not note as started, and that %s, is no run to discard',
+  async (_, state) => {
+    const id = await create(manager());
+    // systemd opens the log as it starts the unit.
+    writeFileSync(join(directory, 'host', id, 'output.log'), 'Listening for Jobs\n');
+    systemd.start(unit);
+    if (state === 'exited') systemd.end(unit, 0);
+    expect(await states(manager())).toEqual([state]);
+    await manager().removeUnlessRunning(id);
+    expect(await states(manager())).toEqual(state === 'running' ? ['running'] : []);
+  },
+);
