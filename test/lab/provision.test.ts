@@ -111,7 +111,8 @@ describe('on a terminal', () => {
       await terminal.see('? Apply these changes to ');
       terminal.press('n', 'Enter');
       await terminal.see('[exit 4]');
-      expect(terminal.history()).toContain("write the manager's configuration");
+      expect(terminal.history()).toContain("~ manager  write the manager's configuration");
+      expect(terminal.history()).toContain('+ capability rack: 12');
     } finally {
       terminal.close();
     }
