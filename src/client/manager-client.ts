@@ -22,6 +22,8 @@ export interface ManagerClient {
   undrainHost(): Promise<void>;
   /** Takes these slots' names over from another owner, once. */
   adopt(slots: readonly string[]): Promise<void>;
+  /** A GPU (PCI address), or `all`, was reset or replaced. */
+  repaired(gpu: string): Promise<void>;
   /** Has the agents' image built or pulled now; the answer tells under which `image.asked.at` to look for the end. */
   renewImage(fresh: boolean): Promise<ManagerStatus>;
   /** Newest first. */
@@ -103,6 +105,7 @@ export function createManagerClient(
     undrainRun: async (run) => void (await call('POST', '/v1/undrain', { run, hostOnly: true })),
     undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
     undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
+    repaired: async (gpu) => void (await call('POST', '/v1/repaired', { gpu })),
     adopt: async (slots) => void (await call('POST', '/v1/adopt', { slots })),
     renewImage: async (fresh) => read(await call('POST', '/v1/image', { fresh }), readStatus),
     runs: async ({ slot, limit }) => {

@@ -15,7 +15,7 @@ import type { ManagerTools } from './manager-tools.ts';
 export function controlHandlers(
   tools: ManagerTools,
   manager: Manager,
-  around: Pick<Surroundings, 'renewImage'>,
+  around: Pick<Surroundings, 'renewImage' | 'gpus' | 'lookSoon'>,
   status: () => ManagerStatus,
   wake: () => void,
 ): ControlHandlers {
@@ -61,6 +61,12 @@ export function controlHandlers(
       await tools.state.update(({ adopt }) => ({ adopt: withAdopted(adopt, names) }));
       tools.log.log('info', 'adopt', { slots: names });
       manager.retryNames(slots.length === 0 ? known() : slots);
+      return changed();
+    },
+    async repaired({ gpu }) {
+      await around.gpus.repaired(gpu);
+      tools.log.log('info', 'repaired', { gpu });
+      around.lookSoon();
       return changed();
     },
     async renewImage({ fresh }) {

@@ -29,6 +29,12 @@ export function adoptText(host: string, slots: readonly SlotStatus[]): string {
   return `${host}: takes over ${foldNames(slots.map(({ agent }) => agent))}; "azp-fleet status" shows when they are online\n`;
 }
 
+/** One line a host: which GPUs count as repaired. */
+export function repairedText(host: string, gpus: readonly string[]): string {
+  const what = gpus.includes('all') ? 'all GPUs' : gpus.join(', ');
+  return `${host}: ${what} repaired; "azp-fleet status" shows what is still wrong\n`;
+}
+
 /** How many slots of a host are drained and which still have a job; then a line for each who keeps jobs away. */
 export function drainText(host: string, status: ManagerStatus): string {
   const drained = status.slots.filter(({ state }) => state === 'drained').length;

@@ -7,6 +7,7 @@ export function makeMachine({ prefix }: HostRoot, context: string): void {
   const boot = join(prefix, 'proc/sys/kernel/random');
   mkdirSync(boot, { recursive: true });
   writeFileSync(join(boot, 'boot_id'), '5b1c9e0a-6f0d-4b5e-9d0e-0f1a2b3c4d5e\n');
+  writeFileSync(join(prefix, 'proc/uptime'), '100.00 400.00\n');
   mkdirSync(context);
   writeFileSync(join(context, 'Dockerfile'), 'FROM scratch\n');
 }

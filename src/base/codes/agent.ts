@@ -88,5 +88,6 @@ export const agentCodes = {
   'runs.no-diagnostics': ['the run has no logs of its agent', 'see which have: azp-fleet logs --runs'],
   'slot.container-exists': ['a container of the agent still exists', 'wait: it is collected first'],
   'slot.gone': ['the slot is no longer configured', 'wait: slots are looked at again'],
+  'gpu.unknown': ['there is no such GPU on the host', 'name one of those that are told'],
   'slot.unknown': ['there is no such slot', 'name one of those that are told'],
 } as const satisfies Entries;

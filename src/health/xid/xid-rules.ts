@@ -1,7 +1,7 @@
 import type { Finding } from '../verdict.ts';
 import { classifyXid, type XidClass, type XidEvent } from './xid.ts';
 
-const mark = '; afterwards, as root: echo "azp-fleet: gpu repaired {gpu}" > /dev/kmsg';
+const mark = '; afterwards: azp-fleet repaired HOST --gpu {gpu}';
 
 const actions: Readonly<Record<XidClass, { readonly severity: Finding['severity']; readonly next: string }>> =
   {

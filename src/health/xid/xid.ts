@@ -9,6 +9,8 @@ export interface XidEvent {
   readonly gpu: string;
   /** What follows the number, e.g. `GPU has fallen off the bus.` */
   readonly text: string;
+  /** Seconds since the boot by the kernel's own clock, where the log tells them. */
+  readonly at?: number;
 }
 
 /** What has to be done about an XID, from least to most. */
@@ -23,32 +25,47 @@ export type XidClass =
   | 'reboot'
   | 'hardware';
 
-const xidLine = /NVRM: Xid \((?:PCI:)?([\da-fA-F:.]+)\).*?: (\d+), ?(.*)$/;
-const offTheBus = /NVRM: GPU (?:at PCI:)?([\da-fA-F:.]+): GPU has fallen off the bus/;
-const repaired = /azp-fleet: gpu repaired (\S+)/;
-
 /**
- * XIDs in kernel log text, oldest first. Give it the log since boot. A line `azp-fleet: gpu repaired ADDRESS` (or
- * `all`), which root writes to /dev/kmsg after a reset or a replacement, takes back what came before it, `earlier`
- * events included.
+ * What stands before a line's text in dmesg and in the journal. A pattern begins there and nowhere else: processes choose
+ * their names, and the kernel writes those into its lines.
  */
-export function readXids(kernelLog: string, earlier: readonly XidEvent[] = []): readonly XidEvent[] {
-  let events = [...earlier];
-  for (const line of kernelLog.split('\n')) {
-    const mark = repaired.exec(line)?.[1];
-    if (mark !== undefined) {
-      events = mark === 'all' ? [] : events.filter(({ gpu }) => gpu !== normalizeBusId(mark));
-      continue;
-    }
-    const [, address, xid, text = ''] = xidLine.exec(line) ?? [];
-    const lost = offTheBus.exec(line)?.[1];
-    if (address !== undefined)
-      events.push({ xid: Number(xid), gpu: normalizeBusId(address), text: foreignLine(text).trim() });
-    else if (lost !== undefined) {
-      events.push({ xid: 79, gpu: normalizeBusId(lost), text: 'GPU has fallen off the bus.' });
-    }
-  }
-  return events;
+const prefix = String.raw`^(?:<\d+>)?(?:(?:\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:\S+ )?kernel: )?(?:\[ *(?<at>\d+\.\d+)\](?:\[ *[TC]\d+\])? )?`;
+const address = String.raw`(?:PCI:)?(?<gpu>[\da-fA-F:.]+)`;
+const xidLine = new RegExp(
+  String.raw`${prefix}NVRM: Xid \(${address}(?: [^()]*)?\): (?<xid>\d{1,6})(?:, ?(?<text>.*))?$`,
+);
+const offTheBus = new RegExp(String.raw`${prefix}NVRM: GPU (?:at )?${address}: GPU has fallen off the bus`);
+
+/** XIDs in kernel log text, oldest first. Give it the log since boot. */
+export function readXids(kernelLog: string): readonly XidEvent[] {
+  return kernelLog.split('\n').flatMap((line) => readXid(line) ?? []);
+}
+
+function readXid(line: string): XidEvent | undefined {
+  const found = xidLine.exec(line)?.groups;
+  const lost = found === undefined ? offTheBus.exec(line)?.groups : undefined;
+  const { gpu, at, xid = '79', text = 'GPU has fallen off the bus.' } = found ?? lost ?? {};
+  if (gpu === undefined) return undefined;
+  const event = { xid: Number(xid), gpu: normalizeBusId(gpu), text: foreignLine(text).trim() };
+  return at === undefined ? event : { ...event, at: Number(at) };
+}
+
+/** Somebody has reset or replaced a GPU, or all: what the kernel had said of it until then is over. */
+export interface Repair {
+  /** PCI address, or `all`. */
+  readonly gpu: string;
+  /** Seconds since the boot. */
+  readonly at: number;
+}
+
+/** What no repair has ended. What the log does not date counts as later: nobody can say that it came before. Pure. */
+export function unrepaired(events: readonly XidEvent[], repairs: readonly Repair[]): readonly XidEvent[] {
+  return events.filter(
+    (event) =>
+      !repairs.some(
+        ({ gpu, at }) => (gpu === 'all' || gpu === event.gpu) && (event.at ?? Number.POSITIVE_INFINITY) <= at,
+      ),
+  );
 }
 
 /** An unknown number is worth watching, no more. */

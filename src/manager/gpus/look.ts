@@ -6,7 +6,7 @@ import type { Finding } from '../../health/verdict.ts';
 import type { XidEvent } from '../../health/xid/xid.ts';
 import type { CommandResult, RunCommand } from '../machine/command.ts';
 import { pciGpus } from './pci.ts';
-import { xidsSinceBoot } from './remembered.ts';
+import { xidsSinceBoot, type XidMemory } from './remembered.ts';
 
 const logDeadlineMs = 10_000;
 const modprobeDeadlineMs = 10_000;
@@ -44,7 +44,7 @@ export async function lookAtHost(options: {
   readonly clock: Clock;
   readonly command: RunCommand;
   /** Fatal ones that earlier looks have seen since the boot. */
-  readonly fatalXids: readonly XidEvent[];
+  readonly known: Pick<XidMemory, 'events' | 'repairs'>;
 }): Promise<HostLook & { readonly smi?: CommandResult; readonly xids: readonly XidEvent[] }> {
   const pci = await pciGpus(options.root);
   const when = () => whenOf(options.clock);
@@ -53,7 +53,7 @@ export async function lookAtHost(options: {
     options.command('sh', ['-c', smiScript(pci)], options.deadlineMs),
     options.command('dmesg', [], logDeadlineMs),
   ]);
-  const xids = xidsSinceBoot(options.fatalXids, log.code === 0 ? log.output : '');
+  const xids = xidsSinceBoot(options.known, log.code === 0 ? log.output : '');
   const checkup = examine(smi, 'host', {
     pci,
     ...(options.gpus === undefined ? {} : { gpus: options.gpus }),

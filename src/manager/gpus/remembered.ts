@@ -1,22 +1,35 @@
 import { isFatal } from '../../health/xid/xid-rules.ts';
-import { readXids, type XidEvent } from '../../health/xid/xid.ts';
+import { readXids, unrepaired, type Repair, type XidEvent } from '../../health/xid/xid.ts';
 
-/** Fatal errors of GPUs since a boot. */
+/** Fatal errors of GPUs since a boot, and what of them is over. */
 export interface XidMemory {
   readonly boot: string;
   readonly events: readonly XidEvent[];
+  /** Absent: written by an earlier version. */
+  readonly repairs?: readonly Repair[];
 }
 
 /**
  * All XIDs since the boot: those in the kernel log, and the fatal ones seen earlier that it no longer has. The log is
  * a ring of some hundred KiB, and each container writes a dozen lines into it. Pure.
  */
-export function xidsSinceBoot(fatal: readonly XidEvent[], kernelLog: string): readonly XidEvent[] {
-  const inLog = readXids(kernelLog);
-  return readXids(
-    kernelLog,
-    fatal.filter((event) => !inLog.some((other) => isSame(event, other))),
-  );
+export function xidsSinceBoot(
+  { events, repairs = [] }: Pick<XidMemory, 'events' | 'repairs'>,
+  kernelLog: string,
+): readonly XidEvent[] {
+  const inLog = unrepaired(readXids(kernelLog), repairs);
+  return [...events.filter((event) => !inLog.some((other) => isSame(event, other))), ...inLog];
+}
+
+/** The memory once somebody has said that a GPU, or `all`, is repaired. `now`: seconds since the boot. Pure. */
+export function withRepair(memory: XidMemory, gpu: string, now: number): XidMemory {
+  const isMeant = (address: string): boolean => gpu === 'all' || gpu === address;
+  const others = (memory.repairs ?? []).filter((repair) => !isMeant(repair.gpu));
+  return {
+    ...memory,
+    events: memory.events.filter((event) => !isMeant(event.gpu)),
+    repairs: [...others, { gpu, at: now }],
+  };
 }
 
 /** What of them has to be kept: one of each kind per GPU. Pure. */

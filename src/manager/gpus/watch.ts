@@ -1,14 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
+import { FleetError } from '../../base/errors.ts';
 import type { HostRoot } from '../../base/machine/host-root.ts';
 import { conclude } from '../../health/checkup.ts';
+import { normalizeBusId } from '../../health/bus-id.ts';
 import { probeHost, probeName } from '../../health/probe.ts';
 import type { Finding } from '../../health/verdict.ts';
 import type { SmiReport } from '../../health/report.ts';
 import type { Helpers } from '../docker/helpers.ts';
 import type { CommandResult } from '../machine/command.ts';
 import { confirmed, lookAtHost, whenOf, type HostLook } from './look.ts';
-import { gpuOrder, type GpuOrder, worthKeeping, type XidMemory } from './remembered.ts';
+import { gpuOrder, type GpuOrder, withRepair, worthKeeping, type XidMemory } from './remembered.ts';
 import type { Outside } from '../outside.ts';
 
 /** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s; a faster clock makes no faster processors. */
@@ -28,7 +30,11 @@ interface Remembered {
 
 interface GpuTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'root' | 'log' | 'command'> {
   readonly helpers: Helpers;
-  readonly state: { readonly value: Remembered; note(change: () => Remembered): Promise<void> };
+  readonly state: {
+    readonly value: Remembered;
+    note(change: () => Remembered): Promise<void>;
+    update(change: () => Remembered): Promise<void>;
+  };
 }
 
 /** Keeps up to date whether the GPUs of the host can run jobs. */
@@ -72,14 +78,14 @@ export class GpuWatch {
       return;
     }
     const boot = await bootId(root);
-    const known = state.value.xids?.boot === boot ? state.value.xids.events : [];
+    const known = this.#memory(boot);
     const { smi, xids, ...look } = await lookAtHost({
       root,
       gpus: config.gpus,
       command,
       deadlineMs: smiDeadlineMs,
       clock,
-      fatalXids: known,
+      known,
     });
     this.#stuck = smi?.timedOut === true ? smi : undefined;
     const checkup = confirmed(look.checkup, this.#raw);
@@ -88,9 +94,24 @@ export class GpuWatch {
     this.#look = { ...look, checkup: conclude([...checkup.findings, ...this.#fromInside], checkup.report) };
     const order = gpuOrder(state.value.gpuOrder, look.pci, boot, config.gpus);
     const events = worthKeeping(xids);
-    if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known])) {
-      await state.note(() => ({ gpuOrder: order, xids: { boot, events } }));
+    if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known.events])) {
+      await state.note(() => ({ gpuOrder: order, xids: { ...known, events } }));
     }
+  }
+
+  /** A GPU (PCI address), or `all`, was reset or replaced: what the kernel said of it before is over. */
+  async repaired(gpu: string): Promise<void> {
+    const { root, state } = this.#tools;
+    const address = gpu === 'all' ? gpu : normalizeBusId(gpu);
+    if (address !== 'all' && !this.order.includes(address)) throw noSuchGpu(gpu, this.order);
+    const memory = withRepair(this.#memory(await bootId(root)), address, await uptime(root));
+    await state.update(() => ({ gpuOrder: state.value.gpuOrder, xids: memory }));
+  }
+
+  /** What is known since this boot. */
+  #memory(boot: string): XidMemory {
+    const { xids } = this.#tools.state.value;
+    return xids?.boot === boot ? xids : { boot, events: [] };
   }
 
   /** Now and then, with the agents' image: what the host sees is not always what a container sees. */
@@ -129,6 +150,20 @@ function mergedReport(before: SmiReport | undefined, now: SmiReport | undefined)
     ({ busId }) => !now.gpus.some((gpu) => gpu.busId === busId && gpu.uuid !== ''),
   );
   return { ...now, gpus: [...now.gpus.filter(({ uuid }) => uuid !== ''), ...gone] };
+}
+
+/** Seconds since the boot, as the kernel dates its log. */
+async function uptime({ prefix }: HostRoot): Promise<number> {
+  return Number.parseFloat(await readFile(`${prefix}/proc/uptime`, 'utf8'));
+}
+
+function noSuchGpu(gpu: string, order: readonly string[]): FleetError {
+  return new FleetError({
+    code: 'gpu.unknown',
+    what: `there is no GPU at ${gpu}`,
+    expected: ['all', ...order].join(', '),
+    next: 'name it by its PCI address, as status and the findings do',
+  });
 }
 
 async function bootId({ prefix }: HostRoot): Promise<string> {

@@ -17,6 +17,8 @@ export interface ControlHandlers {
   drain(order: DrainOrder): Promise<unknown>;
   undrain(order: UndrainOrder): Promise<unknown>;
   adopt(order: { readonly slots: readonly string[] }): Promise<unknown>;
+  /** `gpu`: PCI address, or `all`. */
+  repaired(order: { readonly gpu: string }): Promise<unknown>;
   /** Begins a build or pull of the agents' image. */
   renewImage(order: { readonly fresh: boolean }): unknown;
 }
@@ -101,6 +103,11 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
     }
     case 'POST /v1/adopt':
       return handlers.adopt({ slots: names((await readBody(request))['slots']) });
+    case 'POST /v1/repaired': {
+      const gpu = text((await readBody(request))['gpu']);
+      if (gpu === undefined) throw bad('the body needs gpu: an address or all');
+      return handlers.repaired({ gpu });
+    }
     case 'POST /v1/image':
       return handlers.renewImage({ fresh: (await readBody(request))['fresh'] === true });
     default:
@@ -145,7 +152,7 @@ function bad(what: string): FleetError {
 }
 
 function statusOf(code: string): number {
-  if (code === 'control.bad-request' || code === 'slot.unknown') return 400;
+  if (code === 'control.bad-request' || code === 'slot.unknown' || code === 'gpu.unknown') return 400;
   return code === 'control.not-found' || code === 'runs.no-diagnostics' ? 404 : 500;
 }
 

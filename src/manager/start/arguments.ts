@@ -9,6 +9,7 @@ Usage
   azp-fleet-manager status | runs [SLOT]     (these and the next two lines ask the running manager)
   azp-fleet-manager logs SLOT [--tail LINES] | logs SLOT --diag [--run ID]
   azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT… | --run ID] | adopt [SLOT…]
+  azp-fleet-manager repaired [--gpu ADDRESS]
   azp-fleet-manager version
 
 Options of a machine of its own; with --config the file says these things
@@ -59,6 +60,7 @@ export const options = {
   tail: { type: 'string' },
   diag: { type: 'boolean' },
   run: { type: 'string' },
+  gpu: { type: 'string' },
   help: { type: 'boolean', short: 'h' },
 } as const;
 
@@ -98,6 +100,7 @@ const commands: Readonly<Record<string, Shape>> = {
   drain: { options: ['reason'], slots: Number.POSITIVE_INFINITY },
   undrain: { options: ['run'], slots: Number.POSITIVE_INFINITY },
   adopt: { options: [], slots: Number.POSITIVE_INFINITY },
+  repaired: { options: ['gpu'], slots: 0 },
   version: { options: [], slots: 0 },
   help: { options: [], slots: 0 },
 };

@@ -40,6 +40,10 @@ export async function runClient(
           body: { slots, reason: values.reason ?? '', owner: whoAsks() },
         }),
       );
+    case 'repaired':
+      return pretty(
+        await ask(socket, { method: 'POST', path: '/v1/repaired', body: { gpu: values.gpu ?? 'all' } }),
+      );
     case 'undrain':
     case 'adopt': {
       const body = defined({ slots, run: values.run });

@@ -144,6 +144,7 @@ const table: readonly (readonly [string, number, Due])[] = [
         helpers: new Helpers(),
         state: {
           value: { gpuOrder: undefined, xids: undefined },
+          update: () => Promise.resolve(),
           note: () => Promise.resolve(),
         },
       });

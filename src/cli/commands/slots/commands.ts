@@ -53,6 +53,23 @@ export const slotCommands: readonly CommandSpec[] = [
     load: () => import('./undrain.ts'),
   },
   {
+    name: 'repaired',
+    summary: 'say that GPUs were reset or replaced: errors of before close no slot any more',
+    description:
+      'An error that the kernel has reported of a GPU (XID) counts until the next boot. After a reset or a replacement without a reboot this takes it back; the GPU is looked at at once, and what is still wrong with it shows.',
+    positionals: '<hosts...>',
+    options: [
+      {
+        flags: '--gpu <address>',
+        description: 'only this GPU (PCI address, as findings name it); repeatable; default: all of the host',
+        repeat: true,
+      },
+    ],
+    examples: [['azp-fleet repaired h200-1 --gpu 0000:9b:00.0', 'after nvidia-smi --gpu-reset']],
+    json: ['hosts'],
+    load: () => import('./repaired.ts'),
+  },
+  {
     name: 'adopt',
     summary: 'take over agent names that another owner holds in the pool',
     description:

@@ -55,7 +55,7 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
     [
       'a fatal XID',
       () => rig.kernelSays(xid),
-      () => rig.kernelSays('[ 13.000001] azp-fleet: gpu repaired 0000:84:00.0'),
+      () => rig.post('/v1/repaired', { gpu: '84:00.0' }),
       'GPU: XID 79 in the kernel log',
     ],
   ])('%s', async (_, fall, rise, reason) => {
@@ -70,7 +70,7 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
     expect((await rig.slot('1')).cause).toContain(reason);
     expect((await rig.slot('0')).state).toBe('idle');
     expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
-    rise();
+    await rise();
     await rig.until('idle');
     expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
   });

@@ -1,25 +1,40 @@
 import { expect, test } from 'vitest';
-import { worthKeeping, xidsSinceBoot } from '../../../../src/manager/gpus/remembered.ts';
+import {
+  withRepair,
+  worthKeeping,
+  xidsSinceBoot,
+  type XidMemory,
+} from '../../../../src/manager/gpus/remembered.ts';
 
-const lost = { xid: 79, gpu: '0000:84:00.0', text: 'GPU has fallen off the bus.' };
+const lost = { xid: 79, gpu: '0000:84:00.0', text: 'GPU has fallen off the bus.', at: 12.000001 };
 const line = '[ 12.000001] NVRM: Xid (PCI:0000:84:00): 79, GPU has fallen off the bus.';
+const later = line.replace('12.000001', '14.000001');
 const fault = '[ 12.000002] NVRM: Xid (PCI:0000:84:00): 31, MMU Fault';
-const mark = '[ 13.000001] azp-fleet: gpu repaired 0000:84:00.0';
+const nothing = { boot: 'b', events: [] };
+const seen = { boot: 'b', events: [lost] };
+const repaired = (memory: XidMemory, gpu = '0000:84:00.0') => withRepair(memory, gpu, 13);
 
-test.each([
-  ['it is in the log', [], line, ['79']],
-  ['it is in the log and was seen earlier: counted once', [lost], line, ['79']],
-  ['the log has forgotten it', [lost], '', ['79']],
-  ['the log has forgotten it, and the GPU was repaired since', [lost], mark, []],
-  ['repaired, and lost again', [lost], `${mark}\n${line}`, ['79']],
-  ['another GPU was repaired', [lost], mark.replace('84', '83'), ['79']],
-  ['what is not fatal is not kept', [], `${fault}\n${line}`, ['31', '79']],
-])('%s', (_, earlier, log, seen) => {
-  const xids = xidsSinceBoot(earlier, log);
-  expect(xids.map(({ xid }) => String(xid))).toEqual(seen);
-  expect(worthKeeping(xids)).toEqual(seen.includes('79') ? [lost] : []);
+test.each<readonly [string, XidMemory, string, readonly string[]]>([
+  ['it is in the log', nothing, line, ['79']],
+  ['it is in the log and was seen earlier: counted once', seen, line, ['79']],
+  ['the log has forgotten it', seen, '', ['79']],
+  ['repaired, and still in the log', repaired(seen), line, []],
+  ['repaired, and the log has forgotten it', repaired(seen), '', []],
+  ['repaired with all others', repaired(seen, 'all'), line, []],
+  ['repaired, and lost again', repaired(seen), `${line}\n${later}`, ['79']],
+  ['another GPU was repaired', repaired(seen, '0000:83:00.0'), '', ['79']],
+  ['what is not fatal is not kept', nothing, `${fault}\n${line}`, ['31', '79']],
+])('%s', (_, memory, log, shown) => {
+  const xids = xidsSinceBoot(memory, log);
+  expect(xids.map(({ xid }) => String(xid))).toEqual(shown);
+  expect(worthKeeping(xids).map(({ xid }) => xid)).toEqual(shown.includes('79') ? [79] : []);
 });
 
 test('a storm of one error is kept as one', () => {
-  expect(worthKeeping(xidsSinceBoot([], `${line}\n`.repeat(1000)))).toEqual([lost]);
+  expect(worthKeeping(xidsSinceBoot(nothing, `${line}\n`.repeat(1000)))).toEqual([lost]);
+});
+
+test('of repairs of one GPU the last is kept', () => {
+  const twice = withRepair(withRepair(seen, '0000:84:00.0', 13), '0000:84:00.0', 20);
+  expect(twice.repairs).toEqual([{ gpu: '0000:84:00.0', at: 20 }]);
 });

@@ -120,6 +120,13 @@ export const optionEffects: Readonly<
     await asked(rig, 'drain', '--reason', 'new cables');
     expect((await rig.slot('0')).cause).toMatch(/^drained by [^@ ]+@[^@ ]+: new cables$/);
   },
+  async gpu(rig) {
+    await rig.start();
+    await rig.until('idle');
+    await expect(asked(rig, 'repaired', '--gpu', '0000:99:00.0')).rejects.toMatchObject({
+      problem: { what: expect.stringContaining('there is no GPU at 0000:99:00.0') as string },
+    });
+  },
   async tail(rig) {
     await rig.start();
     await rig.until('idle', ['1']);
