@@ -174,7 +174,8 @@ export class Manager {
     for (const container of up) {
       const phase = this.#logs.of(container.id)?.phase;
       if (phase === undefined || phase === 'connecting') continue;
-      this.#book.of(container.labels[Labels.slot] ?? '').listens();
+      // What keeps an ended job's agent from ending is not over.
+      if (phase !== 'done') this.#book.of(container.labels[Labels.slot] ?? '').listens();
       const image = container.labels[Labels.imageDigest];
       const slot = slots.find(({ name }) => name === container.labels[Labels.slot]);
       if (slot === undefined || image === undefined || image !== this.#around.images.of(slot.image).id)

@@ -164,13 +164,18 @@ export class Operations {
     memory.disabledFor = reason;
     memory.asked.set(container.id, defined({ cause }));
     const id = agentIdOf(container);
+    const isOver = this.#logs.of(container.id)?.phase === 'done';
     const end = await retire(this.#tools, {
       poolId,
       agent: container.name,
       container: container.id,
       reason,
-      isIdle: () => isIdle(this.#logs.of(container.id)?.phase),
+      isIdle: () => isOver || isIdle(this.#logs.of(container.id)?.phase),
       ...defined({ id }),
+    }).catch((error: unknown) => {
+      // Why it is to go tells more than that it does not.
+      if (isOver && cause !== undefined) throw new NotYet(withFailure(cause, error));
+      throw error;
     });
     if (end === 'stopped') return;
     memory.asked.delete(container.id);
@@ -187,6 +192,10 @@ export class Operations {
 function agentIdOf({ labels }: OwnContainer): number | undefined {
   const id = Number(labels[Labels.agentId]);
   return Number.isInteger(id) && id > 0 ? id : undefined;
+}
+
+function withFailure(cause: Cause, error: unknown): Cause {
+  return { ...cause, what: `${cause.what}; it cannot be stopped yet: ${causeOf(error).what}` };
 }
 
 function stillEnabled(agent: string): Cause {

@@ -55,6 +55,8 @@ function occupied(
   wanted: Wanted,
   rolling: boolean,
 ): readonly Action[] {
+  // Held or not: its job has ended, and whoever drains waits for it.
+  if (hangs(container)) return endHanging(slot.name, container);
   const close = state.hold?.kind === 'close' ? state.hold.cause.what : undefined;
   if (close !== undefined) {
     const disabling = disableOnce(slot.name, state, close);
@@ -97,10 +99,25 @@ function retireIdle(
   return idle ? [{ kind: 'retire', slot, container: container.id, reason }] : [];
 }
 
+/** It has told the end of its job and does not end itself. */
+function endHanging(
+  slot: string,
+  { id, stuck }: SeenContainer,
+): readonly Extract<Action, { kind: 'retire' }>[] {
+  return stuck === undefined
+    ? []
+    : [{ kind: 'retire', slot, container: id, reason: stuck.what, cause: stuck }];
+}
+
+function hangs({ phase, stuck }: SeenContainer): boolean {
+  return phase === 'done' && stuck !== undefined;
+}
+
 function forStray(stray: Stray, now: number): readonly Action[] {
   if (stray.busyWith !== undefined || now < stray.retryAt) return [];
   const leftover = tidy(stray.slot, stray);
   if (leftover !== undefined) return [leftover];
+  if (isUp(stray) && hangs(stray)) return endHanging(stray.slot, stray);
   return isUp(stray) ? retireIdle(stray.slot, stray, 'the slot is no longer configured') : [];
 }
 

@@ -156,7 +156,7 @@ export class Scene {
     return this.#book.of(slot.name).disabled({ reason, at: pool.at });
   }
 
-  #seen(container: OwnContainer, { connection }: SlotMemory): SeenContainer {
+  #seen(container: OwnContainer, memory: SlotMemory): SeenContainer {
     const transcript = this.#logs.of(container.id);
     return {
       id: container.id,
@@ -164,7 +164,10 @@ export class Scene {
       image: container.labels[Labels.imageDigest] ?? container.image,
       settings: container.labels[Labels.configHash] ?? '',
       phase: transcript?.phase ?? 'unknown',
-      stuck: stuckBecause(transcript, connection.connectingMs(container.id)),
+      stuck: stuckBecause(transcript, {
+        connectingMs: memory.connection.connectingMs(container.id),
+        doneMs: transcript?.phase === 'done' ? memory.doneMs(container.id) : 0,
+      }),
     };
   }
 

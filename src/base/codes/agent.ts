@@ -80,6 +80,10 @@ export const agentCodes = {
   ],
   'run.abandoned': ['the server gave the job up while it ran', 'look for a cut of the network'],
   'run.cut': ['the agent ended in the middle of a job', 'look at the log of the run'],
+  'run.does-not-end': [
+    'a job has ended, but a process of its run hangs',
+    'wait: it is stopped; state D in the driver: drain and reboot',
+  ],
   'run.failed': ['the agent ended with an exit code that is told', 'look at the log of the run'],
   'run.out-of-memory': ['memory ran out', 'raise the limit of the slot, or let the job use less'],
   'run.result-missing': ['the server still shows the job as running', 'cancel the job and run it again'],

@@ -1,4 +1,4 @@
-import { backoffMs, type Clock } from '../../base/machine/clock.ts';
+import { backoffMs, unscaled, type Clock } from '../../base/machine/clock.ts';
 import type { Cause, NextKey } from '../model.ts';
 import type { Asked, Outcome } from '../runs/outcome.ts';
 import { ConnectionMemory } from './connection-memory.ts';
@@ -23,6 +23,7 @@ export class SlotMemory {
   lastRun: { readonly run: string; readonly endedAt: number } | undefined;
   /** Failures in a row on the image with this id that may be its fault. */
   #blamed: { readonly image: string; readonly times: number } = { image: '', times: 0 };
+  #done: { readonly container: string; readonly since: number } | undefined;
   #failures = 0;
   #waits = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
@@ -119,6 +120,13 @@ export class SlotMemory {
     this.#operationFailures = 0;
     this.#notBefore = Number.NEGATIVE_INFINITY;
     this.#retryAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Unscaled milliseconds since this container was first seen to have told the end of its job: now, if it is new. */
+  doneMs(container: string): number {
+    const now = this.#clock.monotonic();
+    if (this.#done?.container !== container) this.#done = { container, since: now };
+    return unscaled(this.#clock, now - this.#done.since);
   }
 
   /** The agent's capabilities have been written. */

@@ -27,5 +27,17 @@ test.each([
   ['it says nothing at all', '', 5 * minute, 'agent.silent'],
 ])('%s', (_, console, connectingMs, code) => {
   const transcript = console === undefined ? undefined : readAll(console);
-  expect(stuckBecause(transcript, connectingMs)?.code).toBe(code);
+  expect(stuckBecause(transcript, { connectingMs, doneMs: 0 })?.code).toBe(code);
+});
+
+test.each([
+  ['a minute after its job', 1, undefined],
+  ['just before its time is over', 4.9, undefined],
+  ['five minutes after its job', 5, 'run.does-not-end'],
+])('an agent that has not ended %s', (_, minutes, code) => {
+  const ended = `${listening}2026-11-21 02:00:01Z: Running job: x
+2026-11-21 02:00:02Z: Job x completed with result: Succeeded
+`;
+  const stuck = stuckBecause(readAll(ended), { connectingMs: 60 * minute, doneMs: minutes * minute });
+  expect(stuck?.code).toBe(code);
 });

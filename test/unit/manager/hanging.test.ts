@@ -1,0 +1,56 @@
+// Agents that have told the end of their job and do not end: a process of theirs hangs. The whole daemon over real
+// sockets; five minutes are 0.6 s.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { RunRecord } from '../../../src/contract/runs.ts';
+import { ask } from '../../../src/manager/serve/ask.ts';
+import { ManagerRig } from '../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create(500);
+});
+afterEach(() => rig.close());
+
+const one = { agents: { kind: 'count', count: 1 } } as const;
+const patience = { timeout: 50_000 };
+
+/** The job of the slot's agent ends, its container does not. */
+async function hang(): Promise<string> {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.docker.say('box-0', '2026-11-21 02:00:02Z: Job train completed with result: Succeeded');
+  return rig.docker.get('box-0')?.id ?? '';
+}
+
+test('it is stopped, its job keeps its result, and the slot serves again', async () => {
+  const id = await hang();
+  await expect.poll(() => rig.docker.get('box-0')?.id === id, patience).toBe(false);
+  await rig.until('idle', ['0']);
+  const [run] = JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs?slot=0' })) as RunRecord[];
+  expect(run).toMatchObject({
+    job: 'train',
+    result: 'succeeded',
+    cause: { code: 'run.does-not-end' },
+  });
+});
+
+test('while nothing can stop it, the slot says so and what ends it; a drain waits for it, too', async () => {
+  rig.docker.faults.push({
+    path: /\/stop/u,
+    status: 500,
+    message: 'tried to kill container, but did not receive an exit event',
+    times: Number.POSITIVE_INFINITY,
+  });
+  const id = await hang();
+  await expect.poll(async () => (await rig.slot('0')).code, patience).toBe('run.does-not-end');
+  const slot = await rig.slot('0');
+  expect(slot.cause).toContain('did not receive an exit event');
+  expect(slot.next).toContain('azp-fleet reboot');
+  expect(rig.docker.get('box-0')?.id).toBe(id);
+  await rig.post('/v1/drain', { reason: 'reboot', owner: 'ann@laptop' });
+  rig.docker.faults.length = 0;
+  await rig.until('drained', ['0']);
+  expect(rig.docker.get('box-0')).toBeUndefined();
+});
