@@ -92,7 +92,7 @@ export interface Facts {
     readonly current: string | undefined;
     readonly unitActive: string | undefined;
     readonly unitEnabled: boolean;
-    /** systemd has an older text of the unit in memory than lies on the disk (NeedDaemonReload). */
+    /** systemd has an older text of the unit in memory than lies on the disk. Unknown is no. */
     readonly reloadNeeded: boolean;
     readonly credentialDigest: string | undefined;
     /** Of what it knows of registries; undefined: nothing. */

@@ -15,7 +15,7 @@ export const managerProbe: FactProbe<InstalledManager> = {
   script: () => sh`
 if [ -L ${HostPaths.current} ]; then printf 'current '; readlink ${HostPaths.current}; fi
 if [ -e ${HostPaths.unit} ] && [ -d /run/systemd/system ]; then
-  systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload ${managerUnit} | tr '=' ' '
+  systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload ${managerUnit} init.scope | tr '=' ' '
 fi
 digest() { # NAME FILE
   [ -r "$2" ] || return 0
@@ -43,7 +43,7 @@ find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.par
       current: lines.first('current'),
       unitActive: lines.first('ActiveState'),
       unitEnabled: lines.first('UnitFileState') === 'enabled',
-      reloadNeeded: lines.first('NeedDaemonReload') === 'yes',
+      reloadNeeded: reloadNeeded(lines.all('NeedDaemonReload')),
       credentialDigest: lines.first('credential')?.slice(0, 64),
       registriesDigest: lines.first('registries')?.slice(0, 64),
       installation: lines.first('installation'),
@@ -52,3 +52,11 @@ find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.par
     };
   },
 };
+
+/**
+ * A unit that was enabled without a reload makes all say yes in systemd 257 (not in 252), also init.scope, which has no
+ * file: that says nothing of ours.
+ */
+function reloadNeeded([unit, scope]: readonly string[]): boolean {
+  return unit === 'yes' && scope !== 'yes';
+}

@@ -233,6 +233,15 @@ describe('what the probes print', () => {
     });
   });
 
+  it.each([
+    ['its own text is newer', 'yes', 'no', true],
+    ['some unit was enabled without a reload', 'yes', 'yes', false],
+    ['nothing is', 'no', 'no', false],
+  ])('systemd is to be reloaded for the manager: %s', (_, unit, scope, expected) => {
+    const text = `ActiveState active\nUnitFileState enabled\nNeedDaemonReload ${unit}\n\nActiveState active\nNeedDaemonReload ${scope}\n`;
+    expect(managerProbe.parse(frame(text))).toMatchObject({ unitEnabled: true, reloadNeeded: expected });
+  });
+
   it('the manager', () => {
     const digest = 'd'.repeat(64);
     expect(

@@ -42,7 +42,9 @@ left /etc/azp-fleet/x.part
 left /opt/azp-fleet/y.part.out
 left /var/lib/azp-fleet/folders/f4.tar.0123.part
 `,
-      calls: ['systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload azp-fleet-manager.service'],
+      calls: [
+        'systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload azp-fleet-manager.service init.scope',
+      ],
     },
   }),
   probe('manager', {
