@@ -20,6 +20,14 @@ describe('driver, docker and toolkit', () => {
     expect(plan(afterwards(facts, desired), desired)).toEqual([]);
   });
 
+  it.each(possible)('come to the same end when a run dies after any of them: %s', (_, facts, desired) => {
+    const changes = plan(facts, desired).filter((item): item is Change => 'actions' in item);
+    for (const dead of changes.keys()) {
+      const left = changes.slice(0, dead).reduce((seen, change) => simulate(seen, change, desired), facts);
+      expect(afterwards(left, desired)).toEqual(afterwards(facts, desired));
+    }
+  });
+
   it('plan the same changes, under the same names, each time', () => {
     expect(plan(factsOf(), wanted)).toEqual(plan(factsOf(), wanted));
   });

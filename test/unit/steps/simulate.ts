@@ -102,7 +102,7 @@ const effects: Readonly<Record<string, Effect>> = {
   'toolkit-source': (facts, desired) => withSource(facts, desired, 'nvidia-container-toolkit'),
   'toolkit-install': (facts, { host }) =>
     merge(withPackages(facts, toolkitPackages, `${host.toolkit.version}-1`), {
-      toolkit: { version: host.toolkit.version },
+      toolkit: { version: host.toolkit.version, cdiOlder: facts.toolkit.cdiSpec },
       docker: { restartNeeded: facts.docker.active },
     }),
   'toolkit-hold': (facts) => withHolds(facts, toolkitPackages),

@@ -101,6 +101,16 @@ describe('a run that is killed after one effect of the manager’s step', () => 
     }
   });
 
+  it('leaves a host that heals where somebody had put another certificate authority in place', () => {
+    const wish = { ca: 'PEM' };
+    const before = after(bareModel, wish);
+    const [restart] = effects(before, { share: true }).slice(-1);
+    const byHand = { ...before, disk: { ...before.disk, [HostPaths.caBundle]: 'another' } };
+    const broken = restart?.(byHand) ?? byHand;
+    const count = effects(broken, wish).length;
+    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(broken, wish, kill), wish), wish);
+  });
+
   it('is found by an older manager that does not tell what it was started with', () => {
     const { process, ...host } = after(bareModel, {});
     const silent = { ...host, process: { configHash: process?.configHash ?? '', program: '' } };
