@@ -1,0 +1,191 @@
+// provision is killed with SIGKILL after each single effect that it has on a bare host, and on one where everything is
+// to change: the command, and with it the transient unit that ran. The next run goes on, and is killed after the next one.
+// Real: the command, SSH, systemd, apt, dpkg, Docker, the manager. Stand-ins: GPUs and driver, the agent program, Azure
+// DevOps.
+import { randomBytes } from 'node:crypto';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { startAzure, type LabAzure } from '../harness/azure.ts';
+import { cliEnvironment } from '../harness/azp-fleet.ts';
+import type { LabHost } from '../harness/host.ts';
+import { writeInventory } from '../harness/inventory.ts';
+import { removeLab, startLab, type Lab } from '../harness/lab.ts';
+import { run, type Output } from '../harness/run.ts';
+import { say } from '../harness/say.ts';
+import { makeCertificates } from '../harness/site.ts';
+import { endState } from '../support/end-state.ts';
+import { loadedState } from '../support/loaded-state.ts';
+import { ManagedHost, pool } from '../support/managed-host.ts';
+import { effectsIn, effectsVariable } from '../support/mortal/effects.ts';
+import { giveNouveau } from '../support/mortal/nouveau.ts';
+import { makeMortal } from '../support/mortal/release.ts';
+import { release } from '../support/release.ts';
+
+const prefix = 'crash';
+/** Far more than there are effects. */
+const most = 300;
+
+let lab: Lab;
+let azure: LabAzure;
+beforeAll(async () => {
+  await removeLab(prefix);
+  const machine = { release: 'trixie', gpus: ['h200'] } as const;
+  lab = await startLab({
+    prefix,
+    hosts: [
+      { name: 'cut', ...machine },
+      { name: 'whole', ...machine },
+    ],
+  });
+  await makeCertificates(lab.folder, ['DNS:lab.invalid']);
+  azure = await startAzure(prefix, lab.folder);
+  for (const host of lab.hosts) await giveNouveau(host);
+  mkdirSync(join(lab.folder, 'vision'));
+  writeFileSync(join(lab.folder, 'registry-password'), 'practice\n', { mode: 0o600 });
+});
+afterAll(() => removeLab(prefix));
+
+/** The package of one release, and a copy of it whose command dies. */
+async function releases(name: string): Promise<{ readonly folder: string; readonly mortal: string }> {
+  release(lab.folder, name);
+  const folder = join(lab.folder, `release-${name}`);
+  if (name !== 'first')
+    writeFileSync(join(folder, 'units/azp-fleet-manager.service'), `# ${name}\n`, { flag: 'a' });
+  const mortal = join(lab.folder, `mortal-${name}`);
+  cpSync(folder, mortal, { recursive: true, verbatimSymlinks: true });
+  await makeMortal(mortal);
+  return { folder, mortal };
+}
+
+function cli(
+  packageFolder: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Output> {
+  return run(process.execPath, [join(packageFolder, 'bin/azp-fleet.js'), ...args], {
+    allowFailure: true,
+    cwd: lab.folder,
+    env: { ...cliEnvironment(lab.folder), ...env },
+    timeoutMs: 600_000,
+  });
+}
+
+const provision = (inventory: string, host: string) => ['provision', inventory, '--limit', host, '--yes'];
+
+/** Runs until a run comes to its end; what it was killed after each time. `onEffect` hears of each. */
+async function cutEach(
+  name: string,
+  mortal: string,
+  inventory: string,
+  onEffect: (effect: string) => void,
+): Promise<readonly string[]> {
+  const file = join(lab.folder, `effects-${name}`);
+  const env = { [effectsVariable]: file };
+  for (let runs = 1; runs < most; runs += 1) {
+    const [began, boot] = [Date.now(), await lab.host('cut').bootId()];
+    const { code, stdout, stderr } = await cli(mortal, provision(inventory, 'cut'), env);
+    const effects = effectsIn(file);
+    const last = effects.at(-1) ?? '';
+    if (code !== 137) {
+      expect(code, `after "${last}":\n${stdout}\n${stderr}`).toBe(0);
+      return effects;
+    }
+    expect(effects, `a run was killed by something else:\n${stderr}`).toHaveLength(runs);
+    say(`killed after ${last} (${((Date.now() - began) / 1000).toFixed(1)} s)`);
+    if (last === 'reboot') await lab.host('cut').rebooted(boot);
+    onEffect(last);
+  }
+  throw new Error('there is no end of effects');
+}
+
+/** The command as it is has nothing to do any more, and the host's agent runs a job. */
+async function expectHealed(packageFolder: string, inventory: string, host: LabHost): Promise<void> {
+  const second = await cli(packageFolder, provision(inventory, 'cut'));
+  expect(second.code, `${second.stdout}\n${second.stderr}`).toBe(0);
+  const third = await cli(packageFolder, ['plan', inventory, '--limit', 'cut']);
+  expect(third.code, third.stdout).toBe(0);
+  const managed = new ManagedHost(host, azure);
+  const jobs = await azure.control.queue({
+    pool,
+    script: 'nvidia-smi -L',
+    demands: ['Agent.Name -equals cut-0'],
+  });
+  expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded' }]);
+}
+
+async function expectSameEnd(whole: Promise<Output>): Promise<void> {
+  const { code, stdout, stderr } = await whole;
+  expect(code, `${stdout}\n${stderr}`).toBe(0);
+  const [cut, other] = [lab.host('cut'), lab.host('whole')];
+  const named = (lines: readonly string[]) =>
+    lines.map((line) => line.replaceAll(/\b(cut|whole)\b/g, 'HOST'));
+  expect(named(await endState(cut))).toEqual(named(await endState(other)));
+  expect(named(await loadedState(cut))).toEqual(named(await loadedState(other)));
+}
+
+function inventory(
+  changes: Readonly<Record<string, unknown>>,
+  top: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  writeFileSync(join(lab.folder, 'vision/note'), JSON.stringify(changes));
+  writeFileSync(join(lab.folder, 'vision/Dockerfile'), 'ARG BASE\nFROM $BASE\nCOPY note /note\n');
+  const defaults = { dockerfile: { folder: 'vision' }, ...changes };
+  return writeInventory(lab, azure, { defaults, top: { ca: 'ca.crt', ...top } });
+}
+
+describe('a run that dies after each effect', () => {
+  test('on a bare host', async () => {
+    const { folder, mortal } = await releases('first');
+    const file = await inventory({ driver: { branch: '580' } }, {});
+    let whole: Promise<Output> | undefined;
+    const effects = await cutEach('bare', mortal, file, (last) => {
+      // The pool belongs to both: the other begins when it is there.
+      if (last.startsWith('Azure DevOps: authorize')) whole = cli(folder, provision(file, 'whole'));
+    });
+    await expectHealed(folder, file, lab.host('cut'));
+    await expectSameEnd(whole ?? Promise.reject(new Error('the pool was never authorized')));
+    told('a bare host', effects);
+  });
+
+  test('on one where everything is to change, under agents', async () => {
+    const { folder, mortal } = await releases('second');
+    await makeCertificates(lab.folder, ['DNS:lab.invalid']);
+    await changeToken();
+    for (const host of lab.hosts) await wear(host);
+    const file = await inventory(
+      { driver: { branch: '595' }, limits: { memory: '2g' } },
+      { registries: { 'registry.lab.invalid': { user: 'ci', secret: { file: 'registry-password' } } } },
+    );
+    const whole = cli(folder, provision(file, 'whole'));
+    const effects = await cutEach('worn', mortal, file, () => undefined);
+    await expectHealed(folder, file, lab.host('cut'));
+    await expectSameEnd(whole);
+    told('a worn host', effects);
+  });
+});
+
+/** Says how many there were. A command that the trace does not know may be an effect that was left out. */
+function told(where: string, effects: readonly string[]): void {
+  expect(effects.filter((each) => each.includes('unknown command'))).toEqual([]);
+  say(`killed after each of ${effects.length} effects on ${where}: all healed`);
+}
+
+/** The server knows another token from now on; agents have keys of their own. */
+async function changeToken(): Promise<void> {
+  await azure.stop();
+  writeFileSync(azure.tokenFile, `${randomBytes(26).toString('hex')}\n`, { mode: 0o600 });
+  azure = await startAzure(prefix, lab.folder);
+}
+
+/** Nothing is held, a plugin is gone, Docker has lost its settings and its start at boot, the toolkit is newer than all. */
+async function wear(host: LabHost): Promise<void> {
+  await host.exec(`set -e
+apt-mark unhold $(apt-mark showhold) >/dev/null
+dpkg -r --force-depends docker-buildx-plugin >/dev/null
+echo '{"features":{"cdi":true},"experimental":true}' >/etc/docker/daemon.json
+systemctl restart docker
+systemctl disable -q docker
+chmod 755 /usr/bin/nvidia-ctk`);
+}

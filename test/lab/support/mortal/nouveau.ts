@@ -1,0 +1,34 @@
+import { practiceRoot } from '../../harness/paths.ts';
+import type { LabHost } from '../../harness/host.ts';
+
+/**
+ * From now on nouveau takes the GPUs at each boot, unless the initramfs knows that it must not; the NVIDIA module is not
+ * loaded beside it. update-initramfs takes in what stands in /etc/modprobe.d, as the real one does.
+ */
+export async function giveNouveau(host: LabHost): Promise<void> {
+  const module = `${practiceRoot.prefix}/sys/module/nouveau`;
+  await host.exec(`set -e
+cat >/usr/local/sbin/update-initramfs <<'END'
+#!/bin/sh
+grep -qs '^blacklist nouveau' /etc/modprobe.d/azp-fleet-nouveau.conf && touch /boot/without-nouveau
+:
+END
+chmod 755 /usr/local/sbin/update-initramfs
+cat >/etc/systemd/system/lab-nouveau.service <<'END'
+[Unit]
+DefaultDependencies=no
+Before=sysinit.target nvidia-boot.service
+ConditionPathExists=!/boot/without-nouveau
+
+[Service]
+Type=oneshot
+ExecStart=/bin/mkdir -p ${module}
+
+[Install]
+WantedBy=sysinit.target
+END
+mkdir -p /etc/systemd/system/nvidia-boot.service.d
+printf '[Unit]\\nConditionPathExists=!${module}\\n' >/etc/systemd/system/nvidia-boot.service.d/nouveau.conf
+systemctl enable -q lab-nouveau.service
+systemctl start lab-nouveau.service`);
+}

@@ -1,0 +1,36 @@
+import { join, resolve } from 'node:path';
+import { build, type Plugin } from 'esbuild';
+
+import { repository } from '../../harness/paths.ts';
+
+const here = import.meta.dirname;
+/** What the command that dies has other files for. */
+const others = new Map([
+  [join(repository, 'src/ssh/create-transport.ts'), join(here, 'transport.ts')],
+  [join(repository, 'src/azure/create-client.ts'), join(here, 'client.ts')],
+]);
+
+const withOtherEnds: Plugin = {
+  name: 'with-other-ends',
+  setup(making) {
+    making.onResolve({ filter: /create-(transport|client)\.ts$/ }, ({ path, resolveDir, importer }) => {
+      const other = others.get(resolve(resolveDir, path));
+      return other === undefined || importer === other ? undefined : { path: other };
+    });
+  },
+};
+
+/** Gives a copy of the package a command that kills itself, and what it runs on a host, after each new effect. */
+export async function makeMortal(release: string): Promise<void> {
+  await build({
+    entryPoints: [join(repository, 'src/cli/main.ts')],
+    outfile: join(release, 'dist/cli.mjs'),
+    bundle: true,
+    platform: 'node',
+    target: 'node22.13',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'warning',
+    plugins: [withOtherEnds],
+  });
+}
