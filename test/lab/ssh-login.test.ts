@@ -1,10 +1,11 @@
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 import type { SshSpec } from '../../src/inventory/fleet.ts';
+import { startAgent } from '../support/ssh-agent.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';
 
@@ -66,7 +67,7 @@ describe('login', () => {
   });
 
   test('with the agent: the key that the configuration names comes before the others', async () => {
-    const agent = startAgent(sshd.folder);
+    const agent = await startAgent(sshd.folder);
     try {
       for (const name of ['other1', 'other2', 'other3', 'other4', 'other5']) {
         execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(sshd.folder, name)]);
@@ -210,24 +211,3 @@ describe('the system ssh as transport', () => {
     expect(await whoami(open(), { transport: 'openssh', hostKeys: [sshd.hostKey] })).toBe('ann');
   });
 });
-
-function startAgent(folder: string) {
-  const socket = join(folder, 'agent.sock');
-  const child = spawn('ssh-agent', ['-D', '-a', socket], { stdio: 'ignore' });
-  const env = { PATH: '/usr/bin:/bin', SSH_AUTH_SOCK: socket };
-  return {
-    socket,
-    add(key: string) {
-      for (let attempt = 0; ; attempt += 1) {
-        try {
-          execFileSync('ssh-add', ['-q', key], { env, stdio: 'ignore' });
-          return;
-        } catch (error) {
-          if (attempt === 50) throw error;
-          execFileSync('sleep', ['0.05']);
-        }
-      }
-    },
-    stop: () => void child.kill(),
-  };
-}

@@ -8,6 +8,8 @@ export interface DelayProxy {
    * answer to it and belongs to it. Counted, so that a slow machine does not look like a slow link.
    */
   turns(): number;
+  /** Ends every connection that there is; new ones are taken. */
+  cut(): void;
   /** From now on bytes are taken and never passed on, as when packets are dropped. */
   swallow(): void;
   close(): void;
@@ -42,6 +44,10 @@ export async function startDelayProxy(target: number, oneWayMs: number): Promise
   return {
     port: address.port,
     turns: () => state.turns,
+    cut() {
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+    },
     swallow() {
       state.swallowing = true;
     },

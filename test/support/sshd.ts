@@ -8,11 +8,10 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ensurePackages } from '../lab/harness/prerequisites.ts';
+import { freePort, sshAnswers } from './ssh-port.ts';
 
 /** A user that exists only in the sshd's own view of /etc. */
 interface TestUser {
@@ -140,7 +139,7 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd> {
   );
   child.unref();
   const sshd = new Sshd(folder, port, child.pid ?? 0);
-  await answering(
+  await sshAnswers(
     port,
     options.listen === undefined || options.listen === '0.0.0.0' ? '127.0.0.1' : options.listen,
   );
@@ -182,29 +181,4 @@ function hash(password: string | undefined): string {
 
 function append(file: string, line: string): void {
   writeFileSync(file, `${line}\n`, { flag: 'a' });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => void server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
-async function answering(port: number, host: string): Promise<void> {
-  for (let attempt = 0; attempt < 100; attempt += 1) {
-    const banner = await new Promise<string>((resolve) => {
-      const socket = connect({ port, host });
-      socket.once('data', (data) => {
-        resolve(data.toString());
-        socket.destroy();
-      });
-      socket.once('error', () => resolve(''));
-    });
-    if (banner.startsWith('SSH-')) return;
-    await sleep(50);
-  }
-  throw new Error('sshd did not come up');
 }

@@ -129,7 +129,7 @@ class Seen {
     else if (word === 'following') {
       this.joined = true;
       this.startedBy = text;
-    } else this.complaint = line;
+    } else if (word !== 'notstarted') this.complaint = line;
   }
 }
 

@@ -23,6 +23,7 @@ export function loginArguments(options: ConnectionOptions, places: OpensshPlaces
     const value = raw.get(key)?.[0];
     return value?.from === 'inventory' ? value.args[0] : undefined;
   };
+  const jump = inventory('proxyjump');
   const flag = (name: string, value: string | undefined): string[] =>
     value === undefined ? [] : [name, value];
   return [
@@ -30,7 +31,7 @@ export function loginArguments(options: ConnectionOptions, places: OpensshPlaces
     ...flag('-p', inventory('port')),
     ...flag('-l', inventory('user')),
     ...flag('-i', inventory('identityfile')),
-    ...flag('-J', inventory('proxyjump')),
+    ...(jump === undefined ? [] : option('ProxyJump', jump)),
     ...option('ConnectTimeout', Math.ceil(options.connectTimeoutMs / 1000)),
     ...option('ServerAliveInterval', Math.ceil(options.aliveIntervalMs / 1000)),
     ...option('ServerAliveCountMax', options.aliveCountMax),

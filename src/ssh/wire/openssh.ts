@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream';
 
 import { usageError } from '../../base/errors.ts';
 import type { ConnectionOptions } from '../config/resolve.ts';
+import { interrupted } from '../failures.ts';
 import { opensshArguments, writePins } from './openssh-arguments.ts';
 import { opensshFailure } from './openssh-failure.ts';
 import type { Ending, Wire, WireProcess } from './wire.ts';
@@ -21,9 +22,13 @@ export interface OpensshParts {
   readonly signal: AbortSignal | undefined;
 }
 
+/** No other way than the master's connection: without it ssh would log in anew, beside the lock and unseen. */
+const onlyOver = ['-o', 'ProxyCommand=false', '-o', 'ControlMaster=no'];
+
 /** The system's ssh, one multiplexed connection a host: for certificates, security keys, Kerberos, PKCS#11. */
 export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   const { options, env } = parts;
+  if (isAborted(parts.signal)) throw interrupted(options.name);
   const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
@@ -47,22 +52,25 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   parts.signal?.addEventListener('abort', stop, { once: true });
   try {
     await connected(master, flags, parts);
+  } catch (error) {
+    throw isAborted(parts.signal) ? interrupted(options.name) : error;
   } finally {
     parts.signal?.removeEventListener('abort', stop);
   }
   const control = (...args: string[]): Promise<string> => run([...flags, ...args, '--', options.typed], env);
+  const isUp = (): Promise<boolean> =>
+    control('-O', 'check').then(
+      () => true,
+      () => false,
+    );
   let forwards = 0;
   return {
     closed: closed.signal,
     exec: (command) =>
       Promise.resolve(
         processOf(
-          spawn(
-            'ssh',
-            [...flags, '-o', 'ControlMaster=no', '-o', 'BatchMode=yes', '--', options.typed, command],
-            { env },
-          ),
-          closed.signal,
+          spawn('ssh', [...onlyOver, ...flags, '-o', 'BatchMode=yes', '--', options.typed, command], { env }),
+          isUp,
         ),
       ),
     async openSocket(path) {
@@ -125,15 +133,21 @@ function reach(path: string): Promise<Duplex> {
   });
 }
 
-function processOf(child: ReturnType<typeof spawn>, closed: AbortSignal): WireProcess {
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+/** `isUp`: the connection stands. */
+function processOf(child: ReturnType<typeof spawn>, isUp: () => Promise<boolean>): WireProcess {
   const { stdin, stdout, stderr } = child;
   if (stdin === null || stdout === null || stderr === null) throw new Error('ssh was started without pipes');
   const ended = new Promise<Ending>((resolve) => {
     child.once('error', () => resolve({ code: null, signal: undefined }));
     child.once('close', (code) => {
+      const end = (said: number | null): void => resolve({ code: said, signal: undefined });
       // 255 is ssh's own failure, unless the connection stands and the command really said so.
-      const lost = code === null || (code === 255 && closed.aborted);
-      resolve({ code: lost ? null : code, signal: undefined });
+      if (code !== 255) end(code);
+      else void isUp().then((up) => end(up ? code : null));
     });
   });
   return { stdin, stdout, stderr, ended, kill: () => void child.kill() };

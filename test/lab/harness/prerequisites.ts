@@ -44,7 +44,11 @@ export async function ensurePackages(packages: Readonly<Record<string, string>>)
   const missing = missingOf(packages);
   mkdirSync(state, { recursive: true, mode: 0o755 });
   if (missing.length === 0) return;
-  const reason = refusal({ isRoot: true, hasApt: existsSync('/usr/bin/apt-get'), missing });
+  const reason = refusal({
+    isRoot: process.getuid?.() === 0,
+    hasApt: existsSync('/usr/bin/apt-get'),
+    missing,
+  });
   if (reason !== undefined) throw new Error(reason);
   say(`installing Debian packages: ${missing.join(' ')}`);
   await install(missing);

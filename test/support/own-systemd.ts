@@ -1,0 +1,56 @@
+/**
+ * systemd as far as our changes use it, for hosts of `own-sshd.ts`: a unit runs detached in a session of its own, stays
+ * loaded when it has ended (RemainAfterExit), is not made a second time while it is loaded, and is stopped at its limit.
+ */
+export const ownSystemd = {
+  'systemd-run': `limit=infinity
+while :; do
+  case $1 in
+    --unit=*) unit=\${1#--unit=};;
+    -p) shift; case $1 in RuntimeMaxSec=*) limit=\${1#*=};; esac;;
+    --*) ;;
+    *) break;;
+  esac
+  shift
+done
+d=ROOT/units/$unit
+mkdir -p ROOT/units
+mkdir "$d" 2>/dev/null || {
+  echo "Failed to start transient service unit: Unit $unit was already loaded or has a fragment file." >&2
+  exit 1
+}
+# The unit's own descriptors: what holds a pipe of ours would keep the session open.
+setsid /bin/sh -c 'd=$1 limit=$2; shift 2
+timeout "$limit" "$@"
+case $? in 0) echo success;; 124) echo timeout;; *) echo exit-code;; esac >"$d/result.new"
+mv "$d/result.new" "$d/result"' - "$d" "$limit" "$@" </dev/null >/dev/null 2>&1 &
+echo "$!" >"$d/pid"
+`,
+  systemctl: `
+result() {
+  if [ -f "$d/result" ]; then cat "$d/result"
+  elif [ -d "$d" ] && ! kill -0 "$(cat "$d/pid")" 2>/dev/null; then echo signal
+  else echo success; fi
+}
+case $1 in
+  show)
+    d=ROOT/units/$4
+    if [ "$3" = Result ]; then echo "Result=$(result)"; exit; fi
+    if [ ! -d "$d" ]; then echo SubState=dead
+    elif [ "$(result)" != success ]; then echo SubState=failed
+    elif [ -f "$d/result" ]; then echo SubState=exited
+    else echo SubState=running; fi;;
+  stop)
+    d=ROOT/units/$2
+    [ -d "$d" ] || exit 5
+    [ -f "$d/result" ] || kill -TERM "-$(cat "$d/pid")" 2>/dev/null
+    # A failed unit stays until it is reset.
+    [ "$(result)" != success ] || rm -rf "$d";;
+  reset-failed)
+    d=ROOT/units/$2
+    [ -d "$d" ] || exit 1
+    [ "$(result)" = success ] || rm -rf "$d";;
+  *) echo "the stand-in of systemctl does not know $1" >&2; exit 64;;
+esac
+`,
+} as const;
