@@ -70,7 +70,8 @@ async function run({ values }: Invocation): Promise<void> {
   const secret = tokenReader(places.tokens, log);
   const { clock, root, note } = practiceOf(process.env);
   if (note !== undefined) log.log('warn', note);
-  await lockMachine(root);
+  // Practice hosts have their GPUs elsewhere, and may be many on one machine: each has its state.
+  await lockMachine(root.prefix === '' ? undefined : places.state);
   const docker = createEngine({ socketPath: places.docker });
   const roots = new AgentRoots(places.agents, { command: runCommand, docker, log });
   const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);

@@ -3,7 +3,6 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync 
 import { join } from 'node:path';
 import { pid } from 'node:process';
 import { FleetError } from '../../base/errors.ts';
-import type { HostRoot } from '../../base/machine/host-root.ts';
 import { HostPaths } from '../../contract/paths.ts';
 import { childEnvironment } from './command.ts';
 
@@ -12,8 +11,7 @@ import { childEnvironment } from './command.ts';
  * kernel holds the lock for as long as this process lives, and gives it back however that ends. It lies with the state,
  * not below /run: systemd empties that folder when a start fails.
  */
-export async function lockMachine({ prefix }: HostRoot): Promise<void> {
-  const folder = join(prefix, HostPaths.state);
+export async function lockMachine(folder: string = HostPaths.state): Promise<void> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, 'machine.lock');
   const file = openSync(path, 'a+', 0o600);

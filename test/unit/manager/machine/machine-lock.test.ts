@@ -7,22 +7,22 @@ import { execPath } from 'node:process';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { lockMachine } from '../../../../src/manager/machine/machine-lock.ts';
 
-let prefix: string;
+let folder: string;
 beforeEach(() => {
-  prefix = mkdtempSync(join(tmpdir(), 'lock-'));
+  folder = mkdtempSync(join(tmpdir(), 'lock-'));
 });
-afterEach(() => rmSync(prefix, { recursive: true }));
+afterEach(() => rmSync(folder, { recursive: true }));
 
 const program = `
 import { lockMachine } from ${JSON.stringify(new URL('../../../../src/manager/machine/machine-lock.ts', import.meta.url).href)};
-await lockMachine({ prefix: process.argv[1] });
+await lockMachine(process.argv[1]);
 console.log('locked');
 setInterval(() => undefined, 1000);
 `;
 
 /** Another manager's process, once it has the lock. */
 async function other(): Promise<{ readonly pid: number | undefined; kill(): Promise<void> }> {
-  const child = spawn(execPath, ['--input-type=module', '--eval', program, '--', prefix], {
+  const child = spawn(execPath, ['--input-type=module', '--eval', program, '--', folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(child.stdout, 'data');
@@ -37,12 +37,12 @@ async function other(): Promise<{ readonly pid: number | undefined; kill(): Prom
 
 test('a second manager does not start, and says which process is the first; a killed one keeps nothing locked', async () => {
   const first = await other();
-  await expect(lockMachine({ prefix })).rejects.toMatchObject({
+  await expect(lockMachine(folder)).rejects.toMatchObject({
     problem: {
       code: 'manager.already-running',
       what: `another manager already runs on this machine (process ${first.pid})`,
     },
   });
   await first.kill();
-  await lockMachine({ prefix });
+  await lockMachine(folder);
 });
