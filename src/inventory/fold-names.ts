@@ -3,6 +3,8 @@ const fewest = 3;
 /** Characters of one word: lines are broken between words. */
 const longest = 60;
 
+const inSentence = { names: 3, characters: 40 } as const;
+
 /** Letters and digits of a name by turns: the texts between its numbers, and the numbers as written. */
 interface Parts {
   readonly texts: readonly string[];
@@ -31,6 +33,14 @@ export function foldNames(names: readonly string[]): string {
     .sort((left, right) => left.at - right.at)
     .map(({ word }) => word.text)
     .join(', ');
+}
+
+/** Within a sentence: the fold where it is short, else the first names and how many more there are. */
+export function namesInShort(names: readonly string[]): string {
+  const folded = foldNames(names);
+  const rest = names.length - inSentence.names;
+  if (rest <= 0 || folded.length <= inSentence.characters) return folded;
+  return `${names.slice(0, inSentence.names).join(', ')} and ${rest} more`;
 }
 
 /** Numbers too long to be counted with are text. */

@@ -1,14 +1,9 @@
 import type { Problem } from '../../base/errors.ts';
 import type { Finding } from './host.ts';
 import type { InventoryDocument, Path } from '../document/document.ts';
-import { foldNames } from '../fold-names.ts';
+import { namesInShort } from '../fold-names.ts';
 import { groupsOf } from '../resolve/merge.ts';
 import type { InventoryFile } from '../schema/file.ts';
-
-/** How many hosts are named behind a mistake that they share, where their names do not fold to a few words. */
-const named = 3;
-/** Characters of a few words. */
-const short = 40;
 
 /**
  * Findings with the place in the file where their value really stands. What a group or the defaults say wrongly for
@@ -35,11 +30,7 @@ export function placed(
 }
 
 function asWell(hosts: readonly string[]): string {
-  if (hosts.length === 0) return '';
-  const rest = hosts.length - named;
-  const names = foldNames(hosts);
-  if (rest <= 0 || names.length <= short) return ` (as well: ${names})`;
-  return ` (as well: ${hosts.slice(0, named).join(', ')} and ${rest} more)`;
+  return hosts.length === 0 ? '' : ` (as well: ${namesInShort(hosts)})`;
 }
 
 /** Where a host's value really stands: at the host, in one of its groups, or in the defaults. */

@@ -1,3 +1,4 @@
+import { namesInShort } from '../../inventory/fold-names.ts';
 import type { Held } from '../waves-plan.ts';
 import type { WaveLimits } from '../../inventory/fleet.ts';
 import { mayBeDown } from './limits.ts';
@@ -30,11 +31,6 @@ export function heldByBuilder(host: string, builder = 'another host'): Held {
   };
 }
 
-const mostNames = 3;
-
 function named(hosts: readonly string[]): string {
-  const names = hosts.slice(0, mostNames).join(', ');
-  const rest = hosts.length - mostNames;
-  const all = rest > 0 ? `${names} and ${rest} more` : names;
-  return `${all} ${hosts.length === 1 ? 'takes' : 'take'} no jobs`;
+  return `${namesInShort(hosts)} ${hosts.length === 1 ? 'takes' : 'take'} no jobs`;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { foldNames } from '../../../src/inventory/fold-names.ts';
+import { foldNames, namesInShort } from '../../../src/inventory/fold-names.ts';
 
 const count = (first: number, last: number, name: (number: string) => string, width = 1) =>
   Array.from({ length: last - first + 1 }, (_, index) => name(String(first + index).padStart(width, '0')));
@@ -85,4 +85,12 @@ test('no order of the same names makes a longer fold', () => {
       expect(foldNames(names)).toBe('gpu-[000-040]');
     }),
   );
+});
+
+test.each([
+  ['gpu-[000-299]', gpu(0, 299)],
+  ['a, b, c', ['a', 'b', 'c']],
+  ['n1, n4, n9 and 37 more', Array.from({ length: 40 }, (_, index) => `n${(index + 1) ** 2}`)],
+])('within a sentence: %s', (short, names) => {
+  expect(namesInShort(names)).toBe(short);
 });
