@@ -73,7 +73,12 @@ async function run({ values }: Invocation): Promise<void> {
   // Practice hosts have their GPUs elsewhere, and may be many on one machine: each has its state.
   await lockMachine(root.prefix === '' ? undefined : places.state);
   const docker = createEngine({ socketPath: places.docker });
-  const roots = new AgentRoots(places.agents, { command: runCommand, docker, log });
+  const roots = new AgentRoots(places.agents, {
+    command: runCommand,
+    docker,
+    log,
+    jobsUseDocker: config.jobs.docker,
+  });
   const hostEngine = new HostEngine(join(places.state, 'host'), roots, runCommand, clock);
   const caPem = await siteCa(config);
   const machineId = (await readFile('/etc/machine-id', 'utf8').catch(() => hostname())).trim();

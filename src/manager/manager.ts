@@ -7,6 +7,7 @@ import { everySlot, namedAdopted } from './slots/marks.ts';
 import { drainsOf } from './slots/marks.ts';
 import { causeOf } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
+import { PresentRuns } from './host-mode/present-runs.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
 import { Operator } from './operator.ts';
@@ -32,9 +33,7 @@ export class Manager {
   readonly #scene: Scene;
   readonly #operator: Operator;
   readonly #wake: () => void;
-  /** Undefined before the first look. */
-  #containers: readonly OwnContainer[] | undefined;
-  #engineProblem: Cause | undefined;
+  readonly #runs: PresentRuns;
   #passProblem: Cause | undefined;
 
   /** `wake` asks for another pass soon. */
@@ -42,6 +41,7 @@ export class Manager {
     this.#tools = tools;
     this.#around = around;
     this.#wake = wake;
+    this.#runs = new PresentRuns(tools.engine, tools.host.engine);
     this.#book = new SlotBook(tools.clock);
     this.#logs = new LogWatch(tools.engine, wake);
     this.#scene = new Scene(tools, around, this.#book, this.#logs);
@@ -64,24 +64,16 @@ export class Manager {
   }
 
   async #pass(): Promise<void> {
-    let containers: readonly OwnContainer[];
     const hasChanged = this.#book.mark();
-    try {
-      containers = await this.#tools.engine.listOwn({ [Labels.kind]: 'agent' });
-      this.#containers = containers;
-      this.#engineProblem = undefined;
-    } catch (error) {
-      this.#engineProblem = causeOf(error);
-      return;
-    }
+    await this.#runs.look();
+    await this.#nameAdopted();
+    const { slots, containers } = this.#runs.decidable(this.slots(), (slot) => this.#isOffline(slot));
     const up = containers.filter(({ state }) => state === 'running');
     this.#logs.follow(
       up.map(({ id }) => id),
-      containers.map(({ id }) => id),
+      this.#runs.all.map(({ id }) => id),
     );
     await this.#noteListening(up);
-    await this.#nameAdopted();
-    const slots = this.slots();
     await noteUnfinished(this.#tools, this.#around.pools, this.#book, slots, containers);
     const wanted = this.#scene.wanted(slots);
     for (const action of reconcile(wanted, this.#scene.seen(slots, containers))) {
@@ -92,7 +84,7 @@ export class Manager {
 
   /** The containers have been looked at, and there is none of an agent. */
   get isEmpty(): boolean {
-    return this.#containers?.length === 0;
+    return this.#runs.isEmpty;
   }
 
   /** When the next pass is due at the latest; monotonic. */
@@ -134,11 +126,11 @@ export class Manager {
       owner: state.owner,
       archives: state.value.archives,
       drains: drainsOf(state.value.drain),
-      slots: this.#scene.status(slots, this.#containers),
+      slots: slots.flatMap((slot) => this.#scene.status([slot], this.#runs.of(slot))),
       look: gpus.latest,
       problems: [
         this.#passProblem,
-        this.#engineProblem,
+        this.#runs.problem,
         state.problem,
         ...pools.problems,
         janitor.cause,
@@ -147,6 +139,11 @@ export class Manager {
         fence.problem,
       ].filter((cause) => cause !== undefined),
     });
+  }
+
+  #isOffline(slot: Slot): boolean {
+    const pool = this.#around.pools.of(slot);
+    return Number.isFinite(pool.at) && pool.agent(slot.agent)?.status !== 'online';
   }
 
   /** Images that were given up, each once. */

@@ -96,7 +96,7 @@ export class Operations {
 
   async #launch({ slot, image, pool }: OrderTo<'launch'>, memory: SlotMemory): Promise<void> {
     const { config, clock } = this.#tools;
-    const { cdiSpec: _, ...ways } = await this.#around.readyToLaunch();
+    const { cdiSpec: _, ...ways } = await this.#around.readyToLaunch(slot);
     const { agentId } = await launch(this.#tools, {
       slot,
       image,

@@ -28,6 +28,8 @@ export interface ImagePlaces {
   readonly folders: string;
 }
 
+const noEngine: EngineWays = { gpuPath: 'cdi', cdiSpec: false, dockerGid: undefined };
+
 const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
@@ -63,9 +65,11 @@ export class Surroundings {
   }
 
   /** Checked right before each launch; throws what is wrong. */
-  async readyToLaunch(): Promise<EngineWays> {
+  async readyToLaunch({ mode }: Pick<Slot, 'mode'>): Promise<EngineWays> {
     const missing = await this.#datasets.problem();
     if (missing !== undefined) throw new NotYet(missing);
+    // Jobs that know nothing of Docker need not wait for it.
+    if (this.#ways === undefined && mode === 'host' && !this.#tools.config.jobs.docker) return noEngine;
     this.#ways ??= await learnEngine(this.#tools);
     return this.#ways;
   }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import type { CommandResult, RunCommand } from '../../src/manager/machine/command.ts';
 
 interface Unit {
@@ -27,10 +27,12 @@ export class FakeSystemd {
   readonly units = new Map<string, Unit>();
   /** What it has been asked for, as command lines. */
   readonly calls: string[] = [];
+  /** Where units write to. */
+  readonly #logs = new Map<string, string>();
   /** Verbs of systemctl that get no answer. */
   readonly deaf = new Set<string>();
   /** Called once a unit has been started, before the caller of systemd-run has its answer. */
-  onStarted: () => void = () => undefined;
+  onStarted: (unit: string) => void = () => undefined;
 
   /** Undefined: not a program of systemd's. */
   readonly command = (...[program, args]: Parameters<RunCommand>): Promise<CommandResult> | undefined => {
@@ -55,6 +57,11 @@ export class FakeSystemd {
     });
   }
 
+  /** Its program prints a line. */
+  say(name: string, line: string): void {
+    appendFileSync(this.#logs.get(name) ?? '', `${line}\n`);
+  }
+
   start(name: string): void {
     this.units.set(name, {
       ...none,
@@ -74,9 +81,12 @@ export class FakeSystemd {
     const log = args
       .find((arg) => arg.startsWith('StandardOutput=append:'))
       ?.slice('StandardOutput=append:'.length);
-    if (log !== undefined) writeFileSync(log, '');
+    if (log !== undefined) {
+      writeFileSync(log, '');
+      this.#logs.set(name, log);
+    }
     this.start(name);
-    this.onStarted();
+    this.onStarted(name);
     return answer(0, `Running as unit: ${name}`);
   }
 

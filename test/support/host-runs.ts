@@ -12,8 +12,14 @@ export function hostRuns(
   command: RunCommand,
   docker: Pick<Engine, 'withLabel' | 'remove' | 'removeNetwork'>,
   clock: Clock,
+  jobsUseDocker = false,
 ): HostEngine {
-  const roots = new AgentRoots(join(directory, 'agents'), { command, docker, log: silentLogger });
+  const roots = new AgentRoots(join(directory, 'agents'), {
+    command,
+    docker,
+    log: silentLogger,
+    jobsUseDocker,
+  });
   return new HostEngine(join(directory, 'host'), roots, command, clock);
 }
 

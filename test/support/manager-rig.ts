@@ -62,12 +62,12 @@ export class ManagerRig {
   readonly control: FakeControl;
   readonly poolId: number;
   readonly logged: { readonly level: LogLevel; readonly message: string; readonly fields: unknown }[] = [];
-  readonly #programs = new StandInPrograms();
+  readonly hostPrograms = new StandInPrograms();
   /** Answers of the host's programs by name; the default: there are none. */
-  readonly programs = this.#programs.programs;
+  readonly programs = this.hostPrograms.programs;
   /** How long each program was given the last time, milliseconds. */
-  readonly deadlines = this.#programs.deadlines;
-  readonly command = this.#programs.command;
+  readonly deadlines = this.hostPrograms.deadlines;
+  readonly command = this.hostPrograms.command;
   /** Lines that the kernel writes reach whoever follows its log. */
   readonly follow: FollowCommand = (_, __, onLine, signal) => {
     this.#kernel.add(onLine);

@@ -1,4 +1,5 @@
-import type { CommandResult, RunCommand } from '../../src/manager/machine/command.ts';
+import { runCommand, type CommandResult, type RunCommand } from '../../src/manager/machine/command.ts';
+import type { FakeSystemd } from './fake-systemd.ts';
 
 /** A program that has done its work. */
 export function printed(output: string): CommandResult {
@@ -11,8 +12,14 @@ export class StandInPrograms {
   readonly programs = new Map<string, CommandResult | Promise<CommandResult>>();
   /** How long each program was given the last time, milliseconds. */
   readonly deadlines = new Map<string, number>();
-  readonly command: RunCommand = (program, _, deadlineMs) => {
+  /** For slots straight on the host; then programs that copy and remove are the real ones. */
+  systemd: FakeSystemd | undefined;
+  readonly command: RunCommand = (program, args, deadlineMs) => {
     this.deadlines.set(program, deadlineMs);
+    const answered = this.systemd?.command(program, args, deadlineMs);
+    if (answered !== undefined) return answered;
+    if (this.systemd !== undefined && ['cp', 'rm'].includes(program))
+      return runCommand(program, args, deadlineMs);
     return Promise.resolve(
       this.programs.get(program) ?? {
         code: 127,

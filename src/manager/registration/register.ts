@@ -11,7 +11,8 @@ import { NotYet } from '../causes.ts';
 import { configureInContainer, type ConfigTools } from './register-by-config.ts';
 import { decideRegistration, isLeftOnline } from './files.ts';
 import { isAsWanted } from './next-key.ts';
-import type { NextKey } from '../model.ts';
+import type { NextKey, Slot } from '../model.ts';
+import type { Engine, OwnContainer } from '../../engine/engine.ts';
 import type { Outside } from '../outside.ts';
 import type { KeptEntry, StateStore } from '../state.ts';
 import type { KeyStock } from './key-stock.ts';
@@ -19,6 +20,8 @@ import type { KeyStock } from './key-stock.ts';
 export interface RegisterTools extends ConfigTools, Pick<Outside, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
   readonly keys: KeyStock;
+  /** The runs straight on the host. */
+  readonly host: { readonly engine: Pick<Engine, 'listOwn'> };
 }
 
 /** The entry under the name, if there is one, and what is taken over from it or from one that was just deleted. */
@@ -32,7 +35,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
   const { slot, pool } = order;
   const [existing, all] = await Promise.all([
     tools.azure.findAgent(pool.id, slot.agent),
-    tools.engine.listOwn({ [Labels.kind]: 'agent' }),
+    runsOf(tools, slot),
   ]);
   // A slot that was renamed has its agent's container under the name that it had.
   const containers = all.filter(
@@ -75,6 +78,13 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     }));
   if (adopt) await endAdoption(tools.state, slot.name);
   return registration;
+}
+
+/** While Docker is away, its last word was that it has no container of the slot: else nothing would be launched. */
+function runsOf({ engine, host }: RegisterTools, { mode }: Slot): Promise<readonly OwnContainer[]> {
+  const agents = { [Labels.kind]: 'agent' };
+  const all = engine.listOwn(agents);
+  return mode === 'host' ? all.catch(() => host.engine.listOwn(agents)) : all;
 }
 
 async function endAdoption(state: StateStore, slot: string): Promise<void> {

@@ -19,6 +19,7 @@ function roots(below: string, answers: Record<string, CommandResult> = {}): Agen
     command: async (program, args, deadlineMs) => answers[program] ?? runCommand(program, args, deadlineMs),
     docker: cleanDocker,
     log: silentLogger,
+    jobsUseDocker: true,
   });
 }
 

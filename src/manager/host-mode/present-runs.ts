@@ -1,0 +1,80 @@
+import { Labels } from '../../contract/paths.ts';
+import type { Engine, OwnContainer } from '../../engine/engine.ts';
+import { causeOf } from '../causes.ts';
+import type { Cause, Slot } from '../model.ts';
+import { isHostRun } from './host-engine.ts';
+
+type Lists = Pick<Engine, 'listOwn'>;
+
+const agents = { [Labels.kind]: 'agent' };
+
+/** The runs of this host, in Docker and straight on it. While Docker is away, those on the host are looked at alone. */
+export class PresentRuns {
+  readonly #engine: Lists;
+  readonly #host: Lists;
+  /** As Docker told last; undefined: it has not told since the start. */
+  #inDocker: readonly OwnContainer[] | undefined;
+  #onHost: readonly OwnContainer[] | undefined;
+  #problem: Cause | undefined;
+
+  /** `engine`: knows the runs on the host, too. */
+  constructor(engine: Lists, host: Lists) {
+    this.#engine = engine;
+    this.#host = host;
+  }
+
+  /** Why only the runs on the host could be looked at. */
+  get problem(): Cause | undefined {
+    return this.#problem;
+  }
+
+  /** They have been looked at, and there is none. */
+  get isEmpty(): boolean {
+    return this.#inDocker?.length === 0 && this.#onHost?.length === 0;
+  }
+
+  /** All that is known, those that Docker told of last included. */
+  get all(): readonly OwnContainer[] {
+    return [...(this.#inDocker ?? []), ...(this.#onHost ?? [])];
+  }
+
+  async look(): Promise<void> {
+    try {
+      const all = await this.#engine.listOwn(agents);
+      this.#inDocker = all.filter(({ id }) => !isHostRun(id));
+      this.#onHost = all.filter(({ id }) => isHostRun(id));
+      this.#problem = undefined;
+    } catch (error) {
+      this.#problem = causeOf(error);
+      this.#onHost = await this.#host.listOwn(agents);
+    }
+  }
+
+  /** For the status of a slot; undefined: not looked at yet. */
+  of({ mode }: Pick<Slot, 'mode'>): readonly OwnContainer[] | undefined {
+    return (mode === 'host' ? this.#onHost : this.#inDocker) === undefined ? undefined : this.all;
+  }
+
+  /**
+   * What can be decided upon now: all, or while Docker is away, the slots straight on the host of which it is known to have
+   * no container. Where it has told of none since the start, the agent must be here on the host, or offline in the pool.
+   */
+  decidable(
+    slots: readonly Slot[],
+    isOffline: (slot: Slot) => boolean,
+  ): { readonly slots: readonly Slot[]; readonly containers: readonly OwnContainer[] } {
+    if (this.#problem === undefined) return { slots, containers: this.all };
+    const onHost = this.#onHost ?? [];
+    const decided = slots
+      .filter(({ mode, name }) => mode === 'host' && !has(this.#inDocker ?? [], name))
+      .filter((slot) => this.#inDocker !== undefined || has(onHost, slot.name) || isOffline(slot));
+    return {
+      slots: decided,
+      containers: onHost.filter((run) => decided.some(({ name }) => has([run], name))),
+    };
+  }
+}
+
+function has(runs: readonly OwnContainer[], slot: string): boolean {
+  return runs.some(({ labels }) => labels[Labels.slot] === slot);
+}
