@@ -22,7 +22,8 @@ const passing = ['/run/azp-fleet', '/tmp'];
 const answers = (version: string, digest: string): Readonly<Record<string, string>> => ({
   'apt-cache': `echo "x | ${version} | x"`,
   'dpkg-query': `echo "installed ${version}"`,
-  'apt-get': '',
+  // Where the archive's main component comes from; its contrib is not there yet.
+  'apt-get': `case $* in *'Component: main') echo "http://deb.debian.org/debian bookworm /etc/apt/main.sources:1" ;; esac`,
   'apt-mark': '',
   chown: '',
   dkms: '',
@@ -62,6 +63,7 @@ function hostFor(script: string): ScratchHost {
       '/etc/apt/sources.list.d/cuda.list',
       'deb https://developer.download.nvidia.com/compute/cuda/repos x /',
     )
+    .file('/etc/apt/main.sources', 'Signed-By: /usr/share/keyrings/debian.gpg')
     .file('/usr/share/package/usr/share/keyrings/cuda-archive-keyring.gpg', 'key')
     .file('/etc/ssl/certs/ca-certificates.crt', 'authorities')
     .file('/etc/azp-fleet/token.next', 'next')

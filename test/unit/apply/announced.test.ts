@@ -8,8 +8,9 @@ import type { Facts } from '../../../src/facts/facts.ts';
 import type { HostPlan } from '../../../src/plan/fleet-plan.ts';
 import { needsDrain } from '../../../src/plan/refine.ts';
 import { allSteps } from '../../../src/steps/all.ts';
-import type { Action, Change } from '../../../src/steps/change.ts';
+import { reboots, type Action, type Change } from '../../../src/steps/change.ts';
 import type { Desired, Step } from '../../../src/steps/step.ts';
+import { merge } from '../../support/host.ts';
 import { cases as hostStackCases } from '../steps/host-stack-cases.ts';
 import { simulate } from '../steps/simulate.ts';
 import { managerCases } from '../steps/manager/cases.ts';
@@ -19,10 +20,16 @@ import { RecordingHost, secrets, type Effect } from './recording-host.ts';
 const named = (...names: readonly string[]): readonly Step[] =>
   allSteps.filter(({ name }) => names.includes(name));
 
-/** Where the manager's step has done one of its changes, it has done all when the facts are read again. */
+/**
+ * Where the manager's step has done one of its changes, it has done all when the facts are read again. After a reboot the
+ * manager builds the image for the driver that came with it.
+ */
 function after(facts: Facts, change: Change, desired: Desired): Facts {
-  if (change.step !== 'manager' && change.step !== 'image') return simulate(facts, change, desired);
-  return converged(desired, facts);
+  if (change.step === 'manager' || change.step === 'image') return converged(desired, facts);
+  const changed = simulate(facts, change, desired);
+  const { status } = changed.manager;
+  if (!reboots(change) || status === undefined) return changed;
+  return merge(changed, { manager: { status: { ...status, image: { state: 'building' } } } });
 }
 
 /** What an action may do on the host, by its own words. Waiting for the manager does nothing. */
