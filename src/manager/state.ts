@@ -13,6 +13,14 @@ import type { Cause, PulledImage } from './model.ts';
 /** What the pool knows of an agent beside its key. */
 export type KeptEntry = Pick<AzureAgent, 'enabled' | 'userCapabilities' | 'systemCapabilities'>;
 
+/** An entry that config.sh was about to make or replace. */
+export interface Configuring {
+  readonly poolId: number;
+  readonly agent: string;
+  /** Of the entry that it replaces; undefined: there was none of the name. */
+  readonly id?: number;
+}
+
 /** What must survive a restart. Readable one version back and forth: unknown members are kept, missing ones defaulted. */
 export interface State {
   readonly schema: 1;
@@ -23,6 +31,8 @@ export interface State {
   readonly adopt: readonly string[];
   /** By slot, between deleting an entry and making it anew: what of it is taken over. */
   readonly renewing: Readonly<Record<string, KeptEntry>>;
+  /** By slot, from before config.sh is run until its entry carries our mark: what it may have made is ours. */
+  readonly configuring: Readonly<Record<string, Configuring>>;
   readonly jobsRun: Readonly<Record<string, number>>;
   /** Image ids: on which agents came to listen, and which was given up for it. */
   readonly image: { readonly proven?: string; readonly rejected?: string };
@@ -129,6 +139,7 @@ function stateOf(found: Found): State {
     drain: readMarks(found.drain),
     adopt: Array.isArray(found.adopt) ? found.adopt : [],
     renewing: Object(found.renewing ?? {}) as State['renewing'],
+    configuring: Object(found.configuring ?? {}) as State['configuring'],
     jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
     image: Object(found.image ?? {}) as State['image'],
     slotImages: Object(found.slotImages ?? {}) as State['slotImages'],

@@ -27,6 +27,8 @@ export interface RegistrationQuestion {
   readonly host: string;
   /** See `holderOf`. */
   readonly now: Parameters<typeof holderOf>[3];
+  /** We had begun to let config.sh make or replace this entry, which marks it as nobody's. */
+  readonly begun: boolean;
   /** Containers of the slot in any state but gone. */
   readonly containers: number;
   /** When the server gives up the job that it shows on the agent, see givenUpAt. */
@@ -56,12 +58,15 @@ export function isLeftOnline(agent: AzureAgent): boolean {
  * said so and that owner is gone: looked at here, because what a person saw is old by now.
  */
 export function decideRegistration(question: RegistrationQuestion): RegistrationDecision {
-  const { name, agent, owner, adopt, host, now, containers, jobUntil, left, requests } = question;
+  const { name, agent, owner, adopt, begun, host, now, containers, jobUntil, left, requests } = question;
   if (containers > 0) {
     return { kind: 'wait', cause: containerExists(name) };
   }
   if (agent === undefined) return { kind: 'create' };
-  if (agent.userCapabilities?.[Capabilities.owner] !== owner) {
+  const mark = agent.userCapabilities?.[Capabilities.owner];
+  // One that works is somebody's: config.sh starts no agent.
+  const isBegun = begun && mark === undefined && agent.status === 'offline';
+  if (mark !== owner && !isBegun) {
     const holder = holderOf([agent], [], host, now);
     if (!adopt || !mayBeTakenOver(holder)) {
       const cause: Cause = { code: 'agent.name-held', what: heldLine(holder), next: heldNext(holder, host) };

@@ -14,7 +14,7 @@ import { isAsWanted } from './next-key.ts';
 import type { NextKey, Slot } from '../model.ts';
 import type { Engine, OwnContainer } from '../../engine/engine.ts';
 import type { Outside } from '../outside.ts';
-import type { KeptEntry, StateStore } from '../state.ts';
+import type { Configuring, KeptEntry, StateStore } from '../state.ts';
 import type { KeyStock } from './key-stock.ts';
 
 export interface RegisterTools extends ConfigTools, Pick<Outside, 'azure' | 'clock' | 'log'> {
@@ -49,6 +49,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     agent: existing,
     owner: tools.state.owner,
     adopt,
+    begun: hasBegun(tools.state.value.configuring[slot.name], order, existing),
     host: tools.config.host,
     now: { wall: tools.clock.wall(), leftForMs: tools.clock.scaled(leftForMs) },
     containers: containers.length,
@@ -70,11 +71,15 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
       : { existing: undefined, entry: renewing };
   const registration =
     tools.config.registration === 'config'
-      ? await byConfig(tools, order, earlier.entry)
+      ? await byConfig(tools, order, earlier)
       : await byRest(tools, order, earlier);
   if (renewing !== undefined)
     await tools.state.note((state) => ({
       renewing: Object.fromEntries(Object.entries(state.renewing).filter(([name]) => name !== slot.name)),
+    }));
+  if (tools.state.value.configuring[slot.name] !== undefined)
+    await tools.state.note(({ configuring }) => ({
+      configuring: Object.fromEntries(Object.entries(configuring).filter(([name]) => name !== slot.name)),
     }));
   if (adopt) await endAdoption(tools.state, slot.name);
   return registration;
@@ -160,9 +165,11 @@ async function entryFor(
 async function byConfig(
   tools: RegisterTools,
   order: LaunchOrder,
-  entry: KeptEntry | undefined,
+  { existing, entry }: Earlier,
 ): Promise<Registration> {
   const { pool, slot } = order;
+  const begun: Configuring = { poolId: pool.id, agent: slot.agent, ...defined({ id: existing?.id }) };
+  await tools.state.update(({ configuring }) => ({ configuring: { ...configuring, [slot.name]: begun } }));
   const files = await configureInContainer(tools, order);
   const agent = await tools.azure.findAgent(pool.id, slot.agent);
   if (agent === undefined) {
@@ -177,6 +184,16 @@ async function byConfig(
     await tools.azure.setAgentEnabled(pool.id, agent.id, mayWork(entry));
   }
   return { agentId: agent.id, files };
+}
+
+/** An entry that config.sh made before we were killed, and that we could not mark as ours any more. */
+function hasBegun(
+  begun: Configuring | undefined,
+  order: LaunchOrder,
+  agent: AzureAgent | undefined,
+): boolean {
+  if (begun === undefined || begun.poolId !== order.pool.id || begun.agent !== order.slot.agent) return false;
+  return begun.id === undefined || begun.id === agent?.id;
 }
 
 /** Who was disabled by hand stays disabled; what we disabled ourselves comes back. */

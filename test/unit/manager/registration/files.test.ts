@@ -15,6 +15,7 @@ const question = (changes: Partial<RegistrationQuestion> = {}): RegistrationQues
   agent: agent(),
   owner: 'us',
   adopt: false,
+  begun: false,
   host: 'box',
   now: { wall: Date.parse('2026-11-21T02:00:00Z'), leftForMs: 180_000 },
   containers: 0,
@@ -38,6 +39,21 @@ test.each([
     'refuse',
   ],
   ['a person registered it', question({ agent: agent({ userCapabilities: {} }) }), 'refuse'],
+  [
+    'config.sh made it for us, and we were killed before it had our mark',
+    question({ agent: agent({ userCapabilities: {} }), begun: true }),
+    'replace',
+  ],
+  [
+    'config.sh was to make it, but somebody works under the name',
+    question({ agent: agent({ userCapabilities: {}, status: 'online' }), begun: true }),
+    'refuse',
+  ],
+  [
+    'config.sh was to make it, but it is marked as of another host',
+    question({ agent: agent({ userCapabilities: { 'azp-fleet.owner': 'them' } }), begun: true }),
+    'refuse',
+  ],
   [
     'another host has it, and we may take it',
     question({ agent: agent({ userCapabilities: {} }), adopt: true }),

@@ -1,0 +1,98 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { AzureAgent } from '../../../../src/azure/client.ts';
+import { silentLogger } from '../../../../src/base/log.ts';
+import { Secret } from '../../../../src/base/secret.ts';
+import { tar } from '../../../../src/base/tar.ts';
+import { Helpers } from '../../../../src/manager/docker/helpers.ts';
+import { register, type RegisterTools } from '../../../../src/manager/registration/register.ts';
+import { StateStore } from '../../../../src/manager/state.ts';
+import { StillClock } from '../../../support/clock.ts';
+import { config } from '../../../support/manager-config.ts';
+import { sharedKeys } from '../../../support/shared-keys.ts';
+
+let directory: string;
+/** What the pool has under the name. */
+let entry: AzureAgent | undefined;
+let alive: boolean;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'config-crash-'));
+  entry = undefined;
+  alive = true;
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const killed = (): Promise<never> => Promise.reject(new Error('killed'));
+const done = (): Promise<void> => Promise.resolve();
+
+/** A manager that was just started. config.sh makes an entry without a mark, or replaces what is there. */
+async function manager(): Promise<RegisterTools> {
+  const state = await StateStore.open(directory, 'machine-1');
+  const azure = {
+    findAgent: () => Promise.resolve(entry),
+    setUserCapabilities: (_: number, __: number, userCapabilities: Record<string, string>) => {
+      if (!alive) return killed();
+      entry = { ...(entry as AzureAgent), userCapabilities };
+      return done();
+    },
+    setAgentEnabled: done,
+  };
+  const engine = {
+    listOwn: () => Promise.resolve([]),
+    create: () => Promise.resolve('c'),
+    putArchive: done,
+    startWithInput: () => {
+      entry = { id: entry?.id ?? 7, name: 'box-0', enabled: true, status: 'offline' };
+      return done();
+    },
+    awaitEnd: () => Promise.resolve(0),
+    getArchive: () => tar([{ path: '.agent', content: Buffer.from('{}'), mode: 0o600 }]),
+    remove: done,
+  };
+  const tools = {
+    azure,
+    engine,
+    state,
+    config: config({ registration: 'config' }),
+    helpers: new Helpers(),
+    keys: sharedKeys,
+    secret: () => Promise.resolve(new Secret('token')),
+    certificates: () => Promise.resolve(undefined),
+    clock: new StillClock(),
+    log: silentLogger,
+    host: { engine },
+  };
+  return tools as unknown as RegisterTools;
+}
+
+async function registered(): Promise<number> {
+  const tools = await manager();
+  const slot = { name: '0', agent: 'box-0', gpus: [], limits: {}, capabilities: [], mode: 'container' };
+  const order = {
+    slot,
+    image: 'sha256:1',
+    pool: { id: 1, name: 'gpu-lab' },
+    capabilities: { 'azp-fleet.owner': tools.state.owner },
+    connection: { left: undefined },
+    key: { next: undefined },
+  };
+  const { agentId } = await register(tools, order as unknown as Parameters<typeof register>[1]);
+  return agentId;
+}
+
+test('a manager that is killed before the entry of config.sh has its mark knows it again', async () => {
+  alive = false;
+  await expect(registered()).rejects.toThrow('killed');
+  alive = true;
+  expect(entry?.userCapabilities).toBeUndefined();
+  expect(await registered()).toBe(7);
+  expect(entry?.userCapabilities).toHaveProperty('azp-fleet.owner');
+});
+
+test('what is registered under the name after that is somebody else, as before', async () => {
+  await registered();
+  entry = { id: 8, name: 'box-0', enabled: true, status: 'offline' };
+  await expect(registered()).rejects.toMatchObject({ problem: { code: 'agent.name-held' } });
+});
