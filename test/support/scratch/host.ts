@@ -138,7 +138,6 @@ ${redirect(script, this.root)}`,
       child.once('close', (ended) => resolve(ended ?? 128));
     });
     clearTimeout(limit);
-    killGroup(child);
     return {
       code: late ? 'late' : code,
       stdout: this.#bare(stdout),
@@ -204,7 +203,7 @@ ${redirect(script, this.root)}`,
   }
 }
 
-/** The script and whatever it left running. */
+/** The script and whatever it has started. */
 function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');

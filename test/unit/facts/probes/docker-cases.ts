@@ -45,6 +45,15 @@ time /usr/bin/nvidia-ctk
     after: { stdout: 'active\ninfo {"a": 1}\ncontainers []\n\n' },
   }),
   probe('docker', {
+    name: 'a number that an engine left behind',
+    given: (host) =>
+      host
+        .file('/run/docker.pid', '4242\n')
+        .program('curl', 'echo asked')
+        .program('stat', 'exit 1', { silent: true }),
+    after: {},
+  }),
+  probe('docker', {
     name: 'an engine that is gone is not asked: its socket would start it',
     run: { env: { pid: '4243' } },
     given: (host) =>

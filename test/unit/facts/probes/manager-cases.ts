@@ -69,6 +69,14 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
       stdout: `registries ${sha256('x:{"registry.lab": "password"}')}  -\ninstallation 0f8e-01\n`,
     },
   }),
+  probe('manager', {
+    name: 'the installation of the state before, where the state is damaged',
+    given: (host) =>
+      host
+        .file('/var/lib/azp-fleet/manager.json', '')
+        .file('/var/lib/azp-fleet/manager.json.previous', '  "installation": "0f8e-02"\n'),
+    after: { stdout: 'installation 0f8e-02\n' },
+  }),
   probe('manager-status', {
     name: 'as it is',
     given: (host) => host.file('/run/azp-fleet/status.json', '{}'),

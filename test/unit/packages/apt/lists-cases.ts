@@ -124,6 +124,20 @@ export const listsCases: readonly ScriptCase[] = [
     },
   },
   {
+    name: 'goes on where an interrupted dpkg cannot be ended: apt unpacks again',
+    script: engine,
+    given: (host) => host.file('/var/lib/dpkg/updates/0001').program('dpkg', '[ "$1" = --audit ]'),
+    after: {
+      ...well,
+      stdout: `going on: what dpkg cannot configure, apt unpacks again\n${stdout}`,
+      calls: [
+        updating[0],
+        'dpkg --configure -a --force-confdef --force-confold',
+        ...bought.slice(1),
+      ] as string[],
+    },
+  },
+  {
     name: 'waits for who holds the database, and says so',
     script: engine,
     given: (host) => {
