@@ -5,7 +5,8 @@ const file = new URL('RESULTS.md', import.meta.url);
 
 const preface = `# Measurements
 
-Written by \`npm run bench\` and \`npm run soak -- --record\`, each section by its own run. The machines are the lab's:
+Written by \`npm run bench\`, \`npm run soak -- --record\` and \`npm run test:mutants -- --record\`, each section by its own
+run. The machines are the lab's:
 containers with systemd on one computer, stand-in GPUs, a practice Azure DevOps beside them; all share the processors.
 `;
 

@@ -9,24 +9,31 @@ interface Equivalent {
   readonly after?: string | RegExp;
 }
 
-const number = 'it is a number';
-const name = 'our own names, ids and digests hold nothing that splits';
+/** Variables that hold numbers alone. */
+const numbers = 'waited|pause|have|s|o|value|c|t0|t1|inode|code';
+/** Variables, and arguments of functions, that hold names, ids, digests and versions of ours, or of a package manager. */
+const names =
+  '[12]|[@]|seen|from|to|h|mine|joined|kernel|service|compiler|name|pid|unit|pattern|vendor|gpu|id|e|supersedes';
+
+/** Dropped quotes around one of these. */
+function unquoted(variables: string): Pick<Equivalent, 'line' | 'kind' | 'after'> {
+  return {
+    line: new RegExp(`"[^"]*\\$(?:\\{)?(?:${variables})\\b|"\\$(?:${variables})`),
+    kind: 'quotes',
+    after: new RegExp(`(?<!["\\w}/])\\$\\{?(?:${variables})`),
+  };
+}
 
 export const equivalents: readonly Equivalent[] = [
   {
     why: 'a list of commands that ends in && ends no script, either',
-    line: /\|\| (?::|true)$/,
+    line: /\|\| (?::|true)(?!\w)/,
     kind: 'operator',
-    after: /&& (?::|true)$/,
+    after: /&& (?::|true)(?!\w)/,
   },
   {
-    why: 'systemd is asked where its answer decides nothing',
-    line: 'reset-failed docker.service',
-    kind: 'rest',
-  },
-  {
-    why: 'the words of a failure, whose exit code nobody asks',
-    line: 'journalctl -u docker.service',
+    why: 'nobody asks for the exit code there',
+    line: /reset-failed docker|journalctl -u docker|installed \/\/p|sha256sum|read -r pid|List-Cleanup=0 <|answer=\$\(apt_get|read -r (?:title|owner|code)|grep -xF -f held/,
     kind: 'rest',
   },
   {
@@ -35,19 +42,50 @@ export const equivalents: readonly Equivalent[] = [
     kind: 'quotes',
     after: '--format {{',
   },
+  { why: 'it is a number', ...unquoted(numbers) },
   {
-    why: number,
-    line: /"\$(?:waited|pause|have|s|o)"/,
+    why: 'a process id, or a count',
+    line: /"\$\$"|"\$\?"|"\$\(id -u\)"|"\$\{5:-\}"|SUDO_UID|\$\{last:-\}|\$\{file##/,
     kind: 'quotes',
-    after: /(?<!")\$(?:waited|pause|have|s|o)\b/,
+  },
+  { why: 'nothing in it splits: our own names, ids, digests and versions', ...unquoted(names) },
+  {
+    why: 'nothing in it splits: words of apt, one at a time',
+    line: /\$\{entry%%|\$\{release%%|\$\{pattern%%|SHA256:\$3/,
+    kind: 'quotes',
   },
   {
-    why: name,
-    line: /"\$(?:seen|from|to|h|mine|joined|kernel)"/,
+    why: 'nothing splits in an assignment',
+    line: /^(?:export )?(?:[A-Z_]+="\$\{?\w+[^"]*"\s*)+/,
     kind: 'quotes',
-    after: /(?<!")\$(?:seen|from|to|h|mine|joined|kernel)\b/,
   },
-  { why: name, line: /"\$service/, kind: 'quotes', after: /(?<!")\$service/ },
-  { why: name, line: /"\$(?:compiler|\{entry%% \*\}|\{release%% \*\})"/, kind: 'quotes' },
-  { why: 'a process id', line: 'echo "$$"', kind: 'quotes' },
+  { why: "a build argument is in RUN's environment all the same", line: /^APT_MIRROR=/, kind: 'line' },
+  { why: 'where a script begins, it has no arguments', line: /^set --$/, kind: 'line' },
+  { why: 'a net below a script whose variables are all set', line: /^set -u$/, kind: 'line' },
+  {
+    why: 'the file is a new one in a new folder',
+    line: />"\$(?:key|work\/source|sources\/[\w.-]+|d\/\$n\.[abcd])"/,
+    kind: 'redirection',
+    after: '>>"$',
+  },
+  { why: 'the path is written over at once', line: /^Signed-By: /, kind: 'path' },
+  { why: 'mkdir -p makes what is there already once more', line: /^\[ -d /, kind: 'path' },
+  { why: 'what is unpacked has been removed above', line: 'gzip -dc', kind: 'redirection' },
+  { why: 'always a folder, or a link to one', line: '/build"', kind: 'test' },
+  { why: 'all lists are read then', line: 'then update "$contrib"', kind: 'quotes' },
+  { why: 'three words, so the last blank is the second', line: '${release%% *}', kind: 'operator' },
+  { why: 'a name has one colon at most', line: '${name%%:*}', kind: 'operator' },
+  { why: 'no more loops than two', line: 'continue 2', kind: 'number', after: 'continue 3' },
+  { why: 'command -v says nothing on stderr', line: /command -v \S+ >\/dev\/null 2>&1/, kind: 'redirection' },
+  { why: 'root may write anywhere', line: '[ -w "$HOME/.config" ]' },
+  { why: 'how long a hanging perl may take', line: /^\s*alarm 6/ },
+  {
+    why: 'numbers that nobody looks at: an order, a protocol, an exit code',
+    line: /^n=(?:1000|\$\(\(n)|SOCK_STREAM, 0/,
+    kind: 'number',
+  },
+  { why: 'the order of the first frame', line: /^n=1000$/, kind: 'line' },
+  { why: 'any true value does', line: 'older[$field] = 1', kind: 'number' },
+  { why: 'awk counts from 1, or from nothing', line: 'older[$field] = 1', kind: 'operator' },
+  { why: 'written again before apt reads it', line: 'cp /var/lib/dpkg/status status', kind: 'line' },
 ];

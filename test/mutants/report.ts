@@ -1,9 +1,24 @@
 import type { Result, Survivor } from './run-suite.ts';
 
-/** Of the damages that a run could show. */
-const goal = 0.9;
-/** Of all damages: more would be excuses. */
-const mostExcused = 0.1;
+export interface Goal {
+  readonly what: string;
+  /** What has to be seen, of the damages that a run could show. */
+  readonly seen: number;
+  /** What may be excused, of all damages. */
+  readonly excused: number;
+}
+
+export const scriptsGoal: Goal = {
+  what: 'root scripts with one place damaged, run on scratch hosts; each suite has to see 90 %',
+  seen: 0.9,
+  excused: 0.1,
+};
+
+export const coreGoal: Goal = {
+  what: 'decisions with one place damaged, texts apart (StrykerJS); each file has to lose 85 % to the unit tests',
+  seen: 0.85,
+  excused: 0,
+};
 
 export interface Report {
   /** Markdown. */
@@ -14,13 +29,13 @@ export interface Report {
 }
 
 /** Pure. */
-export function reportOf(results: readonly Result[]): Report {
+export function reportOf(results: readonly Result[], goal: Goal): Report {
   const rows = [...results, sum(results)].map((result) => {
     const { excused, caught, visible } = counts(result);
     return `| ${result.name} | ${result.total} | ${caught} | ${excused} | ${visible - caught} | ${percent(caught, visible)} | ${result.seconds} |`;
   });
   const head =
-    '| scripts | damages | seen | could not be seen | missed | seen % | s |\n|---|---|---|---|---|---|---|';
+    '| what | damages | seen | could not be seen | missed | seen % | s |\n|---|---|---|---|---|---|---|';
   const reasons = Object.entries(Object.groupBy(excusedOf(results), ({ why }) => why ?? '')).map(
     ([why, list = []]) => `- ${why}: ${list.length}`,
   );
@@ -28,13 +43,13 @@ export function reportOf(results: readonly Result[]): Report {
   return {
     table: `${head}\n${rows.join('\n')}${why}`,
     missing: results.flatMap(missedOf).join(''),
-    enough: results.every(isEnough),
+    enough: results.every((result) => isEnough(result, goal)),
   };
 }
 
-function isEnough(result: Result): boolean {
+function isEnough(result: Result, goal: Goal): boolean {
   const { excused, caught, visible } = counts(result);
-  return caught >= goal * visible && excused <= mostExcused * result.total;
+  return caught >= goal.seen * visible && excused <= goal.excused * result.total;
 }
 
 function counts({ total, survivors }: Result) {

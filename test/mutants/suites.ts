@@ -6,6 +6,7 @@ import { imageSuite } from '../unit/image/image-cases.ts';
 import { agentStartSuite } from '../unit/manager/docker/start-cases.ts';
 import { installSuite } from '../unit/packages/apt/install-cases.ts';
 import { prepareSuite } from '../unit/packages/apt/prepare-cases.ts';
+import { simulationSuite } from '../unit/packages/apt/simulation/simulation-cases.ts';
 import { sourceSuite } from '../unit/packages/apt/source-cases.ts';
 import { durableSuite } from '../unit/ssh/session/durable-cases.ts';
 import { lockSuite } from '../unit/ssh/session/lock-cases.ts';
@@ -24,6 +25,7 @@ export const suites: readonly ScriptSuite[] = [
   sourceSuite,
   prepareSuite,
   installSuite,
+  simulationSuite,
   engineSuite,
   configSuite,
   loadSuite,

@@ -1,83 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type {
-  Action,
-  Hold,
-  Seen,
-  SeenContainer,
-  SeenSlot,
-  Slot,
-  Wanted,
-} from '../../../src/manager/model.ts';
+import type { Action, Seen, SeenContainer, SeenSlot, Wanted } from '../../../src/manager/model.ts';
 import { reconcile } from '../../../src/manager/reconcile.ts';
-
-const slot = (name: string): Slot => ({
-  name,
-  agent: `box-${name}`,
-  gpus: [],
-  missing: [],
-  limits: {},
-  capabilities: [],
-  mode: 'container',
-  pool: 'gpu-lab',
-  image: { kind: 'registry', reference: 'registry.example/agent:1' },
-});
-
-interface Wishes extends Partial<Omit<Wanted, 'images'>> {
-  /** Of all slots. */
-  readonly image?: string | undefined;
-  readonly imageUnproven?: boolean;
-}
-
-function wanted(wishes: Wishes = {}): Wanted {
-  const {
-    image: id,
-    imageUnproven: unproven,
-    slots,
-    ...rest
-  } = {
-    slots: [slot('0')],
-    image: 'new',
-    imageUnproven: false,
-    ...wishes,
-  };
-  return {
-    slots,
-    images: new Map(slots.map(({ name }) => [name, { id, source: 'agent', unproven }])),
-    hostProgram: 'agent',
-    settings: new Map([['0', 's']]),
-    ...rest,
-  };
-}
-
-const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
-  id: 'c',
-  state: 'running',
-  image: 'new',
-  settings: 's',
-  phase: 'listening',
-  stuck: undefined,
-  ...changes,
-});
-
-const state = (changes: Partial<SeenSlot> = {}): SeenSlot => ({
-  containers: [],
-  busyWith: undefined,
-  retryAt: 0,
-  notBefore: 0,
-  hold: undefined,
-  disabledFor: undefined,
-  unpublished: false,
-  keySpent: false,
-  ...changes,
-});
-
-const cause = { code: 'drained', what: 'drained', next: '' } as const;
-const stuck = container({ phase: 'connecting', stuck: cause });
-const close: Hold = { kind: 'close', state: 'drained', cause };
-const pause: Hold = { kind: 'pause', state: 'waiting', cause };
-const one = (seen: SeenSlot, want: Wanted = wanted()): readonly Action[] =>
-  reconcile(want, { now: 1000, slots: new Map([['0', seen]]), strays: [] });
+import { slot, wanted, container, state, cause, stuck, close, pause, one } from './reconcile-scene.ts';
 
 describe('one slot', () => {
   const cases: [situation: string, seen: SeenSlot, actions: readonly Action['kind'][], want?: Wanted][] = [
@@ -152,6 +77,22 @@ describe('one slot', () => {
     ['empty with other capabilities: the launch brings them', state({ unpublished: true }), ['launch']],
     ['idle on an old image', state({ containers: [container({ image: 'old' })] }), ['retire']],
     ['busy on an old image', state({ containers: [container({ image: 'old', phase: 'running' })] }), []],
+    [
+      'paused by hand, on an old image',
+      state({ containers: [container({ state: 'paused', image: 'old' })] }),
+      ['retire'],
+    ],
+    [
+      'restarting, on an old image',
+      state({ containers: [container({ state: 'restarting', image: 'old' })] }),
+      ['retire'],
+    ],
+    [
+      'being removed, on an old image',
+      state({ containers: [container({ state: 'removing', image: 'old' })] }),
+      [],
+    ],
+    ['an operation failed long enough ago', state({ retryAt: 1000 }), ['launch']],
     ['idle with old settings', state({ containers: [container({ settings: 'old' })] }), ['retire']],
     ['it does not come to listen', state({ containers: [stuck] }), ['retire']],
     ['it does not come to listen, and the pool is away', state({ hold: pause, containers: [stuck] }), []],
@@ -168,6 +109,21 @@ describe('one slot', () => {
   ];
   test.each(cases)('%s', (_, seen, actions, want) => {
     expect(one(seen, want).map(({ kind }) => kind)).toEqual(actions);
+  });
+
+  test('that nobody has looked at yet is left alone', () => {
+    expect(reconcile(wanted(), { now: 1000, slots: new Map(), strays: [] })).toEqual([]);
+  });
+
+  test.each([
+    ['runs the present program', 'agent', container({ image: 'agent' }), []],
+    ['runs an older one', 'agent', container({ image: 'old' }), ['retire']],
+    ['has one to run', 'agent', undefined, ['launch']],
+  ])('straight on the host %s: images mean nothing to it', (_, hostProgram, running, actions) => {
+    const want = { ...wanted({ slots: [{ ...slot('0'), mode: 'host' }] }), hostProgram };
+    const containers = running === undefined ? [] : [running];
+    for (const images of [want.images, new Map<string, never>()])
+      expect(one(state({ containers }), { ...want, images }).map(({ kind }) => kind)).toEqual(actions);
   });
 });
 
@@ -218,16 +174,20 @@ describe('a new image', () => {
   });
 });
 
-test.each([
+test.each<[string, SeenContainer, Action['kind'][], Partial<Seen['strays'][number]>?]>([
   ['idle', container(), ['retire']],
   ['busy', container({ phase: 'running' }), []],
   ['ended', container({ state: 'exited' }), ['collect']],
   ['never started', container({ state: 'created' }), ['discard']],
-])('a container of a slot that is no longer configured, %s', (_, stray, actions) => {
+  ['being removed', container({ state: 'removing' }), []],
+  ['with an operation at it', container(), [], { busyWith: 'retire' as const }],
+  ['tried just now', container(), [], { retryAt: 1001 }],
+  ['tried long enough ago', container(), ['retire'], { retryAt: 1000 }],
+])('a container of a slot that is no longer configured, %s', (_, stray, actions, more = {}) => {
   const seen: Seen = {
     now: 1000,
     slots: new Map(),
-    strays: [{ ...stray, slot: '9', busyWith: undefined, retryAt: 0 }],
+    strays: [{ ...stray, slot: '9', busyWith: undefined, retryAt: 0, ...more }],
   };
   expect(reconcile(wanted({ slots: [] }), seen).map(({ kind }) => kind)).toEqual(actions);
 });

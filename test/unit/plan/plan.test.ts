@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 
 import { factsDigest } from '../../../src/plan/digest.ts';
-import { firstStage, isEmpty, planHost } from '../../../src/plan/plan.ts';
+import { firstStage, hasChanges, isEmpty, planHost, questionFor } from '../../../src/plan/plan.ts';
 import { deviations, waitsMet, withoutNewWaits } from '../../../src/plan/refine.ts';
+import type { FleetPlan } from '../../../src/plan/fleet-plan.ts';
+import type { Answers, Bound } from '../../../src/packages/simulation.ts';
+import { dockerStep } from '../../../src/steps/docker.ts';
 import type { Change, Disturbs, Shape } from '../../../src/steps/change.ts';
 import type { Refusal, Step } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
@@ -37,6 +40,70 @@ describe('stages', () => {
   it('has nothing to run where it begins with the unknown', () => {
     expect(firstStage(planOf([shape('docker')]))).toEqual([]);
     expect(isEmpty(planOf([shape('docker')]))).toBe(false);
+  });
+
+  it('has nothing to run where there is nothing', () => {
+    expect(firstStage(planOf([]))).toEqual([]);
+    expect(isEmpty(planOf([]))).toBe(true);
+  });
+
+  it('is not empty where something stands in the way of all', () => {
+    const refused = planOf([{ refused: true, step: 'docker', what: 'snap', next: 'remove it' }]);
+    expect(isEmpty(refused)).toBe(false);
+    expect(refused).toMatchObject({
+      stages: [],
+      refusals: [{ step: 'docker', what: 'snap', next: 'remove it' }],
+    });
+  });
+
+  it('leaves what follows a shape out of the stage before, however much is known', () => {
+    expect(known([change('a'), change('b'), shape('toolkit'), shape('manager')])).toEqual([
+      ['a', 'b'],
+      ['? toolkit'],
+      ['? manager'],
+    ]);
+  });
+});
+
+describe('a plan of a fleet', () => {
+  const nothing = planOf([]);
+  const something = planOf([change('a')]);
+  const pool = { kind: 'create-pool', pool: 'gpu-lab' } as unknown as FleetPlan['fleet'][number];
+
+  it.each([
+    ['nothing anywhere', { fleet: [], hosts: [nothing, nothing] }, false],
+    ['no host', { fleet: [], hosts: [] }, false],
+    ['one host of two', { fleet: [], hosts: [nothing, something] }, true],
+    ['only the server', { fleet: [pool], hosts: [nothing] }, true],
+    ['both', { fleet: [pool], hosts: [something] }, true],
+  ])('has changes: %s', (_, plan, expected) => {
+    expect(hasChanges(plan as unknown as FleetPlan)).toBe(expected);
+  });
+});
+
+describe('what a package manager is asked', () => {
+  const options = { steps: [dockerStep], disturbOthers: false };
+  const bare = factsOf({ gpus: [] });
+  const known = (answers: Answers) => planHost(bare, desiredOf(), options, { answers, final: false });
+
+  it('is nothing where no package changes', () => {
+    expect(questionFor(bare, desiredOf(), { ...options, steps: [stepOf(change('a'))] }, {})).toBeUndefined();
+  });
+
+  it('is what would change, until that is answered; the answers stand in the plan', () => {
+    const question = questionFor(bare, desiredOf(), options, {});
+    const answers = question?.read('') ?? {};
+    expect(Object.keys(answers)).toHaveLength(1);
+    const settled = Object.fromEntries(
+      Object.keys(answers).map((key) => [
+        key,
+        { kind: 'known', removes: [], installs: [], upgrades: [], downgrades: [], kept: [] } as const,
+      ]),
+    );
+    expect(questionFor(bare, desiredOf(), options, settled)).toBeUndefined();
+    expect(known(settled).packages).toEqual(settled);
+    expect(known({})).not.toHaveProperty('packages');
+    expect(planHost(bare, desiredOf(), options)).not.toHaveProperty('packages');
   });
 });
 
@@ -104,6 +171,52 @@ describe('a plan made later', () => {
     expect(deviations(planOf(items), announced).map(({ what }) => what)).toEqual(expected);
   });
 
+  it.each<[string, Partial<Bound>, Partial<Bound>[], string | undefined]>([
+    [
+      'what was announced',
+      { removes: ['old'], downgrades: ['lib'] },
+      [{ removes: ['old'], downgrades: ['lib'] }],
+      undefined,
+    ],
+    ['less', {}, [{ removes: ['old'], downgrades: ['lib'] }], undefined],
+    ['another architecture of it', { removes: ['libcuda1:i386'] }, [{ removes: ['libcuda1'] }], undefined],
+    [
+      'what a pattern covers',
+      { removes: ['nvidia-570', 'nvidia-smi'] },
+      [{ removes: ['x', 'nvidia-*'] }],
+      undefined,
+    ],
+    [
+      'more to remove',
+      { removes: ['old', 'kubelet', 'kubeadm'] },
+      [{ removes: ['old'] }],
+      'would remove kubelet, kubeadm as well',
+    ],
+    [
+      'more to downgrade',
+      { downgrades: ['libc6'] },
+      [{ downgrades: ['lib'] }],
+      'would downgrade libc6 as well',
+    ],
+    ['both', { removes: ['a'], downgrades: ['b'] }, [{}], 'would remove a as well'],
+    [
+      'a removal that was announced as a downgrade',
+      { removes: ['a'] },
+      [{ downgrades: ['a'] }],
+      'would remove a as well',
+    ],
+    ['what one of two announced', { removes: ['a'] }, [{}, { removes: ['a'] }], undefined],
+    ['what neither announced', { removes: ['a'] }, [{}, { removes: ['b'] }], 'would remove a as well'],
+  ])('may do to packages: %s', (_, now, before, expected) => {
+    const whole = (bound: Partial<Bound>): Bound => ({ removes: [], downgrades: [], ...bound });
+    const changing = { ...change('p', { step: 'driver' }), bound: whole(now) };
+    const shapes = before.map((bound) => ({ ...shape('driver'), bound: whole(bound) }));
+    expect(deviations(planOf([changing]), planOf(shapes))[0]?.what).toBe(expected);
+    const unbounded = planOf([change('p', { step: 'driver' })]);
+    expect(deviations(unbounded, planOf(shapes))).toEqual([]);
+    expect(deviations(planOf([changing]), planOf([shape('driver')]))).toEqual([]);
+  });
+
   it('of which only waiting was announced may do nothing else there', () => {
     const wait = planOf([change('a'), toWait]);
     expect(deviations(planOf([waiting]), wait)).toEqual([]);
@@ -115,7 +228,11 @@ describe('a plan made later', () => {
   it('waits only where that was announced, by itself or with a start', () => {
     const left = (...before: (Change | Shape)[]) =>
       withoutNewWaits(planOf([change('a'), waiting]), planOf(before)).stages.flat().length;
-    const start = { ...change('s', { step: 'manager' }), actions: waiting.actions };
+    const [run] = change('s').actions;
+    const start = {
+      ...change('s', { step: 'manager' }),
+      actions: [...(run === undefined ? [] : [run]), ...waiting.actions],
+    };
     expect([left(change('a')), left(change('a'), toWait), left(change('a'), waiting), left(start)]).toEqual([
       1, 2, 2, 2,
     ]);

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { drainedBy, drainEnd } from '../../../../src/contract/drain.ts';
 import { conclude } from '../../../../src/health/checkup.ts';
 import type { Finding } from '../../../../src/health/verdict.ts';
 import { parseSmi } from '../../../../src/health/smi-xml.ts';
@@ -89,4 +90,43 @@ test.each([
   const hold = holdOf(about, circumstances);
   expect(hold?.kind).toBe(kind);
   expect(hold?.state).toBe(state);
+});
+
+const blind = { ...look(), checkup: conclude([], undefined) };
+const host = { ...now(), drain: { host: mark, slots: {} } };
+
+test.each([
+  ['a drain', slot, host, { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) }],
+  [
+    'a stop of the manager, before a drain',
+    slot,
+    { ...host, leaving: true },
+    { code: 'manager.leaving', what: 'the manager is being stopped', next: 'start it again' },
+  ],
+  [
+    'a finding',
+    slot,
+    now({ look: look(finding({ gpu: 'GPU-1' })) }),
+    { code: 'gpu.lost', what: 'GPU: it is lost', next: 'reboot' },
+  ],
+  [
+    'a GPU that is not there, though nothing could be read',
+    { ...slot, gpus: [], missing: ['GPU 3', 'GPU 4'] },
+    now({ look: blind }),
+    {
+      code: 'gpu.missing',
+      what: 'GPU: GPU 3 is not there',
+      next: 'compare nvidia-smi -L on the host with the inventory',
+    },
+  ],
+  ['the pool, before the disk', slot, now({ pool: cause, disk: { ...cause, what: 'full' } }), cause],
+  ['an old look, after the disk', slot, now({ lookIsOld: true, disk: cause }), cause],
+  [
+    'no look yet',
+    slot,
+    now({ look: undefined, pool: cause }),
+    { code: 'health.unknown', what: 'the GPUs are being looked at', next: 'wait a moment' },
+  ],
+])('what is told of %s', (_, about, circumstances, told) => {
+  expect(holdOf(about, circumstances)?.cause).toEqual(told);
 });

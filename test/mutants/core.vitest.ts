@@ -1,0 +1,16 @@
+import { defineConfig } from 'vitest/config';
+
+/** The tests of the pure core alone: what StrykerJS runs for each damage. */
+export default defineConfig({
+  test: {
+    env: { FORCE_COLOR: '0', NO_COLOR: '1' },
+    include: [
+      'test/unit/manager/reconcile.test.ts',
+      'test/unit/manager/slots/holds.test.ts',
+      'test/unit/plan/**/*.test.ts',
+      'test/unit/status/row.test.ts',
+      'test/unit/steps/disturbance.test.ts',
+      'test/unit/verdict/**/*.test.ts',
+    ],
+  },
+});

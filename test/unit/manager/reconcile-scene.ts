@@ -1,0 +1,70 @@
+import type { Action, Hold, SeenContainer, SeenSlot, Slot, Wanted } from '../../../src/manager/model.ts';
+import { reconcile } from '../../../src/manager/reconcile.ts';
+
+export const slot = (name: string): Slot => ({
+  name,
+  agent: `box-${name}`,
+  gpus: [],
+  missing: [],
+  limits: {},
+  capabilities: [],
+  mode: 'container',
+  pool: 'gpu-lab',
+  image: { kind: 'registry', reference: 'registry.example/agent:1' },
+});
+
+interface Wishes extends Partial<Omit<Wanted, 'images'>> {
+  /** Of all slots. */
+  readonly image?: string | undefined;
+  readonly imageUnproven?: boolean;
+}
+
+export function wanted(wishes: Wishes = {}): Wanted {
+  const {
+    image: id,
+    imageUnproven: unproven,
+    slots,
+    ...rest
+  } = {
+    slots: [slot('0')],
+    image: 'new',
+    imageUnproven: false,
+    ...wishes,
+  };
+  return {
+    slots,
+    images: new Map(slots.map(({ name }) => [name, { id, source: 'agent', unproven }])),
+    hostProgram: 'agent',
+    settings: new Map([['0', 's']]),
+    ...rest,
+  };
+}
+
+export const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
+  id: 'c',
+  state: 'running',
+  image: 'new',
+  settings: 's',
+  phase: 'listening',
+  stuck: undefined,
+  ...changes,
+});
+
+export const state = (changes: Partial<SeenSlot> = {}): SeenSlot => ({
+  containers: [],
+  busyWith: undefined,
+  retryAt: 0,
+  notBefore: 0,
+  hold: undefined,
+  disabledFor: undefined,
+  unpublished: false,
+  keySpent: false,
+  ...changes,
+});
+
+export const cause = { code: 'drained', what: 'drained', next: '' } as const;
+export const stuck = container({ phase: 'connecting', stuck: cause });
+export const close: Hold = { kind: 'close', state: 'drained', cause };
+export const pause: Hold = { kind: 'pause', state: 'waiting', cause };
+export const one = (seen: SeenSlot, want: Wanted = wanted()): readonly Action[] =>
+  reconcile(want, { now: 1000, slots: new Map([['0', seen]]), strays: [] });

@@ -1,0 +1,50 @@
+// What facts alone show to be missing, and what is said of images where there are several.
+import { expect, test } from 'vitest';
+
+import type { Facts } from '../../../src/facts/facts.ts';
+import { hostFindings } from '../../../src/verdict/host.ts';
+import { staleMs } from '../../../src/verdict/limits.ts';
+import { judge } from '../../../src/verdict/judge.ts';
+import { facts, now, pool, status } from '../status/look.ts';
+
+test.each<[string, Facts, string[]]>([
+  ['all is there', facts(), []],
+  [
+    'no manager: nothing else is looked at',
+    facts({ current: undefined }, { docker: { active: false } }),
+    ['host.not-provisioned'],
+  ],
+  ['no driver', facts({}, { driver: { loaded: undefined } }), ['driver.not-loaded']],
+  ['no toolkit', facts({}, { toolkit: { version: undefined } }), ['toolkit.missing']],
+  [
+    'no GPU: neither is missed',
+    facts({}, { gpus: [], driver: { loaded: undefined }, toolkit: { version: undefined } }),
+    [],
+  ],
+  ['no engine', facts({}, { docker: { active: false } }), ['docker.down']],
+  ['a manager that was stopped', facts({ unitActive: 'inactive' }), ['manager.down']],
+  ['a manager without a unit', facts({ unitActive: undefined }), ['manager.down']],
+  ['a manager that is starting', facts({ unitActive: 'activating' }), []],
+  [
+    'nothing at all',
+    facts(
+      { unitActive: 'failed' },
+      { driver: { loaded: undefined }, docker: { active: false }, toolkit: { version: undefined } },
+    ),
+    ['driver.not-loaded', 'docker.down', 'toolkit.missing', 'manager.down'],
+  ],
+])('%s', (_, seen, expected) => {
+  expect(hostFindings(seen).map(({ code }) => code)).toEqual(expected);
+});
+
+test('the manager says in its own words how it is', () => {
+  expect(hostFindings(facts({ unitActive: 'failed' }))[0]?.what).toBe('the manager is failed');
+  expect(hostFindings(facts({ unitActive: undefined }))[0]?.what).toBe('the manager is not running');
+});
+
+test('a report is too old after its time, and not before', () => {
+  const at = Date.parse(status().at);
+  const verdict = (ageMs: number) =>
+    judge({ facts: facts(), agentsIn: () => pool, now: at + ageMs }).verdict.state;
+  expect([verdict(staleMs), verdict(staleMs + 1), now - at]).toEqual(['healthy', 'unknown', 10_000]);
+});
