@@ -30,6 +30,7 @@ export function managerFindings(
     ...apart,
     ...(isBehind(status, files) ? [behind] : []),
     ...status.problems.map(({ code, what, next }) => fail(foreignCode(code), what, next)),
+    ...(status.slots.length === 0 ? [noSlots] : []),
     ...keptImages(status).flatMap((image, _, all) => imageFindings(image, all.length > 1)),
     ...(probe === undefined
       ? health
@@ -43,6 +44,8 @@ export function managerWaits({ files, manager: { status } }: Facts): readonly Wa
   const image = imageOverall(status);
   const reasons = [
     ...(isBehind(status, files) ? [behind.what] : []),
+    // Before its first look at the GPUs a manager may not know how many slots it has.
+    ...(status.slots.length === 0 ? [noSlots.what] : []),
     ...status.problems.filter(({ code }) => kindOf(code) !== 'certain').map(({ what }) => what),
     ...(image.state === 'ready' || image.state === 'failed'
       ? []
@@ -71,6 +74,12 @@ const behind = fail(
   'manager.older-config',
   'the manager still runs with the configuration before the last change',
   'run `azp-fleet provision`, which restarts it; jobs go on',
+);
+
+const noSlots = fail(
+  'agents.none',
+  'the manager has no slots, so no agent of this host takes jobs',
+  'see whether its GPUs are there (`azp-fleet status --probe`), or write out `agents:` in the inventory',
 );
 
 function silent(status: ManagerStatus | undefined, now: number): Finding {

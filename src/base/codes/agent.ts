@@ -90,6 +90,7 @@ export const agentCodes = {
   'run.result-undelivered': ['the result did not reach the server', 'cure the way there, run the job again'],
   'run.withdrawn': ['the server took the job back before it began', 'look at the job in Azure DevOps'],
   'runs.no-diagnostics': ['the run has no logs of its agent', 'see which have: azp-fleet logs --runs'],
+  'agents.none': ['the manager has no slots, so no agent takes jobs', 'see whether its GPUs are there'],
   'slot.container-exists': ['a container of the agent still exists', 'wait: it is collected first'],
   'slot.gone': ['the slot is no longer configured', 'wait: slots are looked at again'],
   'gpu.unknown': ['there is no such GPU on the host', 'name one of those that are told'],

@@ -35,6 +35,15 @@ describe('the verdict', () => {
   test.each<[string, Sight, object]>([
     ['all well', sight(facts()), well],
     [
+      'no slot at all: nobody takes jobs here',
+      withStatus({ slots: [] }),
+      {
+        state: 'failed',
+        cause: 'the manager has no slots, so no agent of this host takes jobs',
+        next: expect.stringContaining('see whether its GPUs are there') as string,
+      },
+    ],
+    [
       'one of two slots is held',
       withStatus({ slots: [slot('0', held), slot('1')] }),
       { state: 'degraded', cause: 'h200-1-0: the name is held', next: 'adopt' },
