@@ -9,7 +9,7 @@ export interface ChangeLineOptions {
   readonly scripts: boolean;
   /** What becomes of the text of each file below the change that writes it. */
   readonly diff: boolean;
-  /** Columns; longer reasons are broken. */
+  /** Columns; longer lines are broken. */
   readonly width: number;
 }
 
@@ -29,8 +29,10 @@ export function changeLines(change: Change | Shape, options: ChangeLineOptions, 
   const disturbs = disturbance[change.disturbs];
   const diffs = options.diff ? (change.texts ?? []).flatMap((text) => diffLines(text, paint)) : [];
   const scripts = change.known && options.scripts ? change.actions.flatMap(actionLines) : [];
+  const [title = '', ...more] = wrap(change.title, options.width, indent.length, indent.length);
   return [
-    `  ${changeMark(change, paint)} ${paint('dim', change.step.padEnd(8))} ${change.title}`,
+    `  ${changeMark(change, paint)} ${paint('dim', change.step.padEnd(8))} ${title}`,
+    ...more,
     ...wrap(why, options.width - indent.length, 0, 0).map((line) => `${indent}${paint('dim', line)}`),
     ...(change.details ?? []).flatMap((detail) => detailLines(detail, options.width, paint)),
     ...(disturbs === undefined ? [] : [`${indent}${paint('yellow', disturbs)}`]),

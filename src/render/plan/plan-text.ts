@@ -14,7 +14,7 @@ interface PlanTextOptions extends Omit<ChangeLineOptions, 'width' | 'diff'> {
   readonly diff?: boolean;
   readonly color: boolean;
   readonly unread?: Unread;
-  /** Columns; longer reasons are broken. Default 80. */
+  /** Columns; longer lines are broken. Default 80. */
   readonly width?: number;
 }
 
@@ -37,7 +37,9 @@ export function planText(
 
 function fleetPart(changes: readonly FleetChange[], width: number, paint: Paint): string {
   const lines = changes.flatMap(({ title, why, action }) => [
-    `  ${fleetMark(action, paint)} ${title}`,
+    ...wrap(title, width, 4, 6).map((line, index) =>
+      index === 0 ? `  ${fleetMark(action, paint)} ${line}` : line,
+    ),
     ...wrap(why, width - 6, 0, 0).map((line) => `      ${paint('dim', line)}`),
   ]);
   return [paint('bold', 'Azure DevOps'), ...lines].join('\n');
@@ -54,7 +56,7 @@ function hostsPart({ hosts, plan }: Group, all: number, options: ChangeLineOptio
   return [
     ...headLines(hosts, { count, all }, options.width, paint),
     ...changes.flatMap((change) => changeLines(change, options, paint)),
-    ...refusalLines(plan.refusals, paint),
+    ...refusalLines(plan.refusals, options.width, paint),
   ].join('\n');
 }
 
@@ -73,15 +75,22 @@ function headLines(
 }
 
 /** What several steps say alike is said once: on a system that is not supported each of them refuses. */
-function refusalLines(refusals: HostPlan['refusals'], paint: Paint): string[] {
+function refusalLines(refusals: HostPlan['refusals'], width: number, paint: Paint): string[] {
   const alike = Map.groupBy(refusals, ({ what, next }) => JSON.stringify([what, next]));
   return [...alike.values()].flatMap((same) => {
-    const steps = same.map(({ step }) => step).join(', ');
-    return same
-      .slice(0, 1)
-      .flatMap(({ what, next }) => [
-        `  ${paint('red', '✗')} ${paint('dim', steps.padEnd(8))} ${what}`,
-        `             ${paint('dim', 'next:')} ${next}`,
-      ]);
+    const steps = same
+      .map(({ step }) => step)
+      .join(', ')
+      .padEnd(8);
+    return same.slice(0, 1).flatMap(({ what, next }) => {
+      const [refused = '', ...rest] = wrap(what, width, steps.length + 5, 13);
+      const [first = '', ...then] = wrap(next, width, 19, 19);
+      return [
+        `  ${paint('red', '✗')} ${paint('dim', steps)} ${refused}`,
+        ...rest,
+        `             ${paint('dim', 'next:')} ${first}`,
+        ...then,
+      ];
+    });
   });
 }
