@@ -5,6 +5,7 @@ export const engine: SystemNames['engine'] = {
   own: 'docker.io',
   conflicts: [
     'docker.io',
+    'docker-cli',
     'docker-compose',
     'docker-compose-v2',
     'docker-doc',

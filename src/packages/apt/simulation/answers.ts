@@ -112,5 +112,7 @@ function offered(lines: readonly string[]): string[] {
 /** What stands behind a word at the beginning of a line, as one clean line. Empty where nothing does. */
 function wordsOf(lines: readonly string[], word: string): string | undefined {
   const line = lines.find((each) => each === word || each.startsWith(`${word} `));
-  return line === undefined ? undefined : foreignLine(line.slice(word.length), longestWords).trim();
+  return line === undefined
+    ? undefined
+    : foreignLine(line.slice(word.length), longestWords).trim().replace(/:$/, '');
 }

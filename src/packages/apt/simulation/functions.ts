@@ -37,8 +37,8 @@ bring() {
 pin() {
   bring "$@"
   for name in "$@"; do
-    (cd cache && apt-get -q download "$name")
-    dpkg-deb --fsys-tarfile cache/"$name"_*.deb |
+    (cd pins && apt-get -q download "$name")
+    dpkg-deb --fsys-tarfile pins/"$name"_*.deb |
       tar -xf - -C preferences.d --strip-components=4 ./etc/apt/preferences.d
   done
 }

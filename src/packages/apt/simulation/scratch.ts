@@ -7,7 +7,7 @@ import { sh } from '../../../base/shell.ts';
  * is where its sources have to be put.
  *
  * The host's lists are links: apt writes a list beside the old one, and puts it into its place by renaming. Of lists
- * only those of packages are read. Pins that a package brought, and that go with it, are taken out one by one.
+ * only those of packages are read. Even a simulation has apt log how it would go about it, in its log folder. Pins that a package brought, and that go with it, are taken out one by one.
  */
 export const makeScratch = `umask 022
 find /run -maxdepth 1 -name 'azp-fleet-simulation.*' -mmin +60 -exec rm -rf {} +
@@ -17,9 +17,9 @@ trap 'exit 1' HUP INT TERM
 chmod 755 "$scratch"
 cd "$scratch"
 sources=$scratch/sources.list.d
-mkdir -p lists/partial cache/archives/partial conf.d preferences.d keys "$sources"
+mkdir -p lists/partial cache/archives/partial conf.d preferences.d keys pins "$sources"
 # apt downloads as a user of its own.
-if id _apt >/dev/null 2>&1; then chown _apt lists/partial cache/archives/partial keys; fi
+if id _apt >/dev/null 2>&1; then chown _apt lists/partial cache/archives/partial keys pins; fi
 link() {
   for file in "$@"; do
     if [ -e "$file" ]; then ln -s "$file" "$into/"; fi
@@ -44,6 +44,8 @@ Dir::Cache "$scratch/cache";
 Dir::Cache::Archives "archives";
 Dir::Cache::PkgCache "pkgcache.bin";
 Dir::Cache::SrcPkgCache "srcpkgcache.bin";
+Dir::Log "$scratch";
+Dir::Log::Planner "";
 Dir::Etc::SourceList "$scratch/sources.list";
 Dir::Etc::SourceParts "$sources";
 Dir::Etc::PreferencesParts "$scratch/preferences.d";

@@ -85,7 +85,7 @@ describe('what apt would do', () => {
     [
       "a silent vendor, whatever the host's own lists say",
       ['install docker-ce 1', 'end'],
-      ['silent docker Failed to fetch http://mirror/ Connection refused'],
+      ['silent docker Failed to fetch http://mirror/ Connection refused:'],
       { kind: 'unknown', why: 'Failed to fetch http://mirror/ Connection refused' },
     ],
     ["another's silence", ['end'], ['silent nvidia no route'], nothing],

@@ -65,7 +65,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
         'timeout -k 5 60 apt-get -q update -o Dir::Etc::SourceList=/run/azp-fleet-simulation.XXXXXX/sources.list.d/azp-fleet-contrib.sources -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0',
         'apt-get -q update -o Dir::Etc::SourceList=/run/azp-fleet-simulation.XXXXXX/sources.list.d/azp-fleet-contrib.sources -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0',
         'apt-get -q download nvidia-driver-pinning-580',
-        'dpkg-deb --fsys-tarfile cache/nvidia-driver-pinning-580_1.deb',
+        'dpkg-deb --fsys-tarfile pins/nvidia-driver-pinning-580_1.deb',
         aptGetCall(
           '-s install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
         ),
@@ -83,7 +83,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
         '/run/d/etc/apt/preferences.d': '755 /',
         '/run/d/etc/apt/preferences.d/nvidia': `644 pinned
 `,
-        '/run/seen/cache/nvidia-driver-pinning-580_1.deb': `644 deb
+        '/run/seen/pins/nvidia-driver-pinning-580_1.deb': `644 deb
 `,
         '/run/seen/preferences.d/nvidia': `644 pinned
 `,

@@ -137,6 +137,7 @@ describe('asking apt', () => {
     simulate();
     expect(seen('conf')).toContain('Acquire::http::Proxy "http://proxy:3128";');
     expect(seen('conf')).toContain('#clear APT::Update::Post-Invoke-Success;');
+    expect(seen('conf')).toMatch(/Dir::Log ".*\/azp-fleet-simulation\.\w+";\nDir::Log::Planner "";/);
     expect(seen('conf')).toContain('Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";');
   });
 

@@ -55,6 +55,8 @@ Dir::Cache "/run/azp-fleet-simulation.XXXXXX/cache";
 Dir::Cache::Archives "archives";
 Dir::Cache::PkgCache "pkgcache.bin";
 Dir::Cache::SrcPkgCache "srcpkgcache.bin";
+Dir::Log "/run/azp-fleet-simulation.XXXXXX";
+Dir::Log::Planner "";
 Dir::Etc::SourceList "/run/azp-fleet-simulation.XXXXXX/sources.list";
 Dir::Etc::SourceParts "/run/azp-fleet-simulation.XXXXXX/sources.list.d";
 Dir::Etc::PreferencesParts "/run/azp-fleet-simulation.XXXXXX/preferences.d";
@@ -73,6 +75,7 @@ Acquire::IndexTargets::deb-src::Sources::DefaultEnabled "false";
 `,
   '/run/seen/lists': '755 /',
   '/run/seen/lists/partial': '755 /',
+  '/run/seen/pins': '755 /',
   '/run/seen/preferences.d': '755 /',
   '/run/seen/sources.list.d': '755 /',
   '/run/seen/sources.list.d/azp-fleet-docker.sources': '-> /etc/apt/sources.list.d/azp-fleet-docker.sources',

@@ -118,7 +118,7 @@ Get:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
 `,
         '/run/owned-nvidia-container-toolkit': `644 _apt /run/azp-fleet-simulation.XXXXXX/nvidia-container-toolkit
 `,
-        '/run/owned-partial': `644 _apt lists/partial cache/archives/partial keys
+        '/run/owned-partial': `644 _apt lists/partial cache/archives/partial keys pins
 `,
         '/run/seen/ca.crt': `644 many
 it's PEM
@@ -137,6 +137,8 @@ Dir::Cache "/run/azp-fleet-simulation.XXXXXX/cache";
 Dir::Cache::Archives "archives";
 Dir::Cache::PkgCache "pkgcache.bin";
 Dir::Cache::SrcPkgCache "srcpkgcache.bin";
+Dir::Log "/run/azp-fleet-simulation.XXXXXX";
+Dir::Log::Planner "";
 Dir::Etc::SourceList "/run/azp-fleet-simulation.XXXXXX/sources.list";
 Dir::Etc::SourceParts "/run/azp-fleet-simulation.XXXXXX/sources.list.d";
 Dir::Etc::PreferencesParts "/run/azp-fleet-simulation.XXXXXX/preferences.d";
