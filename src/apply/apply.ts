@@ -15,6 +15,7 @@ import { proofOf } from './proof/prove.ts';
 import { settle, settleNotBegun } from './settle.ts';
 import type { HostsSurvey, Survey } from './survey.ts';
 import { judge } from '../verdict/judge.ts';
+import type { AgentsIn } from '../verdict/sight.ts';
 import { runWaves, type InWaves } from './waves/run-waves.ts';
 import { blockedOf, wavesOf } from './waves/survey-waves.ts';
 
@@ -69,7 +70,7 @@ export async function applyFleet(
 
 /** Brings every host to its end, and closes its connection; those that failed before come last. */
 export async function applyHosts(
-  { hosts, failures }: HostsSurvey,
+  { hosts, failures, agentsIn = () => undefined }: HostsSurvey & Partial<Pick<FleetSurvey, 'agentsIn'>>,
   waves: InWaves,
   tools: ApplyTools,
   finish: (host: Survey) => Promise<HostOutcome>,
@@ -77,7 +78,7 @@ export async function applyHosts(
   const tasks = hosts.map((host) => ({
     host: host.host.name,
     builder: host.host.dockerfile?.builder,
-    before: lastVerdict(host),
+    before: lastVerdict(host, agentsIn),
     work: async () => {
       const outcome = await finish(host);
       settle(outcome, tools.emit);
@@ -92,8 +93,8 @@ export async function applyHosts(
   return [...outcomes, ...failures];
 }
 
-/** As far as the host's facts and its manager tell. */
-function lastVerdict({ facts }: Survey): Verdict {
+/** By all that the survey saw. */
+function lastVerdict({ facts }: Survey, agentsIn: AgentsIn): Verdict {
   const now = Date.parse(facts.manager.status?.at ?? '');
-  return judge({ facts, agentsIn: () => undefined, now }).verdict;
+  return judge({ facts, agentsIn, now }).verdict;
 }

@@ -10,15 +10,20 @@ import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../plan/held-na
 import { lookForHeldNames } from './names/look.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
 import { planLaterPools } from '../plan/pools.ts';
+import { poolLists } from './proof/pool-lists.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
 import { planReached, reachHosts, type HostsSurvey, type Reached, type ReachOptions } from './survey.ts';
+import type { AgentsIn } from '../verdict/sight.ts';
 import type { ApplyTools } from './apply-tools.ts';
+import { agentsToLose } from './proof/agents-to-lose.ts';
 
 /** Everything that is known before anything is changed. */
 export interface FleetSurvey extends HostsSurvey {
   readonly pools: PoolsPlan;
   /** Names of the hosts' agents that somebody else has. */
   readonly held: readonly HeldNames[];
+  /** The server's view of the agents that may be taken away. */
+  readonly agentsIn: AgentsIn;
 }
 
 /** With the pools, or of commands that need none. */
@@ -57,7 +62,9 @@ export async function surveyFleet(
   options.onPools(pools);
   for (const problem of [...distinct(pools.blocked), ...refusedTakeOvers(held)])
     tools.emit({ kind: 'problem', problem });
-  return { ...(await planReached(results, tools)), pools, held };
+  const planned = await planReached(results, tools);
+  const agentsIn = await agentsToLose(planned.hosts, poolLists(client, tools.clock));
+  return { ...planned, pools, held, agentsIn };
 }
 
 /** Patterns that wait for a driver → hosts. */

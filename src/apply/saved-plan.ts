@@ -67,9 +67,8 @@ export function announcedBy(saved: FleetPlan, survey: FleetSurvey): FleetSurvey 
   const announced = new Map(saved.hosts.map((plan) => [plan.host, plan]));
   const changes = new Set(saved.fleet.map(({ id }) => id));
   return {
+    ...survey,
     hosts: survey.hosts.map((host) => ({ ...host, plan: announced.get(host.host.name) ?? host.plan })),
-    failures: survey.failures,
-    held: survey.held,
     pools: { ...survey.pools, changes: survey.pools.changes.filter(({ id }) => changes.has(id)) },
   };
 }

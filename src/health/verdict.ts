@@ -1,4 +1,5 @@
 import type { Code } from '../base/codes/code.ts';
+
 /** The judgement on one host, with its cause and the next action. */
 export interface Verdict {
   readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unreachable' | 'unknown';
@@ -7,6 +8,14 @@ export interface Verdict {
   readonly next: string;
   /** One line that is told though nothing is wrong. */
   readonly note?: string;
+  /** Of a degraded host: all that is wrong with it, told apart by what does not change from one look to the next. */
+  readonly troubles?: readonly Trouble[];
+}
+
+export interface Trouble {
+  readonly code: Code;
+  /** An agent's name, or a GPU as in `Finding`. Absent: the whole host. */
+  readonly on?: string;
 }
 
 /** One thing that a rule found. `warn` degrades a host, `fail` fails it; `info` is only told. */
@@ -15,6 +24,8 @@ export interface Finding {
   readonly code: Code;
   /** The GPU's UUID, or its PCI address (`0000:83:00.0`) when no UUID can be read. Absent: the whole host. */
   readonly gpu?: string;
+  /** Names of the agents that it is about. */
+  readonly agents?: readonly string[];
   readonly severity: 'info' | 'warn' | 'fail';
   /** One line: what is wrong. */
   readonly what: string;

@@ -72,7 +72,7 @@ function troubles(judged: readonly Judged[]): readonly Finding[] {
     const { code, what, next } = first;
     const agents = group.map(({ agent }) => agent);
     const severity = all && code !== 'agents.disabled' ? 'fail' : 'warn';
-    return [{ code, severity, what: saidOf(agents, what), next }];
+    return [{ code, agents, severity, what: saidOf(agents, what), next }];
   });
 }
 
@@ -89,6 +89,7 @@ function untold(judged: readonly Judged[], version: string): readonly Finding[] 
   return [
     {
       code: 'agents.untold',
+      agents: names,
       severity: 'warn',
       what: `${names.join(', ')}: cannot tell whether the present configuration is in effect: the manager (${version}) does not say what its agents were made from`,
       next: 'run `azp-fleet provision`, which brings the manager to the version of this program',

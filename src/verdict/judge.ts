@@ -1,6 +1,6 @@
 import { defined } from '../base/defined.ts';
 import { conclude } from '../health/checkup.ts';
-import type { Finding, Verdict } from '../health/verdict.ts';
+import type { Finding, Trouble, Verdict } from '../health/verdict.ts';
 import { imageOverall } from '../contract/status.ts';
 import { agentsVerdict, type Waiting } from './agents.ts';
 import { hostFindings } from './host.ts';
@@ -36,5 +36,11 @@ export function judge({ facts, probe, agentsIn, now, waited = false }: Sight): J
 
 function concluded(found: readonly Finding[], waiting: readonly Waiting[] = [], note?: string): Judgement {
   const { verdict, findings } = conclude(found, undefined);
-  return { verdict: { ...verdict, ...defined({ note }) }, findings, waiting };
+  const troubles = verdict.state === 'degraded' ? findings.flatMap(troublesOf) : undefined;
+  return { verdict: { ...verdict, ...defined({ note, troubles }) }, findings, waiting };
+}
+
+function troublesOf({ code, gpu, agents, severity }: Finding): readonly Trouble[] {
+  if (severity === 'info') return [];
+  return agents?.map((on) => ({ code, on })) ?? [{ code, ...defined({ on: gpu }) }];
 }

@@ -18,9 +18,11 @@ export function judge(outcome: HostOutcome, before: Verdict | undefined): Judgem
   return well && !isBad(outcome) ? 'healthy' : 'failed';
 }
 
-function isAsGood({ state, cause }: Verdict, before: Verdict | undefined): boolean {
+/** Nothing is wrong that was not before. Texts are not compared: they count, and tell how far something is. */
+function isAsGood({ state, troubles }: Verdict, before: Verdict | undefined): boolean {
   if (state === 'healthy') return true;
-  return state === 'degraded' && before?.state === state && before.cause === cause;
+  if (state !== 'degraded' || before?.state !== state || troubles === undefined) return false;
+  return troubles.every(({ code, on }) => before.troubles?.some((was) => was.code === code && was.on === on));
 }
 
 /** Why, in a few words: what the host is like after it says more than where the work on it has ended. Pure. */

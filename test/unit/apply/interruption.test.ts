@@ -50,6 +50,7 @@ async function provision(host: FakeHost): Promise<HostOutcome | undefined> {
     failures: [],
     pools: { changes: [], blocked: new Map<string, never>() },
     held: [],
+    agentsIn: () => undefined,
   };
   const options = {
     exactFacts: false,

@@ -77,10 +77,17 @@ describe('100 hosts', () => {
     );
   });
 
-  it('but as good as it was before in the same words', async () => {
-    const verdict: Verdict = { state: 'degraded', cause: 'ECC errors', next: 'look' };
-    const { together } = await run(many(3, 'a'), () => ({ verdict }), { before: verdict });
-    expect(together).toEqual([['a-0'], ['a-1'], ['a-2']]);
+  it('but as good as it was before, whatever the words, where nothing else is wrong', async () => {
+    const ecc = { code: 'gpu.ecc-uncorrected', on: 'GPU-1' } as const;
+    const verdict: Verdict = { state: 'degraded', cause: '9 ECC errors', next: 'look', troubles: [ecc] };
+    const goesOn = async (before: Verdict) =>
+      (await run(many(3, 'a'), () => ({ verdict }), { before })).together.length === 3;
+    const more = { code: 'gpu.pcie-width', on: 'GPU-1' } as const;
+    const other = { ...ecc, on: 'GPU-2' };
+    expect(await goesOn({ ...verdict, cause: '8 ECC errors' })).toBe(true);
+    expect(await goesOn({ ...verdict, troubles: [more, ecc] })).toBe(true);
+    expect(await goesOn({ ...verdict, troubles: [more] })).toBe(false);
+    expect(await goesOn({ ...verdict, troubles: [other] })).toBe(false);
   });
 
   it('that cannot be reached, or that nothing was done on, are counted apart: another is the canary', async () => {
