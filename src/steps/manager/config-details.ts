@@ -5,15 +5,10 @@ import type { Detail } from '../change.ts';
 import { bounded, itemDetail, type Item } from '../told/items.ts';
 import { agentDetails, agentsNow, agentsOf, gpuDetails } from './agents-follow.ts';
 import { keyWords } from './key-words.ts';
+import type { Around } from './slot-words.ts';
 import { slotDetails } from './slots-follow.ts';
 
 const strangeWords = 'not known to this release';
-
-interface Around {
-  /** As far as the host has one that can be read. */
-  readonly before: Partial<ManagerConfig>;
-  readonly after: ManagerConfig;
-}
 
 /** What is known of a host's manager.json. */
 export interface OnHost {
@@ -60,14 +55,14 @@ function newConfig(wanted: ManagerConfig, gpus: number): readonly Detail[] {
     registration: 'rest',
     capabilities: {},
   };
-  const items = itemsOf({ before: plain, after: wanted });
+  const items = itemsOf({ before: plain, after: wanted, gpus });
   const news = items.map((each) => itemDetail({ ...each, from: undefined }));
   return [...news, ...agentDetails([], agentsOf(wanted, gpus))];
 }
 
 function changedConfig(stored: StoredConfig, wanted: ManagerConfig, seen: OnHost): readonly Detail[] {
   const { config: before, unknown } = stored;
-  const items = itemsOf({ before, after: wanted }, unknown);
+  const items = itemsOf({ before, after: wanted, gpus: seen.gpus }, unknown);
   const strange = unknown
     .filter((key) => !Object.hasOwn(keyWords, key))
     .map((key) => ({ key, from: strangeWords }));
@@ -105,8 +100,8 @@ function itemsOf(around: Around, unknown: readonly string[] = []): readonly Item
   });
 }
 
-function itemsOfKey(key: keyof ManagerConfig, { before, after }: Around): readonly Item[] {
+function itemsOfKey(key: keyof ManagerConfig, around: Around): readonly Item[] {
   // Both values are of the key: the table's type says so, and cannot be followed through a variable.
-  const words = keyWords[key] as (from: unknown, to: unknown) => readonly Item[];
-  return words(before[key], after[key]);
+  const words = keyWords[key] as (from: unknown, to: unknown, around: Around) => readonly Item[];
+  return words(around.before[key], around.after[key], around);
 }

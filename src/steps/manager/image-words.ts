@@ -47,7 +47,8 @@ function topItems(from: Build['top'], to: Build['top']): readonly Item[] {
   ];
 }
 
-function imageText(image: ImageConfig): string {
+/** Where it comes from, in a few words. */
+export function imageText(image: ImageConfig): string {
   if (image.kind === 'registry')
     return image.builtBy === undefined ? image.reference : `${image.reference}, built by ${image.builtBy}`;
   const top = image.top === undefined ? '' : `, ${image.top.name} on top`;

@@ -1,12 +1,13 @@
 import type { Dataset, ManagerConfig } from '../../contract/config.ts';
 import { item, itemsByName, listed, type Item } from '../told/items.ts';
 import { imageItems } from './image-words.ts';
-import { agentItems, limitItems } from './slot-words.ts';
+import { agentItems, limitItems, type Around } from './slot-words.ts';
 
 /** What is said when a key becomes another; nothing where it stays. Undefined: it is not there. Pure. */
 type Words<K extends keyof ManagerConfig> = (
   from: ManagerConfig[K] | undefined,
   to: ManagerConfig[K] | undefined,
+  around: Around,
 ) => readonly Item[];
 
 /** Every key of the configuration in words, with what follows for jobs and for the host. */
@@ -17,7 +18,7 @@ export const keyWords: { readonly [K in keyof ManagerConfig]-?: Words<K> } = {
     item('organization', from, to, from && `agents that are registered in ${from} are not removed there`),
   credential: (from, to) => item('credential', from && credentialText(from), to && credentialText(to)),
   pool: (from, to) => item('pool', from, to),
-  agents: agentItems,
+  agents: (_from, _to, around) => agentItems(around),
   share: (from, to) => item('share', from, to, to === true ? 'agents take turns on GPUs' : undefined),
   gpus: (from, to) => item('gpus', from, to),
   agentName: (from, to) => item('agentName', from, to),

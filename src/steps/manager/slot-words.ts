@@ -1,16 +1,29 @@
-import type { Agents, SlotLimits, SlotSpec } from '../../contract/slots.ts';
+import { configDefaults, type ManagerConfig } from '../../contract/config.ts';
+import { slotSpecs, type Agents, type SlotLimits, type SlotSpec } from '../../contract/slots.ts';
 import { item, itemsByName, listed, type Item } from '../told/items.ts';
+import { imageText } from './image-words.ts';
+
+/** Two configurations of one host. */
+export interface Around {
+  /** As far as the host has one that can be read. */
+  readonly before: Partial<ManagerConfig>;
+  readonly after: ManagerConfig;
+  /** GPUs that PCI shows. */
+  readonly gpus: number;
+}
 
 const onTheHost = 'its jobs run straight on this host, without a container';
 
-/** `agents:` as the inventory has it; a list of slots is told slot by slot. */
-export function agentItems(from: Agents | undefined, to: Agents | undefined): readonly Item[] {
-  if (from?.kind === 'slots' && to?.kind === 'slots')
-    return itemsByName(slotsByName(from.slots), slotsByName(to.slots), slotItems);
-  const added = to?.kind === 'slots' ? slotsByName(to.slots) : new Map<string, SlotSpec>();
+/** `agents:` as the inventory has it; where one of both is a list of slots, it is told slot by slot. */
+export function agentItems({ before, after, gpus }: Around): readonly Item[] {
+  const [from, to] = [before.agents, after.agents];
+  const lists = [from, to].filter((agents) => agents?.kind === 'slots').length;
+  const form = lists === 2 ? [] : item('agents', from && agentsText(from), agentsText(to));
+  if (lists === 0) return form;
+  const old = from === undefined ? [] : slotSpecs({ ...configDefaults, ...before, agents: from }, gpus);
   return [
-    ...item('agents', from && agentsText(from), to && agentsText(to)),
-    ...itemsByName(new Map<string, SlotSpec>(), added, slotItems),
+    ...form,
+    ...itemsByName(slotsByName(old), slotsByName(slotSpecs(after, gpus)), slotWords(before, after)),
   ];
 }
 
@@ -32,15 +45,23 @@ function slotsByName(slots: readonly SlotSpec[]): ReadonlyMap<string, SlotSpec> 
   return new Map(slots.map((slot, index) => [slot.name ?? String(index), slot]));
 }
 
-function slotItems(name: string, old: SlotSpec | undefined, now: SlotSpec | undefined): readonly Item[] {
+type SlotWords = (name: string, old: SlotSpec | undefined, now: SlotSpec | undefined) => readonly Item[];
+
+function slotWords(before: Partial<ManagerConfig>, after: ManagerConfig): SlotWords {
+  return (name, old, now) => {
+    if (old !== undefined && now !== undefined) return changedSlot(name, { old, now }, after);
+    const effect = now?.mode === 'host' ? onTheHost : undefined;
+    return item(`slot ${name}`, old && slotText(old, before), now && slotText(now, after), effect);
+  };
+}
+
+function changedSlot(
+  name: string,
+  { old, now }: { readonly old: SlotSpec; readonly now: SlotSpec },
+  { image }: ManagerConfig,
+): readonly Item[] {
   const key = `slot ${name}`;
-  if (old === undefined || now === undefined)
-    return item(
-      key,
-      old && slotText(old),
-      now && slotText(now),
-      now?.mode === 'host' ? onTheHost : undefined,
-    );
+  const hosts = now.image === undefined ? `the image of the host instead: ${imageText(image)}` : undefined;
   return [
     ...item(`${key} gpus`, gpusText(old), gpusText(now)),
     ...item(`${key} share`, old.share, now.share),
@@ -53,16 +74,22 @@ function slotItems(name: string, old: SlotSpec | undefined, now: SlotSpec | unde
       now.mode === 'host' ? onTheHost : 'its jobs run in containers',
     ),
     ...item(`${key} pool`, old.pool, now.pool),
-    ...item(`${key} image`, old.image, now.image),
+    ...item(`${key} image`, old.image, now.image, hosts),
   ];
 }
 
-function slotText(slot: SlotSpec): string {
+/** Capabilities only where they are not those of the host's other slots. */
+function slotText(
+  slot: SlotSpec,
+  { driverCapabilities = configDefaults.driverCapabilities }: Partial<ManagerConfig>,
+): string {
+  const capabilities = slot.capabilities.join(', ');
   const limits = Object.entries(slot.limits).map(([name, value]) => `${name} ${value}`);
   return [
     slot.gpus.length === 0 ? 'no GPU' : `GPUs ${gpusText(slot)}`,
     ...(slot.share ? ['shared'] : []),
     ...limits,
+    ...(capabilities === driverCapabilities.join(', ') ? [] : [`capabilities ${capabilities}`]),
     ...(slot.mode === 'host' ? ['mode host'] : []),
     ...(slot.pool === undefined ? [] : [`pool ${slot.pool}`]),
     ...(slot.image === undefined ? [] : [`image ${slot.image}`]),

@@ -3,6 +3,8 @@ import { expect, test } from 'vitest';
 import type { Desired } from '../../../../src/steps/step.ts';
 import { configured, count, planOn80, runningWith, slot, slots, wish } from './manager-scene.ts';
 
+const { name: _, ...plainSlot } = slot('');
+
 const cases: readonly [string, Desired, Desired, string][] = [
   [
     'more agents',
@@ -43,9 +45,65 @@ const cases: readonly [string, Desired, Desired, string][] = [
              + slot big: GPUs 0, 1
              + slot bare: GPUs 2, mode host
                  its jobs run straight on this host, without a container
+             - slot 0: GPUs 0, 1
+             - slot 1: GPUs 2, 3
              + registers h200-1-big, h200-1-bare in pool gpu-lab
              - removes h200-1-0, h200-1-1 from pool gpu-lab
                  once no job runs there`),
+  ],
+  [
+    'a number instead of slots that were made otherwise',
+    wish(
+      slots(
+        { ...plainSlot, mode: 'host' },
+        { ...plainSlot, gpus: [1], limits: { memory: '8g' }, image: 'registry.lab/own:1' },
+        slot('g', { gpus: [2], capabilities: ['compute', 'utility', 'graphics'] }),
+      ),
+    ),
+    wish(count(2)),
+    configured(`             ~ agents: slot 0, slot 1, slot g → 2
+             ~ slot 0 gpus: 0 → 0, 1
+             ~ slot 0 mode: host → container
+                 its jobs run in containers
+             ~ slot 1 gpus: 1 → 2, 3
+             - slot 1 limits.memory: 8g
+             - slot 1 image: registry.lab/own:1
+                 the image of the host instead: built here with agent 4.260.0
+             - slot g: GPUs 2, capabilities compute, utility, graphics
+             - removes h200-1-g from pool gpu-lab
+                 once no job runs there
+             ~ slot 1 moves to a new image
+                 a running job ends first
+             ~ slot 0 starts anew for this
+                 a running job ends first`),
+  ],
+  [
+    'slots made otherwise instead of a number',
+    wish(count(2)),
+    wish(
+      slots(
+        { ...plainSlot, gpus: [0, 1], mode: 'host' },
+        { ...plainSlot, gpus: [2, 3], limits: { memory: '8g' }, image: 'registry.lab/own:1' },
+        slot('g', { gpus: [1], share: true, capabilities: ['compute', 'utility', 'graphics'] }),
+      ),
+    ),
+    configured(`             ~ agents: 2 → slot 0, slot 1, slot g
+             ~ slot 0 mode: container → host
+                 its jobs run straight on this host, without a container
+             + slot 1 limits.memory: 8g
+             + slot 1 image: registry.lab/own:1
+             + slot g: GPUs 1, shared, capabilities compute, utility, graphics
+             + registers h200-1-g in pool gpu-lab
+             ~ slot 1 moves to a new image
+                 a running job ends first
+             ~ slot 0 starts anew for this
+                 a running job ends first`),
+  ],
+  [
+    'a list that says the same as the number',
+    wish(count(2)),
+    wish(slots({ ...plainSlot, gpus: [0, 1] }, { ...plainSlot, gpus: [2, 3] })),
+    configured(`             ~ agents: 2 → slot 0, slot 1`),
   ],
   [
     'a slot of another division',
