@@ -17,7 +17,8 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
-          pool: 'threads',
+          // Not threads: a program that a test writes is "busy" while another thread of the same process forks.
+          pool: 'forks',
           isolate: false,
           // Limits for what hangs, not for what a busy machine makes slow.
           testTimeout: 60_000,
