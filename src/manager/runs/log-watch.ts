@@ -12,6 +12,7 @@ const paceMs = 250;
 export class LogWatch {
   readonly #engine: Pick<Engine, 'followLogs' | 'logs'>;
   readonly #onChange: () => void;
+  readonly #onListening: () => void;
   readonly #pace: Pace;
   readonly #following = new Map<string, AbortController>();
   readonly #transcripts = new Map<string, Transcript>();
@@ -19,6 +20,7 @@ export class LogWatch {
   constructor(engine: Pick<Engine, 'followLogs' | 'logs'>, onChange: () => void) {
     this.#engine = engine;
     this.#pace = new Pace(onChange, paceMs);
+    this.#onListening = onChange;
     this.#onChange = () => this.#pace.tell();
   }
 
@@ -62,9 +64,12 @@ export class LogWatch {
       for await (const line of this.#engine.followLogs(id, controller.signal)) {
         const next = read(transcript, line);
         if (next === transcript && this.#transcripts.has(id)) continue;
+        const listens = transcript.phase === 'connecting' && next.phase === 'listening';
         transcript = next;
         this.#transcripts.set(id, next);
-        this.#onChange();
+        // Once a container, whatever it prints.
+        if (listens) this.#onListening();
+        else this.#onChange();
       }
       ended = !controller.signal.aborted;
     } catch {
