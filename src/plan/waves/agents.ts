@@ -13,9 +13,10 @@ export function isInstalled({ manager }: Facts): boolean {
   return manager.current !== undefined || manager.unitActive === 'active';
 }
 
-/** The host's agents take jobs, or would if the server answered. A manager that has not said yet: no. */
+/** The host's agents take jobs, or would if the server answered. Those of a manager that cannot be read may do so. */
 export function takesJobs({ manager: { unitActive, status } }: Facts): boolean {
-  if (unitActive !== 'active' || status === undefined) return false;
+  if (unitActive !== 'active') return false;
+  if (status === undefined) return true;
   const serverAway = status.pools?.every(({ up }) => !up) ?? false;
   return status.slots.some(({ state }) => open.includes(state) || (serverAway && !closed.includes(state)));
 }

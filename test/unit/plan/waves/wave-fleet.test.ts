@@ -5,9 +5,11 @@ import type { Drain } from '../../../../src/contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../../../../src/contract/status.ts';
 import type { Facts } from '../../../../src/facts/facts.ts';
 import type { HostSpec } from '../../../../src/inventory/fleet.ts';
+import { defaultWaves } from '../../../../src/inventory/schema/defaults.ts';
 import { planOf } from '../../../../src/plan/plan.ts';
 import { hasAgents, leftDrained, rebootedSinceDrain, takesJobs } from '../../../../src/plan/waves/agents.ts';
 import { waveFleet, type Found } from '../../../../src/plan/waves/wave-fleet.ts';
+import { planWaves } from '../../../../src/plan/waves/waves.ts';
 import type { Change, Shape } from '../../../../src/steps/change.ts';
 import { refusal } from '../../../../src/steps/changes.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
@@ -62,7 +64,7 @@ describe('a host', () => {
       served({ slots: slots('idle') }, 'inactive'),
       { hasAgents: false, takesJobs: false },
     ],
-    ['whose manager has not said anything', served(undefined), { hasAgents: true, takesJobs: false }],
+    ['whose manager cannot be read', served(undefined), { hasAgents: true, takesJobs: true }],
     ['with slots that are not known yet', served({ slots: [] }), { hasAgents: true, takesJobs: false }],
     [
       'that cannot reach Azure DevOps',
@@ -159,6 +161,13 @@ describe('the fleet of a run', () => {
     expect([...fleet.down]).toEqual(['stopped', 'unread']);
     expect([...fleet.mending]).toEqual(['stopped']);
     expect(Object.fromEntries(fleet.pools)).toEqual({ 'gpu-lab': ['up', 'unread', 'stopped', 'elsewhere'] });
+  });
+
+  it('keeps hosts to the limit whose managers are active and cannot be read', () => {
+    const names = Array.from({ length: 8 }, (_, index) => `h${index}`);
+    const fleet = found(Object.fromEntries(names.map((name) => [name, { facts: served(undefined) }])));
+    const sizes = planWaves(fleet, defaultWaves)?.waves.map(({ hosts }) => hosts.length);
+    expect(sizes).toEqual([1, 2, 2, 2, 1]);
   });
 
   it('knows hosts of several pools, pools in another case, and pools that hosts are moved between', () => {
