@@ -8,6 +8,8 @@ export interface Verdict {
   readonly next: string;
   /** One line that is told though nothing is wrong. */
   readonly note?: string;
+  /** The pools were not looked at: whether Azure DevOps shows the agents online is not known. */
+  readonly azureAsked?: false;
   /** Of a degraded host: all that is wrong with it, told apart by what does not change from one look to the next. */
   readonly troubles?: readonly Trouble[];
 }

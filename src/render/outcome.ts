@@ -65,8 +65,11 @@ function detail({ state, changes, problem, verdict, interrupted }: HostOutcome):
   }
   if (state === 'skipped') return interruptionLine(changes, interrupted);
   if (verdict === undefined) return made;
-  const { cause, next, note } = verdict;
-  return [made, ...(cause === '' ? [] : [`${cause}; next: ${next}`]), note ?? []].flat().join('; ');
+  const { state: how, cause, next, note, azureAsked } = verdict;
+  // Only what is said to work could be doubted for it.
+  const isClaim = how === 'healthy' || how === 'degraded';
+  const unasked = azureAsked === false && isClaim ? 'Azure DevOps not asked' : [];
+  return [made, unasked, cause === '' ? [] : `${cause}; next: ${next}`, note ?? []].flat().join('; ');
 }
 
 function rank(outcome: HostOutcome): number {

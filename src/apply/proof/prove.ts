@@ -33,7 +33,7 @@ export async function proveHost(
     doing('its agents, on the host and in the pool');
     const verdict = await watch(() => lookAgain(probed, pools), isWell, name, tools);
     if (verdict.note !== undefined) tools.emit({ kind: 'note', host: name, text: verdict.note });
-    return verdict;
+    return pools === undefined ? { ...verdict, azureAsked: false } : verdict;
   });
 }
 

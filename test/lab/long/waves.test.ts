@@ -160,7 +160,7 @@ describe('azp-fleet reboot', () => {
     expect(await job.end()).toMatchObject({ result: 'succeeded' });
     const { code, stdout, stderr } = await run.done;
     expect(code, stderr).toBe(0);
-    expect(stdout).toMatch(/^w2 +healthy +1 change$/m);
+    expect(stdout).toMatch(/^w2 +healthy +1 change; Azure DevOps not asked$/m);
     expect(await host.bootId()).not.toBe(boot);
     await expect.poll(on('w2').states, settings).toBe('idle idle idle idle');
   });

@@ -90,7 +90,7 @@ export const fleetCommands: readonly CommandSpec[] = [
     name: 'reboot',
     summary: 'reboot the hosts in waves, without losing a job, and prove each',
     description:
-      'Drains the agents of a host, reboots it, proves it by nvidia-smi in a container, and only then lets its agents take jobs. Needs no token and asks nothing of Azure DevOps.',
+      'Drains the agents of a host, reboots it, proves it by nvidia-smi in a container, and only then lets its agents take jobs. Needs no token and asks nothing of Azure DevOps, and the result says so.',
     positionals: '[hosts...]',
     options: [
       {

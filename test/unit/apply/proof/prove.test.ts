@@ -197,6 +197,7 @@ describe('a proof', () => {
     host.status = managerStatus({ slots: [slot('0')] });
     await host.serveManager(() => undefined);
     expect(await proveHost(host.survey(), undefined, host.tools())).toEqual({
+      azureAsked: false,
       state: 'healthy',
       cause: '',
       next: '',

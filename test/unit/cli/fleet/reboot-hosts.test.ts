@@ -129,8 +129,11 @@ describe('a hundred hosts', () => {
   test('are rebooted in the waves of the plan; each is proven before its agents are given back', async () => {
     const { result, screen } = await reboot();
     expect(result.exitCode).toBe(0);
+    expect(result.json).toMatchObject({
+      hosts: names.map(() => ({ verdict: { state: 'healthy', azureAsked: false } })),
+    });
     expect(screen).toBe(`${plan}
-gpu-[00-99]  healthy      1 change
+gpu-[00-99]  healthy      1 change; Azure DevOps not asked
 
 100 hosts: 100 healthy
 `);
