@@ -99,6 +99,8 @@ export interface Facts {
     readonly registriesDigest: string | undefined;
     /** What makes it the owner of its agents, with the machine-id; undefined: the next manager will be a new one. */
     readonly installation: string | undefined;
+    /** sha256 over the build context beside the program, as `contextDigest` has it; undefined: there is none. */
+    readonly context: string | undefined;
     /** sha256 of each archive of a Dockerfile's folder that it has. */
     readonly folders: readonly string[];
     /** Paths of what was sent and never put in place: parts of uploads, and the next credential. */

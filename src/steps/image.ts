@@ -1,8 +1,10 @@
+import { defined } from '../base/defined.ts';
 import { sh } from '../base/shell.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Action, Change } from './change.ts';
 import { change, later, refusal } from './changes.ts';
 import { HostPaths } from '../contract/paths.ts';
+import { builtAnew } from './built-anew.ts';
 import { agentArch } from './manager-config.ts';
 import { laterPools } from './pool-names.ts';
 import { buildsImage } from './pushed-image.ts';
@@ -57,7 +59,8 @@ function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
   ];
   const title = `bring the build context of agent image ${desired.host.agent.version}`;
   const why = 'the host has no build context of this version';
-  yield change('image', 'context', { title, why, disturbs: 'nothing' }, actions);
+  const details = builtAnew(facts, desired);
+  yield change('image', 'context', { title, why, disturbs: 'nothing', ...defined({ details }) }, actions);
 }
 
 /** What the manager then builds when it is restarted: the plan says so here, where it can be seen. */

@@ -67,6 +67,7 @@ const bare: Facts = {
     credentialDigest: undefined,
     registriesDigest: undefined,
     installation: undefined,
+    context: undefined,
     folders: [],
     leftovers: [],
     status: undefined,

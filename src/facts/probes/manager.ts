@@ -29,6 +29,10 @@ if [ -r ${HostPaths.managerState} ]; then
   sed -n 's/^ *"installation": "\([0-9A-Za-z-]\{1,64\}\)",\{0,1\}$/installation \1/p' \
     ${HostPaths.managerState} ${HostPaths.managerState}.previous 2>/dev/null
 fi
+if [ -d ${HostPaths.current}/dockeragent ]; then
+  printf 'context '
+  (cd ${HostPaths.current}/dockeragent && find . -type f -exec sha256sum {} + | LC_ALL=C sort -k 2) | sha256sum
+fi
 for archive in ${HostPaths.folders}/*.tar; do
   [ ! -f "$archive" ] || printf 'folder %s\n' "$(basename "$archive" .tar)"
 done
@@ -47,6 +51,7 @@ find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.par
       credentialDigest: lines.first('credential')?.slice(0, 64),
       registriesDigest: lines.first('registries')?.slice(0, 64),
       installation: lines.first('installation'),
+      context: lines.first('context')?.slice(0, 64),
       folders: lines.all('folder').filter((name) => /^[0-9a-f]{64}$/.test(name)),
       leftovers: lines.all('left').filter((path) => /^[\w./-]+$/.test(path)),
     };

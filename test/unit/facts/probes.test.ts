@@ -247,7 +247,7 @@ describe('what the probes print', () => {
     expect(
       managerProbe.parse(
         frame(
-          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\ninstallation 5b1c\nfolder ${'f'.repeat(64)}\nfolder ../x\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
+          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
         ),
       ),
     ).toEqual({
@@ -258,6 +258,7 @@ describe('what the probes print', () => {
       credentialDigest: digest,
       registriesDigest: 'e'.repeat(64),
       installation: '5b1c',
+      context: 'c'.repeat(64),
       folders: ['f'.repeat(64)],
       leftovers: ['/etc/azp-fleet/token.next'],
     });
@@ -269,6 +270,7 @@ describe('what the probes print', () => {
       credentialDigest: undefined,
       registriesDigest: undefined,
       installation: undefined,
+      context: undefined,
       folders: [],
       leftovers: [],
     });

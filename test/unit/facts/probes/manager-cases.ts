@@ -1,7 +1,13 @@
 import { sha256 } from '../../../../src/base/digest.ts';
+import { contextDigest } from '../../../../src/steps/built-anew.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
+
+const contextFile = (path: string, text: string) => ({
+  path,
+  artifact: { kind: 'text', text, sha256: sha256(text) } as const,
+});
 
 const change = (host: ScratchHost, id: string, files: Readonly<Record<string, string>>): void => {
   for (const [name, text] of Object.entries(files))
@@ -67,6 +73,20 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
         .program('systemctl', ''),
     after: {
       stdout: `registries ${sha256('x:{"registry.lab": "password"}')}  -\ninstallation 0f8e-01\n`,
+    },
+  }),
+  probe('manager', {
+    name: 'the build context of its version, as this release would put it there',
+    given: (host) =>
+      host
+        .link('/opt/azp-fleet/current', 'versions/abc')
+        .file('/opt/azp-fleet/versions/abc/dockeragent/start.sh', 'run')
+        .file('/opt/azp-fleet/versions/abc/dockeragent/Dockerfile', 'FROM base')
+        .file('/opt/azp-fleet/versions/abc/dockeragent/a b/x', 'x'),
+    after: {
+      stdout: `current versions/abc
+context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x'), contextFile('Dockerfile', 'FROM base')])}  -
+`,
     },
   }),
   probe('manager', {

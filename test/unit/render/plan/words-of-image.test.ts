@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 
+import { sha256 } from '../../../../src/base/digest.ts';
+import { imageStep } from '../../../../src/steps/image.ts';
 import type { Desired } from '../../../../src/steps/step.ts';
+import { artifacts } from '../../steps/manager/converged.ts';
 import { configured, planOn80, runningWith, slot, slots, wish } from './manager-scene.ts';
 
 const agent = (version: string) => ({
@@ -106,4 +109,54 @@ const cases: readonly [string, Desired, Desired, string][] = [
 
 test.each(cases)('what agents run on: %s', (_, before, after, text) => {
   expect(planOn80(runningWith(before), after)).toBe(text);
+});
+
+const context = (text: string) => [
+  { path: 'Dockerfile', artifact: { kind: 'text', text, sha256: sha256(text) } as const },
+];
+const release = (manager: string, dockerfile: string, host: Parameters<typeof wish>[0] = {}) =>
+  wish(host, { artifacts: { ...artifacts(manager), context: context(dockerfile) } });
+const brought = `h200-1: 1 change
+  + image    bring the build context of agent image 4.260.0
+             the host has no build context of this version
+`;
+const one = slot('a');
+const own = slot('b', { image: 'registry.lab/own:1' });
+
+test.each<[string, Parameters<typeof wish>[0], string, string]>([
+  ['with the same build context', {}, 'FROM a', ''],
+  [
+    'with another one',
+    {},
+    'FROM b',
+    `             ~ the agent image is built anew
+                 all slots move to it: one first, the others once it works;
+                 running jobs end first
+`,
+  ],
+  [
+    'with another one, where some slots have images of their own',
+    slots(one, own),
+    'FROM b',
+    `             ~ the agent image is built anew
+                 slots that run it move to it: one first, the others once it
+                 works; running jobs end first
+`,
+  ],
+])('a new release %s', (_, host, dockerfile, lines) => {
+  expect(planOn80(runningWith(release('1', 'FROM a', host)), release('2', dockerfile, host), imageStep)).toBe(
+    `${brought}${lines}
+Changes: 1 on 1 host.
+`,
+  );
+});
+
+test('nothing is built anew where nothing has been built, or no slot runs it', () => {
+  const before = runningWith(wish({ image: 'registry.lab/own:1' }));
+  const after = `${brought}\nChanges: 1 on 1 host.\n`;
+  expect(planOn80(before, release('2', 'FROM b'), imageStep)).toBe(after);
+  const none = slots(own, slot('h', { mode: 'host' }));
+  expect(planOn80(runningWith(release('1', 'FROM a', none)), release('2', 'FROM b', none), imageStep)).toBe(
+    after,
+  );
 });

@@ -3,10 +3,12 @@ import { sha256 } from '../../../../src/base/digest.ts';
 import { HostPaths } from '../../../../src/contract/paths.ts';
 import type { ManagerStatus } from '../../../../src/contract/status.ts';
 import type { Facts } from '../../../../src/facts/facts.ts';
+import { contextDigest } from '../../../../src/steps/built-anew.ts';
 import type { Artifact } from '../../../../src/steps/change.ts';
 import { configText, managerConfig } from '../../../../src/steps/manager-config.ts';
 import { managerVersion } from '../../../../src/steps/manager-version.ts';
 import { managerUnitFor } from '../../../../src/steps/manager/unit.ts';
+import { buildsImage } from '../../../../src/steps/pushed-image.ts';
 import type { Desired } from '../../../../src/steps/step.ts';
 import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
@@ -63,6 +65,7 @@ export function converged(desired: Desired = wanted, base: Facts = factsOf({ dri
     },
     manager: {
       current: programOf(desired, base),
+      context: buildsImage(desired) ? contextDigest(desired.artifacts.context) : undefined,
       unitActive: 'active',
       unitEnabled: true,
       reloadNeeded: false,
