@@ -6,8 +6,8 @@ const file = new URL('RESULTS.md', import.meta.url);
 const preface = `# Measurements
 
 Written by \`npm run bench\`, \`npm run soak -- --record\` and \`npm run test:mutants -- --record\`, each section by its own
-run. The machines are the lab's:
-containers with systemd on one computer, stand-in GPUs, a practice Azure DevOps beside them; all share the processors.
+run. The machines are the lab's: containers with systemd on one computer, stand-in GPUs, a practice Azure DevOps beside
+them; all share the processors.
 `;
 
 /** The text with the section of that name put in, or replaced. Pure. */

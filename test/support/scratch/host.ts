@@ -138,6 +138,7 @@ ${redirect(script, this.root)}`,
       child.once('close', (ended) => resolve(ended ?? 128));
     });
     clearTimeout(limit);
+    killGroup(child);
     return {
       code: late ? 'late' : code,
       stdout: this.#bare(stdout),
@@ -160,7 +161,8 @@ ${redirect(script, this.root)}`,
 
   remove(): void {
     for (const child of this.#beside) killGroup(child);
-    rmSync(this.root, { recursive: true, force: true });
+    // What has just been killed may still be at its last file.
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 });
   }
 
   #below(env: Run['env']): Record<string, string> {
@@ -203,7 +205,7 @@ ${redirect(script, this.root)}`,
   }
 }
 
-/** The script and whatever it has started. */
+/** The script and whatever it left running. */
 function killGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
