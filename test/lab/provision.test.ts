@@ -39,11 +39,12 @@ async function managersHaveProbed(): Promise<void> {
 }
 
 describe('plan', () => {
-  test('shows what would be done, once for equal hosts, and changes nothing on them', async () => {
+  test('shows what would be done, and which agents come of it, and changes nothing on the hosts', async () => {
     const before = await snapshots();
     const { code, stdout } = await azpFleet(fleet.lab.folder, ['plan', fleet.inventory]);
     expect(code).toBe(3);
-    expect(stdout).toContain('2 hosts: the same');
+    expect(stdout).toContain('registers hook-0, hook-1 in pool gpu-lab');
+    expect(stdout).toContain('registers plain-0 in pool gpu-lab');
     expect(stdout).toContain('create agent pool gpu-lab');
     expect(await changedSince(before, 'allowed-by-plan.txt')).toEqual([]);
     const { pools } = await fleet.azure.control.overview();
