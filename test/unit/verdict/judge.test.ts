@@ -213,3 +213,16 @@ describe('what may become well by itself', () => {
     });
   });
 });
+
+test('what degrades a host is told by code and by whom it is about; remarks are no trouble', () => {
+  const health = (...findings: ManagerStatus['health']['findings']) =>
+    judge(withStatus({ health: { state: 'degraded', findings } })).verdict;
+  const hot = { code: 'gpu.hot', gpu: 'GPU-1', severity: 'warn', what: 'hot', next: 'cool it' } as const;
+  const loose = { code: 'gpu.power-cable', severity: 'warn', what: 'loose', next: 'fix it' } as const;
+  const remark = { code: 'xid.31', gpu: 'GPU-1', severity: 'info', what: 'a fault', next: 'look' } as const;
+  expect(health(hot, remark, loose).troubles).toEqual([
+    { code: 'gpu.hot', on: 'GPU-1' },
+    { code: 'gpu.power-cable' },
+  ]);
+  expect(health(remark).troubles).toBeUndefined();
+});
