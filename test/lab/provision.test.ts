@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 
 import { Terminal } from '../support/terminal.ts';
 import { azpFleet, cliEnvironment, command } from './harness/azp-fleet.ts';
+import type { LabHost } from './harness/host.ts';
 import { writeInventory } from './harness/inventory.ts';
 import { bareFleet, type ProvisionedFleet } from './harness/provisioned.ts';
 import { until } from './harness/run.ts';
@@ -21,19 +22,40 @@ beforeAll(async () => {
 /** Says in which container it runs: the id is in the paths of the files that Docker mounts into it. */
 const ownContainer = `grep -o -m1 'containers/[0-9a-f]*' /proc/self/mountinfo`;
 
-const snapshots = () => Promise.all(fleet.lab.hosts.map((host) => snapshot(host)));
+/** Each host while its manager does not probe: what comes and goes by that is not the run's. */
+const snapshots = () =>
+  Promise.all(
+    fleet.lab.hosts.map((host) =>
+      until(`no probe of the manager on ${host.name} while its disk is looked at`, async () => {
+        const events = await probeEvents(host, 'create');
+        if (await isProbing(host)) return false;
+        const seen = await snapshot(host);
+        return (await probeEvents(host, 'create')) === events && seen;
+      }),
+    ),
+  );
 const changedSince = async (before: Awaited<ReturnType<typeof snapshots>>, allowed: string) => {
   const after = await snapshots();
   return before.flatMap((one, index) => differences(one, after[index] ?? new Map(), allowList(allowed)));
 };
 
-/** A manager probes by itself once it has an image: what comes and goes by that is not the second run's. */
+/** Of the manager's own probes on the host in the last hour, one a line; nothing where Docker is not there yet. */
+async function probeEvents(host: LabHost, event: 'create' | 'destroy'): Promise<string> {
+  const ofProbe = `--filter event=${event} --filter container=azp-fleet-probe-${host.name}`;
+  const script = `! command -v docker >/dev/null || docker events --since 1h --until 0s ${ofProbe}`;
+  return (await host.exec(script)).stdout;
+}
+
+async function isProbing(host: LabHost): Promise<boolean> {
+  const script = `! command -v docker >/dev/null || docker ps -aq --filter name=^azp-fleet-probe-${host.name}$`;
+  return (await host.exec(script)).stdout !== '';
+}
+
 async function managersHaveProbed(): Promise<void> {
   for (const host of fleet.lab.hosts.filter(({ gpus }) => gpus.length > 0)) {
-    const ended = `docker events --since 1h --until 0s --filter event=destroy --filter container=azp-fleet-probe-${host.name}`;
     await until(
       `the manager's own probe on ${host.name}`,
-      async () => (await host.exec(ended)).stdout !== '',
+      async () => (await probeEvents(host, 'destroy')) !== '',
     );
   }
 }
