@@ -1,10 +1,10 @@
 import { request, type Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { foreignCode } from '../base/codes/code.ts';
 import { FleetError } from '../base/errors.ts';
 import { foreignLine, foreignValue } from '../base/foreign-text.ts';
 import type { DrainOrder } from '../contract/drain.ts';
+import { readRefusal } from '../contract/refusal.ts';
 import { ourRelease, releaseGap, releaseOf, type Release, type ReleaseGap } from '../contract/release.ts';
 import { readRuns, readStatus } from '../contract/read-status.ts';
 import type { RunRecord } from '../contract/runs.ts';
@@ -134,27 +134,17 @@ async function repeatedly<T>(attempts: number, work: () => Promise<T>): Promise<
 
 /** The manager says what is wrong in its own words where it can. */
 function refused(host: string, answer: string, text: string): FleetError {
-  const said = parsed(text);
+  const said = readRefusal(text) ?? {
+    code: 'manager.refused',
+    what: `the manager answered ${answer}`,
+    seen: text.slice(0, 300),
+  };
   return new FleetError({
-    code: said === undefined ? 'manager.refused' : foreignCode(said.code),
+    next: 'look at `journalctl -u azp-fleet-manager` on the host',
+    ...said,
     host,
     step: 'manager',
-    what: said?.what ?? `the manager answered ${answer}`,
-    ...(said === undefined ? { seen: text.slice(0, 300) } : {}),
-    next: said?.next ?? 'look at `journalctl -u azp-fleet-manager` on the host',
   });
-}
-
-function parsed(
-  text: string,
-): { readonly code: string; readonly what: string; readonly next?: string } | undefined {
-  const value = parsedJson(text) as { code?: unknown; what?: unknown; next?: unknown } | null | undefined;
-  if (typeof value?.code !== 'string' || typeof value.what !== 'string') return undefined;
-  return {
-    code: value.code,
-    what: value.what,
-    ...(typeof value.next === 'string' ? { next: value.next } : {}),
-  };
 }
 
 /** Undefined when it is not JSON. */

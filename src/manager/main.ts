@@ -6,7 +6,6 @@ import { patCredential, servicePrincipalCredential } from '../azure/http/credent
 import { createPlainFetch, type Fetch } from '../azure/http/proxy.ts';
 import { defined } from '../base/defined.ts';
 import { sha256 } from '../base/digest.ts';
-import { ExitCode, FleetError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import { version } from '../base/version.ts';
@@ -19,6 +18,7 @@ import type { Clock } from '../base/machine/clock.ts';
 import { practiceOf } from '../base/machine/practice.ts';
 import { runCommand } from './machine/command.ts';
 import { runClient } from './start/client-commands.ts';
+import { complaint } from './start/complaint.ts';
 import { runDaemon } from './daemon.ts';
 import { ownContainers } from './docker/own-containers.ts';
 import { lockMachine } from './machine/machine-lock.ts';
@@ -166,13 +166,9 @@ function azureClient(
 try {
   await main();
 } catch (error) {
-  const problem = error instanceof FleetError ? error.problem : undefined;
-  process.stderr.write(
-    problem === undefined
-      ? `${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`
-      : `${problem.what}${problem.next === undefined ? '' : `\n  ${problem.next}`}\n`,
-  );
-  process.exitCode = error instanceof FleetError ? error.exitCode : ExitCode.bug;
+  const { text, exitCode } = complaint(error);
+  process.stderr.write(text);
+  process.exitCode = exitCode;
 }
 // What was left unfinished (a probe, a build) must not keep the process.
 process.exit();
