@@ -20,6 +20,9 @@ import type { SlotBook, SlotMemory } from './slots/memory.ts';
 import { settingsOf } from './slots/resolve.ts';
 import type { Surroundings } from './surroundings.ts';
 
+/** How often Docker is asked for what an ended container has written: after this many failures it goes without, some 15 s later. */
+const collectTries = 5;
+
 type OrderTo<Kind extends Order['kind']> = Extract<Order, { readonly kind: Kind }>;
 
 /** What each order does, and what is remembered of it when it has worked. */
@@ -138,12 +141,11 @@ export class Operations {
     const { container } = order;
     const { state, log } = this.#tools;
     await this.#endKey(order, memory);
-    const outcome = await collect(
-      this.#tools,
-      container,
-      this.#logs.of(container.id),
-      memory.asked.get(container.id),
-    );
+    const outcome = await collect(this.#tools, container, {
+      followed: this.#logs.of(container.id),
+      asked: memory.asked.get(container.id),
+      lastTry: memory.collecting(container.id) >= collectTries,
+    });
     memory.asked.delete(container.id);
     const slot = container.labels[Labels.slot] ?? '';
     log.log('info', 'run ended', { slot, ...outcome });
@@ -218,6 +220,7 @@ const noFaultOfImage: ReadonlySet<string> = new Set([
   'agent.stopped',
   'image.outdated',
   'run.out-of-memory',
+  'run.output-lost',
   'run.withdrawn',
 ]);
 

@@ -86,6 +86,7 @@ export const agentCodes = {
   ],
   'run.failed': ['the agent ended with an exit code that is told', 'look at the log of the run'],
   'run.out-of-memory': ['memory ran out', 'raise the limit of the slot, or let the job use less'],
+  'run.output-lost': ['Docker does not give out what the run wrote', 'see journalctl -u docker on the host'],
   'run.result-missing': ['the server still shows the job as running', 'cancel the job and run it again'],
   'run.result-undelivered': ['the result did not reach the server', 'cure the way there, run the job again'],
   'run.withdrawn': ['the server took the job back before it began', 'look at the job in Azure DevOps'],

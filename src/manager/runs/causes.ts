@@ -1,6 +1,12 @@
 import type { Cause } from '../model.ts';
 import type { Remark, RemarkKind } from './console.ts';
 
+export const outputLost: Cause = {
+  code: 'run.output-lost',
+  what: 'Docker does not give out what the ended container has written, so that nobody knows how its job ended',
+  next: 'look at the job in Azure DevOps, and at Docker on the host: journalctl -u docker',
+};
+
 /** What the manager says of each remark of an agent, and what is to be done. Its own words follow where they tell more. */
 const remarkCauses: Readonly<Record<RemarkKind, Cause>> = {
   'session-conflict': {

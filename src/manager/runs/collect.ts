@@ -1,12 +1,15 @@
 import { Labels } from '../../contract/paths.ts';
 import type { OwnContainer } from '../../engine/engine.ts';
 import { isEngineFault } from '../../engine/fault.ts';
+import { foreignLine } from '../../base/foreign-text.ts';
+import type { Logger } from '../../base/log.ts';
 import { AgentLayout } from '../../image/layout.ts';
 import { causeOf } from '../causes.ts';
 import { diagnosticLimits, diagnosticOf, isAgentLog, isFailed, type Diagnostic } from './diagnostics.ts';
 import { keptLines, type Evidence } from './evidence.ts';
 import { defined } from '../../base/defined.ts';
 import type { RunRecord } from '../../contract/runs.ts';
+import { outputLost } from './causes.ts';
 import { judge, type Asked, type Outcome } from './outcome.ts';
 import type { Outside } from '../outside.ts';
 import { sessionLeftSince } from './session-end.ts';
@@ -20,6 +23,14 @@ export interface Ended extends Outcome, Spans {
 
 type CollectTools = Pick<Outside, 'engine' | 'log'> & { readonly evidence: Evidence };
 
+interface Known {
+  /** What was read of its output while it ran. */
+  readonly followed: Transcript | undefined;
+  readonly asked: Asked | undefined;
+  /** Its output has been asked for often enough: without it the evidence is what it is. */
+  readonly lastTry: boolean;
+}
+
 /**
  * Reads how a run ended, keeps the evidence, removes the container. Evidence is kept where it can be: a job that has
  * filled the disk goes all the same, and its evidence is written after it.
@@ -27,18 +38,24 @@ type CollectTools = Pick<Outside, 'engine' | 'log'> & { readonly evidence: Evide
 export async function collect(
   tools: CollectTools,
   container: OwnContainer,
-  followed: Transcript | undefined,
-  asked: Asked | undefined,
+  { followed, asked, lastTry }: Known,
 ): Promise<Ended> {
-  const [exit, log] = await Promise.all([
+  const [exit, output] = await Promise.all([
     tools.engine.exit(container.id),
-    // A container that Docker failed to remove has no output any more; it goes all the same.
-    tools.engine.logs(container.id, keptLines).catch(ignoreLost),
+    tools.engine.logs(container.id, keptLines).catch((error: unknown) => {
+      // A container that Docker failed to remove has no output any more; it goes all the same.
+      if (isEngineFault(error, 'engine.conflict') || isEngineFault(error, 'engine.not-found')) return '';
+      if (lastTry) return withoutIt(tools.log, container, error);
+      throw error;
+    }),
   ]);
-  const transcript = readAll(log);
+  const log = typeof output === 'string' ? output : output.line;
+  const transcript = readAll(typeof output === 'string' ? output : '');
   // The log is rotated: what was followed from the start may know the job's name when the tail does not.
   const told = transcript.job === undefined ? (followed ?? transcript) : transcript;
-  const outcome = judge(exit, told, asked);
+  // Nobody knows whether it had a job: its end is not held against its image, nor taken for one without a job.
+  const isUnread = typeof output !== 'string' && followed === undefined && asked === undefined;
+  const outcome = isUnread ? { ranJob: false, cause: outputLost } : judge(exit, told, asked);
   const { labels } = container;
   const spans = spansOf(exit, told);
   const record: RunRecord = {
@@ -96,7 +113,12 @@ async function keepEvidence(
   }
 }
 
-function ignoreLost(error: unknown): string {
-  if (isEngineFault(error, 'engine.conflict') || isEngineFault(error, 'engine.not-found')) return '';
-  throw error;
+/** What stands in the place of the output. */
+function withoutIt(log: Logger, { name }: OwnContainer, error: unknown): { readonly line: string } {
+  const cause = causeOf(error);
+  log.log('warn', 'a container goes without its output, which Docker does not give out', {
+    agent: name,
+    ...cause,
+  });
+  return { line: `azp-fleet: Docker did not give out the output of this run: ${foreignLine(cause.what)}` };
 }

@@ -23,6 +23,7 @@ export class SlotMemory {
   lastRun: { readonly run: string; readonly endedAt: number } | undefined;
   /** Failures in a row on the image with this id that may be its fault. */
   #blamed: { readonly image: string; readonly times: number } = { image: '', times: 0 };
+  #collected: { readonly container: string; readonly times: number } = { container: '', times: 0 };
   #done: { readonly container: string; readonly since: number } | undefined;
   #failures = 0;
   #waits = 0;
@@ -127,6 +128,13 @@ export class SlotMemory {
     const now = this.#clock.monotonic();
     if (this.#done?.container !== container) this.#done = { container, since: now };
     return unscaled(this.#clock, now - this.#done.since);
+  }
+
+  /** How often in a row this ended container is collected, this time included. */
+  collecting(container: string): number {
+    const times = this.#collected.container === container ? this.#collected.times + 1 : 1;
+    this.#collected = { container, times };
+    return times;
   }
 
   /** The agent's capabilities have been written. */

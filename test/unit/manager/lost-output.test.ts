@@ -1,0 +1,68 @@
+// Docker does not give out what an ended container has written. Evidence is best effort: the container goes all the same.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { RunRecord } from '../../../src/contract/runs.ts';
+import { ask } from '../../../src/manager/serve/ask.ts';
+import { ManagerRig } from '../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const runs = async (): Promise<readonly RunRecord[]> =>
+  JSON.parse(await ask(rig.socket, { method: 'GET', path: '/v1/runs?slot=0' })) as RunRecord[];
+
+/** The first container of slot 0, whose output Docker refuses from now on, the given number of times. */
+function refuseOutput(times: number): string {
+  const { id = '' } = rig.docker.get('box-0') ?? {};
+  rig.docker.fail(new RegExp(`^GET /containers/${id}/logs$`), 500, 'log driver: short read', times);
+  return id;
+}
+
+test('a container whose output Docker never gives out goes, and what was followed of it tells its end', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  const first = refuseOutput(Number.POSITIVE_INFINITY);
+  rig.endJob('box-0');
+  await expect.poll(() => rig.docker.containers.has(first)).toBe(false);
+  await rig.until('idle');
+  expect(await rig.slot('0')).toMatchObject({ jobsRun: 1 });
+  expect(await runs()).toMatchObject([
+    {
+      job: 'train',
+      result: 'succeeded',
+      log: [
+        expect.stringMatching(
+          /^azp-fleet: Docker did not give out .*.*: .*log driver: short read$/,
+        ) as string,
+      ],
+    },
+  ]);
+});
+
+test('output that Docker gives out at a second try is kept', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  refuseOutput(2);
+  rig.endJob('box-0');
+  await expect
+    .poll(async () => (await runs())[0]?.log)
+    .toContain('2026-11-21 02:00:02Z: Job train completed with result: Succeeded');
+});
+
+test('a run of which nothing at all could be read is no fault of the image', async () => {
+  await rig.start();
+  await rig.until('idle');
+  await rig.stop();
+  const first = refuseOutput(Number.POSITIVE_INFINITY);
+  rig.docker.end('box-0', 0);
+  await rig.start();
+  await expect.poll(() => rig.docker.containers.has(first)).toBe(false);
+  await rig.until('idle');
+  expect(await runs()).toMatchObject([{ cause: { code: 'run.output-lost' } }]);
+});
