@@ -37,6 +37,7 @@ import { journalLogger } from './start/journal-log.ts';
 import { KeyStock } from './registration/key-stock.ts';
 import { Metrics } from './serve/metrics.ts';
 import { systemdNotifier } from './serve/notify.ts';
+import { castNets } from './start/nets.ts';
 import { configuration, openState, runPlaces } from './start/run-options.ts';
 import { tokenReader } from './start/token.ts';
 import { trustedCertificates } from './machine/certificates.ts';
@@ -70,6 +71,8 @@ async function run({ values }: Invocation): Promise<void> {
   const secret = tokenReader(places.tokens, log);
   const { clock, root, note } = practiceOf(process.env);
   if (note !== undefined) log.log('warn', note);
+  const metrics = new Metrics();
+  castNets(process, join(places.state, 'crashes'), { log, metrics });
   // Practice hosts have their GPUs elsewhere, and may be many on one machine: each has its state.
   await lockMachine(root.prefix === '' ? undefined : places.state);
   const docker = createEngine({ socketPath: places.docker });
@@ -110,7 +113,7 @@ async function run({ values }: Invocation): Promise<void> {
       keys: new KeyStock(2),
       secret,
       certificates: () => trustedCertificates(config.proxy, HostPaths.caBundle),
-      metrics: new Metrics(),
+      metrics,
       helpers: new Helpers(),
       command: runCommand,
       follow: followCommand,

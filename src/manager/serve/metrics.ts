@@ -7,6 +7,8 @@ import { statusGauges } from './status-gauges.ts';
 /** Seconds; jobs of machine learning take from moments to days. */
 const durationBuckets = [10, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
 
+const strayKinds = ['rejection', 'output', 'exception'] as const;
+
 /** Counters since the start, and the text that Prometheus reads. docs/manager.md lists every name. */
 export class Metrics {
   readonly #registry = new Registry();
@@ -30,6 +32,11 @@ export class Metrics {
     'Containers that could not be started, by cause.',
     ['slot', 'cause'],
   );
+  readonly #strayErrors = this.#counter(
+    'azp_fleet_stray_errors_total',
+    'Errors that nothing caught: rejection and output are outlived, exception ends the manager and counts on over that.',
+    ['kind'],
+  );
   readonly #durations = new Histogram({
     name: 'azp_fleet_job_duration_seconds',
     help: 'How long jobs took.',
@@ -45,6 +52,11 @@ export class Metrics {
     registers: [this.#registry],
   });
 
+  constructor() {
+    // What has not happened yet is told too, so that the first time is seen as a rise.
+    for (const kind of strayKinds) this.strayError(kind, 0);
+  }
+
   runEnded(slot: string, outcome: Ended): void {
     this.#runs.inc({ slot, job: String(outcome.ranJob) });
     if (outcome.cause !== undefined) this.#runFailures.inc({ slot, cause: outcome.cause.code });
@@ -56,6 +68,10 @@ export class Metrics {
 
   launchFailed(slot: string, cause: string): void {
     this.#launchFailures.inc({ slot, cause });
+  }
+
+  strayError(kind: (typeof strayKinds)[number], times: number): void {
+    this.#strayErrors.inc({ kind }, times);
   }
 
   /** Two scrapes at once tell each its own status: the values are taken before the first wait. */

@@ -49,6 +49,7 @@ function used(slots: readonly string[] = ['0', '1'], code = 'run.failed'): Metri
     metrics.runEnded(slot, { ranJob: true, cause: cause('run.out-of-memory'), durationS: 9.5 });
     metrics.runEnded(slot, { ranJob: false, cause: cause(code), waitedS: 1 });
     metrics.launchFailed(slot, 'engine.timeout');
+    metrics.strayError('rejection', 1);
   }
   return metrics;
 }
