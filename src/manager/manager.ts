@@ -7,6 +7,7 @@ import { everySlot, namedAdopted } from './slots/marks.ts';
 import { drainsOf } from './slots/marks.ts';
 import { causeOf } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
+import { isOurs } from './pool/agents.ts';
 import { PresentRuns } from './host-mode/present-runs.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
@@ -74,6 +75,7 @@ export class Manager {
       this.#runs.all.map(({ id }) => id),
     );
     await this.#noteListening(up);
+    this.#noteQueue(slots);
     await noteUnfinished(this.#tools, this.#around.pools, this.#book, slots, containers);
     const wanted = this.#scene.wanted(slots);
     for (const action of reconcile(wanted, this.#scene.seen(slots, containers))) {
@@ -139,6 +141,18 @@ export class Manager {
         fence.problem,
       ].filter((cause) => cause !== undefined),
     });
+  }
+
+  /** Jobs that run, by what the server has shown of them anyhow: hours before their end would tell. */
+  #noteQueue(slots: readonly Slot[]): void {
+    const { metrics, state } = this.#tools;
+    for (const slot of slots) {
+      const { queue, agentId } = this.#book.of(slot.name);
+      const agent = this.#around.pools.of(slot).agent(slot.agent);
+      if (agent === undefined || !isOurs(agent, state.owner, agentId)) continue;
+      const wait = queue.see(agent.assignedRequest, agentId !== undefined);
+      if (wait !== undefined) metrics.queued(slot.pool, wait.waitedS);
+    }
   }
 
   #isOffline(slot: Slot): boolean {

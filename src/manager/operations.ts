@@ -1,3 +1,4 @@
+import type { AzureAgent } from '../azure/client.ts';
 import { defined } from '../base/defined.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import { Labels } from '../contract/paths.ts';
@@ -17,6 +18,7 @@ import { registeredVersion } from './registration/version.ts';
 import type { LogWatch } from './runs/log-watch.ts';
 import { retire } from './runs/retire.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
+import type { QueueMemory } from './slots/queue-memory.ts';
 import { settingsOf } from './slots/resolve.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -120,27 +122,45 @@ export class Operations {
     return userCapabilities(config, slot, this.#around.gpus.report, state.owner);
   }
 
-  /** Before anything else of an ended run: what its job has copied is to be worth nothing. */
-  async #endKey({ container, poolId }: OrderTo<'collect'>, memory: SlotMemory): Promise<void> {
-    if (poolId === undefined) return;
+  /**
+   * Before anything else of an ended run: what its job has copied is to be worth nothing. The agent as the server then
+   * showed it, where it did.
+   */
+  async #endKey(
+    { container, poolId }: OrderTo<'collect'>,
+    memory: SlotMemory,
+  ): Promise<AzureAgent | undefined> {
+    if (poolId === undefined) return undefined;
     const id = agentIdOf(container);
-    memory.nextKey = await endKey(this.#tools, {
-      poolId,
-      agent: container.name,
-      ...defined({ id }),
-    }).catch((error: unknown) => {
+    const order = { poolId, agent: container.name, ...defined({ id }) };
+    let shown: AzureAgent | undefined;
+    memory.nextKey = await endKey(this.#tools, order, (agent) => (shown = agent)).catch((error: unknown) => {
       this.#tools.log.log('warn', 'the key of an ended run could not be replaced yet', {
         agent: container.name,
         ...causeOf(error),
       });
       return undefined;
     });
+    return shown;
+  }
+
+  /** The run's request is the last completed one, or, where the server does not know of its end yet, the assigned one. */
+  #noteQueue(
+    agent: AzureAgent | undefined,
+    pool: string | undefined,
+    hadJob: boolean,
+    queue: QueueMemory,
+  ): void {
+    for (const request of [agent?.lastCompletedRequest, agent?.assignedRequest]) {
+      const wait = queue.see(request, hadJob);
+      if (wait !== undefined && pool !== undefined) this.#tools.metrics.queued(pool, wait.waitedS);
+    }
   }
 
   async #collect(order: OrderTo<'collect'>, memory: SlotMemory): Promise<void> {
     const { container } = order;
     const { state, log } = this.#tools;
-    await this.#endKey(order, memory);
+    const agent = await this.#endKey(order, memory);
     const outcome = await collect(this.#tools, container, {
       followed: this.#logs.of(container.id),
       asked: memory.asked.get(container.id),
@@ -153,6 +173,8 @@ export class Operations {
     memory.ended(outcome);
     memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: this.#tools.clock.monotonic() };
     this.#tools.metrics.runEnded(slot, outcome);
+    const pool = this.#slots().find(({ name }) => name === slot)?.pool;
+    this.#noteQueue(agent, pool, outcome.ranJob, memory.queue);
     if (outcome.ranJob) {
       await state.note(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
       return;

@@ -17,14 +17,16 @@ export interface KeyTools extends Pick<Outside, 'azure' | 'clock'> {
 /**
  * Gives the agent of a run that has ended another key: whatever the job has copied opens no session any more. Its
  * container is known to be over, so it does not matter what the server still shows of it. Undefined: nothing there is
- * ours. `id`: under which the run was registered, where it is known.
+ * ours. `id`: under which the run was registered, where it is known. `found`: is told of the agent as it was before.
  */
 export async function endKey(
   tools: KeyTools,
   { poolId, agent: name, id }: { readonly poolId: number; readonly agent: string; readonly id?: number },
+  found: (agent: AzureAgent) => void,
 ): Promise<NextKey | undefined> {
   const agent = await tools.azure.findAgent(poolId, name);
   if (agent === undefined || !isOurs(agent, tools.state.owner, id)) return undefined;
+  found(agent);
   return replaceKey(tools, poolId, agent);
 }
 

@@ -1,15 +1,20 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { ManagerStatus } from '../../contract/status.ts';
+import { poolsInUse, type ManagerStatus } from '../../contract/status.ts';
 import type { DiskSpace } from '../machine/disk.ts';
 import type { Ended } from '../runs/collect.ts';
 import { statusGauges } from './status-gauges.ts';
 
 /** Seconds; jobs of machine learning take from moments to days. */
 const durationBuckets = [10, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
+/**
+ * Seconds. A free agent has its job within some 15 s (the agent asks in polls), and whoever waits for one waits as long as
+ * others' jobs take. 1800 is a bucket's bound because the alert on long waits asks for it.
+ */
+const queueBuckets = [5, 15, 60, 300, 900, 1800, 3600, 14_400, 43_200, 86_400];
 
 const strayKinds = ['rejection', 'output', 'exception'] as const;
 
-/** Counters since the start, and the text that Prometheus reads. docs/manager.md lists every name. */
+/** Counters since the start, and the text that Prometheus reads. docs/monitoring.md lists every name. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #gauges = statusGauges.map(({ name, help, labelNames, samples }) => ({
@@ -44,6 +49,15 @@ export class Metrics {
     buckets: durationBuckets,
     registers: [this.#registry],
   });
+  /** Of which pools something has been told. */
+  readonly #pools = new Set<string>();
+  readonly #queue = new Histogram({
+    name: 'azp_fleet_queue_wait_seconds',
+    help: 'How long jobs had waited in the queue of the pool when an agent of this host had them.',
+    labelNames: ['pool'],
+    buckets: queueBuckets,
+    registers: [this.#registry],
+  });
   readonly #waits = new Histogram({
     name: 'azp_fleet_agent_wait_seconds',
     help: 'How long agents that ran a job had waited for it.',
@@ -66,6 +80,17 @@ export class Metrics {
     if (outcome.waitedS !== undefined) this.#waits.observe({ slot }, outcome.waitedS);
   }
 
+  /** A job that this host took had waited so long. */
+  queued(pool: string, waitedS: number): void {
+    this.#queueOf(pool).observe({ pool }, waitedS);
+  }
+
+  #queueOf(pool: string): Histogram<'pool'> {
+    if (!this.#pools.has(pool)) this.#queue.zero({ pool });
+    this.#pools.add(pool);
+    return this.#queue;
+  }
+
   launchFailed(slot: string, cause: string): void {
     this.#launchFailures.inc({ slot, cause });
   }
@@ -76,6 +101,8 @@ export class Metrics {
 
   /** Two scrapes at once tell each its own status: the values are taken before the first wait. */
   render(status: ManagerStatus, disk: DiskSpace | undefined): Promise<string> {
+    // So that the first wait is seen as a rise.
+    for (const pool of poolsInUse(status)) this.#queueOf(pool);
     for (const { gauge, samples } of this.#gauges) {
       gauge.reset();
       // A reset leaves a gauge without labels at 0, which would be a lie where nothing is known.

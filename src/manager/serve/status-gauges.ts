@@ -111,6 +111,16 @@ export const statusGauges: readonly StatusGauge[] = [
       })),
   },
   {
+    name: 'azp_fleet_slot_away_since_timestamp_seconds',
+    help: 'Since when nobody has been there to take a job; absent while one is, and while the slot is closed or drained.',
+    labelNames: ['slot', 'agent'],
+    samples: ({ status: { slots } }) =>
+      slots.flatMap(({ slot, agent, awaySince = '' }) => {
+        const since = Date.parse(awaySince) / 1000;
+        return Number.isFinite(since) ? [{ labels: { slot, agent }, value: since }] : [];
+      }),
+  },
+  {
     name: 'azp_fleet_health',
     help: '1 for the state that the health of the host is in.',
     labelNames: ['state'],

@@ -2,6 +2,7 @@ import { backoffMs, unscaled, type Clock } from '../../base/machine/clock.ts';
 import type { Cause, NextKey } from '../model.ts';
 import type { Asked, Outcome } from '../runs/outcome.ts';
 import { ConnectionMemory } from './connection-memory.ts';
+import { QueueMemory } from './queue-memory.ts';
 
 /** What the manager remembers of a slot between two passes. All of it may be lost with the process; times are monotonic. */
 export class SlotMemory {
@@ -19,6 +20,7 @@ export class SlotMemory {
   /** What the server got when the last run had ended; given to the next one. */
   nextKey: NextKey | undefined;
   readonly connection: ConnectionMemory;
+  readonly queue = new QueueMemory();
   /** The run that ended last, and when (monotonic), until the server has been asked what it knows of its job. */
   lastRun: { readonly run: string; readonly endedAt: number } | undefined;
   /** Failures in a row on the image with this id that may be its fault. */

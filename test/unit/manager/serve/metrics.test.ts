@@ -1,5 +1,4 @@
 // The metrics as a scraper reads them: each family once and whole, whatever the names in the labels are.
-import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -8,6 +7,7 @@ import type { ManagerStatus } from '../../../../src/contract/status.ts';
 import { foreignCode } from '../../../../src/base/codes/code.ts';
 import { Metrics } from '../../../../src/manager/serve/metrics.ts';
 import { readExposition, type Family } from '../../../support/exposition.ts';
+import { promtool } from '../../../support/promtool.ts';
 
 const disk = { freeBytes: 1.5e12, totalBytes: 2_000_398_934_016, freeInodes: 1 };
 const cause = (code: string) => ({ code: foreignCode(code), what: '', next: '' });
@@ -27,6 +27,7 @@ function status(changes: Partial<ManagerStatus> = {}): ManagerStatus {
     slots: [
       { ...slot, slot: '0', agent: 'gpu-1-0', state: 'busy' },
       { ...slot, slot: '1', agent: 'gpu-1-1', state: 'idle' },
+      { ...slot, slot: '2', agent: 'gpu-1-2', state: 'waiting', awaySince: '2026-11-22T07:00:00.500Z' },
     ],
     health: {
       state: 'degraded',
@@ -50,6 +51,7 @@ function used(slots: readonly string[] = ['0', '1'], code = 'run.failed'): Metri
     metrics.runEnded(slot, { ranJob: false, cause: cause(code), waitedS: 1 });
     metrics.launchFailed(slot, 'engine.timeout');
     metrics.strayError('rejection', 1);
+    metrics.queued('gpus', 1800);
   }
   return metrics;
 }
@@ -74,9 +76,10 @@ test('each family is told once, with all of its samples', async () => {
     'backing-off 0',
     'drained 0',
     'quarantined 0',
-    'waiting 0',
+    'waiting 1',
   ]);
-  expect(seen('slot_info')).toEqual(['0 busy gpu-1-0 1', '1 gpu-1-1 idle 1']);
+  expect(seen('slot_info')).toEqual(['0 busy gpu-1-0 1', '1 gpu-1-1 idle 1', '2 gpu-1-2 waiting 1']);
+  expect(seen('slot_away_since_timestamp_seconds')).toEqual(['2 gpu-1-2 1795330800.5']);
   expect(seen('health')).toEqual(['healthy 0', 'degraded 1', 'failed 0', 'hung 0', 'unknown 0']);
   expect(seen('health_finding')).toEqual(['0000:83:00.0 fail gpu.lost 1', 'smi.slow warn 1']);
   expect([seen('disk_free_bytes'), seen('disk_total_bytes')]).toEqual([['1500000000000'], ['2000398934016']]);
@@ -96,8 +99,21 @@ test('each family is told once, with all of its samples', async () => {
     '1 lost 1',
   ]);
   expect(seen('launch_failures_total')).toEqual(['0 engine.timeout 1', '1 engine.timeout 1']);
+  expect(seen('queue_wait_seconds_bucket').slice(0, 7)).toEqual([
+    '5 gpus 0',
+    '15 gpus 0',
+    '60 gpus 0',
+    '300 gpus 0',
+    '900 gpus 0',
+    '1800 gpus 2',
+    '3600 gpus 2',
+  ]);
+  expect([seen('queue_wait_seconds_sum'), seen('queue_wait_seconds_count')]).toEqual([
+    ['gpus 3600'],
+    ['gpus 2'],
+  ]);
   const ofSlot0 = families
-    .find(({ type }) => type === 'histogram')
+    .find(({ name }) => name === 'azp_fleet_job_duration_seconds')
     ?.samples.filter(({ labels }) => labels['slot'] === '0')
     .map(({ name, labels: { le = '' }, value }) => [name.replace(/.*_/, ''), le, value].join(' '));
   expect(ofSlot0).toEqual([
@@ -124,6 +140,12 @@ test('a second scrape tells what is so now, and nothing that is over', async () 
   expect([seen('slot_info'), seen('health_finding'), seen('disk_free_bytes')]).toEqual([[], [], []]);
   expect([seen('pool_up'), seen('credential_ok')]).toEqual([['gpus 1'], ['1']]);
   expect(seen('launch_failures_total')).toHaveLength(2);
+});
+
+test('a pool of which no job has been taken yet has its histogram, empty', async () => {
+  const pools = [{ name: 'gpus', up: true }];
+  const families = readExposition(await new Metrics().render(status({ pools }), disk));
+  expect(series(families, 'azp_fleet_queue_wait_seconds_count')).toEqual(['gpus 0']);
 });
 
 test('two scrapes at once tell each its own', async () => {
@@ -159,24 +181,18 @@ test('names of every kind come out as they went in', async () => {
 });
 
 test('promtool has nothing to say', async ({ annotate }) => {
-  const input = await used().render(status(), disk);
-  const {
-    error,
-    status: code,
-    stdout,
-    stderr,
-  } = spawnSync('promtool', ['check', 'metrics'], { input, encoding: 'utf8' });
-  if (error === undefined) expect({ code, said: `${stdout}${stderr}` }).toEqual({ code: 0, said: '' });
+  const seen = promtool(['check', 'metrics'], await used().render(status(), disk));
+  if (seen !== undefined) expect(seen).toEqual({ code: 0, said: '' });
   else await annotate('promtool is not installed: only our own test read the metrics');
 });
 
-test('every metric is in the documentation with its labels and its help, and the dashboard asks for no other', async () => {
+test('every metric is in the documentation with its labels and its help, and neither dashboard nor alerts ask for another', async () => {
   const families = readExposition(await used().render(status(), disk));
   const told = families.map(({ name, help, samples }) => {
     const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
     return [name, [...labels].toSorted().join(', '), help];
   });
-  const rows = readFileSync('docs/manager.md', 'utf8').matchAll(
+  const rows = readFileSync('docs/monitoring.md', 'utf8').matchAll(
     /^\| `(azp_fleet_\w+)` \| (.*?) \| (.*) \|$/gm,
   );
   const documented = [...rows].map(([, name, labels = '', help]) => [
@@ -187,8 +203,9 @@ test('every metric is in the documentation with its labels and its help, and the
   expect(told).toEqual(documented);
   const names = families.map(({ name }) => name);
   const dashboard = readFileSync('docs/grafana-dashboard.json', 'utf8');
-  for (const [name] of dashboard.matchAll(/azp_fleet_\w+/g))
-    expect(names).toContain(name.replace(/_bucket$/, ''));
+  const rules = readFileSync('docs/prometheus-rules.yml', 'utf8');
+  for (const [name] of `${dashboard}${rules}`.matchAll(/azp_fleet_\w+/g))
+    expect(names).toContain(name.replace(/_(bucket|count|sum)$/, ''));
 });
 
 describe('our own reader refuses', () => {

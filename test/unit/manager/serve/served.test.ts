@@ -28,14 +28,14 @@ test('everything that is documented is served at /metrics, and nothing else is',
   const metricsPort = await freePort();
   await rig.start({ metricsPort });
   await rig.until('idle');
-  // A job done, a run that failed, and a start that failed: their counters are served once they have counted.
+  // A job done, a run that failed, and starts that fail: their counters are served once they have counted, and the slot is away.
   const first = rig.docker.get('box-1')?.id;
   rig.beginJob('box-1');
   await rig.until('busy', ['1']);
   rig.endJob('box-1');
   await expect.poll(() => rig.docker.get('box-1')?.id).not.toBe(first);
   await rig.until('idle', ['1']);
-  rig.docker.fail(/POST .*\/create/, 500, 'out of order');
+  rig.docker.fail(/POST .*\/create/, 500, 'out of order', Number.POSITIVE_INFINITY);
   rig.docker.end('box-1', 1);
   await expect.poll(() => rig.logged.some(({ message }) => message === 'launch failed')).toBe(true);
   // A card whose driver is missing is a finding.
@@ -47,7 +47,7 @@ test('everything that is documented is served at /metrics, and nothing else is',
   expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
   const families = readExposition(await response.text());
   const served = families.filter(({ samples }) => samples.length > 0).map(({ name }) => name);
-  const documentation = readFileSync('docs/manager.md', 'utf8');
+  const documentation = readFileSync('docs/monitoring.md', 'utf8');
   const documented = [...documentation.matchAll(/^\| `(azp_fleet_\w+)` \|/gm)].map(([, name = '']) => name);
   expect(new Set(served)).toEqual(new Set(documented));
   expect(served).toHaveLength(documented.length);
