@@ -28,6 +28,8 @@ export interface ManagerConfig {
   readonly image: ImageConfig;
   readonly datasets: readonly Dataset[];
   readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
+  /** No job starts while it could reach the metadata addresses or other containers. Undefined: it starts, and it is said. */
+  readonly fence?: 'required';
   readonly registration: 'rest' | 'config';
   readonly capabilities: Readonly<Record<string, string>>;
   readonly proxy: {

@@ -73,6 +73,7 @@ const keys = {
     .array(z.object({ name: text, host: text, container: text, requireMount: flag }))
     .max(most.datasets),
   jobs: z.object({ sudo: flag, docker: flag }),
+  fence: z.literal('required'),
   registration: z.enum(['rest', 'config']),
   capabilities: z.record(text, text),
   proxy: z.object({

@@ -6,6 +6,7 @@ import { dockerEvents } from './events.ts';
 import { bounded, deadlines } from './deadline.ts';
 import { images } from './images.ts';
 import { labelled } from './labelled.ts';
+import { networks } from './networks.ts';
 import { runToEnd } from './run.ts';
 import type { Engine, EngineInfo, OwnContainer } from './engine.ts';
 
@@ -20,6 +21,7 @@ export function createEngine(address: EngineAddress): Engine {
     ...single,
     ...images(docker),
     ...labelled(docker),
+    ...networks(docker),
     async version() {
       const answer = await get(docker, '/version', 'asking its version');
       return { version: String(answer['Version']), apiVersion: String(answer['ApiVersion']) };
@@ -33,20 +35,6 @@ export function createEngine(address: EngineAddress): Engine {
         docker.listContainers({ all: true, filters: { label: [Labels.kind, ...label] }, abortSignal }),
       );
       return found.map(ownContainer);
-    },
-    async ensureNetwork(name, options) {
-      const found = await bounded('listing networks', deadlines.short, (abortSignal) =>
-        docker.listNetworks({ filters: { name: [name] }, abortSignal }),
-      );
-      if (found.some((network) => network.Name === name)) return;
-      await bounded('creating the network of the agents', deadlines.normal, () =>
-        docker.createNetwork({ ...options, Name: name }),
-      );
-    },
-    async freeEndpoint(network, name) {
-      await bounded('freeing a place in the network of the agents', deadlines.normal, (abortSignal) =>
-        docker.getNetwork(network).disconnect({ Container: name, Force: true, abortSignal }),
-      );
     },
     run: (name, options, deadlineMs) => runToEnd(single, name, options, deadlineMs),
     events: (signal) => dockerEvents(docker, signal),

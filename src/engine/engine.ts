@@ -57,6 +57,21 @@ export interface RegistryLogin {
   readonly secret: Secret;
 }
 
+/** A network as the engine describes it, whoever made it. */
+export interface FoundNetwork {
+  readonly id: string;
+  readonly driver: string;
+  readonly internal: boolean;
+  readonly attachable: boolean;
+  readonly ipv6: boolean;
+  /** Who gives out its addresses: `default` is the engine. */
+  readonly ipam: string;
+  /** `172.18.0.0/16` */
+  readonly subnets: readonly string[];
+  readonly options: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 /** What carries one label, whoever made it. */
 export interface Labelled {
   readonly containers: readonly {
@@ -132,8 +147,10 @@ export interface Engine {
   listOwnImages(): Promise<readonly OwnImage[]>;
   /** Never forced: the engine keeps an image that a container uses, and says so. */
   removeImage(id: string): Promise<void>;
-  /** Creates the bridge network when it is not there. */
-  ensureNetwork(name: string, options: Docker.NetworkCreateOptions): Promise<void>;
+  /** With exactly this name. Older engines allow several. */
+  networksNamed(name: string): Promise<readonly FoundNetwork[]>;
+  /** The id. */
+  createNetwork(options: Docker.NetworkCreateOptions): Promise<string>;
   /** Frees the place in a network that the engine keeps for a container of this name which is gone. */
   freeEndpoint(network: string, name: string): Promise<void>;
   /** Containers, running or not, and networks with this label, also those that are not ours. */

@@ -144,6 +144,7 @@ export interface HostSpec {
   readonly baseImage?: string;
   readonly datasets: readonly Dataset[];
   readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
+  readonly fence: 'best-effort' | 'required';
   readonly registration: 'rest' | 'config';
   /** User capabilities published for demands. */
   readonly capabilities: Readonly<Record<string, string>>;

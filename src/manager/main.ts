@@ -117,7 +117,7 @@ async function run({ values }: Invocation): Promise<void> {
       helpers: new Helpers(),
       command: runCommand,
       follow: followCommand,
-      fence: new Fence(runCommand, log),
+      fence: new Fence({ command: runCommand, engine: docker, log }),
       diskSpace,
     },
     places,

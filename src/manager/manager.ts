@@ -138,7 +138,7 @@ export class Manager {
         janitor.cause,
         ...this.#imageProblems(slots),
         slots.some((slot) => pools.of(slot).wantsUpdate(slot.agent)) ? outdated : undefined,
-        fence.problem,
+        ...fence.problems,
       ].filter((cause) => cause !== undefined),
     });
   }

@@ -86,13 +86,14 @@ export class Scene {
   }
 
   #hold(slot: Slot): Hold | undefined {
-    const { state, clock, leaving } = this.#tools;
+    const { state, clock, leaving, config, fence } = this.#tools;
     const look = this.#around.gpus.latest;
     return holdOf(slot, {
       drain: state.value.drain,
       leaving: leaving.aborted,
       look,
       lookIsOld: look !== undefined && isOld(look, clock),
+      fence: config.fence === 'required' ? fence.gap(slot.mode) : undefined,
       pool: this.#poolCause(slot),
       disk: this.#around.janitor.cause,
     });

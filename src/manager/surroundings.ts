@@ -68,6 +68,7 @@ export class Surroundings {
   async readyToLaunch({ mode }: Pick<Slot, 'mode'>): Promise<EngineWays> {
     const missing = await this.#datasets.problem();
     if (missing !== undefined) throw new NotYet(missing);
+    await this.#requireFence(mode);
     // Jobs that know nothing of Docker need not wait for it.
     if (this.#ways === undefined && mode === 'host' && !this.#tools.config.jobs.docker) return noEngine;
     this.#ways ??= await learnEngine(this.#tools);
@@ -88,7 +89,7 @@ export class Surroundings {
 
   /** `slots`: what this host has, as of now. */
   async run(signal: AbortSignal, slots: () => readonly Slot[]): Promise<void> {
-    const { fence, host, config, state } = this.#tools;
+    const { config, state } = this.#tools;
     const { image } = config;
     await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
     signal.addEventListener('abort', () => this.lookSoon(), { once: true });
@@ -103,8 +104,24 @@ export class Surroundings {
       this.#every(roundMs, signal, () => this.#sweep(slots())),
       this.#every(roundMs, signal, () => this.#forget(slots().map(({ name }) => name))),
       this.#every(flushMs, signal, () => state.flush()),
-      this.#every(roundMs, signal, async () => fence.around(await host.engine.uids())),
+      this.#every(roundMs, signal, () => this.#fence()),
     ]);
+  }
+
+  async #fence(): Promise<void> {
+    const { fence, host } = this.#tools;
+    await fence.around(await host.engine.uids());
+    await fence.enclose();
+  }
+
+  /** The rules of the minute before may have been flushed since. */
+  async #requireFence(mode: Slot['mode']): Promise<void> {
+    const { fence, config } = this.#tools;
+    if (config.fence !== 'required') return;
+    await fence.raise();
+    if (mode === 'container') await fence.enclose();
+    const gap = fence.gap(mode);
+    if (gap !== undefined) throw new NotYet(gap);
   }
 
   async #look(): Promise<void> {

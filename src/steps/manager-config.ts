@@ -32,6 +32,7 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
     image: imageConfig(desired, arch),
     datasets: host.datasets,
     jobs: host.jobs,
+    ...(host.fence === 'required' ? { fence: host.fence } : {}),
     registration: host.registration,
     capabilities: host.capabilities,
     proxy: {

@@ -14,6 +14,8 @@ const certain: ReadonlySet<string> = new Set([
   'disk.full',
   'engine.cuda-too-new',
   'engine.no-gpu-driver',
+  'fence.network',
+  'fence.open',
   'gpu.missing',
   'host-mode.folder-closed',
   'host-mode.libraries',
@@ -29,6 +31,7 @@ const conflicts: ReadonlySet<string> = new Set(['agent.session-conflict', 'agent
 /** What every start goes through, for seconds. */
 const steps: ReadonlySet<string> = new Set([
   'container.gone',
+  'fence.unknown',
   'health.unknown',
   'image.not-ready',
   'pool.unknown',

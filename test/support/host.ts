@@ -120,6 +120,7 @@ const host: HostSpec = {
   agent: { version: '4.260.0', sha256: { x64: 'a'.repeat(64), arm64: undefined } },
   datasets: [],
   jobs: { sudo: false, docker: false },
+  fence: 'best-effort',
   registration: 'rest',
   capabilities: {},
 };

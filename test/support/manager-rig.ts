@@ -208,7 +208,7 @@ export class ManagerRig {
         evidence: new Evidence(this.#in('state/runs')),
         command: this.command,
         follow: this.follow,
-        fence: new Fence(this.command, silentLogger),
+        fence: new Fence({ command: this.command, engine: createEngine(this.docker), log: silentLogger }),
         diskSpace: () => Promise.resolve(this.disk),
       },
       {

@@ -14,7 +14,12 @@ export const managerCodes = {
     'a file in which the manager remembers things, and the one before it, cannot be read',
     'restore it from a backup',
   ],
+  'fence.network': [
+    'a network of Docker has the name of the one that keeps jobs apart, and is another',
+    'remove it, or drain the host: it is made anew',
+  ],
   'fence.open': ['jobs may reach the metadata of the cloud', 'make ip rule work (package iproute2)'],
+  'fence.unknown': ['whether the fence stands around jobs is being looked at', 'wait a moment'],
   'manager.already-running': ['another manager runs on this machine', 'use that one, or stop it'],
   'manager.answer': ['the answer of the manager cannot be read', 'run azp-fleet provision'],
   'manager.config': ['the configuration of the manager cannot be used', 'run azp-fleet provision'],

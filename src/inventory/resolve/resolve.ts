@@ -57,6 +57,7 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     },
     datasets: resolveDatasets(vars.datasets),
     jobs: { sudo: vars.jobs?.sudo ?? false, docker: vars.jobs?.docker ?? false },
+    fence: vars.fence ?? 'best-effort',
     registration: vars.registration ?? 'rest',
     capabilities: texts(vars.capabilities),
   };

@@ -7,7 +7,7 @@ import { agentStart, isForeign } from './agent-start.ts';
 import { locale, networkVariables, variableLines } from './environment.ts';
 import { bundleIn } from './site-files.ts';
 import type { Slot } from '../model.ts';
-import { agentNetwork } from './engine-start.ts';
+import { agentNetwork } from './network-faults.ts';
 
 /** What a container is made from, besides the slot. */
 export interface Recipe {

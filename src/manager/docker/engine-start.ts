@@ -3,9 +3,6 @@ import { join } from 'node:path';
 import { gpuPath } from '../../health/device-request.ts';
 import type { Outside } from '../outside.ts';
 import type { Fence } from './fence.ts';
-import { Labels } from '../../contract/paths.ts';
-import type { Engine } from '../../engine/engine.ts';
-import { agentBridge } from './fence-rules.ts';
 
 /** What depends on the Docker Engine that runs on this host. */
 export interface EngineWays {
@@ -23,7 +20,8 @@ export async function learnEngine(
   const [version, info] = await Promise.all([engine.version(), engine.info()]);
   const cdiSpec = await hasCdiSpec(info.cdiSpecDirs);
   const path = gpuPath({ ...version, cdiSpecDirs: info.cdiSpecDirs }, cdiSpec);
-  await ensureAgentNetwork(engine);
+  // Before the rules: no container starts without it.
+  await fence.enclose();
   await fence.raise();
   const socket = config.jobs.docker ? await stat('/var/run/docker.sock') : undefined;
   log.log('info', 'docker', { version: version.version, gpus: path.kind, why: path.why });
@@ -39,20 +37,4 @@ async function hasCdiSpec(directories: readonly string[]): Promise<boolean> {
     }
   }
   return false;
-}
-
-/** The network of the agents' containers. */
-export const agentNetwork = 'azp-fleet';
-
-/** Makes it when it is not there: a bridge of a fixed name, on which containers do not see each other. */
-async function ensureAgentNetwork(engine: Pick<Engine, 'ensureNetwork'>): Promise<void> {
-  await engine.ensureNetwork(agentNetwork, {
-    Name: agentNetwork,
-    Driver: 'bridge',
-    Labels: { [Labels.kind]: 'network' },
-    Options: {
-      'com.docker.network.bridge.name': agentBridge,
-      'com.docker.network.bridge.enable_icc': 'false',
-    },
-  });
 }

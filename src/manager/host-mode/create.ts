@@ -1,5 +1,6 @@
 import { builtImage } from '../../contract/agent-release.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
+import { NotYet } from '../causes.ts';
 import { labels } from '../docker/container.ts';
 import type { LaunchOrder } from '../docker/launch-order.ts';
 import type { Slot } from '../model.ts';
@@ -39,6 +40,8 @@ export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId
   const unit = unitName(slot.name);
   const user = await hostUser(tools.command, slot.name);
   await tools.fence.around([user.uid]);
+  const gap = config.fence === 'required' ? tools.fence.gap(slot.mode) : undefined;
+  if (gap !== undefined) throw new NotYet(gap);
   return host.engine.create({
     run: order.run,
     slot: slot.name,

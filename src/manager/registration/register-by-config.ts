@@ -7,7 +7,7 @@ import { AgentLayout } from '../../image/layout.ts';
 import { writableHome } from '../docker/agent-start.ts';
 import { environment } from '../docker/container.ts';
 import { bundleFile, bundleIn } from '../docker/site-files.ts';
-import { agentNetwork } from '../docker/engine-start.ts';
+import { agentNetwork } from '../docker/network-faults.ts';
 import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
 import type { Outside } from '../outside.ts';
 import type { Helpers } from '../docker/helpers.ts';

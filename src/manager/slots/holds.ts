@@ -14,6 +14,8 @@ export interface Circumstances {
   /** Undefined: nobody has looked yet. */
   readonly look: HostLook | undefined;
   readonly lookIsOld: boolean;
+  /** Where it is required: why the fence cannot be said to stand around the slot. */
+  readonly fence: Cause | undefined;
   /** What is wrong between us and the pool. */
   readonly pool: Cause | undefined;
   /** Too little space on the disk of Docker. */
@@ -27,6 +29,11 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   if (mark !== undefined) {
     const cause: Cause = { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) };
     return { kind: 'close', state: 'drained', cause };
+  }
+  if (now.fence !== undefined) {
+    // An agent from before a restart was started within it: not known is no reason to send it away.
+    const kind = now.fence.code === 'fence.unknown' ? 'pause' : 'close';
+    return { kind, state: 'waiting', cause: now.fence };
   }
   if (now.look === undefined) return pause('health.unknown', 'the GPUs are being looked at', 'wait a moment');
   const finding = blocker(now.look.checkup, [...slot.gpus, ...slot.missing]);

@@ -46,8 +46,9 @@ export function configDetails(seen: OnHost, wanted: ManagerConfig): Telling {
 
 /** Only what is not as an inventory that does not say it, and the agents. */
 function newConfig(wanted: ManagerConfig, gpus: number): readonly Detail[] {
+  const { fence: _, ...said } = wanted;
   const plain: ManagerConfig = {
-    ...wanted,
+    ...said,
     agents: wanted.agents.kind === 'slots' ? { kind: 'slots', slots: [] } : wanted.agents,
     limits: {},
     datasets: [],

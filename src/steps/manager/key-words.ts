@@ -30,6 +30,7 @@ export const keyWords: { readonly [K in keyof ManagerConfig]-?: Words<K> } = {
     ...item('jobs.sudo', from?.sudo, to?.sudo, sudoEffect[to?.sudo === true ? 'on' : 'off']),
     ...item('jobs.docker', from?.docker, to?.docker, dockerEffect[to?.docker === true ? 'on' : 'off']),
   ],
+  fence: (from, to) => item('fence', from, to, fenceEffect[to ?? 'best-effort']),
   registration: (from, to) => item('registration', from, to, to && registrationEffect[to]),
   capabilities: (from = {}, to = {}) =>
     itemsByName(new Map(Object.entries(from)), new Map(Object.entries(to)), (name, old, now) =>
@@ -51,6 +52,10 @@ const sudoEffect = {
 const dockerEffect = {
   on: "jobs may use Docker's socket: root on this host",
   off: "jobs do not reach Docker's socket any more",
+} as const;
+const fenceEffect = {
+  'best-effort': 'jobs run also while the fence cannot be put up',
+  required: 'no job starts while the fence is not up',
 } as const;
 const registrationEffect = {
   rest: 'the token comes near no container',

@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { answerBuild, answerImages } from './images.ts';
-import { answerNetworks } from './networks.ts';
+import { answerNetworks, type StandInNetwork } from './networks.ts';
 import { frame, json, labelFilter } from './reply.ts';
 import { never, type Call, type StandInContainer, type StandInImage } from './state.ts';
 
@@ -41,8 +41,9 @@ export class StandInEngine {
   readonly #events = new Set<ServerResponse>();
   readonly #followers = new Map<string, Set<ServerResponse>>();
   readonly #waiters = new Map<string, ServerResponse[]>();
-  /** Labels by name. */
-  readonly networks = new Map<string, Readonly<Record<string, string>>>();
+  readonly networks: StandInNetwork[] = [];
+  /** `default-network-opts` of daemon.json, for bridges. */
+  networkDefaults: Readonly<Record<string, string>> = {};
   #server = createServer();
 
   async start(): Promise<this> {
@@ -171,13 +172,16 @@ export class StandInEngine {
         return json(response, 200, {});
       case 'GET archive':
         return void response.writeHead(200, { 'content-type': 'application/x-tar' }).end(container.outgoing);
-      case 'POST start':
+      case 'POST start': {
+        const network = this.#missingNetwork(container);
+        if (network !== undefined) return json(response, 404, { message: `network ${network} not found` });
         container.state = 'running';
         container.startedAt = new Date().toISOString();
         response.writeHead(204).end();
         this.#emit('start', container);
         this.onStart(container);
         return;
+      }
       case 'POST stop':
         this.end(container.id, 0);
         return void response.writeHead(204).end();
@@ -199,6 +203,12 @@ export class StandInEngine {
       default:
         return json(response, 501, { message: `the stand-in knows no ${what}` });
     }
+  }
+
+  #missingNetwork({ body: { HostConfig } }: StandInContainer): string | undefined {
+    const mode = HostConfig?.['NetworkMode'];
+    if (typeof mode !== 'string' || ['none', 'host', 'bridge', 'default'].includes(mode)) return undefined;
+    return this.networks.some(({ Id, Name }) => mode === Id || mode === Name) ? undefined : mode;
   }
 
   #logs(container: StandInContainer, url: URL, response: ServerResponse): void {

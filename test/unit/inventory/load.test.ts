@@ -29,6 +29,7 @@ test('a host needs no more than its name and a pool', () => {
     agent: { version: '5.279.0', sha256: { x64: undefined, arm64: undefined } },
     datasets: [],
     jobs: { sudo: false, docker: false },
+    fence: 'best-effort',
     registration: 'rest',
     capabilities: {},
   });

@@ -2,56 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/base/log.ts';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import { Fence } from '../../../../src/manager/docker/fence.ts';
-import { fenceRules, missingRules } from '../../../../src/manager/docker/fence-rules.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';
-
-const texts = (rules: ReturnType<typeof fenceRules>): readonly string[] =>
-  rules.map(({ family, args }) => `ip ${family} rule add ${args.join(' ')}`);
-
-test('HTTP to every metadata address is closed for the containers, names (port 53) are not', () => {
-  expect(texts(fenceRules(['containers']))).toEqual([
-    'ip -4 rule add pref 50 iif azp-fleet0 to 169.254.169.254/32 ipproto tcp dport 80 prohibit',
-    'ip -4 rule add pref 50 iif azp-fleet0 to 168.63.129.16/32 ipproto tcp dport 80 prohibit',
-    'ip -4 rule add pref 50 iif azp-fleet0 to 168.63.129.16/32 ipproto tcp dport 32526 prohibit',
-    'ip -4 rule add pref 50 iif azp-fleet0 to 100.100.100.200/32 ipproto tcp dport 80 prohibit',
-    'ip -6 rule add pref 50 iif azp-fleet0 to fd00:ec2::254/128 ipproto tcp dport 80 prohibit',
-    'ip -6 rule add pref 50 iif azp-fleet0 to fd20:ce::254/128 ipproto tcp dport 80 prohibit',
-  ]);
-});
-
-test('a job straight on the host is fenced by its user', () => {
-  expect(texts(fenceRules([{ uid: 999 }]))[0]).toBe(
-    'ip -4 rule add pref 50 uidrange 999-999 to 169.254.169.254/32 ipproto tcp dport 80 prohibit',
-  );
-});
-
-const [first, second] = fenceRules(['containers', { uid: 999 }]).filter((_, at) => at % 6 === 0);
-test.each([
-  ['nothing', '0:\tfrom all lookup local\n', 2],
-  ['the first', '50:\tfrom all to 169.254.169.254 iif azp-fleet0 ipproto tcp dport 80 prohibit', 1],
-  [
-    'it while the bridge is away',
-    '50:\tfrom all to 169.254.169.254 iif azp-fleet0 [detached] ipproto tcp dport 80 prohibit',
-    1,
-  ],
-  ['the second', '50:\tfrom all to 169.254.169.254 uidrange 999-999 ipproto tcp dport 80 prohibit', 1],
-  ["another user's", '50:\tfrom all to 169.254.169.254 uidrange 99-99 ipproto tcp dport 80 prohibit', 2],
-  ['another port', '50:\tfrom all to 169.254.169.254 iif azp-fleet0 ipproto tcp dport 8080 prohibit', 2],
-  ['another address', '50:\tfrom all to 169.254.169.25 iif azp-fleet0 ipproto tcp dport 80 prohibit', 2],
-  [
-    'it behind the rules of others',
-    '32765:\tfrom all to 169.254.169.254 iif azp-fleet0 ipproto tcp dport 80 prohibit',
-    2,
-  ],
-  [
-    'one that lets through',
-    '50:\tfrom all to 169.254.169.254 iif azp-fleet0 ipproto tcp dport 80 lookup main',
-    2,
-  ],
-])('ip shows %s', (_, shown, missing) => {
-  const rules = [first, second].filter((rule) => rule !== undefined);
-  expect(missingRules(rules, { '-4': shown, '-6': '' })).toHaveLength(missing);
-});
 
 /** An `ip` that keeps what is added, and prints it as the real one does. */
 class Ip {
@@ -62,51 +13,142 @@ class Ip {
     _: string,
     [family = '', , verb = '', ...args]: readonly string[],
   ): Promise<CommandResult> => {
-    this.calls.push(`${family} ${verb}`);
+    this.calls.push(`${family} ${verb} ${args.join(' ')}`);
     await Promise.resolve();
     if (this.failing !== undefined) return { ...printed(this.failing), code: 1 };
-    if (verb === 'show') return printed(this.rules.join('\n'));
+    if (verb === 'show')
+      return printed(
+        this.rules
+          .filter((rule) => rule.startsWith(family))
+          .join('\n')
+          .replaceAll(`${family} `, ''),
+      );
     const [, preference, ...rest] = args;
-    this.rules.push(`${preference}:\tfrom all ${rest.map((word) => word.replace(/\/\d+$/, '')).join(' ')}`);
+    const words = rest.map((word) => word.replace(family === '-4' ? /\/32$/ : /\/128$/, '')).join(' ');
+    this.rules.push(`${family} ${preference}:\tfrom all ${words}`);
     return printed('');
   };
 }
 
+/** Of a machine without Docker. */
+const engine = {
+  networksNamed: () => Promise.reject(new Error('no engine')),
+  createNetwork: () => Promise.reject(new Error('no engine')),
+  removeNetwork: () => Promise.reject(new Error('no engine')),
+};
 const fence = (ip: Ip, hasIpv6 = true): Fence =>
-  new Fence(ip.run, silentLogger, () => Promise.resolve(hasIpv6));
+  new Fence({ command: ip.run, engine, log: silentLogger }, () => Promise.resolve(hasIpv6));
 
 test('rules are put up once, however many ask, and again when they were flushed', async () => {
   const ip = new Ip();
   const ours = fence(ip);
   await Promise.all([ours.raise(), ours.raise(), ours.around([999]), ours.around([999])]);
-  expect(ip.rules).toHaveLength(12);
+  const all = ip.rules.toSorted();
+  expect(new Set(all).size).toBe(all.length);
+  expect(all.filter((rule) => rule.includes('uidrange 999-999'))).toHaveLength(15);
   ip.rules.length = 0;
   await ours.raise();
-  expect(ip.rules).toHaveLength(12);
-  expect(ours.problem).toBeUndefined();
+  expect(ip.rules.toSorted()).toEqual(all);
+  expect(ours.problems).toEqual([]);
+});
+
+test('a jump is put up after its target, and before what it jumps over', async () => {
+  const ip = new Ip();
+  await fence(ip).raise();
+  for (const family of ['-4', '-6']) {
+    const kinds = ip.rules
+      .filter((rule) => rule.startsWith(family))
+      .map((rule) => / (nop|goto|prohibit)/.exec(rule)?.[1]);
+    expect([...new Set(kinds)]).toEqual(['nop', 'goto', 'prohibit']);
+  }
 });
 
 test('a host without IPv6 is not asked for it', async () => {
   const ip = new Ip();
   await fence(ip, false).raise();
-  expect(ip.rules).toHaveLength(4);
+  expect(ip.rules).toHaveLength(7);
   expect(ip.calls.some((call) => call.startsWith('-6'))).toBe(false);
+});
+
+test('it stands around a slot once it has been looked at; Docker matters to containers alone', async () => {
+  const ip = new Ip();
+  const ours = fence(ip);
+  expect(ours.gap('host')?.code).toBe('fence.unknown');
+  ip.failing = 'RTNETLINK answers: Operation not permitted';
+  await ours.raise();
+  expect(ours.gap('host')).toMatchObject({
+    code: 'fence.open',
+    what: expect.stringContaining('not permitted') as string,
+  });
+  ip.failing = undefined;
+  await ours.raise();
+  expect(ours.gap('host')).toBeUndefined();
+  await expect(ours.enclose()).rejects.toThrow('no engine');
+  expect(ours.gap('container')?.code).toBe('fence.unknown');
 });
 
 let rig: ManagerRig | undefined;
 afterEach(() => rig?.close());
 
-test('a fence that cannot be put up is a problem in the status, until it can', async () => {
+/** What `ip` says in a container without the right to ask. */
+const refused = { ...printed('Cannot open netlink socket: Operation not permitted'), code: 1 };
+
+test('a fence that cannot be put up is a problem in the status, until it can; jobs run all the same', async () => {
   rig = await ManagerRig.create();
   const started = rig;
-  started.programs.set('ip', { ...printed('ip: command not found'), code: 127 });
+  started.programs.set('ip', refused);
   await started.start();
   const problems = async () => (await started.status()).problems.map(({ code, what }) => `${code}: ${what}`);
   await expect
     .poll(problems)
-    .toEqual([
-      expect.stringMatching(/^fence\.open: jobs may reach the cloud's metadata.*command not found$/),
-    ]);
+    .toEqual([expect.stringMatching(/^fence\.open: jobs may reach the cloud's metadata.*not permitted$/)]);
+  await started.until('idle');
   started.programs.set('ip', printed(''));
   await expect.poll(problems).toEqual([]);
+});
+
+test('fence: required starts no job while it cannot be put up, and tells why on each slot', async () => {
+  rig = await ManagerRig.create();
+  rig.programs.set('ip', refused);
+  await rig.start({ fence: 'required' });
+  await rig.until('waiting');
+  expect(await rig.slot('0')).toMatchObject({
+    code: 'fence.open',
+    cause: expect.stringContaining('not permitted') as string,
+  });
+  expect(rig.docker.containers.size).toBe(0);
+  rig.programs.set('ip', printed(''));
+  await rig.until('idle');
+});
+
+test('fence: required sends idle agents away when it falls, lets a job end, and comes back by itself', async () => {
+  rig = await ManagerRig.create();
+  await rig.start({ fence: 'required' });
+  await rig.until('idle');
+  rig.beginJob('box-1');
+  await rig.until('busy', ['1']);
+  rig.programs.set('ip', refused);
+  await rig.until('waiting', ['0']);
+  const enabled = await rig.azure.listAgents(rig.poolId);
+  expect(enabled.map((agent) => agent.enabled)).toEqual([false, false]);
+  expect((await rig.slot('1')).state).toBe('busy');
+  rig.endJob('box-1');
+  await rig.until('waiting');
+  expect(rig.docker.containers.size).toBe(0);
+  rig.programs.set('ip', printed(''));
+  await rig.until('idle');
+  expect((await rig.azure.listAgents(rig.poolId)).map((agent) => agent.enabled)).toEqual([true, true]);
+});
+
+test('fence: required looks right before each launch, not only each minute', async () => {
+  rig = await ManagerRig.create();
+  await rig.start({ fence: 'required', agents: { kind: 'count', count: 1 } });
+  await rig.until('idle', ['0']);
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.programs.set('ip', refused);
+  rig.docker.calls.length = 0;
+  rig.endJob('box-0');
+  await rig.until('waiting', ['0']);
+  expect(rig.docker.calls.some(({ path }) => path === '/containers/create')).toBe(false);
 });

@@ -3,6 +3,7 @@ import { createEngine } from '../../../../src/engine/docker.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';
 import { jobLabel, ofAgent, removeJobLeftovers } from '../../../../src/manager/host-mode/job-leftovers.ts';
 import { StandInEngine } from '../../../support/docker/engine.ts';
+import { standInNetwork } from '../../../support/docker/networks.ts';
 
 const root = '/var/lib/azp-fleet-agents/Bare';
 const network = `vsts_network_${'0123456789abcdef'.repeat(2)}`;
@@ -54,22 +55,22 @@ async function runs(name: string, label: string, binds: readonly string[], on: s
 test("a killed agent's container and network go, running or not; nobody else's", async () => {
   const mine = jobLabel(root);
   const others = network.replace('0', 'f');
-  docker.networks.set(network, { [mine]: '' });
-  docker.networks.set(others, { [jobLabel('/home/other/agent')]: '' });
+  docker.networks.push(standInNetwork({ Name: network, Labels: { [mine]: '' } }));
+  docker.networks.push(standInNetwork({ Name: others, Labels: { [jobLabel('/home/other/agent')]: '' } }));
   await runs('job_1', mine, [`${root}/_work/1:/__w/1`], network);
   await runs('other', jobLabel('/home/other/agent'), ['/home/other/agent/_work/1:/__w/1'], others);
   await runs('same-label', mine, ['/srv/data:/data'], 'bridge');
   expect(await removeJobLeftovers(engine, root)).toEqual(['job_1', network]);
   expect([...docker.containers.values()].map(({ name }) => name)).toEqual(['other', 'same-label']);
-  expect([...docker.networks.keys()]).toEqual([others]);
+  expect(docker.networks.map(({ Name }) => Name)).toEqual([others]);
   expect(await removeJobLeftovers(engine, root)).toEqual([]);
 });
 
 test('a network that somebody else put a container on stays, which is no mistake', async () => {
-  docker.networks.set(network, { [jobLabel(root)]: '' });
+  docker.networks.push(standInNetwork({ Name: network, Labels: { [jobLabel(root)]: '' } }));
   await runs('mine-by-hand', 'x', [], network);
   await removeJobLeftovers(engine, root);
-  expect([...docker.networks.keys()]).toEqual([network]);
+  expect(docker.networks.map(({ Name }) => Name)).toEqual([network]);
 });
 
 test('while Docker does not answer, nothing counts as removed', async () => {

@@ -38,12 +38,14 @@ const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   leaving: false,
   look: look(),
   lookIsOld: false,
+  fence: undefined,
   pool: undefined,
   disk: undefined,
   ...changes,
 });
 const mark = { reason: 'disk', at: '' };
 const cause = { code: 'azure.auth', what: 'token', next: '' } as const;
+const open = { code: 'fence.open', what: 'no rules', next: '' } as const;
 
 test.each([
   ['nothing is wrong', slot, now(), undefined, undefined],
@@ -79,6 +81,21 @@ test.each([
   ['its GPU is not shown', { ...slot, gpus: [], missing: ['GPU 3'] }, now(), 'close', 'quarantined'],
   ['the pool does not answer', slot, now({ pool: cause }), 'pause', 'waiting'],
   ['the disk is full', slot, now({ disk: cause }), 'pause', 'waiting'],
+  ['a fence that is required does not stand', slot, now({ fence: open }), 'close', 'waiting'],
+  [
+    'the same before the first look at the GPUs',
+    slot,
+    now({ fence: open, look: undefined }),
+    'close',
+    'waiting',
+  ],
+  [
+    'a fence that is required has not been looked at',
+    slot,
+    now({ fence: { ...open, code: 'fence.unknown' } }),
+    'pause',
+    'waiting',
+  ],
   [
     'drained and sick: drained is said',
     slot,

@@ -76,6 +76,20 @@ const cases: readonly [string, Desired, Desired, string][] = [
                  one first, the others once it works; running jobs end first`),
   ],
   [
+    'a fence that must stand',
+    wish(),
+    wish({ fence: 'required' }),
+    configured(`             + fence: required
+                 no job starts while the fence is not up`),
+  ],
+  [
+    'a fence that need not',
+    wish({ fence: 'required' }),
+    wish(),
+    configured(`             - fence: required
+                 jobs run also while the fence cannot be put up`),
+  ],
+  [
     'registration',
     wish(),
     wish({ registration: 'config' }),

@@ -45,6 +45,7 @@ const full: Required<ManagerConfig> = {
   image: build,
   datasets: [{ name: 'COCO', host: '/data/coco', container: '/datasets/coco', requireMount: false }],
   jobs: { sudo: false, docker: false },
+  fence: 'required',
   registration: 'rest',
   capabilities: { site: 'munich' },
   proxy: { http: 'http://a:1', https: 'http://b:1', noProxy: ['.lab'], ca: true, caSha256: 'c'.repeat(64) },
@@ -219,6 +220,7 @@ describe('a configuration that comes', () => {
           text: 'jobs.docker: true',
           effect: "jobs may use Docker's socket: root on this host",
         },
+        { marker: 'add', text: 'fence: required', effect: 'no job starts while the fence is not up' },
         { marker: 'add', text: 'registers h200-1-0, h200-1-1 in pool gpu-lab' },
       ],
     });

@@ -1,0 +1,196 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { silentLogger } from '../../../../src/base/log.ts';
+import { createEngine } from '../../../../src/engine/docker.ts';
+import type { Engine } from '../../../../src/engine/engine.ts';
+import { AgentNetwork } from '../../../../src/manager/docker/agent-network.ts';
+import { StandInEngine } from '../../../support/docker/engine.ts';
+import { standInNetwork, type StandInNetwork } from '../../../support/docker/networks.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+
+const right = {
+  'com.docker.network.bridge.name': 'azp-fleet0',
+  'com.docker.network.bridge.enable_icc': 'false',
+};
+const Labels = { 'azp-fleet.kind': 'network' };
+
+/** As the release before made it, and one that a person or another program made of it. */
+const network = (changes: Partial<StandInNetwork> = {}): StandInNetwork =>
+  standInNetwork({ Name: 'azp-fleet', Options: right, Labels, ...changes });
+const options = (changes: Record<string, string>): Partial<StandInNetwork> => ({
+  Options: { ...right, ...changes },
+});
+
+let docker: StandInEngine;
+let engine: Engine;
+beforeEach(async () => {
+  docker = await new StandInEngine().start();
+  engine = createEngine({ socketPath: docker.socketPath });
+});
+afterEach(() => docker.close());
+
+const ours = (): AgentNetwork => new AgentNetwork(engine, silentLogger);
+
+const wrong: readonly (readonly [string, Partial<StandInNetwork>, string])[] = [
+  [
+    'containers reach each other',
+    options({ 'com.docker.network.bridge.enable_icc': 'true' }),
+    'its containers reach each other',
+  ],
+  [
+    'no word about them',
+    { Options: { 'com.docker.network.bridge.name': 'azp-fleet0' } },
+    'its containers reach each other',
+  ],
+  ['another bridge', options({ 'com.docker.network.bridge.name': 'br-lab' }), 'its bridge is not azp-fleet0'],
+  ['another driver', { Driver: 'macvlan' }, 'its driver is macvlan'],
+  ['IPv6', { EnableIPv6: true }, 'it has IPv6'],
+  ['no way out', { Internal: true }, 'it is internal'],
+  ['open to whoever asks', { Attachable: true }, 'it is attachable'],
+  [
+    'addresses of the metadata',
+    { IPAM: { Driver: 'default', Config: [{ Subnet: '169.254.169.0/24' }] } },
+    'its addresses 169.254.169.0/24 are metadata addresses, too',
+  ],
+  [
+    'a range around them',
+    { IPAM: { Driver: 'default', Config: [{ Subnet: '100.64.0.0/10' }] } },
+    'its addresses 100.64.0.0/10 are metadata addresses, too',
+  ],
+  ['addresses of a plugin', { IPAM: { Driver: 'infoblox', Config: [] } }, 'its addresses come from infoblox'],
+  [
+    'routed addresses',
+    options({ 'com.docker.network.bridge.gateway_mode_ipv4': 'routed' }),
+    'its option com.docker.network.bridge.gateway_mode_ipv4 is routed',
+  ],
+];
+
+describe('a network of that name', () => {
+  test('that is not there is made', async () => {
+    expect(await ours().mend()).toBeUndefined();
+    expect(docker.networks).toMatchObject([{ Name: 'azp-fleet', Driver: 'bridge', Options: right, Labels }]);
+  });
+
+  test.each([
+    ['the release before', {}],
+    ['us where the site has another MTU', options({ 'com.docker.network.driver.mtu': '1450' })],
+  ])('made by %s stays', async (_, changes) => {
+    docker.networks.push(network(changes));
+    const [{ Id } = { Id: '' }] = docker.networks;
+    expect(await ours().mend()).toBeUndefined();
+    expect(docker.networks.map((each) => each.Id)).toEqual([Id]);
+  });
+
+  test('is told from those whose names have it in them', async () => {
+    docker.networks.push(standInNetwork({ Name: 'my-azp-fleet-2' }));
+    expect(await ours().mend()).toBeUndefined();
+    expect(docker.networks).toHaveLength(2);
+  });
+
+  test.each(wrong)('of ours with %s, and nothing on it, is made anew', async (_, changes) => {
+    docker.networks.push(network(changes));
+    expect(await ours().mend()).toBeUndefined();
+    expect(docker.networks).toMatchObject([{ Driver: 'bridge', Options: right, Internal: false }]);
+  });
+
+  test.each(wrong)('with %s and a container on it stays, and is told', async (_, changes, fault) => {
+    docker.networks.push(network(changes));
+    await engine.start(await engine.create('busy', { Image: 'x', HostConfig: { NetworkMode: 'azp-fleet' } }));
+    const before = [...docker.networks];
+    expect(await ours().mend()).toEqual({
+      code: 'fence.network',
+      what: `the network azp-fleet of Docker does not keep jobs apart as it must: ${fault}`,
+      next: 'drain the host (azp-fleet drain): the network is made anew when no container is on it',
+    });
+    expect(docker.networks).toEqual(before);
+    docker.end('busy', 0);
+    expect(await ours().mend()).toBeUndefined();
+  });
+
+  test('that somebody else made is not touched, used or not', async () => {
+    docker.networks.push(network({ Labels: {}, Options: {} }));
+    const before = [...docker.networks];
+    const cause = await ours().mend();
+    expect(cause?.what).toMatch(
+      /: somebody else made it, its bridge is not azp-fleet0, its containers reach/,
+    );
+    expect(cause?.next).toBe(
+      `remove it on the host (docker network rm ${before[0]?.Id.slice(0, 12)}): it is made anew within a minute`,
+    );
+    expect(docker.networks).toEqual(before);
+  });
+
+  test('twice is one too many: containers cannot say which they mean', async () => {
+    const [first, second] = [network(), network()];
+    docker.networks.push(first, second);
+    expect(await ours().mend()).toBeUndefined();
+    expect(docker.networks).toEqual([first]);
+    docker.networks.push(network({ Labels: {} }));
+    expect((await ours().mend())?.what).toMatch(/somebody else made it, there is another one of this name$/);
+  });
+
+  test('that the site makes Docker make wrong is told, and not made again and again', async () => {
+    docker.networkDefaults = { 'com.docker.network.bridge.gateway_mode_ipv4': 'routed' };
+    const mine = ours();
+    expect((await mine.mend())?.next).toMatch(/^look at default-network-opts/);
+    const [{ Id } = { Id: '' }] = docker.networks;
+    await mine.mend();
+    expect(docker.networks.map((each) => each.Id)).toEqual([Id]);
+  });
+
+  test('that somebody makes in the same moment is judged like any other', async () => {
+    docker.fail(/^POST \/networks\/create$/, 409, 'network with name azp-fleet already exists');
+    const { create } = { create: engine.createNetwork.bind(engine) };
+    const racing = new AgentNetwork(
+      {
+        ...engine,
+        createNetwork: (asked) => {
+          docker.networks.push(network());
+          return create(asked);
+        },
+      },
+      silentLogger,
+    );
+    expect(await racing.mend()).toBeUndefined();
+  });
+
+  test('that Docker cannot make is an error of Docker', async () => {
+    docker.fail(/^POST \/networks\/create$/, 500, 'all predefined address pools have been fully subnetted');
+    await expect(ours().mend()).rejects.toThrow(/network of the agents/);
+  });
+});
+
+describe('the manager', () => {
+  let rig: ManagerRig;
+  beforeEach(async () => {
+    rig = await ManagerRig.create();
+  });
+  afterEach(() => rig.close());
+
+  const problems = async () => (await rig.status()).problems.map(({ code }) => code);
+
+  test('tells of a network that is not its own, and jobs run all the same', async () => {
+    rig.docker.networks.push(network({ Labels: {} }));
+    await rig.start();
+    await rig.until('idle');
+    expect(await problems()).toEqual(['fence.network']);
+    rig.docker.networks.length = 0;
+    await expect.poll(problems).toEqual([]);
+    expect(rig.docker.networks).toMatchObject([{ Labels }]);
+  });
+
+  test('with fence: required waits for it, also when it is changed while agents wait for jobs', async () => {
+    rig.docker.networks.push(network({ Labels: {} }));
+    await rig.start({ fence: 'required' });
+    await rig.until('waiting');
+    expect(await rig.slot('0')).toMatchObject({ code: 'fence.network' });
+    expect(rig.docker.containers.size).toBe(0);
+    rig.docker.networks.length = 0;
+    await rig.until('idle');
+    // Ours, wrong, and used: the idle agents go, and then it is made anew.
+    rig.docker.networks.splice(0, 1, network(options({ 'com.docker.network.bridge.enable_icc': 'true' })));
+    const first = rig.docker.get('box-0')?.id;
+    await expect.poll(() => rig.docker.get('box-0')?.id).not.toBe(first);
+    await rig.until('idle');
+    expect(rig.docker.networks).toMatchObject([{ Options: right }]);
+  });
+});
