@@ -55,7 +55,10 @@ async function archiveOf(files: readonly FolderFile[]): Promise<Buffer> {
   const entries = await Promise.all(
     files.map(async ({ path, from, mode }) => ({ path, mode, content: await readFile(from) })),
   );
-  return tar(entries, [...new Set(parents)].sort());
+  return tar(
+    entries,
+    [...new Set(parents)].sort().map((path) => ({ path })),
+  );
 }
 
 async function ignoreOf(folder: string): Promise<Ignore> {

@@ -11,11 +11,16 @@ export interface TarEntry {
   readonly gid?: number;
 }
 
-/** An archive of regular files, and of folders beside them; equal ones make equal archives. */
-export function tar(entries: readonly TarEntry[], folders: readonly string[] = []): Promise<Buffer> {
+/** One that is there already becomes its owner's, where Docker unpacks it. */
+export type TarFolder = Pick<TarEntry, 'path' | 'uid' | 'gid'> & { readonly mode?: number };
+
+/** An archive of regular files, and of folders before them; equal ones make equal archives. */
+export function tar(entries: readonly TarEntry[], folders: readonly TarFolder[] = []): Promise<Buffer> {
   const archive = pack();
   const mtime = new Date(0);
-  for (const name of folders) archive.entry({ name, type: 'directory', mode: 0o755, mtime });
+  for (const { path, mode = 0o755, uid = 0, gid = 0 } of folders) {
+    archive.entry({ name: path, type: 'directory', mode, uid, gid, mtime });
+  }
   for (const { path, content, mode, uid = 0, gid = 0 } of entries) {
     archive.entry({ name: path, mode, uid, gid, mtime }, Buffer.from(content));
   }

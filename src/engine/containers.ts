@@ -38,7 +38,7 @@ export function containers(docker: Docker): SingleContainer {
     },
     async putArchive(id, path, archive) {
       await bounded('copying files into a container', deadlines.normal, (abortSignal) =>
-        docker.getContainer(id).putArchive(archive, { path, abortSignal }),
+        docker.getContainer(id).putArchive(archive, { path, noOverwriteDirNonDir: '1', abortSignal }),
       );
     },
     async getArchive(id, path) {

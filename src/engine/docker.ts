@@ -71,8 +71,25 @@ function infoFrom(info: Readonly<Record<string, unknown>>): EngineInfo {
     cdiSpecDirs: Array.isArray(info['CDISpecDirs']) ? info['CDISpecDirs'].map(String) : [],
     rootDir: text('DockerRootDir'),
     runtimes: Object.keys(info['Runtimes'] ?? {}),
+    kernel: text('KernelVersion'),
+    mountOptions: mountOptionsOf(info),
     now: Date.parse(text('SystemTime')),
   };
+}
+
+/** The default runtime's features as the engine hands them on: JSON in a string (Engine 25 and newer). */
+function mountOptionsOf(info: Readonly<Record<string, unknown>>): readonly string[] | undefined {
+  const runtimes = Object(info['Runtimes']) as Readonly<Record<string, unknown>>;
+  const { status } = Object(runtimes[String(info['DefaultRuntime'])]) as { readonly status?: unknown };
+  const told = (Object(status) as Readonly<Record<string, unknown>>)[
+    'org.opencontainers.runtime-spec.features'
+  ];
+  try {
+    const { mountOptions } = Object(JSON.parse(String(told))) as { readonly mountOptions?: unknown };
+    return Array.isArray(mountOptions) ? mountOptions.map(String) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function ownContainer(found: Docker.ContainerInfo): OwnContainer {

@@ -36,6 +36,10 @@ export interface EngineInfo {
   readonly cdiSpecDirs: readonly string[];
   readonly rootDir: string;
   readonly runtimes: readonly string[];
+  /** As `uname -r` has it. */
+  readonly kernel: string;
+  /** What its default runtime can do to mounts; undefined: it does not tell. */
+  readonly mountOptions: readonly string[] | undefined;
   /** Its machine's clock, milliseconds since the epoch; NaN when it does not say. */
   readonly now: number;
 }

@@ -49,6 +49,12 @@ const rules: readonly Rule[] = [
     next: 'wait: it is freed and the start tried again; by hand: docker network disconnect -f azp-fleet NAME',
   },
   {
+    code: 'engine.no-folder',
+    match: /bind source path does not exist/i,
+    what: 'a folder of the host that the container is to have is not there',
+    next: 'mount or create it on the host, or correct its path in the inventory',
+  },
+  {
     code: 'engine.disk-full',
     match: /no space left on device/i,
     what: 'the disk of Docker is full',

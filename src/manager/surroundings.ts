@@ -11,6 +11,7 @@ import { provenImages } from './image/choice.ts';
 import { forgetFolders, readFolder } from './image/folders.ts';
 import { Images } from './image/images.ts';
 import { planImage, readContext, type ImagePlan } from './image/plan.ts';
+import { ImageUsers } from './docker/image-users.ts';
 import { Janitor } from './docker/janitor.ts';
 import { watchKernelLog } from './gpus/kernel-watch.ts';
 import type { Slot } from './model.ts';
@@ -28,7 +29,13 @@ export interface ImagePlaces {
   readonly folders: string;
 }
 
-const noEngine: EngineWays = { gpuPath: 'cdi', cdiSpec: false, dockerGid: undefined };
+const noEngine: EngineWays = {
+  gpuPath: 'cdi',
+  cdiSpec: false,
+  dockerGid: undefined,
+  readOnlyBelow: false,
+  users: new ImageUsers(),
+};
 
 const probeMs = 20_000;
 const imageMs = 20_000;

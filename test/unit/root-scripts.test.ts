@@ -76,6 +76,7 @@ const others = {
   'src/cli/commands/ssh/exec.ts': "the user's own command",
   'src/health/probe.ts': 'hands on the look at the GPUs',
   'src/inventory/secret.ts': "the user's own command",
+  'src/manager/docker/job-user.ts': "a login shell's path",
   'src/manager/host-mode/unit.ts': 'one program',
   'src/manager/host-mode/vacate.ts': 'collected',
   'src/manager/registration/register-by-config.ts': 'collected',

@@ -25,6 +25,10 @@ export const imageCodes = {
     'compare nvidia-smi -L with the inventory',
   ],
   'engine.no-gpu-driver': ['Docker cannot give containers a GPU', 'run azp-fleet provision'],
+  'engine.no-folder': [
+    'a folder of the host that a container is to have is not there',
+    'mount or create it, or correct its path',
+  ],
   'engine.not-found': ['Docker has no such thing', 'wait: it is looked at again'],
   'engine.timeout': ['the Docker Engine did not answer in time', 'see systemctl status docker'],
   'engine.unreachable': ['the Docker Engine does not answer', 'see systemctl status docker'],

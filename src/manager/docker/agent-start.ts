@@ -26,13 +26,15 @@ export function isForeign(image: ImageConfig): boolean {
   return image.kind === 'registry' || image.top !== undefined;
 }
 
-/** How a container begins and is stopped. What is built here alone says it in its image. */
-export function agentStart(image: ImageConfig): Docker.ContainerCreateOptions {
-  if (!isForeign(image)) return { StopSignal: stopSignal };
+/** How a container begins and is stopped, and as whom. What is built here alone says the rest in its image. */
+export function agentStart(image: ImageConfig, uid: number): Docker.ContainerCreateOptions {
+  // By number, whatever the image says: a job is root only where it may be.
+  const User = `${uid}:${AgentLayout.gid}`;
+  if (!isForeign(image)) return { User, StopSignal: stopSignal };
   return {
     Entrypoint: ['/bin/sh', '-c', start],
     Cmd: [],
-    User: `${AgentLayout.uid}:${AgentLayout.gid}`,
+    User,
     WorkingDir: AgentLayout.root,
     StopSignal: stopSignal,
   };

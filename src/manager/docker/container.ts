@@ -7,10 +7,12 @@ import { agentStart, isForeign } from './agent-start.ts';
 import { locale, networkVariables, variableLines } from './environment.ts';
 import { bundleIn } from './site-files.ts';
 import type { Slot } from '../model.ts';
+import type { EngineWays } from './engine-start.ts';
+import { agentMounts } from './mounts.ts';
 import { agentNetwork } from './network-faults.ts';
 
 /** What a container is made from, besides the slot. */
-export interface Recipe {
+export interface Recipe extends Pick<EngineWays, 'gpuPath' | 'dockerGid' | 'readOnlyBelow'> {
   readonly config: ManagerConfig;
   readonly slot: Slot;
   readonly run: string;
@@ -18,9 +20,6 @@ export interface Recipe {
   readonly settings: string;
   readonly agentId: number;
   readonly poolId: number;
-  readonly gpuPath: 'cdi' | 'nvidia';
-  /** Group that may use the Docker socket; only for `jobs.docker`. */
-  readonly dockerGid: number | undefined;
 }
 
 /** Seconds between the stop signal and SIGKILL: the agent takes up to 60 s to cancel a job and 30 s to leave. */
@@ -36,7 +35,7 @@ export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions 
     Hostname: slot.agent.slice(0, 63),
     Labels: labels(recipe),
     Env: environment(config, slot, recipe.gpuPath),
-    ...agentStart(slot.image),
+    ...agentStart(slot.image, slot.uid),
     StopTimeout: stopTimeoutS,
     HostConfig: {
       // The image built here brings tini itself; a foreign one may not.
@@ -47,7 +46,7 @@ export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions 
       LogConfig: { Type: 'json-file', Config: { 'max-size': '10m', 'max-file': '2' } },
       OomScoreAdj: 500,
       DeviceRequests: deviceRequests(recipe.gpuPath, slot.gpus, slot.capabilities),
-      Binds: binds(recipe),
+      Mounts: agentMounts(config, recipe.readOnlyBelow),
       ...(recipe.dockerGid === undefined ? {} : { GroupAdd: [String(recipe.dockerGid)] }),
       ...(config.jobs.sudo ? {} : { SecurityOpt: ['no-new-privileges'], CapDrop: ['ALL'] }),
       ...limits(slot),
@@ -83,13 +82,6 @@ export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['
   };
   const datasets = config.datasets.map((dataset) => [dataset.name, dataset.container]);
   return variableLines(steering, Object.fromEntries(datasets) as Record<string, string>);
-}
-
-function binds({ config }: Recipe): string[] {
-  return [
-    ...config.datasets.map((dataset) => `${dataset.host}:${dataset.container}:ro`),
-    ...(config.jobs.docker ? ['/var/run/docker.sock:/var/run/docker.sock'] : []),
-  ];
 }
 
 function limits(slot: Slot): Docker.HostConfig {

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { gpuPath } from '../../health/device-request.ts';
 import type { Outside } from '../outside.ts';
 import type { Fence } from './fence.ts';
+import { ImageUsers } from './image-users.ts';
+import { readsOnlyBelow } from './mounts.ts';
 
 /** What depends on the Docker Engine that runs on this host. */
 export interface EngineWays {
@@ -10,6 +12,9 @@ export interface EngineWays {
   readonly cdiSpec: boolean;
   /** Group of the Docker socket, where jobs may use it. */
   readonly dockerGid: number | undefined;
+  /** Mounts below a read-only folder are read-only with it. */
+  readonly readOnlyBelow: boolean;
+  readonly users: ImageUsers;
 }
 
 /** After a start of the engine: what it can do may have changed, and its network may be gone. */
@@ -25,7 +30,8 @@ export async function learnEngine(
   await fence.raise();
   const socket = config.jobs.docker ? await stat('/var/run/docker.sock') : undefined;
   log.log('info', 'docker', { version: version.version, gpus: path.kind, why: path.why });
-  return { gpuPath: path.kind, cdiSpec, dockerGid: socket?.gid };
+  const readOnlyBelow = readsOnlyBelow({ ...version, ...info });
+  return { gpuPath: path.kind, cdiSpec, dockerGid: socket?.gid, readOnlyBelow, users: new ImageUsers() };
 }
 
 async function hasCdiSpec(directories: readonly string[]): Promise<boolean> {

@@ -1,9 +1,9 @@
-import type { Recipe } from './container.ts';
+import type { EngineWays } from './engine-start.ts';
 import type { LeftSession, NextKey, Slot } from '../model.ts';
 import { randomBytes } from 'node:crypto';
 
 /** Everything that one start of a slot is made from. */
-export interface LaunchOrder {
+export interface LaunchOrder extends Omit<EngineWays, 'cdiSpec'> {
   readonly slot: Slot;
   readonly run: string;
   readonly image: string;
@@ -11,8 +11,6 @@ export interface LaunchOrder {
   readonly pool: { readonly id: number; readonly name: string };
   readonly capabilities: Readonly<Record<string, string>>;
   readonly agentVersion: string;
-  readonly gpuPath: Recipe['gpuPath'];
-  readonly dockerGid: number | undefined;
   /** What an earlier agent of the slot left with the server; `renewed` is called when its entry is made anew for it. */
   /** What the server has for the agent already; `given` is called when a container is about to know the agent's key. */
   readonly key: { readonly next: NextKey | undefined; given(): void };

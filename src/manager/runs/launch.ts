@@ -2,6 +2,7 @@ import { tar } from '../../base/tar.ts';
 import { isEngineFault } from '../../engine/fault.ts';
 import { AgentLayout } from '../../image/layout.ts';
 import { containerOptions } from '../docker/container.ts';
+import { jobUser } from '../docker/job-user.ts';
 import { agentNetwork } from '../docker/network-faults.ts';
 import { siteFiles } from '../docker/site-files.ts';
 import { createOnHost, requireFree, type HostTools } from '../host-mode/create.ts';
@@ -20,8 +21,8 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
   order.key.given();
   const id = await create(tools, order, agentId);
   try {
-    const owner = { mode: 0o600, uid: AgentLayout.uid, gid: AgentLayout.gid };
-    const { mode, name: slot } = order.slot;
+    const { mode, name: slot, uid } = order.slot;
+    const owner = { mode: 0o600, uid, gid: AgentLayout.gid };
     const root = mode === 'host' ? tools.host.engine.rootOf(slot) : AgentLayout.root;
     const site = siteFiles(tools.config, root, await tools.certificates());
     const archive = await tar(
@@ -32,6 +33,7 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
       })),
     );
     await tools.engine.putArchive(id, AgentLayout.root, archive);
+    if (mode === 'container') await admit(tools, order, id);
     await tools.engine.start(id);
   } catch (error) {
     // An answer that came too late is no failure of the start: what runs may have a job already.
@@ -42,6 +44,16 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
     throw error;
   }
   return { agentId };
+}
+
+/** The slot's uid becomes the image's user of agents. */
+async function admit(
+  { engine }: LaunchTools,
+  { users, image, slot }: LaunchOrder,
+  id: string,
+): Promise<void> {
+  const { files, folders } = jobUser(await users.of(engine, { image, container: id }), slot.uid);
+  await engine.putArchive(id, '/', await tar(files, folders));
 }
 
 function create(tools: LaunchTools, order: LaunchOrder, agentId: number): Promise<string> {

@@ -3,6 +3,7 @@ import { FleetError } from '../../base/errors.ts';
 import { imageOf, type ManagerConfig } from '../../contract/config.ts';
 import { agentName, slotSpecs } from '../../contract/slots.ts';
 import { HostPaths } from '../../contract/paths.ts';
+import { slotUid } from '../../image/layout.ts';
 import { agentStart } from '../docker/agent-start.ts';
 import type { Slot } from '../model.ts';
 
@@ -24,6 +25,7 @@ export function resolveSlots(config: ManagerConfig, gpus: readonly HostGpu[]): r
       gpus: found.flatMap(({ uuid }) => (uuid === undefined ? [] : [uuid])),
       missing: found.flatMap(({ uuid, label }) => (uuid === undefined ? [label] : [])),
       limits: { ...config.limits, ...spec.limits },
+      uid: slotUid(index),
       capabilities: spec.capabilities,
       mode: spec.mode,
       pool: spec.pool ?? config.pool,
@@ -46,10 +48,10 @@ function find(wanted: string | number, gpus: readonly HostGpu[]): { uuid?: strin
 
 /** A short fingerprint of everything that a run of the slot is created with, the image apart. */
 export function settingsOf(slot: Slot, config: ManagerConfig): string {
-  const { pool, image, ...rest } = slot;
+  const { pool, image, uid, ...rest } = slot;
   // How and where it was started: of those by managers up to 0.1, one on the host lies where it cannot run a container
   // job, and one in a container is stopped by a signal that leaves its session.
-  const start = slot.mode === 'host' ? HostPaths.agents : agentStart(image);
+  const start = slot.mode === 'host' ? HostPaths.agents : agentStart(image, uid);
   const parts = [rest, config.organization, pool, config.datasets, config.jobs, config.proxy, start];
   return sha256(JSON.stringify(parts)).slice(0, 12);
 }

@@ -77,7 +77,7 @@ const provision = (file: string, ...options: readonly string[]): Promise<Output>
 
 /** A job on this agent that succeeds when its image holds this content, and it runs as the agent's user. */
 async function findsIn(agent: string, content: string): Promise<string | undefined> {
-  const script = `grep -qx ${content} /opt/vision/data/vision.txt && [ "$(id -u)" = 4000 ]`;
+  const script = `grep -qx ${content} /opt/vision/data/vision.txt && [ "$(id -un):$(id -g)" = agent:4000 ] && [ "$(id -u)" -ge 59000 ]`;
   const demands = [`Agent.Name -equals ${agent}`];
   const [job] = await builder.finished(await fleet.azure.control.queue({ pool, script, demands }));
   return job?.result;

@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { tar } from '../../../src/base/tar.ts';
 import { answerBuild, answerImages } from './images.ts';
+import { bindSources, mountFault } from './mounts.ts';
 import { answerNetworks, type StandInNetwork } from './networks.ts';
 import { frame, json, labelFilter } from './reply.ts';
 import { never, type Call, type StandInContainer, type StandInImage } from './state.ts';
@@ -36,6 +38,10 @@ export class StandInEngine {
   onStart: (container: StandInContainer) => void = () => undefined;
   /** Called when a container goes. */
   onRemove: (container: StandInContainer) => void = () => undefined;
+  /** Of the machine that it runs on. */
+  kernel = '6.8.0-45-generic';
+  /** /etc/passwd in every image. */
+  passwd = 'root:x:0:0:root:/root:/bin/bash\nagent:x:4000:4000::/home/agent:/bin/bash\n';
   /** Requests that match are not answered. */
   stall: RegExp | undefined;
   readonly #events = new Set<ServerResponse>();
@@ -142,6 +148,7 @@ export class StandInEngine {
       return json(response, 200, {
         CgroupDriver: 'systemd',
         CgroupVersion: '2',
+        KernelVersion: this.kernel,
         DockerRootDir: this.directory,
         SystemTime: new Date().toISOString(),
       });
@@ -171,7 +178,7 @@ export class StandInEngine {
         container.archives.push({ path: url.searchParams.get('path') ?? '', tar: body });
         return json(response, 200, {});
       case 'GET archive':
-        return void response.writeHead(200, { 'content-type': 'application/x-tar' }).end(container.outgoing);
+        return void this.#give(container, url, response);
       case 'POST start': {
         const network = this.#missingNetwork(container);
         if (network !== undefined) return json(response, 404, { message: `network ${network} not found` });
@@ -211,6 +218,13 @@ export class StandInEngine {
     return this.networks.some(({ Id, Name }) => mode === Id || mode === Name) ? undefined : mode;
   }
 
+  async #give(container: StandInContainer, url: URL, response: ServerResponse): Promise<void> {
+    const isUsers = url.searchParams.get('path') === '/etc/passwd';
+    const users = { path: 'passwd', content: Buffer.from(this.passwd), mode: 0o644 };
+    const archive = isUsers ? await tar([users]) : container.outgoing;
+    response.writeHead(200, { 'content-type': 'application/x-tar' }).end(archive);
+  }
+
   #logs(container: StandInContainer, url: URL, response: ServerResponse): void {
     response.writeHead(200);
     const tail = Number(url.searchParams.get('tail') ?? Number.POSITIVE_INFINITY);
@@ -229,11 +243,14 @@ export class StandInEngine {
     if (this.get(name) !== undefined) {
       return json(response, 409, { message: `Conflict. The container name "/${name}" is already in use` });
     }
+    const asked = JSON.parse(body.toString()) as StandInContainer['body'];
+    const fault = mountFault(asked.HostConfig);
+    if (fault !== undefined) return json(response, 400, { message: fault });
     const container: StandInContainer = {
       id: randomBytes(32).toString('hex'),
       name,
       created: Math.floor(Date.now() / 1000),
-      body: JSON.parse(body.toString()) as StandInContainer['body'],
+      body: asked,
       state: 'created',
       exitCode: 0,
       oomKilled: false,
@@ -259,7 +276,7 @@ export class StandInEngine {
         Labels: container.body.Labels ?? {},
         ImageID: container.body.Image,
         Created: container.created,
-        Mounts: binds(container).map((Source) => ({ Type: 'bind', Source })),
+        Mounts: bindSources(container).map((Source) => ({ Type: 'bind', Source })),
       }));
   }
 
@@ -269,9 +286,4 @@ export class StandInEngine {
     listeners.add(response);
     response.on('close', () => listeners.delete(response));
   }
-}
-
-function binds({ body: { HostConfig } }: StandInContainer): readonly string[] {
-  const all = (HostConfig?.['Binds'] ?? []) as readonly string[];
-  return all.map((bind) => bind.split(':')[0] ?? '');
 }

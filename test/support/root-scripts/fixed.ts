@@ -46,7 +46,7 @@ export function fixedScripts(): [string, string][] {
     ['what a user left', vacateScript],
     [
       'foreign image',
-      (agentStart({ kind: 'registry', reference: 'me/agent:1' }).Entrypoint as string[])[2] ?? '',
+      (agentStart({ kind: 'registry', reference: 'me/agent:1' }, 59_000).Entrypoint as string[])[2] ?? '',
     ],
     ...readdirSync(context)
       .filter((name) => name.endsWith('.sh'))

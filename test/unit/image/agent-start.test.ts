@@ -10,7 +10,7 @@ import { agentStart } from '../../../src/manager/docker/agent-start.ts';
 
 const ours = readFileSync(new URL('../../../dockeragent/start.sh', import.meta.url), 'utf8');
 const foreign =
-  (agentStart({ kind: 'registry', reference: 'me/agent:1' }).Entrypoint as string[]).at(-1) ?? '';
+  (agentStart({ kind: 'registry', reference: 'me/agent:1' }, 59_000).Entrypoint as string[]).at(-1) ?? '';
 const starts: readonly (readonly [string, string])[] = [
   ['our image', ours],
   ["a user's image", foreign],
@@ -71,7 +71,7 @@ test('without a registration our image says who starts it', () => {
 test('our image is stopped as the manager stops it', () => {
   const dockerfile = readFileSync(new URL('../../../dockeragent/Dockerfile', import.meta.url), 'utf8');
   expect(dockerfile).toMatch(/^STOPSIGNAL SIGINT$/mu);
-  expect(agentStart(builtImage('x64'))).toEqual({ StopSignal: 'SIGINT' });
+  expect(agentStart(builtImage('x64'), 59_003)).toEqual({ User: '59003:4000', StopSignal: 'SIGINT' });
   // Not with -g: a SIGINT to the whole group makes the job fail instead of being canceled.
   expect(dockerfile).toMatch(/^ENTRYPOINT \["\/usr\/bin\/tini", "--", "\/bin\/sh", "\/azp\/start.sh"\]$/mu);
 });

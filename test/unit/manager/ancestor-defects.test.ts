@@ -35,6 +35,7 @@ function made(slotIndex: number) {
     poolId: 1,
     gpuPath: 'nvidia',
     dockerGid: undefined,
+    readOnlyBelow: true,
   } as const;
   return containerOptions({ ...recipe, config: whole, slot });
 }

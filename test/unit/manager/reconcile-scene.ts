@@ -7,6 +7,7 @@ export const slot = (name: string): Slot => ({
   gpus: [],
   missing: [],
   limits: {},
+  uid: 59_000,
   capabilities: [],
   mode: 'container',
   pool: 'gpu-lab',

@@ -84,7 +84,9 @@ describe('what goes wrong', () => {
     await expect.poll(async () => (await rig.slot('0')).cause).toBe(`dataset DATA: ${host} is empty`);
     mkdirSync(join(host, 'x'));
     await rig.until('idle');
-    expect(rig.docker.get('box-0')?.body.HostConfig?.['Binds']).toEqual([`${host}:/data:ro`]);
+    expect(rig.docker.get('box-0')?.body.HostConfig?.['Mounts']).toMatchObject([
+      { Type: 'bind', Source: host, Target: '/data', ReadOnly: true },
+    ]);
   });
 });
 

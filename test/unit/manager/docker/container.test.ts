@@ -19,6 +19,7 @@ function options(changes: Partial<ManagerConfig> = {}, recipe: Partial<Recipe> =
     poolId: 2,
     gpuPath: 'nvidia',
     dockerGid: undefined,
+    readOnlyBelow: true,
     ...recipe,
   });
 }
@@ -50,7 +51,7 @@ describe('GPUs', () => {
 describe('what a job may do', () => {
   test('by default: no new privileges, no capabilities, no Docker', () => {
     const { HostConfig } = options();
-    expect(HostConfig).toMatchObject({ SecurityOpt: ['no-new-privileges'], CapDrop: ['ALL'], Binds: [] });
+    expect(HostConfig).toMatchObject({ SecurityOpt: ['no-new-privileges'], CapDrop: ['ALL'], Mounts: [] });
     expect(HostConfig?.Privileged).toBeUndefined();
     expect(HostConfig?.NetworkMode).toBe('azp-fleet');
   });
@@ -60,7 +61,7 @@ describe('what a job may do', () => {
   test('Docker only where it was opted for, by the group of its socket', () => {
     const { HostConfig } = options({ jobs: { sudo: false, docker: true } }, { dockerGid: 998 });
     expect(HostConfig).toMatchObject({
-      Binds: ['/var/run/docker.sock:/var/run/docker.sock'],
+      Mounts: [{ Type: 'bind', Source: '/var/run/docker.sock', Target: '/var/run/docker.sock' }],
       GroupAdd: ['998'],
     });
   });
@@ -82,10 +83,10 @@ test.each([
 
 test("a user's image need not know how the agent is started, and by whom", () => {
   const made = options({ image: { kind: 'registry', reference: 'me/agent:1' } });
-  expect(made).toMatchObject({ User: '4000:4000', WorkingDir: '/azp', Cmd: [], HostConfig: { Init: true } });
+  expect(made).toMatchObject({ User: '59000:4000', WorkingDir: '/azp', Cmd: [], HostConfig: { Init: true } });
   expect(options({ image: builtImage('x64') })).not.toHaveProperty('Entrypoint');
   const top = { name: 'vision', folder: 'f'.repeat(64) };
-  expect(options({ image: { ...builtImage('x64'), top } })).toMatchObject({ User: '4000:4000', Cmd: [] });
+  expect(options({ image: { ...builtImage('x64'), top } })).toMatchObject({ User: '59000:4000', Cmd: [] });
 });
 
 test.each([
@@ -121,7 +122,12 @@ test('every dataset is mounted read-only and named by its variable, which the ag
       { name: 'MODELS', host: '/data/m', container: '/models', requireMount: false },
     ],
   });
-  expect(made.HostConfig?.Binds).toEqual(['/data/i:/datasets/i:ro', '/data/m:/models:ro']);
+  const BindOptions = { Propagation: 'rprivate', ReadOnlyForceRecursive: true };
+  expect(made.HostConfig?.Binds).toBeUndefined();
+  expect(made.HostConfig?.Mounts).toEqual([
+    { Type: 'bind', Source: '/data/i', Target: '/datasets/i', ReadOnly: true, BindOptions },
+    { Type: 'bind', Source: '/data/m', Target: '/models', ReadOnly: true, BindOptions },
+  ]);
   expect(variable(made, 'IMAGENET')).toBe('/datasets/i');
   expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).not.toContain('IMAGENET');
 });

@@ -6,7 +6,7 @@ import type { ScratchHost } from '../../../support/scratch/host.ts';
 
 const ours = readFileSync(new URL('../../../../dockeragent/start.sh', import.meta.url), 'utf8');
 const foreign =
-  (agentStart({ kind: 'registry', reference: 'me/agent:1' }).Entrypoint as string[]).at(-1) ?? '';
+  (agentStart({ kind: 'registry', reference: 'me/agent:1' }, 59_000).Entrypoint as string[]).at(-1) ?? '';
 
 const missing = (file: string) => ({
   code: 78,

@@ -24,6 +24,7 @@ const view = (changes: Partial<View> = {}): View => ({
     gpus: [],
     missing: [],
     limits: {},
+    uid: 59_000,
     capabilities: [],
     mode: 'container',
     pool: 'gpu-lab',

@@ -12,6 +12,7 @@ const slot: Slot = {
   gpus: ['GPU-1'],
   missing: [],
   limits: {},
+  uid: 59_000,
   capabilities: [],
   mode: 'container',
   pool: 'gpu-lab',

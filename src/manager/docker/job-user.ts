@@ -1,0 +1,54 @@
+import { AgentLayout } from '../../image/layout.ts';
+import type { TarEntry, TarFolder } from '../../base/tar.ts';
+
+/** What makes a number somebody in a container: put into it before it starts. */
+export interface JobUser {
+  readonly files: readonly TarEntry[];
+  readonly folders: readonly TarFolder[];
+}
+
+/** Folders in which an agent makes others, also where an image brings some of them along. */
+const agentFolders = ['', '/_work', '/_work/_tool', '/_work/_tasks', '/_diag', '/externals'];
+/** Below .config the agent remembers the server's addresses; the others are what programs of jobs write to. */
+const homeFolders = ['', '/.config', '/.cache', '/.local', '/.local/share'];
+
+/**
+ * The user of an image's agents, under the slot's uid: of that name, with that home and shell, so that whoami, ssh, git and
+ * sudo find it. Its folders become its own as they are, not what lies in them: that is its group's. An image without such a
+ * user gets one. `passwd`: the image's own /etc/passwd; undefined: it has none that can be read, and gets none. Pure.
+ */
+export function jobUser(passwd: string | undefined, uid: number): JobUser {
+  const lines = passwd?.split('\n').filter((line) => line !== '') ?? [];
+  const known = lines.find((line) => line.split(':')[2] === String(AgentLayout.uid));
+  const [name, , , , , home = '', shell = ''] = known?.split(':') ?? [freeName(lines)];
+  const line = [
+    name,
+    'x',
+    uid,
+    AgentLayout.gid,
+    '',
+    isHome(home) ? home : `${AgentLayout.root}/home`,
+    shell === '' ? '/bin/sh' : shell,
+  ].join(':');
+  const others = lines.filter((each) => each !== known && each.split(':')[2] !== String(uid));
+  const content = Buffer.from([...others, line, ''].join('\n'));
+  const owner = { uid, gid: AgentLayout.gid };
+  return {
+    files: passwd === undefined ? [] : [{ path: 'etc/passwd', content, mode: 0o644 }],
+    folders: [
+      ...agentFolders.map((folder) => `${AgentLayout.root}${folder}`),
+      ...(isHome(home) ? homeFolders.map((folder) => `${home}${folder}`) : []),
+    ].map((path) => ({ path: `${path.slice(1)}/`, ...owner })),
+  };
+}
+
+/** Of those that an image may name, one that is nothing but a user's: `/`, /root or /nonexistent are not. */
+function isHome(path: string): boolean {
+  if (!/^(?:\/[\w@+-][\w@.+-]*){1,8}$/.test(path)) return false;
+  return path === AgentLayout.root || path.indexOf('/', 1) > 0;
+}
+
+function freeName(lines: readonly string[]): string {
+  const taken = lines.some((line) => line.startsWith(`${AgentLayout.user}:`));
+  return taken ? `azp-${AgentLayout.user}` : AgentLayout.user;
+}

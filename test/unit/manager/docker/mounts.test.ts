@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { agentMounts, readsOnlyBelow } from '../../../../src/manager/docker/mounts.ts';
+
+test.each([
+  ['Engine 25 on Linux 5.12', '1.44', '5.12.0', undefined, true],
+  ['a later one', '1.52', '6.8.0-45-generic', ['ro', 'rro'], true],
+  ['an engine of the next number', '2.0', '7.0', undefined, true],
+  ['an engine that knows no such thing', '1.43', '6.8.0', undefined, false],
+  ['a kernel that knows no such thing', '1.48', '5.4.0-200-generic', undefined, false],
+  ['a runtime that says that it cannot', '1.48', '6.8.0', ['ro'], false],
+  ['what nobody can read', '', '', undefined, false],
+])('mounts below a folder are read-only with it: %s', (_, apiVersion, kernel, mountOptions, expected) => {
+  expect(readsOnlyBelow({ apiVersion, kernel, mountOptions })).toBe(expected);
+});
+
+test('an older engine is asked for what it can', () => {
+  const datasets = [{ name: 'D', host: '/d', container: '/data', requireMount: false }];
+  expect(agentMounts({ datasets, jobs: { sudo: false, docker: false } }, false)).toEqual([
+    { Type: 'bind', Source: '/d', Target: '/data', ReadOnly: true },
+  ]);
+});
