@@ -45,6 +45,7 @@ function migDevices(gpu: XmlElement): readonly MigDevice[] {
       gpuInstance: number(device, 'gpu_instance_id'),
       computeInstance: number(device, 'compute_instance_id'),
       memoryTotalMiB: number(device, 'fb_memory_usage.total'),
+      memoryUsedMiB: number(device, 'fb_memory_usage.used'),
     }),
   }));
 }

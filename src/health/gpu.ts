@@ -8,6 +8,7 @@ export interface MigDevice {
   readonly gpuInstance?: number;
   readonly computeInstance?: number;
   readonly memoryTotalMiB?: number;
+  readonly memoryUsedMiB?: number;
 }
 
 /** Which GPU it is and what it does. What only its health rules want to know they read themselves. */

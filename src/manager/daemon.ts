@@ -57,6 +57,7 @@ export async function runDaemon(
   });
   const watches = Promise.all([
     around.run(signal, () => manager.slots()),
+    manager.tenants.run(signal),
     watchEngine(tools, wake, () => around.meetEngine()),
   ]);
   // Ready to be asked; whatever is missing outside (Docker, the pool, the image) the status tells.

@@ -23,6 +23,7 @@ import { runDaemon } from './daemon.ts';
 import { ownContainers } from './docker/own-containers.ts';
 import { lockMachine } from './machine/machine-lock.ts';
 import { diskSpace } from './machine/disk.ts';
+import { readProcess } from './machine/process.ts';
 import { Evidence } from './runs/evidence.ts';
 import { Helpers } from './docker/helpers.ts';
 import { registryReader, withRegistries } from './image/registries.ts';
@@ -118,6 +119,7 @@ async function run({ values }: Invocation): Promise<void> {
       command: runCommand,
       follow: followCommand,
       fence: new Fence({ command: runCommand, engine: docker, log }),
+      process: (pid) => readProcess(pid, '/proc', () => clock.wall()),
       diskSpace,
     },
     places,

@@ -20,6 +20,7 @@ import { noteUnfinished } from './unfinished.ts';
 import { managerStatus, type Loaded } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
+import { TenantWatch } from './tenants/watch.ts';
 import type { State } from './state.ts';
 
 /** Looks are never further apart than this, events or not. */
@@ -35,6 +36,8 @@ export class Manager {
   readonly #operator: Operator;
   readonly #wake: () => void;
   readonly #runs: PresentRuns;
+  /** Who is on the GPUs beside the jobs. */
+  readonly tenants: TenantWatch;
   #passProblem: Cause | undefined;
 
   /** `wake` asks for another pass soon. */
@@ -45,8 +48,21 @@ export class Manager {
     this.#runs = new PresentRuns(tools.engine, tools.host.engine);
     this.#book = new SlotBook(tools.clock);
     this.#logs = new LogWatch(tools.engine, wake);
-    this.#scene = new Scene(tools, around, this.#book, this.#logs);
-    this.#operator = new Operator(tools, around, this.#book, this.#logs, () => this.slots(), wake);
+    this.tenants = new TenantWatch(tools, around.gpus, {
+      slots: () => this.slots(),
+      isBusy: (slot) => this.#isBusy(slot),
+      changed: wake,
+    });
+    this.#scene = new Scene(tools, around, this.#book, this.#logs, this.tenants);
+    this.#operator = new Operator(
+      tools,
+      around,
+      this.#book,
+      this.#logs,
+      this.tenants,
+      () => this.slots(),
+      wake,
+    );
   }
 
   /** One look at the world and what follows from it. Never throws: what goes wrong is a state, too. True: it came to its end. */
@@ -153,6 +169,14 @@ export class Manager {
       const wait = queue.see(agent.assignedRequest, agentId !== undefined);
       if (wait !== undefined) metrics.queued(slot.pool, wait.waitedS);
     }
+  }
+
+  /** Not known to be without a job. */
+  #isBusy(slot: string): boolean {
+    const up = this.#runs.all.filter(
+      ({ labels, state }) => labels[Labels.slot] === slot && state === 'running',
+    );
+    return up.some(({ id }) => !['connecting', 'listening'].includes(this.#logs.of(id)?.phase ?? 'unknown'));
   }
 
   #isOffline(slot: Slot): boolean {

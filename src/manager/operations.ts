@@ -21,6 +21,7 @@ import type { SlotBook, SlotMemory } from './slots/memory.ts';
 import type { QueueMemory } from './slots/queue-memory.ts';
 import { settingsOf } from './slots/resolve.ts';
 import type { Surroundings } from './surroundings.ts';
+import type { TenantWatch } from './tenants/watch.ts';
 
 /** How often Docker is asked for what an ended container has written: after this many failures it goes without, some 15 s later. */
 const collectTries = 5;
@@ -33,6 +34,7 @@ export class Operations {
   readonly #around: Surroundings;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
+  readonly #tenants: TenantWatch;
   readonly #slots: () => readonly Slot[];
 
   constructor(
@@ -40,12 +42,14 @@ export class Operations {
     around: Surroundings,
     book: SlotBook,
     logs: LogWatch,
+    tenants: TenantWatch,
     slots: () => readonly Slot[],
   ) {
     this.#tools = tools;
     this.#around = around;
     this.#book = book;
     this.#logs = logs;
+    this.#tenants = tenants;
     this.#slots = slots;
   }
 
@@ -102,6 +106,7 @@ export class Operations {
   async #launch({ slot, image, pool }: OrderTo<'launch'>, memory: SlotMemory): Promise<void> {
     const { config, clock } = this.#tools;
     const { cdiSpec: _, ...ways } = await this.#around.readyToLaunch(slot);
+    await this.#tenants.requireClean(slot);
     const { agentId } = await launch(this.#tools, {
       slot,
       image,
@@ -160,12 +165,17 @@ export class Operations {
   async #collect(order: OrderTo<'collect'>, memory: SlotMemory): Promise<void> {
     const { container } = order;
     const { state, log } = this.#tools;
+    const isOnHost = isHostRun(container.id);
+    // Its processes have ended with it: who is left on its GPUs shows while the server and Docker are spoken to.
+    if (!isOnHost) void this.#tenants.ended(container);
     const agent = await this.#endKey(order, memory);
     const outcome = await collect(this.#tools, container, {
       followed: this.#logs.of(container.id),
       asked: memory.asked.get(container.id),
       lastTry: memory.collecting(container.id) >= collectTries,
     });
+    // What it left running has been ended only now.
+    if (isOnHost) void this.#tenants.ended(container);
     memory.asked.delete(container.id);
     const slot = container.labels[Labels.slot] ?? '';
     log.log('info', 'run ended', { slot, ...outcome });
@@ -180,7 +190,7 @@ export class Operations {
       return;
     }
     const { cause } = outcome;
-    if (cause !== undefined && !noFaultOfImage.has(cause.code) && !isHostRun(container.id))
+    if (cause !== undefined && !noFaultOfImage.has(cause.code) && !isOnHost)
       await this.blame(container.labels[Labels.imageDigest], slot, memory);
   }
 

@@ -6,6 +6,7 @@ import { decide, type Grounds, type Order } from './orders.ts';
 import type { LogWatch } from './runs/log-watch.ts';
 import type { SlotMemory, SlotBook } from './slots/memory.ts';
 import type { Surroundings } from './surroundings.ts';
+import type { TenantWatch } from './tenants/watch.ts';
 
 /** Launch failures that another image may not have. */
 const faultOfImage = new Set(['engine.failed', 'engine.not-found', 'engine.cuda-too-new']);
@@ -25,13 +26,14 @@ export class Operator {
     around: Surroundings,
     book: SlotBook,
     logs: LogWatch,
+    tenants: TenantWatch,
     slots: () => readonly Slot[],
     wake: () => void,
   ) {
     this.#tools = tools;
     this.#around = around;
     this.#book = book;
-    this.#operations = new Operations(tools, around, book, logs, slots);
+    this.#operations = new Operations(tools, around, book, logs, tenants, slots);
     this.#wake = wake;
   }
 

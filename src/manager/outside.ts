@@ -7,6 +7,7 @@ import type { HostRoot } from '../base/machine/host-root.ts';
 import type { RunCommand } from './machine/command.ts';
 import type { DiskSpace } from './machine/disk.ts';
 import type { FollowCommand } from './machine/follow-command.ts';
+import type { ReadProcess } from './machine/process.ts';
 
 /** What lies outside the manager. A room takes the part that it needs. */
 export interface Outside {
@@ -21,6 +22,8 @@ export interface Outside {
   readonly command: RunCommand;
   /** The same for one that goes on: the kernel log. */
   readonly follow: FollowCommand;
+  /** Any process of the machine. */
+  readonly process: ReadProcess;
   /** Of the file system that a path is on. */
   readonly diskSpace: (path: string) => Promise<DiskSpace>;
   /** Ends when the manager is asked to stop. */

@@ -22,6 +22,7 @@ import { awaySince, runView, type Making } from './serve/run-view.ts';
 import { slotStatus } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
+import type { TenantWatch } from './tenants/watch.ts';
 
 /** Puts together what is known into what reconcile and the status need. Changes nothing. */
 export class Scene {
@@ -29,13 +30,21 @@ export class Scene {
   readonly #around: Surroundings;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
+  readonly #tenants: Pick<TenantWatch, 'hold'>;
   readonly #shown = new Map<string, SlotStatus>();
 
-  constructor(tools: ManagerTools, around: Surroundings, book: SlotBook, logs: LogWatch) {
+  constructor(
+    tools: ManagerTools,
+    around: Surroundings,
+    book: SlotBook,
+    logs: LogWatch,
+    tenants: Pick<TenantWatch, 'hold'>,
+  ) {
     this.#tools = tools;
     this.#around = around;
     this.#book = book;
     this.#logs = logs;
+    this.#tenants = tenants;
   }
 
   slots(): readonly Slot[] {
@@ -94,6 +103,7 @@ export class Scene {
       look,
       lookIsOld: look !== undefined && isOld(look, clock),
       fence: config.fence === 'required' ? fence.gap(slot.mode) : undefined,
+      tenants: this.#tenants.hold(slot.name),
       pool: this.#poolCause(slot),
       disk: this.#around.janitor.cause,
     });

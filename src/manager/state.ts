@@ -5,6 +5,7 @@ import { ownerId } from '../azure/pools/owner.ts';
 import { readMarks, type DrainMarks } from './drain-marks.ts';
 import type { FirstSights } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
+import type { MemoryBaselines } from './tenants/memory.ts';
 import { FleetError } from '../base/errors.ts';
 import { causeOf } from './causes.ts';
 import { damagedCopy, readKept, replaceKept } from './machine/kept-file.ts';
@@ -48,6 +49,8 @@ export interface State {
   readonly archives: FirstSights;
   /** The kernel's own log forgets. */
   readonly xids: XidMemory | undefined;
+  /** How much memory of idle GPUs is in use. */
+  readonly gpuMemory: MemoryBaselines | undefined;
 }
 
 /** The state, in memory and on the disk. What cannot be written holds in memory, and is written as soon as it can be. */
@@ -148,6 +151,7 @@ function stateOf(found: Found): State {
     gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
     archives: Object(found.archives ?? {}) as State['archives'],
     xids: Array.isArray(found.xids?.events) ? found.xids : undefined,
+    gpuMemory: typeof found.gpuMemory?.mib === 'object' ? found.gpuMemory : undefined,
   };
 }
 

@@ -209,6 +209,7 @@ export class ManagerRig {
         command: this.command,
         follow: this.follow,
         fence: new Fence({ command: this.command, engine: createEngine(this.docker), log: silentLogger }),
+        process: this.hostPrograms.process,
         diskSpace: () => Promise.resolve(this.disk),
       },
       {

@@ -1,4 +1,5 @@
 import { runCommand, type CommandResult, type RunCommand } from '../../src/manager/machine/command.ts';
+import type { ProcessFacts, ReadProcess } from '../../src/manager/machine/process.ts';
 import type { FakeSystemd } from './fake-systemd.ts';
 
 /** A program that has done its work. */
@@ -6,27 +7,37 @@ export function printed(output: string): CommandResult {
   return { code: 0, output, timedOut: false, stillRunning: () => false };
 }
 
+type Answer = CommandResult | Promise<CommandResult>;
+
 /** The host's programs, as a test wants them to answer. */
 export class StandInPrograms {
-  /** Answers by name; the default: there are none. */
-  readonly programs = new Map<string, CommandResult | Promise<CommandResult>>();
+  /** Answers by name, to all arguments alike or by them; the default: there are none. */
+  readonly programs = new Map<string, Answer | ((args: readonly string[]) => Answer)>([
+    // Nobody is on the GPUs.
+    ['nvidia-smi', printed('')],
+  ]);
+  /** Of the machine, by pid. */
+  readonly processes = new Map<number, ProcessFacts>();
+  readonly process: ReadProcess = (pid) => Promise.resolve(this.processes.get(pid));
   /** How long each program was given the last time, milliseconds. */
   readonly deadlines = new Map<string, number>();
   /** For slots straight on the host; then programs that copy and remove are the real ones. */
   systemd: FakeSystemd | undefined;
+  /** What was run, as command lines. */
+  readonly calls: string[] = [];
   readonly command: RunCommand = (program, args, deadlineMs) => {
     this.deadlines.set(program, deadlineMs);
+    this.calls.push([program, ...args].join(' '));
     const answered = this.systemd?.command(program, args, deadlineMs);
     if (answered !== undefined) return answered;
     if (this.systemd !== undefined && ['cp', 'rm'].includes(program))
       return runCommand(program, args, deadlineMs);
-    return Promise.resolve(
-      this.programs.get(program) ?? {
-        code: 127,
-        output: 'not found',
-        timedOut: false,
-        stillRunning: () => false,
-      },
-    );
+    const answer = this.programs.get(program) ?? {
+      code: 127,
+      output: 'not found',
+      timedOut: false,
+      stillRunning: () => false,
+    };
+    return Promise.resolve(typeof answer === 'function' ? answer(args) : answer);
   };
 }

@@ -34,6 +34,7 @@ const collected = [
   'src/manager/docker/agent-start.ts',
   'src/manager/gpus/kernel-watch.ts',
   'src/manager/host-mode/vacate-script.ts',
+  'src/manager/tenants/end-processes.ts',
   'src/packages/apt/apt.ts',
   'src/packages/apt/consequences.ts',
   'src/packages/apt/contrib.ts',

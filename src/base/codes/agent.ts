@@ -55,6 +55,19 @@ export const agentCodes = {
   'agents.waiting': ['a slot waits for something that is told with it', 'cure that'],
   'container.gone': ['a container has gone meanwhile', 'wait: it is looked at again'],
   drained: ['somebody keeps jobs away', 'azp-fleet undrain, when that is over'],
+  'gpu.in-use': ['somebody else has a process on a GPU of the slot', 'let it end; the slot opens by itself'],
+  'gpu.left-behind': [
+    'what an ended job left on a GPU was killed and does not end',
+    'for a process in state D: drain and reboot',
+  ],
+  'gpu.memory-held': [
+    'memory of a GPU is in use by no process that can be seen',
+    'find who has it open; else reset the GPU or reboot',
+  ],
+  'gpu.tenants-unknown': [
+    'nvidia-smi does not tell which processes are on the GPUs',
+    'wait; try nvidia-smi --query-compute-apps on the host',
+  ],
   'gpu.lost-in-container': [
     'a container lost its GPU',
     'wait for the new one; look at the health of the host',

@@ -8,13 +8,14 @@ import { probeHost, probeName } from '../../health/probe.ts';
 import type { Finding } from '../../health/verdict.ts';
 import type { SmiReport } from '../../health/report.ts';
 import type { Helpers } from '../docker/helpers.ts';
+import { bootId } from '../machine/boot-id.ts';
 import type { CommandResult } from '../machine/command.ts';
 import { confirmed, lookAtHost, whenOf, type HostLook } from './look.ts';
 import { gpuOrder, type GpuOrder, withRepair, worthKeeping, type XidMemory } from './remembered.ts';
 import type { Outside } from '../outside.ts';
 
 /** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s; a faster clock makes no faster processors. */
-const smiDeadlineMs = 60_000;
+export const smiDeadlineMs = 60_000;
 /** Between two containers that look at the GPUs from inside; sooner after one that failed. */
 const probeMs = 30 * 60_000;
 const probeAgainMs = 60_000;
@@ -164,8 +165,4 @@ function noSuchGpu(gpu: string, order: readonly string[]): FleetError {
     expected: ['all', ...order].join(', '),
     next: 'name it by its PCI address, as status and the findings do',
   });
-}
-
-async function bootId({ prefix }: HostRoot): Promise<string> {
-  return (await readFile(`${prefix}/proc/sys/kernel/random/boot_id`, 'utf8').catch(() => '')).trim();
 }

@@ -16,6 +16,8 @@ export interface Circumstances {
   readonly lookIsOld: boolean;
   /** Where it is required: why the fence cannot be said to stand around the slot. */
   readonly fence: Cause | undefined;
+  /** Somebody or something is on the slot's GPUs. */
+  readonly tenants: Hold | undefined;
   /** What is wrong between us and the pool. */
   readonly pool: Cause | undefined;
   /** Too little space on the disk of Docker. */
@@ -46,6 +48,7 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
       next: 'compare nvidia-smi -L on the host with the inventory',
     });
   }
+  if (now.tenants !== undefined) return now.tenants;
   const cause = now.pool ?? now.disk;
   if (cause !== undefined) return { kind: 'pause', state: 'waiting', cause };
   if (!now.lookIsOld || slot.gpus.length === 0) return undefined;

@@ -6,6 +6,7 @@ import { readBootId, rebootScript, settle } from '../../../src/apply/reboot.ts';
 import { agentStart } from '../../../src/manager/docker/agent-start.ts';
 import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';
 import { vacateScript } from '../../../src/manager/host-mode/vacate-script.ts';
+import { endScript } from '../../../src/manager/tenants/end-processes.ts';
 import { configScript } from '../../../src/manager/registration/register-by-config.ts';
 import { bootProgram, type BootRequest, type Elevation } from '../../../src/ssh/session/bootstrap.ts';
 import { followChangeScript, startChangeScript } from '../../../src/ssh/session/durable-script.ts';
@@ -44,6 +45,7 @@ export function fixedScripts(): [string, string][] {
     ['kernel log', followNew(machineRoot)[1] ?? ''],
     ['config.sh', configScript],
     ['what a user left', vacateScript],
+    ['what a run left on a GPU', endScript],
     [
       'foreign image',
       (agentStart({ kind: 'registry', reference: 'me/agent:1' }, 59_000).Entrypoint as string[])[2] ?? '',

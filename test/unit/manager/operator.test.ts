@@ -8,6 +8,7 @@ import { Operator } from '../../../src/manager/operator.ts';
 import type { LogWatch } from '../../../src/manager/runs/log-watch.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
 import type { Surroundings } from '../../../src/manager/surroundings.ts';
+import type { TenantWatch } from '../../../src/manager/tenants/watch.ts';
 import { StillClock } from '../../support/clock.ts';
 
 const clock = new StillClock();
@@ -20,6 +21,7 @@ function operator(book: SlotBook) {
     around,
     book,
     {} as LogWatch,
+    {} as TenantWatch,
     () => [],
     () => undefined,
   );

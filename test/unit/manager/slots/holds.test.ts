@@ -4,7 +4,7 @@ import { conclude } from '../../../../src/health/checkup.ts';
 import type { Finding } from '../../../../src/health/verdict.ts';
 import { parseSmi } from '../../../../src/health/smi-xml.ts';
 import { holdOf, type Circumstances } from '../../../../src/manager/slots/holds.ts';
-import type { Slot } from '../../../../src/manager/model.ts';
+import type { Hold, Slot } from '../../../../src/manager/model.ts';
 
 const slot: Slot = {
   name: '0',
@@ -40,11 +40,17 @@ const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   look: look(),
   lookIsOld: false,
   fence: undefined,
+  tenants: undefined,
   pool: undefined,
   disk: undefined,
   ...changes,
 });
 const mark = { reason: 'disk', at: '' };
+const tenants: Hold = {
+  kind: 'close',
+  state: 'waiting',
+  cause: { code: 'gpu.in-use', what: '15.6 GiB held by alice', next: 'wait' },
+};
 const cause = { code: 'azure.auth', what: 'token', next: '' } as const;
 const open = { code: 'fence.open', what: 'no rules', next: '' } as const;
 
@@ -80,6 +86,21 @@ test.each([
     undefined,
   ],
   ['its GPU is not shown', { ...slot, gpus: [], missing: ['GPU 3'] }, now(), 'close', 'quarantined'],
+  ['somebody is on its GPU', slot, now({ tenants }), 'close', 'waiting'],
+  [
+    'its GPU is lost, and somebody is on it',
+    slot,
+    now({ tenants, look: look(finding({ gpu: 'GPU-1' })) }),
+    'close',
+    'quarantined',
+  ],
+  [
+    'somebody is on its GPU, and the pool does not answer',
+    slot,
+    now({ tenants, pool: cause }),
+    'close',
+    'waiting',
+  ],
   ['the pool does not answer', slot, now({ pool: cause }), 'pause', 'waiting'],
   ['the disk is full', slot, now({ disk: cause }), 'pause', 'waiting'],
   ['a fence that is required does not stand', slot, now({ fence: open }), 'close', 'waiting'],

@@ -1,0 +1,249 @@
+import type { HostRoot } from '../../base/machine/host-root.ts';
+import { Labels } from '../../contract/paths.ts';
+import type { OwnContainer } from '../../engine/engine.ts';
+import { Alarm, repeat } from '../alarm.ts';
+import { NotYet } from '../causes.ts';
+import { smiDeadlineMs, type GpuWatch } from '../gpus/watch.ts';
+import { isHostRun } from '../host-mode/host-engine.ts';
+import { PresentRuns } from '../host-mode/present-runs.ts';
+import { bootId } from '../machine/boot-id.ts';
+import type { CommandResult } from '../machine/command.ts';
+import type { Cause, Hold, Slot } from '../model.ts';
+import { endProcesses } from './end-processes.ts';
+import { judge, leftOf, type Judgement } from './judge.ts';
+import { appsArguments, readApps, type App } from './listing.ts';
+import { withIdle, type MemoryBaselines } from './memory.ts';
+import { readMemoryInUse, type MemoryReading } from './memory-reading.ts';
+import { Logins, programOf } from './names.ts';
+import { ownersNow, type OwnerTools } from './owners.ts';
+import type { Tenant } from './tenant.ts';
+import { idleMemory, usesOf, type Sight } from './uses.ts';
+import { Verdicts } from './verdicts.ts';
+import { whoseIs, type Owners } from './whose.ts';
+import { causeOf, notTold } from './words.ts';
+
+/** Between two looks, as for the health of the GPUs; unscaled milliseconds. */
+const lookEveryMs = 20_000;
+/** So many looks in a row follow each other at once, while what is in the way may be over in a moment. */
+const mostSoon = 10;
+/** A look that is older starts no agent: then one more is taken. Real milliseconds, of which a faster clock makes no more. */
+const freshMs = 5_000;
+/** So often in a row nvidia-smi may not tell who is on the GPUs before slots start without knowing. */
+const mostUntold = 3;
+/** Containers that are remembered as ended. */
+const mostEnded = 200;
+
+export interface TenantTools extends OwnerTools {
+  readonly root: HostRoot;
+  readonly state: {
+    readonly value: { readonly gpuMemory: MemoryBaselines | undefined };
+    note(change: () => { readonly gpuMemory: MemoryBaselines }): Promise<void>;
+  };
+}
+
+/** What the manager knows of its slots. */
+export interface TenantScene {
+  slots(): readonly Slot[];
+  /** A job runs in the slot, or may: then who is on its GPUs is its own affair. */
+  isBusy(slot: string): boolean;
+  /** What is in the way of some slot has changed. */
+  changed(): void;
+}
+
+/**
+ * Watches who is on the GPUs beside the jobs: after each run's end, before each launch, and now and then while agents
+ * wait. What an ended run has left is killed; what is somebody else's is named, and keeps its slots closed while it is there.
+ */
+export class TenantWatch {
+  readonly #tools: TenantTools;
+  readonly #gpus: Pick<GpuWatch, 'report'>;
+  readonly #scene: TenantScene;
+  readonly #runs: PresentRuns;
+  readonly #logins: Logins;
+  readonly #verdicts = new Verdicts();
+  readonly #alarm = new Alarm();
+  /** Container → slot. */
+  readonly #ended = new Map<string, string>();
+  readonly #screens = new Set<string>();
+  #memory: MemoryReading | undefined;
+  /** An nvidia-smi that hangs in the kernel; no second one is sent after it. */
+  #stuck: CommandResult | undefined;
+  #untold = 0;
+  /** When the last look began that told something; monotonic. */
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #soon = 0;
+  #running: Promise<void> | undefined;
+  #next: { whole: boolean; readonly look: Promise<void> } | undefined;
+
+  constructor(tools: TenantTools, gpus: Pick<GpuWatch, 'report'>, scene: TenantScene) {
+    this.#tools = tools;
+    this.#gpus = gpus;
+    this.#scene = scene;
+    this.#runs = new PresentRuns(tools.engine, tools.host.engine);
+    this.#logins = new Logins(tools.command);
+  }
+
+  /** What keeps this slot from taking jobs. */
+  hold(slot: string): Hold | undefined {
+    return this.#verdicts.hold(slot);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#alarm.ring(), { once: true });
+    await repeat(this.#tools, { ms: lookEveryMs, signal, alarm: this.#alarm }, () => this.#look(true));
+  }
+
+  /** A run has ended: looked at now, so that the next launch need not. Never rejects. */
+  async ended({ id, labels }: OwnContainer): Promise<void> {
+    if (!isHostRun(id)) this.#ended.set(id, labels[Labels.slot] ?? '');
+    for (const oldest of [...this.#ended.keys()].slice(0, -mostEnded)) this.#ended.delete(oldest);
+    if ((labels[Labels.gpus] ?? '') !== '') await this.#look(true);
+  }
+
+  /** Rejects with `NotYet` where a job would not be alone on the slot's GPUs with whom it shares them on purpose. */
+  async requireClean({ name, gpus }: Pick<Slot, 'name' | 'gpus'>): Promise<void> {
+    if (gpus.length === 0) return;
+    await (this.#next?.look ?? this.#running);
+    const age = this.#tools.clock.monotonic() - this.#toldAt;
+    // How much memory is in use the look after the last run's end has seen; who is there is asked again.
+    if (age > freshMs) await this.#look(this.#memory === undefined);
+    if (this.#untold > 0 && this.#untold < mostUntold) throw new NotYet(notTold);
+    const hold = this.#verdicts.hold(name);
+    if (hold !== undefined) throw new NotYet(hold.cause);
+  }
+
+  /** A look that begins from now on; those that are asked for while one runs become one. `whole`: memory, too. */
+  #look(whole: boolean): Promise<void> {
+    if (this.#running === undefined) {
+      this.#running = this.#see(whole)
+        .catch((error: unknown) => {
+          this.#untold += 1;
+          this.#tools.log.log('warn', 'who is on the GPUs could not be looked at', { error });
+        })
+        .finally(() => (this.#running = undefined));
+      return this.#running;
+    }
+    if (this.#next !== undefined) {
+      this.#next.whole ||= whole;
+      return this.#next.look;
+    }
+    const look = this.#running.then(() => {
+      const asked = this.#next;
+      this.#next = undefined;
+      return this.#look(asked?.whole ?? whole);
+    });
+    this.#next = { whole, look };
+    return look;
+  }
+
+  async #see(whole: boolean): Promise<void> {
+    const { command, clock } = this.#tools;
+    const slots = this.#scene.slots();
+    const began = clock.monotonic();
+    this.#verdicts.keep(slots.map(({ name }) => name));
+    if (slots.every(({ gpus }) => gpus.length === 0)) return;
+    if (this.#stuck?.stillRunning() === true) return this.#noteUntold();
+    const listed = await command('nvidia-smi', appsArguments, smiDeadlineMs);
+    this.#stuck = listed.timedOut ? listed : undefined;
+    // That nvidia-smi does not answer is for the health of the GPUs to tell; here nothing changes.
+    if (listed.code !== 0) return this.#noteUntold();
+    if (whole) await this.#readMemory(slots);
+    const tenants = await this.#tenants(readApps(listed.output), slots);
+    const boot = await bootId(this.#tools.root);
+    const sight = this.#sight(tenants, slots, boot);
+    await this.#noteIdle(sight, boot);
+    await this.#judge(sight);
+    this.#untold = 0;
+    this.#toldAt = began;
+    await this.#end(leftOf(tenants));
+    this.#soon = this.#verdicts.hasPassing ? this.#soon + 1 : 0;
+    if (this.#soon > 0 && this.#soon <= mostSoon) this.#alarm.ring();
+  }
+
+  #noteUntold(): void {
+    this.#untold += 1;
+    if (this.#untold === mostUntold)
+      this.#tools.log.log('warn', 'jobs start without knowing who is on the GPUs', { ...notTold });
+  }
+
+  async #readMemory(slots: readonly Slot[]): Promise<void> {
+    const parts = slots.some(({ gpus }) => gpus.some((gpu) => gpu.startsWith('MIG-')));
+    this.#memory = await readMemoryInUse(this.#tools.command, { parts, known: this.#gpus.report });
+    for (const [gpu, { displays }] of this.#memory) if (displays) this.#screens.add(gpu);
+  }
+
+  async #tenants(apps: readonly App[], slots: readonly Slot[]): Promise<readonly Tenant[]> {
+    if (apps.length === 0) return [];
+    const owners = await ownersNow(this.#tools, this.#runs, slots, this.#ended);
+    return Promise.all(apps.map((app) => this.#tenant(app, owners)));
+  }
+
+  async #tenant(app: App, owners: Owners): Promise<Tenant> {
+    const found = app.pid === undefined ? undefined : await this.#tools.process(app.pid);
+    if (found === undefined) return { ...app, whose: { kind: 'unseen' } };
+    const process = { ...found, login: await this.#logins.of(found.uid) };
+    return { ...app, process, whose: whoseIs(process, app.usedMiB, owners) };
+  }
+
+  #sight(tenants: readonly Tenant[], slots: readonly Slot[], boot: string): Sight {
+    return {
+      tenants,
+      memory: this.#memory ?? new Map(),
+      baselines: this.#baselines(boot).mib,
+      screens: this.#screens,
+      report: this.#gpus.report,
+      slots,
+      isBusy: (slot) => this.#scene.isBusy(slot),
+    };
+  }
+
+  #baselines(boot: string): MemoryBaselines {
+    const { gpuMemory } = this.#tools.state.value;
+    return gpuMemory?.boot === boot ? gpuMemory : { boot, mib: {} };
+  }
+
+  async #noteIdle(sight: Sight, boot: string): Promise<void> {
+    const known = this.#baselines(boot);
+    const next = withIdle(known, idleMemory(sight));
+    if (next !== known) await this.#tools.state.note(() => ({ gpuMemory: next }));
+  }
+
+  async #judge(sight: Sight): Promise<void> {
+    const { config, log } = this.#tools;
+    let changed = false;
+    for (const slot of sight.slots) {
+      if (this.#scene.isBusy(slot.name)) continue;
+      const judgement = judge(slot.name, usesOf(slot, sight), { useDocker: config.jobs.docker });
+      const cause = await this.#cause(slot, judgement);
+      if (!this.#verdicts.note(slot.name, judgement, cause)) continue;
+      changed = true;
+      if (cause === undefined) log.log('info', 'the GPUs of a slot are free again', { slot: slot.name });
+      else log.log('warn', 'the GPUs of a slot are not free', { slot: slot.name, ...cause });
+    }
+    if (changed) this.#scene.changed();
+  }
+
+  async #cause(slot: Slot, judgement: Judgement): Promise<Cause | undefined> {
+    if (judgement.kind === 'clean') return undefined;
+    const { command, clock } = this.#tools;
+    const seen = judgement.by.flatMap(({ process }) => process ?? []);
+    const names = await Promise.all(
+      seen.slice(0, 20).map(async (process) => [process.pid, await programOf(command, process)] as const),
+    );
+    const known = new Map(names);
+    return causeOf(judgement, {
+      name: (pid) => known.get(pid),
+      now: clock.wall(),
+      tellGpu: slot.gpus.length > 1,
+    });
+  }
+
+  async #end(left: readonly Tenant[]): Promise<void> {
+    const processes = left.flatMap(({ process }) => process ?? []);
+    if (processes.length === 0) return;
+    this.#tools.log.log('warn', 'killing what ended runs left on GPUs', {
+      processes: processes.map(({ pid, comm }) => `${comm} (${pid})`),
+    });
+    await endProcesses(this.#tools.command, processes);
+  }
+}

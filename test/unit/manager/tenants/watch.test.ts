@@ -1,0 +1,241 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ProcessFacts } from '../../../../src/manager/machine/process.ts';
+import { ManagerRig, printed } from '../../../support/manager-rig.ts';
+
+// The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; who is on the GPUs is text of
+// this file, as nvidia-smi, /proc and getent have it.
+const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+const gpus = [...healthy.matchAll(/<uuid>(GPU-[^<]+)</g)].map(([, uuid = '']) => uuid);
+
+let rig: ManagerRig;
+/** Rows of nvidia-smi: index of the GPU, pid, MiB. */
+let rows: (readonly [number, number, number | string])[];
+/** Memory in use beside that of the rows. */
+let hidden: readonly [number, number];
+/** How nvidia-smi ends. */
+let code: number;
+/** What systemd-run was told to end: it does. */
+let killed: number[];
+/** These hang in the kernel. */
+let immortal: Set<number>;
+
+beforeEach(async () => {
+  rows = [];
+  hidden = [0, 0];
+  code = 0;
+  killed = [];
+  immortal = new Set();
+  rig = await ManagerRig.create();
+  rig.plugIn('0000:83:00.0');
+  rig.plugIn('0000:84:00.0');
+  rig.programs.set('sh', printed(healthy));
+  rig.programs.set('dmesg', printed(''));
+  rig.programs.set('nvidia-smi', (args) => ({ ...printed(smi(args[0] ?? '')), code }));
+  rig.programs.set('head', printed('python3\0/home/alice/train.py\0--lr\x001e-4\0'));
+  rig.programs.set('getent', printed('alice:x:1000:1000:Alice:/home/alice:/bin/bash\n'));
+  rig.programs.set('systemd-run', (args) => {
+    const pids = args.slice(args.indexOf('sh', 5) + 1).filter((_, at) => at % 2 === 0);
+    killed.push(...pids.map(Number));
+    rows = rows.filter(([, pid]) => !killed.includes(pid) || immortal.has(pid));
+    return printed('');
+  });
+});
+afterEach(() => rig.close());
+
+function smi(question: string): string {
+  if (question.startsWith('--query-compute-apps'))
+    return rows.map(([gpu, pid, mib]) => `${gpus[gpu]}, ${pid}, ${mib}\n`).join('');
+  return gpus
+    .map((uuid, index) => {
+      const own = rows.filter(([gpu]) => gpu === index).map(([, , mib]) => Number(mib) || 0);
+      return `${uuid}, ${own.reduce((sum, mib) => sum + mib, hidden[index] ?? 0)}, Disabled\n`;
+    })
+    .join('');
+}
+
+/** A process of alice's, who is logged in, begun in this minute. */
+function process(pid: number, changes: Partial<ProcessFacts> = {}): void {
+  rig.hostPrograms.processes.set(pid, {
+    pid,
+    uid: 1000,
+    comm: 'python3',
+    state: 'S',
+    startTicks: 4_000 + pid,
+    startedAt: Date.now(),
+    cgroups: ['/user.slice/user-1000.slice/session-3.scope'],
+    ...changes,
+  });
+}
+
+const inContainer = (id: string): Partial<ProcessFacts> => ({
+  uid: 4000,
+  cgroups: [`/system.slice/docker-${id}.scope`],
+});
+
+const agent = async (name: string) => {
+  const found = await rig.azure.findAgent(rig.poolId, name);
+  return { enabled: found?.enabled, reason: found?.userCapabilities?.['azp-fleet.disabled'] };
+};
+
+const now = (): string => {
+  const two = (number: number): string => String(number).padStart(2, '0');
+  return `${two(new Date().getHours())}:${two(new Date().getMinutes())}`;
+};
+
+test("somebody else's process closes its slot alone, is named, lives, and opens the slot when it has gone", async () => {
+  await rig.start();
+  await rig.until('idle');
+  process(4121);
+  const since = now();
+  rows = [[1, 4121, 15_974]];
+  await rig.until('waiting', ['1']);
+  const cause = `15.6 GiB held by alice, train.py (4121) since ${since}`;
+  expect(await rig.slot('1')).toMatchObject({ code: 'gpu.in-use', cause });
+  await expect.poll(() => agent('box-1')).toEqual({ enabled: false, reason: cause });
+  expect((await rig.slot('0')).state).toBe('idle');
+  expect(await agent('box-0')).toEqual({ enabled: true, reason: undefined });
+  expect(rig.docker.get('box-1')).toBeUndefined();
+  expect(killed).toEqual([]);
+  rows = [];
+  await rig.until('idle');
+  expect(await agent('box-1')).toEqual({ enabled: true, reason: undefined });
+});
+
+test('what holds a GPU grows, and the pool is not told anew each time', async () => {
+  await rig.start();
+  await rig.until('idle');
+  process(4121);
+  rows = [[1, 4121, 500]];
+  await rig.until('waiting', ['1']);
+  await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
+  const asked = rig.hostPrograms.calls.filter((call) => call.includes('compute-apps')).length;
+  rows = [[1, 4121, 9_000]];
+  const looks = () => rig.hostPrograms.calls.filter((call) => call.includes('compute-apps')).length;
+  await expect.poll(looks).toBeGreaterThan(asked + 2);
+  expect((await rig.slot('1')).cause).toContain('500 MiB held by alice');
+});
+
+test('nothing is launched on a GPU that is taken at the start of the manager', async () => {
+  process(4121);
+  rows = [[0, 4121, 800]];
+  await rig.start();
+  await rig.until('waiting', ['0']);
+  await rig.until('idle', ['1']);
+  expect(rig.docker.get('box-0')).toBeUndefined();
+});
+
+test('a job keeps its GPU to itself: its own processes are no strangers, and its end leaves the slot open', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-1');
+  await rig.until('busy', ['1']);
+  process(500, inContainer(rig.docker.get('box-1')?.id ?? ''));
+  rows = [[1, 500, 30_000]];
+  const before = looks();
+  await expect.poll(looks).toBeGreaterThan(before + 2);
+  expect((await rig.slot('1')).cause).toBeUndefined();
+  rows = [];
+  rig.endJob('box-1');
+  await rig.until('idle');
+  expect(killed).toEqual([]);
+});
+
+const looks = (): number => rig.hostPrograms.calls.filter((call) => call.includes('compute-apps')).length;
+
+describe('what an ended run leaves on its GPU', () => {
+  async function end(): Promise<void> {
+    await rig.start();
+    await rig.until('idle');
+    rig.beginJob('box-1');
+    await rig.until('busy', ['1']);
+    process(500, { ...inContainer(rig.docker.get('box-1')?.id ?? ''), state: 'D' });
+    rows = [[1, 500, 30_000]];
+    rig.endJob('box-1');
+  }
+
+  test('is killed, and the slot serves again', async () => {
+    await end();
+    await expect.poll(() => killed).toContain(500);
+    await rig.until('idle');
+    expect(rig.docker.get('box-1')).toBeDefined();
+  });
+
+  test('and does not die is named, and closes its slot alone', async () => {
+    immortal.add(500);
+    await end();
+    await expect.poll(async () => (await rig.slot('1')).code).toBe('gpu.left-behind');
+    await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
+    expect((await rig.slot('1')).cause).toMatch(
+      /^29\.3 GiB held by what a job left, .* \(500, state D\) since /,
+    );
+    rig.beginJob('box-0');
+    rig.endJob('box-0');
+    await rig.until('idle', ['0']);
+    rows = [];
+    await rig.until('idle');
+  });
+});
+
+describe('memory that nobody accounts for', () => {
+  test('closes the slot at the second look, and tells how the GPU is reset', async () => {
+    await rig.start();
+    await rig.until('idle');
+    hidden = [0, 9_000];
+    await rig.until('waiting', ['1']);
+    await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
+    expect(await rig.slot('1')).toMatchObject({
+      code: 'gpu.memory-held',
+      cause: '8.8 GiB held by no process that can be seen',
+      next: expect.stringContaining(`nvidia-smi --gpu-reset -i ${gpus[1]}`) as string,
+    });
+    expect((await rig.slot('0')).state).toBe('idle');
+    hidden = [0, 0];
+    await rig.until('idle');
+  });
+
+  test("is measured by what the GPU had idle, also after a restart of the manager; the driver's own is none", async () => {
+    hidden = [450, 450];
+    await rig.start();
+    await rig.until('idle');
+    await rig.stop();
+    hidden = [450, 620];
+    await rig.start();
+    await rig.until('waiting', ['1']);
+    await rig.until('idle', ['0']);
+    hidden = [530, 530];
+    await rig.until('idle');
+  });
+});
+
+describe('a GPU that two slots share', () => {
+  const share = { agents: { kind: 'count', count: 4 }, share: true } as const;
+
+  test('has the job of one as no stranger for the other, but a third one is', async () => {
+    await rig.start(share);
+    await rig.until('idle', ['0', '1', '2', '3']);
+    rig.beginJob('box-0');
+    await rig.until('busy', ['0']);
+    process(500, inContainer(rig.docker.get('box-0')?.id ?? ''));
+    rows = [[0, 500, 30_000]];
+    const before = looks();
+    await expect.poll(looks).toBeGreaterThan(before + 2);
+    await rig.until('idle', ['1', '2', '3']);
+    process(4121);
+    rows = [...rows, [0, 4121, 800]];
+    await rig.until('waiting', ['2']);
+    expect((await rig.slot('0')).state).toBe('busy');
+    await rig.until('idle', ['1', '3']);
+  });
+});
+
+describe('nvidia-smi that does not tell', () => {
+  test('closes nothing, and after three times slots start without it', async () => {
+    code = 3;
+    await rig.start();
+    await rig.until('idle');
+    expect(rig.logged.map(({ message }) => message)).toContain(
+      'jobs start without knowing who is on the GPUs',
+    );
+  });
+});
