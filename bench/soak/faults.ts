@@ -4,6 +4,7 @@ import { managerUnit } from '../../src/contract/paths.ts';
 import type { Fault } from '../../src/azure/fake/control/control.ts';
 import type { LabHost } from '../../test/lab/harness/host.ts';
 import { until } from '../../test/lab/harness/run.ts';
+import { occupyGpu } from '../../test/lab/harness/tenant.ts';
 import { statusOf } from './hosts.ts';
 import type { SoakFleet } from './model.ts';
 
@@ -16,8 +17,8 @@ export interface Disturbance {
   readonly cutsJobs?: boolean;
   /** Within which every slot is there again once it is over. */
   readonly boundMs: number;
-  /** Resolves when it is over. */
-  run(): Promise<void>;
+  /** Resolves when it is over. A GPU that it takes: when the last job could begin there (milliseconds since the epoch). */
+  run(): Promise<void | { readonly takenAt: number }>;
 }
 
 /** With twelve agents on two cores, which provision and jobs share; none of these takes the slots away. */
@@ -48,6 +49,34 @@ export function dockerKill(host: LabHost): Disturbance {
     hosts: [host],
     boundMs: shortMs,
     run: async () => void (await host.exec('systemctl kill -s KILL docker.service')),
+  };
+}
+
+/** Somebody works on the first GPU by hand for a while: its slots wait, the others go on. */
+export function gpuTaken(host: LabHost): Disturbance {
+  return {
+    name: `somebody else's process on a GPU of ${host.name}`,
+    hosts: [host],
+    boundMs: shortMs,
+    run: async () => {
+      const tenant = await occupyGpu(host, 0, 15_974);
+      const uuid = host.gpus[0]?.uuid ?? '';
+      await until(
+        `the slots of ${uuid} to wait`,
+        async () => {
+          const slots = (await statusOf(host))?.slots.filter(({ gpus }) => gpus.includes(uuid)) ?? [];
+          return (
+            slots.length > 0 && slots.every(({ state, code }) => state === 'waiting' && code === 'gpu.in-use')
+          );
+        },
+        { timeoutMs: shortMs, everyMs: 500 },
+      );
+      const takenAt = Date.now();
+      // Jobs are queued all the time: none may begin there.
+      await delay(8_000);
+      await tenant.leave();
+      return { takenAt };
+    },
   };
 }
 

@@ -6,6 +6,7 @@ export function violations(evidence: Evidence): readonly string[] {
   const { jobs, faults, events, hostOf } = evidence;
   return [
     ...jobs.flatMap((job) => onceOrLost(job, faults, hostOf)),
+    ...jobs.flatMap((job) => dirtyGpu(job, faults, hostOf)),
     ...sharedContainers(jobs),
     ...overlappingRuns(jobs),
     ...overlappingContainers(events),
@@ -34,6 +35,32 @@ function onceOrLost(
     ({ cutsJobs, hosts, from, over }) => cutsJobs && hosts.includes(host) && began <= over && ended >= from,
   );
   return isCut ? [] : [`${job.name} on ${run.agent} was lost: ${job.result} ${job.message ?? ''}`.trim()];
+}
+
+/** From when a job is given to its agent until its script looks at the GPUs, on a machine under load. */
+const beginMs = 15_000;
+
+/**
+ * A line `gpu MIB` in a job's log says how much memory of its GPUs was in use when it began. Whoever comes while an agent
+ * waits is seen by the manager's next look; from then on nothing begins there.
+ */
+function dirtyGpu(
+  job: FakeJob,
+  faults: readonly FaultRecord[],
+  hostOf: Evidence['hostOf'],
+): readonly string[] {
+  const [run] = job.runs;
+  const inUse = /^gpu (\d*)$/mu.exec(job.log)?.[1];
+  if (run === undefined || inUse === '0') return [];
+  if (inUse === undefined || inUse === '')
+    return job.result === 'succeeded' ? [`${job.name} does not say how its GPU was`] : [];
+  const host = hostOf.get(run.agent) ?? '';
+  const began = Date.parse(run.at);
+  const isEarly = faults.some(
+    ({ hosts, from, takenAt }) =>
+      takenAt !== undefined && hosts.includes(host) && began >= from - beginMs && began <= takenAt,
+  );
+  return isEarly ? [] : [`${job.name} on ${run.agent} began on a GPU with ${inUse} MiB in use`];
 }
 
 /** A line `container ID` in a job's log says where it ran. */

@@ -26,6 +26,8 @@ export interface FaultRecord {
   readonly over: number;
   /** When every slot that it concerned had been seen idle or busy again. */
   readonly recovered: number;
+  /** Until then a job could begin on a GPU that it took; absent: it took none. */
+  readonly takenAt?: number;
   /** It must not take longer from `over` to `recovered`. */
   readonly boundMs: number;
 }

@@ -19,11 +19,12 @@ export interface Soak {
   readonly to: number;
 }
 
-/** Moments to some seconds of work, in a container that no other job has seen. */
+/** Moments to some seconds of work, in a container that no other job has seen, on GPUs that nobody else is on. */
 const script = `
 [ ! -e "$HOME/left-behind" ] || exit 9
 touch "$HOME/left-behind"
 echo "container $(sed -n 's|.*/containers/\\([0-9a-f]\\{64\\}\\).*|\\1|p' /proc/self/mountinfo | head -n 1)"
+echo "gpu $(nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits | sort -n | tail -n 1)"
 env
 sleep $((RANDOM % 4)).$((RANDOM % 10))
 `;
@@ -80,13 +81,22 @@ async function disturb(
     const { name, hosts, cutsJobs, boundMs } = disturbance;
     await queue.done((jobs * (index + 1)) / (disturbances.length + 1));
     const from = Date.now();
-    await disturbance.run();
+    const took = (await disturbance.run()) ?? {};
     const over = Date.now();
     // Late is a promise broken, which the verdict will say; the soak goes on.
     await slotsBack(hosts, over, 2 * boundMs).catch((error: unknown) => say(String(error)));
     const recovered = Date.now();
     const names = hosts.map((host) => host.name);
-    records.push({ name, hosts: names, cutsJobs: cutsJobs === true, from, over, recovered, boundMs });
+    records.push({
+      name,
+      hosts: names,
+      cutsJobs: cutsJobs === true,
+      from,
+      over,
+      recovered,
+      boundMs,
+      ...took,
+    });
     const seconds = (ms: number): string => (ms / 1000).toFixed(1);
     say(`${name}: ${seconds(over - from)} s, all slots back ${seconds(recovered - over)} s later`);
   }

@@ -2,7 +2,13 @@
 // Stand-ins: the GPUs, the agent program, Azure DevOps.
 import { expect, test } from 'vitest';
 
-import { dockerRestart, drainAndUndrain, managerKill, serverFault } from '../../bench/soak/faults.ts';
+import {
+  dockerRestart,
+  drainAndUndrain,
+  gpuTaken,
+  managerKill,
+  serverFault,
+} from '../../bench/soak/faults.ts';
 import { report } from '../../bench/soak/report.ts';
 import type { SoakFleet } from '../../bench/soak/model.ts';
 import { soak } from '../../bench/soak/soak.ts';
@@ -10,7 +16,7 @@ import { azpFleet } from './harness/azp-fleet.ts';
 import { provisionedFleet } from './harness/provisioned.ts';
 import { say } from './harness/say.ts';
 
-test('sixty jobs run exactly once each while managers, Docker and the server fail, and a host is drained', async () => {
+test('sixty jobs run exactly once each while managers, Docker and the server fail, a host is drained and a GPU is taken', async () => {
   const { lab, azure, inventory } = await provisionedFleet();
   const cli: SoakFleet['cli'] = async (args) => {
     const output = await azpFleet(lab.folder, args);
@@ -25,6 +31,7 @@ test('sixty jobs run exactly once each while managers, Docker and the server fai
       dockerRestart(lab.host('hook')),
       serverFault(fleet, { status: 500 }, 6_000),
       drainAndUndrain(fleet, lab.host('cdi')),
+      gpuTaken(lab.host('hook')),
     ],
     60,
     say,

@@ -23,7 +23,7 @@ function job(name: string, agent: string, from: number, to: number, more: Partia
     finishedAt: at(to),
     runs: [{ agent, session: '', container: agent, at: at(from) }],
     steps: [],
-    log: `container ${container}\n`,
+    log: `container ${container}\ngpu 0\n`,
     ...more,
   };
 }
@@ -104,6 +104,27 @@ describe('what a soak lets pass and what it does not', () => {
       'two jobs in one container',
       { jobs: [job('j1', 'a-0', 1, 2), job('j10', 'b-0', 3, 4)] },
       ['j1 and j10 ran in the same container'],
+    ],
+    [
+      'a job that began on a GPU which somebody else was on',
+      {
+        jobs: [job('j1', 'a-0', 30, 31, { log: `container ${id('1')}\ngpu 15974\n` })],
+        faults: [fault({ takenAt: ms(12) })],
+      },
+      ['j1 on a-0 began on a GPU with 15974 MiB in use'],
+    ],
+    [
+      'one that began before the manager could see it',
+      {
+        jobs: [job('j1', 'a-0', 11, 13, { log: `container ${id('1')}\ngpu 15974\n` })],
+        faults: [fault({ takenAt: ms(12) })],
+      },
+      [],
+    ],
+    [
+      'one that does not say how its GPU was',
+      { jobs: [job('j1', 'a-0', 1, 2, { log: `container ${id('1')}\ngpu \n` })] },
+      ['j1 does not say how its GPU was'],
     ],
     ['containers one after the other', { events: events('present 1', 'die 1', 'start 2', 'present 2') }, []],
     [

@@ -1,6 +1,9 @@
 # Formats the GPUs for the stand-in nvidia-smi. Each input file describes one GPU as name=value lines.
 # `mode` holds lines of a failure and the host's index of its GPU: "exit15 0", "ecc 1", "unknown 0", "recovery 0", ...
-BEGIN { mode = ENVIRON["smi_mode"] }
+BEGIN {
+  mode = ENVIRON["smi_mode"]
+  rows = split(ENVIRON["smi_processes"], row, "\n")
+}
 FNR == 1 { n++ }
 { at = index($0, "="); gpu[n - 1, substr($0, 1, at - 1)] = substr($0, at + 1) }
 
@@ -15,7 +18,45 @@ function bad(i, kind,   k, part, lines, total) {
 function ecc(i, value) { return gpu[i, "ecc"] == "yes" ? value : "[N/A]" }
 function unknown(i, value) { return bad(i, "unknown") ? "[Unknown Error]" : value }
 function power(i) { return sprintf("%.2f", gpu[i, "power"] / 9) }
-function used(i) { return bad(i, "busy") ? int(gpu[i, "memory"] / 2) : 0 }
+function used(i,   k, part, sum) {
+  sum = bad(i, "busy") ? int(gpu[i, "memory"] / 2) : 0
+  for (k = 1; k <= rows; k++) if (split(row[k], part, " ") >= 3 && part[1] == gpu[i, "index"]) sum += part[3]
+  return sum
+}
+# What a process calls itself stands as it is, commas and markup too.
+function called(k,   name) { name = row[k]; sub(/^[^ ]+ [^ ]+ [^ ]+ ?/, "", name); return name }
+function app(i, k, f,   part) {
+  split(row[k], part, " ")
+  if (f == "gpu_uuid") return gpu[i, "uuid"]
+  if (f == "gpu_name") return gpu[i, "name"]
+  if (f == "gpu_bus_id") return gpu[i, "bus"]
+  if (f == "pid") return part[2]
+  if (f == "process_name" || f == "name") return called(k)
+  if (f == "used_gpu_memory" || f == "used_memory") return part[3] unit("MiB")
+  return "?"
+}
+function apps(   names, total, i, j, k, line) {
+  total = split(fields, names, ",")
+  for (j = 1; j <= total; j++) {
+    sub(/^ +/, "", names[j])
+    if (app(0, 1, names[j]) == "?") { printf "Field \"%s\" is not a valid field to query.\n\n", names[j]; exit 2 }
+  }
+  if (format !~ /noheader/) { line = names[1]; for (j = 2; j <= total; j++) line = line ", " names[j]; print line }
+  if (where == "container") return
+  for (k = 1; k <= rows; k++) for (i = 0; i < n; i++) {
+    if (row[k] !~ "^" gpu[i, "index"] " ") continue
+    line = app(i, k, names[1]); for (j = 2; j <= total; j++) line = line ", " app(i, k, names[j]); print line
+  }
+}
+function xml_processes(i,   k, part) {
+  open(2, "processes")
+  for (k = 1; k <= rows; k++) if (where != "container" && row[k] ~ "^" gpu[i, "index"] " ") {
+    split(row[k], part, " ")
+    open(3, "process_info"); tag(4, "gpu_instance_id", "N/A"); tag(4, "compute_instance_id", "N/A"); tag(4, "pid", part[2])
+    tag(4, "type", "C"); tag(4, "process_name", called(k)); tag(4, "used_memory", part[3] " MiB"); close_(3, "process_info")
+  }
+  close_(2, "processes")
+}
 function util(i) { return bad(i, "busy") ? 100 : 0 }
 
 # Units belong to the value unless the format says nounits; the name alone ends in "?" when it is not a field.
@@ -61,6 +102,7 @@ function field(i, f) {
   if (f ~ /^pcie\.link\.width\.(current|max)$/) return bad(i, "width") && f ~ /current/ ? 8 : 16
   if (f == "mig.mode.current" || f == "mig.mode.pending") return ecc(i, "Disabled")
   if (f == "compute_mode") return "Default"
+  if (f == "display_active" || f == "display_mode") return "Disabled"
   if (f == "fabric.state" || f == "fabric.status" || f == "fabric.health.summary") return "N/A"
   if (f == "vbios_version") return "96.00.A5.00.03"
   return "?"
@@ -117,7 +159,7 @@ function xml_gpu(i,   e) {
   tag(3, "current_power_limit", gpu[i, "power"] ".00 W"); close_(2, "gpu_power_readings")
   open(2, "clocks"); tag(3, "sm_clock", "345 MHz"); close_(2, "clocks"); open(2, "max_clocks"); tag(3, "sm_clock", "1980 MHz"); close_(2, "max_clocks")
   open(2, "fabric"); tag(3, "state", "N/A"); tag(3, "status", "N/A"); close_(2, "fabric")
-  tag(2, "processes", "")
+  xml_processes(i)
   print "    </gpu>"
 }
 function xml_ecc(i, e, kind,   hit) {
@@ -140,7 +182,7 @@ function csv(   names, total, i, k, line) {
 }
 function help(   known, total, k) {
   print "List of valid properties to query for the switch \"--query-gpu=\":\n"
-  total = split("index uuid name serial pci.bus_id pci.device_id driver_version compute_cap persistence_mode pstate memory.total memory.reserved memory.used memory.free utilization.gpu temperature.gpu temperature.gpu.tlimit temperature.memory power.draw power.limit clocks_event_reasons.active clocks_event_reasons.hw_slowdown clocks_event_reasons.hw_thermal_slowdown clocks_event_reasons.hw_power_brake_slowdown clocks_event_reasons.sw_thermal_slowdown clocks_event_reasons_counters.hw_thermal_slowdown clocks_event_reasons_counters.hw_power_brake_slowdown ecc.mode.current ecc.errors.corrected.volatile.total ecc.errors.uncorrected.volatile.total ecc.errors.uncorrected.aggregate.total ecc.errors.uncorrected.aggregate.sram.thresholdExceeded retired_pages.pending remapped_rows.correctable remapped_rows.uncorrectable remapped_rows.pending remapped_rows.failure gpu_recovery_action inforom.checksum_validation pcie.link.gen.current pcie.link.gen.max pcie.link.gen.gpumax pcie.link.gen.hostmax pcie.link.width.current pcie.link.width.max mig.mode.current compute_mode fabric.state fabric.status fabric.health.summary vbios_version", known, " ")
+  total = split("index uuid name serial pci.bus_id pci.device_id driver_version compute_cap persistence_mode pstate memory.total memory.reserved memory.used memory.free utilization.gpu temperature.gpu temperature.gpu.tlimit temperature.memory power.draw power.limit clocks_event_reasons.active clocks_event_reasons.hw_slowdown clocks_event_reasons.hw_thermal_slowdown clocks_event_reasons.hw_power_brake_slowdown clocks_event_reasons.sw_thermal_slowdown clocks_event_reasons_counters.hw_thermal_slowdown clocks_event_reasons_counters.hw_power_brake_slowdown ecc.mode.current ecc.errors.corrected.volatile.total ecc.errors.uncorrected.volatile.total ecc.errors.uncorrected.aggregate.total ecc.errors.uncorrected.aggregate.sram.thresholdExceeded retired_pages.pending remapped_rows.correctable remapped_rows.uncorrectable remapped_rows.pending remapped_rows.failure gpu_recovery_action inforom.checksum_validation pcie.link.gen.current pcie.link.gen.max pcie.link.gen.gpumax pcie.link.gen.hostmax pcie.link.width.current pcie.link.width.max mig.mode.current compute_mode display_active fabric.state fabric.status fabric.health.summary vbios_version", known, " ")
   for (k = 1; k <= total; k++) printf "\"%s\"\n\n", known[k]
 }
 function table(   i) {
@@ -158,6 +200,7 @@ END {
   }
   if (action == "list") for (i = 0; i < n; i++) printf "GPU %d: %s (UUID: %s)\n", i, gpu[i, "name"], gpu[i, "uuid"]
   else if (action == "csv") csv()
+  else if (action == "apps") apps()
   else if (action == "help") help()
   else if (action == "xml") xml()
   else table()
