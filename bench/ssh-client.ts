@@ -43,7 +43,6 @@ const transport = createTransport({
   resolveSecret: () => Promise.resolve(new Secret('')),
   notice: () => undefined,
   uploads: defaultUploads,
-  configFiles: { user: join(home, 'config'), system: undefined },
 });
 
 async function fleet(address: string): Promise<boolean> {
@@ -51,6 +50,7 @@ async function fleet(address: string): Promise<boolean> {
     name: address,
     ssh: {
       address,
+      sshConfig: join(home, 'config'),
       port: setting.port,
       user: setting.user,
       identityFile: setting.key,

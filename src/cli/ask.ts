@@ -31,12 +31,12 @@ export async function confirm(
   return answer;
 }
 
-/** Asks for a secret without showing it. */
-export async function askSecret(context: Context, message: string): Promise<Secret> {
+/** Asks for a secret without showing it; `shown`: for what is none. */
+export async function askSecret(context: Context, message: string, shown?: 'shown'): Promise<Secret> {
   const { default: inquirer } = await import('inquirer');
   const prompt = inquirer.createPromptModule({ input: context.stdin, output: context.unfiltered.stderr });
   const { answer } = await prompt<{ answer: string }>({
-    type: 'password',
+    type: shown === undefined ? 'password' : 'input',
     name: 'answer',
     message: foreignLines(message),
   });

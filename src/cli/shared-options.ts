@@ -10,6 +10,10 @@ const ofTheInventory: readonly OptionSpec[] = [
     description: 'only these hosts: name, group, label=value, glob, !exclusion; repeatable',
     repeat: true,
   },
+  {
+    flags: '--ssh-config <file>',
+    description: "ssh's configuration is in this file instead of the usual ones (ssh -F); none: nowhere",
+  },
 ];
 const json: OptionSpec = { flags: '--json', description: 'one JSON document on stdout instead of text' };
 const ofAll: readonly OptionSpec[] = [

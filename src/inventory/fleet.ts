@@ -71,6 +71,8 @@ export interface Proxy {
 export interface SshSpec {
   /** What the user wrote; without it the inventory name is looked up in ssh_config. */
   readonly address?: string;
+  /** Absolute path of the ssh_config to read instead of the usual ones; `none`: none is read. */
+  readonly sshConfig?: string;
   readonly port?: number;
   readonly user?: string;
   readonly identityFile?: string;

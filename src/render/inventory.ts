@@ -47,8 +47,9 @@ export function agentNames(host: HostSpec): string[] {
   return slotNames(host).map((slot) => agentName(host, slot));
 }
 
-/** One host as YAML, every default filled in. */
-export function hostYaml(host: HostSpec, connection: object): string {
+/** One host as YAML, every default filled in; `connection` undefined: it is not known. */
+export function hostYaml(host: HostSpec, connection: object | undefined): string {
   const { name, ...rest } = host;
-  return stringify({ [name]: { ...rest, agentNames: agentNames(host) }, connection }, { lineWidth: 0 });
+  const shown = { [name]: { ...rest, agentNames: agentNames(host) }, ...(connection ? { connection } : {}) };
+  return stringify(shown, { lineWidth: 0 });
 }

@@ -1,44 +1,89 @@
+import { readFileSync } from 'node:fs';
+
+import { SSHConfig } from 'ssh-config';
+
 import type { Context } from '../base/context.ts';
+import { FleetError } from '../base/errors.ts';
 import type { SshSpec } from '../inventory/fleet.ts';
-import { includePath } from '../ssh/config/evaluate.ts';
-import type { ConfigWorld } from '../ssh/config/outside.ts';
-import { parseConfig } from '../ssh/config/parse.ts';
-import { resolveConnection } from '../ssh/config/resolve.ts';
-import { realWorld } from '../ssh/config/world.ts';
+import { isHostName } from '../ssh/config/names.ts';
+import { SshResolver } from '../ssh/config/resolver.ts';
 
 /** A host that ssh_config names. */
 export interface KnownHost {
   readonly name: string;
-  /** `user@hostname:port`, the port only when it is not 22. */
+  /** `user@hostname:port`, the port only when it is not 22; empty where ssh does not say. */
   readonly leadsTo: string;
 }
 
 /** Machines that are in many configurations and never a GPU host. */
 const forges = /^(ssh\.)?(github|gitlab|bitbucket|codeberg|dev\.azure|vs-ssh\.visualstudio)\.(com|org)$/;
+/** Variables that look like secrets: which ones are is not known before there is an inventory. */
+const secrets = /TOKEN|PASSW|SECRET|(^|_)PAT($|_)/i;
 
-/** Hosts that the user's ~/.ssh/config names outright (no patterns), files it includes as well. */
-export function sshConfigHosts(context: Pick<Context, 'home' | 'user' | 'env'>): KnownHost[] {
-  const world = realWorld(context.home, context.user, context.env);
-  const files = { user: `${context.home}/.ssh/config`, system: '/etc/ssh/ssh_config' };
-  return namesIn(files.user, world, 0)
-    .map((name) => ({ name, to: resolveConnection(name, plain, files, world, context.env) }))
-    .filter(({ to }) => !forges.test(to.hostname))
-    .map(({ name, to }) => ({
-      name,
-      leadsTo: `${to.user}@${to.hostname}${to.port === 22 ? '' : `:${to.port}`}`,
-    }));
+/**
+ * Hosts that the user's ssh configuration names outright (no patterns), files it includes as well.
+ * `sshConfig`: this file instead of the usual one.
+ */
+export async function sshConfigHosts(
+  { home, user, env }: Pick<Context, 'home' | 'user' | 'env'>,
+  sshConfig?: string,
+): Promise<KnownHost[]> {
+  const harmless = Object.fromEntries(Object.entries(env).filter(([name]) => !secrets.test(name)));
+  const ssh = new SshResolver({ home, user, env: harmless, notice: () => undefined });
+  const spec: SshSpec = {
+    transport: 'builtin',
+    hostKeys: [],
+    hostKeyPolicy: 'accept-new',
+    ...(sshConfig === undefined ? {} : { sshConfig }),
+  };
+  const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
+    const to = await ssh.resolve(name, spec).catch(nothing);
+    if (to === undefined) return { name, leadsTo: '', hostname: name };
+    const port = to.port === 22 ? '' : `:${to.port}`;
+    return { name, leadsTo: `${to.user}@${to.hostname}${port}`, hostname: to.hostname };
+  };
+  try {
+    const own = sshConfig ?? `${home}/.ssh/config`;
+    // Where ssh refuses the configuration, its names can still be shown.
+    const files = (await ssh.files(sshConfig).catch(nothing)) ?? [];
+    const names = (files.length === 0 ? [own] : files)
+      .filter((file) => !file.startsWith('/etc/ssh/'))
+      .flatMap(namesIn)
+      .filter(isHostName);
+    const hosts = await Promise.all([...new Set(names)].map(resolve));
+    return hosts
+      .filter(({ hostname }) => !forges.test(hostname))
+      .map(({ name, leadsTo }) => ({ name, leadsTo }));
+  } finally {
+    ssh.close();
+  }
 }
 
-const plain: SshSpec = { transport: 'builtin', hostKeys: [], hostKeyPolicy: 'accept-new' };
+function nothing(error: unknown): undefined {
+  if (!(error instanceof FleetError)) throw error;
+}
 
-function namesIn(file: string, world: ConfigWorld, depth: number): string[] {
-  const text = depth > 16 ? undefined : world.readFile(file);
-  if (text === undefined) return [];
-  const names = parseConfig(text, file).flatMap(({ keyword, args }) => {
-    if (keyword === 'host') return args.filter((name) => !/[*?!]/.test(name));
-    if (keyword !== 'include') return [];
-    const included = args.flatMap((pattern) => world.glob(includePath(pattern, true, world.home)));
-    return included.flatMap((each) => namesIn(each, world, depth + 1));
-  });
-  return [...new Set(names)];
+function namesIn(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => /^\s*"?host"?[\s=]/i.test(line))
+      .flatMap(patternsOf)
+      .filter((name) => !/[*?!]/.test(name));
+  } catch {
+    // What cannot be read names nobody.
+    return [];
+  }
+}
+
+/** What a Host line lists; nothing where the package cannot read the line. */
+function patternsOf(line: string): string[] {
+  try {
+    const [directive] = SSHConfig.parse(line);
+    if (directive === undefined || !('value' in directive)) return [];
+    const { value } = directive;
+    return typeof value === 'string' ? [value] : value.map(({ val }) => val);
+  } catch {
+    return [];
+  }
 }

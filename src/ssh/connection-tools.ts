@@ -3,9 +3,8 @@ import type { Logger } from '../base/log.ts';
 import type { Secret } from '../base/secret.ts';
 import type { SecretSource, SshSpec, UploadLimits } from '../inventory/fleet.ts';
 import { Prompter, type Answerers } from './ask.ts';
-import type { ConfigFiles, ConfigWorld } from './config/outside.ts';
-import { type ConnectionOptions, resolveConnection } from './config/resolve.ts';
-import { realWorld } from './config/world.ts';
+import type { ConnectionOptions } from './config/connection-options.ts';
+import { SshResolver } from './config/resolver.ts';
 import { Dialer } from './connect/dialer.ts';
 import { HostKeyStore } from './host-keys/store.ts';
 import { KeyRing } from './connect/keys.ts';
@@ -24,9 +23,6 @@ export interface TransportParts {
   /** One line for the person: a new host key, an option that is not honoured. */
   readonly notice: (line: string) => void;
   readonly uploads: UploadLimits;
-  /** Default: `~/.ssh/config` and /etc/ssh/ssh_config. */
-  readonly configFiles?: ConfigFiles;
-  readonly world?: ConfigWorld;
 }
 
 /** What connecting needs, shared by all connections of a run. */
@@ -34,23 +30,27 @@ export interface ConnectionTools {
   readonly prompter: Prompter;
   readonly dialer: Dialer;
   readonly hostKeys: HostKeyStore;
-  resolve(name: string, spec: SshSpec): ConnectionOptions;
+  resolve(name: string, spec: SshSpec): Promise<ConnectionOptions>;
+  /** Ends the connections to jump hosts, and what still asks for the configuration. */
+  close(): void;
 }
 
 export function connectionTools(parts: TransportParts): ConnectionTools {
-  const { home, user, env } = parts;
-  const files = parts.configFiles ?? { user: `${home}/.ssh/config`, system: '/etc/ssh/ssh_config' };
-  const world = parts.world ?? realWorld(home, user, env);
+  const { env, log, notice } = parts;
+  const resolver = new SshResolver(parts);
+  const resolve = (name: string, spec: SshSpec): Promise<ConnectionOptions> => resolver.resolve(name, spec);
   const prompter = new Prompter({ question: parts.ask, resolve: parts.resolveSecret });
   const hostKeys = new HostKeyStore();
-  const resolve = (name: string, spec: SshSpec): ConnectionOptions =>
-    resolveConnection(name, spec, files, world, env);
   const keys = new KeyRing(prompter);
-  const { log, notice } = parts;
+  const dialer = new Dialer({ resolve, env, keys, hostKeys, prompter, log, notice });
   return {
     prompter,
     hostKeys,
     resolve,
-    dialer: new Dialer({ resolve, env, keys, hostKeys, prompter, log, notice }),
+    dialer,
+    close() {
+      dialer.close();
+      resolver.close();
+    },
   };
 }

@@ -4,7 +4,8 @@ import pLimit from 'p-limit';
 
 import type { Clock } from '../base/machine/clock.ts';
 import { FleetError } from '../base/errors.ts';
-import type { ConnectionOptions } from './config/resolve.ts';
+import type { ConnectionOptions } from './config/connection-options.ts';
+import { interrupted } from './failures.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
 import { HostSession } from './session/session.ts';
 import { Sudo } from './session/sudo.ts';
@@ -36,7 +37,7 @@ class SshTransport implements Transport {
   }
 
   async connect(target: Target, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
-    const options = this.#tools.resolve(target.name, target.ssh);
+    const options = await this.#resolve(target, signal);
     if (target.ssh.transport === 'builtin') this.#sayUnsupported(options);
     const dial = async (stop: AbortSignal | undefined): Promise<Wire> =>
       target.ssh.transport === 'openssh'
@@ -58,14 +59,26 @@ class SshTransport implements Transport {
     return session;
   }
 
+  async #resolve({ name, ssh }: Target, signal: AbortSignal | undefined): Promise<ConnectionOptions> {
+    if (signal?.aborted === true) throw interrupted(name);
+    const given = new AbortController();
+    const up = new Promise<never>((_resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(interrupted(name)), {
+        once: true,
+        signal: given.signal,
+      });
+    });
+    return Promise.race([this.#tools.resolve(name, ssh), up]).finally(() => given.abort());
+  }
+
   async close(): Promise<void> {
     await Promise.allSettled([...this.#sessions].map((session) => session.close()));
-    this.#tools.dialer.close();
+    this.#tools.close();
   }
 
   #sayUnsupported(options: ConnectionOptions): void {
-    for (const { option, from } of options.unsupported) {
-      const line = `${option} (${from}) is not honoured by the built-in client; set "transport: openssh" where it is needed`;
+    for (const option of options.unsupported) {
+      const line = `${option} of the SSH configuration is not honoured by the built-in client; set "transport: openssh" where it is needed`;
       if (!this.#noticed.has(line)) this.#parts.notice(line);
       this.#noticed.add(line);
     }
@@ -73,14 +86,15 @@ class SshTransport implements Transport {
 
   /** First without questions, many at a time; where that is not enough and somebody is there, one at a time. */
   async #openssh(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Wire> {
-    const configFile = this.#parts.configFiles?.user;
     const open = (interactive: boolean): Promise<Wire> =>
-      opensshWire({ options, env: this.#parts.env, configFile, interactive, signal });
+      opensshWire({ options, env: this.#parts.env, interactive, signal });
     try {
       return await this.#masters(() => open(false));
     } catch (error) {
-      const denied = error instanceof FleetError && error.problem.code === 'ssh.auth';
-      if (!denied || !this.#tools.prompter.canAsk) throw error;
+      const code = error instanceof FleetError ? error.problem.code : undefined;
+      const answerable =
+        code === 'ssh.auth' || (code === 'ssh.host-key-unknown' && options.hostKeyPolicy === 'ask');
+      if (!answerable || !this.#tools.prompter.canAsk) throw error;
       return this.#tools.prompter.alone(() => open(true));
     }
   }

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../base/codes/code.ts';
 import { FleetError } from '../base/errors.ts';
-import type { ConnectionOptions } from './config/resolve.ts';
+import type { ConnectionOptions } from './config/connection-options.ts';
 
 /** The address as a person writes it: `ann@192.0.2.7:2222`. */
 export function where(options: ConnectionOptions): string {
@@ -70,7 +70,7 @@ export function connectFailure(options: ConnectionOptions, error: unknown): Flee
 
 export function authFailure(
   options: ConnectionOptions,
-  tried: readonly string[],
+  { tried, leftOut = [] }: { readonly tried: readonly string[]; readonly leftOut?: readonly string[] },
   cause?: unknown,
 ): FleetError {
   return connectError(
@@ -79,10 +79,12 @@ export function authFailure(
       code: 'ssh.auth',
       what: `${where(options)} accepted no credential`,
       expected: 'one of the keys to be in ~/.ssh/authorized_keys there',
-      seen:
+      seen: [
         tried.length === 0
           ? 'nothing to offer: no key file and no agent key found'
           : `tried ${tried.join(', ')}`,
+        ...(leftOut.length === 0 ? [] : [`left out: ${leftOut.join(', ')}`]),
+      ].join('; '),
       next: `ssh-copy-id ${options.port === 22 ? '' : `-p ${options.port} `}${options.user}@${options.typed}   # certificates, security keys and Kerberos need "transport: openssh"`,
     },
     cause,

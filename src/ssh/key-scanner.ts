@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { NodeSSH } from 'node-ssh';
 
-import { algorithmsFor, supportedAlgorithms } from './connect/algorithms.ts';
-import type { ConnectionOptions } from './config/resolve.ts';
+import { algorithmsFor } from './connect/algorithms.ts';
+import type { ConnectionOptions } from './config/connection-options.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
 import { connectFailure } from './failures.ts';
 import { filedName, type HostKey, hostKeyOf } from './host-keys/store.ts';
@@ -25,12 +25,12 @@ export function createKeyScanner(parts: TransportParts): KeyScanner {
   return {
     async scan({ name, ssh }, signal) {
       // What is pinned now must not narrow down what the host may show.
-      const options = tools.resolve(name, { ...ssh, hostKeys: [] });
+      const options = await tools.resolve(name, { ...ssh, hostKeys: [] });
       const key = await shownKey(options, tools, signal);
       const lines = tools.hostKeys.lines(options);
       return { key, known: checkHostKey(lines, filedName(options), key).kind };
     },
-    close: () => tools.dialer.close(),
+    close: () => tools.close(),
   };
 }
 
@@ -48,7 +48,7 @@ async function shownKey(
     const exchange = ssh.connect({
       sock: stream,
       username: options.user,
-      algorithms: algorithmsFor(options, hostKeys.lines(options), supportedAlgorithms),
+      algorithms: algorithmsFor(options, hostKeys.lines(options)),
       readyTimeout: 0,
       hostVerifier: (blob: Buffer) => {
         key = hostKeyOf(blob);

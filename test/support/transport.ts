@@ -54,13 +54,12 @@ export function testTransport(
     resolveSecret: (source) => Promise.resolve(new Secret('env' in source ? source.env : '')),
     notice: (line) => notices.push(line),
     uploads: options.uploads ?? defaultUploads,
-    configFiles: { user: config, system: undefined },
   });
   return {
     home,
     notices,
     questions,
-    connect: (target, parts) => transport.connect(target, parts),
+    connect: ({ name, ssh }, parts) => transport.connect({ name, ssh: { sshConfig: config, ...ssh } }, parts),
     close: () => transport.close(),
   };
 }

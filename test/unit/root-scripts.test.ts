@@ -83,8 +83,7 @@ const others = {
   'src/manager/registration/register-by-config.ts': 'collected',
   'src/packages/apt/simulation/answers.ts': 'what a person types',
   'src/render/completion.ts': 'for the shell of the admin; its own test runs it',
-  'src/ssh/config/world.ts': "ssh_config's own command",
-  'src/ssh/connect/dial.ts': "ssh_config's own command",
+  'src/ssh/connect/dial-command.ts': "ssh_config's own command",
   'src/ssh/session/start.ts': 'a sentence',
   'src/ssh/session/sudo.ts': 'a sentence',
 };

@@ -67,6 +67,10 @@ export const sshCodes = {
     'limit its output, or write it to a file there',
   ],
   'ssh.pin': ['transport: openssh needs whole public keys under hostKeys', 'collect them: azp-fleet trust'],
+  'ssh.proxy-command': [
+    'the ProxyCommand of the SSH configuration failed, with the words that are shown',
+    'do what they ask for, or correct the command; run it by hand to see more',
+  ],
   'ssh.refused': [
     'nothing listens at the address and port',
     'start sshd there, or correct address: and port: in the inventory',

@@ -1,3 +1,5 @@
+import path from 'node:path';
+
 import type { Context } from '../../base/context.ts';
 import type { Fleet, HostSpec } from '../../inventory/fleet.ts';
 import { loadFleet } from '../../inventory/load.ts';
@@ -12,12 +14,19 @@ export interface OpenHosts {
   readonly tellBy?: (say: (text: string) => void) => void;
 }
 
+/** Every host is reached by this configuration of ssh, whatever the inventory says. */
+function bySshConfig(fleet: Fleet, file: string | undefined, cwd: string): Fleet {
+  if (file === undefined) return fleet;
+  const sshConfig = file === 'none' ? file : path.resolve(cwd, file);
+  return { ...fleet, hosts: fleet.hosts.map((host) => ({ ...host, ssh: { ...host.ssh, sshConfig } })) };
+}
+
 /** Loads the inventory, and nothing that is secret. `patterns`: which of its hosts, beside --limit. */
 export function openHosts(
   context: Context,
   { inventory, options, positionals }: CommandInput,
   patterns: readonly string[] = positionals,
 ): OpenHosts {
-  const fleet = loadFleet(inventory, context);
+  const fleet = bySshConfig(loadFleet(inventory, context), options.string('sshConfig'), context.cwd);
   return { fleet, hosts: selectHosts(fleet, [...options.list('limit'), ...patterns]) };
 }

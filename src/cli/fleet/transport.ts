@@ -24,7 +24,7 @@ export function transportParts(
     clock,
     ask:
       canAsk(context) && !options.json
-        ? ({ text }) => progress.aside(() => askSecret(context, text))
+        ? ({ text, hidden }) => progress.aside(() => askSecret(context, text, hidden ? undefined : 'shown'))
         : undefined,
     resolveSecret: (source) => ('prompt' in source ? progress.aside(() => read(source)) : read(source)),
     notice: (text) => progress.sink({ kind: 'note', text }),

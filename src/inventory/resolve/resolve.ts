@@ -68,6 +68,9 @@ function resolveSsh(vars: HostEntry, folders: Folders): SshSpec {
   return {
     ...defined({ address, port, user, jump }),
     ...(vars.identityFile === undefined ? {} : { identityFile: absolute(vars.identityFile, folders) }),
+    ...(vars.sshConfig === undefined
+      ? {}
+      : { sshConfig: vars.sshConfig === 'none' ? 'none' : absolute(vars.sshConfig, folders) }),
     transport: vars.transport ?? 'builtin',
     hostKeys: vars.hostKeys ?? [],
     hostKeyPolicy: vars.hostKeyPolicy ?? 'accept-new',

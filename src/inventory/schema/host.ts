@@ -158,6 +158,9 @@ const shared = {
   port: wholeNumber(1, 65_535, 'a port').optional().meta({ description: 'SSH port' }),
   identityFile: text.optional().meta({ description: 'Private key to log in with' }),
   jump: text.optional().meta({ description: 'Jump hosts as in ProxyJump: user@host:port,user@host' }),
+  sshConfig: text.optional().meta({
+    description: 'The ssh_config to read instead of ~/.ssh/config and /etc/ssh/ssh_config (ssh -F), or none',
+  }),
   transport: z
     .enum(['builtin', 'openssh'], { error: 'builtin or openssh' })
     .optional()

@@ -1,36 +1,33 @@
-import type { ConnectionOptions } from './resolve.ts';
+import type { ConnectionOptions } from './connection-options.ts';
 
 /**
- * What a connection would use, by the names and in the notation of `ssh -G` (`identityfile` and the
- * known-hosts files as lists), and under `from` where each value came from: `inventory`, `FILE:LINE`,
- * `argument` (the name itself) or `default`. Options that are not in effect are left out, as ssh does.
+ * What a connection would use, by the names and in the notation of `ssh -G` (identityfile, the known-hosts files and the
+ * algorithms as lists), and under `from` where each value came from: `inventory`, `ssh` (its configuration says something
+ * else than the default) or `default`. Options that are not in effect are left out.
  */
 export interface ConnectionDescription {
   readonly [option: string]: string | number | readonly string[] | Readonly<Record<string, string>>;
-  readonly from: Readonly<Record<string, string>>;
+  readonly from: Readonly<Record<string, 'inventory' | 'ssh' | 'default'>>;
 }
 
 /** For `inventory show`. */
 export function describeConnection(options: ConnectionOptions): ConnectionDescription {
-  const { algorithms, raw } = options;
-  const jump = options.jump.length > 0 ? options.jump.join(',') : undefined;
+  const { algorithms } = options;
   const values: Record<string, string | number | readonly string[] | undefined> = {
     hostname: options.hostname,
     port: options.port,
     user: options.user,
-    identityfile: options.identitiesNamed
-      ? (raw.get('identityfile') ?? []).flatMap((value) => value.args)
-      : options.identityFiles,
+    identityfile: options.identityFiles,
     identitiesonly: yesNo(options.identitiesOnly),
-    identityagent: agent(options),
-    proxyjump: jump,
-    proxycommand: options.proxyCommand === undefined ? undefined : raw.get('proxycommand')?.[0]?.args[0],
+    identityagent: options.agent,
+    proxyjump: options.jump.length > 0 ? options.jump.join(',') : undefined,
+    proxycommand: options.proxyCommand,
     userknownhostsfile: orNone(options.userKnownHosts),
     globalknownhostsfile: orNone(options.globalKnownHosts),
-    addressfamily: raw.get('addressfamily')?.[0]?.args[0]?.toLowerCase(),
+    addressfamily: options.family === undefined ? undefined : options.family === 4 ? 'inet' : 'inet6',
     bindaddress: options.bindAddress,
     hostkeyalias: options.hostKeyAlias,
-    stricthostkeychecking: isStrict(options) ? 'true' : 'accept-new',
+    stricthostkeychecking: strictness(options),
     hashknownhosts: yesNo(options.hashKnownHosts),
     connecttimeout: options.connectTimeoutMs / 1000,
     serveraliveinterval: options.aliveIntervalMs / 1000,
@@ -39,41 +36,26 @@ export function describeConnection(options: ConnectionOptions): ConnectionDescri
     kexalgorithms: algorithms.kex,
     macs: algorithms.macs,
     hostkeyalgorithms: algorithms.hostKey,
-    ...Object.fromEntries(
-      options.unsupported.map(({ option }) => [option, raw.get(option)?.[0]?.args.join(' ')]),
-    ),
+    ...Object.fromEntries(options.unsupported.map((option) => [option, 'only with transport: openssh'])),
   };
   const set = Object.entries(values).filter(
-    (entry): entry is [string, string | number | readonly string[]] => {
-      return entry[1] !== undefined;
-    },
+    (entry): entry is [string, string | number | readonly string[]] => entry[1] !== undefined,
   );
-  const from = Object.fromEntries(set.map(([option]) => [option, place(options, option)]));
+  const from = Object.fromEntries(set.map(([option]) => [option, origin(options, option)]));
   return { ...Object.fromEntries(set), from };
 }
 
-function place(options: ConnectionOptions, option: string): string {
-  if (option === 'stricthostkeychecking' && isStrict(options) && !configuredStrict(options))
-    return 'inventory';
-  const known = options.raw.get(option)?.map((value) => value.from);
-  if (known !== undefined) return [...new Set(known)].join(', ');
-  if (option === 'hostname') return options.typed === options.name ? 'argument' : 'inventory';
-  return 'default';
+function origin(options: ConnectionOptions, option: string): 'inventory' | 'ssh' | 'default' {
+  // The host's name, or its address, is the inventory's.
+  const same = options.hostname === options.typed.toLowerCase();
+  if (options.ofInventory.has(option) || (option === 'hostname' && same)) return 'inventory';
+  // ssh's default is to ask; where a file says so as well, it is the file's.
+  const asked = option === 'stricthostkeychecking' && options.hostKeyPolicy === 'ask';
+  return asked || options.ofSsh.has(option) ? 'ssh' : 'default';
 }
 
-/** Nothing new is accepted, be it for keys pinned in the inventory. */
-function isStrict({ hostKeyPolicy, pinned }: ConnectionOptions): boolean {
-  return hostKeyPolicy === 'strict' || pinned.length > 0;
-}
-
-function configuredStrict({ raw }: ConnectionOptions): boolean {
-  return /^(yes|true)$/i.test(raw.get('stricthostkeychecking')?.[0]?.args[0] ?? '');
-}
-
-/** As written where it names something else than a path. */
-function agent({ raw, agent: socket }: ConnectionOptions): string | undefined {
-  const written = raw.get('identityagent')?.[0]?.args[0];
-  return written === undefined || /^(none|SSH_AUTH_SOCK|\$.*)$/.test(written) ? written : socket;
+function strictness({ hostKeyPolicy, pinned }: ConnectionOptions): string {
+  return hostKeyPolicy === 'strict' || pinned.length > 0 ? 'true' : hostKeyPolicy;
 }
 
 function orNone(files: readonly string[]): readonly string[] {

@@ -1,48 +1,74 @@
 import { createHash } from 'node:crypto';
 import { posix } from 'node:path';
 
-import type { MatchWorld, RawOptions } from './outside.ts';
-
 /** `%x` → text. */
 export type Tokens = Readonly<Record<string, string>>;
 
-/** Replaces `%x`; an unknown token stays, `%%` is a percent sign. */
-export function expandTokens(text: string, tokens: Tokens): string {
-  return text.replaceAll(/%(.)/g, (whole, letter: string) =>
-    letter === '%' ? '%' : (tokens[letter] ?? whole),
-  );
+/** This machine and its user, as tokens and paths need them. */
+export interface Local {
+  readonly home: string;
+  /** The invoking user. */
+  readonly user: string;
+  readonly uid: number;
+  /** This machine's name, as `hostname` prints it. */
+  readonly host: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** `~`, `~/x` and `${VAR}` as OpenSSH expands them in file options. */
-export function expandPath(
-  text: string,
-  home: string,
-  env: Readonly<Record<string, string | undefined>>,
-): string {
-  const withEnv = text.replaceAll(/\$\{([^}]+)\}/g, (_whole, name: string) => env[name] ?? '');
-  return withEnv === '~' || withEnv.startsWith('~/') ? posix.join(home, withEnv.slice(1)) : withEnv;
+/** What of a connection the tokens tell. */
+interface Told {
+  readonly typed: string;
+  readonly hostname: string;
+  readonly port: number;
+  readonly user: string;
+  readonly alias: string | undefined;
+  readonly jump: string;
 }
 
-/** The tokens of ssh_config(5) for a host as far as the options are known. */
-export function tokensFor(original: string, host: string, options: RawOptions, world: MatchWorld): Tokens {
-  const first = (key: string): string | undefined => options.get(key)?.[0]?.args[0];
-  const hostname = expandTokens(first('hostname') ?? host, { h: host });
-  const port = first('port') ?? '22';
-  const user = first('user') ?? world.user;
-  const jump = first('proxyjump') ?? '';
-  const jumpHost = jump === 'none' ? '' : jump;
+/** Replaces `%x`, and `%%` by a percent sign. Undefined, as ssh fails, when there is no such token. */
+export function expandTokens(text: string, tokens: Tokens): string | undefined {
+  let unknown = false;
+  const expanded = text.replaceAll(/%(.?)/gs, (_whole, letter: string) => {
+    if (letter === '%') return '%';
+    unknown ||= tokens[letter] === undefined;
+    return tokens[letter] ?? '';
+  });
+  return unknown ? undefined : expanded;
+}
+
+/** `~` and `~/x`. */
+export function expandHome(text: string, home: string): string {
+  return text === '~' || text.startsWith('~/') ? posix.join(home, text.slice(1)) : text;
+}
+
+/** `~`, `%x` and `${VAR}`. Undefined, as ssh fails, when a token or a variable is unknown. */
+export function expandFile(text: string, tokens: Tokens, { home, env }: Local): string | undefined {
+  let unset = false;
+  const expanded = expandTokens(expandHome(text, home), tokens);
+  const filled = expanded?.replaceAll(/\$\{([^}]*)\}/g, (_whole, name: string) => {
+    unset ||= env[name] === undefined;
+    return env[name] ?? '';
+  });
+  return unset ? undefined : filled;
+}
+
+/** The tokens of ssh_config(5) that files may hold. */
+export function fileTokens(told: Told, local: Local): Tokens {
+  const { hostname, port, user, jump, typed, alias } = told;
   return {
-    h: hostname,
-    n: original,
-    p: port,
-    r: user,
-    u: world.user,
-    i: String(world.uid),
-    d: world.home,
-    l: world.localHost,
-    L: world.localHost.split('.')[0] ?? '',
-    j: jumpHost,
-    k: first('hostkeyalias') ?? original,
-    C: createHash('sha1').update(`${world.localHost}${hostname}${port}${user}${jumpHost}`).digest('hex'),
+    ...commandTokens(told),
+    u: local.user,
+    i: String(local.uid),
+    d: local.home,
+    l: local.host,
+    L: local.host.split('.')[0] ?? '',
+    j: jump,
+    k: alias ?? typed,
+    C: createHash('sha1').update(`${local.host}${hostname}${port}${user}${jump}`).digest('hex'),
   };
+}
+
+/** Those that ProxyCommand and ProxyJump may hold. */
+export function commandTokens({ typed, hostname, port, user, alias }: Told): Tokens {
+  return { h: hostname, n: typed, p: String(port), r: user, k: alias ?? typed };
 }

@@ -1,77 +1,14 @@
 import type { Algorithms } from 'ssh2';
-import type { ConnectionOptions } from '../config/resolve.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
+import { connectError } from '../failures.ts';
 import { filedName } from '../host-keys/store.ts';
 import { type KnownHostLine, lineMatches } from '../host-keys/known-hosts.ts';
 
-/** Host key algorithms that ssh2 can check, strongest first; SHA-1 signatures are not among them. */
-const hostKeyAlgorithms = [
-  'ssh-ed25519',
-  'ecdsa-sha2-nistp256',
-  'ecdsa-sha2-nistp384',
-  'ecdsa-sha2-nistp521',
-  'rsa-sha2-512',
-  'rsa-sha2-256',
-] as const;
-
 /**
- * Host key algorithms in the order we ask for them: those of the keys on file (or pinned) first, or a host
- * known by RSA would show its Ed25519 key and look like another machine.
+ * What ssh2 1.17 can do, in its order of preference; the lists of ssh's configuration are cut down to these. Host keys
+ * strongest first: SHA-1 signatures are not among them.
  */
-function serverHostKeyOrder(options: ConnectionOptions, lines: readonly KnownHostLine[]): string[] {
-  const name = filedName(options);
-  const known = new Set(
-    options.pinned.length > 0
-      ? options.pinned.map((pin) => pin.split(' ')[0] ?? '')
-      : lines.filter((line) => line.marker === undefined && lineMatches(line, name)).map((line) => line.type),
-  );
-  const wanted = adjust(options.algorithms.hostKey, hostKeyAlgorithms);
-  return [
-    ...wanted.filter((one) => known.has(keyType(one))),
-    ...wanted.filter((one) => !known.has(keyType(one))),
-  ];
-}
-
-/** The algorithm lists for ssh2; an option that ssh_config does not set stays with ssh2's defaults. */
-export function algorithmsFor(
-  options: ConnectionOptions,
-  lines: readonly KnownHostLine[],
-  supported: Readonly<Record<'cipher' | 'kex' | 'hmac', readonly string[]>>,
-): Algorithms {
-  const { ciphers, kex, macs } = options.algorithms;
-  return {
-    serverHostKey: serverHostKeyOrder(options, lines),
-    ...(ciphers === undefined ? {} : { cipher: adjust(ciphers, supported.cipher) }),
-    ...(kex === undefined ? {} : { kex: adjust(kex, supported.kex) }),
-    ...(macs === undefined ? {} : { hmac: adjust(macs, supported.hmac) }),
-  } as Algorithms;
-}
-
-/** OpenSSH's list notation (`a,b`, `+a`, `-a*`, `^a`) over what we support; names we lack are left out. */
-export function adjust(text: string | undefined, supported: readonly string[]): string[] {
-  if (text === undefined) return [...supported];
-  const names = text.replace(/^[-+^]/, '').split(',');
-  const has = (one: string): boolean => names.some((name) => wildcard(name).test(one));
-  if (text.startsWith('-')) return supported.filter((one) => !has(one));
-  if (text.startsWith('+')) return [...supported];
-  if (text.startsWith('^')) return [...supported.filter(has), ...supported.filter((one) => !has(one))];
-  return names.filter((name) => supported.includes(name));
-}
-
-function wildcard(name: string): RegExp {
-  return new RegExp(
-    `^${name
-      .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
-      .replaceAll('*', '.*')
-      .replaceAll('?', '.')}$`,
-  );
-}
-
-function keyType(algorithm: string): string {
-  return algorithm.startsWith('rsa-sha2-') ? 'ssh-rsa' : algorithm;
-}
-
-/** What ssh2 1.17 can do, in its order of preference; ssh_config's lists are cut down to these. */
-export const supportedAlgorithms = {
+const supportedAlgorithms = {
   kex: [
     'curve25519-sha256',
     'curve25519-sha256@libssh.org',
@@ -100,4 +37,72 @@ export const supportedAlgorithms = {
     'hmac-sha2-512',
     'hmac-sha1',
   ],
+  serverHostKey: [
+    'ssh-ed25519',
+    'ecdsa-sha2-nistp256',
+    'ecdsa-sha2-nistp384',
+    'ecdsa-sha2-nistp521',
+    'rsa-sha2-512',
+    'rsa-sha2-256',
+  ],
 } as const;
+
+/**
+ * The algorithm lists for ssh2; one that the configuration leaves alone stays with ssh2's defaults. Throws where it leaves
+ * nothing that ssh2 can do: whoever restricts a list is not given what is outside it.
+ */
+export function algorithmsFor(options: ConnectionOptions, lines: readonly KnownHostLine[]): Algorithms {
+  const { ciphers, kex, macs, hostKey } = options.algorithms;
+  const { cipher, hmac, kex: exchanges, serverHostKey } = supportedAlgorithms;
+  const common = (option: string, wanted: readonly string[] | undefined, supported: readonly string[]) => {
+    const left = wanted?.filter((one) => supported.includes(one)) ?? supported;
+    if (left.length === 0) throw nothingLeft(options, option, wanted ?? [], supported);
+    return [...new Set(left)];
+  };
+  return {
+    serverHostKey: knownFirst(common('HostKeyAlgorithms', hostKey, serverHostKey), options, lines),
+    ...(ciphers === undefined ? {} : { cipher: common('Ciphers', ciphers, cipher) }),
+    ...(kex === undefined ? {} : { kex: common('KexAlgorithms', kex, exchanges) }),
+    ...(macs === undefined ? {} : { hmac: common('MACs', macs, hmac) }),
+  } as Algorithms;
+}
+
+/**
+ * Host key algorithms in the order we ask for them: those of the keys on file (or pinned) first, or a host
+ * known by RSA would show its Ed25519 key and look like another machine.
+ */
+function knownFirst(
+  wanted: readonly string[],
+  options: ConnectionOptions,
+  lines: readonly KnownHostLine[],
+): string[] {
+  const name = filedName(options);
+  const known = new Set(
+    options.pinned.length > 0
+      ? options.pinned.map((pin) => pin.split(' ')[0] ?? '')
+      : lines.filter((line) => line.marker === undefined && lineMatches(line, name)).map((line) => line.type),
+  );
+  return [
+    ...wanted.filter((one) => known.has(keyType(one))),
+    ...wanted.filter((one) => !known.has(keyType(one))),
+  ];
+}
+
+function keyType(algorithm: string): string {
+  return algorithm.startsWith('rsa-sha2-') ? 'ssh-rsa' : algorithm;
+}
+
+function nothingLeft(
+  options: ConnectionOptions,
+  option: string,
+  wanted: readonly string[],
+  supported: readonly string[],
+): Error {
+  return connectError(options, {
+    code: 'ssh.handshake',
+    what: `${option} of the SSH configuration leaves nothing that the built-in client can do`,
+    expected: `one of ${supported.join(', ')}`,
+    seen: wanted.join(', '),
+    next: `correct ${option} for this host, or set "transport: openssh" for it in the inventory`,
+  });
+}

@@ -12,7 +12,7 @@ import ssh2 from 'ssh2';
 import type { Secret } from '../../base/secret.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
 import type { Prompter, Question } from '../ask.ts';
-import type { ConnectionOptions } from '../config/resolve.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
 import { where } from '../failures.ts';
 import { type PromptTurn, HungUp } from './prompt-turn.ts';
 import type { KeyRing } from './keys.ts';
@@ -22,6 +22,8 @@ import { serverQuestion } from './server-question.ts';
 export interface Login {
   readonly handler: AuthHandlerMiddleware;
   readonly tried: readonly string[];
+  /** Keys that were not offered, each with the reason. */
+  readonly leftOut: readonly string[];
 }
 
 interface LoginParts {
@@ -45,7 +47,8 @@ type Kind = 'publickey' | 'password' | 'keyboard-interactive';
  */
 export function startLogin(parts: LoginParts): Login {
   const tried: string[] = [];
-  const attempts = plan(parts);
+  const leftOut: string[] = [];
+  const attempts = plan(parts, leftOut);
   /** ssh2 gives null for `left` at first, and takes false for "no more". */
   const choose = async (left: readonly string[] | null): Promise<AnyAuthMethod | false> => {
     for (;;) {
@@ -66,10 +69,10 @@ export function startLogin(parts: LoginParts): Login {
     next(method as AnyAuthMethod);
   };
   const handler: AuthHandlerMiddleware = (left, _partial, next) => void offer(left, next);
-  return { handler, tried };
+  return { handler, tried, leftOut };
 }
 
-async function* plan(parts: LoginParts): AsyncGenerator<Attempt, void, undefined> {
+async function* plan(parts: LoginParts, leftOut: string[]): AsyncGenerator<Attempt, void, undefined> {
   const { options, keys, prompter } = parts;
   const username = options.user;
   const named = options.identityFiles.map((file) => keys.publicBlob(file));
@@ -89,6 +92,7 @@ async function* plan(parts: LoginParts): AsyncGenerator<Attempt, void, undefined
     }
   }
   const files = options.identityFiles.map((file) => keys.file(file));
+  for (const file of files) if (file?.kind === 'unusable') leftOut.push(`key ${file.file} (${file.why})`);
   for (const file of files) {
     if (file?.kind !== 'ready' || fromAgent.has(file.key.getPublicSSH().toString('base64'))) continue;
     yield {

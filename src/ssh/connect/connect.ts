@@ -7,12 +7,13 @@ import type { Client } from 'ssh2';
 import { FleetError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
-import { algorithmsFor, supportedAlgorithms } from './algorithms.ts';
+import { algorithmsFor } from './algorithms.ts';
 import type { Prompter } from '../ask.ts';
-import { startLogin } from './auth.ts';
-import type { ConnectionOptions } from '../config/resolve.ts';
+import { type Login, startLogin } from './auth.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
 import { authFailure, connectError, connectFailure, interrupted } from '../failures.ts';
-import type { PromptTurn, HungUp } from './prompt-turn.ts';
+import { askForKey } from './ask-for-key.ts';
+import { type PromptTurn, HungUp } from './prompt-turn.ts';
 import { hostKeyOf, type HostKeyStore } from '../host-keys/store.ts';
 import type { KeyRing } from './keys.ts';
 
@@ -59,6 +60,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
   };
   const login = startLogin({ ...parts, hangUp, pause: () => watch.pause() });
   const lines = hostKeys.lines(options);
+  const algorithms = algorithmsFor(options, lines);
   watch.restart(options.connectTimeoutMs, () => silent(options));
   const abort = (): void => {
     refusal = interrupted(options.name);
@@ -69,19 +71,23 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     const opening = ssh.connect({
       sock: stream,
       username: options.user,
-      algorithms: algorithmsFor(options, lines, supportedAlgorithms),
+      algorithms,
       readyTimeout: 0,
       keepaliveInterval: options.aliveIntervalMs,
       keepaliveCountMax: options.aliveCountMax,
-      hostVerifier: (blob: Buffer) => {
-        try {
-          const news = hostKeys.check(options, lines, hostKeyOf(blob));
-          if (news !== undefined) parts.notice(news);
-          return true;
-        } catch (error) {
-          refusal = error instanceof FleetError ? error : connectFailure(options, error);
-          return false;
-        }
+      hostVerifier: (blob: Buffer, verify: (accepted: boolean) => void) => {
+        const asked = askForKey({ ...parts, pause: () => watch.pause() });
+        hostKeys
+          .check(options, lines, hostKeyOf(blob), asked)
+          .then((news) => {
+            if (news !== undefined) parts.notice(news);
+            verify(true);
+          })
+          .catch((error: unknown) => {
+            refusal =
+              error instanceof FleetError || error instanceof HungUp ? error : connectFailure(options, error);
+            verify(false);
+          });
       },
       authHandler: (left, partial, next) => {
         watch.restart(loginStepMs, () => silent(options));
@@ -109,17 +115,20 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
   } catch (error) {
     ssh.dispose();
     stream.destroy();
-    throw refusal ?? watch.reason ?? why(options, login.tried, closed.signal.reason ?? error);
+    throw refusal ?? watch.reason ?? why(options, login, closed.signal.reason ?? error);
   } finally {
     watch.stop();
     parts.signal?.removeEventListener('abort', abort);
   }
 }
 
-function why(options: ConnectionOptions, tried: readonly string[], error: unknown): FleetError {
+function why(options: ConnectionOptions, { tried, leftOut }: Login, error: unknown): FleetError {
+  if (error instanceof FleetError) return error;
   const { level, message = '' } = error as { level?: string; message?: string };
   const rejected = level === 'client-authentication' || /too many authentication failures/i.test(message);
-  return rejected || tried.length > 0 ? authFailure(options, tried, error) : connectFailure(options, error);
+  return rejected || tried.length > 0
+    ? authFailure(options, { tried, leftOut }, error)
+    : connectFailure(options, error);
 }
 
 function silent(options: ConnectionOptions): FleetError {

@@ -1,8 +1,7 @@
-import { spawn } from 'node:child_process';
 import { connect as tcpConnect } from 'node:net';
-import { Duplex } from 'node:stream';
+import type { Duplex } from 'node:stream';
 
-import type { ConnectionOptions } from '../config/resolve.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
 
 /** A TCP connection. Rejects with the socket's error, or ETIMEDOUT after the given time. */
 export function dialTcp(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Duplex> {
@@ -38,13 +37,4 @@ export function dialTcp(options: ConnectionOptions, signal: AbortSignal | undefi
 
 function timeout(): Error {
   return Object.assign(new Error('no answer to the TCP connection request'), { code: 'ETIMEDOUT' });
-}
-
-/** A ProxyCommand's standard input and output as one stream; the command ends with it. */
-export function dialCommand(command: string, env: Readonly<Record<string, string | undefined>>): Duplex {
-  const child = spawn('/bin/sh', ['-c', `exec ${command}`], { stdio: ['pipe', 'pipe', 'ignore'], env });
-  const stream = Duplex.from({ readable: child.stdout, writable: child.stdin });
-  stream.once('close', () => child.kill());
-  child.once('error', (error) => stream.destroy(error));
-  return stream;
 }

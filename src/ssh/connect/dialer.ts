@@ -7,9 +7,11 @@ import { FleetError, usageError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { SecretSource, SshSpec } from '../../inventory/fleet.ts';
 import type { Prompter } from '../ask.ts';
-import { type ConnectionOptions, hopSpec } from '../config/resolve.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
+import { hopSpec } from '../config/hops.ts';
 import { type Connection, openConnection } from './connect.ts';
-import { dialCommand, dialTcp } from './dial.ts';
+import { dialTcp } from './dial.ts';
+import { dialCommand } from './dial-command.ts';
 import { connectError, connectFailure, interrupted } from '../failures.ts';
 import { PromptTurn, PromptQueue, HungUp } from './prompt-turn.ts';
 import type { HostKeyStore } from '../host-keys/store.ts';
@@ -23,7 +25,7 @@ const maxThroughHop = 8;
 const maxAttempts = 8;
 
 export interface DialerParts {
-  readonly resolve: (name: string, spec: SshSpec) => ConnectionOptions;
+  readonly resolve: (name: string, spec: SshSpec) => Promise<ConnectionOptions>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly keys: KeyRing;
   readonly hostKeys: HostKeyStore;
@@ -122,7 +124,7 @@ export class Dialer {
     signal: AbortSignal | undefined,
   ): Promise<LimitFunction> {
     if (options.jump.length === 0) return trail.length === 0 ? this.#handshakes : pLimit(1);
-    return (await this.#hop(options.jump, signal, trail)).limit;
+    return (await this.#hop(options, options.jump, signal, trail)).limit;
   }
 
   async #dial(
@@ -130,9 +132,10 @@ export class Dialer {
     signal: AbortSignal | undefined,
     trail: readonly string[],
   ): Promise<Duplex> {
-    if (options.proxyCommand !== undefined) return dialCommand(options.proxyCommand, this.#parts.env);
+    const { proxyCommand } = options;
+    if (proxyCommand !== undefined) return dialCommand({ ...options, proxyCommand }, this.#parts.env);
     if (options.jump.length === 0) return dialTcp(options, signal);
-    const { ssh } = await (await this.#hop(options.jump, signal, trail)).connection;
+    const { ssh } = await (await this.#hop(options, options.jump, signal, trail)).connection;
     try {
       return await ssh.forwardOut('127.0.0.1', 0, options.hostname, options.port);
     } catch (error) {
@@ -142,21 +145,20 @@ export class Dialer {
 
   /** The connection to the last host of a chain, shared by all that go through it. */
   async #hop(
+    { sshConfig }: ConnectionOptions,
     chain: readonly string[],
     signal: AbortSignal | undefined,
     trail: readonly string[],
   ): Promise<{ readonly connection: Promise<Connection>; readonly limit: LimitFunction }> {
-    const key = chain.join(',');
+    const key = [sshConfig, chain.join(',')].join('\n');
     if (trail.includes(key)) throw loop(chain);
     const known = this.#hops.get(key);
     if (known !== undefined) return known;
-    const { name, spec } = hopSpec(chain.at(-1) ?? '');
+    const { name, spec } = hopSpec(chain.at(-1) ?? '', sshConfig);
     const before = chain.slice(0, -1);
-    const options = this.#parts.resolve(
-      name,
-      before.length === 0 ? spec : { ...spec, jump: before.join(',') },
-    );
-    const connection = this.connect(options, undefined, signal, [...trail, key]);
+    const connection = this.#parts
+      .resolve(name, before.length === 0 ? spec : { ...spec, jump: before.join(',') })
+      .then((options) => this.connect(options, undefined, signal, [...trail, key]));
     const hop = { connection, limit: pLimit(maxThroughHop) };
     this.#hops.set(key, hop);
     const forget = (): void => void this.#hops.delete(key);

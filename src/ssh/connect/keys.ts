@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 
 import ssh2, { type BaseAgent, type ParsedKey } from 'ssh2';
 
+import { quote } from '../../base/shell.ts';
 import type { Prompter } from '../ask.ts';
 
 const { utils, createAgent } = ssh2;
@@ -11,6 +12,9 @@ export type KeyFile =
   | { readonly kind: 'ready'; readonly file: string; readonly key: ParsedKey }
   | { readonly kind: 'encrypted'; readonly file: string; readonly text: Buffer }
   | { readonly kind: 'unusable'; readonly file: string; readonly why: string };
+
+/** Bits of a mode that let others at a file. */
+const others = 0o077;
 
 /** Reads key files and agents once for all connections; a passphrase is asked for once per file. */
 export class KeyRing {
@@ -87,6 +91,12 @@ export class KeyRing {
   }
 }
 
+/** As ssh judges it: a file of ours that others may read or write; another owner's is theirs to judge. */
+function isOpen(path: string): boolean {
+  const { uid, mode } = statSync(path);
+  return uid === process.getuid?.() && (mode & others) !== 0;
+}
+
 function load(path: string): KeyFile | undefined {
   let text: Buffer;
   try {
@@ -96,11 +106,11 @@ function load(path: string): KeyFile | undefined {
     return code === 'ENOENT' ? undefined : { kind: 'unusable', file: path, why: code ?? String(error) };
   }
   const key = utils.parseKey(text);
-  if (!(key instanceof Error)) {
-    return key.isPrivateKey()
-      ? { kind: 'ready', file: path, key }
-      : { kind: 'unusable', file: path, why: 'a public key' };
-  }
+  if (!(key instanceof Error) && !key.isPrivateKey())
+    return { kind: 'unusable', file: path, why: 'a public key' };
+  if (isOpen(path))
+    return { kind: 'unusable', file: path, why: `others can read it: chmod 600 ${quote(path)}` };
+  if (!(key instanceof Error)) return { kind: 'ready', file: path, key };
   if (/encrypted|passphrase/i.test(key.message)) return { kind: 'encrypted', file: path, text };
   return { kind: 'unusable', file: path, why: key.message };
 }

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-import { matchList } from '../config/pattern.ts';
+import { matchList } from './pattern.ts';
 
 /** One usable line of a known_hosts file. */
 export interface KnownHostLine {

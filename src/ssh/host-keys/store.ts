@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 import { FleetError } from '../../base/errors.ts';
 import { quote } from '../../base/shell.ts';
-import type { ConnectionOptions } from '../config/resolve.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
 import { connectError } from '../failures.ts';
 import { authorityFor, checkHostKey, type KnownHostLine, knownName, newKnownHost } from './known-hosts.ts';
 import { KnownHostsFile } from './known-hosts-file.ts';
@@ -42,10 +42,16 @@ export class HostKeyStore {
   }
 
   /**
-   * Accepts the key, or throws; `before`: what was on file when the connection began. A key that is new to us under `accept-new` is appended to the first user
-   * file; the line that tells of it is returned.
+   * Accepts the key, or throws; `before`: what was on file when the connection began. A key that is new to us is appended
+   * to the first user file under `accept-new`, and under `ask` when the person says yes; the line that tells of it is
+   * returned.
    */
-  check(options: ConnectionOptions, before: readonly KnownHostLine[], key: HostKey): string | undefined {
+  async check(
+    options: ConnectionOptions,
+    before: readonly KnownHostLine[],
+    key: HostKey,
+    ask: (key: HostKey) => Promise<boolean>,
+  ): Promise<string | undefined> {
     if (options.pinned.length > 0) {
       if (!options.pinned.some((pin) => pinMatches(pin, key))) throw pinnedMismatch(options, key);
       return undefined;
@@ -63,7 +69,9 @@ export class HostKeyStore {
     }
     const authority = authorityFor(lines, name);
     if (authority !== undefined) throw certificateOnly(options, authority);
-    if (options.hostKeyPolicy === 'strict') throw unknown(options, key);
+    if (options.hostKeyPolicy === 'strict') throw unknown(options, key, 'new keys are not accepted (strict)');
+    if (options.hostKeyPolicy === 'ask' && !(await ask(key)))
+      throw unknown(options, key, 'nobody has accepted it (StrictHostKeyChecking ask)');
     return `${options.name}: new host key ${key.type} ${key.fingerprint}, ${this.#append(options, name, key)}`;
   }
 
@@ -120,10 +128,10 @@ function revoked(options: ConnectionOptions, key: HostKey, line: KnownHostLine):
   });
 }
 
-function unknown(options: ConnectionOptions, key: HostKey): FleetError {
+function unknown(options: ConnectionOptions, key: HostKey, why: string): FleetError {
   return connectError(options, {
     code: 'ssh.host-key-unknown',
-    what: `the host key of ${filedName(options)} is not on file, and new keys are not accepted (strict)`,
+    what: `the host key of ${filedName(options)} is not on file, and ${why}`,
     expected: `an entry in ${options.userKnownHosts.join(' or ')}`,
     seen: `${key.type} ${key.fingerprint}`,
     next: `azp-fleet trust --limit ${options.name}   # shows the key for review and pins it in the inventory`,

@@ -4,7 +4,7 @@ import type { Secret } from '../../base/secret.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
 import type { Prompter } from '../ask.ts';
 import type { Elevation } from './bootstrap.ts';
-import type { ConnectionOptions } from '../config/resolve.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
 
 /** How this session becomes root, learnt with the first script. */
 export class Sudo {

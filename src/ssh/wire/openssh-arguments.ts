@@ -2,44 +2,26 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { usageError } from '../../base/errors.ts';
-import type { ConnectionOptions } from '../config/resolve.ts';
-
-export interface OpensshPlaces {
-  /** Read instead of the usual files, when given. */
-  readonly configFile: string | undefined;
-  /** Holds the pinned keys; undefined: nothing is pinned. */
-  readonly pinnedFile: string | undefined;
-}
+import type { ConnectionOptions } from '../config/connection-options.ts';
 
 const option = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
 
 /**
  * The system ssh's arguments for a login: the inventory's values on top of the configuration that ssh reads
  * itself. Only what the inventory or our own defaults say is passed, so that ssh_config keeps its meaning.
+ * `pinnedFile` holds the pinned keys; undefined: nothing is pinned.
  */
-export function loginArguments(options: ConnectionOptions, places: OpensshPlaces): string[] {
-  const { raw } = options;
-  const inventory = (key: string): string | undefined => {
-    const value = raw.get(key)?.[0];
-    return value?.from === 'inventory' ? value.args[0] : undefined;
-  };
-  const jump = inventory('proxyjump');
-  const flag = (name: string, value: string | undefined): string[] =>
-    value === undefined ? [] : [name, value];
+export function loginArguments(options: ConnectionOptions, pinnedFile: string | undefined): string[] {
   return [
-    ...flag('-F', places.configFile),
-    ...flag('-p', inventory('port')),
-    ...flag('-l', inventory('user')),
-    ...flag('-i', inventory('identityfile')),
-    ...(jump === undefined ? [] : option('ProxyJump', jump)),
+    ...options.arguments,
     ...option('ConnectTimeout', Math.ceil(options.connectTimeoutMs / 1000)),
     ...option('ServerAliveInterval', Math.ceil(options.aliveIntervalMs / 1000)),
     ...option('ServerAliveCountMax', options.aliveCountMax),
     ...option('StrictHostKeyChecking', strictness(options)),
-    ...(places.pinnedFile === undefined
+    ...(pinnedFile === undefined
       ? []
       : [
-          ...option('UserKnownHostsFile', places.pinnedFile),
+          ...option('UserKnownHostsFile', pinnedFile),
           ...option('GlobalKnownHostsFile', 'none'),
           ...option('HostKeyAlias', 'pinned'),
         ]),
@@ -49,11 +31,11 @@ export function loginArguments(options: ConnectionOptions, places: OpensshPlaces
 /** The same for commands of ours over a multiplexing socket. */
 export function opensshArguments(
   options: ConnectionOptions,
-  places: OpensshPlaces,
+  pinnedFile: string | undefined,
   socket: string,
 ): string[] {
   return [
-    ...loginArguments(options, places),
+    ...loginArguments(options, pinnedFile),
     ...option('ControlPath', socket),
     // Commands of ours must not start agents, forwardings or local commands that the configuration asks for.
     ...option('ClearAllForwardings', 'yes'),
@@ -67,7 +49,8 @@ export function opensshArguments(
 }
 
 function strictness(options: ConnectionOptions): string {
-  return options.pinned.length > 0 || options.hostKeyPolicy === 'strict' ? 'yes' : 'accept-new';
+  if (options.pinned.length > 0 || options.hostKeyPolicy === 'strict') return 'yes';
+  return options.hostKeyPolicy;
 }
 
 /** Pinned keys as a known_hosts file, under the alias that the arguments name. */

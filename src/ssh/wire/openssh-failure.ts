@@ -1,5 +1,5 @@
 import type { FleetError } from '../../base/errors.ts';
-import type { ConnectionOptions } from '../config/resolve.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
 import { authFailure, byHand, connectError, connectFailure } from '../failures.ts';
 
 /** What the system's ssh said on stderr, as one of our errors. */
@@ -26,7 +26,7 @@ export function opensshFailure(options: ConnectionOptions, said: string): FleetE
     });
   }
   if (/permission denied|too many authentication failures/i.test(said)) {
-    return authFailure(options, [`what the system's ssh tries (${lastLine(seen)})`]);
+    return authFailure(options, { tried: [`what the system's ssh tries (${lastLine(seen)})`] });
   }
   if (/could not resolve hostname/i.test(said)) return asSocket('ENOTFOUND');
   if (/connection refused/i.test(said)) return asSocket('ECONNREFUSED');

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 
 import { usageError } from '../../base/errors.ts';
-import type { ConnectionOptions } from '../config/resolve.ts';
+import type { ConnectionOptions } from '../config/connection-options.ts';
 import { interrupted } from '../failures.ts';
 import { opensshArguments, writePins } from './openssh-arguments.ts';
 import { opensshFailure } from './openssh-failure.ts';
@@ -16,7 +16,6 @@ import type { Ending, Wire, WireProcess } from './wire.ts';
 export interface OpensshParts {
   readonly options: ConnectionOptions;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly configFile: string | undefined;
   /** ssh may ask at the terminal (passphrase, second factor, a touch of a key). */
   readonly interactive: boolean;
   readonly signal: AbortSignal | undefined;
@@ -33,8 +32,7 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
   const socket = join(folder, 's');
-  const places = { configFile: parts.configFile, pinnedFile: writePins(options, folder) };
-  const flags = opensshArguments(options, places, socket);
+  const flags = opensshArguments(options, writePins(options, folder), socket);
   const batch = parts.interactive ? [] : ['-o', 'BatchMode=yes'];
   const master = spawn(
     'ssh',

@@ -41,12 +41,13 @@ describe('a host as typed', () => {
   });
 });
 
-test('hosts of ~/.ssh/config, of included files too, without patterns and forges', () => {
+test('hosts of the configuration, of included files too, without patterns and forges', async () => {
   const home = mkdtempSync(path.join(tmpdir(), 'home-'));
-  mkdirSync(path.join(home, '.ssh/more'), { recursive: true });
+  const config = path.join(home, 'config');
+  mkdirSync(path.join(home, 'more'), { recursive: true });
   writeFileSync(
-    path.join(home, '.ssh/config'),
-    `Include more/*
+    config,
+    `Include ${home}/more/*
 Host h200-1 h200-2
   User labadmin
 Host h200-2
@@ -58,11 +59,11 @@ Host *
   User me
 `,
   );
-  writeFileSync(path.join(home, '.ssh/more/rtx'), 'Host rtx\n  HostName rtx.lab.example\n');
-  expect(sshConfigHosts({ home, user: 'me', env: {} })).toEqual([
-    { name: 'rtx', leadsTo: 'me@rtx.lab.example' },
+  writeFileSync(path.join(home, 'more/rtx'), 'Host rtx\n  HostName rtx.lab.example\n');
+  expect(await sshConfigHosts({ home, user: 'me', env: process.env }, config)).toEqual([
     { name: 'h200-1', leadsTo: 'labadmin@h200-1' },
     { name: 'h200-2', leadsTo: 'labadmin@192.0.2.12:2222' },
+    { name: 'rtx', leadsTo: 'me@rtx.lab.example' },
   ]);
   rmSync(home, { recursive: true });
 });

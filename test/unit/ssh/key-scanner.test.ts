@@ -22,7 +22,7 @@ async function scan(knownHosts: string, spec: Parameters<OwnSshd['target']>[0] =
   const home = mkdtempSync(join(tmpdir(), 'azp-scan-'));
   mkdirSync(join(home, '.ssh'));
   writeFileSync(join(home, '.ssh/known_hosts'), knownHosts);
-  writeFileSync(join(home, 'config'), config);
+  writeFileSync(join(home, 'config'), `${config}\nUserKnownHostsFile ${home}/.ssh/known_hosts\n`);
   const scanner = createKeyScanner({
     home,
     user: sshd.user,
@@ -33,10 +33,9 @@ async function scan(knownHosts: string, spec: Parameters<OwnSshd['target']>[0] =
     resolveSecret: () => Promise.resolve(new Secret('')),
     notice: () => undefined,
     uploads: defaultUploads,
-    configFiles: { user: join(home, 'config'), system: undefined },
   });
   try {
-    return await scanner.scan(sshd.target(spec));
+    return await scanner.scan(sshd.target({ sshConfig: join(home, 'config'), ...spec }));
   } finally {
     scanner.close();
   }

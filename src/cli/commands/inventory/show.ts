@@ -1,29 +1,52 @@
 import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { describeConnection } from '../../../ssh/config/describe.ts';
-import { resolveConnection } from '../../../ssh/config/resolve.ts';
-import { realWorld } from '../../../ssh/config/world.ts';
+import { ExitCode, FleetError, type Problem } from '../../../base/errors.ts';
+import type { HostSpec } from '../../../inventory/fleet.ts';
+import { type ConnectionDescription, describeConnection } from '../../../ssh/config/describe.ts';
+import { SshResolver } from '../../../ssh/config/resolver.ts';
 import { agentNames, hostYaml } from '../../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../fleet/hosts.ts';
+import { withoutSecrets } from '../../fleet/transport.ts';
 import type { Result } from '../../result.ts';
 
-export function run(context: Context, input: CommandInput): Promise<Result> {
-  const world = realWorld(context.home, context.user, context.env);
-  const files = { user: `${context.home}/.ssh/config`, system: '/etc/ssh/ssh_config' };
-  const shown = openHosts(context, input).hosts.map((host) => ({
-    host,
-    connection: describeConnection(resolveConnection(host.name, host.ssh, files, world, context.env)),
-  }));
-  return Promise.resolve({
-    exitCode: ExitCode.ok,
-    json: {
-      hosts: shown.map(({ host, connection }) => ({ ...host, agentNames: agentNames(host), connection })),
-    },
-    text: () =>
-      `${shown
-        .map(({ host, connection }) => hostYaml(host, connection))
-        .join('\n')
-        .trimEnd()}\n`,
-  });
+/** Hosts with every default filled in. A host that ssh's configuration does not lead to is shown without a connection. */
+export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const { fleet, hosts } = openHosts(context, input);
+  const { home, user } = context;
+  const notice = (line: string): void => void context.stderr.write(`${line}\n`);
+  const ssh = new SshResolver({ home, user, env: withoutSecrets(context.env, fleet), notice });
+  try {
+    const shown = await Promise.all(hosts.map((host) => describe(ssh, host)));
+    const problems = shown.flatMap(({ problem }) => problem ?? []);
+    return {
+      exitCode: problems.length > 0 ? ExitCode.usage : ExitCode.ok,
+      json: {
+        hosts: shown.map(({ host, connection }) => ({ ...host, agentNames: agentNames(host), connection })),
+      },
+      problems,
+      aside: problems,
+      text: () =>
+        `${shown
+          .map(({ host, connection }) => hostYaml(host, connection))
+          .join('\n')
+          .trimEnd()}\n`,
+    };
+  } finally {
+    ssh.close();
+  }
+}
+
+interface Shown {
+  readonly host: HostSpec;
+  readonly connection?: ConnectionDescription;
+  readonly problem?: Problem;
+}
+
+async function describe(ssh: SshResolver, host: HostSpec): Promise<Shown> {
+  try {
+    return { host, connection: describeConnection(await ssh.resolve(host.name, host.ssh)) };
+  } catch (error) {
+    if (error instanceof FleetError) return { host, problem: error.problem };
+    throw error;
+  }
 }

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, usageError } from '../../../base/errors.ts';
-import { resolveConnection } from '../../../ssh/config/resolve.ts';
-import { realWorld } from '../../../ssh/config/world.ts';
+import { SshResolver } from '../../../ssh/config/resolver.ts';
 import { loginArguments, writePins } from '../../../ssh/wire/openssh-arguments.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../fleet/hosts.ts';
@@ -25,19 +24,15 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
     });
   }
   const env = withoutSecrets(context.env, fleet);
-  const files = { user: `${context.home}/.ssh/config`, system: '/etc/ssh/ssh_config' };
-  const options = resolveConnection(
-    host.name,
-    host.ssh,
-    files,
-    realWorld(context.home, context.user, env),
-    env,
-  );
+  const { home, user } = context;
+  const ssh = new SshResolver({ home, user, env, notice: () => undefined });
   const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
   try {
-    const flags = loginArguments(options, { configFile: undefined, pinnedFile: writePins(options, folder) });
+    const options = await ssh.resolve(host.name, host.ssh);
+    const flags = loginArguments(options, writePins(options, folder));
     return await hand([...flags, '--', options.typed, ...input.rest], env);
   } finally {
+    ssh.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }

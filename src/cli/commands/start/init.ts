@@ -11,8 +11,8 @@ import { writeInventory } from '../../../setup/write.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 
-export function run(context: Context, { options, positionals }: CommandInput): Promise<Result> {
-  const known = new Set(sshConfigHosts(context).map((host) => host.name));
+export async function run(context: Context, { options, positionals }: CommandInput): Promise<Result> {
+  const known = new Set((await sshConfigHosts(context)).map((host) => host.name));
   const file = options.string('output') ?? 'inventory.yaml';
   const text = inventoryText({
     organization: organizationUrl(options.string('organization') ?? 'https://dev.azure.com/example'),
@@ -26,9 +26,9 @@ export function run(context: Context, { options, positionals }: CommandInput): P
   });
   parseFleet(text, file, context);
   writeInventory(path.resolve(context.cwd, file), text, { replace: false });
-  return Promise.resolve({
+  return {
     exitCode: ExitCode.ok,
     json: { file: path.resolve(context.cwd, file) },
     text: () => `${file} written\nNext: look it over, then azp-fleet plan ${file}\n`,
-  });
+  };
 }

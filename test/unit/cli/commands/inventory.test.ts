@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -8,16 +8,15 @@ import { runCommand } from '../../../support/command.ts';
 const cwd = mkdtempSync(join(tmpdir(), 'inventory-commands-'));
 afterAll(() => rmSync(cwd, { recursive: true }));
 
-mkdirSync(join(cwd, '.ssh'));
 writeFileSync(
-  join(cwd, '.ssh/config'),
+  join(cwd, 'lab.ssh_config'),
   'Host h200-*\n  User labadmin\n  ConnectTimeout 7\nHost h200-1\n  HostName 192.0.2.11\n',
 );
 writeFileSync(
   join(cwd, 'lab.yaml'),
   `organization: https://dev.azure.com/example
 token: { env: AZP_TOKEN, expires: 2026-12-01 }
-defaults: { pool: gpu-lab }
+defaults: { pool: gpu-lab, sshConfig: lab.ssh_config }
 hosts:
   h200-1: { gpus: 8, labels: { room: b12 } }
   rtx: { address: rtx.lab.example, port: 2222, user: me }
@@ -44,13 +43,54 @@ test('show says how a host is reached and where that comes from', async () => {
           port: 22,
           user: 'labadmin',
           connecttimeout: 7,
-          from: { hostname: `${cwd}/.ssh/config:5`, port: 'default', user: `${cwd}/.ssh/config:2` },
+          from: { hostname: 'ssh', port: 'default', user: 'ssh', connecttimeout: 'ssh' },
         },
       },
     ],
   });
   const text = await runCommand(['inventory', 'show', 'rtx', '-i', 'lab.yaml'], { cwd });
   expect(text.stdout).toContain('connection:\n  hostname: rtx.lab.example\n  port: 2222\n  user: me\n');
+});
+
+test('show takes another configuration of ssh, or none', async () => {
+  const shown = async (...more: string[]) => {
+    const argv = ['inventory', 'show', 'h200-1', 'lab.yaml', '--json', ...more];
+    const { stdout } = await runCommand(argv, { cwd });
+    return (JSON.parse(stdout) as { hosts: { connection: Record<string, unknown> }[] }).hosts[0]?.connection;
+  };
+  writeFileSync(join(cwd, 'other.ssh_config'), 'User other\n');
+  expect(await shown('--ssh-config', 'other.ssh_config')).toMatchObject({
+    hostname: 'h200-1',
+    user: 'other',
+  });
+  expect(await shown('--ssh-config', 'none')).toMatchObject({ hostname: 'h200-1', connecttimeout: 15 });
+});
+
+test('show names the host that ssh refuses, and shows the others', async () => {
+  writeFileSync(join(cwd, 'part.ssh_config'), 'Host rtx*\n  HostName "a b"\n');
+  const argv = [
+    'inventory',
+    'show',
+    'h200-1',
+    'rtx',
+    'lab.yaml',
+    '--ssh-config',
+    'part.ssh_config',
+    '--json',
+  ];
+  const { exitCode, stdout } = await runCommand(argv, { cwd });
+  expect(exitCode).toBe(2);
+  expect(JSON.parse(stdout)).toMatchObject({
+    hosts: [{ name: 'h200-1', connection: { hostname: 'h200-1' } }, { name: 'rtx' }],
+    problems: [{ host: 'rtx', code: 'ssh.config' }],
+  });
+});
+
+test('nothing that ssh runs for show gets the token', async () => {
+  writeFileSync(join(cwd, 'exec.ssh_config'), 'Match exec "test -z $AZP_TOKEN"\n  User clean\n');
+  const argv = ['inventory', 'show', 'h200-1', 'lab.yaml', '--json', '--ssh-config', 'exec.ssh_config'];
+  const { stdout } = await runCommand(argv, { cwd, env: { AZP_TOKEN: 'secret' } });
+  expect(JSON.parse(stdout)).toMatchObject({ hosts: [{ connection: { user: 'clean' } }] });
 });
 
 describe('check', () => {

@@ -1,7 +1,7 @@
 // Logging in to a real sshd by keys and agents. Passwords and second factors are asked for by servers in this process
 // (test/unit/cli/hostile-login.test.ts): an sshd without rights cannot check those of the system.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
@@ -55,20 +55,35 @@ describe('a key file', () => {
   });
 
   test.each([
-    ['is not there', undefined],
-    ['is no key', 'not a key\n'],
+    ['is not there', undefined, ''],
+    ['is no key', 'not a key\n', '; left out: key FILE (Unsupported key format)'],
     [
       'is the public half',
       'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6l3x5Fv3C1Kq8x0VvQm0eWb4Yk1mZx0g8mO8fC2b1N\n',
+      '; left out: key FILE (a public key)',
     ],
-  ])('that %s offers nothing', async (what, text) => {
+  ])('that %s offers nothing', async (what, text, leftOut) => {
     const file = join(sshd.folder, what.replaceAll(' ', '-'));
     if (text !== undefined) writeFileSync(file, text, { mode: 0o600 });
     expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
       code: 'ssh.auth',
       what: expect.stringContaining('accepted no credential') as string,
-      seen: 'nothing to offer: no key file and no agent key found',
+      seen: `nothing to offer: no key file and no agent key found${leftOut.replace('FILE', file)}`,
     });
+  });
+
+  test('that others can read offers nothing, as with ssh, and the cure is told', async () => {
+    const file = makeKey(join(sshd.folder, 'open-to-others'));
+    copyFileSync(sshd.clientKeyFile, file);
+    chmodSync(file, 0o640);
+    expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
+      code: 'ssh.auth',
+      seen: expect.stringContaining(
+        `left out: key ${file} (others can read it: chmod 600 ${file})`,
+      ) as string,
+    });
+    chmodSync(file, 0o600);
+    expect(await logIn(open(), { identityFile: file })).toBe('in\n');
   });
 
   test('that the host does not know is told, with the command that puts it there', async () => {

@@ -57,6 +57,16 @@ describe('a host that answers otherwise', () => {
     await modern.stop();
   });
 
+  test('with algorithms that ssh_config leaves out: its list is not replaced by ours', async () => {
+    const before = sshd.log().length;
+    expect(await problemOf(open('Ciphers 3des-cbc\n').connect(sshd.target()))).toMatchObject({
+      code: 'ssh.handshake',
+      what: 'Ciphers of the SSH configuration leaves nothing that the built-in client can do',
+      seen: '3des-cbc',
+    });
+    expect(sshd.log().slice(before)).not.toContain('Accepted');
+  });
+
   test('with what is not SSH', async () => {
     const web = createServer((socket) =>
       socket.on('error', () => undefined).end('HTTP/1.1 400 Bad Request\r\n\r\n'),

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import type { SshSpec } from '../../../../src/inventory/fleet.ts';
+import type { Question } from '../../../../src/ssh/ask.ts';
 import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../support/own-sshd.ts';
 import { problemOf, testTransport } from '../../../support/transport.ts';
 
@@ -19,8 +20,13 @@ beforeAll(async () => {
 afterAll(() => sshd.stop());
 
 /** `ok` and what is on file afterwards, or the problem. */
-async function attempt(knownHosts: string | undefined, spec: Partial<SshSpec> = {}, config = '') {
-  const transport = testTransport({ config });
+async function attempt(
+  knownHosts: string | undefined,
+  spec: Partial<SshSpec> = {},
+  config = '',
+  answer?: (question: Question) => string,
+) {
+  const transport = testTransport({ config, ...(answer === undefined ? {} : { answer }) });
   const file = join(transport.home, '.ssh/known_hosts');
   if (knownHosts !== undefined) writeFileSync(file, knownHosts);
   try {
@@ -64,6 +70,39 @@ describe('a key that nobody knows', () => {
     const lines = readFileSync(join(transport.home, '.ssh/known_hosts'), 'utf8').trim().split('\n');
     expect(lines).toEqual([`${name} ${sshd.hostKey}`]);
     await transport.close();
+  });
+});
+
+describe('a new key where ssh_config says to ask', () => {
+  const ask = 'StrictHostKeyChecking ask\n';
+  test('is refused where nobody can be asked, and nothing is filed', async () => {
+    const refused = await attempt('', {}, ask);
+    expect(refused).toMatchObject({ code: 'ssh.host-key-unknown', filed: '' });
+    expect(refused.problem?.what).toContain('nobody has accepted it (StrictHostKeyChecking ask)');
+  });
+
+  test.each([
+    ['yes', () => 'yes', 'ok'],
+    ['its fingerprint', (text: string) => /SHA256:\S+(?=\. )/.exec(text)?.[0] ?? '', 'ok'],
+    ['no', () => 'no', 'ssh.host-key-unknown'],
+    ['nothing', () => '', 'ssh.host-key-unknown'],
+    ['another fingerprint', () => `SHA256:${'A'.repeat(43)}`, 'ssh.host-key-unknown'],
+  ])('is a question; the answer is %s', async (_, answer, code) => {
+    const questions: string[] = [];
+    const asked = await attempt('', {}, ask, ({ text, hidden }) => {
+      expect(hidden).toBe(false);
+      questions.push(text);
+      return answer(text);
+    });
+    expect(asked.code).toBe(code);
+    expect(questions).toEqual([
+      expect.stringMatching(/^\S+@127\.0\.0\.1:\d+ shows a new host key, ssh-ed25519 SHA256:\S+\. Accept it/),
+    ]);
+    expect(asked.filed).toBe(code === 'ok' ? `${name} ${sshd.hostKey}\n` : '');
+  });
+
+  test('is none when it is on file', async () => {
+    expect((await attempt(`${name} ${sshd.hostKey}\n`, {}, ask)).code).toBe('ok');
   });
 });
 

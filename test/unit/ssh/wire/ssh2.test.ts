@@ -88,7 +88,7 @@ let tools: ConnectionTools;
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'wire-'));
   mkdirSync(join(home, '.ssh'));
-  writeFileSync(join(home, '.ssh/id_ed25519'), sshKeyPair().private);
+  writeFileSync(join(home, '.ssh/id_ed25519'), sshKeyPair().private, { mode: 0o600 });
   tools = connectionTools({
     home,
     user: 'me',
@@ -99,19 +99,18 @@ beforeEach(() => {
     resolveSecret: () => Promise.resolve(new Secret('')),
     notice: () => undefined,
     uploads: defaultUploads,
-    configFiles: { user: join(home, 'none'), system: undefined },
   });
 });
 afterEach(() => {
-  tools.dialer.close();
+  tools.close();
   rmSync(home, { recursive: true });
 });
 
 async function wireTo(host: Host, jump?: Host): Promise<Wire> {
   const way = jump === undefined ? {} : { jump: `me@127.0.0.1:${jump.port}` };
-  const options = tools.resolve(
+  const options = await tools.resolve(
     'box',
-    sshSpec({ address: '127.0.0.1', port: host.port, user: 'me', ...way }),
+    sshSpec({ address: '127.0.0.1', port: host.port, user: 'me', sshConfig: 'none', ...way }),
   );
   return ssh2Wire(await tools.dialer.connect(options, undefined, undefined));
 }

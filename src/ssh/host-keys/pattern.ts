@@ -1,14 +1,11 @@
 /** OpenSSH's wildcard match: `*` any run, `?` any one character; nothing else is special. */
 function matchPattern(text: string, pattern: string): boolean {
   if (!/[*?]/.test(pattern)) return text === pattern;
-  return new RegExp(`^${wildcards(pattern)}$`).test(text);
-}
-
-/** One segment of a shell glob: also takes `[abc]`, `[a-z]`, `[!a]`. */
-export function matchGlob(text: string, pattern: string): boolean {
-  const parts = pattern.split(/(\[[^\]]+\])/);
-  const source = parts.map((part, index) => (index % 2 === 1 ? part.replace(/^\[!/, '[^') : wildcards(part)));
-  return new RegExp(`^${source.join('')}$`).test(text);
+  const source = pattern
+    .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+    .replaceAll(/\*+/g, '[^]*')
+    .replaceAll('?', '[^]');
+  return new RegExp(`^${source}$`).test(text);
 }
 
 /** Patterns with `!` negation: a negated one that matches ends it; otherwise any positive match will do. */
@@ -21,12 +18,4 @@ export function matchList(text: string, patterns: readonly string[]): boolean {
     found = true;
   }
   return found;
-}
-
-/** The source of a regular expression. */
-function wildcards(pattern: string): string {
-  return pattern
-    .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
-    .replaceAll(/\*+/g, '[^]*')
-    .replaceAll('?', '[^]');
 }

@@ -1,0 +1,164 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { hostname, userInfo } from 'node:os';
+
+import pLimit from 'p-limit';
+
+import type { SshSpec } from '../../inventory/fleet.ts';
+import { buildOptions, nothingSaid, type SshSays } from './build.ts';
+import type { ConnectionOptions } from './connection-options.ts';
+import { type Dump, filesRead, parseDump } from './dump.ts';
+import { inventoryArguments } from './from-inventory.ts';
+import { chainOf } from './hops.ts';
+import { checkHostName, checkUserName } from './names.ts';
+import { noAnswer } from './no-answer.ts';
+import { type Answer, runSsh } from './run-ssh.ts';
+import { SilentFile } from './silent-file.ts';
+import type { Local } from './tokens.ts';
+
+/** Programs at a time: each takes some 4 ms of a core. */
+const maxPrograms = 8;
+const systemFile = '/etc/ssh/ssh_config';
+
+export interface ResolverParts {
+  readonly home: string;
+  readonly user: string;
+  /** Also what `Match exec` gets: without the fleet's secrets. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** One line for the person: there is no ssh to ask. */
+  readonly notice: (line: string) => void;
+}
+
+/** What `ssh -G` printed for a host, and of which files. */
+interface Said {
+  readonly dump: Dump;
+  readonly files: readonly string[];
+}
+
+/**
+ * How hosts are reached, as OpenSSH itself resolves it: `ssh -G` with the inventory's values as its arguments, once for
+ * each host and hop of a run. Where no configuration exists nothing is run; where no ssh is, only the inventory counts.
+ */
+export class SshResolver {
+  readonly #parts: ResolverParts;
+  readonly #limit = pLimit(maxPrograms);
+  readonly #stop = new AbortController();
+  readonly #answers = new Map<string, Promise<Answer>>();
+  readonly #texts = new Map<string, string>();
+  readonly #silent: SilentFile;
+  #toldOfNoSsh = false;
+
+  constructor(parts: ResolverParts) {
+    this.#parts = parts;
+    this.#silent = new SilentFile(this.#usualFiles());
+  }
+
+  /** Throws what is wrong with the names or the configuration; `ssh.config`. */
+  async resolve(name: string, spec: SshSpec): Promise<ConnectionOptions> {
+    checkHostName(spec.address ?? name, name);
+    if (spec.user !== undefined) checkUserName(spec.user, name);
+    chainOf(spec.jump ?? '', name);
+    const { home, user, env } = this.#parts;
+    const local: Local = { home, user, uid: userInfo().uid, host: hostname(), env };
+    return buildOptions(name, spec, await this.#ask(name, spec), local);
+  }
+
+  /** The files of ssh's configuration, those that it includes as well. Empty where there is no ssh. */
+  async files(sshConfig: string | undefined): Promise<readonly string[]> {
+    const spec: SshSpec = {
+      transport: 'builtin',
+      hostKeys: [],
+      hostKeyPolicy: 'accept-new',
+      ...(sshConfig === undefined ? {} : { sshConfig }),
+    };
+    const said = await this.#dump('localhost', inventoryArguments(spec), 'localhost');
+    return said?.files ?? [];
+  }
+
+  /** Ends what still runs. */
+  close(): void {
+    this.#stop.abort();
+    this.#silent.remove();
+  }
+
+  async #ask(name: string, spec: SshSpec): Promise<SshSays> {
+    const configured =
+      spec.sshConfig === undefined ? this.#usualFiles().length > 0 : spec.sshConfig !== 'none';
+    if (!configured) return nothingSaid;
+    const typed = spec.address ?? name;
+    const said = await this.#dump(name, inventoryArguments(spec), typed);
+    const defaults = await this.#dump(name, ['-F', 'none'], 'localhost');
+    if (said === undefined || defaults === undefined) return nothingSaid;
+    return {
+      options: said.dump,
+      defaults: defaults.dump,
+      silent: await this.#silence(name, spec, typed, said),
+      ownKerberos: this.#mentions(
+        said.files.filter((file) => !file.startsWith('/etc/ssh/')),
+        'gssapiauthentication',
+      ),
+    };
+  }
+
+  /** Its own default and the same value set by a file look alike: then ssh is asked with ours below its files. */
+  async #silence(
+    name: string,
+    spec: SshSpec,
+    typed: string,
+    { dump, files }: Said,
+  ): Promise<SshSays['silent']> {
+    const asDefault = (option: string, value: string): boolean => dump.get(option)?.[0] === value;
+    const strictness = asDefault('stricthostkeychecking', 'ask');
+    const keepAlive = asDefault('serveraliveinterval', '0');
+    const doubtful =
+      (strictness && this.#mentions(files, 'stricthostkeychecking')) ||
+      (keepAlive && this.#mentions(files, 'serveraliveinterval'));
+    if (!doubtful) return { strictness, keepAlive };
+    const sshConfig = this.#silent.path(spec.sshConfig);
+    const below = await this.#dump(name, inventoryArguments({ ...spec, sshConfig }), typed);
+    const left = (option: string): string | undefined => below?.dump.get(option)?.[0];
+    return {
+      strictness: strictness && left('stricthostkeychecking') !== 'ask',
+      keepAlive: keepAlive && left('serveraliveinterval') !== '0',
+    };
+  }
+
+  /** Undefined where there is no ssh. Throws where it refuses. */
+  async #dump(name: string, args: readonly string[], typed: string): Promise<Said | undefined> {
+    const all = ['-T', '-v', ...args, '-G', '--', typed];
+    const key = all.join('\n');
+    const known = this.#answers.get(key);
+    const answer = known ?? this.#limit(() => runSsh(all, this.#parts.env, this.#stop.signal));
+    this.#answers.set(key, answer);
+    const said = await answer;
+    if (said.kind === 'said') return { dump: parseDump(said.stdout), files: filesRead(said.stderr) };
+    if (said.kind !== 'no-ssh') throw noAnswer(name, said);
+    if (!this.#toldOfNoSsh)
+      this.#parts.notice(
+        'there is no program ssh here: its configuration is not read, only the inventory counts',
+      );
+    this.#toldOfNoSsh = true;
+    return undefined;
+  }
+
+  #usualFiles(): readonly string[] {
+    return [`${this.#parts.home}/.ssh/config`, systemFile].filter((file) => existsSync(file));
+  }
+
+  /** Whether one of the files speaks of an option at all. */
+  #mentions(files: readonly string[], option: string): boolean {
+    return files.some((file) => this.#text(file).includes(option));
+  }
+
+  #text(file: string): string {
+    const known = this.#texts.get(file);
+    if (known !== undefined) return known;
+    let text = '';
+    try {
+      text = readFileSync(file, 'utf8').toLowerCase();
+    } catch {
+      // ssh has read it; whatever is there now says nothing.
+    }
+    this.#texts.set(file, text);
+    return text;
+  }
+}
