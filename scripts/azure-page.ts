@@ -37,9 +37,14 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
     evidence: `${contract}; Microsoft's Terraform provider`,
   },
   listAgents: {
-    sample: calls.listAgents(1),
-    when: 'status, once a minute, before each registration',
+    sample: calls.listAgents(1, { owner: 'OWNER' }),
+    when: "a manager's look at its own agents; without `demands` all of a pool: `pool list` (without capabilities), `pool prune` (with the last job), `status` and `provision` of large parts of one",
     evidence: contract,
+  },
+  findAgent: {
+    sample: calls.findAgent(1, 'NAME'),
+    when: 'before each registration, and whatever is done to one agent',
+    evidence: `${contract}; agent recorded at 5.1-preview.1`,
   },
   getAgent: {
     sample: calls.getAgent(1, 2),

@@ -1,4 +1,5 @@
-import type { NewAgent } from './client.ts';
+import { Capabilities } from '../contract/paths.ts';
+import type { AgentQuery, NewAgent } from './client.ts';
 import type { Call } from './http/rest.ts';
 
 const manage =
@@ -12,6 +13,7 @@ const permissions =
 const limits = 'look in the browser: Organization settings > Parallel jobs';
 
 const root = '/_apis/distributedtask';
+/** All that is told of an agent; of many of them less is asked for. */
 const include = {
   includeCapabilities: true,
   includeAssignedRequest: true,
@@ -44,11 +46,23 @@ export const calls = {
     what: `turn ${autoUpdate ? 'on' : 'off'} automatic agent updates in pool ${poolId}`,
     permission: manage,
   }),
-  listAgents: (poolId: number, agentName?: string): Call => ({
+  listAgents: (poolId: number, query: AgentQuery): Call => ({
     method: 'GET',
     path: agents(poolId),
-    query: { ...include, ...(agentName === undefined ? {} : { agentName }) },
+    query: {
+      ...(query.capabilities === false ? {} : { includeCapabilities: true }),
+      includeAssignedRequest: true,
+      ...(query.lastCompleted === true ? { includeLastCompletedRequest: true } : {}),
+      ...(query.owner === undefined ? {} : { demands: `${Capabilities.owner} -equals ${query.owner}` }),
+    },
     what: `list the agents of pool ${poolId}`,
+    permission: manage,
+  }),
+  findAgent: (poolId: number, agentName: string): Call => ({
+    method: 'GET',
+    path: agents(poolId),
+    query: { ...include, agentName },
+    what: `look up agent ${agentName} of pool ${poolId}`,
     permission: manage,
   }),
   getAgent: (poolId: number, agentId: number): Call => ({

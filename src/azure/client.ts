@@ -50,6 +50,16 @@ export interface JobRequest {
   };
 }
 
+/** Which agents of a pool, and what is told of each beside its state and its present job. */
+export interface AgentQuery {
+  /** Only those that carry this mark of their owner. Whether the server looks at it, its answer shows. */
+  readonly owner?: string;
+  /** Capabilities, of the system and of its users: three quarters of what there is to tell of an agent. Default true. */
+  readonly capabilities?: boolean;
+  /** The job that it ran last. Default false. */
+  readonly lastCompleted?: boolean;
+}
+
 export interface NewAgent {
   readonly name: string;
   readonly version: string;
@@ -83,7 +93,7 @@ export interface AzureClient {
   /** Creates it with autoUpdate off; an existing one of that name is returned (eventual consistency and races included). */
   ensurePool(name: string): Promise<{ readonly pool: Pool; readonly created: boolean }>;
   setPoolAutoUpdate(poolId: number, autoUpdate: boolean): Promise<void>;
-  listAgents(poolId: number): Promise<readonly AzureAgent[]>;
+  listAgents(poolId: number, query?: AgentQuery): Promise<readonly AzureAgent[]>;
   getAgent(poolId: number, agentId: number): Promise<AzureAgent | undefined>;
   findAgent(poolId: number, name: string): Promise<AzureAgent | undefined>;
   createAgent(poolId: number, agent: NewAgent): Promise<AzureAgent>;

@@ -30,7 +30,7 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
   const findPool = async (name: string) =>
     (await list<Pool>(calls.listPools(name))).find((pool) => sameName(pool.name, name));
   const findAgent = async (poolId: number, name: string) =>
-    (await list<AzureAgent>(calls.listAgents(poolId, name))).find((agent) => sameName(agent.name, name));
+    (await list<AzureAgent>(calls.findAgent(poolId, name))).find((agent) => sameName(agent.name, name));
   const findProject = async (name: string): Promise<Project | undefined> => {
     type Queue = { readonly id: number; readonly pool?: { readonly id: number } };
     try {
@@ -51,7 +51,7 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
     findProject,
     replaceAgent,
     listPools: () => list<Pool>(calls.listPools()),
-    listAgents: (poolId) => list<AzureAgent>(calls.listAgents(poolId)),
+    listAgents: (poolId, query = {}) => list<AzureAgent>(calls.listAgents(poolId, query)),
     getAgent: (poolId, agentId) => maybe<AzureAgent>(calls.getAgent(poolId, agentId)),
     getRequest: (poolId, requestId) => maybe<JobRequest>(calls.getRequest(poolId, requestId)),
     unfinishedRequests: async (poolId) =>

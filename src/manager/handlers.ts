@@ -15,12 +15,13 @@ import type { ManagerTools } from './manager-tools.ts';
 export function controlHandlers(
   tools: ManagerTools,
   manager: Manager,
-  around: Pick<Surroundings, 'renewImage' | 'gpus' | 'lookSoon'>,
+  around: Pick<Surroundings, 'renewImage' | 'gpus' | 'lookSoon' | 'pools'>,
   status: () => ManagerStatus,
   wake: () => void,
 ): ControlHandlers {
   const known = (): readonly string[] => manager.slots().map(({ name }) => name);
   const changed = (): ManagerStatus => {
+    around.pools.lookSoon();
     wake();
     return status();
   };

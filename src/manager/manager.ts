@@ -92,6 +92,7 @@ export class Manager {
     );
     await this.#noteListening(up);
     this.#noteQueue(slots);
+    this.#attendPools(slots, containers);
     await noteUnfinished(this.#tools, this.#around.pools, this.#book, slots, containers);
     const wanted = this.#scene.wanted(slots);
     for (const action of reconcile(wanted, this.#scene.seen(slots, containers))) {
@@ -181,7 +182,18 @@ export class Manager {
 
   #isOffline(slot: Slot): boolean {
     const pool = this.#around.pools.of(slot);
-    return Number.isFinite(pool.at) && pool.agent(slot.agent)?.status !== 'online';
+    return pool.lacks(slot.agent) || pool.agent(slot.agent)?.status === 'offline';
+  }
+
+  /** Tells each pool whether slots of it wait for what only the pool shows. */
+  #attendPools(slots: readonly Slot[], containers: readonly OwnContainer[]): void {
+    for (const pool of this.#around.pools.all) {
+      const inPool = this.slots().filter((slot) => this.#around.pools.of(slot) === pool);
+      pool.cover(inPool.map(({ agent }) => agent));
+      // Of what Docker cannot tell, the pool has to tell that no agent is there.
+      const isUndecided = inPool.some(({ name }) => !slots.some((slot) => slot.name === name));
+      pool.wait('slots', isUndecided || inPool.some((slot) => this.#scene.waitsForPool(slot, containers)));
+    }
   }
 
   /** Images that were given up, each once. */

@@ -78,6 +78,7 @@ export class Operations {
         return;
       case 'end-key':
         memory.nextKey = await endLostKey(this.#tools, { poolId: order.pool.id, agent: order.slot.agent });
+        memory.keyEnded();
         return;
       case 'publish':
         await publish(this.#tools, order.pool.id, order.slot.agent, this.#capabilities(order.slot));
@@ -114,12 +115,13 @@ export class Operations {
       run: runId(clock.wall()),
       settings: settingsOf(slot, config),
       capabilities: this.#capabilities(slot),
-      agentVersion: registeredVersion(slot.image, this.#around.pools.of(slot).agent(slot.agent)?.version),
+      agentVersion: (known) => registeredVersion(slot.image, known),
       connection: memory.connection,
       key: { next: memory.nextKey, given: () => (memory.nextKey = undefined) },
       ...ways,
     });
     memory.launched(agentId);
+    this.#around.pools.runChanged();
   }
 
   #capabilities(slot: Slot): Readonly<Record<string, string>> {
@@ -182,6 +184,7 @@ export class Operations {
     if (outcome.sessionLeftSince !== undefined) memory.connection.leave(outcome.sessionLeftSince);
     memory.ended(outcome);
     memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: this.#tools.clock.monotonic() };
+    this.#around.pools.runChanged();
     this.#tools.metrics.runEnded(slot, outcome);
     const pool = this.#slots().find(({ name }) => name === slot)?.pool;
     this.#noteQueue(agent, pool, outcome.ranJob, memory.queue);

@@ -91,7 +91,7 @@ export class Operator {
     } else {
       memory.operationFailed(cause);
     }
-    if (cause.code.startsWith('azure.')) this.#around.pools.lookSoon();
+    if (cause.code.startsWith('azure.')) this.#around.pools.doubt();
     // The runtime could not hand over the GPUs: perhaps one has just gone.
     if (cause.code.startsWith('engine.')) this.#around.lookSoon();
     if (order.kind === 'launch' && order.slot.mode !== 'host' && faultOfImage.has(cause.code))

@@ -74,6 +74,14 @@ export class Scene {
     return slots.map((slot) => this.#slotStatus(slot, containers));
   }
 
+  /** Its drain, or what the server knows of its last job, comes to an end that only the pool shows. */
+  waitsForPool(slot: Slot, containers: readonly OwnContainer[]): boolean {
+    const memory = this.#book.of(slot.name);
+    const isThere = ofSlot(slot.name, containers).length > 0;
+    if (isThere) return this.#hold(slot)?.kind === 'close';
+    return memory.lastRun !== undefined || this.#leftJob(slot, memory) !== undefined;
+  }
+
   #wantedImage(slot: Slot): WantedImage {
     const { config, state } = this.#tools;
     const known = recordOf(state.value, slot, config.image);
@@ -141,11 +149,11 @@ export class Scene {
   }
 
   /** A manager that was started anew does not know what was done about the key: once too often is no harm. */
-  #isKeySpent(slot: Slot, { nextKey }: SlotMemory): boolean {
+  #isKeySpent(slot: Slot, memory: SlotMemory): boolean {
     const pool = this.#around.pools.of(slot);
     const agent = pool.agent(slot.agent);
     if (agent === undefined || !isOurs(agent, this.#tools.state.owner)) return false;
-    return nextKey?.agent.id !== agent.id;
+    return memory.nextKey?.agent.id !== agent.id && !memory.mayPredateKeyEnd(pool.at);
   }
 
   #isUnpublished(slot: Slot): boolean {

@@ -43,6 +43,8 @@ export interface State {
   readonly pulled: readonly PulledImage[];
   /** Ids of pools that may hold agents of ours: slots may have left them. */
   readonly pools: readonly number[];
+  /** By the id of a pool: names that agents of ours have there, or had and may not have lost. */
+  readonly names: Readonly<Record<string, readonly string[]>>;
   /** PCI addresses as the slots were numbered by them. */
   readonly gpuOrder: GpuOrder | undefined;
   /** What this host has to hold archives of the agent to that nobody knew beforehand. */
@@ -148,6 +150,7 @@ function stateOf(found: Found): State {
     slotImages: Object(found.slotImages ?? {}) as State['slotImages'],
     pulled: Array.isArray(found.pulled) ? found.pulled : [],
     pools: Array.isArray(found.pools) ? found.pools : [],
+    names: Object(found.names ?? {}) as State['names'],
     gpuOrder: Array.isArray(found.gpuOrder?.addresses) ? found.gpuOrder : undefined,
     archives: Object(found.archives ?? {}) as State['archives'],
     xids: Array.isArray(found.xids?.events) ? found.xids : undefined,

@@ -16,7 +16,9 @@ import { Janitor } from './docker/janitor.ts';
 import { watchKernelLog } from './gpus/kernel-watch.ts';
 import type { Slot } from './model.ts';
 import { NotYet } from './causes.ts';
+import { OwnAgents } from './pool/own-agents.ts';
 import { Pools } from './pool/pools.ts';
+import { NewToken } from './pool/new-token.ts';
 import { Sweeper } from './pool/sweeper.ts';
 import { poolIdOf } from './orders.ts';
 import type { ManagerTools } from './manager-tools.ts';
@@ -40,6 +42,8 @@ const noEngine: EngineWays = {
 const probeMs = 20_000;
 const imageMs = 20_000;
 const roundMs = 60_000;
+/** Files of the credential are read this often while it is refused. */
+const tokenMs = 5_000;
 /** State that could not be written. */
 const flushMs = 10_000;
 /** What a slot that was taken out of the inventory ran may still be asked for. */
@@ -57,6 +61,7 @@ export class Surroundings {
   readonly #wake: () => void;
   #ways: EngineWays | undefined;
   readonly #sweeper: Sweeper;
+  readonly #minding: NewToken;
   readonly #lookAlarm = new Alarm();
 
   constructor(tools: ManagerTools, places: ImagePlaces, wake: () => void) {
@@ -64,8 +69,10 @@ export class Surroundings {
     this.#datasets = new Datasets(tools.config.datasets);
     this.#places = places;
     this.#wake = wake;
-    this.pools = new Pools(tools.azure, poolsOf(tools.config), tools.clock, wake);
-    this.#sweeper = new Sweeper(tools, this.pools);
+    const own = new OwnAgents(tools.azure, tools.state.owner, tools.clock);
+    this.pools = new Pools(tools.azure, own, poolsOf(tools.config), tools.clock, wake);
+    this.#sweeper = new Sweeper(tools, own, this.pools);
+    this.#minding = new NewToken(tools.secret, this.pools);
     this.images = new Images(tools, wake);
     this.gpus = new GpuWatch(tools);
     this.janitor = new Janitor(tools);
@@ -101,7 +108,8 @@ export class Surroundings {
     await forgetFolders(this.#places.folders, image.kind === 'build' ? image.top?.folder : undefined);
     signal.addEventListener('abort', () => this.lookSoon(), { once: true });
     await Promise.all([
-      this.pools.run(signal),
+      this.pools.run(signal, slots, (poolId) => this.#sweeper.earlier(poolId)),
+      this.#every(tokenMs, signal, () => this.#minding.look()),
       this.#every(lookEveryMs, signal, () => this.#look(), this.#lookAlarm),
       watchKernelLog(this.#tools, () => this.lookSoon()),
       // Beside the looks: a probe that hangs must not make what is known of the GPUs old.

@@ -52,3 +52,50 @@ export class MovedClock implements Clock {
   readonly wait = (ms: number, signal?: AbortSignal): Promise<void> =>
     systemClock(this.speed).wait(ms, signal);
 }
+
+interface Timer {
+  readonly at: number;
+  readonly end: () => void;
+}
+
+/** Time passes only as the test says, and whoever waits is woken in order. */
+export class SimulatedClock implements Clock {
+  #passed = 0;
+  #timers: Timer[] = [];
+
+  readonly monotonic = (): number => this.#passed;
+
+  readonly wall = (): number => this.#passed + Date.parse('2026-11-21T12:00:00Z');
+
+  readonly scaled = (ms: number): number => ms;
+
+  readonly wait = async (ms: number, signal?: AbortSignal): Promise<void> => {
+    if (signal?.aborted === true) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const end = (): void => resolve();
+    const timer = { at: this.#passed + ms, end };
+    this.#timers.push(timer);
+    signal?.addEventListener('abort', end, { once: true });
+    await promise;
+    signal?.removeEventListener('abort', end);
+    this.#timers = this.#timers.filter((each) => each !== timer);
+  };
+
+  /** Lets so many milliseconds pass. `settled`: resolves when all that was woken has done what it does. */
+  async pass(ms: number, settled: () => Promise<void> = turn): Promise<void> {
+    const end = this.#passed + ms;
+    for (;;) {
+      await settled();
+      const next = this.#timers.toSorted((a, b) => a.at - b.at)[0];
+      if (next === undefined || next.at > end) break;
+      this.#passed = next.at;
+      next.end();
+    }
+    this.#passed = end;
+  }
+}
+
+/** All that is to be done without waiting is done. */
+async function turn(): Promise<void> {
+  for (let round = 0; round < 20; round += 1) await new Promise((resolve) => setImmediate(resolve));
+}

@@ -55,6 +55,7 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
     denied: new Set(),
     faults: [],
     settleMs: 0,
+    ignoresDemands: false,
     stale: new Map(),
     requestLog: [],
     polls: new Map(),

@@ -2,6 +2,7 @@ import { FleetError } from '../../base/errors.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
 import type { Clock } from '../../base/machine/clock.ts';
 import { Secret } from '../../base/secret.ts';
+import { textWithin } from './body.ts';
 import type { Fetch } from './proxy.ts';
 import { longestPauseMs, noticedMs, retryAfter, retryDelay, type Outcome } from './retry.ts';
 
@@ -25,6 +26,8 @@ export interface EntraToken {
 /** The Azure DevOps resource of Microsoft Entra ID. */
 const scope = '499b84ac-1321-427f-aa17-267ca6975798/.default';
 const timeoutMs = 60_000;
+/** Bytes of an answer: some thousand for a token. What has more is none. */
+const longestToken = 1024 * 1024;
 
 interface Answer {
   readonly status: number;
@@ -64,6 +67,15 @@ function outcomeOf(answer: Answer | Error): Outcome {
   return { status: answer.status >= 500 ? 503 : answer.status, retryAfterMs: answer.retryAfterMs };
 }
 
+/** Nothing, where it is no JSON. */
+function bodyOf(text: string): Body {
+  try {
+    return Object(JSON.parse(text)) as Body;
+  } catch {
+    return {};
+  }
+}
+
 /** The answer, or why there is none. */
 async function ask(
   { tenantId, clientId, secret, fetch, clock }: ServicePrincipal,
@@ -87,7 +99,7 @@ async function ask(
     return {
       status: response.status,
       retryAfterMs: retryAfter(response.headers, clock.wall()),
-      body: Object(await response.json().catch(() => ({}))) as Body,
+      body: bodyOf(await textWithin(response, longestToken)),
     };
   } catch (error) {
     signal.throwIfAborted();

@@ -93,6 +93,16 @@ export function pauseTooLong(ms: number, operation: Operation): AzureError {
   });
 }
 
+/** Read whole, it might be all that this program has memory for. */
+export function tooLong(limit: number, operation: Operation): AzureError {
+  return new AzureError({
+    code: 'azure.too-long',
+    what: `cannot ${operation.what}: the answer has more than ${Math.floor(limit / 1024 ** 2)} MiB`,
+    expected: 'an answer that fits into memory',
+    next: 'spread the agents over several pools; if the pool is small, check what answers in place of Azure DevOps',
+  });
+}
+
 function authFailure(seen: string, { status, json }: Answer, operation: Operation): AzureError {
   const expired = /expired/iu.test(seen);
   const { typeKey } = errorBody(json);

@@ -2,10 +2,12 @@ import { unscaled, type Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Logger } from '../../base/log.ts';
+import { longestAnswer, textWithin, TooLong } from './body.ts';
 import type { Credential } from './credential.ts';
 import {
   failureOf,
   pauseTooLong,
+  tooLong,
   unreachable,
   type Answer,
   type AzureError,
@@ -24,6 +26,8 @@ export interface RestOptions {
   readonly clock: Clock;
   /** Milliseconds that one attempt may take; `timeoutMs` of this file unless given. */
   readonly timeoutMs?: number;
+  /** Bytes of one answer at most; `longestAnswer` of body.ts unless given. */
+  readonly longestAnswer?: number;
   /** Sent as User-Agent. */
   readonly userAgent?: string;
   /** Told when the server asks for a pause that a person would notice, in unscaled milliseconds. */
@@ -95,7 +99,7 @@ export function createRest(options: RestOptions): Rest {
     const answer = {
       status: response.status,
       headers: response.headers,
-      ...read(await response.text()),
+      ...read(await textWithin(response, options.longestAnswer ?? longestAnswer)),
     };
     options.log.log('debug', 'azure request', {
       method: call.method,
@@ -117,6 +121,7 @@ export function createRest(options: RestOptions): Rest {
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof FleetError) throw error;
+      if (error instanceof TooLong) throw tooLong(error.limit, call);
       failure = unreachable(options.organization, call, error);
     }
     const retryAfterMs = retryAfter(answer?.headers, clock.wall());

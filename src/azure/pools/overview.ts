@@ -31,7 +31,10 @@ export async function poolOverviews(
       const [agents, requests] =
         pool === undefined
           ? [[], []]
-          : await Promise.all([client.listAgents(pool.id), client.unfinishedRequests(pool.id)]);
+          : await Promise.all([
+              client.listAgents(pool.id, { capabilities: false }),
+              client.unfinishedRequests(pool.id),
+            ]);
       return {
         name,
         ...(pool === undefined ? {} : { id: pool.id }),

@@ -40,7 +40,12 @@ export async function findLeftovers(
 
 async function look(client: AzureClient, { pool, ...names }: PoolNames) {
   const found = await client.findPool(pool);
-  return found && { ...names, id: found.id, name: found.name, agents: await client.listAgents(found.id) };
+  return found && { ...names, id: found.id, name: found.name, agents: await everyAgent(client, found.id) };
+}
+
+/** With its last job: one that has run another by the second look is alive. */
+function everyAgent(client: AzureClient, poolId: number) {
+  return client.listAgents(poolId, { lastCompleted: true });
 }
 
 export interface Pruned {
@@ -61,7 +66,7 @@ export async function prune(
   signal.throwIfAborted();
   const results: Pruned[] = [];
   for (const { pool, poolId, hosts, found } of first) {
-    const again = leftovers(await client.listAgents(poolId), hosts);
+    const again = leftovers(await everyAgent(client, poolId), hosts);
     const sure = confirmed(found, again);
     for (const leftover of found) {
       const alive = !sure.includes(leftover);

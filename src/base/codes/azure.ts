@@ -20,6 +20,7 @@ export const azureCodes = {
   'azure.server-error': ['the service failed', 'wait, and run it again'],
   'azure.server-too-old': ['the server does not know version 7.1 of the interface', 'use a newer server'],
   'azure.throttled': ['too many calls for this identity', 'wait; spread hosts over several tokens'],
+  'azure.too-long': ['an answer is longer than is read', 'use more pools with fewer agents each'],
   'azure.unexpected': ['an answer is not of the expected kind', 'check that nothing in between answers'],
   'azure.unreachable': ['no answer', 'check network, URL, proxy: and ca:'],
   'azure.url': ['this is not the URL of an organization', 'copy it from the browser'],

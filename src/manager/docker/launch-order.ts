@@ -10,7 +10,8 @@ export interface LaunchOrder extends Omit<EngineWays, 'cdiSpec'> {
   readonly settings: string;
   readonly pool: { readonly id: number; readonly name: string };
   readonly capabilities: Readonly<Record<string, string>>;
-  readonly agentVersion: string;
+  /** That it is registered with; `known`: what the server has for it. */
+  agentVersion(known: string | undefined): string;
   /** What an earlier agent of the slot left with the server; `renewed` is called when its entry is made anew for it. */
   /** What the server has for the agent already; `given` is called when a container is about to know the agent's key. */
   readonly key: { readonly next: NextKey | undefined; given(): void };

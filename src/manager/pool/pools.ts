@@ -1,7 +1,11 @@
 import type { AzureClient } from '../../azure/client.ts';
 import type { Clock } from '../../base/machine/clock.ts';
 import type { Cause, Slot } from '../model.ts';
+import type { OwnAgents } from './own-agents.ts';
 import { PoolWatch } from './watch.ts';
+
+/** A run that has begun or ended shows in the pool after this; unscaled milliseconds. */
+const settleMs = 5_000;
 
 /** The pools of this host's agents, each watched by itself. */
 export class Pools {
@@ -9,14 +13,15 @@ export class Pools {
 
   /** `names`: at least one. */
   constructor(
-    azure: Pick<AzureClient, 'findPool' | 'listAgents'>,
+    azure: Pick<AzureClient, 'findPool'>,
+    own: Pick<OwnAgents, 'list'>,
     names: readonly string[],
     clock: Clock,
     onChange: () => void,
   ) {
     // Azure DevOps tells pools apart without their case.
     this.#watches = new Map(
-      names.map((name) => [name.toLowerCase(), new PoolWatch(azure, name, clock, onChange)]),
+      names.map((name) => [name.toLowerCase(), new PoolWatch(azure, own, name, clock, onChange)]),
     );
   }
 
@@ -41,12 +46,34 @@ export class Pools {
     ];
   }
 
-  /** Asks now instead of at the next turn. */
+  /** A person has asked for something that they may show. */
   lookSoon(): void {
     for (const watch of this.all) watch.lookSoon();
   }
 
-  async run(signal: AbortSignal): Promise<void> {
-    await Promise.all(this.all.map((watch) => watch.run(signal)));
+  /** A call has failed. */
+  doubt(): void {
+    for (const watch of this.all) watch.doubt();
+  }
+
+  /** A run has begun or ended. */
+  runChanged(): void {
+    for (const watch of this.all) watch.lookAfter(settleMs);
+  }
+
+  /** `slots`: what this host has, as of now; `earlier`: names that its agents had in a pool. */
+  async run(
+    signal: AbortSignal,
+    slots: () => readonly Slot[],
+    earlier: (poolId: number) => readonly string[],
+  ): Promise<void> {
+    await Promise.all(
+      this.all.map((watch) =>
+        watch.run(signal, (poolId) => ({
+          now: slots().flatMap((slot) => (this.of(slot) === watch ? [slot.agent] : [])),
+          earlier: earlier(poolId),
+        })),
+      ),
+    );
   }
 }

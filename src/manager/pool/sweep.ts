@@ -4,12 +4,12 @@ import { Capabilities } from '../../contract/paths.ts';
 /** An agent that is nobody's is removed when it has been so for this long, in two looks at least. */
 const patienceMs = 3 * 60_000;
 
-/** Agent id → when it was first seen without a slot; monotonic. */
+/** Agent id → the look at which it was first seen without a slot; monotonic. */
 export type Orphans = ReadonlyMap<number, number>;
 
 /**
  * Agents of ours in the pool for which this host has no slot any more: offline, without a job. Pure; `scaled` is the
- * patience as it passes on the clock.
+ * patience as it passes on the clock; `now` when the agents were looked at.
  */
 export function sweep(
   agents: Iterable<AzureAgent>,

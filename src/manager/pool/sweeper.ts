@@ -4,8 +4,13 @@ import { Capabilities } from '../../contract/paths.ts';
 import type { Slot } from '../model.ts';
 import type { Outside } from '../outside.ts';
 import type { StateStore } from '../state.ts';
+import { rememberNames, withNames } from './names.ts';
+import type { OwnAgents } from './own-agents.ts';
 import type { Pools } from './pools.ts';
 import { sweep, type Orphans } from './sweep.ts';
+
+/** A pool that slots have left is looked at this often; more often while an agent there may be removed soon. */
+const leftMs = { idle: 5 * 60_000, waiting: 60_000 };
 
 interface SweeperTools extends Pick<Outside, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
@@ -17,13 +22,22 @@ interface SweeperTools extends Pick<Outside, 'azure' | 'clock' | 'log'> {
  */
 export class Sweeper {
   readonly #tools: SweeperTools;
+  readonly #own: Pick<OwnAgents, 'list'>;
   readonly #pools: Pools;
   /** By pool id. */
   readonly #orphans = new Map<number, Orphans>();
+  /** By pool id: the look that was swept last; monotonic. */
+  readonly #sweptAt = new Map<number, number>();
 
-  constructor(tools: SweeperTools, pools: Pools) {
+  constructor(tools: SweeperTools, own: Pick<OwnAgents, 'list'>, pools: Pools) {
     this.#tools = tools;
+    this.#own = own;
     this.#pools = pools;
+  }
+
+  /** Names that agents of ours had in a pool, those that they have among them. */
+  earlier(poolId: number): readonly string[] {
+    return this.#tools.state.value.names[poolId] ?? [];
   }
 
   /** `others`: ids of pools that containers of ours say they are in. */
@@ -32,9 +46,17 @@ export class Sweeper {
     const current = this.#pools.all.flatMap(({ pool }) => pool?.id ?? []);
     await this.#remember([...current, ...others]);
     for (const watch of this.#pools.all) {
+      if (watch.pool === undefined || !Number.isFinite(watch.at)) continue;
+      const { id } = watch.pool;
       const inPool = slots.filter((slot) => this.#pools.of(slot) === watch);
-      const names = new Set(inPool.map(({ agent }) => agent.toLowerCase()));
-      if (watch.pool !== undefined) await this.#sweep(watch.pool.id, watch.agents(), names);
+      // Of agents that an earlier version has registered nobody has noted the names.
+      await rememberNames(
+        this.#tools.state,
+        id,
+        inPool.map(({ agent }) => agent),
+      );
+      await this.#sweep(id, watch.agents(), inPool, watch.at);
+      watch.wait('sweeper', (this.#orphans.get(id)?.size ?? 0) > 0);
     }
     // While a pool has not been found, one that is remembered may be it.
     if (current.length < this.#pools.all.length) return;
@@ -44,24 +66,37 @@ export class Sweeper {
 
   /** A pool of which no slot is any more: forgotten when nothing of ours is in it. */
   async #sweepLeft(id: number, isInUse: boolean): Promise<void> {
-    const { azure, state } = this.#tools;
-    const agents = await azure.listAgents(id).catch((error: unknown) => {
-      if (hasCode(error, 'azure.not-found')) return [];
+    const { state, clock } = this.#tools;
+    const at = clock.monotonic();
+    const isWaiting = (this.#orphans.get(id)?.size ?? 0) > 0;
+    const last = this.#sweptAt.get(id) ?? Number.NEGATIVE_INFINITY;
+    // Rounds are not quite as long as a minute of theirs.
+    if (at - last < clock.scaled(leftMs[isWaiting ? 'waiting' : 'idle'] * 0.9)) return;
+    const agents = await this.#own.list(id, [], this.earlier(id)).catch((error: unknown) => {
+      if (hasCode(error, 'azure.not-found')) return new Map<string, AzureAgent>();
       throw error;
     });
-    const ours = agents.filter(
-      ({ userCapabilities }) => userCapabilities?.[Capabilities.owner] === state.owner,
-    );
-    if (ours.length > 0) return this.#sweep(id, ours, new Set());
+    await this.#sweep(id, agents.values(), [], at);
+    if ([...agents.values()].some((agent) => this.#isOurs(agent))) return;
     this.#orphans.delete(id);
-    if (!isInUse) await state.note(({ pools }) => ({ pools: pools.filter((each) => each !== id) }));
+    this.#sweptAt.delete(id);
+    if (!isInUse)
+      await state.note(({ pools, names }) => ({
+        pools: pools.filter((each) => each !== id),
+        names: withNames(names, id, []),
+      }));
   }
 
-  async #sweep(id: number, agents: Iterable<AzureAgent>, names: ReadonlySet<string>): Promise<void> {
+  /** `at`: when the agents were looked at; what was swept already is not swept again. */
+  async #sweep(id: number, all: Iterable<AzureAgent>, slots: readonly Slot[], at: number): Promise<void> {
     const { state, clock, azure, log } = this.#tools;
+    if (this.#sweptAt.get(id) === at) return;
+    this.#sweptAt.set(id, at);
+    const agents = [...all];
+    const names = new Set(slots.map(({ agent }) => agent.toLowerCase()));
     const ours = { owner: state.owner, names };
     const before = this.#orphans.get(id) ?? new Map();
-    const found = sweep(agents, ours, before, clock.monotonic(), (ms) => clock.scaled(ms));
+    const found = sweep(agents, ours, before, at, (ms) => clock.scaled(ms));
     this.#orphans.set(id, found.orphans);
     for (const agent of found.remove) {
       const removed = await azure.deleteAgent(id, agent.id);
@@ -70,6 +105,14 @@ export class Sweeper {
         pool: id,
       });
     }
+    const left = new Set(agents.filter((agent) => this.#isOurs(agent)).map(({ name }) => name.toLowerCase()));
+    const kept = this.earlier(id).filter((name) => names.has(name) || left.has(name));
+    if (kept.length < this.earlier(id).length)
+      await state.note((known) => ({ names: withNames(known.names, id, kept) }));
+  }
+
+  #isOurs({ userCapabilities }: AzureAgent): boolean {
+    return userCapabilities?.[Capabilities.owner] === this.#tools.state.owner;
   }
 
   async #remember(ids: readonly number[]): Promise<void> {

@@ -35,8 +35,8 @@ export interface RegistrationQuestion {
   readonly jobUntil: string | undefined;
   /** What an agent of this slot has left. */
   readonly left: LeftSession | undefined;
-  /** The pool's unfinished requests; asked for only where they matter. */
-  readonly requests: readonly JobRequest[];
+  /** The pool's unfinished requests, asked for only where they matter; undefined: there are too many to be looked at. */
+  readonly requests: readonly JobRequest[] | undefined;
 }
 
 export function containerExists(agent: string): Cause {
@@ -77,9 +77,9 @@ export function decideRegistration(question: RegistrationQuestion): Registration
     return { kind: 'wait', cause: stillAssigned(agent.name, agent.assignedRequest, jobUntil) };
   }
   if (left !== undefined && isLeftOnline(agent)) {
-    const job = onlyTaker(agent, requests);
-    if (job === undefined && left.mayRenew) return { kind: 'renew', agent };
-    return { kind: 'wait', cause: leftSessionCause(name, left, job) };
+    const job = requests && onlyTaker(agent, requests);
+    if (requests !== undefined && job === undefined && left.mayRenew) return { kind: 'renew', agent };
+    return { kind: 'wait', cause: leftSessionCause(name, left, requests === undefined ? 'unknown' : job) };
   }
   return { kind: 'replace', agent };
 }

@@ -23,14 +23,23 @@ function isWaiting({ result, assignTime, receiveTime, reservedAgent }: JobReques
   );
 }
 
-/** `job`: why the entry is not made anew. */
-export function leftSessionCause(agent: string, session: LeftSession, job: JobRequest | undefined): Cause {
-  const reason = job === undefined ? '' : `; job ${job.jobName ?? job.requestId} waits for no other agent`;
+/** `job`: why the entry is not made anew; `unknown`: it cannot be told whether a job waits for this agent alone. */
+export function leftSessionCause(
+  agent: string,
+  session: LeftSession,
+  job: JobRequest | 'unknown' | undefined,
+): Cause {
   return {
     code: 'agent.session-left',
-    what: `the last agent of ${agent} ended without closing its session, which the server keeps until ${session.until}${reason}`,
+    what: `the last agent of ${agent} ended without closing its session, which the server keeps until ${session.until}${waitingFor(job)}`,
     next: `wait: ${spoken(session.leftS)} are left at most; if it comes back, look for another machine that runs an agent of this name`,
   };
+}
+
+function waitingFor(job: JobRequest | 'unknown' | undefined): string {
+  if (job === undefined) return '';
+  if (job === 'unknown') return '; the queue is too long to see whether a job waits for no other agent';
+  return `; job ${job.jobName ?? job.requestId} waits for no other agent`;
 }
 
 function spoken(seconds: number): string {

@@ -1,10 +1,12 @@
 import { agentFiles } from '../../azure/keys.ts';
-import type { AzureAgent, NewAgent } from '../../azure/client.ts';
+import type { AzureAgent, JobRequest, NewAgent } from '../../azure/client.ts';
+import { hasCode } from '../../azure/http/errors.ts';
 import { defined } from '../../base/defined.ts';
 import { FleetError } from '../../base/errors.ts';
 import { leftForMs } from '../../contract/holder.ts';
 import { Capabilities, Labels } from '../../contract/paths.ts';
 import { mergeCapabilities } from '../pool/capabilities.ts';
+import { rememberNames } from '../pool/names.ts';
 import { givenUpAt, stillAssigned } from '../pool/given-up.ts';
 import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
 import { NotYet } from '../causes.ts';
@@ -55,7 +57,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     containers: containers.length,
     jobUntil: givenUpAt(existing?.assignedRequest ?? {}, tools.clock),
     left,
-    requests: mayBeRenewed ? await tools.azure.unfinishedRequests(pool.id) : [],
+    requests: mayBeRenewed ? await queueOf(tools, pool.id) : [],
   });
   if (decision.kind === 'wait') throw new NotYet(decision.cause);
   if (decision.kind === 'refuse') {
@@ -64,6 +66,7 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     throw new FleetError(decision.cause);
   }
   if (decision.kind === 'renew') await giveUpEntry(tools, order, decision.agent);
+  await rememberNames(tools.state, pool.id, [slot.agent]);
   const renewing = tools.state.value.renewing[slot.name];
   const earlier: Earlier =
     decision.kind === 'replace'
@@ -83,6 +86,14 @@ export async function register(tools: RegisterTools, order: LaunchOrder): Promis
     }));
   if (adopt) await endAdoption(tools.state, slot.name);
   return registration;
+}
+
+/** Undefined: longer than this program has memory for. Its session then ends by itself, within five minutes. */
+async function queueOf({ azure }: RegisterTools, poolId: number): Promise<readonly JobRequest[] | undefined> {
+  return azure.unfinishedRequests(poolId).catch((error: unknown) => {
+    if (hasCode(error, 'azure.too-long')) return undefined;
+    throw error;
+  });
 }
 
 /** While Docker is away, its last word was that it has no container of the slot: else nothing would be launched. */
@@ -126,11 +137,13 @@ async function byRest(
       ? order.key.next
       : undefined;
   const key = next?.key ?? (await tools.keys.take());
+  // Of an entry that was deleted the agent's own word is left.
+  const version = order.agentVersion(existing?.version ?? entry?.systemCapabilities?.['Agent.Version']);
   const wanted: NewAgent = {
     name: order.slot.agent,
-    version: order.agentVersion,
+    version,
     osDescription: 'Linux',
-    systemCapabilities: systemCapabilities(order, entry),
+    systemCapabilities: systemCapabilities(order, version, entry),
     userCapabilities: capabilities(order, entry),
     enabled: mayWork(entry),
     publicKey: key.publicKey,
@@ -206,12 +219,16 @@ export function disabledByUs(agent: KeptEntry): boolean {
 }
 
 /** What the agent itself found out at its last start; without it jobs with demands would find nobody meanwhile. */
-function systemCapabilities(order: LaunchOrder, existing: KeptEntry | undefined): Record<string, string> {
+function systemCapabilities(
+  order: LaunchOrder,
+  version: string,
+  existing: KeptEntry | undefined,
+): Record<string, string> {
   return {
     'Agent.OS': 'Linux',
     ...existing?.systemCapabilities,
     'Agent.Name': order.slot.agent,
-    'Agent.Version': order.agentVersion,
+    'Agent.Version': version,
   };
 }
 

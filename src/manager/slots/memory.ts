@@ -37,6 +37,7 @@ export class SlotMemory {
     at: Number.NEGATIVE_INFINITY,
   };
   #publishedAt = Number.NEGATIVE_INFINITY;
+  #keyEndedAt = Number.NEGATIVE_INFINITY;
   readonly #clock: Clock;
 
   constructor(clock: Clock) {
@@ -147,6 +148,16 @@ export class SlotMemory {
   /** Whether what the server showed at this time may still be from before we wrote capabilities. */
   mayPredatePublishing(at: number): boolean {
     return at <= this.#publishedAt;
+  }
+
+  /** The agent's key has been seen to, or there was none of ours to see to. */
+  keyEnded(): void {
+    this.#keyEndedAt = this.#clock.monotonic();
+  }
+
+  /** Whether what the server showed at this time may still be from before that. */
+  mayPredateKeyEnd(at: number): boolean {
+    return at <= this.#keyEndedAt;
   }
 
   set disabledFor(reason: string | undefined) {

@@ -21,6 +21,8 @@ export interface FakeControl {
   deny(permissions: readonly Permission[]): Promise<void>;
   /** Reads show writes this many milliseconds later. */
   settle(ms: number): Promise<void>;
+  /** Whether `demands` is read where agents are listed. */
+  readDemands(isSo: boolean): Promise<void>;
   /** Jobs that may run at once on machines of one's own; null: as many as there are agents. */
   limitJobs(parallelJobs: number | null): Promise<void>;
   /** Registers agents that nobody runs. */
@@ -66,6 +68,7 @@ export function fakeControl(origin: string): FakeControl {
     setToken: (state) => send('PUT', '/token', { state }),
     deny: (permissions) => send('PUT', '/denied', { permissions }),
     settle: (ms) => send('PUT', '/settle', { ms }),
+    readDemands: (demands) => send('PUT', '/filters', { demands }),
     limitJobs: (parallelJobs) => send('PUT', '/limits', { parallelJobs }),
     makeAgents: (agents) => send('POST', '/agents', agents),
     revokeAgent: (name) => send('POST', `${agent(name)}/revoke`),

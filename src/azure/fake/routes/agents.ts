@@ -37,7 +37,7 @@ function shown({ fake, query, baseUrl }: FakeCall, agent: FakeAgent, details = d
 /** The agents that a query asks for, as reads show them. */
 function findAgents(fake: Fake, poolId: number, query: URLSearchParams): readonly FakeAgent[] {
   const name = parameter(query, 'agentName');
-  const demands = namesOf(query, 'demands');
+  const demands = fake.ignoresDemands ? undefined : namesOf(query, 'demands');
   const named = name === undefined ? undefined : agentNamed(fake.state, poolId, name);
   const candidates = name === undefined || fake.stale.size > 0 ? agentsIn(fake.state, poolId) : [named];
   return candidates

@@ -44,6 +44,8 @@ export interface Fake {
   readonly faults: { fault: Fault; left: number }[];
   /** Reads see a write this many milliseconds later. */
   settleMs: number;
+  /** Lists of agents leave `demands` unread, as a server would that does not know it. */
+  ignoresDemands: boolean;
   readonly stale: Map<string, { until: number; before: unknown }>;
   readonly requestLog: LoggedRequest[];
   /** Open long polls by the id of their session, which may have several. */

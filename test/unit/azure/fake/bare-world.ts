@@ -26,6 +26,7 @@ export function bareWorld(agents: number): Fake & { time: number } {
     denied: new Set<never>(),
     faults: [],
     settleMs: 0,
+    ignoresDemands: false,
     stale: new Map<string, never>(),
     requestLog: [],
     polls: new Map<string, never>(),

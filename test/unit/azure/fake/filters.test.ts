@@ -82,8 +82,14 @@ describe('agents', () => {
     ['demands=gpu -equals h200', ['b']],
     ['demands=git,gpu -equals A100', ['a']],
     ['demands=Agent.Version -gtVersion 5.0', []],
+    ['demands=gpu%20-equals%20A100&agentName=b', []],
   ])('%s', async (query, names) => {
     expect(await named(`${root}/pools/${pool}/agents?${query}`)).toEqual(names);
+  });
+
+  test('a server that does not know `demands` lists all of them', async () => {
+    await fake.control.readDemands(false);
+    expect(await named(`${root}/pools/${pool}/agents?demands=git`)).toEqual(['a', 'b']);
   });
 
   test.each(['true', 'True', 'TRUE'])('includeCapabilities=%s', async (value) => {

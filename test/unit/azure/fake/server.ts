@@ -54,6 +54,7 @@ export function useFake(speed = 1): Fixture {
       control.setToken('valid'),
       control.deny([]),
       control.settle(0),
+      control.readDemands(true),
     ]);
     pauses.length = 0;
     ahead = 0;

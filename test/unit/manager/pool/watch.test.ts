@@ -1,63 +1,133 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AzureAgent } from '../../../../src/azure/client.ts';
-import type { Clock } from '../../../../src/base/machine/clock.ts';
+import { AzureError } from '../../../../src/azure/http/errors.ts';
 import { PoolWatch } from '../../../../src/manager/pool/watch.ts';
-import { ManagerRig } from '../../../support/manager-rig.ts';
+import { SimulatedClock } from '../../../support/clock.ts';
 
-/** Runs a watch for so many pauses, on a clock that only takes notes; what it asked and how long it paused (s). */
-async function watched(pauses: number, listAgents: () => Promise<readonly AzureAgent[]>) {
+const minute = 60_000;
+const agent = (name: string): AzureAgent => ({ id: 1, name, enabled: true, status: 'online' });
+
+/** A watch that runs on a clock of its own; what it asked, each with its second. */
+function watched({ names = ['h-0'] }: { readonly names?: string[] } = {}) {
+  const clock = new SimulatedClock();
+  const asked: { readonly what: string; readonly s: number }[] = [];
+  const server = { listed: async () => new Map([['h-0', agent('h-0')]]) };
+  const note = (what: string) => asked.push({ what, s: Math.round(clock.monotonic() / 1000) });
+  const azure = {
+    findPool: async () => (note('pool'), { id: 1, name: 'gpu' }),
+    list: async (_: number, now: readonly string[]) => (note(now.join()), server.listed()),
+  };
   const stop = new AbortController();
-  const asked: string[] = [];
-  const paused: number[] = [];
-  const clock: Clock = {
-    monotonic: () => 0,
-    wall: () => 0,
-    scaled: (ms) => ms,
-    wait: (ms) => {
-      if (paused.push(ms / 1000) === pauses) stop.abort();
-      return Promise.resolve();
+  const watch = new PoolWatch(azure, azure, 'gpu', clock, () => undefined);
+  const running = watch.run(stop.signal, () => ({ now: names, earlier: [] }));
+  return {
+    watch,
+    clock,
+    asked,
+    server,
+    /** Seconds of the looks since the last time. */
+    looks: () => asked.splice(0).flatMap(({ what, s }) => (what === 'pool' ? [] : [s])),
+    end: async () => {
+      stop.abort();
+      await running;
     },
   };
-  const azure = {
-    findPool: () => Promise.resolve((asked.push('pool'), { id: 1, name: 'gpu' })),
-    listAgents: () => (asked.push('agents'), listAgents()),
-  };
-  await new PoolWatch(azure, 'gpu', clock, () => undefined).run(stop.signal);
-  return { asked, paused };
 }
 
-test('the pool is found once and listed once a minute, no two pauses alike', async () => {
-  const { asked, paused } = await watched(200, () => Promise.resolve([]));
-  expect(asked).toEqual(['pool', ...Array<string>(200).fill('agents')]);
-  expect(new Set(paused).size).toBeGreaterThan(190);
-  expect(Math.min(...paused)).toBeGreaterThanOrEqual(48);
-  expect(Math.max(...paused)).toBeLessThanOrEqual(72);
-  // Hosts that were started together are spread over the range, not over a corner of it.
-  expect(Math.max(...paused) - Math.min(...paused)).toBeGreaterThan(12);
-});
+describe('a watch', () => {
+  test('finds the pool once, and looks every five minutes, no two pauses alike', async () => {
+    const { clock, asked, looks, end } = watched();
+    await clock.pass(100 * 5 * minute);
+    expect(asked.filter(({ what }) => what === 'pool')).toHaveLength(1);
+    const at = looks();
+    const pauses = at.slice(1).map((s, index) => s - (at[index] ?? 0));
+    expect(pauses.length).toBeGreaterThan(90);
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(240);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(361);
+    // Hosts that were started together are spread over the range, not over a corner of it.
+    expect(Math.max(...pauses) - Math.min(...pauses)).toBeGreaterThan(60);
+    await end();
+  });
 
-test('after a failure it is asked again four times as soon, spread as well', async () => {
-  const { paused } = await watched(200, () => Promise.reject(new Error('away')));
-  expect(new Set(paused).size).toBeGreaterThan(190);
-  expect(Math.min(...paused)).toBeGreaterThanOrEqual(12);
-  expect(Math.max(...paused)).toBeLessThanOrEqual(18);
-});
+  test('looks at once for a person, and no two times for one wish', async () => {
+    const { clock, watch, looks, end } = watched();
+    await clock.pass(10_000);
+    watch.lookSoon();
+    watch.lookSoon();
+    await clock.pass(60_000);
+    expect(looks()).toEqual([0, 10]);
+    await end();
+  });
 
-test('eight idle slots share one listing', async () => {
-  const rig = await ManagerRig.create();
-  try {
-    await rig.start({ agents: { kind: 'count', count: 8 } });
-    await rig.until('idle', ['0', '1', '2', '3', '4', '5', '6', '7']);
-    const last = (await rig.control.requests()).at(-1)?.n ?? 0;
-    const listings = async () =>
-      (await rig.control.requests(last)).filter(
-        ({ method, path, query }) =>
-          method === 'GET' && path.endsWith(`/pools/${rig.poolId}/agents`) && !query.includes('agentName'),
-      ).length;
-    await expect.poll(listings).toBeGreaterThanOrEqual(3);
-    // Nothing is asked for single slots meanwhile.
-    expect(await rig.control.requests(last)).toHaveLength(await listings());
-  } finally {
-    await rig.close();
-  }
+  test('runs that begin and end share looks: the first is at once, then one a minute', async () => {
+    const { clock, watch, looks, end } = watched();
+    await clock.pass(3 * minute);
+    looks();
+    for (let second = 0; second < 180; second += 1) {
+      watch.lookAfter(5000);
+      await clock.pass(1000);
+    }
+    const [first, ...others] = looks();
+    expect(first).toBe(185);
+    expect(others.length).toBeLessThanOrEqual(4);
+    expect(others.length).toBeGreaterThanOrEqual(2);
+    await end();
+  });
+
+  test('looks each minute while slots wait for it, and no more than that when they do not', async () => {
+    const { clock, watch, looks, end } = watched();
+    await clock.pass(1000);
+    watch.wait('slots', true);
+    await clock.pass(10 * minute);
+    expect(looks().length).toBeGreaterThanOrEqual(9);
+    watch.wait('slots', false);
+    await clock.pass(4 * minute);
+    expect(looks()).toEqual([]);
+    await end();
+  });
+
+  test('after a failure it looks again soon, later the longer it lasts, and at once for a person', async () => {
+    const { clock, watch, server, looks, end } = watched();
+    server.listed = () => Promise.reject(new Error('away'));
+    await clock.pass(minute);
+    expect(looks().length).toBeGreaterThanOrEqual(4);
+    watch.doubt();
+    await clock.pass(1);
+    expect(looks()).toEqual([]);
+    await clock.pass(60 * minute);
+    const seen = looks().length;
+    expect(seen).toBeGreaterThan(25);
+    expect(seen).toBeLessThan(50);
+    watch.lookSoon();
+    await clock.pass(1);
+    expect(looks()).toHaveLength(1);
+    await end();
+  });
+
+  test('a call that fails has the pool looked at, which tells whether it is the pool', async () => {
+    const { clock, watch, server, looks, end } = watched();
+    await clock.pass(1000);
+    server.listed = () => Promise.reject(new AzureError({ code: 'azure.not-found', what: 'gone' }));
+    watch.doubt();
+    await clock.pass(1);
+    expect(looks()).toEqual([0, 1]);
+    expect([watch.problem?.code, watch.pool]).toEqual(['azure.not-found', undefined]);
+    await end();
+  });
+
+  test('slots that come to be known are asked for at once; of names that were not asked for nothing is said', async () => {
+    const names: string[] = [];
+    const { clock, watch, looks, end } = watched({ names });
+    await clock.pass(1000);
+    expect([watch.lacks('h-1'), watch.lacks('h-0')]).toEqual([false, false]);
+    names.push('h-0', 'H-1');
+    watch.cover(names);
+    watch.cover(names);
+    await clock.pass(1000);
+    watch.cover(names);
+    await clock.pass(1000);
+    expect(looks()).toEqual([0, 1]);
+    expect([watch.lacks('h-1'), watch.lacks('h-0')]).toEqual([true, false]);
+    await end();
+  });
 });

@@ -99,6 +99,11 @@ test.each([
     'wait',
   ],
   [
+    'a session was left, and the queue is too long to be looked at',
+    question({ agent: online, left, requests: undefined }),
+    'wait',
+  ],
+  [
     'a session was left, with a job',
     question({ agent: agent({ status: 'online', assignedRequest: job }), left }),
     'wait',
@@ -131,6 +136,9 @@ test('a wait for a job names it, and when the server gives it up', () => {
 });
 
 test('a wait for the end of a session says when it comes and how long that is', () => {
+  expect(cause(question({ agent: online, left, requests: undefined })).what).toContain(
+    'the queue is too long to see whether a job waits for no other agent',
+  );
   const requests = [{ requestId: 9, jobName: 'eval', matchedAgents: [{ id: 1 }] }];
   const { what, next } = cause(question({ agent: online, left, requests }));
   expect(what).toContain('until 2026-11-21T02:05:00Z; job eval waits for no other agent');

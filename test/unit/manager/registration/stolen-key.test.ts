@@ -138,6 +138,32 @@ test('whoever is slow to wait pays no call: a slot that backs off ends the key o
   expect((await keyCalls()).length).toBeLessThanOrEqual(runs() + 1);
 });
 
+test('a held slot whose agent somebody has deleted asks for it once, not until the pool is looked at again', async () => {
+  const last = async () => (await rig.control.requests()).at(-1)?.n ?? 0;
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  const agent = await rig.azure.findAgent(rig.poolId, 'box-0');
+  rig.disk = { freeBytes: 0, totalBytes: 1e12, freeInodes: 1 };
+  await expect.poll(async () => (await rig.slot('0')).code).toBe('disk.full');
+  // The pool has just been looked at: the end of the run does not have it looked at again before a minute is over.
+  const before = await last();
+  await rig.post('/v1/undrain', { slots: [] });
+  const looks = async () =>
+    (await rig.control.requests(before)).filter(({ query }) => query.includes('demands='));
+  await expect.poll(async () => (await looks()).length).toBe(1);
+  await rig.azure.deleteAgent(rig.poolId, agent?.id ?? 0);
+  const after = await last();
+  rig.endJob('box-0');
+  await rig.until('waiting', ['0']);
+  const passes = rig.told.length;
+  await expect.poll(() => rig.told.length, { timeout: 20_000 }).toBeGreaterThan(passes + 10);
+  const asked = (await rig.control.requests(after)).filter(({ query }) => query.includes('agentName='));
+  // The looks ask for it, too, a hundred times as often as real ones.
+  expect(asked.length).toBeLessThanOrEqual(6);
+});
+
 test('a slot that was renamed does not take the key from under the container of its agent', async () => {
   const named = (name: string) => ({
     agentName: 'box',

@@ -80,6 +80,14 @@ export const controlRoutes: readonly Route[] = [
       return empty;
     }),
   ],
+  [
+    'PUT',
+    /^\/_fake\/filters$/u,
+    withBody(bodies.filters, ({ fake }, { demands }) => {
+      fake.ignoresDemands = !demands;
+      return empty;
+    }),
+  ],
   ...agentControlRoutes,
   [
     'PUT',

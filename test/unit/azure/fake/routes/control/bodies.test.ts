@@ -36,6 +36,7 @@ describe('a body that is not what it must be', () => {
     ['PUT', '/token', '{ "state": "gone" }', 'state: '],
     ['PUT', '/denied', '{ "permissions": ["pools.delete"] }', 'permissions.0: '],
     ['PUT', '/denied', '{}', 'permissions: '],
+    ['PUT', '/filters', '{ "demands": 1 }', 'demands: '],
     ['PUT', '/settle', '{ "ms": -1 }', 'ms: '],
     ['PUT', '/limits', '{ "parallelJobs": "two" }', 'parallelJobs: '],
     ['POST', '/agents', '{ "pool": "nowhere", "count": 1 }', "no pool nowhere of one's own"],
