@@ -42,7 +42,8 @@ test('one job, then exit 0, and the server knows who ran it where', async () => 
     runs: [{ agent: 'one-0', container: 'c0ffee' }],
   });
   expect(two).toMatchObject({ state: 'waiting', runs: [] });
-  expect(await fake.client().findAgent(poolId, 'one-0')).toMatchObject({
+  const registered = await fake.client().listAgents(poolId, { lastCompleted: true });
+  expect(registered.find(({ name }) => name === 'one-0')).toMatchObject({
     status: 'offline',
     lastCompletedRequest: { requestId: one?.id, result: 'succeeded' },
   });

@@ -38,7 +38,7 @@ function pool(agents: readonly AzureAgent[], marks: 'read' | 'unread' | AzureErr
   return {
     clock,
     server,
-    async look(names: readonly string[], earlier: readonly string[] = []) {
+    look: async (names: readonly string[], earlier: readonly string[] = []) => {
       asked.length = 0;
       const found = await own.list(7, names, earlier);
       return { asked: [...asked], found: [...found.keys()].sort() };
