@@ -19,6 +19,11 @@ export function causeOf(error: unknown): Cause {
   };
 }
 
+/** Of the host, Docker, the server or the network, and no mistake of this program. */
+export function isFromOutside(error: unknown): boolean {
+  return error instanceof FleetError || (error instanceof Error && 'errno' in error);
+}
+
 /** The launch cannot go on now, for a reason that is no failure of the slot: asked again soon, without a back-off. */
 export class NotYet extends Error {
   readonly reason: Cause;

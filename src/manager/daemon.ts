@@ -5,6 +5,7 @@ import { watchEngine } from './engine-watch.ts';
 import { controlHandlers } from './handlers.ts';
 import { Manager } from './manager.ts';
 import { serveMetrics } from './serve/metrics-server.ts';
+import { LifeSigns } from './serve/life-signs.ts';
 import type { Notifier } from './serve/notify.ts';
 import { StatusFile } from './serve/status-file.ts';
 import type { Loaded } from './serve/status-view.ts';
@@ -60,17 +61,11 @@ export async function runDaemon(
     manager.tenants.run(signal),
     watchEngine(tools, wake, () => around.meetEngine()),
   ]);
-  // Ready to be asked; whatever is missing outside (Docker, the pool, the image) the status tells.
-  await notifier.ready('starting');
-  const { intervalMs } = notifier;
-  for (let told = Number.NEGATIVE_INFINITY; !signal.aborted && !(leaving.aborted && manager.isEmpty);) {
-    const went = await manager.pass();
+  const signs = new LifeSigns(notifier, clock);
+  while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {
+    const end = await manager.pass();
     publish();
-    // A loop that gets nowhere is one for the watchdog.
-    if (went && intervalMs !== undefined && clock.monotonic() - told >= intervalMs) {
-      told = clock.monotonic();
-      await notifier.alive(summary(manager, loaded));
-    }
+    await signs.after(end, around.gpus.latest !== undefined, () => summary(manager, loaded));
     await alarm.wait(manager.nextDue() - clock.monotonic());
   }
   log.log('info', 'stopping; agent containers keep running', { jobs: jobsOf(manager, loaded) });

@@ -5,7 +5,7 @@ import type { ManagerStatus } from '../contract/status.ts';
 import type { OwnContainer } from '../engine/engine.ts';
 import { everySlot, namedAdopted } from './slots/marks.ts';
 import { drainsOf } from './slots/marks.ts';
-import { causeOf } from './causes.ts';
+import { causeOf, isFromOutside } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
 import { PresentRuns } from './host-mode/present-runs.ts';
@@ -17,6 +17,7 @@ import { reconcile } from './reconcile.ts';
 import { Scene } from './scene.ts';
 import { SlotBook } from './slots/memory.ts';
 import { noteUnfinished } from './unfinished.ts';
+import type { PassEnd } from './serve/life-signs.ts';
 import { managerStatus, type Loaded } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
@@ -65,18 +66,18 @@ export class Manager {
     );
   }
 
-  /** One look at the world and what follows from it. Never throws: what goes wrong is a state, too. True: it came to its end. */
-  async pass(): Promise<boolean> {
+  /** One look at the world and what follows from it. Never throws: what goes wrong is a state, too. */
+  async pass(): Promise<PassEnd> {
     try {
       await this.#pass();
       this.#passProblem = undefined;
-      return true;
+      return 'whole';
     } catch (error) {
       const cause = causeOf(error);
       if (cause.what !== this.#passProblem?.what)
         this.#tools.log.log('error', 'a look at the slots failed', { error });
       this.#passProblem = cause;
-      return false;
+      return isFromOutside(error) ? 'outside' : 'broken';
     }
   }
 

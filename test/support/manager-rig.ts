@@ -221,6 +221,7 @@ export class ManagerRig {
       {
         ready: async () => void this.told.push('ready'),
         alive: async () => void this.told.push('alive'),
+        settled: async () => void this.told.push('settled'),
         stopping: async () => void this.told.push('stopping'),
         // Every pass that ends is told.
         intervalMs: 0,

@@ -41,7 +41,8 @@ export function* start(
     : 'start the manager and wait for it';
   const disturbs = reload ? reloadDisturbs(facts) : 'nothing';
   const writes = [HostPaths.opt, HostPaths.etc];
-  const run: Action = { kind: 'run', durable: true, timeoutS: 180, script, writes };
+  // A version that hangs is given up after a minute, before systemd 246 after two, and the one before may take another.
+  const run: Action = { kind: 'run', durable: true, timeoutS: 300, script, writes };
   const marker = running ? 'change' : 'add';
   yield change('manager', 'start', { title, why, disturbs, marker }, [run, ready]);
 }

@@ -1,7 +1,12 @@
 import type { LabHost } from './host.ts';
 
-/** Where the stand-in cloud answers: identities by HTTP, and names, as Azure and Google do, at the same address. */
-export const identities = ['169.254.169.254/80', '168.63.129.16/80', '168.63.129.16/32526'] as const;
+/** Where the stand-in cloud answers: identities, on AWS for containers too, and names, as Azure and Google do, at the same address. */
+export const identities = [
+  '169.254.169.254/80',
+  '169.254.170.23/8080',
+  '168.63.129.16/80',
+  '168.63.129.16/32526',
+] as const;
 export const names = '168.63.129.16/53';
 
 /** Prints `reached ADDRESS/PORT` for each of them that answers a connection; for bash. */
@@ -10,7 +15,7 @@ export const reach = `for at in ${[...identities, names].join(' ')}; do
 done`;
 
 /** Accepts connections, no more: whether one comes about is all that is asked. */
-const server = `for (const port of [80, 32526, 53]) require("net").createServer((socket) => socket.end()).listen(port)`;
+const server = `for (const port of [80, 8080, 32526, 53]) require("net").createServer((socket) => socket.end()).listen(port)`;
 
 /**
  * Puts a cloud's addresses one hop from the host: a network namespace of its own. On the host itself they would be
@@ -26,7 +31,7 @@ ip -n cloud addr add 192.0.2.2/30 dev eth0
 ip -n cloud link set eth0 up
 ip -n cloud link set lo up
 ip -n cloud route add default via 192.0.2.1
-for address in 169.254.169.254 168.63.129.16; do
+for address in 169.254.169.254 169.254.170.23 168.63.129.16; do
   ip -n cloud addr add $address/32 dev lo
   ip route add $address/32 via 192.0.2.2
 done

@@ -104,3 +104,47 @@ test('a fatal error in the kernel log closes the slot within seconds, and a repa
   await host.exec(`${program} repaired --gpu ${bus}`);
   await managed.allIdle();
 });
+
+test('a dataset below /tmp is found, where the manager can read and not write', async () => {
+  await host.exec('mkdir -p /tmp/lab-data && touch /tmp/lab-data/x');
+  const dataset = '{ name: "LAB_DATA", host: "/tmp/lab-data", container: "/lab", requireMount: false }';
+  await managed.restartWith(`config.datasets = [${dataset}];`);
+  await managed.allIdle();
+  const [job] = await managed.finished(
+    await azure.control.queue({ pool, script: 'ls $LAB_DATA', count: 1, demands: ['dataset.LAB_DATA'] }),
+  );
+  expect(job).toMatchObject({ result: 'succeeded', log: expect.stringMatching(/^x$/m) as string });
+  const inside = 'nsenter --mount --target $(systemctl show -p MainPID --value azp-fleet-manager)';
+  const { code, stderr } = await host.exec(`${inside} touch /tmp/written`, { allowFailure: true });
+  expect([code, stderr]).toEqual([1, expect.stringContaining('Read-only file system')]);
+  await managed.restore();
+});
+
+test("with fence: required no agent starts on somebody else's network; when that is gone, ours is made", async () => {
+  await managed.restartWith('config.fence = "required";');
+  await managed.allIdle();
+  await host.exec(`systemctl stop azp-fleet-manager
+docker stop $(docker ps -q --filter label=azp-fleet.kind=agent)
+docker network rm azp-fleet
+docker network create -o com.docker.network.bridge.name=azp-fleet0 azp-fleet
+systemctl start azp-fleet-manager`);
+  await managed.are('waiting waiting');
+  const { slots, problems } = await managed.status();
+  expect(problems.map(({ code }) => code)).toEqual(['fence.network']);
+  expect(slots[0]).toMatchObject({
+    code: 'fence.network',
+    cause: expect.stringContaining('reach each other') as string,
+  });
+  await host.exec('docker network rm azp-fleet');
+  await managed.allIdle();
+  const { stdout } = await host.exec(
+    `docker network inspect azp-fleet -f '{{ index .Options "com.docker.network.bridge.enable_icc" }}'`,
+  );
+  expect(stdout.trim()).toBe('false');
+  // What cannot be put up sends idle agents away; a program that is missing is the simplest such thing.
+  await host.exec('mv "$(readlink -f /usr/sbin/ip)" /root/ip');
+  await managed.are('waiting waiting');
+  expect((await managed.containers()).length).toBe(0);
+  await host.exec('mv /root/ip "$(readlink -m /usr/sbin/ip)"');
+  await managed.restore();
+});

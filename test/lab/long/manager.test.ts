@@ -97,6 +97,29 @@ true`),
   });
 });
 
+test('pauses between restarts grow, until systemd is told, as the manager does after a while, to count anew', async () => {
+  const machine = fleet.lab.host('cdi');
+  const show = async (property: string): Promise<string> =>
+    (await machine.exec(`systemctl show -p ${property} --value azp-fleet-manager`)).stdout.trim();
+  const settled = ['0', '5s'];
+  const seen = async (): Promise<readonly string[]> => [
+    await show('NRestarts'),
+    await show('RestartUSecNext'),
+  ];
+  await machine.exec('systemctl restart azp-fleet-manager');
+  expect(await seen()).toEqual(settled);
+  for (const _ of [1, 2]) {
+    await machine.exec('systemctl kill -s KILL azp-fleet-manager');
+    await expect.poll(() => show('ActiveState'), settings).not.toBe('active');
+    await expect.poll(() => show('ActiveState'), settings).toBe('active');
+  }
+  const [restarts, next] = await seen();
+  expect([restarts, next]).toEqual(['2', expect.stringMatching(/^(?:[6-9]|[1-5]\d)/)]);
+  await machine.exec('systemctl reset-failed azp-fleet-manager.service');
+  expect(await seen()).toEqual(settled);
+  expect(await show('ActiveState')).toBe('active');
+});
+
 test('a GPU that is lost closes its slot only, and the slot comes back by itself', async () => {
   await managed.allIdle();
   await host.setGpuFaults(['exit15 1']);

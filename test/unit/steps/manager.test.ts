@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 
 import { sha256 } from '../../../src/base/digest.ts';
@@ -8,11 +9,11 @@ import { managerConfig } from '../../../src/steps/manager-config.ts';
 import { activateScript } from '../../../src/steps/manager-scripts.ts';
 import { managerVersion } from '../../../src/steps/manager-version.ts';
 import { managerStep } from '../../../src/steps/manager.ts';
-import { managerUnitFor } from '../../../src/steps/manager/unit.ts';
+import { laterSettings, managerUnitFor } from '../../../src/steps/manager/unit.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, driven, factsOf } from '../../support/host.ts';
 import { managerCases } from './manager/cases.ts';
-import { artifacts, converged, text, unit, wanted } from './manager/converged.ts';
+import { artifacts, converged, text, wanted } from './manager/converged.ts';
 
 function plan(facts: Facts, desired: Desired = wanted): string[] {
   return [imageStep, managerStep]
@@ -25,9 +26,26 @@ describe('the image and manager steps', () => {
     expect(plan(facts, desired)).toEqual(expected);
   });
 
-  it('use no LoadCredential where systemd has none', () => {
-    expect(managerUnitFor(unit, 245).text).not.toContain('LoadCredential');
-    expect(managerUnitFor(unit, 247).text).toContain('LoadCredential=token:/etc/azp-fleet/token\n');
+  it('use no setting that the systemd of the host does not know', () => {
+    const real = readFileSync('units/azp-fleet-manager.service', 'utf8');
+    const later = (systemd?: number): readonly string[] =>
+      [...laterSettings.keys()].filter((key) =>
+        managerUnitFor(real, systemd)
+          .text.split('\n')
+          .some((line) => line.startsWith(`${key}=`)),
+      );
+    expect(later(undefined)).toEqual([]);
+    expect(later(239)).toEqual([]);
+    expect(later(245)).toEqual(['ProtectHostname', 'RestrictSUIDSGID', 'ProtectClock']);
+    expect(later(252)).toEqual([
+      'ProtectHostname',
+      'RestrictSUIDSGID',
+      'ProtectClock',
+      'TimeoutStartFailureMode',
+      'LoadCredential',
+    ]);
+    expect(later(254)).toEqual([...laterSettings.keys()]);
+    expect(managerUnitFor(real, 252).text).toContain('\nRestartSec=5\n');
     expect(plan(converged(wanted, factsOf({ systemd: 245, driver: driven })), wanted)).toEqual([]);
   });
 

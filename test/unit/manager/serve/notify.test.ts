@@ -12,21 +12,24 @@ describe('what systemd-notify is told', () => {
     });
   beforeEach(() => void calls.splice(0));
 
-  test('ready, alive, stopping', async () => {
+  test('ready, alive, settled, stopping', async () => {
     const systemd = notifier({ NOTIFY_SOCKET: '/run/systemd/notify' });
     await systemd.ready('starting');
     await systemd.alive('2 slots: 1 busy, 1 idle');
+    await systemd.settled();
     await systemd.stopping();
     const program = 'NOTIFY_SOCKET=/run/systemd/notify systemd-notify';
     expect(calls).toEqual([
       `${program} --ready --status=starting`,
       `${program} --status=2 slots: 1 busy, 1 idle WATCHDOG=1`,
+      'systemctl reset-failed azp-fleet-manager.service',
       `${program} STOPPING=1`,
     ]);
   });
 
   test('nothing where systemd does not listen', async () => {
     await notifier({}).ready('starting');
+    await notifier({}).settled();
     expect(calls).toEqual([]);
   });
 

@@ -14,7 +14,7 @@ import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 
 export const text = (content: string): Artifact => ({ kind: 'text', text: content, sha256: sha256(content) });
-export const unit =
+const unit =
   '[Service]\nExecStart=/opt/azp-fleet/current/node\nLoadCredential=token:/etc/azp-fleet/token\nRestart=always\n';
 const vision = {
   name: 'vision',

@@ -1,0 +1,131 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LifeSigns, type PassEnd } from '../../../../src/manager/serve/life-signs.ts';
+import { StillClock } from '../../../support/clock.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+
+type Step = readonly [seconds: number, end: PassEnd, gpusLooked: boolean];
+
+/** What systemd is told of these passes, by the second. */
+async function told(steps: readonly Step[]): Promise<readonly string[]> {
+  const clock = new StillClock();
+  const said: string[] = [];
+  const say = (what: string) => () => {
+    said.push(`${clock.monotonic() / 1000} ${what}`);
+    return Promise.resolve();
+  };
+  const notifier = {
+    ready: say('ready'),
+    alive: say('alive'),
+    settled: say('settled'),
+    stopping: say('stopping'),
+  };
+  const signs = new LifeSigns({ ...notifier, intervalMs: 40_000 }, clock);
+  for (const [seconds, end, gpusLooked] of steps) {
+    clock.pass(seconds * 1000 - clock.monotonic());
+    await signs.after(end, gpusLooked, () => '2 slots');
+  }
+  return said;
+}
+
+test.each<[string, readonly Step[], readonly string[]]>([
+  ['the first whole pass', [[1, 'whole', true]], ['1 ready', '1 alive']],
+  ['a first pass that fails for what is outside', [[1, 'outside', true]], ['1 ready']],
+  [
+    'passes that break',
+    [
+      [1, 'broken', true],
+      [30, 'broken', true],
+      [59, 'broken', true],
+    ],
+    [],
+  ],
+  [
+    'a pass that broke once',
+    [
+      [1, 'broken', true],
+      [11, 'whole', true],
+    ],
+    ['11 ready', '11 alive'],
+  ],
+  [
+    'GPUs that have not been looked at yet',
+    [
+      [0, 'whole', false],
+      [2, 'whole', true],
+    ],
+    ['2 ready', '2 alive'],
+  ],
+  [
+    'an nvidia-smi that hangs',
+    [
+      [0, 'whole', false],
+      [10, 'whole', false],
+      [20, 'whole', false],
+    ],
+    ['20 ready', '20 alive'],
+  ],
+  [
+    'ten minutes of life',
+    [
+      [0, 'whole', true],
+      [30, 'whole', true],
+      [50, 'outside', true],
+      [599, 'outside', true],
+      [601, 'whole', true],
+      [1300, 'whole', true],
+    ],
+    ['0 ready', '0 alive', '601 alive', '601 settled', '1300 alive'],
+  ],
+])('systemd is told of %s', async (_, steps, expected) => {
+  expect(await told(steps)).toEqual(expected);
+});
+
+describe('a manager that starts', () => {
+  let rig: ManagerRig;
+  beforeEach(async () => {
+    rig = await ManagerRig.create();
+  });
+  afterEach(() => rig.close());
+  const first = () => rig.told[0];
+
+  test('is ready when it has looked at the containers, not before', async () => {
+    rig.docker.stall = /GET \/containers\/json/;
+    await rig.start();
+    await expect.poll(() => rig.docker.calls.some(({ path }) => path === '/containers/json')).toBe(true);
+    await rig.status();
+    expect(rig.told).toEqual([]);
+    rig.docker.stall = undefined;
+    await rig.docker.stop();
+    await expect.poll(first).toBe('ready');
+  });
+
+  test('is ready without Docker', async () => {
+    await rig.docker.stop();
+    await rig.start();
+    await expect.poll(first).toBe('ready');
+    expect((await rig.status()).problems.map(({ code }) => code)).toContain('engine.unreachable');
+    await rig.docker.start();
+  });
+
+  test('is ready without Azure DevOps', async () => {
+    await rig.fake.close();
+    await rig.start();
+    await expect.poll(first).toBe('ready');
+  });
+
+  test('is not ready while its passes break', async () => {
+    rig.host.listOwn = () => Promise.reject(new TypeError('our mistake'));
+    await rig.start();
+    const broke = (): boolean => rig.logged.some(({ message }) => message === 'a look at the slots failed');
+    await expect.poll(broke).toBe(true);
+    expect(rig.told).toEqual([]);
+    expect((await rig.status()).problems[0]?.what).toBe('unexpected: our mistake');
+  });
+
+  test('is ready when what it keeps on the host cannot be read, which another version could not either', async () => {
+    rig.host.listOwn = () =>
+      Promise.reject(Object.assign(new Error('EIO: i/o error, scandir'), { errno: -5, code: 'EIO' }));
+    await rig.start();
+    await expect.poll(first).toBe('ready');
+  });
+});
