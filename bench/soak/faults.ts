@@ -15,6 +15,8 @@ export interface Disturbance {
   readonly hosts: readonly LabHost[];
   /** It may cut jobs on its hosts; the server then has to know. */
   readonly cutsJobs?: boolean;
+  /** The server can be told of new keys meanwhile. */
+  readonly keysEnd?: boolean;
   /** Within which every slot is there again once it is over. */
   readonly boundMs: number;
   /** Resolves when it is over. A GPU that it takes: when the last job could begin there (milliseconds since the epoch). */
@@ -99,6 +101,7 @@ export function drainAndUndrain(fleet: SoakFleet, host: LabHost): Disturbance {
   return {
     name: `drain and undrain of ${host.name}`,
     hosts: [host],
+    keysEnd: true,
     boundMs: shortMs,
     run: async () => {
       await fleet.cli(['drain', fleet.inventory, host.name, '--wait', '--drain-timeout', '5m']);

@@ -7,19 +7,24 @@ import type { SoakFleet } from './model.ts';
 /** Twenty times as fast: what the server gives up after 15 minutes it gives up after 45 seconds. */
 export const speed = 20;
 const pool = 'gpu-soak';
+/** Two images, their layers and four containers need less than half of it. */
+const diskMib = 6_000;
 
 /** Three machines with four agents each, provisioned by `cli`, which is this checkout as it is built now. */
 export async function soakFleet(): Promise<SoakFleet> {
   const lab = await startLab({
     prefix: 'soak',
     hosts: [
-      { name: 'a', release: 'bookworm', login: 'root', gpus: ['h200', 'h200', 'h200', 'h200'] },
-      { name: 'b', release: 'bookworm', login: 'sudo', gpus: ['l40s', 'l40s'] },
-      { name: 'c', release: 'trixie', login: 'sudo-password', gpus: ['h200'] },
+      { name: 'a', release: 'bookworm', login: 'root', gpus: ['h200', 'h200', 'h200', 'h200'], diskMib },
+      { name: 'b', release: 'bookworm', login: 'sudo', gpus: ['l40s', 'l40s'], diskMib },
+      { name: 'c', release: 'trixie', login: 'sudo-password', gpus: ['h200'], diskMib },
     ],
   });
   const azure = await startAzure(lab.prefix, lab.folder, { speed });
-  const inventory = await writeInventory(lab, azure, { pool, defaults: { agents: 4, share: true } });
+  const inventory = await writeInventory(lab, azure, {
+    pool,
+    defaults: { agents: 4, share: true, limits: { pids: 512 } },
+  });
   const cli = release(lab.folder, 'first');
   await cli(['provision', inventory, '--yes', '--no-probe']);
   return { lab, azure, inventory, pool, cli };

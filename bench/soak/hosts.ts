@@ -24,14 +24,24 @@ export async function slotsBack(hosts: readonly LabHost[], since: number, timeou
 
 async function hostBack(host: LabHost, since: number, timeoutMs: number): Promise<void> {
   const back = new Set<string>();
-  await until(
+  let last: ManagerStatus | undefined;
+  const missing = (): string =>
+    (last?.slots ?? [])
+      .filter(({ slot }) => !back.has(slot))
+      .map(({ slot, state, cause }) => `${slot} ${state} ${cause ?? ''}`)
+      .join(', ');
+  const wait = until(
     `all slots of ${host.name}`,
     async () => {
       const status = await statusOf(host);
+      last = status;
       if (status === undefined || Date.parse(status.at) <= since) return false;
       for (const slot of status.slots) if (isBack(slot)) back.add(slot.slot);
       return status.slots.length > 0 && status.slots.every(({ slot }) => back.has(slot));
     },
     { timeoutMs, everyMs: 700 },
   );
+  await wait.catch((error: unknown) => {
+    throw new Error(`${String(error)} (${last === undefined ? 'no status' : missing()})`, { cause: error });
+  });
 }

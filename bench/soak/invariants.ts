@@ -1,4 +1,5 @@
 import type { FakeJob } from '../../src/azure/fake/control/control.ts';
+import { isHostile } from './hostile.ts';
 import type { ContainerEvent, Evidence, FaultRecord } from './model.ts';
 
 /** Every promise that the evidence shows broken, in words; empty: all were kept. Pure. */
@@ -14,6 +15,7 @@ export function violations(evidence: Evidence): readonly string[] {
     ...evidence.quarantines.map((each) => `false quarantine: ${each}`),
     ...evidence.leftOver.map((each) => `container left over: ${each}`),
     ...evidence.tokens.map((each) => `token found: ${each}`),
+    ...evidence.loot.map((each) => `a copied key was worth something: ${each}`),
   ];
 }
 
@@ -27,7 +29,7 @@ function onceOrLost(
   if (more.length > 0) return [`${job.name} ran ${job.runs.length} times`];
   if (job.state !== 'done') return [`${job.name} is still ${job.state}`];
   if (run === undefined) return [`${job.name} ended as ${job.result} without running: ${job.message ?? ''}`];
-  if (job.result === 'succeeded') return [];
+  if (job.result === 'succeeded' || isHostile(job)) return [];
   const host = hostOf.get(run.agent) ?? '';
   const began = Date.parse(run.at);
   const ended = Date.parse(job.finishedAt ?? '');
@@ -72,6 +74,7 @@ function sharedContainers(jobs: readonly FakeJob[]): readonly string[] {
   const first = new Map<string, string>();
   return jobs.flatMap((job) => {
     const id = containerOf(job);
+    if (isHostile(job)) return [];
     if (id === undefined) return job.result === 'succeeded' ? [`${job.name} does not say where it ran`] : [];
     const other = first.get(id);
     first.set(id, job.name);

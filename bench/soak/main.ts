@@ -1,4 +1,5 @@
-// npm run soak [-- --jobs N] [--record] [--keep]: three machines, twelve agents, everything goes wrong in turn.
+// npm run soak [-- --jobs N] [--record] [--keep]: three machines, twelve agents, everything goes wrong in turn, and
+// every tenth job means harm.
 import { parseArgs } from 'node:util';
 
 import { say as sayOnLab } from '../../test/lab/harness/say.ts';
@@ -47,8 +48,9 @@ try {
     ],
     Number(values.jobs),
     sayOnLab,
+    { isHostile: true },
   );
-  const title = `${result.evidence.jobs.length} jobs on 3 machines with 4 agents each, while things go wrong`;
+  const title = `${result.evidence.jobs.length} jobs on 3 machines with 4 agents each, while things go wrong and every tenth job means harm`;
   if (values.record) recordResults('soak', title, report(result));
   else process.stdout.write(`${title}\n\n${report(result)}\n`);
   process.exitCode = result.violations.length === 0 ? 0 : 1;

@@ -56,4 +56,6 @@ export interface Evidence {
   readonly sessionConflicts: number;
   /** Places where the token was found and may not be. */
   readonly tokens: readonly string[];
+  /** What somebody got with the copied key of an ended job. */
+  readonly loot: readonly string[];
 }

@@ -1,11 +1,12 @@
-import { containerOf } from './invariants.ts';
 import { refillGaps, results } from './figures.ts';
+import { deedsDone } from './hostile.ts';
+import { containerOf } from './invariants.ts';
 import type { Soak } from './soak.ts';
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(1);
 
 /** The figures of a soak as Markdown. Pure. */
-export function report({ evidence, violations, slots, from, to }: Soak): string {
+export function report({ evidence, violations, attempts, slots, from, to }: Soak): string {
   const { jobs, faults } = evidence;
   const gaps = refillGaps(evidence);
   const outcomes = [...results(jobs)].map(([result, count]) => `${count} ${result}`).join(', ');
@@ -18,6 +19,8 @@ export function report({ evidence, violations, slots, from, to }: Soak): string 
     `| duration | ${seconds(to - from)} s, ${(jobs.length / ((to - from) / 60_000)).toFixed(1)} jobs a minute |`,
     `| from a job's end to the next job on the same slot | p50 ${seconds(gaps.p50)} s, p95 ${seconds(gaps.p95)} s, max ${seconds(gaps.max)} s (${gaps.count} times, faults apart) |`,
     `| sessions refused because the name had another | ${evidence.sessionConflicts} |`,
+    `| jobs that meant harm | ${harm(jobs)} |`,
+    `| tries with copied keys of ended jobs, and what they got | ${attempts}, ${evidence.loot.length} |`,
     `| promises broken | ${violations.length} |`,
     '',
     '| fault | lasted s | all slots back after s | at most s |',
@@ -28,4 +31,8 @@ export function report({ evidence, violations, slots, from, to }: Soak): string 
     ),
     ...violations.map((each) => `\n- broken: ${each}`),
   ].join('\n');
+}
+
+function harm(jobs: Soak['evidence']['jobs']): string {
+  return [...deedsDone(jobs)].map(([deed, times]) => `${times} × ${deed}`).join(', ');
 }

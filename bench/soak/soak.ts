@@ -4,13 +4,17 @@ import type { FakeJob } from '../../src/azure/fake/control/control.ts';
 import type { Lab } from '../../test/lab/harness/lab.ts';
 import type { Disturbance } from './faults.ts';
 import { leftOver, sessionConflicts, tokenPlaces } from './aftermath.ts';
+import { hostileJob } from './hostile.ts';
 import { slotsBack, statusOf } from './hosts.ts';
 import { violations } from './invariants.ts';
 import type { Evidence, FaultRecord, SoakFleet } from './model.ts';
 import { Observer } from './observe.ts';
+import { Thief } from './thief.ts';
 
 export interface Soak {
   readonly evidence: Evidence;
+  /** How often copied keys of ended jobs were tried. */
+  readonly attempts: number;
   /** Promises broken, in words. */
   readonly violations: readonly string[];
   readonly slots: number;
@@ -31,29 +35,37 @@ sleep $((RANDOM % 4)).$((RANDOM % 10))
 
 /**
  * Keeps more jobs waiting than there are slots, disturbs the fleet again and again, and judges what the server and the
- * hosts have recorded. At least `jobs` jobs; more when the disturbances need longer.
+ * hosts have recorded. At least `jobs` jobs; more when the disturbances need longer. With `isHostile` every tenth job
+ * means harm to the others: the hosts then need small disks.
  */
 export async function soak(
   fleet: SoakFleet,
   disturbances: readonly Disturbance[],
   jobs: number,
   say: (line: string) => void,
+  { isHostile = false }: { readonly isHostile?: boolean } = {},
 ): Promise<Soak> {
   const { lab, azure } = fleet;
   await slotsBack(lab.hosts, 0, 120_000);
   const hostOf = await agents(lab);
   const observer = new Observer(lab.hosts);
-  const queue = new Queue(fleet, Math.max(6, 2 * hostOf.size));
+  const queue = new Queue(fleet, Math.max(6, 2 * hostOf.size), isHostile);
+  let isDisturbed = false;
+  const thief = new Thief(
+    () => queue.jobs,
+    () => !isDisturbed,
+  );
   const from = Date.now();
   let faults: readonly FaultRecord[];
   try {
-    const trouble = disturb(disturbances, queue, jobs, say).finally(() => queue.noMoreAfter(jobs));
+    const during = (keysEnd: boolean): void => void (isDisturbed = !keysEnd);
+    const trouble = disturb(disturbances, queue, jobs, say, during).finally(() => queue.noMoreAfter(jobs));
     [faults] = await Promise.all([trouble, queue.run(jobs)]);
     say(`${queue.jobs.length} jobs have come to an end`);
     await slotsBack(lab.hosts, Date.now(), 120_000);
   } finally {
     queue.stop();
-    await observer.close();
+    await Promise.all([observer.close(), thief.stop()]);
   }
   const to = Date.now();
   const evidence: Evidence = {
@@ -65,8 +77,16 @@ export async function soak(
     sessionConflicts: await sessionConflicts(azure.control, from),
     leftOver: await leftOver(lab.hosts),
     tokens: await tokenPlaces(lab.hosts, azure.token, queue.jobs),
+    loot: [...thief.loot],
   };
-  return { evidence, violations: violations(evidence), slots: hostOf.size, from, to };
+  return {
+    evidence,
+    violations: violations(evidence),
+    attempts: thief.attempts,
+    slots: hostOf.size,
+    from,
+    to,
+  };
 }
 
 /** One disturbance after the other, evenly over the jobs; the next one once all slots are back from the last. */
@@ -75,17 +95,20 @@ async function disturb(
   queue: Queue,
   jobs: number,
   say: (line: string) => void,
+  during: (keysEnd: boolean) => void,
 ): Promise<readonly FaultRecord[]> {
   const records: FaultRecord[] = [];
   for (const [index, disturbance] of disturbances.entries()) {
     const { name, hosts, cutsJobs, boundMs } = disturbance;
     await queue.done((jobs * (index + 1)) / (disturbances.length + 1));
     const from = Date.now();
+    during(disturbance.keysEnd === true);
     const took = (await disturbance.run()) ?? {};
     const over = Date.now();
     // Late is a promise broken, which the verdict will say; the soak goes on.
     await slotsBack(hosts, over, 2 * boundMs).catch((error: unknown) => say(String(error)));
     const recovered = Date.now();
+    during(true);
     const names = hosts.map((host) => host.name);
     records.push({
       name,
@@ -115,12 +138,14 @@ class Queue {
   jobs: readonly FakeJob[] = [];
   readonly #fleet: SoakFleet;
   readonly #waiting: number;
+  readonly #isHostile: boolean;
   readonly #ids = new Set<number>();
   readonly #stop = new AbortController();
   #enough = Number.POSITIVE_INFINITY;
 
-  constructor(fleet: SoakFleet, waiting: number) {
+  constructor(fleet: SoakFleet, waiting: number, isHostile: boolean) {
     this.#fleet = fleet;
+    this.#isHostile = isHostile;
     this.#waiting = waiting;
   }
 
@@ -160,7 +185,10 @@ class Queue {
     if (count <= 0) return;
     const { azure, pool } = this.#fleet;
     for (let left = count; left > 0; left -= 1) {
-      const [job] = await azure.control.queue({ pool, name: `soak-${this.#ids.size + 1}`, script });
+      const number = this.#ids.size + 1;
+      const ordinary = { name: `soak-${number}`, script };
+      const { name, script: deed } = (this.#isHostile ? hostileJob(number) : undefined) ?? ordinary;
+      const [job] = await azure.control.queue({ pool, name, script: deed });
       if (job !== undefined) this.#ids.add(job.id);
     }
   }

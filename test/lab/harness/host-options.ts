@@ -19,10 +19,12 @@ export interface HostRun {
   readonly gpus: readonly { readonly line: string }[];
   readonly publicKey: string;
   readonly password: string;
+  /** Arguments that bring the folders in which Docker keeps what it has; none: a volume. */
+  readonly disk: readonly string[];
 }
 
 /** The engine's arguments that make a container behave like a machine. */
-export function hostRunArguments({ host, image, gpus, publicKey, password }: HostRun): string[] {
+export function hostRunArguments({ host, image, gpus, publicKey, password, disk }: HostRun): string[] {
   const environment = {
     SYSTEMD_CGROUP_ENABLE_LEGACY_FORCE: isCgroupV2 ? '' : '1',
     LAB_LOGIN: host.login,
@@ -48,7 +50,7 @@ export function hostRunArguments({ host, image, gpus, publicKey, password }: Hos
     ],
     ['--tmpfs', '/run', '--tmpfs', '/run/lock', '--tmpfs', '/tmp', ...cgroup],
     // The engine inside needs a file system that overlayfs can lie on.
-    ['--volume', '/var/lib/docker', '--volume', '/var/lib/containerd'],
+    [...(disk.length === 0 ? ['--volume', '/var/lib/docker'] : disk), '--volume', '/var/lib/containerd'],
     Object.entries(environment).flatMap(([name, value]) => ['--env', `${name}=${value}`]),
     [image],
   ].flat();

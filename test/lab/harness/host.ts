@@ -8,6 +8,7 @@ import { hostRunArguments } from './host-options.ts';
 import { ensureHostImage } from './images.ts';
 import { practiceRoot, type Release } from './paths.ts';
 import { type Output, run, type RunOptions, until } from './run.ts';
+import { removeSmallDisk, smallDisk } from './small-disk.ts';
 
 export const logins = ['root', 'sudo', 'sudo-password'] as const;
 export type Login = (typeof logins)[number];
@@ -20,6 +21,8 @@ export interface HostOptions {
   readonly release?: Release;
   readonly login?: Login;
   readonly gpus?: readonly GpuModel[];
+  /** A disk of so many MiB for Docker and the manager, instead of this machine's. */
+  readonly diskMib?: number;
 }
 
 /** What nvidia-smi does wrong from now on; the number is the GPU's index. `[]`: all is well. */
@@ -165,6 +168,7 @@ export class LabHost {
   async remove(): Promise<void> {
     await this.blackHole(false);
     await docker(['rm', '-fv', this.container], { allowFailure: true });
+    await removeSmallDisk(this.container);
     freeAddress(this.address);
   }
 }
@@ -184,6 +188,7 @@ export async function startHost(place: Place, options: HostOptions): Promise<Lab
   const state = await docker(['inspect', '--format', '{{.State.Status}}', container], { allowFailure: true });
   if (state.code !== 0) {
     const image = await ensureHostImage(host.release);
+    const disk = options.diskMib === undefined ? [] : await smallDisk(container, options.diskMib);
     await docker(
       hostRunArguments({
         host,
@@ -191,6 +196,7 @@ export async function startHost(place: Place, options: HostOptions): Promise<Lab
         gpus: gpusOf(options.name, options.gpus ?? ['h200']),
         publicKey: place.publicKey,
         password: sudoPassword,
+        disk,
       }),
     );
   } else if (state.stdout.trim() === 'paused') {

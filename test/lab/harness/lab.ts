@@ -7,6 +7,7 @@ import { inState } from './paths.ts';
 import { prepareLab } from './prepare.ts';
 import { azureService, stopService } from './services.ts';
 import { run } from './run.ts';
+import { removeSmallDisk } from './small-disk.ts';
 
 export interface Lab {
   readonly prefix: string;
@@ -66,9 +67,10 @@ export async function removeLab(prefix: string, folder = inState('labs', prefix)
   // A stopped engine keeps its containers: they would come back, provisioned, as a new lab's bare machines.
   if (existsSync(inState('docker'))) {
     await ensureEngine();
-    const { stdout } = await docker(['ps', '-aq', '--filter', `name=^${prefix}-`]);
-    const ids = stdout.split('\n').filter(Boolean);
-    if (ids.length > 0) await docker(['rm', '-fv', ...ids]);
+    const { stdout } = await docker(['ps', '-a', '--filter', `name=^${prefix}-`, '--format', '{{.Names}}']);
+    const names = stdout.split('\n').filter(Boolean);
+    if (names.length > 0) await docker(['rm', '-fv', ...names]);
+    for (const name of names) await removeSmallDisk(name);
   }
   await stopService(azureService(prefix));
   rmSync(folder, { recursive: true, force: true });

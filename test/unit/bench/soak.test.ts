@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { refillGaps } from '../../../bench/soak/figures.ts';
+import { copiedKey, deedsDone, hostileJob, isHostile } from '../../../bench/soak/hostile.ts';
 import { violations } from '../../../bench/soak/invariants.ts';
 import type { ContainerEvent, Evidence, FaultRecord } from '../../../bench/soak/model.ts';
 import { containerEvent } from '../../../bench/soak/observe.ts';
@@ -57,6 +58,7 @@ const evidence = (more: Partial<Evidence>): Evidence => ({
   sessionConflicts: 0,
   leftOver: [],
   tokens: [],
+  loot: [],
   ...more,
 });
 
@@ -144,11 +146,49 @@ describe('what a soak lets pass and what it does not', () => {
     ],
     [
       'what was seen on the hosts',
-      { quarantines: ['q'], leftOver: ['c'], tokens: ['t'] },
-      ['false quarantine: q', 'container left over: c', 'token found: t'],
+      { quarantines: ['q'], leftOver: ['c'], tokens: ['t'], loot: ['j: a login'] },
+      [
+        'false quarantine: q',
+        'container left over: c',
+        'token found: t',
+        'a copied key was worth something: j: a login',
+      ],
+    ],
+    [
+      'a job that means harm and fails by it',
+      { jobs: [job('j1', 'a-0', 1, 2, { name: 'hostile: soak-10 forks to its limit', result: 'failed' })] },
+      [],
+    ],
+    [
+      'a job that means harm and runs twice',
+      {
+        jobs: [job('j1', 'a-0', 1, 2, { name: 'hostile: soak-10 x', runs: [run('a-0', 1), run('b-0', 2)] })],
+      },
+      ['hostile: soak-10 x ran 2 times'],
     ],
   ])('%s', (_name, given, expected) => {
     expect(violations(evidence(given))).toEqual(expected);
+  });
+});
+
+describe('jobs that mean harm', () => {
+  test('are every tenth, each deed in its turn', () => {
+    const numbers = Array.from({ length: 120 }, (_, index) => index + 1);
+    const hostile = numbers.flatMap((number) => hostileJob(number) ?? []);
+    expect(hostile.map(({ name }) => Number(/\d+/u.exec(name)?.[0]))).toEqual(
+      numbers.filter((number) => number % 10 === 0),
+    );
+    const done = deedsDone(hostile.map(({ name }) => job('j1', 'a-0', 1, 2, { name })));
+    expect([...done.values()]).toEqual([2, 2, 2, 2, 2, 2]);
+    expect(hostile.every(isHostile)).toBe(true);
+  });
+
+  test('a key is known by its three files in the log', () => {
+    const file = (name: string) => `copied ${name} ${Buffer.from(`{"${name}":1}`).toString('base64')}\n`;
+    const two = file('.agent') + file('.credentials');
+    expect(copiedKey({ log: two })).toBeUndefined();
+    const key = copiedKey({ log: `container x\n${two}${file('.credentials_rsaparams')}` });
+    expect(String(key?.get('.credentials'))).toBe('{".credentials":1}');
   });
 });
 

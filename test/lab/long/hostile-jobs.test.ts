@@ -1,0 +1,49 @@
+// A host among whose jobs every tenth means harm: to the disk, the manager's reading, the processes, the kernel log, the
+// key. Real: systemd, Docker Engine, cgroups, the kernel and its log, a disk that is really full, the manager.
+// Stand-ins: the GPUs, the agent program, Azure DevOps.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { drainAndUndrain, managerKill } from '../../../bench/soak/faults.ts';
+import { deedsDone } from '../../../bench/soak/hostile.ts';
+import type { SoakFleet } from '../../../bench/soak/model.ts';
+import { report } from '../../../bench/soak/report.ts';
+import { soak } from '../../../bench/soak/soak.ts';
+import { startAzure } from '../harness/azure.ts';
+import { azpFleet } from '../harness/azp-fleet.ts';
+import { writeInventory } from '../harness/inventory.ts';
+import { type Lab, removeLab, startLab } from '../harness/lab.ts';
+import { say } from '../harness/say.ts';
+
+const prefix = 'hostile';
+let lab: Lab;
+let fleet: SoakFleet;
+
+beforeAll(async () => {
+  await removeLab(prefix);
+  lab = await startLab({ prefix, hosts: [{ name: 'h', gpus: ['h200', 'h200'], diskMib: 6_000 }] });
+  const azure = await startAzure(prefix, lab.folder, { speed: 20 });
+  const pool = 'gpu-hostile';
+  const inventory = await writeInventory(lab, azure, {
+    pool,
+    defaults: { agents: 4, share: true, limits: { pids: 512 } },
+  });
+  const cli: SoakFleet['cli'] = async (args) => {
+    const output = await azpFleet(lab.folder, args);
+    expect(output.code, output.stderr + output.stdout).toBe(0);
+    return output;
+  };
+  await cli(['provision', inventory, '--yes', '--no-probe']);
+  fleet = { lab, azure, inventory, pool, cli };
+});
+afterAll(() => { if (process.env["KEEP"] === undefined) return removeLab(prefix); });
+
+test('what six jobs do to harm the others harms nobody else, and their keys are worth nothing', async () => {
+  const host = lab.host('h');
+  const result = await soak(fleet, [managerKill(host), drainAndUndrain(fleet, host)], 70, say, {
+    isHostile: true,
+  });
+  expect(result.violations, report(result)).toEqual([]);
+  expect(Math.min(...deedsDone(result.evidence.jobs).values()), report(result)).toBeGreaterThan(0);
+  expect(result.attempts).toBeGreaterThan(0);
+  say(report(result));
+});
