@@ -17,6 +17,7 @@ type SingleContainer = Pick<
   | 'startWithInput'
   | 'awaitEnd'
   | 'stop'
+  | 'isRunning'
   | 'exit'
   | 'logs'
   | 'followLogs'
@@ -80,6 +81,12 @@ export function containers(docker: Docker): SingleContainer {
       await bounded('stopping a container', timeoutS * 1000 + deadlines.normal, (abortSignal) =>
         docker.getContainer(id).stop({ t: timeoutS, abortSignal }),
       ).catch(ignoreStopped);
+    },
+    async isRunning(id) {
+      const { State } = await bounded('looking at a container', deadlines.short, (abortSignal) =>
+        docker.getContainer(id).inspect({ abortSignal }),
+      );
+      return State.Running;
     },
     async exit(id) {
       const found = await bounded('reading how a container ended', deadlines.short, (abortSignal) =>

@@ -111,6 +111,8 @@ export interface Engine {
   awaitEnd(id: string, deadlineMs: number): Promise<number | undefined>;
   /** The container's own stop signal, then SIGKILL after the given seconds. */
   stop(id: string, timeoutS: number): Promise<void>;
+  /** As the container itself says; the list can be wrong. */
+  isRunning(id: string): Promise<boolean>;
   exit(id: string): Promise<ContainerExit>;
   /** The last lines of stdout and stderr. */
   logs(id: string, tail: number): Promise<string>;

@@ -1,11 +1,13 @@
 import { Labels } from '../../contract/paths.ts';
 import type { Engine, OwnContainer } from '../../engine/engine.ts';
+import { withTrueStates } from './true-states.ts';
 
 /**
- * The engine as one manager sees it: what it creates carries its owner id, and what another manager has created is not
+ * The engine as one manager sees it: its containers are what they say of themselves, what it creates carries its owner id, and what another manager has created is not
  * there. Two that share an engine by mistake leave each other's agents alone.
  */
-export function ownContainers(engine: Engine, owner: () => string): Engine {
+export function ownContainers(docker: Engine, owner: () => string): Engine {
+  const engine = withTrueStates(docker);
   return {
     ...engine,
     create: (name, options) =>

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tar } from '../../../src/base/tar.ts';
 import { answerBuild, answerImages } from './images.ts';
-import { bindSources, mountFault } from './mounts.ts';
+import { mountFault } from './mounts.ts';
+import { listed } from './listed.ts';
 import { answerNetworks, type StandInNetwork } from './networks.ts';
 import { frame, json, labelFilter } from './reply.ts';
 import { never, type Call, type StandInContainer, type StandInImage } from './state.ts';
@@ -100,10 +101,15 @@ export class StandInEngine {
   }
 
   /** The main process of a container ends. */
-  end(name: string, exitCode: number, how: { readonly oomKilled?: boolean } = {}): void {
+  end(
+    name: string,
+    exitCode: number,
+    how: { readonly oomKilled?: boolean; readonly isUnwritten?: boolean } = {},
+  ): void {
     const container = this.get(name);
     if (container === undefined || container.state !== 'running') return;
     container.state = 'exited';
+    if (how.isUnwritten === true) container.listedAs = 'running';
     container.exitCode = exitCode;
     container.oomKilled = how.oomKilled ?? false;
     container.finishedAt = new Date().toISOString();
@@ -111,6 +117,13 @@ export class StandInEngine {
     for (const waiter of this.#waiters.get(container.id) ?? []) json(waiter, 200, { StatusCode: exitCode });
     this.#followers.delete(container.id);
     this.#emit('die', container);
+  }
+
+  /** Who follows the output of a container gets no more of it, though it runs. */
+  breakOff(name: string): void {
+    const { id } = this.get(name) ?? { id: '' };
+    for (const follower of this.#followers.get(id) ?? []) follower.end();
+    this.#followers.delete(id);
   }
 
   fail(path: RegExp, status: number, message: string, times = 1): void {
@@ -168,6 +181,7 @@ export class StandInEngine {
       case 'GET json':
         return json(response, 200, {
           State: {
+            Running: container.state === 'running',
             ExitCode: container.exitCode,
             OOMKilled: container.oomKilled,
             StartedAt: container.startedAt,
@@ -267,17 +281,7 @@ export class StandInEngine {
 
   #list(url: URL): unknown {
     const matches = labelFilter(url);
-    return [...this.containers.values()]
-      .filter(({ body }) => matches(body.Labels))
-      .map((container) => ({
-        Id: container.id,
-        Names: [`/${container.name}`],
-        State: container.state,
-        Labels: container.body.Labels ?? {},
-        ImageID: container.body.Image,
-        Created: container.created,
-        Mounts: bindSources(container).map((Source) => ({ Type: 'bind', Source })),
-      }));
+    return [...this.containers.values()].filter(({ body }) => matches(body.Labels)).map(listed);
   }
 
   #stream(response: ServerResponse, listeners: Set<ServerResponse>): void {

@@ -13,6 +13,8 @@ export interface StandInContainer {
     readonly [key: string]: unknown;
   };
   state: 'created' | 'running' | 'exited' | 'dead' | 'removing';
+  /** What the list says instead: Docker could not write down the end of the container. */
+  listedAs?: 'running';
   exitCode: number;
   oomKilled: boolean;
   startedAt: string;

@@ -1,0 +1,52 @@
+// On a full disk dockerd cannot write down that a container has ended: the list tells of it as running for ever, a look
+// at the container itself tells the truth (seen with Docker 20.10). The whole daemon with a stand-in dockerd.
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { createEngine } from '../../../../src/engine/docker.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const one = { agents: { kind: 'count', count: 1 } } as const;
+
+test('a container that has ended and is listed as running is collected, and its slot serves again', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const { id } = rig.docker.get('box-0') ?? { id: '' };
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.docker.say('box-0', '2026-11-21 02:00:02Z: Job train completed with result: Succeeded');
+  rig.docker.end('box-0', 0, { isUnwritten: true });
+  await expect.poll(() => rig.docker.containers.has(id)).toBe(false);
+  await rig.until('idle', ['0']);
+});
+
+test('so is one that the next manager finds', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const { id } = rig.docker.get('box-0') ?? { id: '' };
+  await rig.stop();
+  rig.docker.end('box-0', 0, { isUnwritten: true });
+  await rig.start(one);
+  await expect.poll(() => rig.docker.containers.has(id)).toBe(false);
+  await rig.until('idle', ['0']);
+});
+
+test('one that runs and whose output breaks off is left alone', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const { id } = rig.docker.get('box-0') ?? { id: '' };
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.docker.breakOff('box-0');
+  const looks = (): number =>
+    rig.docker.calls.filter(({ method, path }) => method === 'GET' && path === `/containers/${id}/json`)
+      .length;
+  await expect.poll(looks).toBeGreaterThan(0);
+  await rig.until('busy', ['0']);
+  expect((await createEngine(rig.docker).listOwn()).map((container) => container.id)).toContain(id);
+});
