@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises';
 /** One process of this machine, as /proc shows it to everybody. */
 export interface ProcessFacts {
   readonly pid: number;
+  /** Of the process that started it, or that has taken it over. */
+  readonly parent: number;
   /** Real user id. */
   readonly uid: number;
   /** Its short name, at most 15 characters: any process chooses its own. */
@@ -22,7 +24,8 @@ export type ReadProcess = (pid: number) => Promise<ProcessFacts | undefined>;
 
 /** Ticks a second in /proc, on every architecture that we run on. */
 const ticksPerSecond = 100;
-/** Place of the start time among the fields after the name; see proc(5). */
+/** Places among the fields after the name; see proc(5). */
+const parentField = 1;
 const startField = 19;
 
 /**
@@ -45,12 +48,13 @@ export async function readProcess(
     ]);
     // A name may hold brackets and line breaks; what follows the last bracket is the kernel's.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    const startTicks = Number(fields[startField]);
+    const [parent, startTicks] = [Number(fields[parentField]), Number(fields[startField])];
     const uid = Number(/^Uid:\t(\d+)\t/mu.exec(status)?.[1]);
     const upMs = Number.parseFloat(uptime) * 1000;
-    if (![startTicks, uid, upMs].every(Number.isFinite)) return undefined;
+    if (![parent, startTicks, uid, upMs].every(Number.isFinite)) return undefined;
     return {
       pid,
+      parent,
       uid,
       comm: stat.slice(stat.indexOf('(') + 1, stat.lastIndexOf(')')),
       state: fields[0] ?? '',

@@ -1,5 +1,5 @@
 import { Labels } from '../../contract/paths.ts';
-import type { OwnContainer } from '../../engine/engine.ts';
+import type { Engine, OwnContainer } from '../../engine/engine.ts';
 import type { PresentRuns } from '../host-mode/present-runs.ts';
 import { isHostRun, type HostEngine } from '../host-mode/host-engine.ts';
 import { jobLabel, ofAgent } from '../host-mode/job-leftovers.ts';
@@ -9,11 +9,9 @@ import type { Slot } from '../model.ts';
 import type { Outside } from '../outside.ts';
 import type { Owners, RunOf } from './whose.ts';
 
-export interface OwnerTools extends Pick<
-  Outside,
-  'engine' | 'config' | 'clock' | 'command' | 'log' | 'process'
-> {
-  readonly host: { readonly engine: HostEngine };
+export interface OwnerTools extends Pick<Outside, 'config' | 'log'> {
+  readonly engine: Pick<Engine, 'withLabel'>;
+  readonly host: { readonly engine: Pick<HostEngine, 'requireEnded' | 'rootOf'> };
 }
 
 /**
@@ -46,7 +44,7 @@ export async function ownersNow(
     users.set(userName(name), run);
     for (const id of await jobContainers(tools, name)) containers.set(id, run);
   }
-  return { containers, units, users };
+  return { containers, units, users, isDockerAway: runs.problem !== undefined };
 }
 
 function runOf({ labels, state }: OwnContainer): RunOf {

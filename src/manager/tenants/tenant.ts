@@ -1,10 +1,9 @@
-import type { ProcessFacts } from '../machine/process.ts';
 import type { App } from './listing.ts';
-import type { Whose } from './whose.ts';
+import type { SeenProcess, Whose } from './whose.ts';
 
 /** A process on a GPU, with what is known of it. */
 export interface Tenant extends App {
-  readonly process?: ProcessFacts & { readonly login: string };
+  readonly process?: SeenProcess;
   readonly whose: Whose;
 }
 

@@ -1,14 +1,15 @@
-import type { HostRoot } from '../../base/machine/host-root.ts';
+import { defined } from '../../base/defined.ts';
 import { Labels } from '../../contract/paths.ts';
-import type { OwnContainer } from '../../engine/engine.ts';
+import type { Engine, OwnContainer } from '../../engine/engine.ts';
 import { Alarm, repeat } from '../alarm.ts';
 import { NotYet } from '../causes.ts';
 import { smiDeadlineMs, type GpuWatch } from '../gpus/watch.ts';
-import { isHostRun } from '../host-mode/host-engine.ts';
+import { isHostRun, type HostEngine } from '../host-mode/host-engine.ts';
 import { PresentRuns } from '../host-mode/present-runs.ts';
 import { bootId } from '../machine/boot-id.ts';
 import type { CommandResult } from '../machine/command.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
+import type { Outside } from '../outside.ts';
 import { endProcesses } from './end-processes.ts';
 import { judge, leftOf, type Judgement } from './judge.ts';
 import { appsArguments, readApps, type App } from './listing.ts';
@@ -19,7 +20,7 @@ import { ownersNow, type OwnerTools } from './owners.ts';
 import type { Tenant } from './tenant.ts';
 import { idleMemory, usesOf, type Sight } from './uses.ts';
 import { Verdicts } from './verdicts.ts';
-import { whoseIs, type Owners } from './whose.ts';
+import { isMpsServer, whoseIs, type Owners } from './whose.ts';
 import { causeOf, notTold } from './words.ts';
 
 /** Between two looks, as for the health of the GPUs; unscaled milliseconds. */
@@ -33,8 +34,9 @@ const mostUntold = 3;
 /** Containers that are remembered as ended. */
 const mostEnded = 200;
 
-export interface TenantTools extends OwnerTools {
-  readonly root: HostRoot;
+export interface TenantTools extends OwnerTools, Pick<Outside, 'clock' | 'command' | 'process' | 'root'> {
+  readonly engine: Pick<Engine, 'withLabel' | 'listOwn'>;
+  readonly host: { readonly engine: Pick<HostEngine, 'requireEnded' | 'rootOf' | 'listOwn'> };
   readonly state: {
     readonly value: { readonly gpuMemory: MemoryBaselines | undefined };
     note(change: () => { readonly gpuMemory: MemoryBaselines }): Promise<void>;
@@ -181,7 +183,11 @@ export class TenantWatch {
   async #tenant(app: App, owners: Owners): Promise<Tenant> {
     const found = app.pid === undefined ? undefined : await this.#tools.process(app.pid);
     if (found === undefined) return { ...app, whose: { kind: 'unseen' } };
-    const process = { ...found, login: await this.#logins.of(found.uid) };
+    const [login, starter] = await Promise.all([
+      this.#logins.of(found.uid),
+      isMpsServer(found) ? this.#tools.process(found.parent) : undefined,
+    ]);
+    const process = { ...found, login, ...defined({ starter }) };
     return { ...app, process, whose: whoseIs(process, app.usedMiB, owners) };
   }
 

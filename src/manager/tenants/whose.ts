@@ -15,6 +15,8 @@ export interface Owners {
   readonly units: ReadonlyMap<string, RunOf>;
   /** By login: users that only runs of one slot have. */
   readonly users: ReadonlyMap<string, RunOf>;
+  /** Docker tells nothing at the moment: containers that are not known may be ours. */
+  readonly isDockerAway: boolean;
 }
 
 /** Who a process on a GPU belongs to. */
@@ -24,6 +26,8 @@ export type Whose =
   | ({ readonly kind: 'run' } & RunOf)
   /** Somebody else: whatever is not known to be ours. */
   | { readonly kind: 'stranger'; readonly container?: string }
+  /** In a container of which nobody can say whose it is. */
+  | { readonly kind: 'untold' }
   /** It is listed, but not to be seen: it has just ended, or nobody sees it from here. */
   | { readonly kind: 'unseen' };
 
@@ -42,14 +46,25 @@ const screens =
 /** A desktop has some hundred MiB (captures of 595 and 610: 3 to 200 MiB a process); what takes more does not only draw. */
 const mostOfScreenMiB = 1024;
 
+/** A process, with whom it was started by where that tells more of it. */
+export interface SeenProcess extends ProcessFacts {
+  readonly login: string;
+  readonly starter?: ProcessFacts;
+}
+
+/** The server of MPS runs as the user whose programs it serves: whose it is, who has started it tells. Pure. */
+export function isMpsServer({ comm }: Pick<ProcessFacts, 'comm'>): boolean {
+  return comm.startsWith('nvidia-cuda-mps');
+}
+
 /** Who the process is. Its name counts only where nothing that it could gain hangs on it. Pure. */
 export function whoseIs(
-  process: (ProcessFacts & { readonly login: string }) | undefined,
+  process: SeenProcess | undefined,
   usedMiB: number | undefined,
   owners: Owners,
 ): Whose {
   if (process === undefined) return { kind: 'unseen' };
-  const { uid, comm, login } = process;
+  const { comm, login } = process;
   const { containers, units } = placesOf(process);
   const run =
     containers.map((id) => owners.containers.get(id)).find((found) => found !== undefined) ??
@@ -59,10 +74,16 @@ export function whoseIs(
         owners.users.get(login)));
   if (run !== undefined) return { kind: 'run', ...run };
   const container = containers.at(-1);
-  if (container !== undefined) return { kind: 'stranger', container };
-  if (daemons.test(comm) && uid < firstPerson) return { kind: 'service' };
+  if (container !== undefined)
+    return owners.isDockerAway ? { kind: 'untold' } : { kind: 'stranger', container };
+  if (isDaemon(process)) return { kind: 'service' };
   if (screens.test(comm) && (usedMiB ?? 0) <= mostOfScreenMiB) return { kind: 'service' };
   return { kind: 'stranger' };
+}
+
+function isDaemon({ uid, comm, starter }: SeenProcess): boolean {
+  if (!daemons.test(comm)) return false;
+  return uid < firstPerson || (starter !== undefined && isMpsServer(starter) && starter.uid < firstPerson);
 }
 
 /** Containers (outermost first) and system units that a process is in. */

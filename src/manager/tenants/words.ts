@@ -23,7 +23,7 @@ export interface Naming {
 export function causeOf(judgement: Judgement, naming: Naming): Cause | undefined {
   if (judgement.kind === 'clean') return undefined;
   const { gpu, by } = judgement;
-  const on = naming.tellGpu ? `${shortGpu(gpu)}: ` : '';
+  const on = `waits: ${naming.tellGpu ? `${shortGpu(gpu)}: ` : ''}`;
   const who = named(by, naming);
   switch (judgement.kind) {
     case 'held':

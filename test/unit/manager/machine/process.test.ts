@@ -13,9 +13,9 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(proc, { recursive: true }));
 
-/** Fields 3 to 22 of /proc/PID/stat: the state, 18 others, the start. */
+/** Fields 3 to 22 of /proc/PID/stat: the state, the parent, 17 others, the start. */
 const rest = (state: string, ticks: number): string =>
-  [state, ...Array.from({ length: 18 }, () => 0), ticks].join(' ');
+  [state, 7, ...Array.from({ length: 17 }, () => 0), ticks].join(' ');
 
 function put(comm: string, cgroup: string): void {
   mkdirSync(join(proc, '42'));
@@ -30,6 +30,7 @@ test('user, state and start: a hundred seconds ago', async () => {
   put('python3', '0::/user.slice/user-1000.slice/session-3.scope\n');
   expect(await read(42)).toEqual({
     pid: 42,
+    parent: 7,
     uid: 1000,
     comm: 'python3',
     state: 'D',

@@ -10,6 +10,7 @@ const own = tenant(3, { kind: 'run', slot: '0', live: true });
 const theirs = tenant(4, { kind: 'run', slot: '1', live: true });
 const left = tenant(5, { kind: 'run', slot: '0', live: false });
 const boxed = tenant(6, { kind: 'stranger', container: 'c'.repeat(64) });
+const untold = tenant(8, { kind: 'untold' });
 const unseen = tenant(7, { kind: 'unseen' });
 
 const use = (tenants: readonly Tenant[], changes: Partial<GpuUse> = {}): GpuUse => ({
@@ -40,6 +41,7 @@ describe('a slot with one GPU', () => {
     ['both: who lives is told', use([left, stranger]), 'held GPU-1 1'],
     ['the job of a slot that has no right to it', use([theirs]), 'held GPU-1 4'],
     ['the job of a slot that shares it', use([theirs], { sharers: shared(true) }), 'clean'],
+    ['a container while Docker is away', use([untold]), 'clean'],
     ['a process that is gone or cannot be seen', use([unseen]), 'unseen GPU-1 7'],
     ['memory without a process', use([], { memoryMiB: 9_000 }), 'unseen GPU-1'],
     ['memory beside that of a daemon', use([service], { memoryMiB: 9_000 }), 'unseen GPU-1'],

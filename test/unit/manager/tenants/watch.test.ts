@@ -58,6 +58,7 @@ function smi(question: string): string {
 function process(pid: number, changes: Partial<ProcessFacts> = {}): void {
   rig.hostPrograms.processes.set(pid, {
     pid,
+    parent: 1,
     uid: 1000,
     comm: 'python3',
     state: 'S',
@@ -90,7 +91,7 @@ test("somebody else's process closes its slot alone, is named, lives, and opens 
   const since = now();
   rows = [[1, 4121, 15_974]];
   await rig.until('waiting', ['1']);
-  const cause = `15.6 GiB held by alice, train.py (4121) since ${since}`;
+  const cause = `waits: 15.6 GiB held by alice, train.py (4121) since ${since}`;
   expect(await rig.slot('1')).toMatchObject({ code: 'gpu.in-use', cause });
   await expect.poll(() => agent('box-1')).toEqual({ enabled: false, reason: cause });
   expect((await rig.slot('0')).state).toBe('idle');
@@ -167,7 +168,7 @@ describe('what an ended run leaves on its GPU', () => {
     await expect.poll(async () => (await rig.slot('1')).code).toBe('gpu.left-behind');
     await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
     expect((await rig.slot('1')).cause).toMatch(
-      /^29\.3 GiB held by what a job left, .* \(500, state D\) since /,
+      /^waits: 29\.3 GiB held by what a job left, .* \(500, state D\) since /,
     );
     rig.beginJob('box-0');
     rig.endJob('box-0');
@@ -186,7 +187,7 @@ describe('memory that nobody accounts for', () => {
     await expect.poll(() => agent('box-1')).toMatchObject({ enabled: false });
     expect(await rig.slot('1')).toMatchObject({
       code: 'gpu.memory-held',
-      cause: '8.8 GiB held by no process that can be seen',
+      cause: 'waits: 8.8 GiB held by no process that can be seen',
       next: expect.stringContaining(`nvidia-smi --gpu-reset -i ${gpus[1]}`) as string,
     });
     expect((await rig.slot('0')).state).toBe('idle');
@@ -229,7 +230,37 @@ describe('a GPU that two slots share', () => {
   });
 });
 
+test('between an end and the next launch two questions are enough; a launch by itself asks one', async () => {
+  // On this clock the next look is due in 20 s.
+  rig.clock.speed = 1;
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-1');
+  await rig.until('busy', ['1']);
+  const before = rig.hostPrograms.calls.length;
+  const first = rig.docker.get('box-1')?.id;
+  rig.endJob('box-1');
+  await expect.poll(() => rig.docker.get('box-1')?.id ?? first, { timeout: 20_000 }).not.toBe(first);
+  const asked = rig.hostPrograms.calls.slice(before).filter((call) => call.startsWith('nvidia-smi'));
+  expect(asked.filter((call) => call.includes('memory.used'))).toHaveLength(1);
+  expect(asked.length).toBeLessThanOrEqual(3);
+}, 60_000);
+
 describe('nvidia-smi that does not tell', () => {
+  test('and hangs in the kernel gets no second one after it, and closes nothing', async () => {
+    await rig.start();
+    await rig.until('idle');
+    let asked = 0;
+    rig.programs.set('nvidia-smi', () => {
+      asked += 1;
+      return { code: -1, output: '', timedOut: true, stillRunning: () => true };
+    });
+    const logged = () => rig.logged.filter(({ message }) => message.startsWith('jobs start without'));
+    await expect.poll(() => logged().length).toBe(1);
+    expect(asked).toBe(1);
+    expect((await rig.status()).slots.map(({ state }) => state)).toEqual(['idle', 'idle']);
+  });
+
   test('closes nothing, and after three times slots start without it', async () => {
     code = 3;
     await rig.start();

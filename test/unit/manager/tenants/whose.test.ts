@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ProcessFacts } from '../../../../src/manager/machine/process.ts';
-import { whoseIs, type Owners } from '../../../../src/manager/tenants/whose.ts';
+import { whoseIs, type Owners, type SeenProcess } from '../../../../src/manager/tenants/whose.ts';
 
 const ours = 'a'.repeat(64);
 const ended = 'b'.repeat(64);
@@ -14,10 +13,12 @@ const owners: Owners = {
   ]),
   units: new Map([['azp-fleet-agent-bare.service', { slot: 'bare', live: true }]]),
   users: new Map([['azp-agent-bare', { slot: 'bare', live: true }]]),
+  isDockerAway: false,
 };
 
-const process = (changes: Partial<ProcessFacts & { login: string }>) => ({
+const process = (changes: Partial<SeenProcess>): SeenProcess => ({
   pid: 7,
+  parent: 1,
   uid: 1000,
   comm: 'python3',
   state: 'S',
@@ -27,6 +28,7 @@ const process = (changes: Partial<ProcessFacts & { login: string }>) => ({
   login: 'alice',
   ...changes,
 });
+const mps = (uid: number) => process({ uid, comm: 'nvidia-cuda-mps' });
 const scope = (id: string): string[] => [`/system.slice/docker-${id}.scope`];
 
 test.each([
@@ -100,6 +102,21 @@ test.each([
     process({ uid: 0, login: 'root', comm: 'nvidia-cuda-mps', cgroups: ['/system.slice/mps.service'] }),
     { kind: 'service' },
   ],
+  [
+    'its server for the user of a job, though started over ssh',
+    process({ uid: 59_000, comm: 'nvidia-cuda-mps', starter: mps(0) }),
+    { kind: 'service' },
+  ],
+  [
+    "the server of a person's own MPS",
+    process({ comm: 'nvidia-cuda-mps', starter: mps(1000) }),
+    { kind: 'stranger' },
+  ],
+  [
+    'what calls itself so and was started by something else',
+    process({ comm: 'nvidia-cuda-mps', starter: { ...mps(0), comm: 'sudo' } }),
+    { kind: 'stranger' },
+  ],
   ['MPS that a person has started', process({ comm: 'nvidia-cuda-mps' }), { kind: 'stranger' }],
   [
     'a container that calls itself MPS',
@@ -123,4 +140,11 @@ test.each([
 
 test('what calls itself a desktop and takes more than one is somebody', () => {
   expect(whoseIs(process({ comm: 'Xorg' }), 1025, owners)).toEqual({ kind: 'stranger' });
+});
+
+test('while Docker is away a container that is not known may be ours, and one that is known is', () => {
+  const away = { ...owners, isDockerAway: true };
+  expect(whoseIs(process({ cgroups: scope(other) }), 300, away)).toEqual({ kind: 'untold' });
+  expect(whoseIs(process({ cgroups: scope(ended) }), 300, away)).toEqual(run('1', false));
+  expect(whoseIs(process({}), 300, away)).toEqual({ kind: 'stranger' });
 });

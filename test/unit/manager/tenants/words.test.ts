@@ -17,6 +17,7 @@ function on(
 ): Tenant {
   const process = {
     pid: 4121,
+    parent: 1,
     uid: 1000,
     comm: 'python3',
     state: 'S',
@@ -86,19 +87,19 @@ test.each<[string, Judgement, string]>([
     '512 MiB held by process 77, which cannot be seen',
   ],
 ])('%s', (_, judgement, what) => {
-  expect(causeOf(judgement, naming)?.what).toBe(what);
+  expect(causeOf(judgement, naming)?.what).toBe(`waits: ${what}`);
 });
 
 test('of several GPUs of a slot the one is named', () => {
   expect(causeOf(held([on()]), { ...naming, tellGpu: true })?.what).toMatch(
-    /^GPU-513536b6: 15\.6 GiB held by /,
+    /^waits: GPU-513536b6: 15\.6 GiB held by /,
   );
 });
 
 test('names that processes choose are cleaned, and short', () => {
   const name = (): string => `\u001b[31mtrain\nby: root ${'x'.repeat(500)}`;
   const what = causeOf(held([on()]), { ...naming, name })?.what ?? '';
-  expect(what).toMatch(/^15\.6 GiB held by alice, train by: root x{10,60}… \(4121\) since 14:02$/);
+  expect(what).toMatch(/^waits: 15\.6 GiB held by alice, train by: root x{10,60}… \(4121\) since 14:02$/);
 });
 
 test('the next action names the processes, and the GPU that is to be reset', () => {
