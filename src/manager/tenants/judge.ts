@@ -51,7 +51,9 @@ function judgeGpu(slot: string, use: GpuUse, jobs: { readonly useDocker: boolean
   if (strangers.length > 0)
     return { kind: 'held', gpu, by: strangers, memoryMiB: isPart ? hidden : undefined };
   if (left.length > 0) return { kind: 'left', gpu, by: left };
-  const unseen = isPart ? [] : tenants.filter(({ whose }) => whose.kind === 'unseen');
+  // Where a job may run, those may be its own.
+  const mayBeJobs = isPart || hasJob(use);
+  const unseen = mayBeJobs ? [] : tenants.filter(({ whose }) => whose.kind === 'unseen');
   return hidden === undefined && unseen.length === 0
     ? { kind: 'clean' }
     : { kind: 'unseen', gpu, by: unseen, memoryMiB: hidden };
@@ -60,27 +62,31 @@ function judgeGpu(slot: string, use: GpuUse, jobs: { readonly useDocker: boolean
 function isForeign(
   slot: string,
   { whose }: Tenant,
-  { sharers, isPart }: GpuUse,
+  use: GpuUse,
   jobs: { readonly useDocker: boolean },
 ): boolean {
   switch (whose.kind) {
     case 'run':
       // Beside it on the board, but in another part, is where a run belongs that has one.
-      return whose.live && whose.slot !== slot && !sharers.has(whose.slot) && !isPart;
-    case 'stranger': {
+      return whose.live && whose.slot !== slot && !use.sharers.has(whose.slot) && !use.isPart;
+    case 'stranger':
       // Perhaps one that the job of another slot on this GPU has started: with Docker it may.
-      const mayBeJobs = jobs.useDocker && [...sharers.values()].some(({ busy }) => busy);
-      return whose.container === undefined || !mayBeJobs;
-    }
+      return whose.container === undefined || !(jobs.useDocker && hasJob(use));
     default:
       return false;
   }
 }
 
+/** A job runs on it in a slot that shares it. */
+function hasJob({ sharers }: GpuUse): boolean {
+  return [...sharers.values()].some(({ busy }) => busy);
+}
+
 /** More memory than the driver's own that no process accounts for; undefined: none, or it cannot be told. */
-function hiddenMiB({ isPart, tenants, memoryMiB, baselineMiB, sharers }: GpuUse): number | undefined {
+function hiddenMiB(use: GpuUse): number | undefined {
+  const { isPart, tenants, memoryMiB, baselineMiB } = use;
   // A job that begins or ends between two questions would show as memory without a process.
-  if (memoryMiB === undefined || [...sharers.values()].some(({ busy }) => busy)) return undefined;
+  if (memoryMiB === undefined || hasJob(use)) return undefined;
   const rest = isPart ? memoryMiB : unexplainedMiB(memoryMiB, tenants);
   return rest === undefined || isDriversOwn(rest, baselineMiB) ? undefined : rest;
 }

@@ -43,6 +43,7 @@ describe('a slot with one GPU', () => {
     ['the job of a slot that shares it', use([theirs], { sharers: shared(true) }), 'clean'],
     ['a container while Docker is away', use([untold]), 'clean'],
     ['a process that is gone or cannot be seen', use([unseen]), 'unseen GPU-1 7'],
+    ['the same while a job of another slot runs there', use([unseen], { sharers: shared(true) }), 'clean'],
     ['memory without a process', use([], { memoryMiB: 9_000 }), 'unseen GPU-1'],
     ['memory beside that of a daemon', use([service], { memoryMiB: 9_000 }), 'unseen GPU-1'],
     ['the tolerance', use([], { memoryMiB: 100 }), 'clean'],
