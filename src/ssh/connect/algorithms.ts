@@ -3,6 +3,7 @@ import type { ConnectionOptions } from '../config/connection-options.ts';
 import { connectError } from '../failures.ts';
 import { filedName } from '../host-keys/store.ts';
 import { type KnownHostLine, lineMatches } from '../host-keys/known-hosts.ts';
+import { keyType } from '../host-keys/public-key.ts';
 
 /**
  * What ssh2 1.17 can do, in its order of preference; the lists of ssh's configuration are cut down to these. Host keys
@@ -86,10 +87,6 @@ function knownFirst(
     ...wanted.filter((one) => known.has(keyType(one))),
     ...wanted.filter((one) => !known.has(keyType(one))),
   ];
-}
-
-function keyType(algorithm: string): string {
-  return algorithm.startsWith('rsa-sha2-') ? 'ssh-rsa' : algorithm;
 }
 
 function nothingLeft(

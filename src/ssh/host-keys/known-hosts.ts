@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
 import { matchList } from './pattern.ts';
+import { isPublicKey, keyType } from './public-key.ts';
 
 /** One usable line of a known_hosts file. */
 export interface KnownHostLine {
@@ -14,19 +15,24 @@ export interface KnownHostLine {
   readonly line: number;
 }
 
+/** What does not parse, or is a key of another type than the line says, is no key, as with OpenSSH. */
 export function parseKnownHosts(text: string, file: string): KnownHostLine[] {
   const lines: KnownHostLine[] = [];
   for (const [index, source] of text.split('\n').entries()) {
-    const words = source.trim().split(/[ \t]+/);
+    const words = source
+      .replace(/^[ \t]+/, '')
+      .replace(/\r$/, '')
+      .split(/[ \t]+/);
     if (words[0] === '' || words[0]?.startsWith('#')) continue;
     const marker = words[0]?.startsWith('@') ? words.shift() : undefined;
     const [names, type, key] = words;
     if (names === undefined || type === undefined || key === undefined) continue;
     if (marker !== undefined && marker !== '@revoked' && marker !== '@cert-authority') continue;
+    if (!isPublicKey(type, key)) continue;
     lines.push({
       marker: marker === undefined ? undefined : marker === '@revoked' ? 'revoked' : 'cert-authority',
       names: names.split(','),
-      type,
+      type: keyType(type),
       key,
       file,
       line: index + 1,

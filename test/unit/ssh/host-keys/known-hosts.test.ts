@@ -13,6 +13,7 @@ import {
   newKnownHost,
   parseKnownHosts,
 } from '../../../../src/ssh/host-keys/known-hosts.ts';
+import { makeKey, publicKey } from '../../../support/own-sshd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-known-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -20,7 +21,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const keys: Record<'one' | 'two' | 'rsa', { type: string; base64: string }> = {
   one: key('AAAAC3NzaC1lZDI1NTE5AAAAIJb0LwkcnVpSANJKMFnlSMSOt9nWRPPdTYIA4svx1uXv', 'ssh-ed25519'),
   two: key('AAAAC3NzaC1lZDI1NTE5AAAAIF9FWYbhzLQiqRjLJFWm0QPkEdUmqYGbZpgfM4LZLxaM', 'ssh-ed25519'),
-  rsa: key('AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7', 'ssh-rsa'),
+  rsa: key(publicKey(makeKey(join(folder, 'rsa'), 'rsa')).split(' ')[1] ?? '', 'ssh-rsa'),
 };
 
 function key(base64: string, type: string): { type: string; base64: string } {
