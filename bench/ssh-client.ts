@@ -31,8 +31,17 @@ const key = readFileSync(setting.key);
 const limit = pLimit(setting.concurrency);
 
 const home = mkdtempSync(join(tmpdir(), 'azp-bench-home-'));
-// One sshd stands for all hosts and is the slowest part: nobody gives up on it (ssh and pssh wait for ever as well).
-writeFileSync(join(home, 'config'), 'ConnectTimeout 120\n');
+const sshConfig = join(home, 'config');
+// A block for each host, as in the configuration of who has that many. One sshd stands for all of them and is the slowest
+// part: nobody gives up on it (ssh and pssh wait for ever as well).
+const blocks = hosts.map(
+  (address) =>
+    `Host ${address}\n  Port ${setting.port}\n  User ${setting.user}\n  IdentityFile ${setting.key}\n\n`,
+);
+writeFileSync(
+  sshConfig,
+  `${blocks.join('')}Host *\n  ConnectTimeout 120\n  UserKnownHostsFile ${home}/known_hosts\n`,
+);
 const transport = createTransport({
   home,
   user: 'root',
@@ -49,11 +58,7 @@ async function fleet(address: string): Promise<boolean> {
   const session = await transport.connect({
     name: address,
     ssh: {
-      address,
-      sshConfig: join(home, 'config'),
-      port: setting.port,
-      user: setting.user,
-      identityFile: setting.key,
+      sshConfig,
       transport: 'builtin',
       hostKeys: [],
       hostKeyPolicy: 'accept-new',
