@@ -42,6 +42,8 @@ interface Declaration {
   readonly examples: readonly (readonly [string, string])[];
   /** False for commands that read no inventory (completion, init). Default true. */
   readonly inventory?: boolean;
+  /** True for those of them that read ssh's configuration (init, setup). */
+  readonly sshConfig?: boolean;
 }
 
 /** A command that ends with a result: shown as text, or with --json as one document. */

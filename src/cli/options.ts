@@ -1,3 +1,5 @@
+import path from 'node:path';
+
 import { usageError } from '../base/errors.ts';
 import { parseRate, rateExpected } from '../base/rate.ts';
 import { parseShare, shareExpected, type Share } from '../base/share.ts';
@@ -22,6 +24,12 @@ export class Options {
   list(name: string): readonly string[] {
     const value = this.#values[name];
     return Array.isArray(value) ? value.map(String) : typeof value === 'string' ? [value] : [];
+  }
+
+  /** What stands for ssh's own configuration: an absolute path, or `none`. */
+  sshConfig(cwd: string): string | undefined {
+    const file = this.string('sshConfig');
+    return file === undefined || file === 'none' ? file : path.resolve(cwd, file);
   }
 
   /** A whole number within bounds, or a usage error that says them. */

@@ -10,11 +10,11 @@ const ofTheInventory: readonly OptionSpec[] = [
     description: 'only these hosts: name, group, label=value, glob, !exclusion; repeatable',
     repeat: true,
   },
-  {
-    flags: '--ssh-config <file>',
-    description: "ssh's configuration is in this file instead of the usual ones (ssh -F); none: nowhere",
-  },
 ];
+const ofSsh: OptionSpec = {
+  flags: '--ssh-config <file>',
+  description: "ssh's configuration is in this file instead of the usual ones (ssh -F); none: nowhere",
+};
 const json: OptionSpec = { flags: '--json', description: 'one JSON document on stdout instead of text' };
 const ofAll: readonly OptionSpec[] = [
   { flags: '--yes', description: 'do not ask' },
@@ -23,12 +23,13 @@ const ofAll: readonly OptionSpec[] = [
 ];
 
 /** The options that do not belong to one command. They are taken before its name as well as after it. */
-export const sharedOptions: readonly OptionSpec[] = [...ofTheInventory, json, ...ofAll];
+export const sharedOptions: readonly OptionSpec[] = [...ofTheInventory, ofSsh, json, ...ofAll];
 
 /** Those of them that mean something to a command. */
 export function sharedBy(spec: CommandSpec): readonly OptionSpec[] {
   return [
     ...(spec.inventory === false ? [] : ofTheInventory),
+    ...(spec.inventory === false && spec.sshConfig !== true ? [] : [ofSsh]),
     ...(spec.json === false ? [] : [json]),
     ...ofAll,
   ];

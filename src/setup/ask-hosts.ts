@@ -8,7 +8,9 @@ const shortList = 12;
 
 /** Hosts from ~/.ssh/config, and others typed in. At least one, and none whose name is taken. */
 export async function askHosts(wizard: Wizard, taken: readonly string[]): Promise<HostChoice[]> {
-  const known = (await sshConfigHosts(wizard.context)).filter(({ name }) => !taken.includes(name));
+  const known = (await sshConfigHosts(wizard.context, wizard.sshConfig)).filter(
+    ({ name }) => !taken.includes(name),
+  );
   const names = new Set(known.map((host) => host.name));
   const chosen = known.length === 0 ? [] : await chooseKnown(wizard, known);
   const more = await wizard.prompts.text(

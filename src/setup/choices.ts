@@ -22,6 +22,8 @@ export interface DatasetChoice {
 /** The answers that an inventory is written from. */
 export interface Choices {
   readonly organization: string;
+  /** The ssh_config that is read instead of the usual ones: its absolute path, or `none`. */
+  readonly sshConfig?: string;
   readonly token: SecretSource;
   readonly expires?: string;
   readonly projects: readonly string[];

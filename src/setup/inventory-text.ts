@@ -64,6 +64,7 @@ function defaultsOf(choices: Choices): Record<string, unknown> {
   const sudo = shared(choices.hosts.map((host) => host.sudoPassword));
   return {
     ...(user === undefined ? {} : { user }),
+    ...(choices.sshConfig === undefined ? {} : { sshConfig: choices.sshConfig }),
     ...(sudo === undefined ? {} : { sudoPassword: source(sudo) }),
     pool: choices.pool,
     agents: choices.agents,

@@ -4,7 +4,7 @@ import { SSHConfig } from 'ssh-config';
 
 import type { Context } from '../base/context.ts';
 import { FleetError } from '../base/errors.ts';
-import type { SshSpec } from '../inventory/fleet.ts';
+import { plainSpec } from '../ssh/config/from-inventory.ts';
 import { isHostName } from '../ssh/config/names.ts';
 import { SshResolver } from '../ssh/config/resolver.ts';
 
@@ -30,14 +30,8 @@ export async function sshConfigHosts(
 ): Promise<KnownHost[]> {
   const harmless = Object.fromEntries(Object.entries(env).filter(([name]) => !secrets.test(name)));
   const ssh = new SshResolver({ home, user, env: harmless, notice: () => undefined });
-  const spec: SshSpec = {
-    transport: 'builtin',
-    hostKeys: [],
-    hostKeyPolicy: 'accept-new',
-    ...(sshConfig === undefined ? {} : { sshConfig }),
-  };
   const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
-    const to = await ssh.resolve(name, spec).catch(nothing);
+    const to = await ssh.resolve(name, plainSpec(sshConfig)).catch(nothing);
     if (to === undefined) return { name, leadsTo: '', hostname: name };
     const port = to.port === 22 ? '' : `:${to.port}`;
     return { name, leadsTo: `${to.user}@${to.hostname}${port}`, hostname: to.hostname };

@@ -11,6 +11,8 @@ import type { Prompts } from './prompts.ts';
 export interface Wizard {
   readonly context: Context;
   readonly prompts: Prompts;
+  /** Absolute path of the ssh_config that is read instead of the usual ones, or `none`. */
+  readonly sshConfig?: string;
   /** A new one for each round of tests, so that no answer of the round before is remembered. */
   readonly openTransport: (ask: ((question: Question) => Promise<Secret>) | undefined) => Transport;
   /** Reads a secret once; a prompt is asked once. `again` forgets what was read before. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
+import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
 import type { Fleet } from '../inventory/fleet.ts';
 import { parseFleet } from '../inventory/load.ts';
@@ -38,20 +39,28 @@ export async function runSetup(wizard: Wizard, file: string): Promise<SetupResul
 }
 
 async function createInventory(wizard: Wizard, file: string): Promise<SetupResult> {
-  const hosts = await chooseHosts(wizard, [], describeIn(draft, file, wizard));
+  const hosts = await chooseHosts(wizard, [], describeIn(draft(wizard), file, wizard));
   const { jobs, ...azure } = await askAzure(wizard);
   const agents = await askAgents(wizard, hosts);
   sayJobs(wizard, azure.organization, agentCount(hosts, agents), jobs);
   const datasets = await askDatasets(wizard);
-  const text = inventoryText({ ...azure, ...agents, hosts, datasets });
+  const text = inventoryText({
+    ...azure,
+    ...agents,
+    ...defined({ sshConfig: wizard.sshConfig }),
+    hosts,
+    datasets,
+  });
   parseFleet(text, file, wizard.context);
   const written = await askToWrite(wizard, text, file);
   return written === undefined ? nothing : askToProvision(wizard, written, hosts);
 }
 
 /** What hosts are tested with before there is an inventory. */
-const draft =
-  'organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\ndefaults: { pool: gpu-lab }\n';
+function draft({ sshConfig }: Wizard): string {
+  const defaults = JSON.stringify({ pool: 'gpu-lab', sshConfig });
+  return `organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\ndefaults: ${defaults}\n`;
+}
 
 async function addHosts(wizard: Wizard, file: string, { source, fleet }: Existing): Promise<SetupResult> {
   const taken = fleet.hosts.flatMap(({ name, groups }) => [name, ...groups]);

@@ -1,5 +1,3 @@
-import path from 'node:path';
-
 import type { Context } from '../../base/context.ts';
 import type { Fleet, HostSpec } from '../../inventory/fleet.ts';
 import { loadFleet } from '../../inventory/load.ts';
@@ -15,9 +13,8 @@ export interface OpenHosts {
 }
 
 /** Every host is reached by this configuration of ssh, whatever the inventory says. */
-function bySshConfig(fleet: Fleet, file: string | undefined, cwd: string): Fleet {
-  if (file === undefined) return fleet;
-  const sshConfig = file === 'none' ? file : path.resolve(cwd, file);
+function bySshConfig(fleet: Fleet, sshConfig: string | undefined): Fleet {
+  if (sshConfig === undefined) return fleet;
   return { ...fleet, hosts: fleet.hosts.map((host) => ({ ...host, ssh: { ...host.ssh, sshConfig } })) };
 }
 
@@ -27,6 +24,6 @@ export function openHosts(
   { inventory, options, positionals }: CommandInput,
   patterns: readonly string[] = positionals,
 ): OpenHosts {
-  const fleet = bySshConfig(loadFleet(inventory, context), options.string('sshConfig'), context.cwd);
+  const fleet = bySshConfig(loadFleet(inventory, context), options.sshConfig(context.cwd));
   return { fleet, hosts: selectHosts(fleet, [...options.list('limit'), ...patterns]) };
 }

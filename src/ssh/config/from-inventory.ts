@@ -1,4 +1,15 @@
+import { defined } from '../../base/defined.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
+
+/** A host of which the inventory says nothing but, maybe, where ssh's configuration is. */
+export function plainSpec(sshConfig: string | undefined): SshSpec {
+  return {
+    ...defined({ sshConfig }),
+    transport: 'builtin',
+    hostKeys: [],
+    hostKeyPolicy: 'accept-new',
+  };
+}
 
 /** The inventory's values as arguments of ssh: they stand before all that its files say. */
 export function inventoryArguments(spec: SshSpec): readonly string[] {

@@ -1,6 +1,7 @@
 import { usageError } from '../../base/errors.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
+import { plainSpec } from './from-inventory.ts';
 import { isHostName, isUserName } from './names.ts';
 
 /** One host of a ProxyJump chain. */
@@ -48,14 +49,5 @@ export function hopSpec(
   sshConfig: string | undefined,
 ): { readonly name: string; readonly spec: SshSpec } {
   const { host, ...spec } = parseHop(hop) ?? { host: hop };
-  return {
-    name: host,
-    spec: {
-      ...spec,
-      ...(sshConfig === undefined ? {} : { sshConfig }),
-      transport: 'builtin',
-      hostKeys: [],
-      hostKeyPolicy: 'accept-new',
-    },
-  };
+  return { name: host, spec: { ...plainSpec(sshConfig), ...spec } };
 }

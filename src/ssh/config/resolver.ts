@@ -7,11 +7,11 @@ import type { SshSpec } from '../../inventory/fleet.ts';
 import { buildOptions, nothingSaid, type SshSays } from './build.ts';
 import type { ConnectionOptions } from './connection-options.ts';
 import { type Dump, filesRead, parseDump } from './dump.ts';
-import { inventoryArguments } from './from-inventory.ts';
+import { inventoryArguments, plainSpec } from './from-inventory.ts';
 import { chainOf } from './hops.ts';
 import { checkHostName, checkUserName } from './names.ts';
 import { noAnswer } from './no-answer.ts';
-import { type Answer, runSsh } from './run-ssh.ts';
+import { runSsh } from './run-ssh.ts';
 import { SilentFile } from './silent-file.ts';
 import type { Local } from './tokens.ts';
 
@@ -42,35 +42,35 @@ export class SshResolver {
   readonly #parts: ResolverParts;
   readonly #limit = pLimit(maxPrograms);
   readonly #stop = new AbortController();
-  readonly #answers = new Map<string, Promise<Answer>>();
+  readonly #known = new Map<string, Promise<ConnectionOptions>>();
+  readonly #local: Local;
+  #defaults: Promise<Said | undefined> | undefined;
   readonly #texts = new Map<string, string>();
   readonly #silent: SilentFile;
   #toldOfNoSsh = false;
 
   constructor(parts: ResolverParts) {
     this.#parts = parts;
+    const { home, user, env } = parts;
+    this.#local = { home, user, uid: userInfo().uid, host: hostname(), env };
     this.#silent = new SilentFile(this.#usualFiles());
   }
 
   /** Throws what is wrong with the names or the configuration; `ssh.config`. */
-  async resolve(name: string, spec: SshSpec): Promise<ConnectionOptions> {
-    checkHostName(spec.address ?? name, name);
-    if (spec.user !== undefined) checkUserName(spec.user, name);
-    chainOf(spec.jump ?? '', name);
-    const { home, user, env } = this.#parts;
-    const local: Local = { home, user, uid: userInfo().uid, host: hostname(), env };
-    return buildOptions(name, spec, await this.#ask(name, spec), local);
+  resolve(name: string, spec: SshSpec): Promise<ConnectionOptions> {
+    const key = JSON.stringify([name, spec]);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const asked = this.#resolve(name, spec);
+    this.#known.set(key, asked);
+    // What failed may do the next time: a directory that Match exec asks, a name server.
+    asked.catch(() => this.#known.delete(key));
+    return asked;
   }
 
   /** The files of ssh's configuration, those that it includes as well. Empty where there is no ssh. */
   async files(sshConfig: string | undefined): Promise<readonly string[]> {
-    const spec: SshSpec = {
-      transport: 'builtin',
-      hostKeys: [],
-      hostKeyPolicy: 'accept-new',
-      ...(sshConfig === undefined ? {} : { sshConfig }),
-    };
-    const said = await this.#dump('localhost', inventoryArguments(spec), 'localhost');
+    const said = await this.#dump('localhost', inventoryArguments(plainSpec(sshConfig)), 'localhost');
     return said?.files ?? [];
   }
 
@@ -80,14 +80,26 @@ export class SshResolver {
     this.#silent.remove();
   }
 
+  async #resolve(name: string, spec: SshSpec): Promise<ConnectionOptions> {
+    checkHostName(spec.address ?? name, name);
+    if (spec.user !== undefined) checkUserName(spec.user, name);
+    chainOf(spec.jump ?? '', name);
+    return buildOptions(name, spec, await this.#ask(name, spec), this.#local);
+  }
+
   async #ask(name: string, spec: SshSpec): Promise<SshSays> {
     const configured =
       spec.sshConfig === undefined ? this.#usualFiles().length > 0 : spec.sshConfig !== 'none';
     if (!configured) return nothingSaid;
     const typed = spec.address ?? name;
     const said = await this.#dump(name, inventoryArguments(spec), typed);
-    const defaults = await this.#dump(name, ['-F', 'none'], 'localhost');
-    if (said === undefined || defaults === undefined) return nothingSaid;
+    if (said === undefined) return nothingSaid;
+    this.#defaults ??= this.#dump(name, ['-F', 'none'], 'localhost').catch((error: unknown) => {
+      this.#defaults = undefined;
+      throw error;
+    });
+    const defaults = await this.#defaults;
+    if (defaults === undefined) return nothingSaid;
     return {
       options: said.dump,
       defaults: defaults.dump,
@@ -125,11 +137,7 @@ export class SshResolver {
   /** Undefined where there is no ssh. Throws where it refuses. */
   async #dump(name: string, args: readonly string[], typed: string): Promise<Said | undefined> {
     const all = ['-T', '-v', ...args, '-G', '--', typed];
-    const key = all.join('\n');
-    const known = this.#answers.get(key);
-    const answer = known ?? this.#limit(() => runSsh(all, this.#parts.env, this.#stop.signal));
-    this.#answers.set(key, answer);
-    const said = await answer;
+    const said = await this.#limit(() => runSsh(all, this.#parts.env, this.#stop.signal));
     if (said.kind === 'said') return { dump: parseDump(said.stdout), files: filesRead(said.stderr) };
     if (said.kind !== 'no-ssh') throw noAnswer(name, said);
     if (!this.#toldOfNoSsh)

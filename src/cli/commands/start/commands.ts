@@ -11,6 +11,7 @@ export const startCommands: readonly CommandSpec[] = [
       { flags: '-o, --output <file>', description: 'the inventory to write', default: 'inventory.yaml' },
     ],
     inventory: false,
+    sshConfig: true,
     json: false,
     examples: [['azp-fleet setup', 'writes inventory.yaml and offers to provision']],
     load: () => import('./setup.ts'),
@@ -32,6 +33,7 @@ export const startCommands: readonly CommandSpec[] = [
       },
     ],
     inventory: false,
+    sshConfig: true,
     examples: [
       ['azp-fleet init h200-1 h200-2 --organization https://dev.azure.com/example', 'hosts of ~/.ssh/config'],
       ['azp-fleet init rtx=admin@192.0.2.7:2222 -o lab.yaml', 'a host by its address'],

@@ -1,6 +1,7 @@
 import path from 'node:path';
 
 import { organizationUrl } from '../../../azure/url.ts';
+import { defined } from '../../../base/defined.ts';
 import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
 import { parseFleet } from '../../../inventory/load.ts';
@@ -12,11 +13,13 @@ import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 
 export async function run(context: Context, { options, positionals }: CommandInput): Promise<Result> {
-  const known = new Set((await sshConfigHosts(context)).map((host) => host.name));
   const file = options.string('output') ?? 'inventory.yaml';
+  const sshConfig = options.sshConfig(context.cwd);
+  const known = new Set((await sshConfigHosts(context, sshConfig)).map((host) => host.name));
   const text = inventoryText({
     organization: organizationUrl(options.string('organization') ?? 'https://dev.azure.com/example'),
     token: { env: 'AZP_TOKEN' },
+    ...defined({ sshConfig }),
     projects: options.list('project'),
     pool: options.string('pool') ?? 'gpu-lab',
     agents: 'one-per-gpu',

@@ -1,6 +1,7 @@
 import { createAzureClient } from '../../../azure/create-client.ts';
 import { patCredential } from '../../../azure/http/credential.ts';
 import type { Context } from '../../../base/context.ts';
+import { defined } from '../../../base/defined.ts';
 import { ExitCode, usageError } from '../../../base/errors.ts';
 import { terminalPrompts } from '../../../setup/prompts.ts';
 import { secretReader } from '../../../setup/secret-reader.ts';
@@ -21,7 +22,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
       what: 'setup asks questions, and there is no terminal to ask on',
       next: 'write an inventory without being asked: azp-fleet init HOST…',
     });
-  const wizard = openWizard(context);
+  const wizard = openWizard(context, input.options.sshConfig(context.cwd));
   const { file, provision } = await runSetup(wizard, input.options.string('output') ?? 'inventory.yaml');
   if (file === undefined) return ExitCode.declined;
   if (provision.length === 0) {
@@ -48,13 +49,14 @@ async function provisionNow(
   return runCommand(context, parsed);
 }
 
-function openWizard(context: Context): Wizard {
+function openWizard(context: Context, sshConfig: string | undefined): Wizard {
   const prompts = terminalPrompts(context);
   const told: string[] = [];
   const { read, namesOfVariables } = secretReader(context, (message) => prompts.hidden(message));
   return {
     context,
     prompts,
+    ...defined({ sshConfig }),
     secret: read,
     openTransport: (ask) =>
       createTransport({

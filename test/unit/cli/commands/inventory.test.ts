@@ -137,6 +137,20 @@ describe('init', () => {
     expect((await runCommand(['inventory', 'check', 'new.yaml'], { cwd })).exitCode).toBe(0);
   });
 
+  test.each([
+    ['after it', ['init', 'rtx.lab', '-o', 'after.yaml', '--ssh-config', 'of.ssh_config']],
+    ['before it', ['--ssh-config', 'of.ssh_config', 'init', 'rtx.lab', '-o', 'before.yaml']],
+  ])('takes hosts from another configuration of ssh, and names it: the option %s', async (_, argv) => {
+    writeFileSync(join(cwd, 'of.ssh_config'), 'Host rtx.lab\n  HostName 192.0.2.17\n');
+    expect((await runCommand(argv, { cwd })).exitCode).toBe(0);
+    const file = argv.find((word) => word.endsWith('.yaml')) ?? '';
+    const text = readFileSync(join(cwd, file), 'utf8');
+    expect(text).toContain(`sshConfig: ${join(cwd, 'of.ssh_config')}\n`);
+    expect(text).toContain('hosts:\n  rtx.lab: {}\n');
+    const { stdout } = await runCommand(['inventory', 'show', 'rtx.lab', file, '--json'], { cwd });
+    expect(stdout).toContain('"hostname": "192.0.2.17"');
+  });
+
   test('never overwrites', async () => {
     const before = readFileSync(join(cwd, 'lab.yaml'), 'utf8');
     const { exitCode, stderr } = await runCommand(['init', 'a', '-o', 'lab.yaml'], { cwd });
