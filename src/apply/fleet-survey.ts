@@ -10,7 +10,6 @@ import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../plan/held-na
 import { lookForHeldNames } from './names/look.ts';
 import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
 import { planLaterPools } from '../plan/pools.ts';
-import { poolLists } from './proof/pool-lists.ts';
 import { knownPools, laterPools } from '../steps/pool-names.ts';
 import { planReached, reachHosts, type HostsSurvey, type Reached, type ReachOptions } from './survey.ts';
 import type { AgentsIn } from '../verdict/sight.ts';
@@ -63,7 +62,7 @@ export async function surveyFleet(
   for (const problem of [...distinct(pools.blocked), ...refusedTakeOvers(held)])
     tools.emit({ kind: 'problem', problem });
   const planned = await planReached(results, tools);
-  const agentsIn = await agentsToLose(planned.hosts, poolLists(client, tools.clock));
+  const agentsIn = await agentsToLose(planned.hosts, client);
   return { ...planned, pools, held, agentsIn };
 }
 

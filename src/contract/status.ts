@@ -90,6 +90,15 @@ export function poolsInUse({ slots, pool: first }: ManagerStatus): string[] {
   return [...new Set(slots.map(({ pool = first.name }) => pool))];
 }
 
+/** The agents that it says are in a pool, and whose mark they carry. */
+export function agentsOf(
+  { slots, pool: first, owner }: ManagerStatus,
+  wanted: string,
+): { readonly names: readonly string[]; readonly owner?: string } {
+  const names = slots.flatMap(({ agent, pool = first.name }) => (pool === wanted ? [agent] : []));
+  return { names, ...(owner === undefined ? {} : { owner }) };
+}
+
 /** Where the whole of its images stands: one that failed before one that is on its way, and that before ready. */
 export function imageOverall(status: ManagerStatus): ImageStatus {
   const all = keptImages(status);

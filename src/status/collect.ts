@@ -1,6 +1,8 @@
 import pLimit from 'p-limit';
 
 import type { AzureAgent, AzureClient } from '../azure/client.ts';
+import { findAgents, isListedWhole, type AgentsOf } from '../azure/pools/find-agents.ts';
+import { defined } from '../base/defined.ts';
 import { FleetError, type Problem } from '../base/errors.ts';
 import type { HostRoot } from '../base/machine/host-root.ts';
 import { createEngine } from '../engine/docker.ts';
@@ -15,7 +17,7 @@ import type { Session, Transport } from '../ssh/transport.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import { probeOptions } from '../steps/probe.ts';
 import type { PoolAgents } from '../verdict/sight.ts';
-import type { Look } from './row.ts';
+import { agentNamesOf, type Look } from './row.ts';
 
 export interface LookTools {
   readonly transport: Transport;
@@ -73,13 +75,20 @@ export interface PoolListing {
   readonly problems: readonly Problem[];
 }
 
-/** One listing for each pool, however many hosts are in it. */
-export async function listPools(client: AzureClient, names: readonly string[]): Promise<PoolListing> {
+/**
+ * A small pool by one list, at once; of a large one what `wanted` says, which may have to wait for the hosts: one list of all of
+ * it, or a call for each host.
+ */
+export async function listPools(
+  client: AzureClient,
+  names: readonly string[],
+  wanted: (pool: string) => Promise<readonly AgentsOf[]>,
+): Promise<PoolListing> {
   const problems = new Map<string, Problem>();
   const listed = await Promise.all(
     [...new Set(names)].map(async (name): Promise<readonly [string, PoolAgents]> => {
       try {
-        return [name, await listPool(client, name)];
+        return [name, await listPool(client, name, wanted)];
       } catch (error) {
         if (!(error instanceof FleetError)) throw error;
         problems.set(`${error.problem.code} ${error.problem.what}`, error.at({ step: 'pool' }).problem);
@@ -99,6 +108,14 @@ export function poolsSeen({ host, facts }: Look): readonly string[] {
   ];
 }
 
+/** The agents of a pool that rows tell of, host by host. Pure. */
+export function agentsWanted(looks: readonly Look[], pool: string): readonly AgentsOf[] {
+  return looks.map((look) => {
+    const owner = look.facts?.manager.status?.owner;
+    return { names: agentNamesOf(look, pool), ...defined({ owner }) };
+  });
+}
+
 /** Both, what is known of a pool by either. */
 export function joined(first: PoolListing, second: PoolListing): PoolListing {
   const all = [...first.problems, ...second.problems];
@@ -108,8 +125,15 @@ export function joined(first: PoolListing, second: PoolListing): PoolListing {
   };
 }
 
-async function listPool(client: AzureClient, name: string): Promise<ReadonlyMap<string, AzureAgent>> {
+async function listPool(
+  client: AzureClient,
+  name: string,
+  wanted: (pool: string) => Promise<readonly AgentsOf[]>,
+): Promise<ReadonlyMap<string, AzureAgent>> {
   const pool = await client.findPool(name);
-  const agents = pool === undefined ? [] : await client.listAgents(pool.id);
+  if (pool === undefined) return new Map();
+  const agents = isListedWhole(pool, [])
+    ? await client.listAgents(pool.id)
+    : await findAgents(client, pool, await wanted(name));
   return new Map(agents.map((agent) => [agent.name, agent]));
 }

@@ -114,6 +114,12 @@ function agentsOf(host: HostSpec, status: ManagerStatus | undefined): readonly A
   );
 }
 
+/** Names of the agents that a row tells of and that are, or are to be, in this pool. Pure. */
+export function agentNamesOf({ host, facts }: Look, pool: string): readonly string[] {
+  const named = facts === undefined ? host : withPoolNames(host, facts);
+  return agentsOf(named, facts?.manager.status).flatMap((each) => (each.pool === pool ? [each.agent] : []));
+}
+
 /** Undefined where all are in one pool and run one image. */
 function placesOf({ slots, pool: first }: ManagerStatus): readonly SlotPlace[] | undefined {
   const places = slots.map(({ slot, pool = first.name, image }) => ({ slot, pool, ...defined({ image }) }));

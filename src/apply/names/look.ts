@@ -1,8 +1,11 @@
 import type { AzureAgent, AzureClient } from '../../azure/client.ts';
+import { findAgents, isListedWhole } from '../../azure/pools/find-agents.ts';
 import { ownerId } from '../../azure/pools/owner.ts';
+import { defined } from '../../base/defined.ts';
 import { FleetError, type Problem } from '../../base/errors.ts';
 import type { Clock } from '../../base/machine/clock.ts';
 import { leftForMs } from '../../contract/holder.ts';
+import { Capabilities } from '../../contract/paths.ts';
 import type { Facts } from '../../facts/facts.ts';
 import { heldNames, wantedNames, type HeldNames, type WantedNames } from '../../plan/held-names.ts';
 import type { Reached } from '../survey.ts';
@@ -14,8 +17,8 @@ export interface HeldSurvey {
 }
 
 /**
- * Looks in the pools for names of these hosts that somebody else has: one listing for each pool, and none where all names
- * are at work on their hosts.
+ * Looks in the pools for names of these hosts that somebody else has, and for what else that owner has; not at all where all
+ * names are at work on their hosts.
  */
 export async function lookForHeldNames(
   client: AzureClient,
@@ -32,7 +35,7 @@ export async function lookForHeldNames(
   const listed = await Promise.all(
     pools.map(async (pool): Promise<[string, readonly AzureAgent[]]> => {
       try {
-        return [pool, await agentsOf(client, pool)];
+        return [pool, await agentsOf(client, pool, wanted)];
       } catch (error) {
         if (!(error instanceof FleetError)) throw error;
         blocked.set(pool, error.at({ step: 'pool' }).problem);
@@ -46,25 +49,47 @@ export async function lookForHeldNames(
 /** Looks at these names once more: who has them now, with the facts of the host as it is now. */
 export async function lookAgain(
   client: AzureClient,
-  { host, pool, names, others }: HeldNames,
+  { host, pool, names, holder, others }: HeldNames,
   facts: Facts,
   clock: Clock,
 ): Promise<readonly HeldNames[]> {
   const found = await client.findPool(pool);
-  const asked = [...names.map(({ agent }) => agent), ...others];
-  const agents =
-    found === undefined ? [] : await Promise.all(asked.map((name) => client.findAgent(found.id, name)));
-  const there = agents.filter((agent) => agent !== undefined);
-  return foundIn([{ host, owner: ownerOf(facts), names }], new Map([[pool, there]]), clock);
+  const asked = {
+    ...defined({ owner: holder.owner }),
+    names: [...names.map(({ agent }) => agent), ...others],
+  };
+  const agents = found === undefined ? [] : await findAgents(client, found, [asked]);
+  return foundIn([{ host, owner: ownerOf(facts), names }], new Map([[pool, agents]]), clock);
 }
 
 function ownerOf({ machineId, manager: { installation } }: Facts): string | undefined {
   return installation === undefined ? undefined : ownerId(machineId, installation);
 }
 
-async function agentsOf(client: AzureClient, name: string): Promise<readonly AzureAgent[]> {
+/** Who has the names that are wanted in a pool, and all that others have who have one of them. */
+async function agentsOf(
+  client: AzureClient,
+  name: string,
+  wanted: readonly WantedNames[],
+): Promise<readonly AzureAgent[]> {
   const pool = await client.findPool(name);
-  return pool === undefined ? [] : client.listAgents(pool.id);
+  if (pool === undefined) return [];
+  const asked = wanted.map(({ owner, names }) => ({
+    ...defined({ owner }),
+    names: names.flatMap((each) => (each.pool === name ? [each.agent] : [])),
+  }));
+  const agents = await findAgents(client, pool, asked);
+  if (isListedWhole(pool, asked)) return agents;
+  const names = new Set(asked.flatMap((each) => each.names.map((agent) => agent.toLowerCase())));
+  const listed = new Set(asked.flatMap((each) => (each.names.length === 0 ? [] : (each.owner ?? []))));
+  const marks = agents.flatMap(({ name: agent, userCapabilities }) =>
+    names.has(agent.toLowerCase()) ? (userCapabilities?.[Capabilities.owner] ?? []) : [],
+  );
+  const owners = new Set(marks.filter((mark) => !listed.has(mark)));
+  const all = new Map(agents.map((agent) => [agent.id, agent]));
+  for (const owner of owners)
+    for (const agent of await client.listAgents(pool.id, { owner })) all.set(agent.id, agent);
+  return [...all.values()];
 }
 
 function foundIn(

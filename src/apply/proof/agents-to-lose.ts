@@ -1,9 +1,10 @@
 import { FleetError } from '../../base/errors.ts';
-import { poolsInUse } from '../../contract/status.ts';
+import type { AzureClient } from '../../azure/client.ts';
+import { findAgents } from '../../azure/pools/find-agents.ts';
+import { agentsOf, poolsInUse } from '../../contract/status.ts';
 import { leftDrained } from '../../plan/waves/agents.ts';
 import { needsDrain } from '../../plan/refine.ts';
 import type { AgentsIn, PoolAgents } from '../../verdict/sight.ts';
-import type { PoolLists } from './pool-lists.ts';
 import type { Survey } from '../survey.ts';
 
 /**
@@ -12,7 +13,7 @@ import type { Survey } from '../survey.ts';
  */
 export async function agentsToLose(
   hosts: readonly Pick<Survey, 'facts' | 'plan'>[],
-  lists: PoolLists,
+  client: Pick<AzureClient, 'findPool' | 'listAgents' | 'findAgent'>,
 ): Promise<AgentsIn> {
   const judged = hosts.filter(({ facts, plan }) => needsDrain(plan.stages.flat()) || leftDrained(facts));
   const pools = new Set(
@@ -23,7 +24,12 @@ export async function agentsToLose(
   const listed = await Promise.all(
     [...pools].map(async (pool): Promise<readonly [string, PoolAgents]> => {
       try {
-        return [pool, await lists.of(pool)];
+        const found = await client.findPool(pool);
+        const asked = judged.flatMap(({ facts: { manager } }) =>
+          manager.status === undefined ? [] : [agentsOf(manager.status, pool)],
+        );
+        const agents = found === undefined ? [] : await findAgents(client, found, asked);
+        return [pool, new Map(agents.map((agent) => [agent.name, agent]))];
       } catch (error) {
         if (!(error instanceof FleetError)) throw error;
         return [pool, undefined];

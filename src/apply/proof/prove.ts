@@ -1,6 +1,6 @@
 import { FleetError, type Problem } from '../../base/errors.ts';
 import { releaseOf } from '../../contract/release.ts';
-import { poolsInUse } from '../../contract/status.ts';
+import { agentsOf, poolsInUse } from '../../contract/status.ts';
 import type { Verdict } from '../../health/verdict.ts';
 import type { PoolAgents } from '../../verdict/sight.ts';
 import type { ApplyTools } from '../apply-tools.ts';
@@ -52,7 +52,7 @@ async function lookAgain({ manager, facts, probe }: Probed, pools: PoolLists | u
   const problems: Problem[] = [];
   for (const name of poolsInUse(status)) {
     try {
-      agents.set(name, await pools?.of(name));
+      agents.set(name, await pools?.of(name, agentsOf(status, name)));
     } catch (error) {
       if (!(error instanceof FleetError)) throw error;
       problems.push(error.problem);

@@ -6,7 +6,7 @@ import { painter } from '../../../render/color.ts';
 import { jobsTrouble } from '../../../render/parallel-jobs.ts';
 import { statusText } from '../../../render/status.ts';
 import { troubleLines } from '../../../render/trouble.ts';
-import { joined, listPools, lookAtHosts, poolsSeen } from '../../../status/collect.ts';
+import { agentsWanted, joined, listPools, lookAtHosts, poolsSeen } from '../../../status/collect.ts';
 import { driftOf } from '../../../status/drift.ts';
 import { jobsView, type JobsView } from '../../../status/parallel-jobs.ts';
 import { statusExitCode } from '../../../status/exit-code.ts';
@@ -24,20 +24,22 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const look = async (open: OpenFleet & Connected): Promise<Result> => {
     const { hosts, transport, emit } = open;
     const plain = plainPools(hosts);
+    const looking = lookAtHosts(hosts, {
+      transport,
+      root: context.root,
+      emit,
+      signal: context.signal,
+      parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
+      probe: options.flag('probe') ? { deadlineMs: options.duration('probeTimeout') ?? 60_000 } : undefined,
+    });
+    const wanted = async (pool: string) => agentsWanted(await looking, pool);
     const [looks, listed, jobs] = await Promise.all([
-      lookAtHosts(hosts, {
-        transport,
-        root: context.root,
-        emit,
-        signal: context.signal,
-        parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
-        probe: options.flag('probe') ? { deadlineMs: options.duration('probeTimeout') ?? 60_000 } : undefined,
-      }),
-      listPools(open.azure, plain),
+      looking,
+      listPools(open.azure, plain, wanted),
       readParallelJobs(open.azure, context.log),
     ]);
     const others = looks.flatMap(poolsSeen).filter((name) => !plain.includes(name));
-    const pools = joined(listed, await listPools(open.azure, others));
+    const pools = joined(listed, await listPools(open.azure, others, wanted));
     const drift = options.flag('drift') ? await findDrift(context, input, open, looks) : undefined;
     const now = context.clock.wall();
     const rows = looks.map((look): StatusRow => {
