@@ -133,13 +133,12 @@ docker stop $(docker ps -q --filter label=azp-fleet.kind=agent)
 docker network rm azp-fleet
 docker network create -o com.docker.network.bridge.name=azp-fleet0 azp-fleet
 systemctl start azp-fleet-manager`);
-  await managed.are('waiting waiting');
+  await expect
+    .poll(async () => (await managed.status()).slots.map(({ code }) => code), settings)
+    .toEqual(['fence.network', 'fence.network']);
   const { slots, problems } = await managed.status();
-  expect(problems.map(({ code }) => code)).toEqual(['fence.network']);
-  expect(slots[0]).toMatchObject({
-    code: 'fence.network',
-    cause: expect.stringContaining('reach each other') as string,
-  });
+  expect([slots[0]?.state, problems.map(({ code }) => code)]).toEqual(['waiting', ['fence.network']]);
+  expect(slots[0]?.cause).toContain('its containers reach each other');
   await host.exec('docker network rm azp-fleet');
   await managed.allIdle();
   const { stdout } = await host.exec(

@@ -62,6 +62,18 @@ test('they take one job after the other', async () => {
   await rig.until('idle', ['box', 'bare']);
 });
 
+test('with fence: required they need its rules, and nothing of Docker', async () => {
+  await rig.docker.stop();
+  rig.programs.set('ip', { ...printed('Operation not permitted'), code: 2 });
+  await rig.start({ agents, fence: 'required' });
+  await expect.poll(async () => (await rig.slot('bare')).code).toBe('fence.open');
+  expect((await rig.slot('bare')).state).toBe('waiting');
+  rig.programs.set('ip', printed(''));
+  await rig.until('idle', ['bare']);
+  await rig.docker.start();
+  await rig.until('idle', ['box', 'bare']);
+});
+
 test('they serve when the manager starts without it, too', async () => {
   await rig.docker.stop();
   await rig.start({ agents });

@@ -172,7 +172,7 @@ describe('the manager', () => {
     rig.docker.networks.push(network({ Labels: {} }));
     await rig.start();
     await rig.until('idle');
-    expect(await problems()).toEqual(['fence.network']);
+    await expect.poll(problems).toEqual(['fence.network']);
     rig.docker.networks.length = 0;
     await expect.poll(problems).toEqual([]);
     expect(rig.docker.networks).toMatchObject([{ Labels }]);
@@ -182,7 +182,7 @@ describe('the manager', () => {
     rig.docker.networks.push(network({ Labels: {} }));
     await rig.start({ fence: 'required' });
     await rig.until('waiting');
-    expect(await rig.slot('0')).toMatchObject({ code: 'fence.network' });
+    await expect.poll(async () => (await rig.slot('0')).code).toBe('fence.network');
     expect(rig.docker.containers.size).toBe(0);
     rig.docker.networks.length = 0;
     await rig.until('idle');

@@ -112,10 +112,10 @@ test('fence: required starts no job while it cannot be put up, and tells why on 
   rig.programs.set('ip', refused);
   await rig.start({ fence: 'required' });
   await rig.until('waiting');
-  expect(await rig.slot('0')).toMatchObject({
-    code: 'fence.open',
-    cause: expect.stringContaining('not permitted') as string,
-  });
+  const started = rig;
+  await expect
+    .poll(() => started.slot('0'))
+    .toMatchObject({ code: 'fence.open', cause: expect.stringContaining('not permitted') as string });
   expect(rig.docker.containers.size).toBe(0);
   rig.programs.set('ip', printed(''));
   await rig.until('idle');
@@ -123,21 +123,22 @@ test('fence: required starts no job while it cannot be put up, and tells why on 
 
 test('fence: required sends idle agents away when it falls, lets a job end, and comes back by itself', async () => {
   rig = await ManagerRig.create();
+  const { azure, poolId } = rig;
+  const enabled = async () => (await azure.listAgents(poolId)).map((agent) => agent.enabled);
   await rig.start({ fence: 'required' });
   await rig.until('idle');
   rig.beginJob('box-1');
   await rig.until('busy', ['1']);
   rig.programs.set('ip', refused);
   await rig.until('waiting', ['0']);
-  const enabled = await rig.azure.listAgents(rig.poolId);
-  expect(enabled.map((agent) => agent.enabled)).toEqual([false, false]);
+  await expect.poll(enabled).toEqual([false, false]);
   expect((await rig.slot('1')).state).toBe('busy');
   rig.endJob('box-1');
   await rig.until('waiting');
   expect(rig.docker.containers.size).toBe(0);
   rig.programs.set('ip', printed(''));
   await rig.until('idle');
-  expect((await rig.azure.listAgents(rig.poolId)).map((agent) => agent.enabled)).toEqual([true, true]);
+  await expect.poll(enabled).toEqual([true, true]);
 });
 
 test('fence: required looks right before each launch, not only each minute', async () => {
