@@ -7,7 +7,7 @@ import { inState } from './paths.ts';
 import { prepareLab } from './prepare.ts';
 import { azureService, stopService } from './services.ts';
 import { run } from './run.ts';
-import { removeSmallDisk } from './small-disk.ts';
+import { removeSmallDisks } from './small-disk.ts';
 
 export interface Lab {
   readonly prefix: string;
@@ -70,8 +70,8 @@ export async function removeLab(prefix: string, folder = inState('labs', prefix)
     const { stdout } = await docker(['ps', '-a', '--filter', `name=^${prefix}-`, '--format', '{{.Names}}']);
     const names = stdout.split('\n').filter(Boolean);
     if (names.length > 0) await docker(['rm', '-fv', ...names]);
-    for (const name of names) await removeSmallDisk(name);
   }
+  await removeSmallDisks(prefix);
   await stopService(azureService(prefix));
   rmSync(folder, { recursive: true, force: true });
 }

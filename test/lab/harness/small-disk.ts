@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 
 import { inState } from './paths.ts';
 import { run } from './run.ts';
@@ -34,4 +34,11 @@ export async function removeSmallDisk(container: string): Promise<void> {
   await run('umount', [mountOf(container)], { allowFailure: true });
   rmSync(mountOf(container), { recursive: true, force: true });
   rmSync(imageOf(container), { force: true });
+}
+
+/** Those of hosts that are gone, too. */
+export async function removeSmallDisks(prefix: string): Promise<void> {
+  const names = existsSync(inState('disks')) ? readdirSync(inState('disks')) : [];
+  for (const name of names.filter((each) => each.startsWith(`${prefix}-`) && each.endsWith('.img')))
+    await removeSmallDisk(name.slice(0, -'.img'.length));
 }
