@@ -1,0 +1,31 @@
+// The page tells which test makes each fault happen; that test is there under that title.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const docs = join(import.meta.dirname, '../../../docs');
+const [, section = ''] = readFileSync(join(docs, 'manager.md'), 'utf8').split(
+  '## Faults, and the test of each\n',
+);
+const rows = (section.split('\n## ')[0] ?? '')
+  .split('\n')
+  .filter((line) => line.startsWith('| '))
+  .slice(1)
+  .map((line) => line.split(' | '));
+
+test('there is a row for each of the faults that are known', () => {
+  expect(rows.length).toBeGreaterThan(45);
+  const faults = rows.map(([fault = '']) => fault);
+  expect(new Set(faults).size).toBe(faults.length);
+});
+
+test.each(rows.map(([fault = '', seen = '', shownBy = '']) => ({ fault, seen, shownBy })))(
+  '$fault',
+  ({ seen, shownBy }) => {
+    expect(seen).not.toBe('');
+    const [, path = ''] = /\]\(([^)]+)\)/u.exec(shownBy) ?? [];
+    const source = readFileSync(join(docs, path), 'utf8').replaceAll("\\'", "'");
+    const [, title = 'test'] = /“(.*)”/u.exec(shownBy) ?? [];
+    expect(source).toContain(title);
+  },
+);
