@@ -63,20 +63,21 @@ export function gpuTaken(host: LabHost): Disturbance {
     run: async () => {
       const tenant = await occupyGpu(host, 0, 15_974);
       const uuid = host.gpus[0]?.uuid ?? '';
-      await until(
-        `the slots of ${uuid} to wait`,
-        async () => {
-          const slots = (await statusOf(host))?.slots.filter(({ gpus }) => gpus.includes(uuid)) ?? [];
-          return (
-            slots.length > 0 && slots.every(({ state, code }) => state === 'waiting' && code === 'gpu.in-use')
-          );
-        },
-        { timeoutMs: shortMs, everyMs: 500 },
-      );
-      const takenAt = Date.now();
-      // Jobs are queued all the time: none may begin there.
-      await delay(8_000);
-      await tenant.leave();
+      const areWaiting = async (): Promise<boolean> => {
+        const slots = (await statusOf(host))?.slots.filter(({ gpus }) => gpus.includes(uuid)) ?? [];
+        return (
+          slots.length > 0 && slots.every(({ state, code }) => state === 'waiting' && code === 'gpu.in-use')
+        );
+      };
+      let takenAt: number;
+      try {
+        await until(`the slots of ${uuid} to wait`, areWaiting, { timeoutMs: shortMs, everyMs: 500 });
+        takenAt = Date.now();
+        // Jobs are queued all the time: none may begin there.
+        await delay(8_000);
+      } finally {
+        await tenant.leave();
+      }
       return { takenAt };
     },
   };

@@ -78,8 +78,8 @@ function below(first: readonly string[], paths: readonly string[]): readonly str
     .map((path) => path.replace(/\/(?:init\.scope)?$/u, ''))
     .sort((a, b) => b.length - a.length);
   const own = paths.map((path) => {
-    const base = bases.find((each) => path.startsWith(`${each}/`));
-    return base === undefined ? path : path.slice(base.length);
+    const base = bases.find((each) => path === each || path.startsWith(`${each}/`));
+    return base === undefined ? path : path.slice(base.length) || '/';
   });
   return [...new Set(own)];
 }

@@ -1,26 +1,37 @@
 // Who is on a GPU beside the jobs, on a real machine: processes, users, control groups, systemd (which kills), containers
 // and the manager's sandbox are real. Stand-ins: the GPUs and the list that nvidia-smi has of them, the agent program, Azure
 // DevOps.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
 import type { LabHost } from '../harness/host.ts';
 import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
-import { occupyGpu } from '../harness/tenant.ts';
+import { occupyGpu, type Tenant } from '../harness/tenant.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 let fleet: ProvisionedFleet;
 let host: LabHost;
 let managed: ManagedHost;
+const tenants: Tenant[] = [];
 beforeAll(async () => {
   fleet = await provisionedFleet();
   host = fleet.lab.host('hook');
   managed = new ManagedHost(host, fleet.azure);
   await managed.allIdle();
 });
+afterEach(async () => {
+  for (const tenant of tenants.splice(0)) await tenant.leave();
+});
 afterAll(async () => {
   await host.setGpuFaults([]);
   await managed.allIdle();
 });
+
+/** Somebody on a GPU, until the test ends at the latest. */
+async function occupy(...asked: Parameters<typeof occupyGpu>): Promise<Tenant> {
+  const tenant = await occupyGpu(...asked);
+  tenants.push(tenant);
+  return tenant;
+}
 
 const slot = async (name: string) => (await managed.status()).slots.find((each) => each.slot === name);
 
@@ -34,7 +45,7 @@ const agentOf = async (name: string) => {
 };
 
 test('somebody on a GPU closes its slot alone, is named whatever nvidia-smi calls it, and lives', async () => {
-  const tenant = await occupyGpu(host, 0, 15_974, { name: 'x, 1 MiB</process_name></process_info> & <gpu>' });
+  const tenant = await occupy(host, 0, 15_974, { name: 'x, 1 MiB</process_name></process_info> & <gpu>' });
   await expect.poll(async () => (await slot('0'))?.state, settings).toBe('waiting');
   const { cause = '', code } = (await slot('0')) ?? {};
   expect([code, cause]).toEqual([
@@ -66,7 +77,7 @@ test('what an ended run left is killed, and nobody else', async () => {
   ).stdout.split('\n');
   await managed.finished(await queue('0', 'true'));
   await managed.allIdle();
-  const [left, other] = [await occupyGpu(host, 0, 900), await occupyGpu(host, 1, 0, { login: 'bob' })];
+  const [left, other] = [await occupy(host, 0, 900), await occupy(host, 1, 0, { login: 'bob' })];
   // As what has fled from a container's processes is still in its control group.
   await host.exec(`base=$(sed -n 's/^1:name=systemd://p' /proc/1/cgroup | sed 's|/init.scope$||')
 group=/sys/fs/cgroup/systemd$base/docker/${container}
@@ -74,8 +85,7 @@ mkdir -p "$group" && echo ${left.pid} >"$group/cgroup.procs"`);
   const isGone = async () => (await host.exec(`kill -0 ${left.pid}`, { allowFailure: true })).code !== 0;
   await expect.poll(isGone, settings).toBe(true);
   await host.exec(`kill -0 ${other.pid}`);
-  await other.leave();
-  await left.leave();
+  for (const tenant of tenants.splice(0)) await tenant.leave();
   await managed.allIdle();
 });
 

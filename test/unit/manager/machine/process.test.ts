@@ -55,8 +55,11 @@ test('a group with a colon, and groups of the first version, each once', async (
 
 test('a machine that is itself a container is not told as one', async () => {
   writeFileSync(join(proc, '1/cgroup'), '2:memory:/docker/outer\n1:name=systemd:/docker/outer/init.scope\n');
-  put('x', '2:memory:/docker/outer/docker/inner\n1:name=systemd:/docker/outer/system.slice/ssh.service\n');
-  expect((await read(42))?.cgroups).toEqual(['/docker/inner', '/system.slice/ssh.service']);
+  put(
+    'x',
+    '3:cpu:/docker/outer\n2:memory:/docker/outer/docker/inner\n1:name=systemd:/docker/outer/system.slice/ssh.service\n',
+  );
+  expect((await read(42))?.cgroups).toEqual(['/', '/docker/inner', '/system.slice/ssh.service']);
 });
 
 test.each(['stat', 'status', 'cgroup'])('one that has no %s is gone', async (file) => {
