@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../base/codes/code.ts';
 import { FleetError } from '../base/errors.ts';
+import { quote } from '../base/shell.ts';
 import type { ConnectionOptions } from './config/connection-options.ts';
 
 /** The address as a person writes it: `ann@192.0.2.7:2222`. */
@@ -9,8 +10,10 @@ export function where(options: ConnectionOptions): string {
 
 /** The line that reproduces a connection by hand. */
 export function byHand(options: ConnectionOptions, flags = ''): string {
+  const { sshConfig } = options;
+  const file = sshConfig === undefined ? '' : `-F ${quote(sshConfig)} `;
   const port = options.port === 22 ? '' : `-p ${options.port} `;
-  return `ssh ${flags}${port}${options.user}@${options.typed}`;
+  return `ssh ${flags}${file}${port}${options.user}@${options.typed}`;
 }
 
 interface Parts {

@@ -6,8 +6,8 @@ import type { Answer } from './run-ssh.ts';
 /** Characters of what ssh says that an error shows: a complaint for each wrong line. */
 const mostSaid = 1_000;
 
-/** Why `ssh -G` told nothing of a host. */
-export function noAnswer(name: string, answer: Answer): Error {
+/** Why `ssh -G` told nothing of a host. `byHand`: the arguments that it was given, to be pasted. */
+export function noAnswer(name: string, answer: Answer, byHand: string): Error {
   const told = answer.kind === 'refused' ? foreignLines(complaintOf(answer.stderr), mostSaid) : '';
   const place = { code: 'ssh.config', host: name, step: 'connect' } as const;
   const loop = /jumphost loop via (\S+)/.exec(told)?.[1];
@@ -26,7 +26,7 @@ export function noAnswer(name: string, answer: Answer): Error {
       seen: told,
       next:
         unsafe === undefined
-          ? `correct what it names, then: ssh -G ${name}`
+          ? `correct what it names, then: ssh ${byHand}`
           : `make the file yours alone to write: chmod go-w ${unsafe}`,
     });
   }
@@ -41,6 +41,6 @@ export function noAnswer(name: string, answer: Answer): Error {
     ...place,
     what: what ?? '',
     ...(seen === undefined ? {} : { seen }),
-    next: `ssh -v -G ${name}   # Match exec and CanonicalizeHostname ask others`,
+    next: `ssh -v ${byHand}   # Match exec and CanonicalizeHostname ask others`,
   });
 }

@@ -3,6 +3,7 @@ import { hostname, userInfo } from 'node:os';
 
 import pLimit from 'p-limit';
 
+import { quote } from '../../base/shell.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import { buildOptions, nothingSaid, type SshSays } from './build.ts';
 import type { ConnectionOptions } from './connection-options.ts';
@@ -137,9 +138,10 @@ export class SshResolver {
   /** Undefined where there is no ssh. Throws where it refuses. */
   async #dump(name: string, args: readonly string[], typed: string): Promise<Said | undefined> {
     const all = ['-T', '-v', ...args, '-G', '--', typed];
+    const byHand = [...args, '-G', typed].map(quote).join(' ');
     const said = await this.#limit(() => runSsh(all, this.#parts.env, this.#stop.signal));
     if (said.kind === 'said') return { dump: parseDump(said.stdout), files: filesRead(said.stderr) };
-    if (said.kind !== 'no-ssh') throw noAnswer(name, said);
+    if (said.kind !== 'no-ssh') throw noAnswer(name, said, byHand);
     if (!this.#toldOfNoSsh)
       this.#parts.notice(
         'there is no program ssh here: its configuration is not read, only the inventory counts',

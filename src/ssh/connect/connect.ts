@@ -11,7 +11,7 @@ import { algorithmsFor } from './algorithms.ts';
 import type { Prompter } from '../ask.ts';
 import { type Login, startLogin } from './auth.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
-import { authFailure, connectError, connectFailure, interrupted } from '../failures.ts';
+import { authFailure, byHand, connectError, connectFailure, interrupted } from '../failures.ts';
 import { askForKey } from './ask-for-key.ts';
 import { type PromptTurn, HungUp } from './prompt-turn.ts';
 import { hostKeyOf, type HostKeyStore } from '../host-keys/store.ts';
@@ -136,7 +136,7 @@ function silent(options: ConnectionOptions): FleetError {
     code: 'ssh.timeout',
     what: `${options.hostname}:${options.port} accepted the connection and then said nothing for ${options.connectTimeoutMs / 1000} s`,
     expected: 'an SSH server that answers',
-    next: `ssh -v ${options.port === 22 ? '' : `-p ${options.port} `}${options.user}@${options.typed}   # an overloaded machine, or something else than sshd on that port`,
+    next: `${byHand(options, '-v ')}   # an overloaded machine, or something else than sshd on that port`,
   });
 }
 

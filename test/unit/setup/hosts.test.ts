@@ -68,6 +68,17 @@ Host *
   rmSync(home, { recursive: true });
 });
 
+test('hosts of a configuration that ssh refuses are named without where they lead to', async () => {
+  const home = mkdtempSync(path.join(tmpdir(), 'home-'));
+  const config = path.join(home, 'config');
+  // Lines on which the package that reads them throws, too.
+  writeFileSync(config, 'Host h200-1\nHost "open\nHost\nHost b""ad $(id)\nNoSuchOption yes\n');
+  const hosts = await sshConfigHosts({ home, user: 'me', env: process.env }, config);
+  expect(hosts[0]).toEqual({ name: 'h200-1', leadsTo: '' });
+  expect(hosts.map(({ name }) => name)).not.toContain('$(id)');
+  rmSync(home, { recursive: true });
+});
+
 test.each([
   ['', 'h200-1 h200-2 rtx'],
   ['h200', 'h200-1 h200-2'],

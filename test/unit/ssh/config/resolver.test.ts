@@ -188,7 +188,7 @@ describe('what ssh refuses is refused with its words', () => {
     const problem = await problemOf(resolve(config));
     expect(problem).toMatchObject({ code: 'ssh.config', host: 'box' });
     expect(problem.seen).toMatch(seen);
-    expect(problem.next).toBe('correct what it names, then: ssh -G box');
+    expect(problem.next).toBe(`correct what it names, then: ssh -F ${file} -G box`);
   });
 
   test('a file that others can write to', async () => {

@@ -1,6 +1,6 @@
 // The system's ssh against a real sshd.
 import { execFileSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -138,6 +138,17 @@ describe('its failures are told in our words', () => {
     ['a fingerprint is pinned', () => ({ hostKeys: ['SHA256:abc'] }), 'ssh.pin'],
   ])('%s', async (_, spec, code) => {
     expect(await problemOf(connect(spec()))).toMatchObject({ code, host: 'box' });
+  });
+
+  test('a new key where ssh_config says to ask: ssh asks where somebody is, and is refused where nobody is', async () => {
+    const config = 'StrictHostKeyChecking ask\n';
+    expect((await problemOf(connect({}, open({ config })))).code).toBe('ssh.host-key-unknown');
+    const yes = join(sshd.folder, 'says-yes');
+    writeFileSync(yes, '#!/bin/sh\necho yes\n', { mode: 0o755 });
+    const env = { SSH_ASKPASS: yes, SSH_ASKPASS_REQUIRE: 'force' };
+    const transport = open({ config, env, answer: () => '' });
+    await (await connect({}, transport)).close();
+    expect(readFileSync(join(transport.home, '.ssh/known_hosts'), 'utf8')).toContain(sshd.hostKey);
   });
 
   test('a pinned key that fits is enough', async () => {
