@@ -50,7 +50,7 @@ const tasks = {
   demo: () => node(['demo/main.ts', ...args]),
   'fake-azure': () => node(['src/azure/fake/main.ts', ...args]),
   bench: () => node(['bench/main.ts', ...args]),
-  soak: () => node(['bench/soak/main.ts', ...args]),
+  soak: () => node([args.includes('--model') ? 'bench/soak/model/main.ts' : 'bench/soak/main.ts', ...args]),
   schema: () => node(['scripts/write-schema.ts', ...args]),
   docs: () => node(['scripts/write-docs.ts', ...args]),
 };

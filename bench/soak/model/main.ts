@@ -1,0 +1,46 @@
+// npm run soak -- --model [--steps N] [--seed N] [--path P]: the shipped manager in worlds without a machine, where time is
+// no time and everything may go wrong between any two of its calls.
+import { parseArgs } from 'node:util';
+import fc from 'fast-check';
+import { histories, tryOut, type Tally } from '../../../test/support/model/trial.ts';
+
+const { values } = parseArgs({
+  options: {
+    model: { type: 'boolean' },
+    steps: { type: 'string', default: '100000' },
+    seed: { type: 'string' },
+    path: { type: 'string' },
+  },
+});
+
+/** Worlds that are tried before the count of steps is looked at again. */
+const batch = 20;
+const longest = 40;
+
+const first = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed);
+const wanted = Number(values.steps);
+const tally: Tally = { worlds: 0, steps: 0, kills: 0, passes: 0, ms: 0 };
+const began = performance.now();
+for (let seed = first; tally.steps < wanted; seed += 1) {
+  const result = await fc.check(
+    fc.asyncProperty(histories(longest), (history) => tryOut(history, tally)),
+    { seed, numRuns: batch, ...(values.path === undefined ? {} : { path: values.path }) },
+  );
+  if (result.failed) {
+    const { counterexample, errorInstance } = result;
+    const [history] = counterexample ?? [];
+    process.stdout.write(`${history?.steps.map(String).join('\n')}\n${String(errorInstance)}\n`);
+    process.stdout.write(`${JSON.stringify(history?.config.agents)} ${history?.config.agentName}\n`);
+    process.stdout.write(
+      `again: npm run soak -- --model --seed ${result.seed} --path ${result.counterexamplePath}\n`,
+    );
+    process.exitCode = 1;
+    break;
+  }
+  if (values.path !== undefined) break;
+}
+const hours = (tally.ms / 3_600_000).toFixed(1);
+const seconds = ((performance.now() - began) / 1000).toFixed(0);
+process.stdout.write(
+  `${tally.steps} steps in ${tally.worlds} worlds, ${tally.kills} kills, ${tally.passes} looks, ${hours} hours of theirs in ${seconds} s; seed ${first}\n`,
+);

@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { Capabilities, Labels } from '../../../../src/contract/paths.ts';
+import { act, anyAgent, entryAt, placeAt, type Act } from './act.ts';
+
+/** What people do, here and in the pool, and other installations. */
+export const people: fc.Arbitrary<Act> = fc.oneof(
+  fc.option(anyAgent, { nil: undefined }).map((at) =>
+    act(`drain ${at ?? 'the host'}`, (world) => {
+      const slot = at === undefined ? undefined : placeAt(world, at)?.slot;
+      world.order('/v1/drain', { reason: 'new fan', ...(slot === undefined ? {} : { slots: [slot] }) }, () =>
+        world.judge.drainedAt.set(slot ?? '*', world.timeline.now),
+      );
+    }),
+  ),
+  fc.constant(
+    act('undrain', (world) => {
+      world.judge.drainedAt.clear();
+      world.order('/v1/undrain', {}, () => world.judge.drainedAt.clear());
+    }),
+  ),
+  fc.constant(act('adopt', (world) => world.order('/v1/adopt', {}, () => void world.judge.adopted.add('*')))),
+  anyAgent.map((at) =>
+    act(`a person disables agent ${at}`, (world) => {
+      const entry = entryAt(world, at);
+      if (
+        entry === undefined ||
+        !entry.enabled ||
+        entry.userCapabilities[Capabilities.drainReason] !== undefined
+      )
+        return;
+      world.server.change(entry, () => (entry.enabled = false));
+      entry.heldByPersonAt = world.timeline.now;
+    }),
+  ),
+  anyAgent.map((at) =>
+    act(`a person enables agent ${at}`, (world) => {
+      const entry = entryAt(world, at);
+      if (entry === undefined) return;
+      entry.heldByPersonAt = undefined;
+      world.server.change(entry, () => (entry.enabled = true));
+    }),
+  ),
+  anyAgent.map((at) =>
+    act(`a person deletes agent ${at}`, (world) => {
+      const entry = entryAt(world, at);
+      if (entry !== undefined && world.server.assigned(entry) === undefined) world.server.delete(entry);
+    }),
+  ),
+  anyAgent.map((at) =>
+    act(`a person takes the mark of agent ${at} away`, (world) => {
+      const entry = entryAt(world, at);
+      if (entry === undefined) return;
+      const { [Capabilities.owner]: _, ...rest } = entry.userCapabilities;
+      world.server.change(entry, () => (entry.userCapabilities = rest));
+    }),
+  ),
+  anyAgent.map((at) =>
+    act(`somebody else registers agent ${at}`, (world) => {
+      const wanted = placeAt(world, at);
+      if (wanted === undefined || world.server.named(wanted.poolId, wanted.agent) !== undefined) return;
+      const entry = world.server.add(wanted.poolId, {
+        name: wanted.agent,
+        version: '4.275.0',
+        osDescription: 'Linux',
+        systemCapabilities: {},
+        userCapabilities: { [Capabilities.owner]: 'somebody', [Capabilities.host]: 'other' },
+        publicKey: { exponent: 'AQAB', modulus: 'foreign' },
+      });
+      world.judge.foreign.add(entry.id);
+    }),
+  ),
+  anyAgent.map((at) =>
+    act(`somebody else has a container beside slot ${at}`, (world) => {
+      const { dockerd } = world;
+      const wanted = placeAt(world, at);
+      const [image] = dockerd.images.keys();
+      const name = `other-${wanted?.agent ?? at}`;
+      if (image === undefined || dockerd.named(name) !== undefined) return;
+      const labels = {
+        [Labels.kind]: 'agent',
+        [Labels.slot]: wanted?.slot ?? '',
+        [Labels.owner]: 'somebody',
+      };
+      dockerd.create(name, { Image: image, Labels: labels }).state = 'running';
+    }),
+  ),
+);

@@ -1,0 +1,182 @@
+import { EventEmitter } from 'node:events';
+import files from 'node:fs/promises';
+import http from 'node:http';
+import { syncBuiltinESMExports } from 'node:module';
+import { Readable } from 'node:stream';
+import timers from 'node:timers/promises';
+import type { Chance } from './chance.ts';
+import type { Timeline } from './timeline.ts';
+
+/** Paths below it are the world's; each life of a manager sees its machine under a name of its own. */
+export const worldRoot = '/model/';
+
+/** What of Node's own the world has in place of the machine. */
+export interface Stand {
+  readonly timeline: Timeline;
+  readonly chance: Chance;
+  /** `LIFE/path` of a file, and what is to be done with it. */
+  readonly file: (path: string, name: string, given: readonly unknown[]) => Promise<unknown>;
+}
+
+type Handler = (request: Readable, response: object) => void;
+type Members = Record<string, unknown>;
+
+/**
+ * Timers, files below `worldRoot`, sockets there and chance are the world's while `work` goes on. The program under test
+ * imports them from Node, and knows of nothing.
+ */
+export async function within<Value>(stand: Stand, work: () => Promise<Value>): Promise<Value> {
+  const restore = [
+    replace(globalThis, timersOf(stand.timeline)),
+    replace(timers, { setTimeout: sleepOf(stand.timeline) }),
+    replace(files, filesOf(stand)),
+    replace(http, sockets()),
+    replace(Math, { random: stand.chance.real }),
+  ];
+  syncBuiltinESMExports();
+  try {
+    return await work();
+  } finally {
+    for (const put of restore) put();
+    syncBuiltinESMExports();
+  }
+}
+
+function replace(target: object, members: Members): () => void {
+  const before = Object.fromEntries(Object.keys(members).map((name) => [name, Reflect.get(target, name)]));
+  Object.assign(target, members);
+  return () => void Object.assign(target, before);
+}
+
+class Timer {
+  readonly cancel: () => void;
+  constructor(cancel: () => void) {
+    this.cancel = cancel;
+  }
+  ref(): this {
+    return this;
+  }
+  unref(): this {
+    return this;
+  }
+}
+
+function timersOf(timeline: Timeline): Members {
+  const { clearTimeout: clearReal } = globalThis;
+  return {
+    setTimeout: (work: (...given: unknown[]) => void, ms = 0, ...given: unknown[]) =>
+      new Timer(timeline.after(ms, () => work(...given)).cancel),
+    clearTimeout: (timer: unknown) => {
+      if (timer instanceof Timer) timer.cancel();
+      else clearReal(timer as NodeJS.Timeout | undefined);
+    },
+  };
+}
+
+function sleepOf(timeline: Timeline) {
+  return (ms = 0, value?: unknown, { signal }: { readonly signal?: AbortSignal } = {}): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const stop = (): void => {
+        appointment.cancel();
+        reject(signal?.reason as Error);
+      };
+      const appointment = timeline.after(ms, () => {
+        signal?.removeEventListener('abort', stop);
+        resolve(value);
+      });
+      if (signal?.aborted === true) stop();
+      else signal?.addEventListener('abort', stop, { once: true });
+    });
+}
+
+/** Every function of the module: of paths of the world it is the world's, of others the machine's, which time waits for. */
+function filesOf({ timeline, file }: Stand): Members {
+  const functions = Object.entries(files).filter(([, member]) => typeof member === 'function');
+  return Object.fromEntries(
+    functions.map(([name, real]) => [
+      name,
+      (...given: readonly unknown[]): unknown => {
+        const [path] = given;
+        if (typeof path === 'string' && path.startsWith(worldRoot))
+          return file(path.slice(worldRoot.length), name, given);
+        const done: unknown = Reflect.apply(real as (...all: unknown[]) => unknown, files, given);
+        return done instanceof Promise ? timeline.outside(done) : done;
+      },
+    ]),
+  );
+}
+
+/** Servers on sockets of the world, and whoever asks them. */
+function sockets(): Members {
+  const listening = new Map<string, Handler>();
+  return {
+    createServer: (handler: Handler) => new Server(listening, handler),
+    request: (
+      { socketPath, method, path }: http.RequestOptions,
+      onAnswer: (answer: EventEmitter) => void,
+    ) => {
+      const outgoing = new EventEmitter();
+      return Object.assign(outgoing, {
+        destroy: (): void => undefined,
+        end: (body?: string): void => {
+          const handler = listening.get(socketPath ?? '');
+          if (handler === undefined) {
+            queueMicrotask(() => outgoing.emit('error', new Error(`connect ENOENT ${socketPath}`)));
+            return;
+          }
+          const incoming = Object.assign(Readable.from(body === undefined ? [] : [body]), {
+            method,
+            url: path,
+          });
+          handler(incoming, answerTo(onAnswer));
+        },
+      });
+    },
+  };
+}
+
+class Server extends EventEmitter {
+  readonly #listening: Map<string, Handler>;
+  readonly #handler: Handler;
+  #path = '';
+
+  constructor(listening: Map<string, Handler>, handler: Handler) {
+    super();
+    this.#listening = listening;
+    this.#handler = handler;
+  }
+
+  listen(path: string, ...rest: readonly unknown[]): this {
+    this.#path = path;
+    this.#listening.set(path, this.#handler);
+    const ready = rest.at(-1);
+    if (typeof ready === 'function') queueMicrotask(() => void Reflect.apply(ready, undefined, []));
+    return this;
+  }
+
+  close(): void {
+    if (this.#listening.get(this.#path) === this.#handler) this.#listening.delete(this.#path);
+  }
+
+  closeAllConnections(): void {
+    this.close();
+  }
+}
+
+function answerTo(onAnswer: (answer: EventEmitter) => void): object {
+  const answer = Object.assign(new EventEmitter(), { statusCode: 0, setEncoding: (): void => undefined });
+  const response = {
+    writeHead: (status: number): object => {
+      answer.statusCode = status;
+      return response;
+    },
+    end: (text: string): void => {
+      queueMicrotask(() => {
+        onAnswer(answer);
+        answer.emit('data', text);
+        answer.emit('end');
+      });
+    },
+  };
+  return response;
+}

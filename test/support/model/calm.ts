@@ -1,0 +1,118 @@
+import { Capabilities, Labels } from '../../../src/contract/paths.ts';
+import { keyOf } from './judge.ts';
+import type { Entry } from './server.ts';
+import type { Place, World } from './world.ts';
+
+/** The longest that anything the manager must wait for takes: a lost job's lock, then the longest back-off. */
+const recoverMs = 40 * 60_000;
+/** Looks at everything within that time, at most. */
+export const mostPasses = 1_500;
+const lookMs = 5_000;
+/** Looks between two words to the manager. */
+const wordEvery = 12;
+
+/** The storm is over: whatever has happened, every slot serves again by itself, and nothing is left of it. */
+export async function calm(world: World): Promise<void> {
+  const { judge } = world;
+  endTroubles(world);
+  const before = world.passes;
+  await until(world, () => problems(world));
+  const jobs = world.places().map(({ agent }) => world.server.queue(agent, 20_000));
+  await until(world, () => [
+    ...jobs.filter(({ result }) => result === undefined).map(({ agent }) => `no job ends on ${agent}`),
+    ...problems(world),
+  ]);
+  const passes = world.passes - before;
+  if (passes > mostPasses) judge.breach(`it took ${passes} looks to serve again`);
+}
+
+function endTroubles(world: World): void {
+  const { boundary, server, dockerd, disk, judge, troubles, timeline } = world;
+  boundary.faults.length = 0;
+  boundary.ambushes.length = 0;
+  Object.assign(troubles, { networkUntil: 0, hanging: 0, undelivered: 0, mute: 0 });
+  server.settleMs = 0;
+  dockerd.isUp = true;
+  dockerd.deafUntil = 0;
+  dockerd.broken.clear();
+  disk.isFull = false;
+  world.isTight = false;
+  for (const process of dockerd.lost) process.kill();
+  dockerd.lost.clear();
+  for (const entry of server.entries.filter(({ id }) => judge.foreign.has(id))) server.delete(entry);
+  letWork(world);
+  // What the manager has just read, it writes once more.
+  timeline.after(60_000, () => letWork(world));
+  for (const { process } of dockerd.containers.values()) process?.hurry();
+  timeline.after(1_000, () => world.start());
+}
+
+/** People take back what they have done to the agents; what the manager has done, it takes back itself. */
+function letWork(world: World): void {
+  const { server, judge } = world;
+  for (const entry of server.entries.slice()) {
+    const { [Capabilities.owner]: owner, [Capabilities.drainReason]: reason } = entry.userCapabilities;
+    entry.heldByPersonAt = undefined;
+    if (owner === undefined && !isWanted(world, entry)) server.delete(entry);
+    else if (owner === undefined)
+      entry.userCapabilities = { ...entry.userCapabilities, [Capabilities.owner]: judge.owner };
+    if (!entry.enabled && reason === undefined) server.change(entry, () => (entry.enabled = true));
+  }
+}
+
+function isWanted(world: World, entry: Entry): boolean {
+  return world.places().some(({ agent, poolId }) => keyOf({ poolId, name: agent }) === keyOf(entry));
+}
+
+/** Waits until nothing is wrong any more; what still is after all that time is a breach. */
+async function until(world: World, wrong: () => readonly string[]): Promise<void> {
+  const { timeline, judge } = world;
+  const end = timeline.now + recoverMs;
+  let looks = 0;
+  judge.drainedAt.clear();
+  while (judge.violations.length === 0 && wrong().length > 0) {
+    if (timeline.now > end) {
+      for (const what of wrong()) judge.breach(`it does not serve again: ${what}`);
+      return;
+    }
+    // Nobody drains any more; a word may get lost with the manager.
+    if (looks % wordEvery === 0) world.order('/v1/undrain', {}, () => undefined);
+    looks += 1;
+    await timeline.pass(lookMs, () => judge.violations.length > 0);
+    for (const job of world.server.jobs) if (job.result === undefined) finishIfRunning(world, job.agent);
+  }
+}
+
+/** Long jobs of the storm end early. */
+function finishIfRunning({ dockerd, timeline }: World, agent: string): void {
+  for (const { process } of dockerd.containers.values())
+    if (process?.identity?.name === agent && (process.job?.takesMs ?? 0) > 60_000 && timeline.now > 0)
+      process.hurry();
+}
+
+function problems(world: World): readonly string[] {
+  const { server, dockerd, judge } = world;
+  const places = world.places();
+  const own = [...dockerd.containers.values()].filter(({ labels }) => labels[Labels.owner] === judge.owner);
+  return [
+    ...places.flatMap((place) => problemOf(world, place)),
+    ...(own.length > places.length ? [`${own.length} containers for ${places.length} slots`] : []),
+    ...server.entries
+      .filter((entry) => !judge.foreign.has(entry.id) && !isWanted(world, entry))
+      .map(({ name }) => `agent ${name} has no slot, and stays`),
+  ];
+}
+
+function problemOf({ server, dockerd }: World, { slot, agent, poolId }: Place): readonly string[] {
+  const entry = server.named(poolId, agent);
+  const container = dockerd.named(agent);
+  if (entry === undefined) return [`${agent}: not registered`];
+  if (container === undefined) return [`${agent}: no container`];
+  if (container.labels[Labels.slot] !== slot) return [`${agent}: its container is of another slot`];
+  if (container.process?.listens !== true) return [`${agent}: its container does not listen`];
+  if (container.process.identity?.agentId !== entry.id) return [`${agent}: its container is another agent's`];
+  if (!entry.enabled) return [`${agent}: disabled`];
+  if (entry.userCapabilities[Capabilities.drainReason] !== undefined)
+    return [`${agent}: still says why it was disabled`];
+  return [];
+}

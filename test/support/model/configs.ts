@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import type { ManagerConfig } from '../../../src/contract/config.ts';
+import type { SlotSpec } from '../../../src/contract/slots.ts';
+import { config } from '../manager-config.ts';
+
+/** Slots by name: the same agents' names come out of either pattern, so that slots are renamed and their agents are not. */
+const patterns = [
+  { agentName: '{host}-{slot}', names: ['a', 'b', 'c', 'd'] },
+  { agentName: '{slot}', names: ['box-a', 'box-b', 'box-c', 'box-d'] },
+  { agentName: 'gpu-{slot}', names: ['a', 'b', 'c', 'd'] },
+] as const;
+
+const slot = fc.record({
+  isThere: fc.boolean(),
+  pool: fc.constantFrom(undefined, undefined, 'nightly'),
+  pids: fc.constantFrom(undefined, undefined, 4096),
+});
+
+/** How a host without GPUs may be divided: one to four slots in two pools, some with limits of their own. */
+export const configs: fc.Arbitrary<ManagerConfig> = fc
+  .tuple(fc.constantFrom(...patterns), fc.array(slot, { minLength: 4, maxLength: 4 }))
+  .map(([{ agentName, names }, slots]) => {
+    const specs = slots.flatMap(({ isThere, pool, pids }, at): SlotSpec[] =>
+      isThere || at === 0
+        ? [
+            {
+              name: names[at] ?? '',
+              gpus: [],
+              share: false,
+              limits: pids === undefined ? {} : { pids },
+              capabilities: ['compute', 'utility'],
+              mode: 'container',
+              ...(pool === undefined ? {} : { pool }),
+            },
+          ]
+        : [],
+    );
+    return config({ agentName, agents: { kind: 'slots', slots: specs } });
+  });

@@ -1,0 +1,143 @@
+import type { Engine } from '../../../src/engine/engine.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Identity } from './agent.ts';
+import type { Boundary, Mortal } from './boundary.ts';
+import { dockerGone, dockerSays, reference, type Dockerd } from './containers.ts';
+import type { Judge } from './judge.ts';
+
+const pollMs = 200;
+
+/** What the manager sees of dockerd: the engine's interface, with what the real one makes of answers. */
+export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, life: Mortal): Engine {
+  const call = <Value>(name: string, work: () => Value): Promise<Value> =>
+    boundary.call(life, `engine.${name}`, () => {
+      if (!dockerd.isUp) throw dockerGone();
+      return work();
+    });
+  const unused = (name: string) => (): never => {
+    throw new Error(`the manager has no use for ${name} here`);
+  };
+  const remove = (id: string, force: boolean): void => {
+    const container = dockerd.containers.get(id);
+    if (container === undefined) return;
+    if (container.state === 'running' && !force) return;
+    judge.removes(container);
+    container.process?.kill();
+    dockerd.remove(container);
+  };
+  return {
+    version: () => call('version', () => ({ version: '28.0.0', apiVersion: '1.48' })),
+    info: () =>
+      call('info', () => ({
+        cgroupDriver: 'systemd',
+        cgroupVersion: '2',
+        cdiSpecDirs: [],
+        rootDir: '/var/lib/docker',
+        runtimes: [],
+        kernel: '6.8.0-45-generic',
+        mountOptions: undefined,
+        now: Number.NaN,
+      })),
+    listOwn: (filter = {}) => call('listOwn', () => dockerd.list(filter)),
+    create: (name, options) => call('create', () => dockerd.create(name, options).id),
+    putArchive: (id, _path, archive) =>
+      call('putArchive', () => {
+        const container = dockerd.get(id);
+        container.identity = identityIn(archive) ?? container.identity;
+      }),
+    getArchive: (_, path) =>
+      call('getArchive', () => {
+        throw dockerSays(404, `Could not find the file ${path}`);
+      }),
+    readTails: (id) =>
+      call('readTails', () => {
+        dockerd.get(id);
+        return [];
+      }),
+    start: (id) =>
+      call('start', () => {
+        const container = dockerd.get(id);
+        judge.starts(container);
+        dockerd.start(container);
+      }),
+    startWithInput: unused('startWithInput'),
+    awaitEnd: unused('awaitEnd'),
+    stop: async (id, timeoutS) => {
+      const process = await call('stop', () => {
+        const container = dockerd.containers.get(id);
+        if (container?.state !== 'running') return undefined;
+        judge.stops(container);
+        container.process?.interrupt();
+        return container.process;
+      });
+      const isOver = (): boolean => process?.over !== false;
+      for (let waited = 0; !isOver(); waited += pollMs) {
+        await sleep(pollMs);
+        if (waited >= timeoutS * 1000) await call('stop', () => process?.kill());
+      }
+    },
+    exit: (id) => call('exit', () => dockerd.get(id).exit),
+    logs: (id, tail) =>
+      call('logs', () => {
+        const lines = dockerd.get(id).lines.slice(-tail);
+        return lines.length === 0 ? '' : `${lines.join('\n')}\n`;
+      }),
+    async *followLogs(id, signal) {
+      const container = await call('followLogs', () => dockerd.get(id));
+      const isOver = container.state !== 'running';
+      if (isOver) yield* container.lines;
+      else yield* mortal(container.output.follow(container.lines, signal), life);
+    },
+    remove: (id) => call('remove', () => remove(id, true)),
+    removeUnlessRunning: (id) => call('removeUnlessRunning', () => remove(id, false)),
+    imageId: (name) => call('imageId', () => (name === reference ? dockerd.localImage : undefined)),
+    imageLabel: () => call('imageLabel', () => undefined),
+    pull: (name) =>
+      call('pull', () => {
+        if (name !== reference) throw dockerSays(404, 'manifest unknown');
+        dockerd.pull();
+      }),
+    build: unused('build'),
+    push: unused('push'),
+    listOwnImages: () => call('listOwnImages', () => dockerd.ownImages()),
+    removeImage: (id) => call('removeImage', () => dockerd.removeImage(id)),
+    networksNamed: (name) => call('networksNamed', () => dockerd.networksNamed(name)),
+    createNetwork: (options) => call('createNetwork', () => dockerd.createNetwork(options)),
+    freeEndpoint: () => call('freeEndpoint', () => undefined),
+    withLabel: () => call('withLabel', () => ({ containers: [], networks: [] })),
+    removeNetwork: (id) =>
+      call('removeNetwork', () => {
+        if (dockerd.containers.size > 0) return;
+        dockerd.networks.splice(
+          0,
+          dockerd.networks.length,
+          ...dockerd.networks.filter((each) => each.id !== id),
+        );
+      }),
+    run: unused('run'),
+    async *events(signal) {
+      const events = await call('events', () => dockerd.events);
+      yield* mortal(events.follow([], signal), life);
+    },
+  };
+}
+
+/** A stream of which a life that is over hears no more. */
+async function* mortal<Value>(stream: AsyncGenerator<Value>, life: Mortal): AsyncGenerator<Value> {
+  for await (const value of stream) {
+    if (life.over) return;
+    yield value;
+  }
+}
+
+/** Of the registration that an archive holds. */
+export function identityIn(archive: Buffer): Identity | undefined {
+  const text = archive.toString('latin1');
+  const [, agentId] = /"agentId":(\d+)/.exec(text) ?? [];
+  const [, poolId] = /"poolId":(\d+)/.exec(text) ?? [];
+  const [, name] = /"agentName":"([^"]+)"/.exec(text) ?? [];
+  const [, key] = /"modulus":"([^"]+)"/.exec(text) ?? [];
+  if (agentId === undefined || poolId === undefined || name === undefined || key === undefined)
+    return undefined;
+  return { agentId: Number(agentId), poolId: Number(poolId), name, key };
+}

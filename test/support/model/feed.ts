@@ -1,0 +1,48 @@
+/** What is told to whoever listens, from the moment on at which it began to. */
+export class Feed<Value> {
+  readonly #listeners = new Set<(told: Value | undefined, isBroken: boolean) => void>();
+
+  tell(value: Value): void {
+    for (const listener of this.#listeners) listener(value, false);
+  }
+
+  /** Nothing more will come. */
+  end(): void {
+    for (const listener of this.#listeners) listener(undefined, false);
+    this.#listeners.clear();
+  }
+
+  /** Whoever listens loses it, and may begin again. */
+  breakOff(): void {
+    for (const listener of this.#listeners) listener(undefined, true);
+    this.#listeners.clear();
+  }
+
+  /** `before`: told first. Ends with the feed or the signal; rejects when it is broken off. */
+  async *follow(before: readonly Value[], signal: AbortSignal): AsyncGenerator<Value> {
+    const waiting = [...before];
+    let over = false;
+    let broken = false;
+    let wake = (): void => undefined;
+    const listener = (told: Value | undefined, isBroken: boolean): void => {
+      if (told === undefined) over = true;
+      else waiting.push(told);
+      broken ||= isBroken;
+      wake();
+    };
+    const stop = (): void => listener(undefined, false);
+    this.#listeners.add(listener);
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      for (;;) {
+        for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) yield next;
+        if (broken) throw new Error('the stream was cut off');
+        if (over || signal.aborted) return;
+        await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      this.#listeners.delete(listener);
+      signal.removeEventListener('abort', stop);
+    }
+  }
+}

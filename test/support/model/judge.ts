@@ -1,0 +1,151 @@
+import type { NewAgent } from '../../../src/azure/client.ts';
+import { Capabilities, Labels } from '../../../src/contract/paths.ts';
+import type { Boundary } from './boundary.ts';
+import type { Dockerd, ModelContainer } from './containers.ts';
+import type { Disk } from './disk.ts';
+import type { Entry, ModelServer } from './server.ts';
+import type { Timeline } from './timeline.ts';
+
+/** A launch that has begun when its slot is drained comes to its end within this time, however slow the answers. */
+const launchMs = 3 * 60_000;
+
+interface Watched {
+  readonly timeline: Timeline;
+  readonly server: ModelServer;
+  readonly dockerd: Dockerd;
+  readonly disk: Disk;
+  readonly boundary: Boundary;
+}
+
+/** Says what the manager must not have done, at the moment at which it does it. */
+export class Judge {
+  readonly violations: string[] = [];
+  /** The manager's own mark. */
+  owner = '';
+  /** Names of agents that the configuration has, each with its pool's id. */
+  configured: ReadonlySet<string> = new Set();
+  /** When the present life began. */
+  lifeBeganAt = 0;
+  /** By slot, `*` for the host: since when the manager has said that it is drained. */
+  readonly drainedAt = new Map<string, number>();
+  /** Slots whose names a person has allowed to take over. */
+  readonly adopted = new Set<string>();
+  /** Entries that somebody else has made. */
+  readonly foreign = new Set<number>();
+  readonly #world: Watched;
+  /** By id of an entry: when the manager has read it last as it is. */
+  readonly #readAt = new Map<number, number>();
+  /** By pool and name: entries that a person kept disabled when they were deleted to be made anew. */
+  readonly #held = new Map<string, number>();
+
+  constructor(world: Watched) {
+    this.#world = world;
+  }
+
+  breach(what: string): void {
+    this.violations.push(`${(this.#world.timeline.now / 1000).toFixed(3)} s: ${what}`);
+  }
+
+  read({ id }: Entry): void {
+    if (!this.#world.server.isStale()) this.#readAt.set(id, this.#world.timeline.now);
+  }
+
+  created(entry: Entry): void {
+    const held = this.#held.get(keyOf(entry));
+    if (held === undefined) return;
+    this.#held.delete(keyOf(entry));
+    if (entry.enabled) this.breach(`${entry.name}: disabled by a person, and made anew enabled`);
+    else entry.heldByPersonAt = held;
+  }
+
+  replaces(entry: Entry, { enabled = true }: NewAgent): void {
+    for (const { id, process } of this.#world.dockerd.containers.values()) {
+      const { agentId, key } = process?.identity ?? {};
+      if (process?.over === false && agentId === entry.id && key === entry.key)
+        this.breach(`${entry.name}: its key is replaced while container ${id} lives`);
+    }
+    this.#requireOurs(entry, 'its key is replaced');
+    this.switches(entry, enabled);
+  }
+
+  switches(entry: Entry, enabled: boolean): void {
+    this.#requireOurs(entry, 'it is enabled or disabled');
+    const since = entry.heldByPersonAt;
+    if (since === undefined || !enabled) return;
+    entry.heldByPersonAt = undefined;
+    if ((this.#readAt.get(entry.id) ?? 0) > since)
+      this.breach(`${entry.name}: disabled by a person, and enabled`);
+  }
+
+  describes(entry: Entry, capabilities: Readonly<Record<string, string>>): void {
+    this.#requireOurs(entry, 'its capabilities are written');
+    const since = entry.heldByPersonAt;
+    if (since === undefined || capabilities[Capabilities.drainReason] === undefined) return;
+    entry.heldByPersonAt = undefined;
+    if ((this.#readAt.get(entry.id) ?? 0) > since)
+      this.breach(`${entry.name}: disabled by a person, and marked as disabled by the manager`);
+  }
+
+  deletes(entry: Entry): void {
+    this.#requireOurs(entry, 'it is deleted');
+    const isWanted = this.configured.has(keyOf(entry));
+    for (const { id, process } of this.#world.dockerd.containers.values()) {
+      if (process?.over !== false || process.identity?.agentId !== entry.id) continue;
+      if (isWanted || process.runsJob) this.breach(`${entry.name}: deleted while container ${id} lives`);
+    }
+    if (isWanted && entry.heldByPersonAt !== undefined) this.#held.set(keyOf(entry), entry.heldByPersonAt);
+  }
+
+  starts(container: ModelContainer): void {
+    this.#requireOwn(container, 'started');
+    const { identity, labels, name } = container;
+    const others = [...this.#world.dockerd.containers.values()].filter(
+      ({ process }) => process?.over === false && process.identity?.agentId === identity?.agentId,
+    );
+    if (identity !== undefined && others.length > 0)
+      this.breach(`${name}: a second agent is started beside ${others.map(({ id }) => id).join(', ')}`);
+    const { now } = this.#world.timeline;
+    for (const slot of ['*', labels[Labels.slot] ?? '']) {
+      const since = this.drainedAt.get(slot);
+      if (since !== undefined && (this.lifeBeganAt > since || now - since > launchMs))
+        this.breach(`${name}: started although slot ${slot} is drained`);
+    }
+  }
+
+  stops(container: ModelContainer): void {
+    this.#requireOwn(container, 'stopped');
+    if (container.process?.runsJob === true) this.breach(`${container.name}: stopped with a job`);
+  }
+
+  removes(container: ModelContainer): void {
+    this.#requireOwn(container, 'removed');
+    const { process, name, endedAt, labels } = container;
+    if (process?.runsJob === true) this.breach(`${name}: removed with a job`);
+    if (process === undefined || endedAt === undefined || labels[Labels.kind] !== 'agent') return;
+    const { server, disk, boundary } = this.#world;
+    const { poolId = 0, agentId = 0, key = '' } = process.identity ?? {};
+    const entry = server.byId(poolId, agentId);
+    const couldAsk = (boundary.failedAt.get('azure') ?? -1) < endedAt && !server.isStale();
+    if (couldAsk && entry?.key === key && !this.foreign.has(agentId))
+      this.breach(`${name}: removed, and the server still takes its key`);
+    const folder = `/state/runs/${labels[Labels.slot]}`;
+    const isKept =
+      disk.has(folder) && disk.names(folder).some((file) => file.includes(labels[Labels.run] ?? '-'));
+    if (!isKept && disk.refusedAt < endedAt) this.breach(`${name}: removed without evidence of its run`);
+  }
+
+  #requireOurs(entry: Entry, what: string): void {
+    if (!this.foreign.has(entry.id)) return;
+    if (this.adopted.size > 0 && entry.session === undefined) this.foreign.delete(entry.id);
+    else this.breach(`${entry.name} is somebody else's, and ${what}`);
+  }
+
+  #requireOwn({ name, labels }: ModelContainer, what: string): void {
+    if (labels[Labels.owner] !== this.owner) this.breach(`container ${name} is somebody else's, and ${what}`);
+  }
+}
+
+/** Names of agents are told apart in their pool alone. */
+export function keyOf({ poolId, name }: Pick<Entry, 'poolId' | 'name'>): string {
+  return `${poolId}/${name.toLowerCase()}`;
+}

@@ -1,0 +1,135 @@
+import type { AzureClient } from '../../../src/azure/client.ts';
+import { AgentKey } from '../../../src/azure/keys.ts';
+import type { Clock } from '../../../src/base/machine/clock.ts';
+import { Secret } from '../../../src/base/secret.ts';
+import type { Logger } from '../../../src/base/log.ts';
+import type { ManagerConfig } from '../../../src/contract/config.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { runDaemon } from '../../../src/manager/daemon.ts';
+import { Fence } from '../../../src/manager/docker/fence.ts';
+import { Helpers } from '../../../src/manager/docker/helpers.ts';
+import { ownContainers } from '../../../src/manager/docker/own-containers.ts';
+import type { AgentStore } from '../../../src/manager/host-mode/agent-store.ts';
+import { withHostRuns } from '../../../src/manager/host-mode/with-host-runs.ts';
+import type { RunCommand } from '../../../src/manager/machine/command.ts';
+import type { DiskSpace } from '../../../src/manager/machine/disk.ts';
+import type { KeyStock } from '../../../src/manager/registration/key-stock.ts';
+import { Evidence } from '../../../src/manager/runs/evidence.ts';
+import { ask } from '../../../src/manager/serve/ask.ts';
+import { Metrics } from '../../../src/manager/serve/metrics.ts';
+import { StateStore } from '../../../src/manager/state.ts';
+import { hostRuns } from '../host-runs.ts';
+import type { Mortal } from './boundary.ts';
+import { worldRoot } from './builtins.ts';
+
+/** What a life of the manager finds outside itself. */
+export interface Outsides {
+  readonly config: ManagerConfig;
+  readonly clock: Clock;
+  readonly engine: Engine;
+  readonly azure: AzureClient;
+  readonly command: RunCommand;
+  readonly diskSpace: () => Promise<DiskSpace>;
+  readonly log: Logger;
+  /** A pass has come to its end. */
+  readonly onPass: () => void;
+  /** Moduli of fresh keys. */
+  readonly newKey: () => Promise<string>;
+}
+
+/** One process of the manager, from its start to its end or its death. */
+export class Life implements Mortal {
+  over = false;
+  /** The daemon's own end; rejects with what it died of. */
+  readonly ended: Promise<void>;
+  /** The mark of its agents, once it is known. */
+  owner: string | undefined;
+  readonly #stop = new AbortController();
+  readonly #root: string;
+
+  /** `number`: no two lives have the same. */
+  constructor(number: number, outsides: (life: Life) => Outsides) {
+    this.#root = `${worldRoot}${number}`;
+    this.ended = this.#run(outsides(this));
+  }
+
+  /** SIGTERM. */
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  /** A call of its control socket; rejects while nobody listens, never resolves when it dies meanwhile. */
+  ask(method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> {
+    return ask(`${this.#root}/run/manager.sock`, { method, path, ...(body === undefined ? {} : { body }) });
+  }
+
+  async #run({
+    config,
+    clock,
+    engine,
+    azure,
+    command,
+    diskSpace,
+    log,
+    onPass,
+    newKey,
+  }: Outsides): Promise<void> {
+    const at = (path: string): string => `${this.#root}${path}`;
+    const state = await StateStore.open(at('/state'), 'machine-1');
+    this.owner = state.owner;
+    const host = hostRuns(at('/state'), command, engine, clock);
+    const { signal } = this.#stop;
+    await runDaemon(
+      {
+        config,
+        clock,
+        signal,
+        leaving: new AbortController().signal,
+        engine: withHostRuns(
+          ownContainers(engine, () => state.owner),
+          host,
+        ),
+        azure,
+        state,
+        command,
+        log,
+        root: { prefix: at('/root') },
+        host: { engine: host, agents: { path: async () => at('/store') } as unknown as AgentStore },
+        archives: { digest: async () => 'sha256' },
+        evidence: new Evidence(at('/state/runs')),
+        keys: { take: async () => keyOf(await newKey()) } as unknown as KeyStock,
+        secret: async () => new Secret('secret'),
+        certificates: async () => undefined,
+        metrics: new Metrics(),
+        helpers: new Helpers(),
+        fence: new Fence({ command, engine, log }, async () => false),
+        follow: (_, __, ___, ended) =>
+          new Promise((resolve) => {
+            ended.addEventListener('abort', () => resolve({ complaint: '' }), { once: true });
+          }),
+        process: async () => undefined,
+        diskSpace,
+      },
+      {
+        status: at('/run/status.json'),
+        socket: at('/run/manager.sock'),
+        context: at('/context'),
+        folders: at('/state/folders'),
+      },
+      {
+        ready: async () => undefined,
+        alive: async () => onPass(),
+        stopping: async () => undefined,
+        intervalMs: 0,
+      },
+      { configHash: 'hash', started: { program: '/opt/azp-fleet/versions/model' } },
+    );
+  }
+}
+
+/** Real keys take a tenth of a second each. */
+function keyOf(modulus: string): AgentKey {
+  const part = 'AQ';
+  const rest = { d: part, p: part, q: part, dp: part, dq: part, qi: part };
+  return new AgentKey({ n: Buffer.from(modulus, 'base64').toString('base64url'), e: 'AQAB', ...rest });
+}

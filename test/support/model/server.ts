@@ -1,0 +1,268 @@
+import type { AzureAgent, JobRequest, NewAgent } from '../../../src/azure/client.ts';
+import type { Chance } from './chance.ts';
+import type { Timeline } from './timeline.ts';
+
+type Named = Readonly<Record<string, string>>;
+
+/** An agent of a pool. */
+export interface Entry {
+  readonly id: number;
+  readonly poolId: number;
+  readonly name: string;
+  version: string;
+  enabled: boolean;
+  userCapabilities: Named;
+  systemCapabilities: Named;
+  /** Modulus of its public key. */
+  key: string;
+  statusChangedOn: string | undefined;
+  session: Session | undefined;
+  /** Since when a person keeps it disabled; milliseconds of the world. */
+  heldByPersonAt: number | undefined;
+}
+
+/** What listens with the server as an agent. */
+export interface Session {
+  /** When it was polled last; undefined: it is polled all the time. */
+  silentSince: number | undefined;
+  /** A job is given to it; it will know of it in a moment. */
+  offer(job: Job): void;
+  /** Its agent was deleted. */
+  forbid(): void;
+}
+
+export interface Job {
+  readonly id: number;
+  /** Name of the agent that it demands. */
+  readonly agent: string;
+  readonly takesMs: number;
+  entry: Entry | undefined;
+  received: boolean;
+  lockedUntil: number;
+  result: string | undefined;
+}
+
+const sessionMs = 5 * 60_000;
+const lockMs = 10 * 60_000;
+const lockGraceMs = 4 * 60_000;
+/** Until a message has come to an agent that polls. */
+const messageMs = 2_000;
+
+export const epoch = Date.parse('2026-11-21T02:00:00Z');
+
+/** What happens to an entry that somebody must answer for. */
+export interface Watcher {
+  beforeChange(entry: Entry, change: 'key' | 'delete' | 'enable' | 'disable' | 'capabilities'): void;
+}
+
+/** Pools, agents, sessions and jobs by the rules of the service, as far as they concern the manager. */
+export class ModelServer {
+  readonly pools = [
+    { id: 1, name: 'gpu-lab' },
+    { id: 2, name: 'nightly' },
+  ] as const;
+  readonly entries: Entry[] = [];
+  readonly jobs: Job[] = [];
+  /** Reads see a write this much later; less than the manager waits between disabling an agent and stopping it. */
+  settleMs = 0;
+  readonly #stale = new Map<number, { readonly until: number; readonly before: AzureAgent | undefined }>();
+  readonly #timeline: Timeline;
+  readonly #chance: Chance;
+  #ids = 10;
+
+  constructor(timeline: Timeline, chance: Chance) {
+    this.#timeline = timeline;
+    this.#chance = chance;
+  }
+
+  named(poolId: number, name: string): Entry | undefined {
+    return this.entries.find((entry) => entry.poolId === poolId && isNamed(entry, name));
+  }
+
+  byId(poolId: number, id: number): Entry | undefined {
+    return this.entries.find((entry) => entry.poolId === poolId && entry.id === id);
+  }
+
+  /** As the calls of the service show it; undefined: they do not. */
+  read(entry: Entry): AzureAgent | undefined {
+    const stale = this.#stale.get(entry.id);
+    if (stale !== undefined && stale.until > this.#timeline.now) return stale.before;
+    return this.shown(entry);
+  }
+
+  /** Whether a read would show something older than what is. */
+  isStale(): boolean {
+    return [...this.#stale.values()].some(({ until }) => until > this.#timeline.now);
+  }
+
+  add(poolId: number, agent: NewAgent): Entry {
+    const entry: Entry = {
+      id: (this.#ids += 1),
+      poolId,
+      name: agent.name,
+      ...ofRegistration(agent),
+      userCapabilities: agent.userCapabilities ?? {},
+      statusChangedOn: undefined,
+      session: undefined,
+      heldByPersonAt: undefined,
+    };
+    this.#age(entry.id, undefined);
+    this.entries.push(entry);
+    return entry;
+  }
+
+  change(entry: Entry, change: () => void): void {
+    this.#age(entry.id, this.shown(entry));
+    change();
+    this.assign();
+  }
+
+  replace(entry: Entry, agent: NewAgent): void {
+    this.change(entry, () =>
+      Object.assign(entry, ofRegistration(agent), { userCapabilities: agent.userCapabilities ?? {} }),
+    );
+  }
+
+  delete(entry: Entry): void {
+    this.#age(entry.id, this.shown(entry));
+    const { session } = entry;
+    this.end(entry, session);
+    session?.forbid();
+    this.entries.splice(this.entries.indexOf(entry), 1);
+  }
+
+  /** The job that the server counts on it. */
+  assigned(entry: Entry): Job | undefined {
+    return this.jobs.find((job) => job.entry === entry && job.result === undefined);
+  }
+
+  /** A session begins; false: there is one already. */
+  begin(entry: Entry, session: Session): boolean {
+    this.#expire();
+    if (entry.session !== undefined) return false;
+    entry.session = session;
+    this.#noteStatus(entry);
+    this.#timeline.after(this.#chance.between(1, 500), () => this.assign());
+    return true;
+  }
+
+  /** The session ends; what was offered to it and not begun goes back. */
+  end(entry: Entry, session: Session | undefined): void {
+    if (session === undefined || entry.session !== session) return;
+    entry.session = undefined;
+    this.#noteStatus(entry);
+    const job = this.assigned(entry);
+    if (job !== undefined && !job.received) job.entry = undefined;
+  }
+
+  queue(agent: string, takesMs: number): Job {
+    const id = (this.#ids += 1);
+    const job: Job = {
+      id,
+      agent,
+      takesMs,
+      entry: undefined,
+      received: false,
+      lockedUntil: 0,
+      result: undefined,
+    };
+    this.jobs.push(job);
+    this.assign();
+    return job;
+  }
+
+  /** The agent has it, or renews its lock. */
+  renew(job: Job): void {
+    job.received = true;
+    job.lockedUntil = this.#timeline.now + lockMs;
+  }
+
+  finish(job: Job, result: string): void {
+    job.result ??= result;
+  }
+
+  /** Waiting jobs go to whoever listens and may work. */
+  assign(): void {
+    this.#expire();
+    for (const job of this.jobs) {
+      if (job.result !== undefined || job.entry !== undefined) continue;
+      const entry = this.entries.find(
+        (each) => isNamed(each, job.agent) && each.enabled && each.session && !this.assigned(each),
+      );
+      if (entry?.session === undefined) continue;
+      const { session } = entry;
+      job.entry = entry;
+      job.received = false;
+      job.lockedUntil = this.#timeline.now + lockMs;
+      this.#timeline.after(this.#chance.between(5, messageMs), () => {
+        if (job.entry === entry && entry.session === session && session.silentSince === undefined)
+          session.offer(job);
+      });
+    }
+  }
+
+  /** What nobody polls or renews comes to its end. */
+  #expire(): void {
+    const { now } = this.#timeline;
+    for (const entry of this.entries) {
+      const { session } = entry;
+      if (session?.silentSince !== undefined && session.silentSince + sessionMs <= now)
+        this.end(entry, session);
+    }
+    for (const job of this.jobs) {
+      if (job.result !== undefined || job.entry === undefined) continue;
+      if (job.lockedUntil + lockGraceMs <= now) this.finish(job, 'abandoned');
+    }
+  }
+
+  /** As it is. */
+  shown(entry: Entry): AzureAgent {
+    this.#expire();
+    const { id, name, version, enabled, userCapabilities, systemCapabilities, statusChangedOn } = entry;
+    const job = this.assigned(entry);
+    return {
+      id,
+      name,
+      version,
+      enabled,
+      status: entry.session === undefined ? 'offline' : 'online',
+      userCapabilities,
+      systemCapabilities,
+      authorization: {
+        clientId: `client-${id}`,
+        authorizationUrl: 'https://vssps.dev.azure.com/_apis/oauth2/token',
+      },
+      ...(statusChangedOn === undefined ? {} : { statusChangedOn }),
+      ...(job === undefined ? {} : { assignedRequest: requestOf(job) }),
+    };
+  }
+
+  #age(id: number, before: AzureAgent | undefined): void {
+    if (this.settleMs === 0) return;
+    const known = this.#stale.get(id);
+    if (known !== undefined && known.until > this.#timeline.now) return;
+    this.#stale.set(id, { until: this.#timeline.now + this.settleMs, before });
+  }
+
+  #noteStatus(entry: Entry): void {
+    entry.statusChangedOn = new Date(epoch + this.#timeline.now).toISOString();
+  }
+}
+
+export function requestOf(job: Job): JobRequest {
+  const time = new Date(epoch + job.lockedUntil).toISOString();
+  return {
+    requestId: job.id,
+    jobName: `job-${job.id}`,
+    ...(job.entry === undefined ? {} : { assignTime: time, lockedUntil: time }),
+    ...(job.received ? { receiveTime: time } : {}),
+  };
+}
+
+function ofRegistration({ version, enabled = true, systemCapabilities, publicKey }: NewAgent) {
+  return { version, enabled, systemCapabilities, key: publicKey.modulus };
+}
+
+function isNamed({ name }: Entry, wanted: string): boolean {
+  return name.toLowerCase() === wanted.toLowerCase();
+}

@@ -1,0 +1,21 @@
+// The short form of `npm run soak -- --model`, with the same worlds each time: what fails here has become wrong by a change.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { histories, tryOut, type Tally } from '../../support/model/trial.ts';
+
+const worlds = 30;
+const longest = 30;
+
+test('nothing that goes wrong between any two calls costs a job, a key or a slot', async () => {
+  const tally: Tally = { worlds: 0, steps: 0, kills: 0, passes: 0, ms: 0 };
+  const { counterexample, errorInstance } = await fc.check(
+    fc.asyncProperty(histories(longest), (history) => tryOut(history, tally)),
+    { seed: 12, numRuns: worlds, endOnFailure: true },
+  );
+  const [history] = counterexample ?? [];
+  expect(errorInstance, history?.steps.map(String).join('\n')).toBeNull();
+  // Else nothing was shown.
+  expect(tally.steps).toBeGreaterThan(500 * worlds);
+  expect(tally.kills).toBeGreaterThan(worlds);
+});
