@@ -15,6 +15,8 @@ export class LogWatch {
   readonly #onListening: () => void;
   readonly #pace: Pace;
   readonly #following = new Map<string, AbortController>();
+  /** Of which it is being asked whether they have said anything. */
+  readonly #asking = new Set<string>();
   readonly #transcripts = new Map<string, Transcript>();
 
   constructor(engine: Pick<Engine, 'followLogs' | 'logs'>, onChange: () => void) {
@@ -31,9 +33,8 @@ export class LogWatch {
   /** Follows these containers from now on; what is known of others is forgotten. */
   follow(running: readonly string[], present: readonly string[]): void {
     for (const id of running) {
-      if (this.#following.has(id)) continue;
-      void this.#noteSilence(id);
-      void this.#read(id);
+      if (!this.#transcripts.has(id)) void this.#noteSilence(id);
+      if (!this.#following.has(id)) void this.#read(id);
     }
     for (const id of this.#transcripts.keys()) if (!present.includes(id)) this.#transcripts.delete(id);
     for (const [id, controller] of this.#following) if (!present.includes(id)) controller.abort();
@@ -46,12 +47,16 @@ export class LogWatch {
 
   /** One that has said nothing yet is known to connect; without this it could be in the middle of a job. */
   async #noteSilence(id: string): Promise<void> {
+    if (this.#asking.has(id)) return;
+    this.#asking.add(id);
     try {
       const said = await this.#engine.logs(id, 1);
       if (said === '' && this.#following.has(id) && !this.#transcripts.has(id))
         this.#transcripts.set(id, emptyTranscript);
     } catch {
-      // The engine went away, or the container: the next pass knows.
+      // The engine went away, or the container: the next pass asks again.
+    } finally {
+      this.#asking.delete(id);
     }
   }
 

@@ -32,7 +32,8 @@ export interface Ambush {
 }
 
 /** What changes nothing outside has a name of these. */
-const looks = /\.(?:find|list|get|unfinished|version|info|exit|logs|readTails|image|show|take|networksNamed)/;
+const looks =
+  /\.(?:find|list|get|unfinished|version|info|exit|logs|readTails|image|isRunning|show|take|networksNamed)/;
 
 interface Call {
   readonly life: Mortal;

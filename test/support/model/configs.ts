@@ -18,8 +18,12 @@ const slot = fc.record({
 
 /** How a host without GPUs may be divided: one to four slots in two pools, some with limits of their own. */
 export const configs: fc.Arbitrary<ManagerConfig> = fc
-  .tuple(fc.constantFrom(...patterns), fc.array(slot, { minLength: 4, maxLength: 4 }))
-  .map(([{ agentName, names }, slots]) => {
+  .tuple(
+    fc.constantFrom(...patterns),
+    fc.array(slot, { minLength: 4, maxLength: 4 }),
+    fc.constantFrom({}, { team: 'vision' }),
+  )
+  .map(([{ agentName, names }, slots, capabilities]) => {
     const specs = slots.flatMap(({ isThere, pool, pids }, at): SlotSpec[] =>
       isThere || at === 0
         ? [
@@ -35,5 +39,5 @@ export const configs: fc.Arbitrary<ManagerConfig> = fc
           ]
         : [],
     );
-    return config({ agentName, agents: { kind: 'slots', slots: specs } });
+    return config({ agentName, capabilities, agents: { kind: 'slots', slots: specs } });
   });

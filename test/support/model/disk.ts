@@ -15,16 +15,18 @@ interface File {
 export class Disk {
   /** Nothing more can be written. */
   isFull = false;
-  /** A write was refused last at this time. */
+  /** A write was refused last at this time; milliseconds of the world. */
   refusedAt = Number.NEGATIVE_INFINITY;
   #files = new Map<string, File>();
   #durable = new Map<string, File>();
   readonly #folders = new Set<string>(['/']);
   readonly #now: () => number;
+  readonly #wall: () => number;
 
-  /** `now`: milliseconds, for the dates of files. */
-  constructor(now: () => number) {
+  /** `now`: milliseconds of the world; `wall`: for the dates of files. */
+  constructor(now: () => number, wall: () => number) {
     this.#now = now;
+    this.#wall = wall;
   }
 
   read(path: string): Buffer {
@@ -39,7 +41,7 @@ export class Disk {
     }
     const file = this.#files.get(path) ?? { content: empty, durable: empty, mtimeMs: 0 };
     file.content = options.append === true ? Buffer.concat([file.content, content]) : content;
-    file.mtimeMs = this.#now();
+    file.mtimeMs = this.#wall();
     this.#files.set(path, file);
   }
 
@@ -100,7 +102,7 @@ export class Disk {
   }
 
   stat(path: string): { readonly mtimeMs: number; readonly size: number; readonly mode: number } {
-    if (this.#folders.has(path)) return { mtimeMs: this.#now(), size: 0, mode: 0o40755 };
+    if (this.#folders.has(path)) return { mtimeMs: this.#wall(), size: 0, mode: 0o40755 };
     const { mtimeMs, content } = this.#file(path);
     return { mtimeMs, size: content.length, mode: 0o100600 };
   }

@@ -76,6 +76,7 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
         if (waited >= timeoutS * 1000) await call('stop', () => process?.kill());
       }
     },
+    isRunning: (id) => call('isRunning', () => dockerd.get(id).state === 'running'),
     exit: (id) => call('exit', () => dockerd.get(id).exit),
     logs: (id, tail) =>
       call('logs', () => {

@@ -119,6 +119,7 @@ export class Life implements Mortal {
       {
         ready: async () => undefined,
         alive: async () => onPass(),
+        settled: async () => undefined,
         stopping: async () => undefined,
         intervalMs: 0,
       },

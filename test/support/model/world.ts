@@ -54,7 +54,10 @@ export class World {
     this.boundary = new Boundary(timeline, chance);
     this.server = new ModelServer(timeline, chance);
     this.dockerd = new Dockerd(timeline, chance, () => this.clock.wall());
-    this.disk = new Disk(() => timeline.now);
+    this.disk = new Disk(
+      () => timeline.now,
+      () => this.clock.wall(),
+    );
     this.#files = new MachineFiles(this.disk, this.boundary);
     this.judge = new Judge(this);
     this.dockerd.onStart = (container) =>

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+
+import { LogWatch } from '../../../../src/manager/runs/log-watch.ts';
+
+/** Says nothing, and does not end. */
+async function* silence(): AsyncGenerator<string> {
+  yield* [];
+  await new Promise(() => undefined);
+}
+
+test('an agent that says nothing is known to connect, though Docker could not tell at first', async () => {
+  const answers: (() => Promise<string>)[] = [
+    () => Promise.reject(new Error('no answer in time')),
+    () => Promise.resolve(''),
+  ];
+  const watch = new LogWatch(
+    { followLogs: silence, logs: () => answers.shift()?.() ?? Promise.resolve('') },
+    () => undefined,
+  );
+  const look = async (): Promise<string | undefined> => {
+    watch.follow(['c1'], ['c1']);
+    await new Promise((resolve) => setImmediate(resolve));
+    return watch.of('c1')?.phase;
+  };
+  expect(await look()).toBeUndefined();
+  expect(await look()).toBe('connecting');
+  watch.close();
+});
