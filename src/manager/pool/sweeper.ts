@@ -60,7 +60,10 @@ export class Sweeper {
     }
     // While a pool has not been found, one that is remembered may be it.
     if (current.length < this.#pools.all.length) return;
-    for (const id of this.#tools.state.value.pools.filter((each) => !current.includes(each)))
+    const { pools, names } = this.#tools.state.value;
+    // A slot may have left its pool before a round has seen it there.
+    const known = new Set([...pools, ...Object.keys(names).map(Number)]);
+    for (const id of [...known].filter((each) => !current.includes(each)))
       await this.#sweepLeft(id, others.includes(id));
   }
 

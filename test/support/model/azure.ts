@@ -1,5 +1,6 @@
 import type { AzureAgent, AzureClient } from '../../../src/azure/client.ts';
 import { failureOf, unreachable } from '../../../src/azure/http/errors.ts';
+import { Capabilities } from '../../../src/contract/paths.ts';
 import type { Boundary, Mortal } from './boundary.ts';
 import type { Judge } from './judge.ts';
 import { requestOf, type Entry, type ModelServer } from './server.ts';
@@ -37,7 +38,13 @@ export function modelClient(
     findPool: (name) =>
       call('findPool', () => server.pools.find((pool) => pool.name.toLowerCase() === name.toLowerCase())),
     listPools: () => call('listPools', () => server.pools),
-    listAgents: (poolId) => call('listAgents', () => ofPool(poolId)),
+    listAgents: (poolId, { owner } = {}) =>
+      call('listAgents', () =>
+        ofPool(poolId).filter(
+          ({ userCapabilities }) =>
+            owner === undefined || !server.looksAtMarks || userCapabilities?.[Capabilities.owner] === owner,
+        ),
+      ),
     getAgent: (poolId, id) =>
       call('getAgent', () => {
         const entry = server.byId(poolId, id);

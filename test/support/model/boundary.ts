@@ -47,6 +47,8 @@ interface Call {
 export class Boundary {
   readonly faults: Fault[] = [];
   readonly ambushes: Ambush[] = [];
+  /** Told of each call that changes something, or fails. */
+  onCall: (told: string) => void = () => undefined;
   /** How many calls have been carried out or failed. */
   calls = 0;
   /** When a call whose name begins so failed last, by the part before the dot. */
@@ -107,10 +109,13 @@ export class Boundary {
     if (fault === undefined) {
       const outcome = attempt(work);
       if ('error' in outcome) this.#noteFailure(name);
+      if ('error' in outcome || !looks.test(name))
+        this.onCall(`${name}${'error' in outcome ? ' fails' : ''}`);
       return { outcome, ms: answered };
     }
     fault.left -= 1;
     this.#noteFailure(name);
+    this.onCall(`${name} ${fault.how}`);
     const outcome = { error: fault.error(name) };
     if (fault.how === 'refused') return { outcome, ms: quick };
     const patience = this.#chance.is(0.5) ? quick : 30_000;

@@ -6,7 +6,7 @@ import type { Place, World } from './world.ts';
 /** The longest that anything the manager must wait for takes: a lost job's lock, then the longest back-off. */
 const recoverMs = 40 * 60_000;
 /** Looks at everything within that time, at most. */
-export const mostPasses = 1_500;
+const mostPasses = 1_500;
 const lookMs = 5_000;
 /** Looks between two words to the manager. */
 const wordEvery = 12;

@@ -132,7 +132,7 @@ async function* mortal<Value>(stream: AsyncGenerator<Value>, life: Mortal): Asyn
 }
 
 /** Of the registration that an archive holds. */
-export function identityIn(archive: Buffer): Identity | undefined {
+function identityIn(archive: Buffer): Identity | undefined {
   const text = archive.toString('latin1');
   const [, agentId] = /"agentId":(\d+)/.exec(text) ?? [];
   const [, poolId] = /"poolId":(\d+)/.exec(text) ?? [];

@@ -47,7 +47,8 @@ export class Judge {
   }
 
   read({ id }: Entry): void {
-    if (!this.#world.server.isStale()) this.#readAt.set(id, this.#world.timeline.now);
+    const { server, timeline } = this.#world;
+    if (server.staleUntil <= timeline.now) this.#readAt.set(id, timeline.now);
   }
 
   created(entry: Entry): void {
@@ -125,7 +126,7 @@ export class Judge {
     const { server, disk, boundary } = this.#world;
     const { poolId = 0, agentId = 0, key = '' } = process.identity ?? {};
     const entry = server.byId(poolId, agentId);
-    const couldAsk = (boundary.failedAt.get('azure') ?? -1) < endedAt && !server.isStale();
+    const couldAsk = (boundary.failedAt.get('azure') ?? -1) < endedAt && server.staleUntil < endedAt;
     if (couldAsk && entry?.key === key && !this.foreign.has(agentId))
       this.breach(`${name}: removed, and the server still takes its key`);
     const folder = `/state/runs/${labels[Labels.slot]}`;

@@ -60,7 +60,7 @@ export class MachineFiles {
 const writes: ReadonlySet<string> = new Set(['writeFile', 'rename']);
 
 /** Without the name by which a life sees the machine. */
-export function worldPath(path: unknown): string {
+function worldPath(path: unknown): string {
   return String(path).replace(/^\/model\/\d+/, '');
 }
 

@@ -50,11 +50,6 @@ const messageMs = 2_000;
 
 export const epoch = Date.parse('2026-11-21T02:00:00Z');
 
-/** What happens to an entry that somebody must answer for. */
-export interface Watcher {
-  beforeChange(entry: Entry, change: 'key' | 'delete' | 'enable' | 'disable' | 'capabilities'): void;
-}
-
 /** Pools, agents, sessions and jobs by the rules of the service, as far as they concern the manager. */
 export class ModelServer {
   readonly pools = [
@@ -63,16 +58,20 @@ export class ModelServer {
   ] as const;
   readonly entries: Entry[] = [];
   readonly jobs: Job[] = [];
+  /** Lists can be asked for agents that carry a mark; older servers show all. */
+  readonly looksAtMarks: boolean;
   /** Reads see a write this much later; less than the manager waits between disabling an agent and stopping it. */
   settleMs = 0;
   readonly #stale = new Map<number, { readonly until: number; readonly before: AzureAgent | undefined }>();
   readonly #timeline: Timeline;
   readonly #chance: Chance;
   #ids = 10;
+  #staleUntil = Number.NEGATIVE_INFINITY;
 
   constructor(timeline: Timeline, chance: Chance) {
     this.#timeline = timeline;
     this.#chance = chance;
+    this.looksAtMarks = chance.is(0.5);
   }
 
   named(poolId: number, name: string): Entry | undefined {
@@ -90,9 +89,9 @@ export class ModelServer {
     return this.shown(entry);
   }
 
-  /** Whether a read would show something older than what is. */
-  isStale(): boolean {
-    return [...this.#stale.values()].some(({ until }) => until > this.#timeline.now);
+  /** Until when a read showed something older than what is, or will; milliseconds of the world. */
+  get staleUntil(): number {
+    return this.#staleUntil;
   }
 
   add(poolId: number, agent: NewAgent): Entry {
@@ -241,7 +240,8 @@ export class ModelServer {
     if (this.settleMs === 0) return;
     const known = this.#stale.get(id);
     if (known !== undefined && known.until > this.#timeline.now) return;
-    this.#stale.set(id, { until: this.#timeline.now + this.settleMs, before });
+    this.#staleUntil = this.#timeline.now + this.settleMs;
+    this.#stale.set(id, { until: this.#staleUntil, before });
   }
 
   #noteStatus(entry: Entry): void {

@@ -57,7 +57,7 @@ export async function tryOut({ seed, config, steps: history }: History, tally: T
     tally.ms += timeline.now;
   }
   if (isOver())
-    throw new Error([...judge.violations, 'the log before:', ...world.logged.slice(-40)].join('\n'));
+    throw new Error([...judge.violations, 'the log before:', ...world.logged.slice(-60)].join('\n'));
 }
 
 async function undergo(world: World, step: Step, isOver: () => boolean): Promise<void> {

@@ -32,7 +32,7 @@ export class World {
   readonly disk: Disk;
   readonly judge: Judge;
   readonly troubles: AgentTroubles = { networkUntil: 0, hanging: 0, undelivered: 0, mute: 0 };
-  /** What the manager has logged, with the world's seconds; of the last life only. */
+  /** What the manager has logged, with the world's seconds, and what it has changed. */
   logged: string[] = [];
   config: ManagerConfig;
   life: Life | undefined;
@@ -60,6 +60,9 @@ export class World {
     );
     this.#files = new MachineFiles(this.disk, this.boundary);
     this.judge = new Judge(this);
+    this.boundary.onCall = (told) => {
+      if (!/^(?:file|command)\./.test(told)) this.#note(told);
+    };
     this.dockerd.onStart = (container) =>
       new AgentProcess(this, container, container.identity, !this.dockerd.broken.has(container.image));
     this.disk.folder('/state');
@@ -113,7 +116,7 @@ export class World {
   start(): void {
     if (this.life !== undefined) return;
     this.lives += 1;
-    this.logged = [];
+    this.#note(`life ${this.lives} begins`);
     const { judge } = this;
     judge.lifeBeganAt = this.timeline.now;
     judge.configured = new Set(this.places().map(({ agent, poolId }) => keyOf({ poolId, name: agent })));
@@ -193,9 +196,7 @@ export class World {
       log: {
         log: (level, message, fields) => {
           if (life.over) return;
-          const seconds = (this.timeline.now / 1000).toFixed(3);
-          this.logged.push(`${seconds} ${level} ${message} ${JSON.stringify(fields ?? {})}`);
-          if (this.logged.length > 400) this.logged.splice(0, 200);
+          this.#note(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
         },
         redact: () => undefined,
       },
@@ -209,6 +210,11 @@ export class World {
           return Buffer.from(`key ${this.#keys}`).toString('base64');
         }),
     };
+  }
+
+  #note(told: string): void {
+    this.logged.push(`${(this.timeline.now / 1000).toFixed(3)} ${told}`);
+    if (this.logged.length > 400) this.logged.splice(0, 200);
   }
 
   /** Whoever restarts is still who it was. */

@@ -17,7 +17,7 @@ export const service: fc.Arbitrary<Act> = fc.oneof(
         '\\w+',
       ),
       fc.constantFrom(
-        ...([401, 403, 404, 429, 500] as const).map((status) => ({ status, how: 'refused' as const })),
+        ...([401, 403, 429, 500] as const).map((status) => ({ status, how: 'refused' as const })),
         { status: 503, how: 'silent' as const },
         { status: 0, how: 'unanswered' as const },
         { status: 0, how: 'silent' as const },
