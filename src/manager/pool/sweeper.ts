@@ -108,7 +108,12 @@ export class Sweeper {
         pool: id,
       });
     }
-    const left = new Set(agents.filter((agent) => this.#isOurs(agent)).map(({ name }) => name.toLowerCase()));
+    // One whose mark somebody has taken away may get it back: by its id it is still known.
+    const left = new Set(
+      agents
+        .filter((agent) => this.#isOurs(agent) || agent.userCapabilities?.[Capabilities.owner] === undefined)
+        .map(({ name }) => name.toLowerCase()),
+    );
     const kept = this.earlier(id).filter((name) => names.has(name) || left.has(name));
     if (kept.length < this.earlier(id).length)
       await state.note((known) => ({ names: withNames(known.names, id, kept) }));

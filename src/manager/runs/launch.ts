@@ -8,6 +8,7 @@ import { siteFiles } from '../docker/site-files.ts';
 import { createOnHost, requireFree, type HostTools } from '../host-mode/create.ts';
 import type { LaunchOrder } from '../docker/launch-order.ts';
 import { register, type RegisterTools } from '../registration/register.ts';
+import { removeUnstarted } from './remove-unstarted.ts';
 
 type LaunchTools = RegisterTools & HostTools;
 
@@ -36,8 +37,7 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
     if (mode === 'container') await admit(tools, order, id);
     await tools.engine.start(id);
   } catch (error) {
-    // An answer that came too late is no failure of the start: what runs may have a job already.
-    await tools.engine.removeUnlessRunning(id);
+    await removeUnstarted(tools.engine, id, order.run);
     // A restart of dockerd in the middle of a start leaves it; no later start of this name would work.
     if (isEngineFault(error, 'engine.endpoint-left'))
       await tools.engine.freeEndpoint(agentNetwork, order.slot.agent);

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 
 import type { AzureAgent } from '../../../../src/azure/client.ts';
 import { silentLogger } from '../../../../src/base/log.ts';
@@ -15,18 +15,19 @@ import { tokenClient } from '../../../support/token-client.ts';
 import { plainSlot } from '../../../support/slot.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sweeper-'));
-afterEach(() => rmSync(directory, { recursive: true, force: true }));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-test('an agent goes whose slot left its pool before a round had seen it there', async () => {
-  const state = await StateStore.open(directory, 'machine-1');
+/** Rounds of a host whose slot has gone from pool 1 to another one, over four minutes; `marks`: of its old agent, in turn. */
+async function sweepLeft(marks: readonly ('ours' | 'none')[]) {
+  const state = await StateStore.open(mkdtempSync(join(directory, 'state-')), 'machine-1');
   await rememberNames(state, 1, ['box-a']);
-  const left: AzureAgent = {
+  const left = (mark: 'ours' | 'none'): AzureAgent => ({
     id: 11,
     name: 'box-a',
     enabled: true,
     status: 'offline',
-    userCapabilities: { [Capabilities.owner]: state.owner },
-  };
+    userCapabilities: mark === 'ours' ? { [Capabilities.owner]: state.owner } : {},
+  });
   const deleted: number[] = [];
   const clock = new StillClock();
   const azure = {
@@ -35,11 +36,25 @@ test('an agent goes whose slot left its pool before a round had seen it there', 
   };
   const present = { pool: { id: 2, name: 'nightly' }, at: 0, agents: () => [], wait: () => undefined };
   const pools = { all: [present], of: () => present } as unknown as Pools;
-  const own = { list: async (id: number) => new Map(id === 1 ? [['box-a', left]] : []) };
+  const now = { mark: marks[0] ?? 'ours' };
+  // As a server answers that does not look at marks: by the names that it is asked for.
+  const own = {
+    list: async (id: number, _: readonly string[], earlier: readonly string[]) =>
+      new Map(id === 1 && earlier.includes('box-a') ? [['box-a', left(now.mark)]] : []),
+  };
   const sweeper = new Sweeper({ azure, clock, log: silentLogger, state }, own, pools);
-  for (const ms of [0, 4 * 60_000]) {
-    clock.pass(ms);
-    await sweeper.round([{ ...plainSlot, agent: 'box-b' }], []);
+  for (const mark of marks) {
+    now.mark = mark;
+    await sweeper.round([{ ...plainSlot, agent: 'box-b' }], [1]);
+    clock.pass(5 * 60_000);
   }
-  expect(deleted).toEqual([11]);
+  return deleted;
+}
+
+test('an agent goes whose slot left its pool before a round had seen it there', async () => {
+  expect(await sweepLeft(['ours', 'ours'])).toEqual([11]);
+});
+
+test('an agent whose mark was away for a while goes, too', async () => {
+  expect(await sweepLeft(['none', 'ours', 'ours'])).toEqual([11]);
 });
