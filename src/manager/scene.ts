@@ -162,7 +162,7 @@ export class Scene {
     const { config, state } = this.#tools;
     if (this.#book.of(slot.name).mayPredatePublishing(pool.at)) return false;
     const wanted = userCapabilities(config, slot, gpus.report, state.owner);
-    return isDrifted(pool.agent(slot.agent)?.userCapabilities, wanted);
+    return isDrifted(pool.agent(slot.agent), wanted);
   }
 
   #disabledFor(slot: Slot): string | undefined {

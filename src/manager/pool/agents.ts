@@ -1,6 +1,6 @@
 import type { AzureAgent } from '../../azure/client.ts';
 import { Capabilities } from '../../contract/paths.ts';
-import { isDrifted, mergeCapabilities } from './capabilities.ts';
+import { isDrifted, published } from './capabilities.ts';
 import type { Outside } from '../outside.ts';
 
 /** By the mark of its owner; where somebody has taken the mark away, by the id that the run was registered with. Pure. */
@@ -55,7 +55,6 @@ export async function publish(
   wanted: Readonly<Record<string, string>>,
 ): Promise<void> {
   const agent = await tools.azure.findAgent(poolId, name);
-  if (agent === undefined || !isDrifted(agent.userCapabilities, wanted)) return;
-  const all = mergeCapabilities(agent.userCapabilities, wanted);
-  await tools.azure.setUserCapabilities(poolId, agent.id, all);
+  if (agent === undefined || !isDrifted(agent, wanted)) return;
+  await tools.azure.setUserCapabilities(poolId, agent.id, published(agent, wanted));
 }

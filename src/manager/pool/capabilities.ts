@@ -1,3 +1,4 @@
+import type { AzureAgent } from '../../azure/client.ts';
 import { defined } from '../../base/defined.ts';
 import { Capabilities } from '../../contract/paths.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
@@ -39,10 +40,22 @@ export function mergeCapabilities(known: Named | undefined, wanted: Named): Name
   return { ...Object.fromEntries(kept), ...wanted };
 }
 
+type Entry = Pick<AzureAgent, 'enabled' | 'userCapabilities'>;
+
+/**
+ * The same for an agent that lives. One that may work has no reason why not: it is left where a manager ended while it
+ * gave the agent back, and a person's word would be taken for the manager's. Pure.
+ */
+export function published({ enabled, userCapabilities }: Entry, wanted: Named): Named {
+  const { [Capabilities.drainReason]: reason, ...all } = mergeCapabilities(userCapabilities, wanted);
+  return enabled || reason === undefined ? all : { ...all, [Capabilities.drainReason]: reason };
+}
+
 /** Whether an agent of ours carries other capabilities in the pool than it is to have. Pure. */
-export function isDrifted(known: Named | undefined, wanted: Named): boolean {
-  if (known?.[Capabilities.owner] !== wanted[Capabilities.owner]) return false;
-  return text(known ?? {}) !== text(mergeCapabilities(known, wanted));
+export function isDrifted(agent: Entry | undefined, wanted: Named): boolean {
+  const known = agent?.userCapabilities;
+  if (agent === undefined || known?.[Capabilities.owner] !== wanted[Capabilities.owner]) return false;
+  return text(known ?? {}) !== text(published(agent, wanted));
 }
 
 function text(capabilities: Named): string {

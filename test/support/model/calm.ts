@@ -69,7 +69,7 @@ async function until(world: World, wrong: () => readonly string[]): Promise<void
   const { timeline, judge } = world;
   const end = timeline.now + recoverMs;
   let looks = 0;
-  judge.drainedAt.clear();
+  judge.undrains();
   while (judge.violations.length === 0 && wrong().length > 0) {
     if (timeline.now > end) {
       for (const what of wrong()) judge.breach(`it does not serve again: ${what}`);

@@ -27,7 +27,8 @@ export class Judge {
   /** When the present life began. */
   lifeBeganAt = 0;
   /** By slot, `*` for the host: since when the manager has said that it is drained. */
-  readonly drainedAt = new Map<string, number>();
+  readonly #drainedAt = new Map<string, number>();
+  #undrains = 0;
   /** Slots whose names a person has allowed to take over. */
   readonly adopted = new Set<string>();
   /** Entries that somebody else has made. */
@@ -40,6 +41,20 @@ export class Judge {
 
   constructor(world: Watched) {
     this.#world = world;
+  }
+
+  /** Somebody asks for a drain; the answer is to be called when the manager says that it is one. */
+  drains(slot: string): () => void {
+    const undrains = this.#undrains;
+    return () => {
+      if (this.#undrains === undrains) this.#drainedAt.set(slot, this.#world.timeline.now);
+    };
+  }
+
+  /** Somebody has asked for the end of all drains, whether or not it has come to the manager. */
+  undrains(): void {
+    this.#undrains += 1;
+    this.#drainedAt.clear();
   }
 
   breach(what: string): void {
@@ -107,7 +122,7 @@ export class Judge {
       this.breach(`${name}: a second agent is started beside ${others.map(({ id }) => id).join(', ')}`);
     const { now } = this.#world.timeline;
     for (const slot of ['*', labels[Labels.slot] ?? '']) {
-      const since = this.drainedAt.get(slot);
+      const since = this.#drainedAt.get(slot);
       if (since !== undefined && (this.lifeBeganAt > since || now - since > launchMs))
         this.breach(`${name}: started although slot ${slot} is drained`);
     }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { span, type Act } from './acts/act.ts';
 import { agents, jobs } from './acts/agents.ts';
 import { machine } from './acts/machine.ts';
-import { managers } from './acts/managers.ts';
+import { kills, managers } from './acts/managers.ts';
 import { people } from './acts/people.ts';
 import { service } from './acts/service.ts';
 
@@ -22,22 +22,27 @@ const acts = fc.oneof(
   { arbitrary: people, weight: 5 },
 );
 
+const ambush: fc.Arbitrary<Step['when']> = fc.record({
+  nth: fc.integer({ min: 1, max: 8 }),
+  moment: fc.constantFrom<Moment>('before', 'after', 'answered'),
+});
+
 const when: fc.Arbitrary<Step['when']> = fc.oneof(
   { arbitrary: span.map((ms) => ({ ms })), weight: 3 },
-  {
-    arbitrary: fc.record({
-      nth: fc.integer({ min: 1, max: 8 }),
-      moment: fc.constantFrom<Moment>('before', 'after', 'answered'),
-    }),
-    weight: 2,
-  },
+  { arbitrary: ambush, weight: 2 },
 );
 
 /** One step of a world's history. */
-export const steps: fc.Arbitrary<Step> = fc.tuple(when, acts).map(([moment, { name, carryOut }]) => ({
-  when: moment,
-  name,
-  carryOut,
-  toString: () =>
-    `${'ms' in moment ? `after ${moment.ms} ms` : `at change ${moment.nth}, ${moment.moment}`}: ${name}`,
-}));
+export const steps: fc.Arbitrary<Step> = fc
+  .oneof(
+    { arbitrary: fc.tuple(when, acts), weight: 6 },
+    // What it was doing shows in what it finds afterwards.
+    { arbitrary: fc.tuple(ambush, kills), weight: 1 },
+  )
+  .map(([moment, { name, carryOut }]) => ({
+    when: moment,
+    name,
+    carryOut,
+    toString: () =>
+      `${'ms' in moment ? `after ${moment.ms} ms` : `at change ${moment.nth}, ${moment.moment}`}: ${name}`,
+  }));

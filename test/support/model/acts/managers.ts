@@ -2,15 +2,18 @@ import fc from 'fast-check';
 import { configs } from '../configs.ts';
 import { act, type Act } from './act.ts';
 
+/** SIGKILL, and systemd starts it anew. */
+export const kills: fc.Arbitrary<Act> = fc.integer({ min: 200, max: 20_000 }).map((ms) =>
+  act(`the manager is killed, and back in ${ms} ms`, (world) => {
+    world.kill();
+    world.timeline.after(ms, () => world.start());
+  }),
+);
+
 /** What becomes of the manager. */
 export const managers: fc.Arbitrary<Act> = fc.oneof(
   {
-    arbitrary: fc.integer({ min: 200, max: 20_000 }).map((ms) =>
-      act(`the manager is killed, and back in ${ms} ms`, (world) => {
-        world.kill();
-        world.timeline.after(ms, () => world.start());
-      }),
-    ),
+    arbitrary: kills,
     weight: 5,
   },
   {

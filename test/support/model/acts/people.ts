@@ -7,15 +7,14 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
   fc.option(anyAgent, { nil: undefined }).map((at) =>
     act(`drain ${at ?? 'the host'}`, (world) => {
       const slot = at === undefined ? undefined : placeAt(world, at)?.slot;
-      world.order('/v1/drain', { reason: 'new fan', ...(slot === undefined ? {} : { slots: [slot] }) }, () =>
-        world.judge.drainedAt.set(slot ?? '*', world.timeline.now),
-      );
+      const body = { reason: 'new fan', ...(slot === undefined ? {} : { slots: [slot] }) };
+      world.order('/v1/drain', body, world.judge.drains(slot ?? '*'));
     }),
   ),
   fc.constant(
     act('undrain', (world) => {
-      world.judge.drainedAt.clear();
-      world.order('/v1/undrain', {}, () => world.judge.drainedAt.clear());
+      world.judge.undrains();
+      world.order('/v1/undrain', {}, () => undefined);
     }),
   ),
   fc.constant(act('adopt', (world) => world.order('/v1/adopt', {}, () => void world.judge.adopted.add('*')))),

@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ManagerConfig } from '../../../../src/contract/config.ts';
 import { diagnose } from '../../../../src/health/diagnose.ts';
-import { isDrifted, mergeCapabilities, userCapabilities } from '../../../../src/manager/pool/capabilities.ts';
+import {
+  isDrifted,
+  mergeCapabilities,
+  published as toPublish,
+  userCapabilities,
+} from '../../../../src/manager/pool/capabilities.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 import { config } from '../../../support/manager-config.ts';
@@ -55,12 +60,19 @@ describe('what is in the pool already', () => {
   ];
   test.each(cases)('%s', (_, known, wanted, result) => {
     expect(mergeCapabilities(known, wanted)).toEqual(result);
-    expect(isDrifted(known, wanted)).toBe(true);
-    expect(isDrifted(result, wanted)).toBe(false);
+    expect(isDrifted({ enabled: false, userCapabilities: known }, wanted)).toBe(true);
+    expect(isDrifted({ enabled: false, userCapabilities: result }, wanted)).toBe(false);
+  });
+
+  test('the reason of a drain goes from an agent that may work', () => {
+    const agent = { enabled: true, userCapabilities: { ...team, 'azp-fleet.disabled': 'drained' } };
+    expect(isDrifted(agent, team)).toBe(true);
+    expect(toPublish(agent, team)).toEqual(team);
+    expect(isDrifted({ ...agent, enabled: false }, team)).toBe(false);
   });
 
   test('an agent of another owner is not touched', () => {
-    expect(isDrifted({ 'azp-fleet.owner': 'them' }, team)).toBe(false);
+    expect(isDrifted({ enabled: true, userCapabilities: { 'azp-fleet.owner': 'them' } }, team)).toBe(false);
     expect(isDrifted(undefined, team)).toBe(false);
   });
 });
