@@ -160,6 +160,11 @@ describe('what a soak lets pass and what it does not', () => {
       [],
     ],
     [
+      'a job that means harm and tells nothing of where it ran',
+      { jobs: [job('j1', 'a-0', 1, 2, { name: 'hostile: soak-20 x', log: '' })] },
+      [],
+    ],
+    [
       'a job that means harm and runs twice',
       {
         jobs: [job('j1', 'a-0', 1, 2, { name: 'hostile: soak-10 x', runs: [run('a-0', 1), run('b-0', 2)] })],
