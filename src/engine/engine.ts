@@ -163,12 +163,20 @@ export interface Engine {
   withLabel(label: string): Promise<Labelled>;
   /** Never forced: a network that a container is on stays; that, and one that is gone, is no error. */
   removeNetwork(id: string): Promise<void>;
-  /** Runs a container to its end and returns its output; the container is removed, also after the deadline. */
+  /**
+   * Runs a container to its end and returns its output; the container is removed, also after the deadline, unless it
+   * hangs in the kernel. `isCut`: the beginning of the output was not kept.
+   */
   run(
     name: string,
     options: Docker.ContainerCreateOptions,
     deadlineMs: number,
-  ): Promise<{ readonly code: number; readonly output: string; readonly timedOut: boolean }>;
+  ): Promise<{
+    readonly code: number;
+    readonly output: string;
+    readonly timedOut: boolean;
+    readonly isCut: boolean;
+  }>;
   /** Ends when the stream or the engine ends; the caller reopens it. */
   events(signal: AbortSignal): AsyncIterable<EngineEvent>;
 }

@@ -1,6 +1,7 @@
-import { explainSmiFailure, type SmiRun, type Where } from './smi-failure.ts';
 import { checkGpu } from './rules/gpu-rules.ts';
-import { parseSmi } from './smi-xml.ts';
+import { readAnswer } from './smi-answer.ts';
+import type { Where } from './smi-failure.ts';
+import type { SmiAnswer } from './smi-run.ts';
 import type { Finding, Verdict } from './verdict.ts';
 import type { SmiReport } from './report.ts';
 import { checkXids } from './xid/xid-rules.ts';
@@ -25,15 +26,14 @@ export interface Expectation {
   readonly xids?: readonly XidEvent[];
 }
 
-/** The judgement on one run of nvidia-smi. Pure. */
-export function examine(run: SmiRun, where: Where, expected: Expectation): Checkup {
-  const failure = explainSmiFailure(run, where);
-  const parsed = run.timedOut ? undefined : parseSmi(run.output);
-  const report = parsed?.ok === true ? parsed.report : undefined;
+/** The judgement on what nvidia-smi answered. Pure. */
+export function examine(answer: SmiAnswer, where: Where, expected: Expectation): Checkup {
+  const { report, findings: ofSmi } = readAnswer(answer, where, expected.pci);
   const findings = [
-    ...(failure === undefined ? [] : [failure]),
-    ...(parsed?.ok === false && failure === undefined ? [unreadable(parsed.reason)] : []),
-    ...(report === undefined ? [] : [...report.gpus.flatMap(checkGpu), ...missing(report, expected.pci)]),
+    ...ofSmi,
+    ...(report === undefined
+      ? []
+      : [...report.gpus.flatMap(checkGpu), ...missing(report, ofSmi, expected.pci)]),
     ...fewer(Math.max(report?.gpus.length ?? 0, expected.pci.length), expected.gpus),
     ...checkXids(expected.xids ?? [], (busId) => uuidOf(report, busId)),
   ];
@@ -72,19 +72,11 @@ export function shortGpu(gpu: string): string {
   return /^((?:GPU|MIG)-[\da-f]{8})-/i.exec(gpu)?.[1] ?? `GPU ${gpu}`;
 }
 
-function unreadable(reason: string): Finding {
-  return {
-    code: 'smi.unreadable',
-    severity: 'fail',
-    what: `the output of nvidia-smi cannot be read: ${reason}`,
-    next: 'run `nvidia-smi -q -x` on the host and compare; report it if it looks well',
-  };
-}
-
-function missing(report: SmiReport, pci: readonly string[]): readonly Finding[] {
-  const shown = new Set(report.gpus.map(({ busId }) => busId));
+/** Not those that were asked for alone and have said why they cannot answer. */
+function missing(report: SmiReport, told: readonly Finding[], pci: readonly string[]): readonly Finding[] {
+  const known = new Set([...report.gpus.map(({ busId }) => busId), ...told.map(({ gpu }) => gpu)]);
   return pci
-    .filter((address) => !shown.has(address))
+    .filter((address) => !known.has(address))
     .map((address) => ({
       code: 'gpu.missing',
       gpu: address,
@@ -106,6 +98,7 @@ function fewer(count: number, expected: number | undefined): readonly Finding[] 
   ];
 }
 
-function uuidOf(report: SmiReport | undefined, busId: string): string {
+/** How a GPU is called in findings. */
+export function uuidOf(report: SmiReport | undefined, busId: string): string {
   return report?.gpus.find((gpu) => gpu.busId === busId)?.uuid || busId;
 }

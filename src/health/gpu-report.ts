@@ -1,6 +1,6 @@
 import { defined } from '../base/defined.ts';
 import { normalizeBusId } from './bus-id.ts';
-import type { Gpu, MigDevice } from './gpu.ts';
+import type { MigDevice } from './gpu.ts';
 import type { GpuReport } from './report.ts';
 import { readForRules } from './rules/gpu-rules.ts';
 import { attribute, bounded, failureToken, find, flag, number, text } from './values.ts';
@@ -15,7 +15,6 @@ export function gpuReport(gpu: XmlElement, index: number): GpuReport {
     busId: normalizeBusId(text(gpu, 'pci.pci_bus_id') ?? attribute(gpu, 'id') ?? ''),
     migDevices: migDevices(gpu),
     faults: Object.fromEntries([...faults(gpu, '')].slice(0, mostFaults)),
-    processes: processes(gpu),
     ...defined({
       architecture: text(gpu, 'product_architecture'),
       memoryTotalMiB: number(gpu, 'fb_memory_usage.total'),
@@ -52,19 +51,10 @@ function migDevices(gpu: XmlElement): readonly MigDevice[] {
 
 function* faults(element: XmlElement, path: string): Iterable<[string, string]> {
   for (const child of element.children) {
-    if (child.name === 'processes' || child.name === 'accounted_processes') continue;
+    if (child.name === 'accounted_processes') continue;
     const here = path === '' ? child.name : `${path}.${child.name}`;
     const token = failureToken(child);
     if (token !== undefined) yield [bounded(here), token];
     yield* faults(child, here);
   }
-}
-
-function processes(gpu: XmlElement): Gpu['processes'] {
-  return (find(gpu, 'processes')?.children ?? []).flatMap((process) => {
-    const pid = number(process, 'pid');
-    if (pid === undefined) return [];
-    const usedMiB = number(process, 'used_memory');
-    return [{ pid, name: find(process, 'process_name')?.text ?? '', ...defined({ usedMiB }) }];
-  });
 }

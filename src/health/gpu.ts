@@ -32,5 +32,4 @@ export interface Gpu {
   readonly migDevices: readonly MigDevice[];
   /** Failure tokens by field, e.g. `{ 'temperature.gpu_temp': '[GPU is lost]' }`; the first ones of a GPU full of them. */
   readonly faults: Readonly<Record<string, string>>;
-  readonly processes: readonly { readonly pid: number; readonly name: string; readonly usedMiB?: number }[];
 }

@@ -1,10 +1,11 @@
 import { FleetError } from '../base/errors.ts';
 import { Labels } from '../contract/paths.ts';
-import type { Engine } from '../engine/engine.ts';
+import type { Engine, OwnContainer } from '../engine/engine.ts';
 import { helperLabels, isOverdue } from '../engine/helpers.ts';
 import { conclude, examine, examineWithoutGpus, type Checkup, type Expectation } from './checkup.ts';
 import { deviceRequests, gpuPath } from './device-request.ts';
-import { smiScript } from './smi-script.ts';
+import { explainSmiFailure } from './smi-failure.ts';
+import { askSmi } from './smi-run.ts';
 import type { Finding } from './verdict.ts';
 
 export interface ProbeOptions {
@@ -36,26 +37,42 @@ export async function probeHost(engine: Engine, options: ProbeOptions): Promise<
     const image = await firstLocal(engine, options.images);
     if (image === undefined) return conclude([noImage(options.images)], undefined);
     const [{ version }, { cdiSpecDirs, now }] = await Promise.all([engine.version(), engine.info()]);
-    await removeLeft(engine, options.name, now);
+    if (!(await removeLeft(engine, options.name, now))) return conclude(hanging, undefined);
     const path = gpuPath({ version, cdiSpecDirs }, options.cdiSpec);
-    const run = await engine.run(
-      options.name,
-      probeContainer(options, image, path.kind),
-      deadlineOf(options),
+    const answer = await askSmi(options.expected.pci, (script) =>
+      engine.run(options.name, probeContainer(options, image, path.kind, script), deadlineOf(options)),
     );
-    return examine(run, 'container', options.expected);
+    return examine(answer, 'container', options.expected);
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
     return conclude([engineFinding(error)], undefined);
   }
 }
 
-/** Where no manager tidies up, the next probe does. */
-async function removeLeft(engine: Engine, name: string, now: number): Promise<void> {
-  for (const container of await engine.listOwn({ [Labels.kind]: 'probe' })) {
-    if (container.name === name || isOverdue(container, now)) await engine.remove(container.id);
-  }
+/**
+ * Where no manager tidies up, the next probe does. False: one cannot be ended, because its nvidia-smi hangs in the
+ * kernel. Another would only hang beside it.
+ */
+async function removeLeft(engine: Engine, name: string, now: number): Promise<boolean> {
+  const left = async (): Promise<readonly OwnContainer[]> =>
+    (await engine.listOwn({ [Labels.kind]: 'probe' })).filter(
+      (container) => container.name === name || isOverdue(container, now),
+    );
+  const found = await left();
+  if (found.length === 0) return true;
+  const removals = await Promise.allSettled(found.map(({ id }) => engine.remove(id)));
+  if ((await left()).some(({ state }) => state === 'running' || state === 'removing')) return false;
+  const failure = removals.find(({ status }) => status === 'rejected');
+  if (failure?.status === 'rejected') throw failure.reason;
+  return true;
 }
+
+const hanging = [
+  explainSmiFailure(
+    { code: -1, output: '', timedOut: true, program: 'nvidia-smi in a container' },
+    'container',
+  ),
+].filter((finding) => finding !== undefined);
 
 function deadlineOf({ deadlineMs = 60_000 }: ProbeOptions): number {
   return deadlineMs;
@@ -65,11 +82,12 @@ function probeContainer(
   options: ProbeOptions,
   image: string,
   path: 'cdi' | 'nvidia',
+  script: string,
 ): Parameters<Engine['run']>[1] {
   return {
     Image: image,
     User: '0:0',
-    Entrypoint: ['/bin/sh', '-c', smiScript(options.expected.pci)],
+    Entrypoint: ['/bin/sh', '-c', script],
     Cmd: [],
     Env: ['LC_ALL=C', 'NVIDIA_DRIVER_CAPABILITIES=compute,utility'],
     Labels: helperLabels('probe', options.host, deadlineOf(options)),

@@ -1,14 +1,8 @@
 import type { HealthCode } from '../base/codes/code.ts';
 import { normalizeBusId } from './bus-id.ts';
+import type { SmiRun } from './smi-run.ts';
+import { aroundReport } from './smi-sections.ts';
 import type { Finding } from './verdict.ts';
-
-/** One run of nvidia-smi: both streams together, since it prints several of its errors on stdout. */
-export interface SmiRun {
-  readonly code: number;
-  readonly output: string;
-  /** It did not answer in time. A GPU in trouble leaves it in an uninterruptible sleep. */
-  readonly timedOut: boolean;
-}
 
 export type Where = 'host' | 'container';
 
@@ -170,11 +164,8 @@ const causes: readonly Cause[] = [
 
 /** Undefined when the run says nothing bad by itself: exit 0 and none of the known texts. */
 export function explainSmiFailure(run: SmiRun, where: Where): Finding | undefined {
-  if (run.timedOut) return hung;
-  const outside = run.output.replace(
-    /<nvidia_smi_log>[\s\S]*?<\/nvidia_smi_log>|<nvidia_smi_log>[\s\S]*/,
-    '',
-  );
+  if (run.timedOut) return hung(run.program);
+  const outside = aroundReport(run);
   const fits = (cause: Cause): boolean => cause.where === undefined || cause.where === where;
   const cause =
     causes.find((cause) => fits(cause) && cause.text?.test(outside) === true) ??
@@ -189,12 +180,33 @@ export function explainSmiFailure(run: SmiRun, where: Where): Finding | undefine
   };
 }
 
-const hung: Finding = {
-  code: 'smi.hung',
-  severity: 'fail',
-  what: 'nvidia-smi does not answer: a GPU or the driver hangs',
-  next: reboot,
-};
+function hung(program = 'nvidia-smi'): Finding {
+  return {
+    code: 'smi.hung',
+    severity: 'fail',
+    what: `${program} does not answer: a GPU or the driver hangs`,
+    next: reboot,
+  };
+}
+
+export function unreadable(reason: string): Finding {
+  return {
+    code: 'smi.unreadable',
+    severity: 'fail',
+    what: `the output of nvidia-smi cannot be read: ${reason}`,
+    next: 'run `nvidia-smi -q -x` on the host and compare; report it if it looks well',
+  };
+}
+
+/** It cannot be told what of the output the driver wrote, and what a process by its name. */
+export function ambiguous(severity: Finding['severity'], reason: string): Finding {
+  return {
+    code: 'smi.ambiguous',
+    severity,
+    what: `the output of nvidia-smi has more than one meaning: ${reason}`,
+    next: 'look for a process with XML in its name among those that use a GPU (`nvidia-smi -q -d PIDS`)',
+  };
+}
 
 function finding(cause: Cause, gpu: string | undefined): Finding {
   const { code, what, next, severity = 'fail' } = cause;

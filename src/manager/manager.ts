@@ -154,6 +154,7 @@ export class Manager {
         state.problem,
         ...pools.problems,
         janitor.cause,
+        gpus.problem,
         ...this.#imageProblems(slots),
         slots.some((slot) => pools.of(slot).wantsUpdate(slot.agent)) ? outdated : undefined,
         ...fence.problems,

@@ -8,7 +8,7 @@ import { isOurs } from './pool/agents.ts';
 import { isDrifted, userCapabilities } from './pool/capabilities.ts';
 import { givenUpAt, stillAssigned } from './pool/given-up.ts';
 import { isOld } from './gpus/look.ts';
-import { holdOf } from './slots/holds.ts';
+import { faultOf, holdOf } from './slots/holds.ts';
 import { programOf } from './host-mode/create.ts';
 import { recordOf, wantedImage } from './image/choice.ts';
 import type { ImageState } from './image/keeper.ts';
@@ -104,7 +104,7 @@ export class Scene {
 
   #hold(slot: Slot): Hold | undefined {
     const { state, clock, leaving, config, fence } = this.#tools;
-    const look = this.#around.gpus.latest;
+    const { latest: look, gates } = this.#around.gpus;
     return holdOf(slot, {
       drain: state.value.drain,
       leaving: leaving.aborted,
@@ -112,6 +112,7 @@ export class Scene {
       lookIsOld: look !== undefined && isOld(look, clock),
       fence: config.fence === 'required' ? fence.gap(slot.mode) : undefined,
       tenants: this.#tenants.hold(slot.name),
+      unsteady: look && gates.check(slot, { seenAt: look.seenAt, found: faultOf(slot, look) }),
       pool: this.#poolCause(slot),
       disk: this.#around.janitor.cause,
     });

@@ -9,7 +9,10 @@ export type Values = Readonly<Record<string, string>>;
 
 /** A GPU with these values, read from the XML that nvidia-smi would print. */
 export function gpuFrom(values: Values): GpuReport {
-  const parsed = parseSmi(`<nvidia_smi_log><gpu>${elements(values)}</gpu></nvidia_smi_log>`);
+  const parsed = parseSmi(
+    { code: 0, output: `<nvidia_smi_log><gpu>${elements(values)}</gpu></nvidia_smi_log>` },
+    [],
+  );
   const gpu = parsed.ok ? parsed.report.gpus[0] : undefined;
   if (gpu === undefined) throw new Error(parsed.ok ? 'no GPU' : parsed.reason);
   return gpu;

@@ -41,7 +41,7 @@ import { tokenClient } from './token-client.ts';
 /** Less than a test's own limit, so that the failure shows what was seen. */
 const longestMs = 50_000;
 
-export { printed } from './rig-programs.ts';
+export { failed, printed } from './rig-programs.ts';
 
 /**
  * The whole daemon in this process: real HTTP to a fake Azure DevOps server and to a stand-in dockerd. Agents print

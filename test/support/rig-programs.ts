@@ -7,6 +7,11 @@ export function printed(output: string): CommandResult {
   return { code: 0, output, timedOut: false, stillRunning: () => false };
 }
 
+/** A program that could not be started, or was killed. */
+export function failed(code: number, output: string): CommandResult {
+  return { ...printed(output), code };
+}
+
 type Answer = CommandResult | Promise<CommandResult>;
 
 /** The host's programs, as a test wants them to answer. */
@@ -32,12 +37,7 @@ export class StandInPrograms {
     if (answered !== undefined) return answered;
     if (this.systemd !== undefined && ['cp', 'rm'].includes(program))
       return runCommand(program, args, deadlineMs);
-    const answer = this.programs.get(program) ?? {
-      code: 127,
-      output: 'not found',
-      timedOut: false,
-      stillRunning: () => false,
-    };
+    const answer = this.programs.get(program) ?? failed(127, 'not found');
     return Promise.resolve(typeof answer === 'function' ? answer(args) : answer);
   };
 }

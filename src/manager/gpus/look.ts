@@ -1,10 +1,11 @@
 import { timestamp, type Clock } from '../../base/machine/clock.ts';
 import type { HostRoot } from '../../base/machine/host-root.ts';
 import { conclude, examine, examineWithoutGpus, type Checkup } from '../../health/checkup.ts';
-import { smiScript } from '../../health/smi-script.ts';
+import { askSmi } from '../../health/smi-run.ts';
 import type { Finding } from '../../health/verdict.ts';
 import type { XidEvent } from '../../health/xid/xid.ts';
-import type { CommandResult, RunCommand } from '../machine/command.ts';
+import type { RunCommand } from '../machine/command.ts';
+import type { DriverPrograms } from './driver-programs.ts';
 import { pciGpus } from './pci.ts';
 import { xidsSinceBoot, type XidMemory } from './remembered.ts';
 
@@ -43,14 +44,15 @@ export async function lookAtHost(options: {
   readonly deadlineMs: number;
   readonly clock: Clock;
   readonly command: RunCommand;
+  readonly driver: DriverPrograms;
   /** Fatal ones that earlier looks have seen since the boot. */
   readonly known: Pick<XidMemory, 'events' | 'repairs'>;
-}): Promise<HostLook & { readonly smi?: CommandResult; readonly xids: readonly XidEvent[] }> {
+}): Promise<HostLook & { readonly xids: readonly XidEvent[] }> {
   const pci = await pciGpus(options.root);
   const when = () => whenOf(options.clock);
   if (pci.length === 0) return { pci, checkup: examineWithoutGpus(options.gpus), ...when(), xids: [] };
   const [smi, log] = await Promise.all([
-    options.command('sh', ['-c', smiScript(pci)], options.deadlineMs),
+    askSmi(pci, (script) => options.driver.run('sh', ['-c', script], options.deadlineMs, 'nvidia-smi')),
     options.command('dmesg', [], logDeadlineMs),
   ]);
   const xids = xidsSinceBoot(options.known, log.code === 0 ? log.output : '');
@@ -61,13 +63,13 @@ export async function lookAtHost(options: {
   });
   // After a boot nobody else does: nvidia-smi makes the other device files, and the next container would want it.
   if (checkup.findings.some(({ code }) => code === 'driver.no-uvm'))
-    await options.command('nvidia-modprobe', ['-u', '-c=0'], modprobeDeadlineMs);
-  if (log.code === 0) return { pci, checkup, ...when(), smi, xids };
-  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), ...when(), smi, xids };
+    await options.driver.run('nvidia-modprobe', ['-u', '-c=0'], modprobeDeadlineMs);
+  if (log.code === 0) return { pci, checkup, ...when(), xids };
+  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), ...when(), xids };
 }
 
 /** When a look was taken: for people, and for its age. */
-export function whenOf(clock: Clock): Pick<HostLook, 'at' | 'seenAt'> {
+function whenOf(clock: Clock): Pick<HostLook, 'at' | 'seenAt'> {
   return { at: timestamp(clock), seenAt: clock.monotonic() };
 }
 
@@ -77,17 +79,3 @@ const noKernelLog: Finding = {
   what: 'the kernel log cannot be read, so GPU errors in it go unseen',
   next: 'check that dmesg works on the host',
 };
-
-/** What a host under load may show once without being ill. */
-const needsSecondLook = new Set(['smi.hung', 'smi.unreadable']);
-
-/** The checkup with such findings weakened to warnings until the look before has shown them, too. Pure. */
-export function confirmed(now: Checkup, before: readonly Finding[]): Checkup {
-  const findings = now.findings.map((finding) => {
-    const doubtful = finding.severity === 'fail' && needsSecondLook.has(finding.code);
-    return doubtful && !before.some(({ code }) => code === finding.code)
-      ? { ...finding, severity: 'warn' as const }
-      : finding;
-  });
-  return conclude(findings, now.report);
-}

@@ -2,15 +2,18 @@ import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { FleetError } from '../../base/errors.ts';
 import type { HostRoot } from '../../base/machine/host-root.ts';
-import { conclude } from '../../health/checkup.ts';
+import { conclude, type Checkup } from '../../health/checkup.ts';
 import { normalizeBusId } from '../../health/bus-id.ts';
 import { probeHost, probeName } from '../../health/probe.ts';
 import type { Finding } from '../../health/verdict.ts';
 import type { SmiReport } from '../../health/report.ts';
 import type { Helpers } from '../docker/helpers.ts';
 import { bootId } from '../machine/boot-id.ts';
-import type { CommandResult } from '../machine/command.ts';
-import { confirmed, lookAtHost, whenOf, type HostLook } from './look.ts';
+import type { Cause } from '../model.ts';
+import { confirmed } from './confirm.ts';
+import { DriverPrograms } from './driver-programs.ts';
+import { Gates } from './gates.ts';
+import { lookAtHost, type HostLook } from './look.ts';
 import { gpuOrder, type GpuOrder, withRepair, worthKeeping, type XidMemory } from './remembered.ts';
 import type { Outside } from '../outside.ts';
 
@@ -19,9 +22,6 @@ export const smiDeadlineMs = 60_000;
 /** Between two containers that look at the GPUs from inside; sooner after one that failed. */
 const probeMs = 30 * 60_000;
 const probeAgainMs = 60_000;
-
-/** What the engine or the image are to blame for says nothing about the GPUs. */
-const notTheGpus = new Set(['engine.unreachable', 'engine.timeout', 'engine.not-found', 'probe.no-image']);
 
 /** What of the GPUs must survive a restart. */
 interface Remembered {
@@ -45,14 +45,20 @@ export class GpuWatch {
   #report: SmiReport | undefined;
   /** Of the last look, unweakened. */
   #raw: readonly Finding[] = [];
-  /** An nvidia-smi that hangs in the kernel; no second one is sent after it. */
-  #stuck: CommandResult | undefined;
+  /** What counts of what was seen on the host. */
+  #known: Checkup | undefined;
   #fromInside: readonly Finding[] = [];
   #doubt: readonly Finding[] = [];
+  #problem: Cause | undefined;
   #probeAt = Number.NEGATIVE_INFINITY;
+  /** Whoever asks the driver does it by these. */
+  readonly driver: DriverPrograms;
+  readonly gates: Gates;
 
   constructor(tools: GpuTools) {
     this.#tools = tools;
+    this.driver = new DriverPrograms(tools.command);
+    this.gates = new Gates(tools.clock);
   }
 
   get latest(): HostLook | undefined {
@@ -69,35 +75,42 @@ export class GpuWatch {
     return this.#tools.state.value.gpuOrder?.addresses ?? [];
   }
 
+  /** What keeps the engine from giving GPUs to containers; it says nothing about the GPUs. */
+  get problem(): Cause | undefined {
+    return this.#problem;
+  }
+
   async look(): Promise<void> {
     const { config, clock, root, command, state } = this.#tools;
-    if (this.#stuck?.stillRunning() === true && this.#look !== undefined) {
-      // That it still hangs is the second look.
-      const { report } = this.#look.checkup;
-      const checkup = conclude([...this.#raw, ...this.#fromInside], report);
-      this.#look = { ...this.#look, checkup, ...whenOf(clock) };
-      return;
-    }
     const boot = await bootId(root);
     const known = this.#memory(boot);
-    const { smi, xids, ...look } = await lookAtHost({
+    const { xids, ...look } = await lookAtHost({
       root,
       gpus: config.gpus,
       command,
+      driver: this.driver,
       deadlineMs: smiDeadlineMs,
       clock,
       known,
     });
-    this.#stuck = smi?.timedOut === true ? smi : undefined;
-    const checkup = confirmed(look.checkup, this.#raw);
-    this.#raw = look.checkup.findings;
-    this.#report = mergedReport(this.#report, checkup.report);
-    this.#look = { ...look, checkup: conclude([...checkup.findings, ...this.#fromInside], checkup.report) };
+    this.#take(look);
     const order = gpuOrder(state.value.gpuOrder, look.pci, boot, config.gpus);
     const events = worthKeeping(xids);
     if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known.events])) {
       await state.note(() => ({ gpuOrder: order, xids: { ...known, events } }));
     }
+  }
+
+  /** A look that raises doubts does not make what is known of the GPUs any newer. */
+  #take(look: HostLook): void {
+    const checkup = confirmed(look.checkup, this.#raw, this.#known);
+    this.#raw = look.checkup.findings;
+    this.#known = checkup;
+    if (checkup === undefined) return;
+    this.#report = mergedReport(this.#report, checkup.report);
+    const { at, seenAt } = checkup === look.checkup ? look : (this.#look ?? look);
+    const all = conclude([...checkup.findings, ...this.#fromInside], checkup.report);
+    this.#look = { pci: look.pci, at, seenAt, checkup: all };
   }
 
   /** A GPU (PCI address), or `all`, was reset or replaced: what the kernel said of it before is over. */
@@ -107,6 +120,14 @@ export class GpuWatch {
     if (address !== 'all' && !this.order.includes(address)) throw noSuchGpu(gpu, this.order);
     const memory = withRepair(this.#memory(await bootId(root)), address, await uptime(root));
     await state.update(() => ({ gpuOrder: state.value.gpuOrder, xids: memory }));
+    this.gates.open(address === 'all' ? 'all' : this.#devicesAt(address));
+  }
+
+  /** UUIDs of the GPU at this PCI address and of its parts. */
+  #devicesAt(address: string): readonly string[] {
+    return (this.#report?.gpus ?? [])
+      .filter(({ busId }) => busId === address)
+      .flatMap(({ uuid, migDevices }) => [uuid, ...migDevices.flatMap((device) => device.uuid ?? [])]);
   }
 
   /** What is known since this boot. */
@@ -123,6 +144,7 @@ export class GpuWatch {
       image === undefined ||
       look === undefined ||
       look.pci.length === 0 ||
+      this.driver.hanging !== undefined ||
       clock.monotonic() < this.#probeAt
     )
       return;
@@ -130,18 +152,26 @@ export class GpuWatch {
     const { findings } = await helpers.during(name, () =>
       probeHost(engine, { name, host: config.host, images: [image], cdiSpec, expected: { pci: look.pci } }),
     );
-    const bad = findings.filter(({ severity, code }) => severity === 'fail' && !notTheGpus.has(code));
+    const bad = findings.filter(({ severity }) => severity === 'fail');
     // Seen twice before it counts: a probe in the middle of a restart of Docker must not stop a host.
-    this.#fromInside = bad.filter(({ code }) => this.#doubt.some((earlier) => earlier.code === code));
+    const again = bad.filter(({ code }) => this.#doubt.some((earlier) => earlier.code === code));
+    this.#fromInside = again.filter(isAboutGpus);
+    this.#problem = again.find(({ code }) => code.startsWith('engine.') && code !== 'engine.unreachable');
     this.#doubt = bad;
     this.#probeAt = clock.monotonic() + clock.scaled(bad.length === 0 ? probeMs : probeAgainMs);
-    if (bad.length > 0) log.log('warn', 'a container sees the GPUs badly', { findings: bad });
+    if (bad.some(isAboutGpus)) log.log('warn', 'a container sees the GPUs badly', { findings: bad });
+    else if (bad.length > 0) log.log('warn', 'no container could look at the GPUs', { findings: bad });
   }
 
   /** After a restart of the engine the next probe is due at once. */
   probeSoon(): void {
     this.#probeAt = Number.NEGATIVE_INFINITY;
   }
+}
+
+/** What the engine or the image are to blame for is not. */
+function isAboutGpus({ code }: Finding): boolean {
+  return !code.startsWith('engine.') && code !== 'probe.no-image';
 }
 
 /** GPUs that a newer report does not show keep what was known of them; whether they work is the findings' business. */

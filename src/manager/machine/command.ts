@@ -6,6 +6,8 @@ export interface CommandResult {
   /** -1: it could not be started. */
   readonly code: number;
   readonly output: string;
+  /** It printed more than 64 MiB; the end is not kept. */
+  readonly isCut?: boolean;
   readonly timedOut: boolean;
   /** Left behind after the deadline, and still there. */
   stillRunning(): boolean;
@@ -38,6 +40,7 @@ export function runCommand(
 ): Promise<CommandResult> {
   return new Promise((resolve) => {
     let output = '';
+    let isCut = false;
     let timedOut = false;
     const child = spawn(program, args, {
       env: { ...childEnvironment, ...variables },
@@ -46,7 +49,7 @@ export function runCommand(
     });
     const finish = (code: number): void => {
       clearTimeout(timer);
-      resolve({ code, output, timedOut, stillRunning: () => groupRuns(child.pid) });
+      resolve({ code, output, isCut, timedOut, stillRunning: () => groupRuns(child.pid) });
     };
     const timer = setTimeout(() => {
       timedOut = true;
@@ -58,6 +61,7 @@ export function runCommand(
     }, deadlineMs);
     const take = (text: string): void => {
       if (output.length < mostOutput) output += text;
+      else isCut = true;
     };
     child.stdout.setEncoding('utf8').on('data', take);
     child.stderr.setEncoding('utf8').on('data', take);

@@ -65,7 +65,7 @@ export const statusGauges: readonly StatusGauge[] = [
     name: 'azp_fleet_docker_up',
     help: '1 while the Docker Engine answers.',
     labelNames: [],
-    samples: (seen) => one(!problem(seen, 'engine.')),
+    samples: (seen) => one(!problem(seen, 'engine.unreachable', 'engine.timeout', 'engine.failed')),
   },
   {
     name: 'azp_fleet_drained',

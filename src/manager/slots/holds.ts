@@ -18,6 +18,8 @@ export interface Circumstances {
   readonly fence: Cause | undefined;
   /** Somebody or something is on the slot's GPUs. */
   readonly tenants: Hold | undefined;
+  /** Nothing is found now, but it has come and gone too often. */
+  readonly unsteady: Cause | undefined;
   /** What is wrong between us and the pool. */
   readonly pool: Cause | undefined;
   /** Too little space on the disk of Docker. */
@@ -38,16 +40,8 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
     return { kind, state: 'waiting', cause: now.fence };
   }
   if (now.look === undefined) return pause('health.unknown', 'the GPUs are being looked at', 'wait a moment');
-  const finding = blocker(now.look.checkup, [...slot.gpus, ...slot.missing]);
-  if (finding !== undefined) return quarantine(finding);
-  const [missing] = slot.missing;
-  if (missing !== undefined) {
-    return quarantine({
-      code: 'gpu.missing',
-      what: `${missing} is not there`,
-      next: 'compare nvidia-smi -L on the host with the inventory',
-    });
-  }
+  const found = faultOf(slot, now.look) ?? now.unsteady;
+  if (found !== undefined) return quarantine(found);
   if (now.tenants !== undefined) return now.tenants;
   const cause = now.pool ?? now.disk;
   if (cause !== undefined) return { kind: 'pause', state: 'waiting', cause };
@@ -57,6 +51,18 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
     'the last look at the GPUs is more than 30 s old',
     'wait for the next one; if this stays, see whether nvidia-smi answers on the host within 10 s',
   );
+}
+
+/** What of a look closes this slot. Pure. */
+export function faultOf(slot: Pick<Slot, 'gpus' | 'missing'>, { checkup }: HostLook): Cause | undefined {
+  const finding = blocker(checkup, [...slot.gpus, ...slot.missing]);
+  const [missing] = slot.missing;
+  if (finding !== undefined || missing === undefined) return finding;
+  return {
+    code: 'gpu.missing',
+    what: `${missing} is not there`,
+    next: 'compare nvidia-smi -L on the host with the inventory',
+  };
 }
 
 const leaving: Cause = {

@@ -22,7 +22,7 @@ export async function readMemoryInUse(
 
 /** Pure. */
 export function memoryIn(xml: string, known: SmiReport | undefined): MemoryReading {
-  const parsed = parseSmi(xml);
+  const parsed = parseSmi({ code: 0, output: xml }, []);
   if (!parsed.ok) return new Map();
   return new Map(
     parsed.report.gpus.flatMap(({ uuid, memoryUsedMiB, migDevices }) => {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { machineRoot } from '../../../src/base/machine/host-root.ts';
 import { factProbes } from '../../../src/facts/gather.ts';
-import { smiScript } from '../../../src/health/smi-script.ts';
+import { aloneScript, listingScript } from '../../../src/health/smi-script.ts';
 import { readBootId, rebootScript, settle } from '../../../src/apply/reboot.ts';
 import { agentStart } from '../../../src/manager/docker/agent-start.ts';
 import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';
@@ -40,8 +40,8 @@ export function fixedScripts(): [string, string][] {
     ['boot id', readBootId],
     ['reboot', rebootScript],
     ['settle', settle],
-    ['the look at the GPUs', smiScript(['0000:18:00.0', '0000:3b:00.0'])],
-    ['the look at no GPU', smiScript([])],
+    ['the look at the GPUs', listingScript],
+    ['the look at each GPU', aloneScript(['0000:18:00.0', '0000:3b:00.0'])],
     ['kernel log', followNew(machineRoot)[1] ?? ''],
     ['config.sh', configScript],
     ['what a user left', vacateScript],

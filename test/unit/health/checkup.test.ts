@@ -19,6 +19,13 @@ const oneLost = fixture('h200-pair-one-lost-v13.xml');
 const mig = fixture('a100-mig-v12-with-listing.txt');
 const dead = 'Unable to determine the device handle for GPU 0000:83:00.0: Unknown Error';
 const alone = pair.replace(/<gpu id[\s\S]*?<\/gpu>/, '');
+/** The listing fails because of the first; what each says when asked alone. */
+const each = (first: string, code: number, second = alone) => ({
+  ...ran(dead, 255),
+  alone: ran(
+    `azp-fleet: gpu 0000:83:00.0 exit ${code}\n${first}\nazp-fleet: gpu 0000:84:00.0 exit 0\n${second}\nazp-fleet: more\n`,
+  ),
+});
 const pci = ['0000:83:00.0', '0000:84:00.0'];
 const [first, second] = [
   'GPU-00000001-0000-4000-8000-000000000001',
@@ -83,11 +90,11 @@ describe('what keeps a slot from taking jobs', () => {
     ['one of several', examine(ran(oneLost), 'host', { pci }), [second, first], 'gpu.lost'],
     [
       'the GPU that the listing fails for, the other having been asked for itself',
-      examine(ran(`${dead}\n${alone}`, 255), 'host', { pci }),
+      examine(each(dead, 15), 'host', { pci }),
       [first],
       'gpu.missing',
     ],
-    ['not the other', examine(ran(`${dead}\n${alone}`, 255), 'host', { pci }), [second], undefined],
+    ['not the other', examine(each(dead, 15), 'host', { pci }), [second], undefined],
     [
       'the board of its MIG device',
       examine(ran(mig), 'host', { pci: [] }),

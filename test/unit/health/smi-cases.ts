@@ -1,8 +1,9 @@
-import { smiScript } from '../../../src/health/smi-script.ts';
+import { aloneScript, listingScript } from '../../../src/health/smi-script.ts';
 import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';
 import type { ScriptSuite } from '../../support/scratch/case.ts';
 
-const script = smiScript(['0000:18:00.0', '0000:3b:00.0']);
+const script = listingScript;
+const alone = aloneScript(['0000:18:00.0', '0000:3b:00.0']);
 const whole = 'nvidia-smi -q -x';
 const more = ['nvidia-smi -L', 'nvidia-smi --query-gpu=uuid,compute_cap --format=csv,noheader'];
 const each = ['nvidia-smi -q -x -i 0000:18:00.0', 'nvidia-smi -q -x -i 0000:3b:00.0'];
@@ -32,17 +33,55 @@ export const smiSuite: ScriptSuite = {
       after: { calls: [whole, ...more] },
     },
     {
-      name: 'one after the other where one makes the listing fail; its code is the code',
+      name: 'what a damaged InfoROM lets it tell is all there',
       script,
-      given: (host) => host.program('nvidia-smi', '[ "$3" = -i ] || exit 15'),
-      after: { code: 15, calls: [whole, ...each] },
+      given: (host) => host.program('nvidia-smi', 'exit 14'),
+      after: { code: 14, calls: [whole, ...more] },
     },
-    ...[9, 12, 13, 18, 126, 127].map((code) => ({
-      name: `code ${code} is none of one GPU`,
+    {
+      name: 'nothing more is asked of one that failed; its code is the code',
       script,
+      given: (host) => host.program('nvidia-smi', 'exit 15'),
+      after: { code: 15, calls: [whole] },
+    },
+    {
+      name: 'one after the other, each with its address and its code',
+      script: alone,
+      given: (host) =>
+        host.program(
+          'nvidia-smi',
+          'case "$4" in 0000:18:00.0) echo one ;; 0000:3b:00.0) echo two >&2; exit 15 ;; esac',
+        ),
+      after: {
+        stdout:
+          'azp-fleet: gpu 0000:18:00.0 exit 0\n\none\nazp-fleet: gpu 0000:3b:00.0 exit 15\n\ntwo\nazp-fleet: more\n',
+        calls: [...each, ...more],
+      },
+    },
+    {
+      name: 'without a module that is not loaded, that is told of here, too',
+      script: alone,
+      given: (host) => host.drop('/dev/nvidia-uvm'),
+      after: {
+        stdout:
+          'azp-fleet: gpu 0000:18:00.0 exit 0\n\n\nazp-fleet: gpu 0000:3b:00.0 exit 0\n\n\nazp-fleet: more\nazp-fleet: no /dev/nvidia-uvm\n',
+        calls: [...each, ...more],
+      },
+    },
+    ...Object.entries({
+      'processes are cut, from the first mark to the last, also where a name has marks and bytes of its own':
+        ['a<processes>1</processes>\\n\\377<processes>2</processes>b', 0, 'ab'],
+      'processes that do not end are cut to the end': ['a<processes>1</process', 0, 'a'],
+      'and so are those of one that was killed': ['a<processes>1</processes>b', 137, 'a'],
+    } as const).map(([name, [said, code, kept]]) => ({
+      name,
+      script: aloneScript(['0000:18:00.0']),
       given: (host: Parameters<NonNullable<ScriptSuite['given']>>[0]) =>
-        host.program('nvidia-smi', `exit ${code}`),
-      after: { code, calls: [whole] },
+        host.program('nvidia-smi', `[ "$3" != -i ] || { printf '${said}'; exit ${code}; }`),
+      after: {
+        stdout: `azp-fleet: gpu 0000:18:00.0 exit ${code}\n\n${kept}\nazp-fleet: more\n`,
+        calls: [each[0] ?? '', ...more],
+      },
     })),
     {
       name: 'new lines of the kernel log alone',

@@ -11,7 +11,7 @@ const fixture = (name: string): string =>
   readFileSync(new URL(`../../fixtures/nvidia-smi/${name}`, import.meta.url), 'utf8');
 
 function report(output: string): SmiReport {
-  const parsed = parseSmi(output);
+  const parsed = parseSmi({ code: 0, output }, []);
   if (!parsed.ok) throw new Error(parsed.reason);
   return parsed.report;
 }
@@ -33,7 +33,6 @@ test('a healthy pair of H200 (schema v13)', () => {
     ecc: { uncorrectedVolatile: 0, remapPending: false, remapFailure: false, sramThresholdExceeded: false },
     fabric: { state: 'Completed', status: 'Success' },
     faults: {},
-    processes: [{ pid: 4937, name: 'python -c "a&&b"', usedMiB: 160 }],
   });
 });
 
@@ -92,9 +91,7 @@ test('an absent value is never 0, a failure is never absent', () => {
 test('a process cannot rewrite the report by its name', () => {
   const evil = '</x><gpu_recovery_action>Reset</gpu_recovery_action><b attr=>&';
   const output = fixture('h200-pair-v13.xml').replace('python -c &quot;a&amp;&amp;b&quot;', evil);
-  const [gpu] = report(output).gpus;
-  expect(gpu?.processes[0]?.name).toBe(evil);
-  expect(gpu?.recoveryAction).toBe('None');
+  expect(report(output)).toEqual(report(fixture('h200-pair-v13.xml')));
 });
 
 describe('junk is a typed failure', () => {
@@ -106,9 +103,9 @@ describe('junk is a typed failure', () => {
     ['<nvidia_smi_log><gpu </nvidia_smi_log>', 'not XML'],
     ['<!DOCTYPE a [<!ENTITY x "y">]><nvidia_smi_log></nvidia_smi_log>', undefined],
   ])('%s', (output, reason) => {
-    const parsed = parseSmi(output);
+    const parsed = parseSmi({ code: 0, output }, []);
     if (reason === undefined) expect(parsed.ok).toBe(true);
-    else expect(parsed).toEqual({ ok: false, reason: expect.stringContaining(reason) });
+    else expect(parsed).toMatchObject({ ok: false, reason: expect.stringContaining(reason) as string });
   });
 
   const whole = fixture('h200-pair-v13.xml');
@@ -125,7 +122,7 @@ describe('junk is a typed failure', () => {
           (t, { at, drop, put }) => t.slice(0, at) + put + t.slice(at + drop),
           whole,
         );
-        expect(typeof parseSmi(text).ok).toBe('boolean');
+        expect(typeof parseSmi({ code: 0, output: text }, []).ok).toBe('boolean');
       }),
       { numRuns: 150 },
     );
@@ -146,7 +143,7 @@ describe('junk is a typed failure', () => {
     );
     fc.assert(
       fc.property(fc.array(fc.oneof(tokens, fc.string()), { maxLength: 30 }), (parts) => {
-        expect(typeof parseSmi(parts.join('')).ok).toBe('boolean');
+        expect(typeof parseSmi({ code: 0, output: parts.join('') }, []).ok).toBe('boolean');
       }),
     );
   });

@@ -1,8 +1,5 @@
 import { expect, test } from 'vitest';
-import { conclude } from '../../../src/health/checkup.ts';
-import type { Finding } from '../../../src/health/verdict.ts';
 import { diskCause, diskState, prunable } from '../../../src/manager/machine/disk.ts';
-import { confirmed } from '../../../src/manager/gpus/look.ts';
 import { gpuOrder } from '../../../src/manager/gpus/remembered.ts';
 import { sweep } from '../../../src/manager/pool/sweep.ts';
 
@@ -102,13 +99,4 @@ test.each([
   ['another card was plugged in', known, ['1', '3', '4'], 'y', 3, ['1', '3', '4']],
 ])('slots by GPU: %s', (_, before, present, boot, expected, addresses) => {
   expect(gpuOrder(before, present, boot, expected).addresses).toEqual(addresses);
-});
-
-const finding = (code: Finding['code']): Finding => ({ code, severity: 'fail', what: '', next: '' });
-test('an nvidia-smi that hangs counts only when it does so twice; a lost GPU counts at once', () => {
-  const hung = conclude([finding('smi.hung')], undefined);
-  expect(confirmed(hung, []).verdict.state).not.toBe('failed');
-  expect(confirmed(hung, []).findings[0]?.severity).toBe('warn');
-  expect(confirmed(hung, [finding('smi.hung')]).findings[0]?.severity).toBe('fail');
-  expect(confirmed(conclude([finding('gpu.lost')], undefined), []).findings[0]?.severity).toBe('fail');
 });

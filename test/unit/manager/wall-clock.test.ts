@@ -1,5 +1,5 @@
 // Somebody sets the clock, or NTP does: nothing that is due may come earlier or later for it.
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -18,16 +18,14 @@ import { StillClock } from '../../support/clock.ts';
 import { config } from '../../support/manager-config.ts';
 import { ManagerRig, printed } from '../../support/manager-rig.ts';
 import { managerStatus } from '../../support/manager-status.ts';
+import { plugInGpu } from '../../support/rig-folders.ts';
 
 const day = 24 * 3_600_000;
 const cause = { code: 'bug', what: 'x', next: 'x' } as const;
 
 const folder = mkdtempSync(join(tmpdir(), 'wall-clock-'));
 afterAll(() => rmSync(folder, { recursive: true }));
-const device = join(folder, 'sys/bus/pci/devices/0000:83:00.0');
-mkdirSync(device, { recursive: true });
-writeFileSync(join(device, 'vendor'), '0x10de\n');
-writeFileSync(join(device, 'class'), '0x030200\n');
+for (const address of ['0000:83:00.0', '0000:84:00.0']) plugInGpu({ prefix: folder }, address);
 const smi = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
 
 /** Something that comes due: begun when it is made; whether it is due now, asked as often as one likes. */

@@ -83,6 +83,39 @@ test('where no manager tidies up, the next probe does', async () => {
   expect(names()).toEqual(['azp-fleet-probe-box-other']);
 });
 
+describe('a probe whose nvidia-smi hangs in the kernel cannot be ended', () => {
+  const probe = () =>
+    probeHost(createEngine({ socketPath: rig.docker.socketPath }), {
+      name: probeName('box', 'mine'),
+      host: 'box',
+      images: ['registry.example/agent:1'],
+      cdiSpec: false,
+      expected: { pci: ['0000:83:00.0'] },
+      deadlineMs: 50,
+    });
+  beforeEach(() => {
+    rig.docker.fail(/^DELETE \/containers/, 500, 'could not kill container', 100);
+  });
+
+  test('that it hangs is what is told, and nothing is sent after it', async () => {
+    expect((await probe()).verdict.state).toBe('hung');
+    const { calls } = rig.docker;
+    const made = () => calls.filter(({ path }) => path.startsWith('/containers/create')).length;
+    expect(made()).toBe(1);
+    const { verdict } = await probe();
+    expect(verdict.state).toBe('hung');
+    expect(verdict.cause).toMatch(/^nvidia-smi in a container does not answer/);
+    expect(made()).toBe(1);
+  });
+
+  test('what has ended and cannot be removed is the engine’s trouble', async () => {
+    rig.docker.onStart = ({ id }) => setImmediate(() => rig.docker.end(id, 0));
+    const { findings } = await probe();
+    expect(findings).toMatchObject([{ code: 'engine.failed' }]);
+    expect((await probe()).findings).toMatchObject([{ code: 'engine.failed' }]);
+  });
+});
+
 test.each([
   ['within its time and what removing it takes', { 'azp-fleet.lifetime': '60' }, 120, false],
   ['past that', { 'azp-fleet.lifetime': '60' }, 121, true],

@@ -26,7 +26,12 @@ const finding = (changes: Partial<Finding>): Finding => ({
   ...changes,
 });
 const smi = parseSmi(
-  '<nvidia_smi_log><gpu><uuid>GPU-1</uuid></gpu><gpu><uuid>GPU-2</uuid></gpu></nvidia_smi_log>',
+  {
+    code: 0,
+    output:
+      '<nvidia_smi_log><gpu id="83:00.0"><uuid>GPU-1</uuid></gpu><gpu id="84:00.0"><uuid>GPU-2</uuid></gpu></nvidia_smi_log>',
+  },
+  [],
 );
 const look = (...findings: readonly Finding[]) => ({
   pci: [],
@@ -41,6 +46,7 @@ const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   lookIsOld: false,
   fence: undefined,
   tenants: undefined,
+  unsteady: undefined,
   pool: undefined,
   disk: undefined,
   ...changes,
@@ -85,6 +91,7 @@ test.each([
     undefined,
     undefined,
   ],
+  ['its GPUs come and go', slot, now({ unsteady: cause }), 'close', 'quarantined'],
   ['its GPU is not shown', { ...slot, gpus: [], missing: ['GPU 3'] }, now(), 'close', 'quarantined'],
   ['somebody is on its GPU', slot, now({ tenants }), 'close', 'waiting'],
   [
@@ -146,6 +153,12 @@ test.each([
     'a finding',
     slot,
     now({ look: look(finding({ gpu: 'GPU-1' })) }),
+    { code: 'gpu.lost', what: 'GPU: it is lost', next: 'reboot' },
+  ],
+  [
+    'a finding, before that it comes and goes',
+    slot,
+    now({ look: look(finding({ gpu: 'GPU-1' })), unsteady: cause }),
     { code: 'gpu.lost', what: 'GPU: it is lost', next: 'reboot' },
   ],
   [

@@ -17,7 +17,7 @@ const [first, second] = [
 ];
 
 function reportOf(text: string) {
-  const parsed = parseSmi(text);
+  const parsed = parseSmi({ code: 0, output: text }, []);
   if (!parsed.ok) throw new Error(parsed.reason);
   return parsed.report;
 }

@@ -1,0 +1,59 @@
+import type { Clock } from '../../base/machine/clock.ts';
+import type { Cause } from '../model.ts';
+import { afterLook, newGate, type Gate } from './gate.ts';
+
+interface Kept {
+  readonly gate: Gate;
+  /** The look that it was told of last; monotonic. */
+  readonly seenAt: number;
+  /** UUIDs of its GPUs. */
+  readonly gpus: readonly string[];
+  /** Until when it rests, for people. */
+  readonly until: string;
+}
+
+/** Which slots rest because their GPUs come and go. A manager that is started anew begins anew. */
+export class Gates {
+  readonly #clock: Pick<Clock, 'monotonic' | 'wall' | 'scaled'>;
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(clock: Pick<Clock, 'monotonic' | 'wall' | 'scaled'>) {
+    this.#clock = clock;
+  }
+
+  /** Takes note of a look, once, and says why the slot stays closed though nothing is found. */
+  check(
+    slot: { readonly name: string; readonly gpus: readonly string[] },
+    { seenAt, found }: { readonly seenAt: number; readonly found: Cause | undefined },
+  ): Cause | undefined {
+    const before = this.#kept.get(slot.name);
+    const kept = before?.seenAt === seenAt ? before : this.#after(before, slot.gpus, seenAt, found);
+    this.#kept.set(slot.name, kept);
+    const { gate, until } = kept;
+    if (found !== undefined || this.#clock.monotonic() >= gate.until) return undefined;
+    return {
+      code: 'gpu.unsteady',
+      what: `closed ${gate.closings.length} times within an hour, the last time because of: ${gate.because}; stays closed until ${until} if nothing more is found`,
+      next: 'see what comes and goes (`journalctl -k | grep NVRM`, the manager’s log); `azp-fleet repaired` opens it at once',
+    };
+  }
+
+  /** Somebody has seen to these GPUs (UUIDs), or to all. */
+  open(gpus: readonly string[] | 'all'): void {
+    for (const [slot, kept] of this.#kept)
+      if (gpus === 'all' || kept.gpus.some((gpu) => gpus.includes(gpu))) this.#kept.delete(slot);
+  }
+
+  #after(before: Kept | undefined, gpus: readonly string[], seenAt: number, found: Cause | undefined): Kept {
+    const look = { at: seenAt, found: found?.what };
+    const gate = afterLook(before?.gate ?? newGate, look, (ms) => this.#clock.scaled(ms));
+    const until = gate.until === before?.gate.until ? before.until : this.#wallTime(gate.until);
+    return { gate, seenAt, gpus, until };
+  }
+
+  #wallTime(at: number): string {
+    if (!Number.isFinite(at)) return '';
+    const wall = this.#clock.wall() + at - this.#clock.monotonic();
+    return `${new Date(wall).toISOString().slice(0, 19)}Z`;
+  }
+}

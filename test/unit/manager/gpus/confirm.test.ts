@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { conclude, type Checkup } from '../../../../src/health/checkup.ts';
+import type { Finding } from '../../../../src/health/verdict.ts';
+import { parseSmi } from '../../../../src/health/smi-xml.ts';
+import { confirmed } from '../../../../src/manager/gpus/confirm.ts';
+
+const finding = (code: Finding['code'], gpu?: string, severity: Finding['severity'] = 'fail'): Finding => ({
+  code,
+  severity,
+  what: code,
+  next: '',
+  ...(gpu === undefined ? {} : { gpu }),
+});
+const gpu = (bus: string): string => `<gpu id="0000:${bus}:00.0"><uuid>GPU-${bus}</uuid></gpu>`;
+const report = (...buses: readonly string[]) => {
+  const output = `<nvidia_smi_log>${buses.map(gpu).join('')}</nvidia_smi_log>`;
+  const parsed = parseSmi({ code: 0, output }, []);
+  return parsed.ok ? parsed.report : undefined;
+};
+const both = report('83', '84');
+const well = conclude([], both);
+const ill = conclude([finding('gpu.ecc-uncorrected', 'GPU-84')], both);
+const blind = (...found: readonly Finding[]) => conclude(found, undefined);
+const told = (checkup: Checkup | undefined) => [
+  ...(checkup?.findings ?? []).map(({ severity, code, gpu: at }) => `${severity} ${code} ${at ?? 'all'}`),
+  `sees ${checkup?.report?.gpus.map(({ uuid }) => uuid).join(' ') ?? 'nothing'}`,
+];
+
+test.each<[string, Checkup, readonly Finding[], Checkup | undefined, readonly string[]]>([
+  ['nothing is wrong', well, [], well, ['sees GPU-83 GPU-84']],
+  [
+    'the host, for the first time: what was known stays',
+    blind(finding('smi.failed')),
+    [],
+    ill,
+    ['fail gpu.ecc-uncorrected GPU-84', 'warn smi.failed all', 'sees GPU-83 GPU-84'],
+  ],
+  [
+    'for the second time',
+    blind(finding('smi.failed')),
+    [finding('smi.failed')],
+    ill,
+    ['fail smi.failed all', 'sees nothing'],
+  ],
+  [
+    'in another way for the second time',
+    blind(finding('smi.hung')),
+    [finding('driver.mismatch')],
+    well,
+    ['fail smi.hung all', 'sees nothing'],
+  ],
+  [
+    'after a warning',
+    blind(finding('smi.failed')),
+    [finding('driver.no-uvm', undefined, 'warn')],
+    well,
+    ['warn smi.failed all', 'sees GPU-83 GPU-84'],
+  ],
+  ['for the first time, and nothing is known', blind(finding('smi.failed')), [], undefined, ['sees nothing']],
+  ['one GPU: at once', ill, [], well, ['fail gpu.ecc-uncorrected GPU-84', 'sees GPU-83 GPU-84']],
+  [
+    'a count: it stops no slot',
+    conclude([finding('gpu.count')], both),
+    [],
+    well,
+    ['fail gpu.count all', 'sees GPU-83 GPU-84'],
+  ],
+  [
+    'the host, and the kernel tells of a GPU: under the name by which it is known',
+    blind(finding('smi.failed'), finding('xid.79', '0000:84:00.0')),
+    [],
+    well,
+    ['fail xid.79 GPU-84', 'warn smi.failed all', 'sees GPU-83 GPU-84'],
+  ],
+  [
+    'the host, and what the kernel told is repaired',
+    blind(finding('smi.failed')),
+    [],
+    conclude([finding('xid.79', 'GPU-84')], both),
+    ['warn smi.failed all', 'sees GPU-83 GPU-84'],
+  ],
+  [
+    'nvidia-smi, asked for one GPU: what was known of that stays, and it alone',
+    conclude([finding('smi.failed', '0000:84:00.0')], report('83')),
+    [],
+    conclude([finding('gpu.ecc-uncorrected', 'GPU-84'), finding('gpu.lost', 'GPU-83')], both),
+    ['fail gpu.ecc-uncorrected GPU-84', 'warn smi.failed GPU-84', 'sees GPU-83 GPU-84'],
+  ],
+  [
+    'the same for the second time',
+    conclude([finding('smi.failed', '0000:84:00.0')], report('83')),
+    [finding('smi.failed', '0000:84:00.0')],
+    well,
+    ['fail smi.failed 0000:84:00.0', 'sees GPU-83'],
+  ],
+  [
+    'asked for the other one before',
+    conclude([finding('smi.failed', '0000:84:00.0')], report('83')),
+    [finding('smi.failed', '0000:83:00.0')],
+    well,
+    ['warn smi.failed GPU-84', 'sees GPU-83 GPU-84'],
+  ],
+  [
+    'asked for all before',
+    conclude([finding('smi.failed', '0000:84:00.0')], report('83')),
+    [finding('smi.failed')],
+    well,
+    ['fail smi.failed 0000:84:00.0', 'sees GPU-83'],
+  ],
+])('wrong with %s', (_, now, last, before, expected) => {
+  expect(told(confirmed(now, last, before))).toEqual(expected);
+});
