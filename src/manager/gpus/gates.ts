@@ -33,8 +33,8 @@ export class Gates {
     if (found !== undefined || this.#clock.monotonic() >= gate.until) return undefined;
     return {
       code: 'gpu.unsteady',
-      what: `closed ${gate.closings.length} times within an hour, the last time because of: ${gate.because}; stays closed until ${until} if nothing more is found`,
-      next: 'see what comes and goes (`journalctl -k | grep NVRM`, the manager’s log); `azp-fleet repaired` opens it at once',
+      what: `closed ${gate.closings.length} times within an hour, last because of: ${gate.because}; stays closed until ${until}`,
+      next: 'see what comes and goes: `journalctl -k | grep NVRM`; `azp-fleet repaired` opens it at once',
     };
   }
 

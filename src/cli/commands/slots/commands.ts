@@ -56,7 +56,7 @@ export const slotCommands: readonly CommandSpec[] = [
     name: 'repaired',
     summary: 'say that GPUs were reset or replaced: errors of before close no slot any more',
     description:
-      'An error that the kernel has reported of a GPU (XID) counts until the next boot. After a reset or a replacement without a reboot this takes it back; the GPU is looked at at once, and what is still wrong with it shows.',
+      'An error that the kernel has reported of a GPU (XID) counts until the next boot, and a slot whose GPU comes and goes stays closed for a while. After a reset or a replacement without a reboot this takes both back; the GPU is looked at at once, and what is still wrong with it shows.',
     positionals: '<hosts...>',
     options: [
       {
