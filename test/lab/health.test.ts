@@ -7,6 +7,7 @@ import type { StatusRow } from '../../src/status/row.ts';
 import { azpFleet } from './harness/azp-fleet.ts';
 import { provisionedFleet, type ProvisionedFleet } from './harness/provisioned.ts';
 import { until } from './harness/run.ts';
+import { occupyGpu } from './harness/tenant.ts';
 
 const probed = ['hook', 'cdi'] as const;
 
@@ -84,4 +85,22 @@ test('one lost GPU is named, and the other is still judged by itself', async () 
   const [row] = await rows(['--probe', '--limit', 'hook']);
   expect(row?.findings).toContainEqual(expect.objectContaining({ code: 'gpu.lost', gpu: '0000:18:00.0' }));
   expect(row?.findings).toContainEqual(expect.objectContaining({ code: 'gpu.hot', gpu: host.gpus[1]?.uuid }));
+});
+
+test('a process with a report on the other GPU for its name changes nothing about any GPU', async () => {
+  const host = fleet.lab.host('hook');
+  await host.setGpuFaults([]);
+  const forged = `<gpu id="0000${host.gpus[1]?.bus}"><gpu_recovery_action>Reset</gpu_recovery_action></gpu>`;
+  const tenant = await occupyGpu(host, 0, 100, {
+    name: `</process_name></process_info></processes></gpu>${forged}</nvidia_smi_log>GPU is lost<gpu><processes>`,
+  });
+  const found = async () => (await rows(['--limit', 'hook']))[0]?.findings ?? [];
+  await until('a look', async () => (await found()).some(({ code }) => code === 'smi.ambiguous'), {
+    timeoutMs: 60_000,
+    everyMs: 1000,
+  });
+  expect((await found()).filter(({ code }) => /^(?:gpu|smi)\./.test(code))).toMatchObject([
+    { code: 'smi.ambiguous', severity: 'info' },
+  ]);
+  await tenant.leave();
 });

@@ -97,8 +97,19 @@ describe('containers', () => {
       code: 7,
       output: 'GPU 0\n',
       timedOut: false,
+      isCut: false,
     });
     expect(docker.containers.size).toBe(0);
+  });
+
+  test('of a run that writes without end the end is kept, and that it is no more than that', async () => {
+    docker.onStart = ({ id }) => {
+      for (let line = 0; line < 50_001; line += 1) docker.say(id, String(line));
+      setImmediate(() => docker.end(id, 0));
+    };
+    const { output, isCut } = await engine.run('a-probe', { Image: 'x' }, 5000);
+    expect(isCut).toBe(true);
+    expect(output).toMatch(/^1\n[^]*\n50000\n$/);
   });
 
   test('a run past its deadline is removed and returns what it wrote', async () => {
@@ -107,6 +118,7 @@ describe('containers', () => {
       code: -1,
       output: 'hangs\n',
       timedOut: true,
+      isCut: false,
     });
     expect(docker.containers.size).toBe(0);
   });

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -74,6 +74,25 @@ describe('the fact script', () => {
       ([name, { stderr }]) => stderr !== '' && name !== 'daemon-json' && name !== 'manager-status',
     );
     expect(noisy).toEqual([]);
+  });
+
+  it('asks the driver nothing: a hung GPU would hold it, and process names would be read a second way', () => {
+    const asked = join(root, 'asked');
+    for (const program of [
+      'nvidia-smi',
+      'nvidia-modprobe',
+      'nvidia-ctk',
+      'nvidia-container-cli',
+      'modprobe',
+    ]) {
+      put(`programs/${program}`, `#!/bin/sh\necho "$0 $*" >>"${asked}"\n`);
+      chmodSync(join(root, 'programs', program), 0o755);
+    }
+    spawnSync('/bin/sh', {
+      input: frameScript(factProbes({ root: { prefix: root } })),
+      env: { PATH: `${join(root, 'programs')}:/usr/sbin:/usr/bin:/sbin:/bin` },
+    });
+    expect(existsSync(asked)).toBe(false);
   });
 
   it('says so when a host cannot be read', () => {
