@@ -1,5 +1,5 @@
 import { aloneScript, listingScript } from './smi-script.ts';
-import { isWhole, type Printed } from './smi-sections.ts';
+import { aroundReport, isWhole, type Printed } from './smi-sections.ts';
 import { parseSmi } from './smi-xml.ts';
 
 /** One run of nvidia-smi: both streams together, since it prints several of its errors on stdout. */
@@ -17,7 +17,7 @@ export interface SmiAnswer extends SmiRun {
 }
 
 /** Exit codes that are not about one GPU: no driver, no library, another version; not executable, not there. */
-const ofTheHost = new Set([9, 12, 13, 18, 126, 127]);
+const codesOfTheHost = new Set([9, 12, 13, 18, 126, 127]);
 
 /**
  * Asks nvidia-smi about these GPUs (PCI addresses). One dead GPU can make the whole listing fail, and so can a process
@@ -28,7 +28,11 @@ export async function askSmi(
   run: (script: string) => Promise<SmiRun>,
 ): Promise<SmiAnswer> {
   const all = await run(listingScript);
-  const isEnough = isWhole(all) ? parseSmi(all, pci).ok : ofTheHost.has(all.code);
+  const isEnough = isWhole(all) ? parseSmi(all, pci).ok : isOfTheHost(all);
   if (all.timedOut || isEnough || pci.length === 0) return all;
   return { ...all, alone: await run(aloneScript(pci)) };
+}
+
+function isOfTheHost(run: SmiRun): boolean {
+  return codesOfTheHost.has(run.code) || aroundReport(run).includes('Failed to initialize NVML');
 }

@@ -202,3 +202,17 @@ test('a host with a damaged InfoROM has each GPU once, and is told of it', async
   expect(checkup.report?.gpus.map(({ busId }) => busId)).toEqual([first, second]);
   expect(checkup.findings).toMatchObject([{ code: 'gpu.inforom', severity: 'warn', gpu: first }]);
 });
+
+test.each([
+  ['no NVML', 255, 'Failed to initialize NVML: Unknown Error', 1],
+  ['no driver', 9, 'NVIDIA-SMI has failed', 1],
+  ['a dead GPU', 255, lost, 2],
+  ['a signal', 137, '', 2],
+])('%s: how often is asked', async (_, code, output, times) => {
+  let asked = 0;
+  await askSmi([first, second], async () => {
+    asked += 1;
+    return { code, output, timedOut: false };
+  });
+  expect(asked).toBe(times);
+});
