@@ -1,5 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import { foreignLines } from '../../base/foreign-text.ts';
+import { quote } from '../../base/shell.ts';
 import { complaintOf } from './dump.ts';
 import type { Answer } from './run-ssh.ts';
 
@@ -19,7 +20,7 @@ export function noAnswer(name: string, answer: Answer, byHand: string): Error {
       next: 'end the chain in ~/.ssh/config: "ProxyJump none" for the jump host',
     });
   if (answer.kind === 'refused') {
-    const unsafe = /^Bad owner or permissions on (\S+)$/m.exec(told)?.[1];
+    const unsafe = /^Bad owner or permissions on (.+)$/m.exec(told)?.[1];
     return usageError({
       ...place,
       what: 'ssh refuses its configuration for this host',
@@ -27,7 +28,7 @@ export function noAnswer(name: string, answer: Answer, byHand: string): Error {
       next:
         unsafe === undefined
           ? `correct what it names, then: ssh ${byHand}`
-          : `make the file yours alone to write: chmod go-w ${unsafe}`,
+          : `make the file yours alone to write: chmod go-w ${quote(unsafe)}`,
     });
   }
   const [what, seen] = {

@@ -192,13 +192,13 @@ describe('what ssh refuses is refused with its words', () => {
   });
 
   test('a file that others can write to', async () => {
-    const more = join(folder, 'more');
+    const more = join(folder, 'more;id');
     writeFileSync(more, 'User u\n');
     chmodSync(more, 0o666);
-    const problem = await problemOf(resolve(`Include ${more}\n`));
+    const problem = await problemOf(resolve(`Include ${folder}/more*\n`));
     expect(problem).toMatchObject({
       seen: `Bad owner or permissions on ${more}`,
-      next: `make the file yours alone to write: chmod go-w ${more}`,
+      next: `make the file yours alone to write: chmod go-w '${more}'`,
     });
   });
 
