@@ -16,6 +16,7 @@ const limits = z.object({
   cpus: z.number().exactOptional(),
   shm: text.exactOptional(),
   pids: z.number().exactOptional(),
+  disk: text.exactOptional(),
 });
 const capabilities = z.array(z.enum(['compute', 'utility', 'graphics', 'video', 'display'])).max(16);
 const slot = z.object({

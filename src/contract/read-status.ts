@@ -58,6 +58,7 @@ const status = z.looseObject({
       image: text.optional(),
       state: text,
       gpus: texts,
+      share: z.looseObject({ memoryMiB: z.number().optional(), cpuShares: z.number() }).optional(),
       container: text.optional(),
       job: text.optional(),
       jobSince: text.optional(),

@@ -2,9 +2,12 @@
 export interface SlotLimits {
   /** Docker notation, e.g. `64g`. */
   readonly memory?: string;
+  /** A share: how many it has when all want theirs. */
   readonly cpus?: number;
   readonly shm?: string;
   readonly pids?: number;
+  /** Of its container's own files, e.g. `200g`; where the storage of the engine can. */
+  readonly disk?: string;
 }
 
 /** What of the driver is put into a container. */

@@ -129,6 +129,13 @@ export interface SlotStatus {
     | 'waiting';
   /** GPU UUIDs. */
   readonly gpus: readonly string[];
+  /** What a run of it may use of the machine; absent: the manager is of a version that gives out no shares. */
+  readonly share?: {
+    /** Absent: there is no limit. */
+    readonly memoryMiB?: number;
+    /** Against those of the other slots, an equal part being 1024. */
+    readonly cpuShares: number;
+  };
   readonly container?: string;
   readonly job?: string;
   /** ISO 8601; when the job began, by the agent's own stamp. */

@@ -72,6 +72,10 @@ function infoFrom(info: Readonly<Record<string, unknown>>): EngineInfo {
     rootDir: text('DockerRootDir'),
     runtimes: Object.keys(info['Runtimes'] ?? {}),
     kernel: text('KernelVersion'),
+    storage: {
+      driver: text('Driver'),
+      byContainerd: JSON.stringify(info['DriverStatus'] ?? null).includes('io.containerd.snapshotter'),
+    },
     mountOptions: mountOptionsOf(info),
     now: Date.parse(text('SystemTime')),
   };

@@ -38,6 +38,8 @@ export interface EngineInfo {
   readonly runtimes: readonly string[];
   /** As `uname -r` has it. */
   readonly kernel: string;
+  /** Its storage: `overlay2`, `btrfs`; with the image store of containerd the name of a snapshotter. */
+  readonly storage: { readonly driver: string; readonly byContainerd: boolean };
   /** What its default runtime can do to mounts; undefined: it does not tell. */
   readonly mountOptions: readonly string[] | undefined;
   /** Its machine's clock, milliseconds since the epoch; NaN when it does not say. */

@@ -55,6 +55,12 @@ const rules: readonly Rule[] = [
     next: 'mount or create it on the host, or correct its path in the inventory',
   },
   {
+    code: 'engine.no-sizes',
+    match: /storage[- ]?opt|pquota/i,
+    what: 'the storage of Docker cannot hold containers to a size',
+    next: 'take limits.disk out of the inventory, or put the root directory of Docker on xfs with the mount option pquota',
+  },
+  {
     code: 'engine.disk-full',
     match: /no space left on device/i,
     what: 'the disk of Docker is full',

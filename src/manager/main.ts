@@ -24,6 +24,7 @@ import { ownContainers } from './docker/own-containers.ts';
 import { lockMachine } from './machine/machine-lock.ts';
 import { diskSpace } from './machine/disk.ts';
 import { readProcess } from './machine/process.ts';
+import { machineSize } from './machine/size.ts';
 import { Evidence } from './runs/evidence.ts';
 import { Helpers } from './docker/helpers.ts';
 import { registryReader, withRegistries } from './image/registries.ts';
@@ -124,6 +125,7 @@ async function run({ values }: Invocation): Promise<void> {
       helpers: new Helpers(),
       command: runCommand,
       follow: followCommand,
+      machine: machineSize(),
       fence: new Fence({ command: runCommand, engine: docker, log }),
       process: (pid) => readProcess(pid, '/proc', () => clock.wall()),
       diskSpace,

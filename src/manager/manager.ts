@@ -148,6 +148,7 @@ export class Manager {
       drains: drainsOf(state.value.drain),
       slots: slots.flatMap((slot) => this.#scene.status([slot], this.#runs.of(slot))),
       look: gpus.latest,
+      shortfalls: this.#around.shortfalls(slots),
       problems: [
         this.#passProblem,
         this.#runs.problem,

@@ -22,6 +22,8 @@ export interface Slot {
   /** GPUs that the slot should have and that the driver does not show. */
   readonly missing: readonly string[];
   readonly limits: SlotSpec['limits'];
+  /** Docker's; absent: an equal part. */
+  readonly cpuShares?: number;
   /** Whom its containers' processes belong to; straight on the host it has a user of its own. */
   readonly uid: number;
   readonly capabilities: SlotSpec['capabilities'];

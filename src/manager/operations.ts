@@ -106,7 +106,7 @@ export class Operations {
 
   async #launch({ slot, image, pool }: OrderTo<'launch'>, memory: SlotMemory): Promise<void> {
     const { config, clock } = this.#tools;
-    const { cdiSpec: _, ...ways } = await this.#around.readyToLaunch(slot);
+    const ways = await this.#around.readyToLaunch(slot);
     await this.#tenants.requireClean(slot);
     const { agentId } = await launch(this.#tools, {
       slot,

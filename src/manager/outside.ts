@@ -8,6 +8,7 @@ import type { RunCommand } from './machine/command.ts';
 import type { DiskSpace } from './machine/disk.ts';
 import type { FollowCommand } from './machine/follow-command.ts';
 import type { ReadProcess } from './machine/process.ts';
+import type { MachineSize } from './machine/size.ts';
 
 /** What lies outside the manager. A room takes the part that it needs. */
 export interface Outside {
@@ -24,6 +25,7 @@ export interface Outside {
   readonly follow: FollowCommand;
   /** Any process of the machine. */
   readonly process: ReadProcess;
+  readonly machine: MachineSize;
   /** Of the file system that a path is on. */
   readonly diskSpace: (path: string) => Promise<DiskSpace>;
   /** Ends when the manager is asked to stop. */

@@ -17,6 +17,7 @@ import type { Cause, Hold, Seen, SeenContainer, SeenSlot, Slot, Wanted, WantedIm
 import { disabledByUs } from './registration/register.ts';
 import { stuckBecause } from './runs/stuck.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
+import { withShares } from './slots/shares.ts';
 import { resolveSlots, settingsOf, type HostGpu } from './slots/resolve.ts';
 import { awaySince, runView, type Making } from './serve/run-view.ts';
 import { slotStatus } from './serve/status-view.ts';
@@ -48,7 +49,8 @@ export class Scene {
   }
 
   slots(): readonly Slot[] {
-    return resolveSlots(this.#tools.config, this.#gpus());
+    const { config, machine } = this.#tools;
+    return withShares(resolveSlots(config, this.#gpus()), machine);
   }
 
   wanted(slots: readonly Slot[]): Wanted {

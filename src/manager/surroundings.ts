@@ -1,5 +1,6 @@
 import { arch } from 'node:process';
 import type { ImageConfig } from '../contract/config.ts';
+import type { Finding } from '../health/verdict.ts';
 import { Labels } from '../contract/paths.ts';
 import { poolsOf } from '../contract/slots.ts';
 import { Alarm, repeat } from './alarm.ts';
@@ -12,6 +13,8 @@ import { forgetFolders, readFolder } from './image/folders.ts';
 import { Images } from './image/images.ts';
 import { planImage, readContext, type ImagePlan } from './image/plan.ts';
 import { ImageUsers } from './docker/image-users.ts';
+import { shortfalls } from './docker/shortfalls.ts';
+import { Sizes } from './docker/sizes.ts';
 import { Janitor } from './docker/janitor.ts';
 import { watchKernelLog } from './gpus/kernel-watch.ts';
 import type { Slot } from './model.ts';
@@ -36,7 +39,9 @@ const noEngine: EngineWays = {
   cdiSpec: false,
   dockerGid: undefined,
   readOnlyBelow: false,
+  below: [],
   users: new ImageUsers(),
+  sizes: new Sizes({ driver: '', byContainerd: false }),
 };
 
 const probeMs = 20_000;
@@ -94,6 +99,11 @@ export class Surroundings {
     this.#ways = await learnEngine(this.#tools);
     this.gpus.probeSoon();
     await this.janitor.removeLeftBehind();
+  }
+
+  /** What the engine and this host cannot do that the configuration asks for. */
+  shortfalls(slots: readonly Slot[]): readonly Finding[] {
+    return shortfalls(slots, { below: this.#ways?.below ?? [], sizes: this.#ways?.sizes.lack });
   }
 
   /** Something has happened that a bad GPU may be the cause of. */

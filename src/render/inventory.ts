@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { Document, isMap, isScalar } from 'yaml';
 
 import { agentName, poolsOf, slotNames } from '../contract/slots.ts';
 import type { Fleet, HostSpec } from '../inventory/fleet.ts';
@@ -51,5 +51,12 @@ export function agentNames(host: HostSpec): string[] {
 export function hostYaml(host: HostSpec, connection: object | undefined): string {
   const { name, ...rest } = host;
   const shown = { [name]: { ...rest, agentNames: agentNames(host) }, ...(connection ? { connection } : {}) };
-  return stringify(shown, { lineWidth: 0 });
+  const document = new Document(shown);
+  const settings = document.get(name);
+  const keys = isMap(settings) ? settings.items.map(({ key }) => key).filter(isScalar) : [];
+  const limits = keys.find(({ value }) => value === 'limits');
+  if (host.limits.memory === undefined && limits !== undefined) limits.commentBefore = sharedMemory;
+  return document.toString({ lineWidth: 0 });
 }
+
+const sharedMemory = " memory: an equal part of the host's, which plan and status tell";

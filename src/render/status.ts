@@ -1,3 +1,4 @@
+import { gibText } from '../contract/shares.ts';
 import { drainEnd, drainLine } from '../contract/drain.ts';
 import type { StatusRow } from '../status/row.ts';
 import type { Paint } from './color.ts';
@@ -24,6 +25,7 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
     tableLines(columns, tableRows(rows, options.height), options),
     ...troubles(rows).map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
+    shareLines(rows, options),
     ...[...drains(rows), ...notes(rows)].map((told) => troubleLines(told, options)),
     driftLines(rows, options),
     [summary(rows, options)],
@@ -94,6 +96,20 @@ function placeLines(rows: readonly StatusRow[], { width, paint }: StatusTextOpti
     });
     return [...placeHead(`${paint('dim', '·')} `, hosts, '', { width, paint }), ...lines];
   });
+}
+
+/** Of one host: what each agent may use of its memory. */
+function shareLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[] {
+  const [row, ...others] = rows;
+  if (row?.shares === undefined || others.length > 0) return [];
+  const bySize = Map.groupBy(row.shares, ({ memoryMiB }) => memoryMiB);
+  const told = [...bySize].map(([mib, each]) => {
+    const size = mib === undefined ? 'no limit' : gibText(mib);
+    return bySize.size === 1 ? size : `${each.map(({ slot }) => slot).join(', ')} ${size}`;
+  });
+  return wrap(`memory of each agent: ${told.join('; ')}`, width - 1, 2, 4).map((line, index) =>
+    index === 0 ? `${paint('dim', '·')} ${line}` : line,
+  );
 }
 
 function driftLines(rows: readonly StatusRow[], { width, paint }: StatusTextOptions): string[] {

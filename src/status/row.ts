@@ -28,6 +28,8 @@ export interface StatusRow {
   readonly pool: string;
   /** Which agent is in which pool and runs which image; only where they differ. */
   readonly slots?: readonly SlotPlace[];
+  /** What each agent may use of the host; undefined when the manager does not tell. */
+  readonly shares?: readonly AgentShare[];
   readonly verdict: Verdict;
   /** Worst first; `info` ones included. */
   readonly findings: readonly Finding[];
@@ -52,6 +54,14 @@ export interface StatusRow {
   readonly checkedAt?: string;
   /** Titles of the changes that `provision` would make; only with `--drift`. */
   readonly drift?: readonly string[];
+}
+
+interface AgentShare {
+  readonly slot: string;
+  /** Undefined: there is no limit. */
+  readonly memoryMiB?: number;
+  /** Against the others', an equal part being 1024. */
+  readonly cpuShares: number;
 }
 
 interface SlotPlace {
@@ -94,6 +104,7 @@ export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRo
     ...defined({
       drains: status?.drains,
       slots: status === undefined ? undefined : placesOf(status),
+      shares: status === undefined ? undefined : sharesOf(status),
       local: facts === undefined ? undefined : localCounts(status, agents.length),
       azure: azureCounts(agents, agentsIn),
       checkedAt: look.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
@@ -125,6 +136,11 @@ function placesOf({ slots, pool: first }: ManagerStatus): readonly SlotPlace[] |
   const places = slots.map(({ slot, pool = first.name, image }) => ({ slot, pool, ...defined({ image }) }));
   const kinds = new Set(places.map(({ pool, image }) => JSON.stringify([pool, image])));
   return kinds.size > 1 ? places : undefined;
+}
+
+function sharesOf({ slots }: ManagerStatus): readonly AgentShare[] | undefined {
+  const known = slots.flatMap(({ slot, share }) => (share === undefined ? [] : [{ slot, ...share }]));
+  return known.length === 0 ? undefined : known;
 }
 
 function unreachable(problem: Problem | undefined): Verdict {

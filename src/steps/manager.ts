@@ -8,6 +8,7 @@ import type { Change, Marker } from './change.ts';
 import { later, refusal } from './changes.ts';
 import { agentArch, configText, managerConfig } from './manager-config.ts';
 import { managerVersion } from './manager-version.ts';
+import { sharesComing } from './manager/config-details.ts';
 import { waitAfterDriver } from './manager/after-driver.ts';
 import { givenBack } from './manager/drained.ts';
 import { leftovers } from './manager/leftovers.ts';
@@ -53,7 +54,15 @@ export const managerStep: Step = {
     ];
     const { caSha256: ca } = wanted.proxy;
     const wantedStart = { configHash: sha256(config), program: version.directory, unit: unit.mark };
-    const started = [...start(facts, version, { ...wantedStart, ...defined({ ca }) }, found)];
+    // With another configuration its own change tells that.
+    const shares = found.some(({ id }) => id.startsWith('manager-configuration'))
+      ? []
+      : sharesComing(wanted, {
+          gpus: facts.gpus.length,
+          memoryMiB: facts.memoryMiB,
+          status: facts.manager.status,
+        });
+    const started = [...start(facts, version, { ...wantedStart, ...defined({ ca }) }, found, shares)];
     if (laterPools(desired.host, facts).length > 0) {
       // What the driver decides is in the configuration, and all that comes with it and after it rests on it.
       yield* [...found, ...started].map((each) => later(each, 'driver'));

@@ -123,12 +123,7 @@ export class ManagerRig {
       projects: ['vision'],
       clock: systemClock(speed),
     });
-    const azure = tokenClient(
-      fake.organization,
-      join(docker.directory, 'accepted'),
-      systemClock(speed),
-      new AbortController().signal,
-    );
+    const azure = tokenClient(fake.organization, tokenFile, systemClock(speed), new AbortController().signal);
     const { pool } = await azure.ensurePool('gpu-lab');
     return new ManagerRig(docker, fake, azure, pool.id, speed);
   }
@@ -158,9 +153,9 @@ export class ManagerRig {
     return this.#kernel.size > 0;
   }
 
+  machine = { memoryMiB: 131_072, cpus: 64 };
   /** What the address of the agent's archive has. */
   archive = 'the agent';
-
   /** Agents' keys. Few, used by turns: making one takes long. */
   keys: KeyStock = sharedKeys;
 
@@ -208,6 +203,7 @@ export class ManagerRig {
         evidence: new Evidence(this.#in('state/runs')),
         command: this.command,
         follow: this.follow,
+        machine: this.machine,
         fence: new Fence({ command: this.command, engine: createEngine(this.docker), log: silentLogger }),
         process: this.hostPrograms.process,
         diskSpace: () => Promise.resolve(this.disk),

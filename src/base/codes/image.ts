@@ -29,6 +29,10 @@ export const imageCodes = {
     'a folder of the host that a container is to have is not there',
     'mount or create it, or correct its path',
   ],
+  'engine.no-sizes': [
+    'the storage of Docker cannot hold containers to a size',
+    'leave out limits.disk, or put its root directory on xfs with pquota',
+  ],
   'engine.not-found': ['Docker has no such thing', 'wait: it is looked at again'],
   'engine.timeout': ['the Docker Engine did not answer in time', 'see systemctl status docker'],
   'engine.unreachable': ['the Docker Engine does not answer', 'see systemctl status docker'],

@@ -8,6 +8,10 @@ export const managerCodes = {
   ],
   'control.failed': ['the manager could not answer', 'look at journalctl -u azp-fleet-manager'],
   'control.not-found': ['the manager does not know this call', 'bring both to one version: provision'],
+  'dataset.writable-below': [
+    'what is mounted below a dataset is not read-only with it',
+    'mount it read-only, or bring Docker 25 and Linux 5.12',
+  ],
   'dataset.unusable': ['a dataset is missing, empty or not mounted', 'mount it; it is looked at again'],
   'disk.full': ['the disk of Docker is nearly full', 'free space'],
   'file.damaged': [
@@ -48,6 +52,10 @@ export const managerCodes = {
   'manager.usage': ['the arguments of azp-fleet-manager are not understood', 'see azp-fleet-manager --help'],
   'pool.missing': ['the pool is not there, or may not be seen', 'make it, or correct pool:'],
   'pool.unknown': ['the pool has not been found yet', 'look at the problem of the pool'],
+  'slot.no-size-limit': [
+    'limits.disk is not held: the storage of Docker, or mode: host, knows no sizes',
+    'take it out of the inventory, or put the root directory of Docker on xfs with pquota',
+  ],
   'state.not-written': [
     'the manager cannot write down what it must remember',
     'free space on the host, and see its journal',

@@ -20,16 +20,21 @@ import {
 const threeNumbers = /^\d+\.\d+\.\d+$/;
 
 const limits = section('limits, e.g. { memory: 64g }', {
-  memory: size.optional().meta({ description: 'Memory of an agent container, e.g. 64g' }),
+  memory: size
+    .optional()
+    .meta({ description: 'Memory of an agent, e.g. 64g; default: an equal part of the host’s' }),
   cpus: z
     .number({ error: 'a number of CPUs, e.g. 8 or 1.5' })
     .positive('a number of CPUs above 0')
     .optional()
-    .meta({ description: 'CPUs of an agent container' }),
+    .meta({ description: 'CPUs of an agent when all want theirs: a share, no cap; default: an equal part' }),
   shm: size.optional().meta({ description: 'Size of /dev/shm, e.g. 16g' }),
   pids: wholeNumber(64, 4_194_304, 'a number of processes')
     .optional()
     .meta({ description: 'Most processes' }),
+  disk: size.optional().meta({
+    description: 'Size of what an agent’s container writes, e.g. 200g; where the storage of Docker can',
+  }),
 }).meta({ id: 'limits' });
 
 const oneGpu = 'a GPU: its index in PCI bus order (0, 1, …) or a UUID (GPU-… or MIG-…)';
@@ -189,7 +194,7 @@ const shared = {
     .optional()
     .meta({ description: 'GPUs the host should have; default: what PCI shows' }),
   agentName: text.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
-  limits: limits.optional().meta({ description: 'Limits of each agent container' }),
+  limits: limits.optional().meta({ description: 'Limits of each agent' }),
   driverCapabilities: driverCapabilities.optional().meta({
     description:
       'What of the driver agents may use; default [compute, utility]; graphics brings EGL and Vulkan',

@@ -1,5 +1,6 @@
 import type Docker from 'dockerode';
 import { Labels } from '../../contract/paths.ts';
+import { bytes } from '../../contract/size.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { deviceRequests } from '../../health/device-request.ts';
 import { AgentLayout } from '../../image/layout.ts';
@@ -12,7 +13,7 @@ import { agentMounts } from './mounts.ts';
 import { agentNetwork } from './network-faults.ts';
 
 /** What a container is made from, besides the slot. */
-export interface Recipe extends Pick<EngineWays, 'gpuPath' | 'dockerGid' | 'readOnlyBelow'> {
+export interface Recipe extends Pick<EngineWays, 'gpuPath' | 'dockerGid' | 'readOnlyBelow' | 'sizes'> {
   readonly config: ManagerConfig;
   readonly slot: Slot;
   readonly run: string;
@@ -50,6 +51,7 @@ export function containerOptions(recipe: Recipe): Docker.ContainerCreateOptions 
       ...(recipe.dockerGid === undefined ? {} : { GroupAdd: [String(recipe.dockerGid)] }),
       ...(config.jobs.sudo ? {} : { SecurityOpt: ['no-new-privileges'], CapDrop: ['ALL'] }),
       ...limits(slot),
+      ...size(recipe),
     },
   };
 }
@@ -84,24 +86,20 @@ export function environment(config: ManagerConfig, slot: Slot, gpuPath: Recipe['
   return variableLines(steering, Object.fromEntries(datasets) as Record<string, string>);
 }
 
-function limits(slot: Slot): Docker.HostConfig {
-  const { memory, cpus, shm, pids } = slot.limits;
+function limits({ limits: { memory, shm, pids }, cpuShares = 1024 }: Slot): Docker.HostConfig {
   return {
     // Docker's 64 MiB make data loaders fail with bus errors; unused shared memory costs nothing.
     ShmSize: shm === undefined ? gib : bytes(shm),
     PidsLimit: pids ?? 16_384,
     // Swap counts too: without it a job over its limit would make the whole host swap.
     ...(memory === undefined ? {} : { Memory: bytes(memory), MemorySwap: bytes(memory) }),
-    ...(cpus === undefined ? {} : { NanoCpus: Math.round(cpus * 1e9) }),
+    // No cap: what nobody else wants is anybody's.
+    CpuShares: cpuShares,
   };
 }
 
-const units: Readonly<Record<string, number>> = { b: 1, k: 1024, m: 1024 ** 2, g: gib, t: 1024 * gib };
-
-/** `64g`, `512m`, `1.5g`, plain bytes. */
-export function bytes(size: string): number {
-  const [, number = '', unit = 'b'] = /^(\d+(?:\.\d+)?)\s*([bkmgt])?(?:i?b)?$/i.exec(size.trim()) ?? [];
-  const factor = units[unit.toLowerCase()];
-  if (number === '' || factor === undefined) throw new RangeError(`not a size: ${size}`);
-  return Math.round(Number(number) * factor);
+/** Of what the container writes, its volumes and what is mounted apart. */
+function size({ slot, sizes }: Recipe): Docker.HostConfig {
+  const { disk } = slot.limits;
+  return disk === undefined || sizes.lack !== undefined ? {} : { StorageOpt: { size: String(bytes(disk)) } };
 }

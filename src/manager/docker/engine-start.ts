@@ -5,6 +5,9 @@ import type { Outside } from '../outside.ts';
 import type { Fence } from './fence.ts';
 import { ImageUsers } from './image-users.ts';
 import { readsOnlyBelow } from './mounts.ts';
+import { mountsBelow, type Lacks } from './shortfalls.ts';
+import { Sizes } from './sizes.ts';
+import { mountPoints } from '../machine/datasets.ts';
 
 /** What depends on the Docker Engine that runs on this host. */
 export interface EngineWays {
@@ -14,7 +17,10 @@ export interface EngineWays {
   readonly dockerGid: number | undefined;
   /** Mounts below a read-only folder are read-only with it. */
   readonly readOnlyBelow: boolean;
+  /** What of datasets is not. */
+  readonly below: Lacks['below'];
   readonly users: ImageUsers;
+  readonly sizes: Sizes;
 }
 
 /** After a start of the engine: what it can do may have changed, and its network may be gone. */
@@ -31,7 +37,17 @@ export async function learnEngine(
   const socket = config.jobs.docker ? await stat('/var/run/docker.sock') : undefined;
   log.log('info', 'docker', { version: version.version, gpus: path.kind, why: path.why });
   const readOnlyBelow = readsOnlyBelow({ ...version, ...info });
-  return { gpuPath: path.kind, cdiSpec, dockerGid: socket?.gid, readOnlyBelow, users: new ImageUsers() };
+  return {
+    gpuPath: path.kind,
+    cdiSpec,
+    dockerGid: socket?.gid,
+    readOnlyBelow,
+    below: readOnlyBelow
+      ? []
+      : mountsBelow(config.datasets, mountPoints(await readFile('/proc/self/mountinfo', 'utf8'))),
+    users: new ImageUsers(),
+    sizes: new Sizes(info.storage),
+  };
 }
 
 async function hasCdiSpec(directories: readonly string[]): Promise<boolean> {

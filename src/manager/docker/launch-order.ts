@@ -3,7 +3,7 @@ import type { LeftSession, NextKey, Slot } from '../model.ts';
 import { randomBytes } from 'node:crypto';
 
 /** Everything that one start of a slot is made from. */
-export interface LaunchOrder extends Omit<EngineWays, 'cdiSpec'> {
+export interface LaunchOrder extends EngineWays {
   readonly slot: Slot;
   readonly run: string;
   readonly image: string;

@@ -1,6 +1,7 @@
 import type { ManagerConfig } from '../../contract/config.ts';
 import { stopSignal } from '../docker/agent-start.ts';
-import { bytes, stopTimeoutS } from '../docker/container.ts';
+import { bytes } from '../../contract/size.ts';
+import { stopTimeoutS } from '../docker/container.ts';
 import { locale, networkVariables, variableLines } from '../docker/environment.ts';
 import { bundleIn } from '../docker/site-files.ts';
 import type { Slot } from '../model.ts';
@@ -74,10 +75,11 @@ function variables({ config, slot, user, root }: HostUnit): readonly string[] {
   return variableLines(steering, Object.fromEntries(config.datasets.map(({ name, host }) => [name, host])));
 }
 
-function limits({ limits: { memory, cpus, pids } }: Slot): readonly string[] {
+function limits({ limits: { memory, pids }, cpuShares = 1024 }: Slot): readonly string[] {
   return [
     ...(memory === undefined ? [] : [`MemoryMax=${bytes(memory)}`, 'MemorySwapMax=0']),
-    ...(cpus === undefined ? [] : [`CPUQuota=${Math.round(cpus * 100)}%`]),
+    // 100 is systemd's own weight, 1024 Docker's shares.
+    `CPUWeight=${Math.min(Math.max(Math.round((cpuShares * 100) / 1024), 1), 10_000)}`,
     `TasksMax=${pids ?? 16_384}`,
   ];
 }

@@ -1,3 +1,4 @@
+import { FleetError } from '../../base/errors.ts';
 import { tar } from '../../base/tar.ts';
 import { isEngineFault } from '../../engine/fault.ts';
 import { AgentLayout } from '../../image/layout.ts';
@@ -56,8 +57,24 @@ async function admit(
   await engine.putArchive(id, '/', await tar(files, folders));
 }
 
-function create(tools: LaunchTools, order: LaunchOrder, agentId: number): Promise<string> {
+async function create(tools: LaunchTools, order: LaunchOrder, agentId: number): Promise<string> {
   if (order.slot.mode === 'host') return createOnHost(tools, order, agentId);
-  const options = containerOptions({ ...order, config: tools.config, agentId, poolId: order.pool.id });
-  return tools.engine.create(order.slot.agent, options);
+  const make = (): Promise<string> => {
+    const options = containerOptions({ ...order, config: tools.config, agentId, poolId: order.pool.id });
+    return tools.engine.create(order.slot.agent, options);
+  };
+  try {
+    return await make();
+  } catch (error) {
+    if (!isEngineFault(error, 'engine.no-sizes') || order.sizes.lack !== undefined) throw error;
+    // A job without a limit is better than none; the status says so.
+    order.sizes.refused(seenIn(error));
+    tools.log.log('warn', 'limits.disk is not held', { why: order.sizes.lack });
+    return make();
+  }
+}
+
+function seenIn(error: unknown): string {
+  const said = error instanceof FleetError ? (error.problem.seen ?? error.problem.what) : String(error);
+  return said.replace(/^\(HTTP code \d+\) [\w ]+ - /, '').trim();
 }

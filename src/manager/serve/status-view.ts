@@ -2,6 +2,7 @@ import type { FirstSights } from '../machine/archives.ts';
 import { defined } from '../../base/defined.ts';
 import { foreignLine, foreignValue } from '../../base/foreign-text.ts';
 import type { Drain } from '../../contract/drain.ts';
+import type { Finding } from '../../health/verdict.ts';
 import { ourRelease } from '../../contract/release.ts';
 import type {
   HostHealth,
@@ -10,6 +11,7 @@ import type {
   PoolStatus,
   SlotStatus,
 } from '../../contract/status.ts';
+import { sizeOf } from '../../contract/size.ts';
 import type { HostLook } from '../gpus/look.ts';
 import type { AskedWork, ImageState } from '../image/keeper.ts';
 import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
@@ -67,6 +69,7 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
     pool: view.slot.pool,
     state,
     gpus: view.slot.gpus,
+    share: shareOf(view.slot),
     since,
     jobsRun: view.jobsRun,
     ...view.made,
@@ -81,6 +84,11 @@ export function slotStatus(view: SlotView, now: number, since: string): SlotStat
       next: cause?.next,
     }),
   };
+}
+
+function shareOf({ limits: { memory = '' }, cpuShares = 1024 }: Slot): NonNullable<SlotStatus['share']> {
+  const size = sizeOf(memory);
+  return { ...(size === undefined ? {} : { memoryMiB: Math.floor(size / 1024 ** 2) }), cpuShares };
 }
 
 export function stateOf(
@@ -139,8 +147,8 @@ function imageCause({ image }: SlotView): Cause | undefined {
   );
 }
 
-function healthStatus(look: HostLook | undefined): HostHealth {
-  if (look === undefined) return { state: 'unknown', findings: [] };
+function healthStatus(look: HostLook | undefined, shortfalls: readonly Finding[]): HostHealth {
+  if (look === undefined) return { state: 'unknown', findings: shortfalls };
   const { verdict, findings, report } = look.checkup;
   return {
     state: verdict.state === 'unreachable' ? 'unknown' : verdict.state,
@@ -153,7 +161,7 @@ function healthStatus(look: HostLook | undefined): HostHealth {
         ...defined({ computeCapability }),
       })),
     }),
-    findings,
+    findings: [...findings, ...shortfalls],
   };
 }
 
@@ -184,6 +192,8 @@ export function managerStatus(parts: {
   readonly drains: readonly Drain[];
   readonly slots: readonly SlotStatus[];
   readonly look: HostLook | undefined;
+  /** What the configuration asks for and this host cannot do. */
+  readonly shortfalls: readonly Finding[];
   readonly problems: readonly Cause[];
 }): ManagerStatus {
   const pools = parts.pools.map(poolStatus);
@@ -209,7 +219,7 @@ export function managerStatus(parts: {
     drained: parts.drains.some(({ slot }) => slot === undefined),
     drains: parts.drains,
     slots: parts.slots,
-    health: healthStatus(parts.look),
+    health: healthStatus(parts.look, parts.shortfalls),
     problems: parts.problems.map(({ code, what, next }) => ({ code, what, next })),
   };
   return foreignValue(status, (said) => foreignLine(said));

@@ -1,24 +1,21 @@
 import { configDefaults, type ManagerConfig } from '../../contract/config.ts';
 import { readConfig, type StoredConfig } from '../../contract/read-config.ts';
-import type { ManagerStatus } from '../../contract/status.ts';
 import type { Detail } from '../change.ts';
 import { bounded, itemDetail, type Item } from '../told/items.ts';
 import { agentDetails, agentsNow, agentsOf, gpuDetails } from './agents-follow.ts';
 import { keyWords } from './key-words.ts';
 import type { Around } from './slot-words.ts';
+import { knowsNoShares, shareDetails, type SharedHost } from './shares-follow.ts';
 import { slotDetails } from './slots-follow.ts';
 
 const strangeWords = 'not known to this release';
 
 /** What is known of a host's manager.json. */
-export interface OnHost {
+export interface OnHost extends SharedHost {
   /** sha256; undefined: there is none. */
   readonly digest: string | undefined;
   /** Undefined: there is none, or it is too long or no text. */
   readonly text: string | undefined;
-  /** GPUs that PCI shows. */
-  readonly gpus: number;
-  readonly status: ManagerStatus | undefined;
 }
 
 export interface Telling {
@@ -29,7 +26,7 @@ export interface Telling {
 
 /** What another configuration means: key by key, then which agents come and go, and what becomes of the slots. Pure. */
 export function configDetails(seen: OnHost, wanted: ManagerConfig): Telling {
-  if (seen.digest === undefined) return { details: bounded(newConfig(wanted, seen.gpus)) };
+  if (seen.digest === undefined) return { details: bounded(newConfig(wanted, seen)) };
   const stored = seen.text === undefined ? undefined : readConfig(seen.text);
   if (stored === undefined)
     return {
@@ -45,7 +42,8 @@ export function configDetails(seen: OnHost, wanted: ManagerConfig): Telling {
 }
 
 /** Only what is not as an inventory that does not say it, and the agents. */
-function newConfig(wanted: ManagerConfig, gpus: number): readonly Detail[] {
+function newConfig(wanted: ManagerConfig, seen: OnHost): readonly Detail[] {
+  const { gpus } = seen;
   const { fence: _, ...said } = wanted;
   const plain: ManagerConfig = {
     ...said,
@@ -58,7 +56,7 @@ function newConfig(wanted: ManagerConfig, gpus: number): readonly Detail[] {
   };
   const items = itemsOf({ before: plain, after: wanted, gpus });
   const news = items.map((each) => itemDetail({ ...each, from: undefined }));
-  return [...news, ...agentDetails([], agentsOf(wanted, gpus))];
+  return [...news, ...shareDetails('new', wanted, seen), ...agentDetails([], agentsOf(wanted, gpus))];
 }
 
 function changedConfig(stored: StoredConfig, wanted: ManagerConfig, seen: OnHost): readonly Detail[] {
@@ -86,9 +84,16 @@ function followsFrom(
   const moved = organization === wanted.organization ? agentsOf(before, gpus) : [];
   return [
     ...gpuDetails(before, wanted, gpus),
+    ...shareDetails(before, wanted, seen),
     ...agentDetails(moved, agentsOf(wanted, gpus)),
-    ...slotDetails(before, wanted, gpus),
+    ...slotDetails(before, wanted, seen),
   ];
+}
+
+/** A manager that gave out no shares gives way to one that does, with the configuration that there is. Pure. */
+export function sharesComing(wanted: ManagerConfig, seen: SharedHost): readonly Detail[] {
+  if (!knowsNoShares(seen.status)) return [];
+  return [...shareDetails(wanted, wanted, seen), ...slotDetails(wanted, wanted, seen)];
 }
 
 /** Key by key. What stands under a key of ours and means nothing to this release becomes what is wanted. */

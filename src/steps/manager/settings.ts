@@ -45,9 +45,15 @@ export function* settings(
   );
 }
 
-function seenOn({ files, texts, gpus, manager: { status } }: Facts): Parameters<typeof configDetails>[0] {
+function seenOn({
+  files,
+  texts,
+  gpus,
+  memoryMiB,
+  manager: { status },
+}: Facts): Parameters<typeof configDetails>[0] {
   const path = HostPaths.config;
-  return { digest: files[path], text: texts[path], gpus: gpus.length, status };
+  return { digest: files[path], text: texts[path], gpus: gpus.length, memoryMiB, status };
 }
 
 /** There is nothing to hold the agent's archive to before the host has seen one. */

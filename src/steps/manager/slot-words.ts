@@ -2,6 +2,7 @@ import { configDefaults, type ManagerConfig } from '../../contract/config.ts';
 import { slotSpecs, type Agents, type SlotLimits, type SlotSpec } from '../../contract/slots.ts';
 import { item, itemsByName, listed, type Item } from '../told/items.ts';
 import { imageText } from './image-words.ts';
+import { cpuEffect } from './shares-follow.ts';
 
 /** Two configurations of one host. */
 export interface Around {
@@ -28,8 +29,15 @@ export function agentItems({ before, after, gpus }: Around): readonly Item[] {
 }
 
 export function limitItems(key: string, from: SlotLimits = {}, to: SlotLimits = {}): readonly Item[] {
-  return itemsByName(entries(from), entries(to), (name, old, now) => item(`${key}.${name}`, old, now));
+  return itemsByName(entries(from), entries(to), (name, old, now) =>
+    item(`${key}.${name}`, old, now, now === undefined ? undefined : limitEffects[name]),
+  );
 }
+
+const limitEffects: Readonly<Record<string, string>> = {
+  cpus: cpuEffect,
+  disk: 'where the storage of Docker can; elsewhere status says so',
+};
 
 function entries(limits: SlotLimits): ReadonlyMap<string, string | number> {
   return new Map(Object.entries(limits));

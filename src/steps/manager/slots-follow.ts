@@ -1,14 +1,16 @@
 import { stableJson } from '../../base/digest.ts';
 import { imageOf, wantsGraphics, type ImageConfig, type ManagerConfig } from '../../contract/config.ts';
+import { memoryShare } from '../../contract/shares.ts';
 import { slotSpecs } from '../../contract/slots.ts';
 import type { Detail } from '../change.ts';
 import { listed } from '../told/items.ts';
+import { knowsNoShares, type SharedHost } from './shares-follow.ts';
 
 type SlotConfig = Omit<ManagerConfig, 'schema' | 'credential'>;
 
 /** What becomes of the slots that stay: which move to another image, which start anew for a setting. Pure. */
-export function slotDetails(from: SlotConfig, to: SlotConfig, present: number): readonly Detail[] {
-  const [before, after] = [slotsOf(from, present), slotsOf(to, present)];
+export function slotDetails(from: SlotConfig, to: SlotConfig, host: SharedHost): readonly Detail[] {
+  const [before, after] = [slotsOf(from, host, knowsNoShares(host.status)), slotsOf(to, host, false)];
   const kept = [...after].flatMap(([name, now]) => {
     const old = before.get(name);
     return old === undefined ? [] : [{ name, old, now }];
@@ -58,13 +60,21 @@ interface Made {
 }
 
 /** What the runs of each slot are made of: the parts of the manager's own fingerprint, but for names and pools. */
-function slotsOf(config: SlotConfig, present: number): ReadonlyMap<string, Made> {
+function slotsOf(
+  config: SlotConfig,
+  { gpus: present, memoryMiB }: SharedHost,
+  withoutShares: boolean,
+): ReadonlyMap<string, Made> {
   const { organization, datasets, jobs, proxy } = config;
+  const specs = slotSpecs(config, present);
+  const memory = withoutShares ? undefined : memoryShare(memoryMiB, specs.length);
   return new Map(
-    slotSpecs(config, present).map((spec, index): [string, Made] => {
+    specs.map((spec, index): [string, Made] => {
       const { name = String(index), gpus, capabilities, mode } = spec;
-      const limits = { ...config.limits, ...spec.limits };
-      const own = [gpus, capabilities, mode, limits, organization, datasets, jobs, proxy];
+      const limits = { memory, ...config.limits, ...spec.limits };
+      const common = [gpus, capabilities, mode, limits, organization, datasets, jobs, proxy];
+      // Such a manager gave all containers one uid.
+      const own = mode === 'host' ? common : [...common, withoutShares ? undefined : index];
       const source = imageOf(config, spec);
       return mode === 'host'
         ? [name, { image: undefined, settings: stableJson([own, programOf(config)]) }]

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tar } from '../../../src/base/tar.ts';
 import { answerBuild, answerImages } from './images.ts';
-import { mountFault } from './mounts.ts';
+import { createFault } from './mounts.ts';
 import { listed } from './listed.ts';
 import { answerNetworks, type StandInNetwork } from './networks.ts';
 import { frame, json, labelFilter } from './reply.ts';
@@ -41,6 +41,9 @@ export class StandInEngine {
   onRemove: (container: StandInContainer) => void = () => undefined;
   /** Of the machine that it runs on. */
   kernel = '6.8.0-45-generic';
+  driverStatus = [['Backing Filesystem', 'extfs']];
+  /** Its storage holds containers to sizes: xfs with pquota. */
+  storesSizes = false;
   /** /etc/passwd in every image. */
   passwd = 'root:x:0:0:root:/root:/bin/bash\nagent:x:4000:4000::/home/agent:/bin/bash\n';
   /** Requests that match are not answered. */
@@ -162,6 +165,8 @@ export class StandInEngine {
         CgroupDriver: 'systemd',
         CgroupVersion: '2',
         KernelVersion: this.kernel,
+        Driver: 'overlay2',
+        DriverStatus: this.driverStatus,
         DockerRootDir: this.directory,
         SystemTime: new Date().toISOString(),
       });
@@ -258,8 +263,8 @@ export class StandInEngine {
       return json(response, 409, { message: `Conflict. The container name "/${name}" is already in use` });
     }
     const asked = JSON.parse(body.toString()) as StandInContainer['body'];
-    const fault = mountFault(asked.HostConfig);
-    if (fault !== undefined) return json(response, 400, { message: fault });
+    const fault = createFault(asked.HostConfig, this.storesSizes);
+    if (fault !== undefined) return json(response, fault.status, { message: fault.message });
     const container: StandInContainer = {
       id: randomBytes(32).toString('hex'),
       name,

@@ -9,8 +9,22 @@ interface Mount {
   readonly BindOptions?: { readonly Propagation?: string; readonly ReadOnlyForceRecursive?: boolean };
 }
 
-/** What dockerd answers to mounts that it cannot make; of a bind's folder it makes one that is not there, of a mount's not. */
-export function mountFault(hostConfig: StandInContainer['body']['HostConfig']): string | undefined {
+type HostConfig = StandInContainer['body']['HostConfig'];
+
+/** What dockerd answers to a container that it cannot make. */
+export function createFault(
+  hostConfig: HostConfig,
+  storesSizes: boolean,
+): { readonly status: number; readonly message: string } | undefined {
+  const mounts = mountFault(hostConfig);
+  if (mounts !== undefined) return { status: 400, message: mounts };
+  if (hostConfig?.['StorageOpt'] === undefined || storesSizes) return undefined;
+  const message = "--storage-opt is supported only for overlay over xfs with 'pquota' mount option";
+  return { status: 500, message };
+}
+
+/** What is wrong with its mounts. Of a bind's folder it makes one that is not there, of a mount's not. */
+function mountFault(hostConfig: HostConfig): string | undefined {
   const targets = new Set<string>();
   for (const mount of (hostConfig?.['Mounts'] ?? []) as readonly Mount[]) {
     const { Type, Source, Target, ReadOnly = false, BindOptions = {} } = mount;

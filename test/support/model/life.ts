@@ -108,6 +108,7 @@ export class Life implements Mortal {
             ended.addEventListener('abort', () => resolve({ complaint: '' }), { once: true });
           }),
         process: async () => undefined,
+        machine: { memoryMiB: 131_072, cpus: 16 },
         diskSpace,
       },
       {

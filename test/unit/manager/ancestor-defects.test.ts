@@ -6,6 +6,7 @@ import { bases, chooseBase } from '../../../src/image/choose.ts';
 import { parseArguments, usage } from '../../../src/manager/start/arguments.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { containerOptions } from '../../../src/manager/docker/container.ts';
+import { Sizes } from '../../../src/manager/docker/sizes.ts';
 import { Metrics } from '../../../src/manager/serve/metrics.ts';
 import { resolveSlots } from '../../../src/manager/slots/resolve.ts';
 import { standaloneConfig } from '../../../src/manager/start/standalone.ts';
@@ -36,6 +37,7 @@ function made(slotIndex: number) {
     gpuPath: 'nvidia',
     dockerGid: undefined,
     readOnlyBelow: true,
+    sizes: new Sizes({ driver: 'overlay2', byContainerd: false }),
   } as const;
   return containerOptions({ ...recipe, config: whole, slot });
 }

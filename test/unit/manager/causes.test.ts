@@ -120,7 +120,9 @@ test('an agent that the server wants to update: image outdated, also while it wa
 });
 
 test('runs of a slot that was taken away are forgotten after a week, those of the others stay', async () => {
-  await rig.start({ agents: { kind: 'count', count: 2 } });
+  // With their part of the memory the others would start anew when one goes.
+  const limits = { memory: '8g' };
+  await rig.start({ agents: { kind: 'count', count: 2 }, limits });
   await rig.until('idle');
   for (const name of ['box-0', 'box-1']) {
     const { id } = rig.docker.get(name) ?? {};
@@ -134,7 +136,7 @@ test('runs of a slot that was taken away are forgotten after a week, those of th
       ({ slot }) => slot,
     );
   rig.clock.wallAhead = 8 * 24 * 3_600_000;
-  await rig.start(one);
+  await rig.start({ ...one, limits });
   await rig.until('idle', ['0']);
   await expect.poll(kept, patience).toEqual(['0']);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import { agentNames, fleetSummary, hostTable } from '../../../src/render/inventory.ts';
+import { agentNames, fleetSummary, hostTable, hostYaml } from '../../../src/render/inventory.ts';
 import { fleet } from '../inventory/fixture.ts';
 
 const lab = fleet(`
@@ -31,4 +31,15 @@ test('agents are named as far as the inventory tells', () => {
     ['plain-<gpu>'],
     ['slots-train', 'slots-1'],
   ]);
+});
+
+test('a host whose agents share its memory says so, one with a limit has that', () => {
+  const shown = (limits: string): string => {
+    const [host] = fleet(`hosts: { a: { pool: p${limits} } }`).hosts;
+    return host === undefined ? '' : hostYaml(host, {});
+  };
+  const said = "  # memory: an equal part of the host's, which plan and status tell\n  limits:";
+  expect(shown('')).toContain(said);
+  expect(shown(', limits: { cpus: 4 }')).toContain(`${said}\n    cpus: 4\n`);
+  expect(shown(', limits: { memory: 8g }')).not.toContain('equal part');
 });

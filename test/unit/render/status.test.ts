@@ -164,3 +164,19 @@ test('where slots differ, the pool and the image of each are told', () => {
   1: pool gpu-training, image registry.lab.example/training:7
 `);
 });
+
+test('of one host is said what each agent may use of its memory', () => {
+  const share = (mib: number | undefined) => ({
+    share: { cpuShares: 1024, ...(mib === undefined ? {} : { memoryMiB: mib }) },
+  });
+  const shown = (...mibs: readonly (number | undefined)[]): StatusRow => {
+    const slots = mibs.map((mib, index) => slot(String(index), share(mib)));
+    return statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
+  };
+  expect(text([shown(61_440, 61_440)])).toContain('\n· memory of each agent: 60 GiB\n');
+  expect(text([shown(61_440, 262_144, undefined)])).toContain(
+    '\n· memory of each agent: 0 60 GiB; 1 256 GiB; 2 no limit\n',
+  );
+  expect(text([shown(61_440), { ...shown(61_440), host: 'h200-2' }])).not.toContain('memory');
+  expect(shown(61_440).shares).toEqual([{ slot: '0', memoryMiB: 61_440, cpuShares: 1024 }]);
+});

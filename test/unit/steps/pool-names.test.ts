@@ -128,7 +128,10 @@ describe('the manager and its image', () => {
     ]);
     expect(shapes[1]).toMatchObject({
       until: 'driver',
-      details: [{ marker: 'add', text: 'registers h200-1-0 in pool x64-cuda{cuda}' }],
+      details: [
+        { marker: 'add', text: 'memory of each agent: 58.5 GiB of 62.5 GiB' },
+        { marker: 'add', text: 'registers h200-1-0 in pool x64-cuda{cuda}' },
+      ],
     });
   });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { bytes, containerOptions, type Recipe } from '../../../../src/manager/docker/container.ts';
+import { containerOptions, type Recipe } from '../../../../src/manager/docker/container.ts';
+import { Sizes } from '../../../../src/manager/docker/sizes.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { builtImage } from '../../../../src/contract/agent-release.ts';
 import type { ManagerConfig } from '../../../../src/contract/config.ts';
@@ -20,6 +21,7 @@ function options(changes: Partial<ManagerConfig> = {}, recipe: Partial<Recipe> =
     gpuPath: 'nvidia',
     dockerGid: undefined,
     readOnlyBelow: true,
+    sizes: new Sizes({ driver: 'overlay2', byContainerd: false }),
     ...recipe,
   });
 }
@@ -105,11 +107,11 @@ test('the job dies of memory before the agent that reports it', () => {
 });
 
 test('limits are what the slot says; memory includes swap', () => {
-  const limits = { memory: '64g', cpus: 1.5, shm: '8g', pids: 100 };
+  const limits = { memory: '64g', shm: '8g', pids: 100, disk: '200g' };
   expect(options({ limits }).HostConfig).toMatchObject({
     Memory: 64 * 1024 ** 3,
     MemorySwap: 64 * 1024 ** 3,
-    NanoCpus: 1_500_000_000,
+    StorageOpt: { size: String(200 * 1024 ** 3) },
     ShmSize: 8 * 1024 ** 3,
     PidsLimit: 100,
   });
@@ -142,18 +144,4 @@ test("a proxy and the site's certificates reach jobs and the agent, and are no c
   }
   expect(variable(made, 'VSO_AGENT_IGNORE')?.split(',')).toContain('https_proxy');
   expect(variable(options({}), 'GIT_SSL_CAINFO')).toBeUndefined();
-});
-
-test.each([
-  ['64g', 64 * 1024 ** 3],
-  ['512m', 512 * 1024 ** 2],
-  ['1.5g', 1.5 * 1024 ** 3],
-  ['2GiB', 2 * 1024 ** 3],
-  ['100', 100],
-])('size %s', (text, size) => {
-  expect(bytes(text)).toBe(size);
-});
-
-test('a size that is none is refused', () => {
-  expect(() => bytes('lots')).toThrow('lots');
 });

@@ -218,7 +218,7 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
     log: '/l',
     user: 'azp-agent-bare',
     config: whole,
-    slot,
+    slot: { ...slot, cpuShares: 2048 },
   };
   const args = unitArguments({ ...unit, dockerGid: undefined });
   for (const wanted of [
@@ -227,7 +227,7 @@ test('the unit: its own user, no rights to gain, limits, names resolved, only it
     'CapabilityBoundingSet=',
     'InaccessiblePaths=-/run/dbus/system_bus_socket',
     'MemoryMax=8589934592',
-    'CPUQuota=200%',
+    'CPUWeight=200',
     'WorkingDirectory=/v/bare',
     'HOME=/v/bare/home',
     'exec /v/bare/bin/Agent.Listener run --once',

@@ -12,6 +12,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish(count(4)),
     configured(`             ~ agents: 2 → 4
              ~ GPUs of each agent: 0-1, 2-3 → 0, 1, 2, 3
+             ~ memory of each agent: 29.25 GiB → 14.5 GiB of 62.5 GiB
              + registers h200-1-2, h200-1-3 in pool gpu-lab
              ~ slots 0, 1 start anew for this
                  a running job ends first`),
@@ -22,6 +23,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish(count(2)),
     configured(`             ~ agents: 4 → 2
              ~ GPUs of each agent: 0, 1, 2, 3 → 0-1, 2-3
+             ~ memory of each agent: 14.5 GiB → 29.25 GiB of 62.5 GiB
              - removes h200-1-2, h200-1-3 from pool gpu-lab
                  once no job runs there
              ~ all slots start anew for this
@@ -33,6 +35,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish(),
     configured(`             ~ agents: 2 → one per GPU
              ~ GPUs of each agent: 0-1, 2-3 → 0, 1, 2, 3
+             ~ memory of each agent: 29.25 GiB → 14.5 GiB of 62.5 GiB
              + registers h200-1-2, h200-1-3 in pool gpu-lab
              ~ slots 0, 1 start anew for this
                  a running job ends first`),
@@ -70,6 +73,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
              - slot 1 image: registry.lab/own:1
                  the image of the host instead: built here with agent 4.260.0
              - slot g: GPUs 2, capabilities compute, utility, graphics
+             ~ memory of each agent: 19.5 GiB → 29.25 GiB of 62.5 GiB
              - removes h200-1-g from pool gpu-lab
                  once no job runs there
              ~ slot 1 moves to a new image
@@ -93,6 +97,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
              + slot 1 limits.memory: 8g
              + slot 1 image: registry.lab/own:1
              + slot g: GPUs 1, shared, capabilities compute, utility, graphics
+             ~ memory of each agent without a limit of its own: 29.25 GiB → 19.5
+               GiB of 62.5 GiB
              + registers h200-1-g in pool gpu-lab
              ~ slot 1 moves to a new image
                  a running job ends first
@@ -135,7 +141,10 @@ const cases: readonly [string, Desired, Desired, string][] = [
              ~ share: false → true
                  agents take turns on GPUs
              ~ GPUs of each agent: 0, 1, 2, 3 → 0, 1, 2, 3, 0, 1, 2, 3
-             + registers h200-1-4, h200-1-5, h200-1-6, h200-1-7 in pool gpu-lab`),
+             ~ memory of each agent: 14.5 GiB → 7.25 GiB of 62.5 GiB
+             + registers h200-1-4, h200-1-5, h200-1-6, h200-1-7 in pool gpu-lab
+             ~ slots 0, 1, 2, 3 start anew for this
+                 a running job ends first`),
   ],
   [
     'the expected GPUs',
@@ -143,7 +152,10 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({ gpus: 8 }),
     configured(`             + gpus: 8
              ~ GPUs of each agent: 0, 1, 2, 3 → 0, 1, 2, 3, 4, 5, 6, 7
-             + registers h200-1-4, h200-1-5, h200-1-6, h200-1-7 in pool gpu-lab`),
+             ~ memory of each agent: 14.5 GiB → 7.25 GiB of 62.5 GiB
+             + registers h200-1-4, h200-1-5, h200-1-6, h200-1-7 in pool gpu-lab
+             ~ slots 0, 1, 2, 3 start anew for this
+                 a running job ends first`),
   ],
   [
     'names of agents',

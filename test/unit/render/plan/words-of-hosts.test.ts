@@ -53,6 +53,7 @@ test('a new host is told what jobs may do there and which agents come', () => {
              there is none
              + jobs.docker: true
                  jobs may use Docker's socket: root on this host
+             + memory of each agent: 58.5 GiB of 62.5 GiB
              + registers h200-1-0 in pool gpu-lab
   + manager  install the unit azp-fleet-manager.service
              not installed
@@ -204,6 +205,7 @@ test('hosts whose agents differ by their own names read the same, unless their t
              it differs from the inventory
              ~ agents: 1 → 2
              ~ GPUs of each agent: 0-3 → 0-1, 2-3
+             ~ memory of each agent: 58.5 GiB → 29.25 GiB of 62.5 GiB
              + registers {host}-1 in pool gpu-lab
              ~ slot 0 starts anew for this
                  a running job ends first

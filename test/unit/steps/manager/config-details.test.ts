@@ -83,7 +83,13 @@ function withOther(config: ManagerConfig, path: Path): ManagerConfig {
 
 const words = (before: string | undefined, wanted: ManagerConfig, gpus = 4) =>
   configDetails(
-    { digest: before === undefined ? undefined : sha256(before), text: before, gpus, status: undefined },
+    {
+      digest: before === undefined ? undefined : sha256(before),
+      text: before,
+      gpus,
+      memoryMiB: 131_072,
+      status: undefined,
+    },
     wanted,
   );
 const texts = (before: ManagerConfig, wanted: ManagerConfig): string[] =>
@@ -121,7 +127,13 @@ describe('every key of the configuration', () => {
 });
 
 describe('a configuration of another release, or of nobody', () => {
-  const seen = (text: string | undefined, digest = 'd') => ({ digest, text, gpus: 4, status: undefined });
+  const seen = (text: string | undefined, digest = 'd') => ({
+    digest,
+    text,
+    gpus: 4,
+    memoryMiB: 131_072,
+    status: undefined,
+  });
 
   test('has its unknown keys named, without their values', () => {
     const strange = { ...full, tenants: { token: 's3cret' }, limits: { ...full.limits, gpu: 's3cret' } };
@@ -221,6 +233,7 @@ describe('a configuration that comes', () => {
           effect: "jobs may use Docker's socket: root on this host",
         },
         { marker: 'add', text: 'fence: required', effect: 'no job starts while the fence is not up' },
+        { marker: 'add', text: 'memory of each agent: 60 GiB of 128 GiB' },
         { marker: 'add', text: 'registers h200-1-0, h200-1-1 in pool gpu-lab' },
       ],
     });

@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ManagerConfig } from '../../../../src/contract/config.ts';
+import type { SlotSpec } from '../../../../src/contract/slots.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+});
+afterEach(() => rig.close());
+
+const gib = 1024 ** 3;
+const slots = (...all: readonly Partial<SlotSpec>[]): Partial<ManagerConfig> => ({
+  agents: {
+    kind: 'slots',
+    slots: all.map((own) => ({
+      gpus: [],
+      share: false,
+      limits: {},
+      capabilities: [],
+      mode: 'container',
+      ...own,
+    })),
+  },
+});
+const limitsOf = (name: string) => {
+  const { Memory, MemorySwap, CpuShares, NanoCpus, StorageOpt } = rig.docker.get(name)?.body.HostConfig ?? {};
+  return { Memory, MemorySwap, CpuShares, NanoCpus, StorageOpt };
+};
+
+test('each slot has its part of the machine, and the status says how much', async () => {
+  await rig.start();
+  await rig.until('idle');
+  expect(limitsOf('box-0')).toMatchObject({ Memory: 60 * gib, MemorySwap: 60 * gib, CpuShares: 1024 });
+  expect((await rig.status()).slots.map(({ share }) => share)).toEqual([
+    { memoryMiB: 60 * 1024, cpuShares: 1024 },
+    { memoryMiB: 60 * 1024, cpuShares: 1024 },
+  ]);
+});
+
+test('what a slot says for itself wins, and takes nothing from the others', async () => {
+  await rig.start(slots({ limits: { memory: '100g', cpus: 48 } }, {}));
+  await rig.until('idle');
+  expect(limitsOf('box-0')).toMatchObject({ Memory: 100 * gib, CpuShares: 1536 });
+  expect(limitsOf('box-1')).toMatchObject({ Memory: 60 * gib, CpuShares: 1024 });
+});
+
+test('CPUs are never capped', async () => {
+  await rig.start({ limits: { cpus: 4 } });
+  await rig.until('idle');
+  expect(limitsOf('box-0').NanoCpus).toBeUndefined();
+});
+
+test('a machine that does not tell its memory limits none', async () => {
+  rig.machine = { memoryMiB: 0, cpus: 0 };
+  await rig.start();
+  await rig.until('idle');
+  expect(limitsOf('box-0').Memory).toBeUndefined();
+  expect((await rig.slot('0')).share).toEqual({ cpuShares: 1024 });
+});
+
+test('a size is held where the storage can', async () => {
+  rig.docker.storesSizes = true;
+  await rig.start({ limits: { disk: '200g' } });
+  await rig.until('idle');
+  expect(limitsOf('box-0').StorageOpt).toEqual({ size: String(200 * gib) });
+  expect((await rig.status()).health.findings).toEqual([]);
+});
+
+test('where the storage cannot, agents run without, and the status says so once', async () => {
+  await rig.start({ limits: { disk: '200g' } });
+  await rig.until('idle');
+  expect(limitsOf('box-0').StorageOpt).toBeUndefined();
+  const { health, problems } = await rig.status();
+  expect(problems).toEqual([]);
+  expect(health.findings).toEqual([
+    {
+      code: 'slot.no-size-limit',
+      severity: 'warn',
+      what: "limits.disk is not held (0, 1): --storage-opt is supported only for overlay over xfs with 'pquota' mount option",
+      next: 'take limits.disk out of the inventory, or put the root directory of Docker on xfs with the mount option pquota',
+    },
+  ]);
+  const asked = (): number => rig.docker.calls.filter(({ path }) => path === '/containers/create').length;
+  const before = asked();
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.endJob('box-0');
+  await expect.poll(asked).toBeGreaterThan(before);
+  await rig.until('idle');
+  // It is not asked again for what it has refused.
+  expect(asked()).toBe(before + 1);
+});
+
+test('the image store of containerd is not asked', async () => {
+  rig.docker.storesSizes = true;
+  rig.docker.driverStatus = [['driver-type', 'io.containerd.snapshotter.v1']];
+  await rig.start({ limits: { disk: '200g' } });
+  await rig.until('idle');
+  expect(limitsOf('box-0').StorageOpt).toBeUndefined();
+  expect((await rig.status()).health.findings[0]?.what).toBe(
+    'limits.disk is not held (0, 1): its containerd image store knows no sizes',
+  );
+});
