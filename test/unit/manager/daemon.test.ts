@@ -176,8 +176,9 @@ describe('drain', () => {
     const after = await rig.post('/v1/undrain', { run: 'r1', hostOnly: true });
     expect(after).toMatchObject({ drained: true, drains: [person] });
     // The other reason is written into the pool meanwhile.
-    await rig.until('drained', ['0']);
-    expect(await rig.slot('0')).toMatchObject({ state: 'drained', cause: 'drained by ann@laptop: fan' });
+    await expect
+      .poll(() => rig.slot('0'))
+      .toMatchObject({ state: 'drained', cause: 'drained by ann@laptop: fan' });
     expect(await rig.post('/v1/undrain', {})).toMatchObject({ drained: false, drains: [] });
     await rig.until('idle', ['0']);
   });
