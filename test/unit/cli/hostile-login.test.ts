@@ -26,7 +26,7 @@ test('a prompt before login says who asks, whatever the server writes over it', 
     join(cwd, 'asking.yaml'),
     `organization: https://dev.azure.com/example
 token: { env: NONE }
-hosts: { gpu-1: { address: 127.0.0.1, port: ${asking.port}, user: lab, pool: p } }
+hosts: { gpu-1: { address: 127.0.0.1, port: ${asking.port}, user: lab, pool: p, sshConfig: none } }
 `,
   );
   const keyboard = new Keyboard();

@@ -53,7 +53,7 @@ function writeInventory(name: string, organization: string, port: number): void 
     join(cwd, name),
     `organization: ${organization}
 token: { file: ${fake.tokenFile} }
-hosts: { gpu-1: { address: 127.0.0.1, port: ${port}, user: lab, pool: p, loginPassword: { env: LOGIN } } }
+hosts: { gpu-1: { address: 127.0.0.1, port: ${port}, user: lab, pool: p, sshConfig: none, loginPassword: { env: LOGIN } } }
 `,
   );
 }

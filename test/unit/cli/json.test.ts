@@ -27,7 +27,7 @@ beforeAll(() => {
       `organization: ${fake.server.organization}
 token: { file: ${fake.tokenFile} }
 projects: [vision]
-defaults: { user: lab, pool: gpu-json, agents: 1 }
+defaults: { user: lab, pool: gpu-json, agents: 1, sshConfig: none }
 hosts: { h200-1: { address: 127.0.0.1, port: 9, labels: { room: b12 } } }
 `,
     );
