@@ -2,7 +2,7 @@
 // no time and everything may go wrong between any two of its calls.
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
-import { histories, tryOut, type Tally } from '../../../test/support/model/trial.ts';
+import { histories, newTally, tryOut } from '../../../test/support/model/trial.ts';
 
 const { values } = parseArgs({
   options: {
@@ -19,7 +19,7 @@ const longest = 40;
 
 const first = values.seed === undefined ? Date.now() % 2 ** 31 : Number(values.seed);
 const wanted = Number(values.steps);
-const tally: Tally = { worlds: 0, steps: 0, kills: 0, passes: 0, ms: 0 };
+const tally = newTally();
 const began = performance.now();
 for (let seed = first; tally.steps < wanted; seed += 1) {
   const result = await fc.check(
@@ -42,5 +42,6 @@ for (let seed = first; tally.steps < wanted; seed += 1) {
 const hours = (tally.ms / 3_600_000).toFixed(1);
 const seconds = ((performance.now() - began) / 1000).toFixed(0);
 process.stdout.write(
-  `${tally.steps} steps in ${tally.worlds} worlds, ${tally.kills} kills, ${tally.passes} looks, ${hours} hours of theirs in ${seconds} s; seed ${first}\n`,
+  `${tally.steps} steps in ${tally.worlds} worlds, ${tally.kills} kills, ${tally.passes} looks, ${hours} hours of theirs in ${seconds} s; seed ${first}\n` +
+    `every slot served again within ${tally.mostPasses} looks and ${(tally.mostMs / 60_000).toFixed(0)} of their minutes\n`,
 );

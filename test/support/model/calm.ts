@@ -3,19 +3,26 @@ import { keyOf } from './judge.ts';
 import type { Entry } from './server.ts';
 import type { Place, World } from './world.ts';
 
-/** The longest that anything the manager must wait for takes: a lost job's lock, then the longest back-off. */
-const recoverMs = 40 * 60_000;
+/** More than anything that the manager must wait for takes: the lock of a lost job (14 min), the longest back-off (10 min). */
+const recoverMs = 25 * 60_000;
 /** Looks at everything within that time, at most. */
 const mostPasses = 1_500;
 const lookMs = 5_000;
 /** Looks between two words to the manager. */
 const wordEvery = 12;
 
+/** How long it took every slot to serve again. */
+export interface Recovery {
+  readonly passes: number;
+  readonly ms: number;
+}
+
 /** The storm is over: whatever has happened, every slot serves again by itself, and nothing is left of it. */
-export async function calm(world: World): Promise<void> {
+export async function calm(world: World): Promise<Recovery> {
   const { judge } = world;
   endTroubles(world);
-  const before = world.passes;
+  const { passes: before } = world;
+  const { now: began } = world.timeline;
   await until(world, () => problems(world));
   const jobs = world.places().map(({ agent }) => world.server.queue(agent, 20_000));
   await until(world, () => [
@@ -24,6 +31,7 @@ export async function calm(world: World): Promise<void> {
   ]);
   const passes = world.passes - before;
   if (passes > mostPasses) judge.breach(`it took ${passes} looks to serve again`);
+  return { passes, ms: world.timeline.now - began };
 }
 
 function endTroubles(world: World): void {

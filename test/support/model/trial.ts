@@ -21,6 +21,9 @@ export interface Tally {
   passes: number;
   /** Milliseconds of the worlds. */
   ms: number;
+  /** The slowest recovery. */
+  mostPasses: number;
+  mostMs: number;
 }
 
 export const histories = (longest: number): fc.Arbitrary<History> =>
@@ -29,6 +32,10 @@ export const histories = (longest: number): fc.Arbitrary<History> =>
     config: configs,
     steps: fc.array(steps, { minLength: 1, maxLength: longest, size: 'max' }),
   });
+
+export function newTally(): Tally {
+  return { worlds: 0, steps: 0, kills: 0, passes: 0, ms: 0, mostPasses: 0, mostMs: 0 };
+}
 
 /** An ambush into which the manager does not walk within this time is sprung. */
 const ambushMs = 30_000;
@@ -47,7 +54,10 @@ export async function tryOut({ seed, config, steps: history }: History, tally: T
         await undergo(world, step, isOver);
       }
       if (!isOver()) await timeline.pass(5_000, isOver);
-      if (!isOver()) await calm(world);
+      if (isOver()) return;
+      const { passes, ms } = await calm(world);
+      tally.mostPasses = Math.max(tally.mostPasses, passes);
+      tally.mostMs = Math.max(tally.mostMs, ms);
     });
   } finally {
     tally.worlds += 1;

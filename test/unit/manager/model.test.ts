@@ -2,13 +2,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import { histories, tryOut, type Tally } from '../../support/model/trial.ts';
+import { histories, newTally, tryOut } from '../../support/model/trial.ts';
 
 const worlds = 30;
 const longest = 30;
 
 test('nothing that goes wrong between any two calls costs a job, a key or a slot', async () => {
-  const tally: Tally = { worlds: 0, steps: 0, kills: 0, passes: 0, ms: 0 };
+  const tally = newTally();
   const { counterexample, errorInstance } = await fc.check(
     fc.asyncProperty(histories(longest), (history) => tryOut(history, tally)),
     { seed: 12, numRuns: worlds, endOnFailure: true },

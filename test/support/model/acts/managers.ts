@@ -1,5 +1,7 @@
 import fc from 'fast-check';
+import type { ManagerConfig } from '../../../../src/contract/config.ts';
 import { configs } from '../configs.ts';
+import type { World } from '../world.ts';
 import { act, type Act } from './act.ts';
 
 /** SIGKILL, and systemd starts it anew. */
@@ -32,17 +34,18 @@ export const managers: fc.Arbitrary<Act> = fc.oneof(
   {
     arbitrary: configs.map((config) =>
       act(`another configuration: ${JSON.stringify(config.agents)} ${config.agentName}`, (world) => {
-        const { life } = world;
-        world.stop();
-        const begin = (): void => {
-          world.config = config;
-          world.timeline.after(500, () => world.start());
-        };
-        if (life === undefined) world.config = config;
-        else life.ended.then(begin, () => undefined);
+        reconfigure(world, config);
       }),
     ),
     weight: 2,
+  },
+  {
+    arbitrary: fc.constantFrom({}, { team: 'vision' }, { team: 'speech' }).map((capabilities) =>
+      act(`other capabilities: ${JSON.stringify(capabilities)}`, (world) => {
+        reconfigure(world, { ...world.config, capabilities });
+      }),
+    ),
+    weight: 1,
   },
   {
     arbitrary: fc.integer({ min: 5_000, max: 90_000 }).map((ms) =>
@@ -56,3 +59,15 @@ export const managers: fc.Arbitrary<Act> = fc.oneof(
     weight: 1,
   },
 );
+
+/** Written, and the manager restarted with it. */
+function reconfigure(world: World, config: ManagerConfig): void {
+  const { life } = world;
+  world.stop();
+  const begin = (): void => {
+    world.config = config;
+    world.timeline.after(500, () => world.start());
+  };
+  if (life === undefined) world.config = config;
+  else life.ended.then(begin, () => undefined);
+}
