@@ -7,7 +7,7 @@ import { histories, newTally, tryOut } from '../../../test/support/model/trial.t
 const { values } = parseArgs({
   options: {
     model: { type: 'boolean' },
-    steps: { type: 'string', default: '100000' },
+    steps: { type: 'string', default: '200000' },
     seed: { type: 'string' },
     path: { type: 'string' },
   },

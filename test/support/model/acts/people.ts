@@ -56,7 +56,10 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
   anyAgent.map((at) =>
     act(`somebody else registers agent ${at}`, (world) => {
       const wanted = placeAt(world, at);
-      if (wanted === undefined || world.server.named(wanted.poolId, wanted.agent) !== undefined) return;
+      if (wanted === undefined) return;
+      const before = world.server.named(wanted.poolId, wanted.agent);
+      if (before?.session !== undefined || (before && world.server.assigned(before))) return;
+      if (before !== undefined) world.server.delete(before);
       const entry = world.server.add(wanted.poolId, {
         name: wanted.agent,
         version: '4.275.0',
