@@ -6,8 +6,8 @@ import type { EngineInfo } from '../../engine/engine.ts';
 const recursive = { api: [1, 44], kernel: [5, 12] } as const;
 
 /**
- * Whether what is mounted below a folder is read-only with it. Needs the runtime, too; one that does not tell what it can
- * do came with the engine. Pure.
+ * Whether what is mounted below a folder is read-only with it. The runtime must say that it can (moby's
+ * supportsRecursivelyReadOnly): of another the engine refuses a container that asks for it. Pure.
  */
 export function readsOnlyBelow({
   apiVersion,
@@ -17,7 +17,7 @@ export function readsOnlyBelow({
   return (
     isAtLeast(apiVersion, recursive.api) &&
     isAtLeast(kernel, recursive.kernel) &&
-    mountOptions?.includes('rro') !== false
+    mountOptions?.includes('rro') === true
   );
 }
 

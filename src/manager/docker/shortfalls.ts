@@ -40,7 +40,7 @@ const whereOlder = 'mount it read-only on the host, or bring Docker to 25 or new
 function writable(name: string, mounts: readonly string[]): string {
   const [first = '', ...more] = mounts;
   const all = more.length === 0 ? first : `${first} and ${more.length} more`;
-  return `dataset ${name}: what is mounted below it (${all}) is not read-only with it, as this Docker or kernel is too old for that`;
+  return `dataset ${name}: what is mounted below it (${all}) is not read-only with it, as this Docker, its runtime or the kernel cannot`;
 }
 
 function warn(code: 'dataset.writable-below' | 'slot.no-size-limit', what: string, next: string): Finding {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tar } from '../../../src/base/tar.ts';
 import { answerBuild, answerImages } from './images.ts';
-import { createFault } from './mounts.ts';
+import { createFault, runtimes } from './mounts.ts';
 import { listed } from './listed.ts';
 import { answerNetworks, type StandInNetwork } from './networks.ts';
 import { frame, json, labelFilter } from './reply.ts';
@@ -165,6 +165,7 @@ export class StandInEngine {
         CgroupDriver: 'systemd',
         CgroupVersion: '2',
         KernelVersion: this.kernel,
+        ...runtimes,
         Driver: 'overlay2',
         DriverStatus: this.driverStatus,
         DockerRootDir: this.directory,

@@ -9,6 +9,17 @@ interface Mount {
   readonly BindOptions?: { readonly Propagation?: string; readonly ReadOnlyForceRecursive?: boolean };
 }
 
+/** What `docker info` says of the runtime: mounts can be made read-only to the ground. */
+export const runtimes = {
+  DefaultRuntime: 'runc',
+  Runtimes: {
+    runc: {
+      path: 'runc',
+      status: { 'org.opencontainers.runtime-spec.features': '{"mountOptions":["ro","rro"]}' },
+    },
+  },
+};
+
 type HostConfig = StandInContainer['body']['HostConfig'];
 
 /** What dockerd answers to a container that it cannot make. */

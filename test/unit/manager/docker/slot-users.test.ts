@@ -72,6 +72,16 @@ test('a dataset that goes between the look and the start is named, and no folder
   expect((await rig.status()).problems).toEqual([]);
 });
 
+test('where engine, kernel and runtime can, what is mounted below a dataset is read-only with it', async () => {
+  const host = join(rig.directory, 'data');
+  mkdirSync(join(host, 'x'), { recursive: true });
+  await rig.start({ datasets: [{ name: 'DATA', host, container: '/data', requireMount: false }] });
+  await rig.until('idle');
+  expect(rig.docker.get('box-0')?.body.HostConfig?.['Mounts']).toMatchObject([
+    { Source: host, ReadOnly: true, BindOptions: { ReadOnlyForceRecursive: true } },
+  ]);
+});
+
 test('the engine makes no empty folder where a dataset should be', async () => {
   const missing = join(rig.directory, 'missing');
   const engine = createEngine({ socketPath: rig.docker.socketPath });
