@@ -46,6 +46,8 @@ export interface ApplyTools extends HostTools {
   readonly credential?: Secret;
   /** The text of /etc/azp-fleet/registries; the same is true of it. */
   readonly registries?: Secret;
+  /** By host, the text of /etc/azp-fleet/webhook; the same is true of it. */
+  readonly webhooks?: ReadonlyMap<string, Secret>;
 }
 
 export interface ApplyOptions {

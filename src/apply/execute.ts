@@ -85,6 +85,9 @@ async function runAction(
     case 'registries':
       await storeSecret(action.path, tools.registries, await connection.session(), tools.signal);
       break;
+    case 'webhook':
+      await storeSecret(action.path, tools.webhooks?.get(host), await connection.session(), tools.signal);
+      break;
     case 'reboot':
       await reboot(connection, host, action.timeoutS, tools);
       break;

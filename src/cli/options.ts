@@ -1,8 +1,9 @@
 import path from 'node:path';
 
+import { parseDuration } from '../base/notation/duration.ts';
 import { usageError } from '../base/errors.ts';
-import { parseRate, rateExpected } from '../base/rate.ts';
-import { parseShare, shareExpected, type Share } from '../base/share.ts';
+import { parseRate, rateExpected } from '../base/notation/rate.ts';
+import { parseShare, shareExpected, type Share } from '../base/notation/share.ts';
 
 /** Typed access to parsed options. Names are camel case, as commander gives them. */
 export class Options {
@@ -50,7 +51,7 @@ export class Options {
   duration(name: string): number | undefined {
     const text = this.string(name);
     if (text === undefined) return undefined;
-    const duration = durationOf(text);
+    const duration = parseDuration(text);
     if (duration !== undefined) return duration;
     throw usageError({
       code: 'usage.option',
@@ -64,7 +65,7 @@ export class Options {
   moment(name: string, now: number): number | undefined {
     const text = this.string(name);
     if (text === undefined) return undefined;
-    const ago = durationOf(text);
+    const ago = parseDuration(text);
     const moment = ago === undefined ? momentOf(text) : now - ago;
     if (moment !== undefined) return moment;
     throw usageError({
@@ -100,12 +101,6 @@ export class Options {
       seen: text,
     });
   }
-}
-
-function durationOf(text: string): number | undefined {
-  const match = /^(\d+)([smhd]?)$/.exec(text);
-  const unit = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
-  return match?.[1] === undefined || unit === undefined ? undefined : Number(match[1]) * unit;
 }
 
 function momentOf(text: string): number | undefined {

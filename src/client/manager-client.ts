@@ -26,6 +26,8 @@ export interface ManagerClient {
   repaired(gpu: string): Promise<void>;
   /** Has the agents' image built or pulled now; the answer tells under which `image.asked.at` to look for the end. */
   renewImage(fresh: boolean): Promise<ManagerStatus>;
+  /** Sends a test message to the host's webhook; rejects with why it was not taken. */
+  testWebhook(): Promise<void>;
   /** Newest first. */
   runs(query: { readonly slot?: string; readonly limit: number }): Promise<readonly RunRecord[]>;
   /** The running container's output, else that of the last run. */
@@ -106,6 +108,7 @@ export function createManagerClient(
     undrainHost: async () => void (await call('POST', '/v1/undrain', { hostOnly: true })),
     undrain: async (slots) => void (await call('POST', '/v1/undrain', chosen(slots))),
     repaired: async (gpu) => void (await call('POST', '/v1/repaired', { gpu })),
+    testWebhook: async () => void (await call('POST', '/v1/webhook')),
     adopt: async (slots) => void (await call('POST', '/v1/adopt', { slots })),
     renewImage: async (fresh) => read(await call('POST', '/v1/image', { fresh }), readStatus),
     runs: async ({ slot, limit }) => {

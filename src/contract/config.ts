@@ -40,6 +40,13 @@ export interface ManagerConfig {
     /** Of the site's certificates: agents that wait with others are replaced. */
     readonly caSha256?: string;
   };
+  /** When the webhook is told; undefined: there is none. Its address is a file of its own. Seconds. */
+  readonly webhook?: {
+    /** An agent is away longer than this. */
+    readonly offlineS: number;
+    /** A job has waited longer than this. */
+    readonly queueWaitS: number;
+  };
   /** Loopback port of the metrics, 0: none. */
   readonly metricsPort: number;
 }

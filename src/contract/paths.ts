@@ -8,6 +8,8 @@ export const HostPaths = {
   config: '/etc/azp-fleet/manager.json',
   token: '/etc/azp-fleet/token',
   registries: '/etc/azp-fleet/registries',
+  /** The address that the manager sends messages to: a secret. */
+  webhook: '/etc/azp-fleet/webhook',
   caBundle: '/etc/azp-fleet/ca.pem',
   state: '/var/lib/azp-fleet',
   /** What the manager remembers, its installation among it. */

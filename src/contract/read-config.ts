@@ -84,6 +84,7 @@ const keys = {
     ca: flag,
     caSha256: text.exactOptional(),
   }),
+  webhook: z.object({ offlineS: count, queueWaitS: count }),
   metricsPort: count,
 } satisfies Record<keyof ManagerConfig, z.ZodType>;
 

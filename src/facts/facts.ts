@@ -97,6 +97,8 @@ export interface Facts {
     readonly credentialDigest: string | undefined;
     /** Of what it knows of registries; undefined: nothing. */
     readonly registriesDigest: string | undefined;
+    /** Of the address that it sends messages to; undefined: none. */
+    readonly webhookDigest: string | undefined;
     /** What makes it the owner of its agents, with the machine-id; undefined: the next manager will be a new one. */
     readonly installation: string | undefined;
     /** sha256 over the build context beside the program, as `contextDigest` has it; undefined: there is none. */

@@ -4,7 +4,7 @@
  */
 
 import type { Problem } from '../base/errors.ts';
-import type { Share } from '../base/share.ts';
+import type { Share } from '../base/notation/share.ts';
 import type { Dataset } from '../contract/config.ts';
 import type { Agents, DriverCapabilities, SlotLimits } from '../contract/slots.ts';
 
@@ -58,6 +58,15 @@ export interface Mirrors {
 export interface RegistrySource {
   readonly user: string;
   readonly secret: SecretSource;
+}
+
+/** Who is told of what happens on a host. */
+export interface WebhookSpec {
+  readonly url: SecretSource;
+  /** An agent is away longer than this. */
+  readonly offlineS: number;
+  /** A job has waited longer than this. */
+  readonly queueWaitS: number;
 }
 
 export interface Proxy {
@@ -148,6 +157,7 @@ export interface HostSpec {
   readonly jobs: { readonly sudo: boolean; readonly docker: boolean };
   readonly fence: 'best-effort' | 'required';
   readonly registration: 'rest' | 'config';
+  readonly webhook?: WebhookSpec;
   /** User capabilities published for demands. */
   readonly capabilities: Readonly<Record<string, string>>;
 }

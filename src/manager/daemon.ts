@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Alarm } from './alarm.ts';
+import type { ManagerStatus } from '../contract/status.ts';
+import { Alarm, repeat } from './alarm.ts';
 import { serveControl } from './serve/control.ts';
 import { watchEngine } from './engine-watch.ts';
 import { controlHandlers } from './handlers.ts';
@@ -11,6 +12,7 @@ import { StatusFile } from './serve/status-file.ts';
 import type { Loaded } from './serve/status-view.ts';
 import { Surroundings, type ImagePlaces } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
+import { Messenger } from './webhook/messenger.ts';
 
 export interface DaemonPlaces extends ImagePlaces {
   readonly status: string;
@@ -18,6 +20,8 @@ export interface DaemonPlaces extends ImagePlaces {
 }
 
 const patienceMs = 1_000;
+/** What happens within such a while is one message; unscaled. */
+const tellEveryMs = 5_000;
 
 /**
  * Runs until the signal of the tools is aborted: agent containers stay as they are, before and after. Once `leaving` is,
@@ -35,11 +39,16 @@ export async function runDaemon(
   const around = new Surroundings(tools, places, wake);
   const manager = new Manager(tools, around, wake);
   const file = new StatusFile(places.status, log);
-  const publish = (): void => file.publish(manager.status(loaded), clock.monotonic());
+  const messenger = new Messenger({ ...tools, ...tools.webhook });
+  const publish = (): ManagerStatus => {
+    const status = manager.status(loaded);
+    file.publish(status, clock.monotonic());
+    return status;
+  };
   publish();
   const control = await serveControl(
     places.socket,
-    controlHandlers(tools, manager, around, () => manager.status(loaded), wake),
+    controlHandlers(tools, manager, around, () => manager.status(loaded), wake, messenger),
   );
   const metrics =
     tools.config.metricsPort === 0
@@ -60,11 +69,12 @@ export async function runDaemon(
     around.run(signal, () => manager.slots()),
     manager.tenants.run(signal),
     watchEngine(tools, wake, () => around.meetEngine()),
+    repeat(tools, { ms: tellEveryMs, signal }, () => messenger.deliver()),
   ]);
   const signs = new LifeSigns(notifier, clock);
   while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {
     const end = await manager.pass();
-    publish();
+    messenger.look(manager.outlook(publish()));
     await signs.after(end, around.gpus.latest !== undefined, () => summary(manager, loaded));
     await alarm.wait(manager.nextDue() - clock.monotonic());
   }

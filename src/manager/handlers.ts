@@ -10,6 +10,7 @@ import type { ControlHandlers } from './serve/control.ts';
 import type { Manager } from './manager.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
+import type { Messenger } from './webhook/messenger.ts';
 
 /** What the control socket does, on the running daemon. */
 export function controlHandlers(
@@ -18,6 +19,7 @@ export function controlHandlers(
   around: Pick<Surroundings, 'renewImage' | 'gpus' | 'lookSoon' | 'pools'>,
   status: () => ManagerStatus,
   wake: () => void,
+  messenger: Pick<Messenger, 'test'>,
 ): ControlHandlers {
   const known = (): readonly string[] => manager.slots().map(({ name }) => name);
   const changed = (): ManagerStatus => {
@@ -69,6 +71,10 @@ export function controlHandlers(
       tools.log.log('info', 'repaired', { gpu });
       around.lookSoon();
       return changed();
+    },
+    async testWebhook() {
+      await messenger.test();
+      return { taken: true };
     },
     async renewImage({ fresh }) {
       tools.log.log('info', 'the agent image is asked for', { fresh });

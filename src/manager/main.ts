@@ -42,6 +42,7 @@ import { systemdNotifier } from './serve/notify.ts';
 import { castNets } from './start/nets.ts';
 import { configuration, openState, runPlaces } from './start/run-options.ts';
 import { tokenReader } from './start/token.ts';
+import { addressReader } from './webhook/address.ts';
 import { trustedCertificates } from './machine/certificates.ts';
 
 /**
@@ -128,6 +129,7 @@ async function run({ values }: Invocation): Promise<void> {
       machine: machineSize(),
       fence: new Fence({ command: runCommand, engine: docker, log }),
       process: (pid) => readProcess(pid, '/proc', () => clock.wall()),
+      webhook: { fetch: siteFetch(config, caPem), address: addressReader(HostPaths.webhook, log) },
       diskSpace,
     },
     places,

@@ -1,3 +1,4 @@
+import type { Fetch } from '../azure/http/proxy.ts';
 import type { Secret } from '../base/secret.ts';
 import type { Fence } from './docker/fence.ts';
 import type { Helpers } from './docker/helpers.ts';
@@ -27,4 +28,6 @@ export interface ManagerTools extends Outside {
   readonly metrics: Metrics;
   readonly helpers: Helpers;
   readonly fence: Fence;
+  /** How messages go out, and where to. */
+  readonly webhook: { readonly fetch: Fetch; readonly address: () => Promise<Secret> };
 }

@@ -23,6 +23,7 @@ import type { Surroundings } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { TenantWatch } from './tenants/watch.ts';
 import type { State } from './state.ts';
+import type { SlotLook } from './webhook/messenger.ts';
 
 /** Looks are never further apart than this, events or not. */
 const periodMs = 10_000;
@@ -181,6 +182,14 @@ export class Manager {
       ({ labels, state }) => labels[Labels.slot] === slot && state === 'running',
     );
     return up.some(({ id }) => !['connecting', 'listening'].includes(this.#logs.of(id)?.phase ?? 'unknown'));
+  }
+
+  /** Of this status, what concerns whoever is not looking. */
+  outlook({ slots: shown }: ManagerStatus): readonly SlotLook[] {
+    return this.slots().flatMap((slot) => {
+      const status = shown.find((each) => each.slot === slot.name);
+      return status === undefined ? [] : [this.#scene.outlook(slot, status)];
+    });
   }
 
   #isOffline(slot: Slot): boolean {

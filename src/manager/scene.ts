@@ -1,3 +1,4 @@
+import { foreignCode } from '../base/codes/code.ts';
 import { defined } from '../base/defined.ts';
 import { timestamp } from '../base/machine/clock.ts';
 import { sourceName } from '../contract/config.ts';
@@ -22,6 +23,7 @@ import { resolveSlots, settingsOf, type HostGpu } from './slots/resolve.ts';
 import { awaySince, runView, type Making } from './serve/run-view.ts';
 import { slotStatus } from './serve/status-view.ts';
 import type { Surroundings } from './surroundings.ts';
+import type { SlotLook } from './webhook/messenger.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { TenantWatch } from './tenants/watch.ts';
 
@@ -82,6 +84,17 @@ export class Scene {
     const isThere = ofSlot(slot.name, containers).length > 0;
     if (isThere) return this.#hold(slot)?.kind === 'close';
     return memory.lastRun !== undefined || this.#leftJob(slot, memory) !== undefined;
+  }
+
+  /** What is told of a slot to whoever is not looking. */
+  outlook(slot: Slot, { awaySince, code, cause, next }: SlotStatus): SlotLook {
+    return {
+      slot,
+      hold: this.#hold(slot),
+      isAway: awaySince !== undefined,
+      cause: defined({ code: code === undefined ? code : foreignCode(code), what: cause, next }),
+      wait: this.#book.of(slot.name).queue.last,
+    };
   }
 
   #wantedImage(slot: Slot): WantedImage {

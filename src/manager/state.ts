@@ -10,6 +10,7 @@ import { FleetError } from '../base/errors.ts';
 import { causeOf } from './causes.ts';
 import { damagedCopy, readKept, replaceKept } from './machine/kept-file.ts';
 import type { Cause, PulledImage } from './model.ts';
+import { readEpisodes, type Episode } from './webhook/episodes.ts';
 
 /** What the pool knows of an agent beside its key. */
 export type KeptEntry = Pick<AzureAgent, 'enabled' | 'userCapabilities' | 'systemCapabilities'>;
@@ -53,6 +54,8 @@ export interface State {
   readonly xids: XidMemory | undefined;
   /** How much memory of idle GPUs is in use. */
   readonly gpuMemory: MemoryBaselines | undefined;
+  /** What the webhook has been told and does not know to be over. */
+  readonly told: readonly Episode[];
 }
 
 /** The state, in memory and on the disk. What cannot be written holds in memory, and is written as soon as it can be. */
@@ -155,6 +158,7 @@ function stateOf(found: Found): State {
     archives: Object(found.archives ?? {}) as State['archives'],
     xids: Array.isArray(found.xids?.events) ? found.xids : undefined,
     gpuMemory: typeof found.gpuMemory?.mib === 'object' ? found.gpuMemory : undefined,
+    told: readEpisodes(found.told),
   };
 }
 

@@ -11,6 +11,8 @@ export interface FromCli {
   readonly credential: Secret | undefined;
   /** The text of /etc/azp-fleet/registries; undefined: not read, or the inventory names none. */
   readonly registries: Secret | undefined;
+  /** Where the messages of hosts go, by host; a host that is not there is left as it is, unless it is to have none. */
+  readonly webhooks: ReadonlyMap<string, Secret>;
   /** The content of proxy.ca. */
   readonly caPem: string | undefined;
   readonly version: string;
@@ -19,13 +21,14 @@ export interface FromCli {
 
 /** What is wanted on each host: the inventory and what the CLI brings along. */
 export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => Desired {
-  const { credential, registries, artifacts, version, root } = fromCli;
+  const { credential, registries, webhooks, artifacts, version, root } = fromCli;
   return (host) => ({
     host,
     organization: fleet.organization,
     credential: fleet.credential,
     credentialDigest: salted(credential),
     registries: { names: Object.keys(fleet.registries), digest: salted(registries) },
+    webhookDigest: salted(webhooks.get(host.name)),
     builder: fleet.hosts.find(({ name }) => name === host.dockerfile?.builder),
     mirrors: fleet.mirrors,
     proxy: { ...fleet.proxy, ...defined({ caPem: fromCli.caPem }) },

@@ -65,6 +65,7 @@ const action = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('upload'), artifact, path, mode: z.number().int() }),
   z.object({ kind: z.literal('credential'), path }),
   z.object({ kind: z.literal('registries'), path }),
+  z.object({ kind: z.literal('webhook'), path }),
   z.object({ kind: z.literal('reboot'), timeoutS }),
   z.object({ kind: z.literal('await-manager'), configHash: words, timeoutS }),
 ]);

@@ -35,6 +35,11 @@ export function repairedText(host: string, gpus: readonly string[]): string {
   return `${host}: ${what} repaired; "azp-fleet status" shows what is still wrong\n`;
 }
 
+/** One line a host: its webhook has taken the test. */
+export function webhookText(host: string): string {
+  return `${host}: the webhook has taken a test message; look whether it has arrived\n`;
+}
+
 /** How many slots of a host are drained and which still have a job; then a line for each who keeps jobs away. */
 export function drainText(host: string, status: ManagerStatus): string {
   const drained = status.slots.filter(({ state }) => state === 'drained').length;

@@ -35,6 +35,7 @@ export type Action =
   /** Writes a secret from memory to a 0600 file; the value is never part of a plan. */
   | { readonly kind: 'credential'; readonly path: string }
   | { readonly kind: 'registries'; readonly path: string }
+  | { readonly kind: 'webhook'; readonly path: string }
   | { readonly kind: 'reboot'; readonly timeoutS: number }
   /** Waits until the manager reports the wanted image, configuration and slots. */
   | { readonly kind: 'await-manager'; readonly configHash: string; readonly timeoutS: number };

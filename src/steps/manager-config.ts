@@ -41,8 +41,14 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
       ca: proxy.caPem !== undefined,
       ...(proxy.caPem === undefined ? {} : { caSha256: sha256(proxy.caPem) }),
     },
+    ...defined({ webhook: webhookConfig(host) }),
     metricsPort,
   };
+}
+
+/** When it is told; its address is a secret, and no part of this. */
+function webhookConfig({ webhook }: Desired['host']): ManagerConfig['webhook'] {
+  return webhook && { offlineS: webhook.offlineS, queueWaitS: webhook.queueWaitS };
 }
 
 function credentialConfig(credential: Desired['credential']): ManagerConfig['credential'] {

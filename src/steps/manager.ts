@@ -1,10 +1,9 @@
 import { sha256 } from '../base/digest.ts';
 import { defined } from '../base/defined.ts';
-import { sh } from '../base/shell.ts';
 import { HostPaths, managerUnit } from '../contract/paths.ts';
 import { releaseGap } from '../contract/release.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Change, Marker } from './change.ts';
+import type { Change } from './change.ts';
 import { later, refusal } from './changes.ts';
 import { agentArch, configText, managerConfig } from './manager-config.ts';
 import { managerVersion } from './manager-version.ts';
@@ -12,8 +11,9 @@ import { sharesComing } from './manager/config-details.ts';
 import { waitAfterDriver } from './manager/after-driver.ts';
 import { givenBack } from './manager/drained.ts';
 import { leftovers } from './manager/leftovers.ts';
-import { nextToken, quiet, textArtifact, upload } from './manager/parts.ts';
+import { quiet, textArtifact, upload } from './manager/parts.ts';
 import { program } from './manager/program.ts';
+import { secrets } from './manager/secrets.ts';
 import { settings } from './manager/settings.ts';
 import { start } from './manager/start.ts';
 import { managerUnitFor, withoutMark } from './manager/unit.ts';
@@ -48,8 +48,7 @@ export const managerStep: Step = {
     const found = [
       ...program(facts, desired, version),
       ...settings(facts, desired.proxy.caPem, { text: config, value: wanted }),
-      ...credential(facts, desired),
-      ...registries(facts, desired),
+      ...secrets(facts, desired),
       ...systemdUnit(facts, unit.text),
     ];
     const { caSha256: ca } = wanted.proxy;
@@ -76,35 +75,6 @@ export const managerStep: Step = {
   },
 };
 
-function* credential(facts: Facts, { credentialDigest }: Desired): Iterable<Change> {
-  const wanted = credentialDigest?.(facts.machineId);
-  const seen = facts.manager.credentialDigest;
-  if (wanted === undefined || wanted === seen) return;
-  const why = seen === undefined ? 'the host has none' : 'the host has another one';
-  const words = { title: 'store the credential (root only)', why, marker: addOrChange(seen) };
-  yield quiet('credential', words, [{ kind: 'credential', path: nextToken }]);
-}
-
-/** In place at once: the manager reads the file at each pull and build. */
-function* registries(facts: Facts, { registries: { names, digest } }: Desired): Iterable<Change> {
-  const seen = facts.manager.registriesDigest;
-  if (names.length === 0) {
-    if (seen === undefined) return;
-    const title = 'remove the passwords of registries';
-    const script = sh`rm -f ${HostPaths.registries}`;
-    yield quiet('registries', { title, why: 'the inventory has none', marker: 'remove' }, [
-      { kind: 'run', durable: false, timeoutS: 30, script, writes: [HostPaths.registries] },
-    ]);
-    return;
-  }
-  if (digest === undefined || digest(facts.machineId) === seen) return;
-  const title = `store the passwords of registries (root only): ${names.join(', ')}`;
-  const why = seen === undefined ? 'the host has none' : 'the host has others';
-  yield quiet('registries', { title, why, marker: addOrChange(seen) }, [
-    { kind: 'registries', path: HostPaths.registries },
-  ]);
-}
-
 function* systemdUnit(facts: Facts, unit: string): Iterable<Change> {
   const seen = facts.files[HostPaths.unit];
   if (seen === sha256(unit)) return;
@@ -115,10 +85,6 @@ function* systemdUnit(facts: Facts, unit: string): Iterable<Change> {
   yield quiet('unit', { title: `install the unit ${managerUnit}`, why, ...told }, [
     upload(textArtifact(unit), HostPaths.unit, 0o644),
   ]);
-}
-
-function addOrChange(seen: string | undefined): Marker {
-  return seen === undefined ? 'add' : 'change';
 }
 
 function uploadPaths({ actions }: Change): readonly string[] {

@@ -26,6 +26,8 @@ export interface Desired {
     /** sha256 of what is to be on the host, salted as the credential's; undefined: it was not read. */
     readonly digest: ((machineId: string) => string) | undefined;
   };
+  /** Of the address in the same way; undefined: it was not read, or there is none. */
+  readonly webhookDigest: ((machineId: string) => string) | undefined;
   /** The host that builds this one's image, where the inventory names one. */
   readonly builder: HostSpec | undefined;
   readonly mirrors: Mirrors;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Fetch } from '../../src/azure/http/proxy.ts';
+import { createPlainFetch, type Fetch } from '../../src/azure/http/proxy.ts';
 import type { AzureClient } from '../../src/azure/client.ts';
 import { fakeControl, type FakeControl } from '../../src/azure/fake/control/control.ts';
 import { startFake, type RunningFake } from '../../src/azure/fake/start.ts';
@@ -26,6 +26,7 @@ import { withHostRuns } from '../../src/manager/host-mode/with-host-runs.ts';
 import { Metrics } from '../../src/manager/serve/metrics.ts';
 import type { KeyStock } from '../../src/manager/registration/key-stock.ts';
 import { StateStore } from '../../src/manager/state.ts';
+import { addressReader } from '../../src/manager/webhook/address.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
 import { MovedClock } from './clock.ts';
 import { StandInEngine } from './docker/engine.ts';
@@ -52,6 +53,8 @@ export class ManagerRig {
   readonly #in = (name: string): string => join(this.directory, name);
   readonly tokenFile = this.#in('token');
   readonly socket = this.#in('manager.sock');
+  /** Holds the address of the webhook, where the configuration has one. */
+  readonly webhookFile = this.#in('webhook');
   /** Of the image, where the configuration says that it is built. */
   readonly context = this.#in('context');
   /** Of the machine's stand-in GPUs. */
@@ -206,6 +209,10 @@ export class ManagerRig {
         machine: this.machine,
         fence: new Fence({ command: this.command, engine: createEngine(this.docker), log: silentLogger }),
         process: this.hostPrograms.process,
+        webhook: {
+          fetch: createPlainFetch({ noProxy: [] }),
+          address: addressReader(this.webhookFile, silentLogger),
+        },
         diskSpace: () => Promise.resolve(this.disk),
       },
       {

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 
-import { shareOf } from '../../base/share.ts';
+import { shareOf } from '../../base/notation/share.ts';
 import type { WaveLimits } from '../../inventory/fleet.ts';
 import { foldNames } from '../../inventory/fold-names.ts';
 import type { Wave } from '../../plan/waves-plan.ts';

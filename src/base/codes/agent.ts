@@ -3,6 +3,7 @@ import type { Entries } from './entry.ts';
 /** Agents, their runs and slots: causes in the status, and of runs in `azp-fleet logs`. */
 export const agentCodes = {
   'agent.aborted': ['the agent program gave up at its start', 'install what it names'],
+  'agent.away': ['nobody has been there to take jobs', 'see azp-fleet status'],
   'agent.cannot-connect': ['the agent cannot reach Azure DevOps', 'check the network as a container sees it'],
   'agent.clock-skew': ['the clock of the host is wrong', 'set it: timedatectl set-ntp true'],
   'agent.deleted': ['the agent was deleted in the pool', 'wait: it is registered again'],
@@ -91,6 +92,7 @@ export const agentCodes = {
     'what a job left running on the host does not end',
     'wait; for a process in state D: drain and reboot',
   ],
+  'queue.long-wait': ['a job waited long for an agent', 'see azp-fleet status; if all is well, add agents'],
   'run.abandoned': ['the server gave the job up while it ran', 'look for a cut of the network'],
   'run.cut': ['the agent ended in the middle of a job', 'look at the log of the run'],
   'run.does-not-end': [

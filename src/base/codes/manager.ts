@@ -60,4 +60,8 @@ export const managerCodes = {
     'the manager cannot write down what it must remember',
     'free space on the host, and see its journal',
   ],
+  'webhook.none': ['no webhook is set for the host', 'set webhook: in the inventory, then provision'],
+  'webhook.refused': ['the webhook does not take messages', 'correct webhook.url, then provision'],
+  'webhook.unreachable': ['the webhook does not answer', 'check network, proxy and certificates of the host'],
+  'webhook.unusable': ['the address of the webhook cannot be read', 'run azp-fleet provision'],
 } as const satisfies Entries;

@@ -14,7 +14,7 @@ import type { Fleet } from '../../inventory/fleet.ts';
 import { expiryWarning } from '../../inventory/secret.ts';
 import type { CommandInput } from '../command.ts';
 import { openHosts, type OpenHosts } from './hosts.ts';
-import { credentialSource, resolve, resolveRegistries } from './secrets.ts';
+import { credentialSource, resolve, resolveRegistries, resolveWebhooks } from './secrets.ts';
 import { connected, overSsh, type Connected } from './with-hosts.ts';
 
 /** The inventory, the hosts that the command is about, and what is needed to speak to Azure DevOps. */
@@ -24,6 +24,8 @@ export interface OpenFleet extends OpenHosts {
   readonly azure: AzureClient;
   /** What the hosts are to know of registries; undefined: nothing, or no plan is made. */
   readonly registries: Secret | undefined;
+  /** Where the messages of hosts go, by host; none where no plan is made. */
+  readonly webhooks: ReadonlyMap<string, Secret>;
   /** The content of the site's CA file. */
   readonly caPem: string | undefined;
 }
@@ -49,6 +51,7 @@ export async function openFleet(
     hosts,
     credential,
     registries: undefined,
+    webhooks: new Map(),
     caPem,
     azure: azureClient(context, fleet, { secret: credential, caPem, onPause }),
     tellBy: (drawn) => {
@@ -57,10 +60,15 @@ export async function openFleet(
   };
 }
 
-/** The same for commands that make a plan: it takes the passwords of registries, too. */
+/** The same for commands that make a plan: it takes the passwords of registries and the webhooks, too. */
 export async function openForPlan(context: Context, input: CommandInput): Promise<OpenFleet> {
   const open = await openFleet(context, input);
-  return { ...open, registries: await resolveRegistries(context, open.fleet) };
+  const { fleet, hosts } = open;
+  return {
+    ...open,
+    registries: await resolveRegistries(context, fleet),
+    webhooks: await resolveWebhooks(context, fleet, hosts),
+  };
 }
 
 /** For commands that speak to hosts and to Azure DevOps. */

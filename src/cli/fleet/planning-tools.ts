@@ -68,9 +68,9 @@ export async function openPlanning(
   const artifacts = await loadArtifacts(cache, folders, context.clock.wall());
   const blocked = new Map<string, Problem>();
   const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
-  const { credential, registries, caPem, fleet, emit } = open;
+  const { credential, registries, webhooks, caPem, fleet, emit } = open;
   const { root } = context;
-  const desired = desiredOf(fleet, { artifacts, credential, registries, caPem, version, root });
+  const desired = desiredOf(fleet, { artifacts, credential, registries, webhooks, caPem, version, root });
   const how = (facts: Facts, host: HostSpec): PlanOptions => ({
     steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
     disturbOthers: input.options.flag('disturbOthers'),
@@ -81,6 +81,7 @@ export async function openPlanning(
     question: (facts, host, known) => questionFor(facts, desired(host), how(facts, host), known),
     credential,
     ...defined({ registries }),
+    webhooks,
     jobPages: (pool) => jobPages(open.azure, pool, context.log),
   };
   const prepare = async ({ hosts }: FleetSurvey) => {

@@ -1,9 +1,10 @@
 import type { Context } from '../../base/context.ts';
+import { usageError } from '../../base/errors.ts';
 import { isTooShort, shortestHidden } from '../../base/redact.ts';
 import { Secret } from '../../base/secret.ts';
 import { registriesText, type RegistryLogins } from '../../contract/registries.ts';
-import type { Fleet, SecretSource } from '../../inventory/fleet.ts';
-import { resolveSecret } from '../../inventory/secret.ts';
+import type { Fleet, HostSpec, SecretSource } from '../../inventory/fleet.ts';
+import { describeSource, resolveSecret } from '../../inventory/secret.ts';
 import { askSecret, canAsk } from '../ask.ts';
 
 /** Reads a secret of the inventory; from now on the debug log hides it. */
@@ -35,7 +36,10 @@ export function credentialSource({ credential }: Fleet): SecretSource {
 /** Variables that hold what the whole fleet works with: programs that we start do without them. */
 export function fleetVariables(fleet: Fleet): readonly string[] {
   const registries = Object.values(fleet.registries).map(({ secret }) => secret);
-  return [credentialSource(fleet), ...registries].flatMap((source) => ('env' in source ? [source.env] : []));
+  const webhooks = fleet.hosts.flatMap(({ webhook }) => webhook?.url ?? []);
+  return [credentialSource(fleet), ...registries, ...webhooks].flatMap((source) =>
+    'env' in source ? [source.env] : [],
+  );
 }
 
 /** What the hosts are to know of registries, as their file has it; undefined: nothing. */
@@ -46,4 +50,41 @@ export async function resolveRegistries(context: Context, fleet: Fleet): Promise
     logins[registry] = { user, secret: found.reveal() };
   }
   return Object.keys(logins).length === 0 ? undefined : new Secret(registriesText(logins));
+}
+
+/** Where each host's messages go, by host; those that are in one place are asked for once. */
+export async function resolveWebhooks(
+  context: Context,
+  fleet: Fleet,
+  hosts: readonly HostSpec[],
+): Promise<ReadonlyMap<string, Secret>> {
+  const read = new Map<string, Secret>();
+  const found = new Map<string, Secret>();
+  for (const { name, webhook } of hosts) {
+    if (webhook === undefined) continue;
+    const place = JSON.stringify(webhook.url);
+    const address = read.get(place) ?? (await webhookAddress(context, fleet, webhook.url, name));
+    read.set(place, address);
+    found.set(name, address);
+  }
+  return found;
+}
+
+async function webhookAddress(
+  context: Context,
+  fleet: Fleet,
+  source: SecretSource,
+  host: string,
+): Promise<Secret> {
+  const purpose = `the webhook of ${host}`;
+  const secret = await resolve(context, fleet, source, purpose);
+  const url = URL.parse(secret.reveal());
+  if (url !== null && /^https?:$/.test(url.protocol) && !/\s/.test(secret.reveal())) return secret;
+  throw usageError({
+    code: 'inventory.secret',
+    step: 'inventory',
+    what: `${purpose} is no http(s) address`,
+    expected: 'one address such as https://hooks.lab.example/services/…',
+    next: `look at ${describeSource(source)}`,
+  });
 }

@@ -1,4 +1,4 @@
-import { parseShare } from '../../base/share.ts';
+import { parseShare } from '../../base/notation/share.ts';
 import type { Fleet, WaveLimits } from '../../inventory/fleet.ts';
 import type { WavesPlan } from '../../plan/waves-plan.ts';
 import type { Options } from '../options.ts';

@@ -25,6 +25,7 @@ digest() { # NAME FILE
 }
 digest credential ${HostPaths.token}
 digest registries ${HostPaths.registries}
+digest webhook ${HostPaths.webhook}
 if [ -r ${HostPaths.managerState} ]; then
   sed -n 's/^ *"installation": "\([0-9A-Za-z-]\{1,64\}\)",\{0,1\}$/installation \1/p' \
     ${HostPaths.managerState} ${HostPaths.managerState}.previous 2>/dev/null
@@ -50,6 +51,7 @@ find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.par
       reloadNeeded: reloadNeeded(lines.all('NeedDaemonReload')),
       credentialDigest: lines.first('credential')?.slice(0, 64),
       registriesDigest: lines.first('registries')?.slice(0, 64),
+      webhookDigest: lines.first('webhook')?.slice(0, 64),
       installation: lines.first('installation'),
       context: lines.first('context')?.slice(0, 64),
       folders: lines.all('folder').filter((name) => /^[0-9a-f]{64}$/.test(name)),

@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from 'node:fs';
 
 import { codeOf, type Problem } from '../../base/errors.ts';
-import type { Fleet, SecretSource, SshSpec } from '../fleet.ts';
+import type { Fleet, HostSpec, SecretSource } from '../fleet.ts';
 import { foldNames } from '../fold-names.ts';
 import { expiryWarning, writeIt } from '../secret.ts';
 
@@ -15,8 +15,9 @@ export function checkReferences(fleet: Fleet, place: Place): Problem[] {
   const { credential, proxy } = fleet;
   const main = credential.kind === 'pat' ? credential.token : credential.secret;
   const sources = [
-    ...sharedSources(fleet, 'sudo', ({ sudoPassword }) => sudoPassword),
-    ...sharedSources(fleet, 'login', ({ loginPassword }) => loginPassword),
+    ...sharedSources(fleet, 'the sudo password of', ({ ssh }) => ssh.sudoPassword),
+    ...sharedSources(fleet, 'the login password of', ({ ssh }) => ssh.loginPassword),
+    ...sharedSources(fleet, 'the webhook of', ({ webhook }) => webhook?.url),
   ];
   const registries = Object.entries(fleet.registries).map(([registry, { secret }]) => ({
     purpose: `the password for ${registry}`,
@@ -38,20 +39,20 @@ export function checkReferences(fleet: Fleet, place: Place): Problem[] {
   ];
 }
 
-/** Passwords of hosts, those that are in one place once. */
+/** Secrets of hosts, those that are in one place once. */
 function sharedSources(
   { hosts }: Fleet,
-  kind: string,
-  sourceOf: (ssh: SshSpec) => SecretSource | undefined,
+  whose: string,
+  sourceOf: (host: HostSpec) => SecretSource | undefined,
 ): readonly { readonly purpose: string; readonly source: SecretSource }[] {
-  const found = hosts.flatMap(({ name, ssh }) => {
-    const source = sourceOf(ssh);
-    return source === undefined ? [] : [{ name, source }];
+  const found = hosts.flatMap((host) => {
+    const source = sourceOf(host);
+    return source === undefined ? [] : [{ name: host.name, source }];
   });
   const places = Map.groupBy(found, ({ source }) => JSON.stringify(source));
   return [...places.values()].flatMap((group) => {
     const names = foldNames(group.map(({ name }) => name));
-    return group.slice(0, 1).map(({ source }) => ({ purpose: `the ${kind} password of ${names}`, source }));
+    return group.slice(0, 1).map(({ source }) => ({ purpose: `${whose} ${names}`, source }));
   });
 }
 

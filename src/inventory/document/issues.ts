@@ -125,7 +125,7 @@ function withoutUserInfo(text: string): string {
 }
 
 function mayHoldSecret(name: string): boolean {
-  return /token|secret|password/i.test(name);
+  return /token|secret|password|webhook(\.url)?$/i.test(name);
 }
 
 function dotted(path: Path): string {

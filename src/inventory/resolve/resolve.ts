@@ -1,8 +1,9 @@
 import path from 'node:path';
 
 import { defined } from '../../base/defined.ts';
-import { parseRate } from '../../base/rate.ts';
-import { parseShare } from '../../base/share.ts';
+import { parseDuration } from '../../base/notation/duration.ts';
+import { parseRate } from '../../base/notation/rate.ts';
+import { parseShare } from '../../base/notation/share.ts';
 import type {
   CredentialSource,
   DockerfileSpec,
@@ -15,10 +16,11 @@ import type {
   RegistrySource,
   UploadLimits,
   WaveLimits,
+  WebhookSpec,
 } from '../fleet.ts';
 import type { Dataset } from '../../contract/config.ts';
 import type { DriverCapabilities, SlotSpec, Agents } from '../../contract/slots.ts';
-import { defaultUploads, defaultVersions, defaultWaves } from '../schema/defaults.ts';
+import { defaultUploads, defaultVersions, defaultWaves, defaultWebhook } from '../schema/defaults.ts';
 import { fillPool, type PlaceholderValues } from '../pool-pattern.ts';
 import { groupsOf, varsOf } from './merge.ts';
 import type { InventoryFile } from '../schema/file.ts';
@@ -59,6 +61,7 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     jobs: { sudo: vars.jobs?.sudo ?? false, docker: vars.jobs?.docker ?? false },
     fence: vars.fence ?? 'best-effort',
     registration: vars.registration ?? 'rest',
+    ...defined({ webhook: resolveWebhook(vars.webhook, folders) }),
     capabilities: texts(vars.capabilities),
   };
 }
@@ -120,6 +123,16 @@ function resolveDatasets(datasets: HostEntry['datasets']): Dataset[] {
 function resolveDockerfile(written: NonNullable<HostEntry['dockerfile']>, folders: Folders): DockerfileSpec {
   const { folder, ...rest } = typeof written === 'string' ? { folder: written } : written;
   return { folder: absolute(folder, folders), ...defined(rest) };
+}
+
+function resolveWebhook(webhook: HostEntry['webhook'], folders: Folders): WebhookSpec | undefined {
+  if (typeof webhook !== 'object') return undefined;
+  const { url, offline = defaultWebhook.offline, queueWait = defaultWebhook.queueWait } = webhook;
+  return {
+    url: resolveSource(url, folders),
+    offlineS: (parseDuration(offline) ?? 0) / 1000,
+    queueWaitS: (parseDuration(queueWait) ?? 0) / 1000,
+  };
 }
 
 /** Undefined when neither or both ways are given; check.ts reports that. */

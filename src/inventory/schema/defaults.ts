@@ -15,5 +15,8 @@ export const defaultWaves: WaveLimits = {
   maxFailures: { kind: 'count', count: 0 },
 };
 
+/** Longer than a new container and a reboot take; longer than people wait without asking why. */
+export const defaultWebhook = { offline: '10m', queueWait: '30m' } as const;
+
 /** Ten bundles at a time fill most links; each holds what is on its way, some MiB. */
 export const defaultUploads = { parallel: 10 } as const;

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 
-import { defaultVersions } from './defaults.ts';
+import { defaultVersions, defaultWebhook } from './defaults.ts';
 import { secretSource } from './secret.ts';
 import {
+  duration,
   environmentName,
   flag,
   hostPath,
@@ -157,6 +158,25 @@ const dockerfile = z
   )
   .meta({ id: 'dockerfile' });
 
+const someWebhook = 'a webhook, e.g. { url: { env: FLEET_WEBHOOK } }, or none';
+const webhook = z
+  .union(
+    [
+      z.literal('none'),
+      z.strictObject({
+        url: secretSource.meta({ description: 'Where its address is found: whoever has it may write there' }),
+        offline: duration
+          .optional()
+          .meta({ description: `An agent is away longer; default ${defaultWebhook.offline}` }),
+        queueWait: duration
+          .optional()
+          .meta({ description: `A job has waited longer; default ${defaultWebhook.queueWait}` }),
+      }),
+    ],
+    { error: someWebhook },
+  )
+  .meta({ id: 'webhook' });
+
 /** What may stand in `defaults`, in a group's `vars` and at a host. */
 const shared = {
   user: text.optional().meta({ description: 'Login user; default: as ssh_config says' }),
@@ -251,6 +271,9 @@ const shared = {
   fence: z.enum(['best-effort', 'required'], { error: 'best-effort or required' }).optional().meta({
     description:
       'Keeps jobs from cloud metadata and from each other; required: no job starts while it is not up',
+  }),
+  webhook: webhook.optional().meta({
+    description: 'Who is told when slots are closed or open again, agents are away, and jobs wait long',
   }),
   registration: z
     .enum(['rest', 'config'], { error: 'rest or config' })

@@ -1,7 +1,8 @@
 import * as z from 'zod';
 
-import { parseRate, rateExpected } from '../../base/rate.ts';
-import { parseShare, shareExpected } from '../../base/share.ts';
+import { parseDuration } from '../../base/notation/duration.ts';
+import { parseRate, rateExpected } from '../../base/notation/rate.ts';
+import { parseShare, shareExpected } from '../../base/notation/share.ts';
 
 /**
  * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":
@@ -42,6 +43,16 @@ export const size = z
 export const rate = z
   .string({ error: rateExpected })
   .refine((value) => parseRate(value) !== undefined, rateExpected);
+
+/** From a minute to a week; always with its unit, because a number alone could be anything. */
+const durationExpected = 'a duration from 1m to 7d, e.g. 10m or 2h';
+export const duration = z
+  .string({ error: durationExpected })
+  .regex(/^\d+[smhd]$/, { error: durationExpected, abort: true })
+  .refine((value) => {
+    const ms = parseDuration(value) ?? 0;
+    return ms >= 60_000 && ms <= 7 * 86_400_000;
+  }, durationExpected);
 
 /** `3` or `25%`; `least`: the smallest that means something, of either. */
 export function share(least: number) {

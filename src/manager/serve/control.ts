@@ -19,6 +19,8 @@ export interface ControlHandlers {
   adopt(order: { readonly slots: readonly string[] }): Promise<unknown>;
   /** `gpu`: PCI address, or `all`. */
   repaired(order: { readonly gpu: string }): Promise<unknown>;
+  /** Sends a message to the webhook that says that it is a test. */
+  testWebhook(): Promise<unknown>;
   /** Begins a build or pull of the agents' image. */
   renewImage(order: { readonly fresh: boolean }): unknown;
 }
@@ -110,6 +112,8 @@ async function route(handlers: ControlHandlers, request: IncomingMessage): Promi
     }
     case 'POST /v1/image':
       return handlers.renewImage({ fresh: (await readBody(request))['fresh'] === true });
+    case 'POST /v1/webhook':
+      return handlers.testWebhook();
     default:
       throw new FleetError({
         code: 'control.not-found',
@@ -153,6 +157,7 @@ function bad(what: string): FleetError {
 
 function statusOf(code: string): number {
   if (code === 'control.bad-request' || code === 'slot.unknown' || code === 'gpu.unknown') return 400;
+  if (code === 'webhook.none') return 400;
   return code === 'control.not-found' || code === 'runs.no-diagnostics' ? 404 : 500;
 }
 

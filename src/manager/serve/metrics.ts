@@ -37,6 +37,11 @@ export class Metrics {
     'Containers that could not be started, by cause.',
     ['slot', 'cause'],
   );
+  readonly #messages = this.#counter(
+    'azp_fleet_webhook_messages_total',
+    'Messages that the webhook took, and tries that failed.',
+    ['result'],
+  );
   readonly #strayErrors = this.#counter(
     'azp_fleet_stray_errors_total',
     'Errors that nothing caught: rejection and output are outlived, exception ends the manager and counts on over that.',
@@ -69,6 +74,7 @@ export class Metrics {
   constructor() {
     // What has not happened yet is told too, so that the first time is seen as a rise.
     for (const kind of strayKinds) this.strayError(kind, 0);
+    for (const result of ['taken', 'failed'] as const) this.webhookAnswered(result, 0);
   }
 
   runEnded(slot: string, outcome: Ended): void {
@@ -93,6 +99,10 @@ export class Metrics {
 
   launchFailed(slot: string, cause: string): void {
     this.#launchFailures.inc({ slot, cause });
+  }
+
+  webhookAnswered(result: 'taken' | 'failed', times = 1): void {
+    this.#messages.inc({ result }, times);
   }
 
   strayError(kind: (typeof strayKinds)[number], times: number): void {

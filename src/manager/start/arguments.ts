@@ -6,10 +6,11 @@ export const usage = `azp-fleet-manager keeps one-shot Azure Pipelines agents ru
 Usage
   azp-fleet-manager run --config FILE [--token-file FILE] [options]
   azp-fleet-manager run --url URL --pool POOL --token-file FILE [options]
-  azp-fleet-manager status | runs [SLOT]     (these and the next two lines ask the running manager)
+  azp-fleet-manager status | runs [SLOT]     (these and the next lines ask the running manager)
   azp-fleet-manager logs SLOT [--tail LINES] | logs SLOT --diag [--run ID]
   azp-fleet-manager drain [SLOT…] [--reason TEXT] | undrain [SLOT… | --run ID] | adopt [SLOT…]
   azp-fleet-manager repaired [--gpu ADDRESS]
+  azp-fleet-manager webhook                  (sends a test message)
   azp-fleet-manager version
 
 Options of a machine of its own; with --config the file says these things
@@ -101,6 +102,7 @@ const commands: Readonly<Record<string, Shape>> = {
   undrain: { options: ['run'], slots: Number.POSITIVE_INFINITY },
   adopt: { options: [], slots: Number.POSITIVE_INFINITY },
   repaired: { options: ['gpu'], slots: 0 },
+  webhook: { options: [], slots: 0 },
   version: { options: [], slots: 0 },
   help: { options: [], slots: 0 },
 };

@@ -44,6 +44,9 @@ export async function runClient(
       return pretty(
         await ask(socket, { method: 'POST', path: '/v1/repaired', body: { gpu: values.gpu ?? 'all' } }),
       );
+    case 'webhook':
+      await ask(socket, { method: 'POST', path: '/v1/webhook' });
+      return 'the webhook has taken a test message\n';
     case 'undrain':
     case 'adopt': {
       const body = defined({ slots, run: values.run });

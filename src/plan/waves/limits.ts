@@ -1,4 +1,4 @@
-import { shareOf } from '../../base/share.ts';
+import { shareOf } from '../../base/notation/share.ts';
 import type { WaveLimits } from '../../inventory/fleet.ts';
 
 /**

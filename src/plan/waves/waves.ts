@@ -1,4 +1,4 @@
-import { shareText } from '../../base/share.ts';
+import { shareText } from '../../base/notation/share.ts';
 import type { Held, Wave, WavesPlan } from '../waves-plan.ts';
 import { heldBack } from './held.ts';
 import type { WaveLimits } from '../../inventory/fleet.ts';

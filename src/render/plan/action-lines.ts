@@ -20,6 +20,8 @@ export function actionLines(action: Action): string[] {
       return [`write ${action.path} (mode 600): the credential, from memory`];
     case 'registries':
       return [`write ${action.path} (mode 600): users and passwords, from memory`];
+    case 'webhook':
+      return [`write ${action.path} (mode 600): the address, from memory`];
     case 'reboot':
       return [`reboot, and wait at most ${action.timeoutS} s for a new boot id`];
     default:

@@ -42,9 +42,18 @@ export const keyWords: { readonly [K in keyof ManagerConfig]-?: Words<K> } = {
     ...item('proxy.noProxy', hosts(from?.noProxy), hosts(to?.noProxy)),
     ...item('proxy.ca', from && authority(from), to && authority(to)),
   ],
+  webhook: (from, to) => [
+    ...item('webhook', from && 'set', to && 'set', webhookEffect[to === undefined ? 'off' : 'on']),
+    ...item('webhook.offline', from && `${from.offlineS} s`, to && `${to.offlineS} s`),
+    ...item('webhook.queueWait', from && `${from.queueWaitS} s`, to && `${to.queueWaitS} s`),
+  ],
   metricsPort: (from, to) => item('port of the metrics', from && port(from), to && port(to)),
 };
 
+const webhookEffect = {
+  on: 'it is told of closed slots, agents that are away and long waits; no job is disturbed',
+  off: 'nobody is told of closed slots, agents that are away and long waits any more',
+} as const;
 const sudoEffect = {
   on: 'jobs may become root inside their container',
   off: 'jobs do not become root any more',

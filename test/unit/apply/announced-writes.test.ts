@@ -68,6 +68,7 @@ function hostFor(script: string): ScratchHost {
     .file('/etc/ssl/certs/ca-certificates.crt', 'authorities')
     .file('/etc/azp-fleet/token.next', 'next')
     .file('/etc/azp-fleet/registries', 'passwords')
+    .file('/etc/azp-fleet/webhook', 'address')
     .file('/etc/cdi/old.yaml', 'kind: nvidia.com/gpu')
     .file('/proc/version', 'Linux version 6.1.0 (gcc-12 (Debian 12))')
     .file('/proc/locks')

@@ -44,6 +44,7 @@ function announcedBy({ id }: Change, action: Action, index: number): readonly Ef
       return [{ kind: 'upload', path: action.path, mode: action.mode, sha256: action.artifact.sha256 }];
     case 'credential':
     case 'registries':
+    case 'webhook':
       return [{ kind: 'upload', path: action.path, mode: 0o600, sha256: sha256(secrets[action.kind]) }];
     case 'reboot':
       return [{ kind: 'reboot' }];

@@ -28,7 +28,11 @@ export type Effect =
   | { readonly kind: 'request'; readonly line: string };
 
 /** Each is what it stands for. */
-export const secrets = { credential: 'the credential', registries: 'the registries' } as const;
+export const secrets = {
+  credential: 'the credential',
+  registries: 'the registries',
+  webhook: 'the webhook',
+} as const;
 
 /**
  * A host that notes everything that apply sends to it. Its facts follow the changes that have ended well, as `after` says;
@@ -113,6 +117,7 @@ export class RecordingHost {
       options: { parallel: 20, drainTimeoutMs: 60_000, breakLock: false },
       credential: new Secret(secrets.credential),
       registries: new Secret(secrets.registries),
+      webhooks: new Map([[this.#desired.host.name, new Secret(secrets.webhook)]]),
     };
   }
 

@@ -247,7 +247,7 @@ describe('what the probes print', () => {
     expect(
       managerProbe.parse(
         frame(
-          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
+          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nwebhook ${'9'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
         ),
       ),
     ).toEqual({
@@ -257,6 +257,7 @@ describe('what the probes print', () => {
       reloadNeeded: true,
       credentialDigest: digest,
       registriesDigest: 'e'.repeat(64),
+      webhookDigest: '9'.repeat(64),
       installation: '5b1c',
       context: 'c'.repeat(64),
       folders: ['f'.repeat(64)],
@@ -269,6 +270,7 @@ describe('what the probes print', () => {
       reloadNeeded: false,
       credentialDigest: undefined,
       registriesDigest: undefined,
+      webhookDigest: undefined,
       installation: undefined,
       context: undefined,
       folders: [],

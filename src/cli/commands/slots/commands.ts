@@ -70,6 +70,16 @@ export const slotCommands: readonly CommandSpec[] = [
     load: () => import('./repaired.ts'),
   },
   {
+    name: 'webhook',
+    summary: "send a test message to hosts' webhooks",
+    description:
+      'Each manager sends a message that says that it is a test, from the host and by the way that its messages take, and says what came of it. docs/monitoring.md tells what is sent otherwise.',
+    positionals: '<hosts...>',
+    examples: [['azp-fleet webhook h200-1', 'after webhook: was set and provisioned']],
+    json: ['hosts'],
+    load: () => import('./webhook.ts'),
+  },
+  {
     name: 'adopt',
     summary: 'take over agent names that another owner holds in the pool',
     description:

@@ -1,7 +1,7 @@
 import type { FleetEvent } from '../../../../src/apply/events.ts';
 import type { HostOutcome } from '../../../../src/apply/outcome.ts';
 import { runWaves, type WaveTask } from '../../../../src/apply/waves/run-waves.ts';
-import { parseShare } from '../../../../src/base/share.ts';
+import { parseShare } from '../../../../src/base/notation/share.ts';
 import type { Verdict } from '../../../../src/health/verdict.ts';
 import type { WaveLimits } from '../../../../src/inventory/fleet.ts';
 import { defaultWaves } from '../../../../src/inventory/schema/defaults.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { shareText } from '../../../../src/base/share.ts';
+import { shareText } from '../../../../src/base/notation/share.ts';
 import { waveLimits } from '../../../../src/cli/fleet/wave-limits.ts';
 import { Options } from '../../../../src/cli/options.ts';
 import type { Fleet } from '../../../../src/inventory/fleet.ts';

@@ -66,13 +66,14 @@ left /var/lib/azp-fleet/folders/f4.tar.0123.part
         .file('/etc/machine-id', 'x\n')
         .file('/etc/systemd/system/azp-fleet-manager.service')
         .file('/etc/azp-fleet/registries', '{"registry.lab": "password"}')
+        .file('/etc/azp-fleet/webhook', 'https://hooks.lab/secret')
         .file(
           '/var/lib/azp-fleet/manager.json',
           '{\n  "installation": "0f8e-01",\n  "other": "installation"\n}\n',
         )
         .program('systemctl', ''),
     after: {
-      stdout: `registries ${sha256('x:{"registry.lab": "password"}')}  -\ninstallation 0f8e-01\n`,
+      stdout: `registries ${sha256('x:{"registry.lab": "password"}')}  -\nwebhook ${sha256('x:https://hooks.lab/secret')}  -\ninstallation 0f8e-01\n`,
     },
   }),
   probe('manager', {

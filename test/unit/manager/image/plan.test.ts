@@ -19,6 +19,7 @@ function told(hostAndMore: string) {
     root,
     credential: undefined,
     registries: undefined,
+    webhooks: new Map(),
     caPem: undefined,
   };
   return managerConfig(desiredFor(fleet, brought)(host), 'x64');

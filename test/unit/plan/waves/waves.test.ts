@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { parseShare } from '../../../../src/base/share.ts';
+import { parseShare } from '../../../../src/base/notation/share.ts';
 import type { WaveLimits } from '../../../../src/inventory/fleet.ts';
 import { defaultWaves } from '../../../../src/inventory/schema/defaults.ts';
 import { mayBeDown } from '../../../../src/plan/waves/limits.ts';

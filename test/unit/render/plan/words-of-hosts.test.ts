@@ -250,6 +250,12 @@ test.each<[string, Facts['manager'], string]>([
     `  - manager  remove the passwords of registries
              the inventory has none`,
   ],
+  [
+    'the address of a webhook that is not wanted any more',
+    { ...runningWith(wish()).manager, webhookDigest: sha256('before') },
+    `  - manager  remove the address of the webhook
+             the inventory has none`,
+  ],
 ])('%s', (_, manager, lines) => {
   const desired = wish({}, { credentialDigest: () => sha256('now') });
   const facts = { ...runningWith(wish()), manager: { credentialDigest: sha256('now'), ...defined(manager) } };

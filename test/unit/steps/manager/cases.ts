@@ -21,6 +21,13 @@ const withRegistry: Desired = {
   registries: { names: ['registry.lab'], digest: () => knownPassword },
 };
 
+const knownAddress = sha256('machine:webhook');
+const withWebhook: Desired = {
+  ...wanted,
+  host: { ...wanted.host, webhook: { url: { env: 'HOOK' }, offlineS: 600, queueWaitS: 1800 } },
+  webhookDigest: () => knownAddress,
+};
+
 /** What is planned for which host: a name, what is there, what is wanted, the lines of the plan. */
 export const managerCases: readonly [string, Facts, Desired, readonly string[]][] = [
   [
@@ -86,6 +93,35 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     merge(converged(), { manager: { registriesDigest: knownPassword } }),
     wanted,
     ['remove the passwords of registries [nothing]', restart],
+  ],
+  [
+    'a webhook that the host does not know',
+    converged(),
+    withWebhook,
+    [
+      "write the manager's configuration [nothing]",
+      'store the address of the webhook (root only) [nothing]',
+      restart,
+    ],
+  ],
+  [
+    'another address of the webhook',
+    merge(converged(withWebhook), { manager: { webhookDigest: sha256('other') } }),
+    withWebhook,
+    ['store the address of the webhook (root only) [nothing]', restart],
+  ],
+  ['the webhook that the host has', converged(withWebhook), withWebhook, []],
+  [
+    'an address that nobody has read',
+    merge(converged(withWebhook), { manager: { webhookDigest: undefined } }),
+    { ...withWebhook, webhookDigest: undefined },
+    [],
+  ],
+  [
+    'no webhook any more',
+    converged(withWebhook),
+    wanted,
+    ["write the manager's configuration [nothing]", 'remove the address of the webhook [nothing]', restart],
   ],
   [
     'a new version of the manager',

@@ -49,6 +49,7 @@ const full: Required<ManagerConfig> = {
   registration: 'rest',
   capabilities: { site: 'munich' },
   proxy: { http: 'http://a:1', https: 'http://b:1', noProxy: ['.lab'], ca: true, caSha256: 'c'.repeat(64) },
+  webhook: { offlineS: 600, queueWaitS: 1800 },
   metricsPort: 9417,
 };
 /** The same, where a key has more than one form. */

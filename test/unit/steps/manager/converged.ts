@@ -72,6 +72,7 @@ export function converged(desired: Desired = wanted, base: Facts = factsOf({ dri
       leftovers: [],
       credentialDigest: desired.credentialDigest?.(base.machineId),
       registriesDigest: desired.registries.digest?.(base.machineId),
+      webhookDigest: desired.webhookDigest?.(base.machineId),
       status: status(desired, 'ready', base),
     },
   });

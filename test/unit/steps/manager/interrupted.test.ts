@@ -19,10 +19,13 @@ interface Wish {
   readonly token?: string;
   readonly password?: string;
   readonly ca?: string;
+  /** The address of the webhook. */
+  readonly hook?: string;
 }
 
-function desired({ share = false, ca, ...wish }: Wish): Desired {
-  const plain = desiredOf({ share });
+function desired({ share = false, ca, hook, ...wish }: Wish): Desired {
+  const webhook = { url: { env: 'HOOK' }, offlineS: 600, queueWaitS: 1800 };
+  const plain = desiredOf({ share, ...(hook === undefined ? {} : { webhook }) });
   return {
     ...plain,
     artifacts: {
@@ -36,6 +39,7 @@ function desired({ share = false, ca, ...wish }: Wish): Desired {
       wish.password === undefined
         ? { names: [], digest: undefined }
         : { names: ['r.lab'], digest: () => sha256(wish.password ?? '') },
+    webhookDigest: hook === undefined ? undefined : () => sha256(hook),
     proxy: { noProxy: [], ...(ca === undefined ? {} : { caPem: ca }) },
   };
 }
@@ -69,6 +73,7 @@ const wishes: readonly [string, Wish][] = [
   ['another credential', { token: 'other' }],
   ['a certificate authority', { ca: 'PEM' }],
   ['the password of a registry', { password: 'secret' }],
+  ['a webhook', { hook: 'address' }],
   ['everything', { share: true, manager: 'b', unit: `${unit}A=b\n`, token: 't', ca: 'PEM', password: 's' }],
 ];
 

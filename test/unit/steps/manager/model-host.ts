@@ -56,9 +56,14 @@ function effectsOfAction(action: Action, desired: Desired): Effect[] {
       return [put(part, 'half'), (host) => put(action.path, text)(drop(part)(host))];
     }
     case 'credential':
-    case 'registries': {
-      const text =
-        (action.kind === 'credential' ? desired.credentialDigest : desired.registries.digest)?.('') ?? '';
+    case 'registries':
+    case 'webhook': {
+      const digests = {
+        credential: desired.credentialDigest,
+        registries: desired.registries.digest,
+        webhook: desired.webhookDigest,
+      };
+      const text = digests[action.kind]?.('') ?? '';
       const part = `${action.path}.${sha256(text).slice(0, 16)}.part`;
       return [put(part, 'half'), (host) => put(action.path, text)(drop(part)(host))];
     }
@@ -124,6 +129,7 @@ export function factsOfModel({ disk, current, unit, enabled, process }: ModelHos
       reloadNeeded: unit !== undefined && unit !== disk[HostPaths.unit],
       credentialDigest: disk[HostPaths.token],
       registriesDigest: disk[HostPaths.registries],
+      webhookDigest: disk[HostPaths.webhook],
       leftovers: Object.keys(disk).filter((path) => part.test(path) || path === `${HostPaths.token}.next`),
       status:
         process === undefined ? undefined : managerStatus({ configHash, started: started as StartedWith }),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import { parseRate } from '../../../src/base/rate.ts';
+import { parseRate } from '../../../../src/base/notation/rate.ts';
 
 describe('a data rate in bytes per second', () => {
   test.each([

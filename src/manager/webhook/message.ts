@@ -1,0 +1,103 @@
+import { foreignLine, foreignLines, foreignValue } from '../../base/foreign-text.ts';
+import type { Episode } from './episodes.ts';
+
+/** Characters: Teams takes 28 KB as a whole, and nobody reads more. */
+const longestText = 4000;
+const longestCause = 400;
+/** More are counted in the text and left out of `events`. */
+const mostEvents = 16;
+
+/** Who speaks, and when (ISO 8601). */
+interface Sender {
+  readonly host: string;
+  readonly at: string;
+}
+
+/**
+ * The body of a message: `text` for people, as Slack, Mattermost and Teams show it, and the same as `events` for programs.
+ * Pure.
+ */
+export function changeMessage(
+  { begun, ended }: { readonly begun: readonly Episode[]; readonly ended: readonly Episode[] },
+  sender: Sender,
+): string {
+  const lines = [...alike(begun).map(begunLine), ...alike(ended).map(endedLine)];
+  const events = [
+    ...begun.map((episode) => ({ state: 'begun', ...shown(episode) })),
+    ...ended.map((episode) => ({ state: 'ended', ...shown(episode) })),
+  ];
+  return body(lines, events.slice(0, mostEvents), sender);
+}
+
+/** What somebody who tries the webhook gets. */
+export function testMessage(sender: Sender): string {
+  return body(['this is a test of the webhook; nothing has happened'], [{ event: 'test' }], sender);
+}
+
+function body(lines: readonly string[], events: readonly object[], { host, at }: Sender): string {
+  const text = lines.map((line) => plain(`${host}: ${foreignLine(line)}`)).join('\n');
+  const message = { text: foreignLines(text, longestText), schema: 1, host, at, events };
+  return JSON.stringify(foreignValue(message, (said) => foreignLines(said)));
+}
+
+function shown({ key: _, kind, ...rest }: Episode): object {
+  return { event: kind, ...rest, what: foreignLine(rest.what, longestCause) };
+}
+
+/** Eight slots that are closed for one reason are one line. */
+function alike(episodes: readonly Episode[]): readonly (readonly [Episode, ...Episode[]])[] {
+  const groups = Map.groupBy(episodes, ({ kind, pool, code, what }) =>
+    JSON.stringify(kind === 'queue-wait' ? [kind, pool] : [kind, code, what]),
+  );
+  return [...groups.values()].flatMap(([first, ...rest]) => (first === undefined ? [] : [[first, ...rest]]));
+}
+
+function begunLine(group: readonly [Episode, ...Episode[]]): string {
+  const [{ kind, pool, what, next }] = group;
+  const heads = {
+    'slot-closed': `${slots(group)} closed, no jobs are taken there`,
+    'agent-offline': `${agents(group)} away`,
+    'queue-wait': `jobs wait long for pool ${pool}`,
+  };
+  return `${heads[kind]}: ${foreignLine(what, longestCause)}. Next: ${next}`;
+}
+
+function endedLine(group: readonly [Episode, ...Episode[]]): string {
+  const [{ kind, pool, since }] = group;
+  const heads = {
+    'slot-closed': `${slots(group)} not closed any more`,
+    'agent-offline': `${agents(group)} not missing any more`,
+    'queue-wait': `jobs do not wait long for pool ${pool} any more`,
+  };
+  return `${heads[kind]} (since ${since})`;
+}
+
+function slots(group: readonly Episode[]): string {
+  return counted(
+    'slot',
+    group.map(({ slot = '' }) => slot),
+  );
+}
+
+function agents(group: readonly Episode[]): string {
+  return counted(
+    'agent',
+    group.map(({ agent = '' }) => agent),
+  );
+}
+
+/** `slot 3 is`, `slots 0, 1 and 6 more are`. */
+function counted(noun: string, names: readonly string[]): string {
+  const most = 8;
+  const more = names.length > most ? ` and ${names.length - most} more` : '';
+  const list = `${names.slice(0, most).join(', ')}${more}`;
+  return names.length === 1 ? `${noun} ${list} is` : `${noun}s ${list} are`;
+}
+
+/**
+ * Causes quote what others say, a process' name for one. In a chat room `<!channel>` and `@all` would call everybody, and
+ * `<https://…|text>` would be a link under another name.
+ */
+function plain(text: string): string {
+  return text.replaceAll('<', '‹').replaceAll('>', '›').replaceAll('@', '(at)');
+}

@@ -1,0 +1,112 @@
+import type { Fetch } from '../../azure/http/proxy.ts';
+import { retryAfter } from '../../azure/http/retry.ts';
+import { FleetError } from '../../base/errors.ts';
+import { foreignLine } from '../../base/foreign-text.ts';
+import type { Secret } from '../../base/secret.ts';
+import { version } from '../../base/version.ts';
+
+/** Milliseconds for the whole exchange, connection and answer included. */
+const timeoutMs = 10_000;
+/** Bytes of an answer that are read, for its words; what is longer is not waited for. */
+const readBytes = 2048;
+
+export type Answer =
+  | { readonly kind: 'taken' }
+  /** `afterMs`: the receiver asks for a pause. */
+  | { readonly kind: 'later'; readonly problem: FleetError; readonly afterMs: number | undefined }
+  /** It will not take it the next time either. */
+  | { readonly kind: 'refused'; readonly problem: FleetError };
+
+/** Sends one message. Never rejects, and is over in ten seconds, whatever the receiver does. `wall`: now, for Retry-After. */
+export async function post(
+  fetch: Fetch,
+  address: Secret,
+  body: string,
+  { wall, signal }: { readonly wall: number; readonly signal: AbortSignal },
+): Promise<Answer> {
+  const url = address.reveal();
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': `azp-fleet-manager/${version}` },
+      body,
+      // Followed, it would carry the message and the secret in its address to somebody else.
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    });
+    const words = await beginning(response);
+    return judge(response.status, words, retryAfter(response.headers, wall));
+  } catch (error) {
+    const seen =
+      error instanceof Error && error.name === 'TimeoutError' ? 'no answer within 10 s' : errorText(error);
+    return { kind: 'later', problem: unreachable(hostOf(url), seen), afterMs: undefined };
+  }
+}
+
+/** Pure. */
+export function judge(status: number, words: string, afterMs: number | undefined): Answer {
+  if (status >= 200 && status < 300) return { kind: 'taken' };
+  const seen = `HTTP ${status}${words === '' ? '' : `: ${words}`}`;
+  const isLater = status === 408 || status === 425 || status === 429 || status >= 500;
+  return isLater
+    ? { kind: 'later', problem: busy(seen), afterMs }
+    : { kind: 'refused', problem: refused(seen) };
+}
+
+/** What a refusal says, cut off; of an answer that takes the message nothing is read. A receiver that never ends its answer has answered all the same. */
+async function beginning(response: Response): Promise<string> {
+  const reader = response.body?.getReader();
+  if (reader === undefined) return '';
+  if (response.ok) {
+    void reader.cancel().catch(() => undefined);
+    return '';
+  }
+  let text = '';
+  try {
+    while (text.length < readBytes) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += Buffer.from(value as Uint8Array).toString('latin1');
+    }
+  } catch {
+    // The status has been told.
+  }
+  void reader.cancel().catch(() => undefined);
+  return foreignLine(text.slice(0, readBytes).trim(), 200);
+}
+
+function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** All of the address that may be shown. */
+function hostOf(url: string): string {
+  return URL.parse(url)?.host ?? 'its host';
+}
+
+function unreachable(host: string, seen: string): FleetError {
+  return new FleetError({
+    code: 'webhook.unreachable',
+    what: `the webhook at ${host} does not answer`,
+    seen,
+    next: 'check network, name resolution, proxy and certificates on the host; then try it: azp-fleet webhook',
+  });
+}
+
+function busy(seen: string): FleetError {
+  return new FleetError({
+    code: 'webhook.unreachable',
+    what: 'the webhook takes no messages for now',
+    seen,
+    next: 'wait: it is tried again; if this stays, look at the service that it belongs to',
+  });
+}
+
+function refused(seen: string): FleetError {
+  return new FleetError({
+    code: 'webhook.refused',
+    what: 'the webhook refuses the message',
+    seen,
+    next: 'correct what webhook.url in the inventory points at, then azp-fleet provision, and try it: azp-fleet webhook',
+  });
+}

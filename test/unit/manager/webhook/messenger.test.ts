@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest';
+import { defined } from '../../../../src/base/defined.ts';
+import { FleetError } from '../../../../src/base/errors.ts';
+import { Secret } from '../../../../src/base/secret.ts';
+import type { ManagerConfig } from '../../../../src/contract/config.ts';
+import type { Hold } from '../../../../src/manager/model.ts';
+import type { Episode } from '../../../../src/manager/webhook/episodes.ts';
+import { Messenger, pauseMs, type SlotLook } from '../../../../src/manager/webhook/messenger.ts';
+import { StillClock } from '../../../support/clock.ts';
+import { config } from '../../../support/manager-config.ts';
+
+const hold: Hold = {
+  kind: 'close',
+  state: 'quarantined',
+  cause: { code: 'gpu.lost', what: 'GPU: it is gone', next: 'reboot the host' },
+};
+const look = (name: string, changes: Partial<SlotLook> = {}): SlotLook => ({
+  slot: { name, agent: `box-${name}`, pool: 'gpus', gpus: [] },
+  hold: undefined,
+  isAway: false,
+  cause: {},
+  wait: undefined,
+  ...changes,
+});
+const closed = (name: string) => look(name, { hold });
+
+/** A receiver that answers with these statuses, one after the other, the last for ever; and the life of one process. */
+function world(...statuses: readonly number[]) {
+  const clock = new StillClock();
+  const texts: string[] = [];
+  const logged: string[] = [];
+  const counted: string[] = [];
+  const kept: { told: readonly Episode[] } = { told: [] };
+  let address: () => Promise<Secret> = async () => new Secret('https://hooks.lab.example/x');
+  const start = (webhook: ManagerConfig['webhook'] | 'none' = { offlineS: 600, queueWaitS: 1800 }) =>
+    new Messenger({
+      clock,
+      log: { log: (_, message) => void logged.push(message), redact: () => undefined },
+      config: { ...config({}), host: 'box', ...(webhook === 'none' ? {} : defined({ webhook })) },
+      signal: new AbortController().signal,
+      fetch: async (_, { body = '' }) => {
+        texts.push((JSON.parse(body) as { text: string }).text);
+        const status = statuses[Math.min(texts.length, statuses.length) - 1] ?? 200;
+        return new Response(null, { status });
+      },
+      address: () => address(),
+      state: {
+        get value() {
+          return kept;
+        },
+        note: async (change) => void Object.assign(kept, change()),
+      },
+      metrics: { webhookAnswered: (result) => void counted.push(result) },
+    });
+  /** Turns of the loop, five seconds apart. */
+  const turns = async (messenger: Messenger, count: number): Promise<void> => {
+    for (let turn = 0; turn < count; turn += 1) {
+      await messenger.deliver();
+      clock.pass(5000);
+    }
+  };
+  return {
+    clock,
+    texts,
+    logged,
+    counted,
+    start,
+    turns,
+    breakAddress: () => {
+      address = () => Promise.reject(new FleetError({ code: 'webhook.unusable', what: 'no address' }));
+    },
+  };
+}
+
+test('what begins is told once and what ends once, at most one message a minute', async () => {
+  const { start, turns, texts } = world(200);
+  const messenger = start();
+  messenger.look([look('0'), look('1')]);
+  await turns(messenger, 3);
+  expect(texts).toEqual([]);
+  messenger.look([closed('0'), closed('1')]);
+  await turns(messenger, 30);
+  expect(texts).toEqual([
+    'box: slots 0, 1 are closed, no jobs are taken there: GPU: it is gone. Next: reboot the host',
+  ]);
+  for (let minute = 0; minute < 5; minute += 1) {
+    messenger.look([look('0'), look('1')]);
+    await turns(messenger, 4);
+    messenger.look([closed('0'), closed('1')]);
+    await turns(messenger, 8);
+  }
+  expect(texts.length).toBeLessThanOrEqual(6);
+  messenger.look([look('0'), look('1')]);
+  await turns(messenger, 30);
+  expect(texts.at(-1)).toContain('slots 0, 1 are not closed any more');
+});
+
+test('a manager that was started anew tells nothing again, and what ended meanwhile', async () => {
+  const { start, turns, texts } = world(200);
+  const first = start();
+  first.look([closed('0')]);
+  await turns(first, 1);
+  const second = start();
+  await turns(second, 20);
+  second.look([closed('0')]);
+  await turns(second, 20);
+  expect(texts).toHaveLength(1);
+  const third = start();
+  third.look([look('0')]);
+  await turns(third, 20);
+  expect(texts[1]).toContain('slot 0 is not closed any more');
+});
+
+test('a receiver that was away gets in one message what is so then, and not what has come and gone', async () => {
+  const { start, turns, texts, logged, counted } = world(503, 503, 200);
+  const messenger = start();
+  messenger.look([closed('0'), look('1')]);
+  await turns(messenger, 1);
+  messenger.look([look('0'), closed('1')]);
+  await turns(messenger, 40);
+  expect(texts).toHaveLength(3);
+  expect(texts[2]).toBe(
+    'box: slot 1 is closed, no jobs are taken there: GPU: it is gone. Next: reboot the host',
+  );
+  expect(counted).toEqual(['failed', 'failed', 'taken']);
+  expect(logged).toEqual(['a message was not taken']);
+});
+
+test('who never takes it is let be after a bounded number of tries, until something else happens', async () => {
+  const { start, turns, texts, logged } = world(500);
+  const messenger = start();
+  messenger.look([closed('0')]);
+  await turns(messenger, 5000);
+  expect(texts).toHaveLength(15);
+  expect(logged).toEqual([
+    'a message was not taken',
+    'what has changed is not told: the webhook does not take it',
+  ]);
+  messenger.look([look('0')]);
+  await turns(messenger, 1);
+  expect(texts).toHaveLength(16);
+});
+
+test('a refusal is not repeated', async () => {
+  const { start, turns, texts } = world(404);
+  const messenger = start();
+  messenger.look([closed('0')]);
+  await turns(messenger, 1000);
+  expect(texts).toHaveLength(1);
+});
+
+test('an address that cannot be read is a failure like any other', async () => {
+  const { start, turns, texts, counted, breakAddress } = world(200);
+  breakAddress();
+  const messenger = start();
+  messenger.look([closed('0')]);
+  await turns(messenger, 2);
+  expect([texts, counted]).toEqual([[], ['failed']]);
+  await expect(messenger.test()).rejects.toMatchObject({ problem: { code: 'webhook.unusable' } });
+});
+
+test('an agent is away by the clock that nobody sets', async () => {
+  const { start, turns, texts, clock } = world(200);
+  const messenger = start();
+  messenger.look([look('0', { isAway: true })]);
+  clock.wallAhead += 86_400_000;
+  messenger.look([look('0', { isAway: true })]);
+  await turns(messenger, 2);
+  expect(texts).toEqual([]);
+  clock.pass(600_000);
+  messenger.look([look('0', { isAway: true })]);
+  await turns(messenger, 2);
+  expect(texts).toEqual([expect.stringContaining('agent box-0 is away')]);
+});
+
+test('without a webhook nothing is kept and nothing is sent', async () => {
+  const { start, turns, texts } = world(200);
+  const messenger = start('none');
+  messenger.look([closed('0')]);
+  await turns(messenger, 3);
+  expect(texts).toEqual([]);
+});
+
+test.each<[number, Parameters<typeof pauseMs>[1]['kind'], number | undefined, number]>([
+  [1, 'later', undefined, 10_000],
+  [2, 'later', undefined, 20_000],
+  [7, 'later', undefined, 600_000],
+  [14, 'later', undefined, 600_000],
+  [1, 'later', 90_000, 90_000],
+  [1, 'later', 1, 10_000],
+  [1, 'later', 1e12, 3_600_000],
+  [1, 'refused', undefined, 10_000],
+])('failure %i, %s, asked for %s ms: the pause is %i ms', (failures, kind, afterMs, expected) => {
+  const problem = new FleetError({ code: 'webhook.unreachable', what: 'x' });
+  expect(pauseMs(failures, kind === 'later' ? { kind, problem, afterMs } : { kind, problem })).toBe(expected);
+});

@@ -1,0 +1,202 @@
+// One message to receivers of every kind: none keeps the manager longer than its time, and no secret leaves its place.
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createPlainFetch } from '../../../../src/azure/http/proxy.ts';
+import { Redactor } from '../../../../src/base/redact.ts';
+import { Secret } from '../../../../src/base/secret.ts';
+import { journalLogger } from '../../../../src/manager/start/journal-log.ts';
+import { addressReader } from '../../../../src/manager/webhook/address.ts';
+import { judge, post } from '../../../../src/manager/webhook/post.ts';
+
+let servers: Server[] = [];
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'post-'));
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const server of servers) {
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+  }
+  servers = [];
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function receiver(answer: RequestListener): Promise<Secret> {
+  const server = createServer(answer);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return new Secret(`http://127.0.0.1:${(server.address() as AddressInfo).port}/services/T0/SECRET-PATH`);
+}
+
+const plain = createPlainFetch({ noProxy: [] });
+const how = { wall: Date.parse('2026-11-22T00:00:00Z'), signal: new AbortController().signal };
+const send = (address: Secret) => post(plain, address, '{"text":"x"}', how);
+
+test('a receiver gets JSON by POST and takes it', async () => {
+  const seen: unknown[] = [];
+  const address = await receiver((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => (body += String(chunk)));
+    request.on('end', () => {
+      seen.push([request.method, request.url, request.headers['content-type'], body]);
+      response.end('ok');
+    });
+  });
+  expect(await send(address)).toEqual({ kind: 'taken' });
+  expect(seen).toEqual([['POST', '/services/T0/SECRET-PATH', 'application/json', '{"text":"x"}']]);
+});
+
+test.each<[number, string]>([
+  [200, 'taken'],
+  [202, 'taken'],
+  [204, 'taken'],
+  [301, 'refused'],
+  [302, 'refused'],
+  [400, 'refused'],
+  [403, 'refused'],
+  [404, 'refused'],
+  [408, 'later'],
+  [410, 'refused'],
+  [413, 'refused'],
+  [425, 'later'],
+  [429, 'later'],
+  [500, 'later'],
+  [503, 'later'],
+])('HTTP %i: %s', (status, kind) => {
+  expect(judge(status, '', undefined).kind).toBe(kind);
+});
+
+test('a redirect is not followed: its target would learn the message', async () => {
+  let asked = 0;
+  const target = await receiver((_, response) => {
+    asked += 1;
+    response.end();
+  });
+  const address = await receiver((_, response) =>
+    response.writeHead(307, { location: target.reveal() }).end(),
+  );
+  expect((await send(address)).kind).toBe('refused');
+  expect(asked).toBe(0);
+});
+
+test('a receiver that asks for a pause is heard', async () => {
+  const address = await receiver((_, response) => response.writeHead(429, { 'retry-after': '90' }).end());
+  expect(await send(address)).toMatchObject({ kind: 'later', afterMs: 90_000 });
+});
+
+test('what a refusal says is shown, cleaned and cut, and not read to its end', async () => {
+  let sent = 0;
+  const address = await receiver((_, response) => {
+    response.writeHead(404);
+    const more = (): void => {
+      while (sent < 64 * 1024 * 1024 && !response.destroyed) {
+        sent += 65_536;
+        if (!response.write(`no_service\u001b[2J${'x'.repeat(65_526)}`))
+          return void response.once('drain', more);
+      }
+    };
+    more();
+  });
+  const answer = await send(address);
+  if (answer.kind !== 'refused') throw new Error(answer.kind);
+  const { seen = '' } = answer.problem.problem;
+  expect(seen).toMatch(/^HTTP 404: no_service/);
+  expect(seen).not.toContain('\u001b');
+  expect(seen.length).toBeLessThan(250);
+  expect(sent).toBeLessThan(32 * 1024 * 1024);
+});
+
+describe('a receiver that keeps us waiting', () => {
+  test.each<[string, RequestListener]>([
+    ['never answers', () => undefined],
+    ['never ends its answer', (_, response) => void response.writeHead(500).write('wait')],
+  ])('%s: it is over when the time is', async (_, answer) => {
+    const deadlines: number[] = [];
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+      deadlines.push(ms);
+      const late = new AbortController();
+      setTimeout(() => late.abort(new DOMException('late', 'TimeoutError')), 50);
+      return late.signal;
+    });
+    const answered = await send(await receiver(answer));
+    timeout.mockRestore();
+    expect(deadlines).toContain(10_000);
+    expect(answered.kind).toBe('later');
+  });
+
+  test('an answer that takes the message has taken it, however long it goes on', async () => {
+    const address = await receiver((_, response) => void response.writeHead(200).write('wait'));
+    expect(await send(address)).toEqual({ kind: 'taken' });
+  });
+
+  test('the end of the manager ends it, too', async () => {
+    const stop = new AbortController();
+    const address = await receiver(() => stop.abort());
+    expect((await post(plain, address, '{}', { ...how, signal: stop.signal })).kind).toBe('later');
+  });
+});
+
+test('whoever is not there is named by host and port alone', async () => {
+  const address = await receiver((request) => request.socket.destroy());
+  const answer = await send(address);
+  if (answer.kind !== 'later') throw new Error(answer.kind);
+  const said = JSON.stringify(answer.problem.problem);
+  expect(said).toMatch(/the webhook at 127\.0\.0\.1:\d+ does not answer/);
+  expect(said).not.toContain('SECRET');
+});
+
+test('a proxy is asked for the way', async () => {
+  const asked: string[] = [];
+  const proxy = await receiver(() => undefined);
+  servers.at(-1)?.on('connect', (request, socket) => {
+    asked.push(request.url ?? '');
+    socket.end('HTTP/1.1 502 no\r\n\r\n');
+  });
+  const fetch = createPlainFetch({ https: new URL(proxy.reveal()).origin, noProxy: [] });
+  const answer = await post(fetch, new Secret('https://hooks.lab.example/SECRET'), '{}', how);
+  expect(answer.kind).toBe('later');
+  expect(asked).toEqual(['hooks.lab.example:443']);
+});
+
+describe('the address', () => {
+  const lines: string[] = [];
+  const redactor = new Redactor();
+  const log = journalLogger((line) => lines.push(line), false, redactor);
+
+  test('is read anew each time, and hidden from the log whole and in parts', async () => {
+    const path = join(folder, 'webhook');
+    const read = addressReader(path, log);
+    writeFileSync(path, 'https://hooks.lab.example/services/T0/first-secret?key=k3y\n');
+    expect((await read()).reveal()).toBe('https://hooks.lab.example/services/T0/first-secret?key=k3y');
+    writeFileSync(path, 'https://hooks.lab.example/services/T0/second-secret');
+    await read();
+    log.log('info', 'https://hooks.lab.example/services/T0/first-secret?key=k3y');
+    log.log('info', 'connect to /services/T0/second-secret failed', {
+      path: '/services/T0/first-secret?key=k3y',
+    });
+    expect(lines.join('')).not.toMatch(/first|second|k3y/);
+  });
+
+  test.each(['', 'hooks.lab.example', 'ftp://hooks.lab.example/secret-path', 'two words'])(
+    'that is none is refused without being shown: %s',
+    async (text) => {
+      const path = join(folder, 'webhook');
+      writeFileSync(path, text);
+      const error: unknown = await addressReader(path, log)().catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ problem: { code: 'webhook.unusable', seen: 'no address in it' } });
+      if (text !== '') expect(JSON.stringify(error)).not.toContain(text);
+    },
+  );
+
+  test('that is not there is said', async () => {
+    await expect(addressReader(join(folder, 'none'), log)()).rejects.toMatchObject({
+      problem: { code: 'webhook.unusable', seen: 'ENOENT' },
+    });
+  });
+});
