@@ -85,9 +85,9 @@ export function openEpisodes(
 
 const unseen = { requestId: Number.NEGATIVE_INFINITY, waitedS: 0 };
 
-/** Who is drained is not looked at for what else may be wrong; what is not known yet is not well. */
+/** What keeps a slot from jobs before its GPUs do says nothing of them; what is not known yet is not well. */
 function isJudged(hold: Hold | undefined): boolean {
-  return hold === undefined || (hold.state !== 'drained' && !hold.cause.code.startsWith('health.'));
+  return hold === undefined || (hold.state !== 'drained' && !/^(?:health|fence)\./.test(hold.cause.code));
 }
 
 function placeOf({

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { ManagerRig } from '../../support/manager-rig.ts';
+import { ManagerRig, printed } from '../../support/manager-rig.ts';
 
 interface Message {
   readonly text: string;
@@ -57,6 +57,22 @@ test('an agent that does not come is told once, over a restart too, and once whe
     if (state === 'running') rig.docker.say(id, '2026-11-21 02:00:00Z: Listening for Jobs');
   await rig.until('idle', ['0']);
   await expect.poll(events).toEqual(['agent-offline 0 begun', 'agent-offline 0 ended']);
+});
+
+test('a slot that the health gate closes is told, over a restart once, and once more when it is open', async () => {
+  rig.plugIn('0000:83:00.0');
+  rig.plugIn('0000:84:00.0');
+  const smi = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+  await rig.start(one);
+  await rig.until('quarantined', ['0']);
+  await expect.poll(events).toEqual(['slot-closed 0 begun']);
+  expect(got[0]?.text).toContain('box: slot 0 is closed, no jobs are taken there: GPU: ');
+  await rig.stop();
+  await rig.start(one);
+  await rig.until('quarantined', ['0']);
+  rig.programs.set('sh', printed(smi));
+  await rig.until('idle', ['0']);
+  await expect.poll(events).toEqual(['slot-closed 0 begun', 'slot-closed 0 ended']);
 });
 
 test('a receiver that never answers keeps no job waiting and the end of the manager neither', async () => {

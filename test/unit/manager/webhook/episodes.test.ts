@@ -21,6 +21,11 @@ const unlooked: Hold = {
   state: 'waiting',
   cause: { code: 'health.unknown', what: 'the GPUs are being looked at', next: 'wait a moment' },
 };
+const unfenced: Hold = {
+  kind: 'close',
+  state: 'waiting',
+  cause: { code: 'fence.open', what: 'no rules', next: 'make them work' },
+};
 const poolDown: Hold = {
   kind: 'pause',
   state: 'waiting',
@@ -56,6 +61,7 @@ describe('a closed slot', () => {
   test.each([
     ['drained', drained, true],
     ['not looked at yet, after a restart', unlooked, true],
+    ['without its fence, which is asked for before', unfenced, true],
     ['waiting for the pool, which is asked only where the GPUs are well', poolDown, false],
   ])('that is %s', (_, hold, stays) => {
     const [, after] = follow([look({ hold: quarantined })], [look({ hold })]);
