@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createPlainFetch, type Fetch } from '../../src/azure/http/proxy.ts';
+import type { Fetch } from '../../src/azure/http/proxy.ts';
 import type { AzureClient } from '../../src/azure/client.ts';
 import { fakeControl, type FakeControl } from '../../src/azure/fake/control/control.ts';
 import { startFake, type RunningFake } from '../../src/azure/fake/start.ts';
@@ -26,7 +26,6 @@ import { withHostRuns } from '../../src/manager/host-mode/with-host-runs.ts';
 import { Metrics } from '../../src/manager/serve/metrics.ts';
 import type { KeyStock } from '../../src/manager/registration/key-stock.ts';
 import { StateStore } from '../../src/manager/state.ts';
-import { addressReader } from '../../src/manager/webhook/address.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
 import { MovedClock } from './clock.ts';
 import { StandInEngine } from './docker/engine.ts';
@@ -38,6 +37,7 @@ import { printed, StandInPrograms } from './rig-programs.ts';
 import { makeMachine, plugInGpu } from './rig-folders.ts';
 import { sharedKeys } from './shared-keys.ts';
 import { tokenClient } from './token-client.ts';
+import { webhookTools } from './webhook-tools.ts';
 
 /** Less than a test's own limit, so that the failure shows what was seen. */
 const longestMs = 50_000;
@@ -53,8 +53,6 @@ export class ManagerRig {
   readonly #in = (name: string): string => join(this.directory, name);
   readonly tokenFile = this.#in('token');
   readonly socket = this.#in('manager.sock');
-  /** Holds the address of the webhook, where the configuration has one. */
-  readonly webhookFile = this.#in('webhook');
   /** Of the image, where the configuration says that it is built. */
   readonly context = this.#in('context');
   /** Of the machine's stand-in GPUs. */
@@ -196,10 +194,7 @@ export class ManagerRig {
           ),
           life,
         ),
-        host: {
-          engine: this.host,
-          agents: new AgentStore(this.directory, archives, this.command),
-        },
+        host: { engine: this.host, agents: new AgentStore(this.directory, archives, this.command) },
         azure: mortal(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
         archives,
         state,
@@ -209,10 +204,7 @@ export class ManagerRig {
         machine: this.machine,
         fence: new Fence({ command: this.command, engine: createEngine(this.docker), log: silentLogger }),
         process: this.hostPrograms.process,
-        webhook: {
-          fetch: createPlainFetch({ noProxy: [] }),
-          address: addressReader(this.webhookFile, silentLogger),
-        },
+        webhook: webhookTools(this.directory),
         diskSpace: () => Promise.resolve(this.disk),
       },
       {

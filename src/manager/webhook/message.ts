@@ -1,3 +1,4 @@
+import { defined } from '../../base/defined.ts';
 import { foreignLine, foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Episode } from './episodes.ts';
 
@@ -40,8 +41,9 @@ function body(lines: readonly string[], events: readonly object[], { host, at }:
   return JSON.stringify(foreignValue(message, (said) => foreignLines(said)));
 }
 
-function shown({ key: _, kind, ...rest }: Episode): object {
-  return { event: kind, ...rest, what: foreignLine(rest.what, longestCause) };
+function shown({ kind, since, slot, agent, pool, gpus, code, what, next }: Episode): object {
+  const words = { code, what: foreignLine(what, longestCause), next };
+  return { event: kind, since, ...defined({ slot, agent, pool, gpus }), ...words };
 }
 
 /** Eight slots that are closed for one reason are one line. */

@@ -33,9 +33,9 @@ beforeAll(async () => {
     let body = '';
     request.on('data', (chunk) => (body += String(chunk)));
     request.on('end', () => {
-      if (request.url !== `/services/${secret}`) return void response.writeHead(404).end('no_service');
-      got.push(JSON.parse(body) as Message);
-      response.end('ok');
+      const isTaken = request.url === `/services/${secret}`;
+      if (isTaken) got.push(JSON.parse(body) as Message);
+      response.writeHead(isTaken ? 200 : 404).end(isTaken ? 'ok' : 'no_service');
     });
   });
   await new Promise<void>((resolve) => receiver.listen(0, network.gateway, resolve));

@@ -270,7 +270,6 @@ describe('what the probes print', () => {
       reloadNeeded: false,
       credentialDigest: undefined,
       registriesDigest: undefined,
-      webhookDigest: undefined,
       installation: undefined,
       context: undefined,
       folders: [],

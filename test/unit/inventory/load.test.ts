@@ -45,19 +45,6 @@ test('registries: where each password is kept, files from the inventory on', () 
   });
 });
 
-test('a webhook: where its address is kept, and when it is told; a stronger layer takes its place, or takes it away', () => {
-  const { hosts } = fleet(`
-defaults: { pool: p, webhook: { url: { file: hook }, queueWait: 2h } }
-groups: { test: { vars: { webhook: { url: { env: TEST_HOOK }, offline: 90s } }, hosts: [b] } }
-hosts: { a: {}, b: {}, c: { webhook: none } }
-`);
-  expect(hosts.map(({ webhook }) => webhook)).toEqual([
-    { url: { file: '/lab/hook' }, offlineS: 600, queueWaitS: 7200 },
-    { url: { env: 'TEST_HOOK' }, offlineS: 90, queueWaitS: 1800 },
-    undefined,
-  ]);
-});
-
 describe('precedence', () => {
   const text = `
 defaults: { pool: base, user: one, labels: { site: north, floor: f0 }, limits: { shm: 8g, pids: 512 } }

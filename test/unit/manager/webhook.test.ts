@@ -30,7 +30,7 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   writeFileSync(
-    rig.webhookFile,
+    join(rig.directory, 'webhook'),
     `http://127.0.0.1:${(server.address() as AddressInfo).port}/services/SECRET-PATH\n`,
   );
 });

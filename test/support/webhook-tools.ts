@@ -1,0 +1,11 @@
+import { join } from 'node:path';
+import { createPlainFetch } from '../../src/azure/http/proxy.ts';
+import { silentLogger } from '../../src/base/log.ts';
+import type { ManagerTools } from '../../src/manager/manager-tools.ts';
+import { addressReader } from '../../src/manager/webhook/address.ts';
+
+/** Real HTTP to the address in the file `webhook` of this folder. */
+export function webhookTools(folder: string): ManagerTools['webhook'] {
+  const address = addressReader(join(folder, 'webhook'), silentLogger);
+  return { fetch: createPlainFetch({ noProxy: [] }), address };
+}

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+
+import { fleet, mistakes } from '../fixture.ts';
+
+test('a webhook: where its address is kept, and when it is told; a stronger layer takes its place, or takes it away', () => {
+  const { hosts } = fleet(`
+defaults: { pool: p, webhook: { url: { file: hook }, queueWait: 2h } }
+groups: { test: { vars: { webhook: { url: { env: TEST_HOOK }, offline: 90s } }, hosts: [b] } }
+hosts: { a: {}, b: {}, c: { webhook: none } }
+`);
+  expect(hosts.map(({ webhook }) => webhook)).toEqual([
+    { url: { file: '/lab/hook' }, offlineS: 600, queueWaitS: 7200 },
+    { url: { env: 'TEST_HOOK' }, offlineS: 90, queueWaitS: 1800 },
+    undefined,
+  ]);
+});
+
+test.each<[string, string, ...string[]]>([
+  [
+    'the address of a webhook itself, which is not repeated',
+    'defaults: { pool: p, webhook: { url: "https://hooks.lab/s3cret" } }\nhosts: { a: { webhook: "https://hooks.lab/s3cret" } }\n',
+    'inventory.yaml:3:38: defaults.webhook.url cannot be used as it is\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)',
+    'inventory.yaml:4:24: hosts.a.webhook cannot be used as it is\nexpected: a webhook, e.g. { url: { env: FLEET_WEBHOOK } }, or none\nseen: a literal value (not shown)',
+  ],
+  [
+    'a webhook without its address',
+    'defaults: { pool: p, webhook: { offline: 5m } }\nhosts: { a: {} }\n',
+    'inventory.yaml:3:22: defaults.webhook.url is missing\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nnext: add `url:` under defaults.webhook',
+  ],
+  [
+    'durations that are too short and too long',
+    'defaults: { pool: p, webhook: { url: { env: W }, queueWait: 30s } }\nhosts: { a: { webhook: { url: { env: W }, offline: 8d } } }\n',
+    'inventory.yaml:3:61: defaults.webhook.queueWait cannot be used as it is\nexpected: a duration from 1m to 7d, e.g. 10m or 2h\nseen: 30s',
+    'inventory.yaml:4:52: hosts.a.webhook.offline cannot be used as it is\nexpected: a duration from 1m to 7d, e.g. 10m or 2h\nseen: 8d',
+  ],
+])('%s', (_, text, ...expected) => {
+  expect(mistakes(text)).toEqual(expected);
+});
