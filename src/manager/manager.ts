@@ -15,6 +15,7 @@ import { Operator } from './operator.ts';
 import { outdated } from './runs/causes.ts';
 import { reconcile } from './reconcile.ts';
 import { Scene } from './scene.ts';
+import { countWait } from './slots/queue-memory.ts';
 import { SlotBook } from './slots/memory.ts';
 import { noteUnfinished } from './unfinished.ts';
 import type { PassEnd } from './serve/life-signs.ts';
@@ -93,7 +94,7 @@ export class Manager {
       this.#runs.all.map(({ id }) => id),
     );
     await this.#noteListening(up);
-    this.#noteQueue(slots);
+    await this.#noteQueue(slots);
     this.#attendPools(slots, containers);
     await noteUnfinished(this.#tools, this.#around.pools, this.#book, slots, containers);
     const wanted = this.#scene.wanted(slots);
@@ -165,14 +166,12 @@ export class Manager {
   }
 
   /** Jobs that run, by what the server has shown of them anyhow: hours before their end would tell. */
-  #noteQueue(slots: readonly Slot[]): void {
-    const { metrics, state } = this.#tools;
+  async #noteQueue(slots: readonly Slot[]): Promise<void> {
     for (const slot of slots) {
       const { queue, agentId } = this.#book.of(slot.name);
       const agent = this.#around.pools.of(slot).agent(slot.agent);
-      if (agent === undefined || !isOurs(agent, state.owner, agentId)) continue;
-      const wait = queue.see(agent.assignedRequest, agentId !== undefined);
-      if (wait !== undefined) metrics.queued(slot.pool, wait.waitedS);
+      if (agent !== undefined && isOurs(agent, this.#tools.state.owner, agentId))
+        await countWait(this.#tools, slot, queue, agent.assignedRequest);
     }
   }
 

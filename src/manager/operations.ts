@@ -18,7 +18,7 @@ import { registeredVersion } from './registration/version.ts';
 import type { LogWatch } from './runs/log-watch.ts';
 import { retire } from './runs/retire.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
-import type { QueueMemory } from './slots/queue-memory.ts';
+import { countWait } from './slots/queue-memory.ts';
 import { settingsOf } from './slots/resolve.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { TenantWatch } from './tenants/watch.ts';
@@ -151,19 +151,6 @@ export class Operations {
     return shown;
   }
 
-  /** The run's request is the last completed one, or, where the server does not know of its end yet, the assigned one. */
-  #noteQueue(
-    agent: AzureAgent | undefined,
-    pool: string | undefined,
-    hadJob: boolean,
-    queue: QueueMemory,
-  ): void {
-    for (const request of [agent?.lastCompletedRequest, agent?.assignedRequest]) {
-      const wait = queue.see(request, hadJob);
-      if (wait !== undefined && pool !== undefined) this.#tools.metrics.queued(pool, wait.waitedS);
-    }
-  }
-
   async #collect(order: OrderTo<'collect'>, memory: SlotMemory): Promise<void> {
     const { container } = order;
     const { state, log } = this.#tools;
@@ -186,9 +173,12 @@ export class Operations {
     memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: this.#tools.clock.monotonic() };
     this.#around.pools.runChanged();
     this.#tools.metrics.runEnded(slot, outcome);
-    const pool = this.#slots().find(({ name }) => name === slot)?.pool;
-    this.#noteQueue(agent, pool, outcome.ranJob, memory.queue);
     if (outcome.ranJob) {
+      const known = this.#slots().find(({ name }) => name === slot);
+      // The run's request is the last completed one, or, where the server does not know of its end yet, the assigned one.
+      if (known !== undefined)
+        for (const request of [agent?.lastCompletedRequest, agent?.assignedRequest])
+          await countWait(this.#tools, known, memory.queue, request);
       await state.note(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
       return;
     }

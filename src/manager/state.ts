@@ -36,6 +36,8 @@ export interface State {
   /** By slot, from before config.sh is run until its entry carries our mark: what it may have made is ours. */
   readonly configuring: Readonly<Record<string, Configuring>>;
   readonly jobsRun: Readonly<Record<string, number>>;
+  /** By slot, the newest request whose wait in the queue was counted. */
+  readonly counted: Readonly<Record<string, number>>;
   /** Image ids: on which agents came to listen, and which was given up for it. */
   readonly image: { readonly proven?: string; readonly rejected?: string };
   /** The same for slots with an image of their own, by slot. */
@@ -149,6 +151,7 @@ function stateOf(found: Found): State {
     renewing: Object(found.renewing ?? {}) as State['renewing'],
     configuring: Object(found.configuring ?? {}) as State['configuring'],
     jobsRun: Object(found.jobsRun ?? {}) as State['jobsRun'],
+    counted: Object(found.counted ?? {}) as State['counted'],
     image: Object(found.image ?? {}) as State['image'],
     slotImages: Object(found.slotImages ?? {}) as State['slotImages'],
     pulled: Array.isArray(found.pulled) ? found.pulled : [],

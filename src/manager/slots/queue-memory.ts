@@ -31,16 +31,38 @@ export class QueueMemory {
     return this.#last;
   }
 
-  /**
-   * The wait of a request that has not been seen before; requests have growing numbers. `isOurs`: its job was begun in
-   * the life of this process; else an earlier one has counted it, and it is only remembered.
-   */
-  see(request: JobRequest | undefined, isOurs: boolean): QueueWait | undefined {
+  /** Undefined unless it is newer than what has been seen, and than `counted`: requests have growing numbers. */
+  see(request: JobRequest | undefined, counted = Number.NEGATIVE_INFINITY): QueueWait | undefined {
     const wait = queueWaitOf(request);
-    if (wait === undefined || wait.requestId <= this.#newest) return undefined;
+    if (wait === undefined || wait.requestId <= Math.max(this.#newest, counted)) return undefined;
     this.#newest = wait.requestId;
-    if (!isOurs) return undefined;
     this.#last = wait;
     return wait;
   }
+}
+
+interface Books {
+  readonly metrics: { queued(pool: string, waitedS: number): void };
+  /** `counted`: by slot, the newest request. */
+  readonly state: {
+    readonly value: { readonly counted: Readonly<Record<string, number>> };
+    note(
+      change: (state: { readonly counted: Readonly<Record<string, number>> }) => {
+        readonly counted: Readonly<Record<string, number>>;
+      },
+    ): Promise<void>;
+  };
+}
+
+/** Counts how long a job waited that the slot took, unless that was done before, by an earlier process perhaps. */
+export async function countWait(
+  { metrics, state }: Books,
+  slot: { readonly name: string; readonly pool: string },
+  queue: QueueMemory,
+  request: JobRequest | undefined,
+): Promise<void> {
+  const wait = queue.see(request, state.value.counted[slot.name]);
+  if (wait === undefined) return;
+  metrics.queued(slot.pool, wait.waitedS);
+  await state.note(({ counted }) => ({ counted: { ...counted, [slot.name]: wait.requestId } }));
 }

@@ -49,6 +49,20 @@ test('each job that an agent took is observed once, also over restarts of the ma
   expect((await waits()).sum).toBeGreaterThanOrEqual(0);
 });
 
+test('a job that goes on over a restart is counted once, whichever process sees it', async () => {
+  await start();
+  await rig.until('idle', ['0']);
+  await rig.control.queue({ pool: 'gpu-lab', name: 'long', script: 'true' });
+  await rig.until('busy', ['0']);
+  const before = (await waits()).count;
+  await rig.stop();
+  await start();
+  await rig.until('busy', ['0']);
+  agents.finish('box-0');
+  await rig.until('idle', ['0']);
+  await expect.poll(async () => before + (await waits()).count).toBe(1);
+});
+
 test('a job that waited for a drained host has waited as long as the server says', async () => {
   await start();
   await rig.until('idle', ['0']);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { JobRequest } from '../../../../src/azure/client.ts';
-import { QueueMemory, queueWaitOf } from '../../../../src/manager/slots/queue-memory.ts';
+import { countWait, QueueMemory, queueWaitOf } from '../../../../src/manager/slots/queue-memory.ts';
 
 const at = (seconds: number): string => new Date(1_790_000_000_000 + seconds * 1000).toISOString();
 const request = (requestId: number, queued: number, taken: number): JobRequest => ({
@@ -26,22 +26,36 @@ test.each<[string, JobRequest | undefined, number | undefined]>([
 
 test('each request counts once, whichever look shows it, and an older one that a lagging read brings not at all', () => {
   const queue = new QueueMemory();
-  expect(queue.see(request(7, 0, 30), true)?.waitedS).toBe(30);
-  expect(queue.see(request(7, 0, 30), true)).toBeUndefined();
-  expect(queue.see(request(5, 0, 99), true)).toBeUndefined();
-  expect(queue.see(request(8, 0, 10), true)?.waitedS).toBe(10);
+  expect(queue.see(request(7, 0, 30))?.waitedS).toBe(30);
+  expect(queue.see(request(7, 0, 30))).toBeUndefined();
+  expect(queue.see(request(5, 0, 99))).toBeUndefined();
+  expect(queue.see(request(8, 0, 10))?.waitedS).toBe(10);
   expect(queue.last).toEqual({ requestId: 8, waitedS: 10 });
 });
 
-test('a job that began before this process did is remembered and not counted again', () => {
-  const queue = new QueueMemory();
-  expect(queue.see(request(7, 0, 30), false)).toBeUndefined();
-  expect(queue.see(request(7, 0, 30), true)).toBeUndefined();
-  expect(queue.last).toBeUndefined();
+test('what an earlier process has counted is not counted again, and what came after it is', async () => {
+  const counted: Record<string, number> = {};
+  const observed: number[] = [];
+  const books = {
+    metrics: { queued: (_: string, waitedS: number) => void observed.push(waitedS) },
+    state: {
+      value: { counted },
+      note: async (change: (state: { counted: Record<string, number> }) => object) =>
+        void Object.assign(counted, (change({ counted }) as { counted: object }).counted),
+    },
+  };
+  const slot = { name: '0', pool: 'gpus' };
+  await countWait(books, slot, new QueueMemory(), request(7, 0, 30));
+  const later = new QueueMemory();
+  await countWait(books, slot, later, request(7, 0, 30));
+  await countWait(books, slot, later, request(8, 0, 40));
+  await countWait(books, { ...slot, name: '1' }, new QueueMemory(), request(5, 0, 50));
+  expect(observed).toEqual([30, 40, 50]);
+  expect(counted).toEqual({ '0': 8, '1': 5 });
 });
 
 test('a request that tells no times yet counts when it does', () => {
   const queue = new QueueMemory();
-  expect(queue.see({ requestId: 7 }, true)).toBeUndefined();
-  expect(queue.see(request(7, 0, 30), true)?.waitedS).toBe(30);
+  expect(queue.see({ requestId: 7 })).toBeUndefined();
+  expect(queue.see(request(7, 0, 30))?.waitedS).toBe(30);
 });
