@@ -65,9 +65,9 @@ const collected = [
   'src/steps/driver/services.ts',
   'src/steps/image.ts',
   'src/steps/manager-scripts.ts',
-  'src/steps/manager.ts',
   'src/steps/manager/drained.ts',
   'src/steps/manager/leftovers.ts',
+  'src/steps/manager/secrets.ts',
   'src/steps/toolkit/cdi.ts',
 ];
 
