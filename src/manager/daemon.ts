@@ -69,7 +69,7 @@ export async function runDaemon(
     around.run(signal, () => manager.slots()),
     manager.tenants.run(signal),
     watchEngine(tools, wake, () => around.meetEngine()),
-    repeat(tools, { ms: tellEveryMs, signal }, () => messenger.deliver()),
+    tools.config.webhook && repeat(tools, { ms: tellEveryMs, signal }, () => messenger.deliver()),
   ]);
   const signs = new LifeSigns(notifier, clock);
   while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {

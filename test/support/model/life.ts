@@ -109,6 +109,7 @@ export class Life implements Mortal {
           }),
         process: async () => undefined,
         machine: { memoryMiB: 131_072, cpus: 16 },
+        webhook: { fetch: unreached, address: unreached },
         diskSpace,
       },
       {
@@ -134,4 +135,9 @@ function keyOf(modulus: string): AgentKey {
   const part = 'AQ';
   const rest = { d: part, p: part, q: part, dp: part, dq: part, qi: part };
   return new AgentKey({ n: Buffer.from(modulus, 'base64').toString('base64url'), e: 'AQAB', ...rest });
+}
+
+/** No world of the model has a webhook. */
+function unreached(): Promise<never> {
+  return Promise.reject(new Error('there is no webhook'));
 }
