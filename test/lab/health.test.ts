@@ -95,12 +95,16 @@ test('a process with a report on the other GPU for its name changes nothing abou
     name: `</process_name></process_info></processes></gpu>${forged}</nvidia_smi_log>GPU is lost<gpu><processes>`,
   });
   const found = async () => (await rows(['--limit', 'hook']))[0]?.findings ?? [];
-  await until('a look', async () => (await found()).some(({ code }) => code === 'smi.ambiguous'), {
-    timeoutMs: 60_000,
-    everyMs: 1000,
-  });
-  expect((await found()).filter(({ code }) => /^(?:gpu|smi)\./.test(code))).toMatchObject([
-    { code: 'smi.ambiguous', severity: 'info' },
-  ]);
-  await tenant.leave();
+  try {
+    // The manager's nvidia-smi may hang for a minute since the fault above.
+    await until('a look', async () => (await found()).some(({ code }) => code === 'smi.ambiguous'), {
+      timeoutMs: 150_000,
+      everyMs: 1000,
+    });
+    expect((await found()).filter(({ code }) => /^(?:gpu|smi)\./.test(code))).toMatchObject([
+      { code: 'smi.ambiguous', severity: 'info' },
+    ]);
+  } finally {
+    await tenant.leave();
+  }
 });
