@@ -14,6 +14,8 @@ export interface Said {
 
 export interface HostileHost {
   readonly port: number;
+  /** All that commands were given on standard input, passwords among it. */
+  readonly heard: () => string;
   close(): void;
 }
 
@@ -22,13 +24,19 @@ interface Behaviour {
   readonly asks?: { readonly instructions: string; readonly prompt: string };
   /** Whatever it likes, instead of running the script. */
   readonly answer?: (script: string) => Said;
+  /** Asks for the sudo password with each command's own marker, whatever the command is, and goes on when it has one. */
+  readonly wantsSudo?: boolean | (() => boolean);
+  /** Says who runs the script: `sudo`, else whoever logged in. */
+  readonly ready?: string;
   /** A socket of this machine that it serves as the manager's. */
   readonly managerSocket?: string;
 }
 
 /** An SSH server that takes our scripts and answers as it pleases. */
-export async function hostileHost({ asks, answer, managerSocket }: Behaviour): Promise<HostileHost> {
+export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHost> {
+  const { asks, managerSocket } = behaviour;
   const { private: key } = sshKeyPair();
+  let heard = '';
   const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
     client.on('error', () => undefined);
     // The types of ssh2 do not know this of a server's side, nor the event of a connection to a socket of the host.
@@ -42,7 +50,9 @@ export async function hostileHost({ asks, answer, managerSocket }: Behaviour): P
     });
     client.on('session', (accept) => {
       accept().on('exec', (acceptExec, _reject, { command }) => {
-        run(acceptExec(), command, answer ?? (() => ({})));
+        const channel: ssh2.ServerChannel = acceptExec();
+        channel.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+        run(channel, command, behaviour);
       });
     });
     untyped.on('openssh.streamlocal', (accept: () => NodeJS.ReadWriteStream, reject: () => void) => {
@@ -55,17 +65,34 @@ export async function hostileHost({ asks, answer, managerSocket }: Behaviour): P
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => void server.close() };
+  return {
+    port: (server.address() as AddressInfo).port,
+    heard: () => heard,
+    close: () => void server.close(),
+  };
 }
 
 /** The host's side of how a script is started: says that it is ready, takes the script as one line, ends. */
-function run(channel: ssh2.ServerChannel, command: string, answer: (script: string) => Said): void {
+function run(
+  channel: ssh2.ServerChannel,
+  command: string,
+  { answer = () => ({}), wantsSudo = false, ready: mode = '' }: Behaviour,
+): void {
   const program = Buffer.from(/echo (\S+) \|/.exec(command)?.[1] ?? '', 'base64').toString();
   const nonce = /@([0-9a-f]{24}) ready/.exec(program)?.[1] ?? '';
-  channel.stderr.write(`@${nonce} ready\n`);
-  channel.write(`@${nonce} ready \n`);
   let text = '';
+  let prompted = typeof wantsSudo === 'function' ? wantsSudo() : wantsSudo;
+  const ready = (): void => {
+    channel.stderr.write(`@${nonce} ready\n`);
+    channel.write(`@${nonce} ready ${mode}\n`);
+  };
+  if (prompted) channel.stderr.write(`@${nonce} password:`);
+  else ready();
   channel.on('data', (chunk: Buffer) => {
+    if (prompted) {
+      prompted = false;
+      return ready();
+    }
     const begun = text.includes('\n');
     text += chunk.toString();
     if (begun || !text.includes('\n')) return;

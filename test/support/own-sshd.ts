@@ -176,7 +176,7 @@ function sshdPath(): string | undefined {
 }
 
 /** What a login gets of us: its paths moved, its programs before the machine's, and the rights of root by word. */
-function writePrograms(folder: string, programs: Readonly<Record<string, string>>): void {
+export function writePrograms(folder: string, programs: Readonly<Record<string, string>>): void {
   const [bin, root] = [join(folder, 'bin'), join(folder, 'root')];
   mkdirSync(bin);
   for (const path of ['run', 'var/lib', 'opt']) mkdirSync(join(root, path), { recursive: true });

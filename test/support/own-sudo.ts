@@ -1,5 +1,5 @@
 /**
- * sudo and a user without rights, for hosts of `own-sshd.ts`. `ROOT/sudo` says what sudo wants: `free`, `tty`, `outsider`
+ * sudo and a user without rights, for hosts of `any-user-host.ts`. `ROOT/sudo` says what sudo wants: `free`, `tty`, `outsider`
  * (who is asked and then refused), else it is the password.
  */
 export const ownSudo = {

@@ -88,6 +88,10 @@ export const sshCodes = {
     'a script did not begin in time',
     'look at load, file systems and the GPUs of the host',
   ],
+  'ssh.sudo-not-run': [
+    'the host asks for the sudo password where sudo is not run; it gets none',
+    'make sure that it is the machine that you mean',
+  ],
   'ssh.sudo-password-needed': [
     'sudo asks for a password, and nobody can be asked',
     'set sudoPassword: for the host, or NOPASSWD there',

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Writable } from 'node:stream';
 
 import { FleetError } from '../../base/errors.ts';
-import { bootCommand, markers, scriptLine } from './bootstrap.ts';
+import { bootCommand, type Elevation, markers, scriptLine } from './bootstrap.ts';
 import { connectionLost, interrupted } from '../failures.ts';
 import type { Sudo } from './sudo.ts';
 import type { Ending, Wire, WireProcess } from '../wire/wire.ts';
@@ -34,7 +34,8 @@ const noiseLimit = 64 * 1024;
 
 /**
  * Starts a script in one exec. The password is written when the prompt with this very exec's marker has been seen,
- * the script when the host is ready to read it, neither before: one could be taken for the other.
+ * the script when the host is ready to read it, neither before: one could be taken for the other. A hostile host knows the
+ * marker, too: where sudo cannot ask, a prompt is an error.
  */
 export async function startScript(wire: Wire, sudo: Sudo, request: StartRequest): Promise<Running> {
   const nonce = randomBytes(12).toString('hex');
@@ -50,7 +51,7 @@ export async function startScript(wire: Wire, sudo: Sudo, request: StartRequest)
   const process = await open(wire, request.host, command);
   const abort = (): void => process.kill();
   request.signal?.addEventListener('abort', abort, { once: true });
-  const start = new Start(process, sudo, request, nonce);
+  const start = new Start(process, sudo, request, { nonce, elevation });
   process.stdin.on('error', () => undefined);
   try {
     await start.ready;
@@ -91,17 +92,25 @@ class Start {
   readonly #sudo: Sudo;
   readonly #request: StartRequest;
   readonly #nonce: string;
+  /** What the command was made for. */
+  readonly #given: Elevation;
   #prompts = 0;
   #begun = false;
   #resolve: () => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
   readonly #noise = { stdout: '', stderr: '' };
 
-  constructor(process: WireProcess, sudo: Sudo, request: StartRequest, nonce: string) {
+  constructor(
+    process: WireProcess,
+    sudo: Sudo,
+    request: StartRequest,
+    { nonce, elevation }: { readonly nonce: string; readonly elevation: Elevation },
+  ) {
     this.#process = process;
     this.#sudo = sudo;
     this.#request = request;
     this.#nonce = nonce;
+    this.#given = elevation;
     this.ready = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -155,6 +164,7 @@ class Start {
     const prompts = this.#noise.stderr.split(markers.prompt(this.#nonce)).length - 1;
     if (prompts <= this.#prompts) return;
     this.#prompts = prompts;
+    if (!this.#sudo.mayAsk(this.#given)) return this.#reject(this.#sudo.notRun());
     if (prompts > 1) return this.#reject(this.#sudo.wrongPassword());
     const resume = this.#request.pause?.() ?? (() => undefined);
     this.#sudo

@@ -20,7 +20,19 @@ export class Sudo {
   }
 
   get canAnswer(): boolean {
-    return this.#source !== undefined || this.#prompter.canAsk;
+    return !this.#isRoot && (this.#source !== undefined || this.#prompter.canAsk);
+  }
+
+  /**
+   * Whether sudo may ask for a password in a command that was made for this: not where it runs as the login user or is
+   * known to need none, nor where the login is root by its name (what the host says of that is no proof).
+   */
+  mayAsk(elevation: Elevation): boolean {
+    return !this.#isRoot && (elevation === 'unknown' || elevation === 'password');
+  }
+
+  get #isRoot(): boolean {
+    return this.#options.user === 'root';
   }
 
   /** The host's own secret, else the one password asked for the whole fleet. */
@@ -34,7 +46,19 @@ export class Sudo {
     });
   }
 
+  /** A prompt with our marker, which any host can read in the command, where no sudo of ours can have put it. */
+  notRun(): FleetError {
+    const { user, typed } = this.#options;
+    return this.#error(
+      'ssh.sudo-not-run',
+      'the host asks for the sudo password where sudo is not run; it was given none',
+      'no question: the command runs as the login user, or sudo needs no password',
+      `find out what asks before this host is used again: ssh ${user}@${typed} id   # is it the machine that you mean?`,
+    );
+  }
+
   passwordNeeded(): FleetError {
+    if (this.#isRoot) return this.notRun();
     return this.#error(
       'ssh.sudo-password-needed',
       `sudo wants a password for ${this.#options.user}, and none was given`,

@@ -1,31 +1,33 @@
-// Becoming root through sudo on a real sshd; sudo itself is a stand-in that speaks like it.
+// Becoming root through sudo: real shells run our commands, sudo itself is a stand-in that speaks like it.
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 import type { SshSpec } from '../../../../src/inventory/fleet.ts';
 import type { Session } from '../../../../src/ssh/transport.ts';
-import { type OwnSshd, startOwnSshd } from '../../../support/own-sshd.ts';
+import { anyUserHost, type AnyUserHost } from '../../../support/any-user-host.ts';
+import { hostileHost, type HostileHost } from '../../../support/hostile-host.ts';
 import { ownSudo } from '../../../support/own-sudo.ts';
-import { problemOf, testTransport, type TestTransport } from '../../../support/transport.ts';
+import { problemOf, sshSpec, testTransport, type TestTransport } from '../../../support/transport.ts';
 
 const password = "it's a 'secret'";
-let sshd: OwnSshd;
-let bare: OwnSshd;
+let real: AnyUserHost;
 beforeAll(async () => {
-  [sshd, bare] = await Promise.all([
-    startOwnSshd({ programs: ownSudo }),
-    startOwnSshd({ programs: { id: ownSudo.id, command: 'exit 1\n' } }),
-  ]);
+  real = await anyUserHost(ownSudo);
 });
-afterAll(() => Promise.all([sshd.stop(), bare.stop()]));
+afterAll(() => real.close());
+
+const target = (port: number, spec: Partial<SshSpec>) => ({
+  name: 'box',
+  ssh: sshSpec({ address: '127.0.0.1', port, user: 'ann', loginPassword: { env: 'word' }, ...spec }),
+});
 
 async function session(
   wants: string,
   spec: Partial<SshSpec> = {},
   transport: TestTransport = testTransport(),
 ): Promise<Session> {
-  writeFileSync(sshd.path('sudo'), wants);
-  return transport.connect(sshd.target(spec));
+  writeFileSync(real.path('sudo'), wants);
+  return transport.connect(target(real.port, spec));
 }
 
 /** Who a script counts as: sudo leaves its mark. */
@@ -50,7 +52,7 @@ describe('sudo', () => {
   test('that no longer asks is not given the password as if it did', async () => {
     const asked = await session(password, { sudoPassword: { env: password } });
     await asked.script(who);
-    writeFileSync(sshd.path('sudo'), 'free');
+    writeFileSync(real.path('sudo'), 'free');
     expect((await asked.script(who)).stdout).toBe('1000\n');
     await asked.close();
   });
@@ -78,5 +80,49 @@ describe('sudo', () => {
     expect(problem.next).toBeTruthy();
     expect(JSON.stringify(problem)).not.toContain(password);
     await box.close();
+  });
+});
+
+describe('a host that asks for the sudo password where sudo is not run', () => {
+  let host: HostileHost;
+  afterEach(() => host.close());
+
+  test.each([
+    ['a login as root', { user: 'root' }, 'root'],
+    ['a script for the login user', { user: 'ann' }, 'login'],
+    ['both', { user: 'root' }, 'login'],
+  ] as const)('%s: it gets none, nobody is asked, and the error says so', async (_, spec, as) => {
+    host = await hostileHost({ wantsSudo: true });
+    const transport = testTransport({ answer: () => password });
+    for (const given of [{}, { sudoPassword: { env: password } }]) {
+      const session = await transport.connect(target(host.port, { ...spec, ...given }));
+      const problem = await problemOf(session.script('true', { as }));
+      expect(problem).toMatchObject({ code: 'ssh.sudo-not-run', host: 'box', step: 'sudo' });
+      expect(problem.next).toBeTruthy();
+    }
+    expect(transport.questions).toEqual([]);
+    expect(host.heard()).toBe('');
+    await transport.close();
+  });
+
+  test('a script as root after sudo was free: it gets none', async () => {
+    let asks = false;
+    host = await hostileHost({ wantsSudo: () => asks, ready: 'sudo' });
+    const transport = testTransport();
+    const session = await transport.connect(target(host.port, { sudoPassword: { env: password } }));
+    await session.script('true');
+    asks = true;
+    expect(await problemOf(session.script('true'))).toMatchObject({ code: 'ssh.sudo-not-run' });
+    expect(host.heard()).not.toContain(password);
+    await transport.close();
+  });
+
+  test('a script as root by another user: it is what sudo asks, and gets it', async () => {
+    host = await hostileHost({ wantsSudo: true });
+    const transport = testTransport();
+    const session = await transport.connect(target(host.port, { sudoPassword: { env: password } }));
+    await session.script('true');
+    expect(host.heard()).toContain(password);
+    await transport.close();
   });
 });
