@@ -51,6 +51,8 @@ export class AgentProcess implements Session {
   job: Job | undefined;
   /** It does not end by itself any more. */
   hangs = false;
+  /** It takes one, and leaves. */
+  #hadJob = false;
   #entry: Entry | undefined;
   readonly #world: AgentWorld;
   readonly #vessel: Vessel;
@@ -79,7 +81,8 @@ export class AgentProcess implements Session {
   }
 
   offer(job: Job): void {
-    if (this.over || this.job !== undefined) return;
+    if (this.over || this.#hadJob) return;
+    this.#hadJob = true;
     this.job = job;
     this.#world.server.renew(job);
     this.#say(`Running job: job-${job.id}`);
