@@ -1,31 +1,40 @@
 import type { SmiReport } from '../../health/report.ts';
-import { parseSmi } from '../../health/smi-xml.ts';
-import { smiDeadlineMs } from '../gpus/watch.ts';
-import type { RunCommand } from '../machine/command.ts';
+import { readAnswer } from '../../health/smi-answer.ts';
+import { askSmi } from '../../health/smi-run.ts';
+import { smiDeadlineMs, type GpuWatch } from '../gpus/watch.ts';
 import { memoryArguments, readMemory, type MemoryUse } from './listing.ts';
 
 /** By UUID of a GPU or of a part of one; what is not known is left out. */
 export type MemoryReading = ReadonlyMap<string, MemoryUse>;
 
+/** What the watch of the GPUs knows, and by what the driver is asked. */
+export type GpuKnowledge = Pick<GpuWatch, 'report' | 'order'> & {
+  readonly driver: Pick<GpuWatch['driver'], 'run'>;
+};
+
 /**
- * One question to nvidia-smi for the memory in use. Only its XML tells of parts of GPUs, and it takes longer: `parts` is
- * whether any slot has one. `known` names the parts, which the XML only numbers.
+ * Asks nvidia-smi for the memory in use. Only its XML tells of parts of GPUs, and it takes longer: `parts` is whether any
+ * slot has one.
  */
 export async function readMemoryInUse(
-  command: RunCommand,
-  { parts, known }: { readonly parts: boolean; readonly known: SmiReport | undefined },
+  { driver, order, report }: GpuKnowledge,
+  parts: boolean,
 ): Promise<MemoryReading> {
-  const { code, output } = await command('nvidia-smi', parts ? ['-q', '-x'] : memoryArguments, smiDeadlineMs);
-  if (code !== 0) return new Map();
-  return parts ? memoryIn(output, known) : readMemory(output);
+  if (!parts) {
+    const { code, output } = await driver.run('nvidia-smi', memoryArguments, smiDeadlineMs);
+    return code === 0 ? readMemory(output) : new Map();
+  }
+  const answer = await askSmi(order, (script) =>
+    driver.run('sh', ['-c', script], smiDeadlineMs, 'nvidia-smi'),
+  );
+  const seen = readAnswer(answer, 'host', order).report;
+  return seen === undefined ? new Map() : memoryIn(seen, report);
 }
 
-/** Pure. */
-export function memoryIn(xml: string, known: SmiReport | undefined): MemoryReading {
-  const parsed = parseSmi({ code: 0, output: xml }, []);
-  if (!parsed.ok) return new Map();
+/** Parts have only numbers in the XML; `known` names them. Pure. */
+export function memoryIn({ gpus }: SmiReport, known: SmiReport | undefined): MemoryReading {
   return new Map(
-    parsed.report.gpus.flatMap(({ uuid, memoryUsedMiB, migDevices }) => {
+    gpus.flatMap(({ uuid, memoryUsedMiB, migDevices }) => {
       const named = known?.gpus.find((gpu) => gpu.uuid === uuid)?.migDevices ?? [];
       const parts = migDevices.flatMap((device): [string, MemoryUse][] => {
         const part = named.find(({ index }) => index === device.index)?.uuid;

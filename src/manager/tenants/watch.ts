@@ -3,18 +3,17 @@ import { Labels } from '../../contract/paths.ts';
 import type { Engine, OwnContainer } from '../../engine/engine.ts';
 import { Alarm, repeat } from '../alarm.ts';
 import { NotYet } from '../causes.ts';
-import { smiDeadlineMs, type GpuWatch } from '../gpus/watch.ts';
+import { smiDeadlineMs } from '../gpus/watch.ts';
 import { isHostRun, type HostEngine } from '../host-mode/host-engine.ts';
 import { PresentRuns } from '../host-mode/present-runs.ts';
 import { bootId } from '../machine/boot-id.ts';
-import type { CommandResult } from '../machine/command.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 import type { Outside } from '../outside.ts';
 import { endProcesses } from './end-processes.ts';
 import { judge, leftOf, type Judgement } from './judge.ts';
 import { appsArguments, readApps, type App } from './listing.ts';
 import { withIdle, type MemoryBaselines } from './memory.ts';
-import { readMemoryInUse, type MemoryReading } from './memory-reading.ts';
+import { readMemoryInUse, type GpuKnowledge, type MemoryReading } from './memory-reading.ts';
 import { Logins, programOf } from './names.ts';
 import { ownersNow, type OwnerTools } from './owners.ts';
 import type { Tenant } from './tenant.ts';
@@ -58,7 +57,7 @@ export interface TenantScene {
  */
 export class TenantWatch {
   readonly #tools: TenantTools;
-  readonly #gpus: Pick<GpuWatch, 'report'>;
+  readonly #gpus: GpuKnowledge;
   readonly #scene: TenantScene;
   readonly #runs: PresentRuns;
   readonly #logins: Logins;
@@ -68,8 +67,6 @@ export class TenantWatch {
   readonly #ended = new Map<string, string>();
   readonly #screens = new Set<string>();
   #memory: MemoryReading | undefined;
-  /** An nvidia-smi that hangs in the kernel; no second one is sent after it. */
-  #stuck: CommandResult | undefined;
   #untold = 0;
   /** When the last look began that told something; monotonic. */
   #toldAt = Number.NEGATIVE_INFINITY;
@@ -77,7 +74,7 @@ export class TenantWatch {
   #running: Promise<void> | undefined;
   #next: { whole: boolean; readonly look: Promise<void> } | undefined;
 
-  constructor(tools: TenantTools, gpus: Pick<GpuWatch, 'report'>, scene: TenantScene) {
+  constructor(tools: TenantTools, gpus: GpuKnowledge, scene: TenantScene) {
     this.#tools = tools;
     this.#gpus = gpus;
     this.#scene = scene;
@@ -139,14 +136,12 @@ export class TenantWatch {
   }
 
   async #see(whole: boolean): Promise<void> {
-    const { command, clock } = this.#tools;
+    const { clock } = this.#tools;
     const slots = this.#scene.slots();
     const began = clock.monotonic();
     this.#verdicts.keep(slots.map(({ name }) => name));
     if (slots.every(({ gpus }) => gpus.length === 0)) return;
-    if (this.#stuck?.stillRunning() === true) return this.#noteUntold();
-    const listed = await command('nvidia-smi', appsArguments, smiDeadlineMs);
-    this.#stuck = listed.timedOut ? listed : undefined;
+    const listed = await this.#gpus.driver.run('nvidia-smi', appsArguments, smiDeadlineMs);
     // That nvidia-smi does not answer is for the health of the GPUs to tell; here nothing changes.
     if (listed.code !== 0) return this.#noteUntold();
     if (whole) await this.#readMemory(slots);
@@ -170,7 +165,7 @@ export class TenantWatch {
 
   async #readMemory(slots: readonly Slot[]): Promise<void> {
     const parts = slots.some(({ gpus }) => gpus.some((gpu) => gpu.startsWith('MIG-')));
-    this.#memory = await readMemoryInUse(this.#tools.command, { parts, known: this.#gpus.report });
+    this.#memory = await readMemoryInUse(this.#gpus, parts);
     for (const [gpu, { displays }] of this.#memory) if (displays) this.#screens.add(gpu);
   }
 

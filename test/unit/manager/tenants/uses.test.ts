@@ -47,12 +47,11 @@ describe('a GPU in parts', () => {
     );
 
   test('the memory of each part comes from the XML, under the name that the listing gave it', () => {
-    expect(Object.fromEntries(memoryIn(xml, report))).toMatchObject({
+    expect(Object.fromEntries(memoryIn(reportOf(xml), report))).toMatchObject({
       [first]: { usedMiB: 9, displays: false },
       [second]: { usedMiB: 2_201, displays: false },
     });
-    expect([...memoryIn(xml, undefined).keys()]).toEqual([board]);
-    expect([...memoryIn('no XML', report)]).toEqual([]);
+    expect([...memoryIn(reportOf(xml), undefined).keys()]).toEqual([board]);
   });
 
   test('processes are those of its board', () => {
@@ -67,16 +66,16 @@ describe('a GPU in parts', () => {
 });
 
 test.each([
-  [false, ['--query-gpu=uuid,memory.used,display_active', '--format=csv,noheader,nounits']],
-  [true, ['-q', '-x']],
-])('one question to nvidia-smi; with parts: %s', async (parts, expected) => {
-  const asked: (readonly string[])[] = [];
-  const command = (_: string, args: readonly string[]) => {
-    asked.push(args);
-    return Promise.resolve({ ...printed(''), code: 4 });
+  [false, 'nvidia-smi --query-gpu=uuid,memory.used,display_active --format=csv,noheader,nounits'],
+  [true, 'sh -c nvidia-smi -q -x'],
+])('one question to nvidia-smi, by who guards the driver; with parts: %s', async (parts, expected) => {
+  const asked: string[] = [];
+  const run = (program: string, args: readonly string[]) => {
+    asked.push([program, ...args].join(' '));
+    return Promise.resolve({ ...printed(''), code: 9, program });
   };
-  expect((await readMemoryInUse(command, { parts, known: undefined })).size).toBe(0);
-  expect(asked).toEqual([expected]);
+  expect((await readMemoryInUse({ driver: { run }, order: [], report: undefined }, parts)).size).toBe(0);
+  expect(asked).toEqual([expect.stringContaining(expected)]);
 });
 
 describe('memory tells nothing', () => {
