@@ -79,7 +79,7 @@ test('what an ended run left is killed, and nobody else', async () => {
   await managed.allIdle();
   const [left, other] = [await occupy(host, 0, 900), await occupy(host, 1, 0, { login: 'bob' })];
   // As what has fled from a container's processes is still in its control group.
-  await host.exec(`base=$(sed -n 's/^1:name=systemd://p' /proc/1/cgroup | sed 's|/init.scope$||')
+  await host.exec(`base=$(sed -n 's/^[0-9]*:name=systemd://p' /proc/1/cgroup | sed 's|/init.scope$||')
 group=/sys/fs/cgroup/systemd$base/docker/${container}
 mkdir -p "$group" && echo ${left.pid} >"$group/cgroup.procs"`);
   const isGone = async () => (await host.exec(`kill -0 ${left.pid}`, { allowFailure: true })).code !== 0;
