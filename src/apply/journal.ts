@@ -1,8 +1,11 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
+import { z } from 'zod';
+
 import { sha256 } from '../base/digest.ts';
 import { usageError } from '../base/errors.ts';
+import { foreignJson } from '../base/foreign-text.ts';
 import { escapeHidden } from '../base/unseen.ts';
 import { isBad, type HostOutcome } from './outcome.ts';
 
@@ -43,11 +46,22 @@ export async function writeJournal(
   await rename(`${file}.next`, file);
 }
 
+const text = z.string();
+const journalShape = z.object({
+  schema: z.literal(1),
+  inventory: text,
+  at: text,
+  command: text,
+  hosts: z.array(
+    z.object({ host: text, state: text, problem: z.looseObject({ code: text, what: text }).optional() }),
+  ),
+});
+
 /** Undefined when there is none, or none that can be read. */
 export async function readJournal(file: string): Promise<Journal | undefined> {
   try {
-    const journal = JSON.parse(await readFile(file, 'utf8')) as Journal;
-    return journal.schema === 1 ? journal : undefined;
+    const value: unknown = foreignJson(await readFile(file, 'utf8'));
+    return journalShape.safeParse(value).data as Journal | undefined;
   } catch {
     return undefined;
   }

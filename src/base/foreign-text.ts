@@ -37,6 +37,21 @@ export function foreignValue<T>(value: T, clean: Clean = (text) => foreignLines(
 
 type Clean = (text: string, key: string) => string;
 
+/** JSON that somebody else wrote; undefined: it is none, or deeper than a function that calls itself for each level goes. */
+export function foreignJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isDeeper(value, deepest) ? undefined : value;
+  } catch {
+    return undefined;
+  }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => isDeeper(item, levels - 1));
+}
+
 function cleaned(value: unknown, key: string, clean: Clean, depth: number): unknown {
   if (typeof value === 'string') return clean(value, key);
   if (typeof value !== 'object' || value === null) return value;

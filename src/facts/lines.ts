@@ -8,7 +8,9 @@ export class KeyedLines {
       const space = line.indexOf(' ');
       const key = space < 0 ? line : line.slice(0, space);
       const value = space < 0 ? '' : line.slice(space + 1).trim();
-      this.#values.set(key, [...(this.#values.get(key) ?? []), value]);
+      const values = this.#values.get(key);
+      if (values === undefined) this.#values.set(key, [value]);
+      else values.push(value);
     }
   }
 

@@ -13,6 +13,8 @@ import type { Checkup } from '../health/checkup.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { poolsInUse } from '../contract/status.ts';
 import type { EventSink } from '../apply/events.ts';
+import { failure } from '../apply/outcome.ts';
+import type { Logger } from '../base/log.ts';
 import type { Session, Transport } from '../ssh/transport.ts';
 import { knownPools } from '../steps/pool-names.ts';
 import { probeOptions } from '../steps/probe.ts';
@@ -23,6 +25,7 @@ export interface LookTools {
   readonly transport: Transport;
   readonly root: HostRoot;
   readonly emit: EventSink;
+  readonly log: Logger;
   readonly signal: AbortSignal;
   /** Hosts looked at at the same time. */
   readonly parallel: number;
@@ -30,7 +33,10 @@ export interface LookTools {
   readonly probe: { readonly deadlineMs: number } | undefined;
 }
 
-/** Looks at all hosts: one connection and one exec each, one container more with `probe`. Changes nothing. */
+/**
+ * Looks at all hosts: one connection and one exec each, one container more with `probe`. Changes nothing. What goes wrong
+ * with a host, a mistake of ours included, is that host's.
+ */
 export async function lookAtHosts(hosts: readonly HostSpec[], tools: LookTools): Promise<readonly Look[]> {
   const limit = pLimit(tools.parallel);
   return Promise.all(hosts.map((host) => limit(() => lookAtHost(host, tools))));
@@ -53,8 +59,9 @@ async function lookAtHost(host: HostSpec, tools: LookTools): Promise<Look> {
       await session.close();
     }
   } catch (error) {
-    if (!(error instanceof FleetError) || signal.aborted) throw error;
-    return { host, problem: error.at({ host: name }).problem };
+    if (signal.aborted) throw error;
+    const { problem } = failure(name, error, tools.log);
+    return { host, ...defined({ problem }) };
   }
 }
 

@@ -1,3 +1,6 @@
+import { z } from 'zod';
+
+import { foreignJson } from '../../base/foreign-text.ts';
 import { sh } from '../../base/shell.ts';
 import { Labels } from '../../contract/paths.ts';
 import { packageManagers } from '../../packages/distribution.ts';
@@ -60,19 +63,19 @@ done
 :`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
-    const info = json(lines.first('info')) as Info | undefined;
+    const info = infoShape.safeParse(foreignJson(lines.first('info') ?? '')).data;
     return {
       active: lines.has('active'),
       enabled: lines.has('enabled'),
-      serverVersion: text(info?.ServerVersion),
-      cgroupDriver: text(info?.CgroupDriver),
+      serverVersion: info?.ServerVersion,
+      cgroupDriver: info?.CgroupDriver,
       runtimes: Object.keys(info?.Runtimes ?? {}).sort(),
-      rootDir: text(info?.DockerRootDir) ?? '/var/lib/docker',
+      rootDir: info?.DockerRootDir ?? '/var/lib/docker',
       liveRestore: info?.LiveRestoreEnabled === true,
       swarm: info?.Swarm?.LocalNodeState !== undefined && info.Swarm.LocalNodeState !== 'inactive',
       snap: lines.has('snap'),
       restartNeeded: lines.has('active') && restartNeeded(lines.all('time')),
-      foreign: foreignContainers(json(lines.first('containers'))),
+      foreign: foreignContainers(foreignJson(lines.first('containers') ?? '')),
       toolkitCdi: {
         cdiSpec: lines.has('cdi-spec'),
         cdiDriver: lines.first('cdi-driver'),
@@ -82,26 +85,22 @@ done
   },
 };
 
-interface Info {
-  readonly ServerVersion?: string;
-  readonly CgroupDriver?: string;
-  readonly Runtimes?: Readonly<Record<string, unknown>>;
-  readonly DockerRootDir?: string;
-  readonly LiveRestoreEnabled?: boolean;
-  readonly Swarm?: { readonly LocalNodeState?: string };
-}
+/** Each member by itself: one that is something else takes no other with it. */
+const name = z.string().min(1).optional().catch(undefined);
+const infoShape = z.object({
+  ServerVersion: name,
+  CgroupDriver: name,
+  Runtimes: z.record(z.string(), z.unknown()).optional().catch(undefined),
+  DockerRootDir: name,
+  LiveRestoreEnabled: z.boolean().optional().catch(undefined),
+  Swarm: z.object({ LocalNodeState: name }).optional().catch(undefined),
+});
 
-function json(value: string | undefined): unknown {
-  try {
-    return value === undefined ? undefined : (JSON.parse(value) as unknown);
-  } catch {
-    return undefined;
-  }
-}
-
-function text(value: string | undefined): string | undefined {
-  return value === '' ? undefined : value;
-}
+const containerShape = z.object({
+  Id: name,
+  Names: z.array(z.string()).optional().catch(undefined),
+  Labels: z.record(z.string(), z.unknown()).nullish().catch(undefined),
+});
 
 /**
  * dockerd writes its pid file when it starts, and looks for the NVIDIA helpers, its configuration and the system's
@@ -123,14 +122,9 @@ function cdiOlder(lines: KeyedLines): boolean {
 
 function foreignContainers(list: unknown): readonly string[] {
   if (!Array.isArray(list)) return [];
-  return (list as readonly ContainerEntry[])
+  return list
+    .flatMap((entry) => containerShape.safeParse(entry).data ?? [])
     .filter(({ Labels: labels }) => labels?.[Labels.kind] === undefined)
     .map(({ Id, Names }) => Names?.[0]?.replace(/^\//, '') ?? Id?.slice(0, 12) ?? '')
     .sort();
-}
-
-interface ContainerEntry {
-  readonly Id?: string;
-  readonly Names?: readonly string[];
-  readonly Labels?: Readonly<Record<string, string>> | null;
 }

@@ -1,4 +1,7 @@
+import { z } from 'zod';
+
 import { FleetError } from '../../base/errors.ts';
+import { foreignJson, foreignLine } from '../../base/foreign-text.ts';
 import { sh } from '../../base/shell.ts';
 import { startScript, type StartRequest } from './start.ts';
 import type { Sudo } from './sudo.ts';
@@ -40,6 +43,14 @@ rm -f "$d/lock.owner" "$d/lock.pid"
 `;
 }
 
+const cleanWord = z.string().transform((said) => foreignLine(said, 200));
+/** What `lockScript` has written, or somebody else. */
+const noteShape = z.object({
+  who: cleanWord,
+  command: cleanWord,
+  since: cleanWord,
+}) satisfies z.ZodType<LockOwner>;
+
 /** A held lock; `id` lets its owner take it over after a cut. */
 export interface HeldLock extends HostLock {
   readonly id: string;
@@ -56,9 +67,14 @@ export async function takeLock(
   takeOver: string,
 ): Promise<HeldLock> {
   let text = '';
+  /** What it says once it has answered is heard by nobody. */
+  let settled = false;
   let settle: (locked: boolean) => void = () => undefined;
   const answered = new Promise<boolean>((resolve) => {
-    settle = resolve;
+    settle = (locked) => {
+      settled = true;
+      resolve(locked);
+    };
   });
   const request: StartRequest = {
     host,
@@ -68,10 +84,12 @@ export async function takeLock(
     limitS: undefined,
     signal: undefined,
     onStdout: (chunk) => {
+      if (settled) return;
       text = (text + chunk.toString()).slice(-longestAnswer);
       if (/^locked$/m.test(text)) settle(true);
     },
     onStderr: (chunk) => {
+      if (settled) return;
       text = (text + chunk.toString()).slice(-longestAnswer);
     },
   };
@@ -137,11 +155,5 @@ function refused(host: string, text: string): FleetError {
 
 function ownerIn(text: string, word: 'held' | 'broke'): LockOwner | undefined {
   const json = new RegExp(`^${word} (\\{.*\\})$`, 'm').exec(text)?.[1];
-  if (json === undefined) return undefined;
-  try {
-    const { who, command, since } = JSON.parse(json) as LockOwner;
-    return { who, command, since };
-  } catch {
-    return undefined;
-  }
+  return noteShape.safeParse(foreignJson(json ?? '')).data;
 }

@@ -1,19 +1,16 @@
 import { stableJson } from '../../base/digest.ts';
+import { foreignJson } from '../../base/foreign-text.ts';
 import type { Proxy } from '../../inventory/fleet.ts';
 import { atLeast } from './release.ts';
 
 /** dockerd's configuration. Keys that we do not know are kept as they are. */
 export type DaemonConfig = Readonly<Record<string, unknown>>;
 
-/** Undefined when the text is not a JSON object. An absent or empty file is an empty configuration. */
+/** Undefined when the text is not a JSON object, or one too deep to be dockerd's. An absent or empty file is an empty configuration. */
 export function parseDaemonJson(text: string | undefined): DaemonConfig | undefined {
   if (text === undefined || text.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = foreignJson(text);
+  return isObject(value) ? value : undefined;
 }
 
 export function renderDaemonJson(config: DaemonConfig): string {

@@ -3,12 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
-import type { Problem } from '../../../src/base/errors.ts';
+import fc from 'fast-check';
+
+import { FleetError, type Problem } from '../../../src/base/errors.ts';
+import { planText } from '../../../src/render/plan/plan-text.ts';
+import { anyJson, damagedJson } from '../../support/any-json.ts';
 import type { FleetPlan } from '../../../src/plan/fleet-plan.ts';
 import { failedHosts, journalFile, readJournal, writeJournal } from '../../../src/apply/journal.ts';
 import { checkPlanFile, readPlanFile, writePlanFile } from '../../../src/apply/saved-plan.ts';
 import { change, shape } from '../plan/changes.ts';
 
+const drawn = { scripts: true, diff: true, color: false, unread: { hosts: 0, pools: [] }, width: 80 };
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-plan-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
@@ -41,6 +46,24 @@ describe('the journal of the last run', () => {
     expect(await failedHosts(file)).toEqual(['sick', 'cut', 'behind']);
     expect((await readJournal(file))?.hosts.at(-1)).toEqual({ host: 'behind', state: 'skipped', problem });
     expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('whatever stands in it, the next run is written', async () => {
+    const journal = {
+      schema: 1,
+      ...run,
+      hosts: [{ host: 'a', state: 'failed', problem: { code: 'x', what: 'y' } }],
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anyJson, damagedJson(journal)), async (text) => {
+        writeFileSync(file, text);
+        const left = await failedHosts(file).catch((error: unknown) => error);
+        expect(Array.isArray(left) || left instanceof FleetError).toBe(true);
+        await writeJournal(file, run, [{ host: 'sick', state: 'failed', changes: 0 }]);
+        expect(await failedHosts(file)).toContain('sick');
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it('is nothing to rely on when it cannot be read', async () => {
@@ -143,6 +166,19 @@ describe('a saved plan', () => {
     expect(damage(text)).not.toBe(text);
     expect(JSON.parse(damage(text))).toBeDefined();
     await expect(readPlanFile(file, expected)).rejects.toMatchObject({ problem: { code: 'plan.file' } });
+  });
+
+  it('whatever stands in it is a plan, or an error with a name', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anyJson, damagedJson(full)), async (text) => {
+        writeFileSync(file, text);
+        const read = await readPlanFile(file, expected).catch((error: unknown) => error);
+        if (read instanceof FleetError)
+          expect(read).toMatchObject({ exitCode: 2, problem: { code: expect.stringMatching(/^plan\./) } });
+        else expect(planText(read as FleetPlan, drawn)).toBeTypeOf('string');
+      }),
+      { numRuns: 60 },
+    );
   });
 
   it('gives clean words, whoever wrote it', async () => {

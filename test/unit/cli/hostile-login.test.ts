@@ -52,6 +52,22 @@ hosts: { gpu-1: { address: 127.0.0.1, port: ${asking.port}, user: lab, pool: p, 
   asking.close();
 });
 
+test.each([
+  '{"who":{"toString":1},"command":[],"since":null}',
+  '{"who":null}',
+  '{}',
+  '{"a":'.repeat(1000) + '1' + '}'.repeat(1000),
+])('a lock whose note is no note: %.40s', async (note) => {
+  const host = await hostileHost({ answer: () => ({ stdout: `held ${note}\n`, code: 75 }) });
+  const transport = testTransport();
+  const ssh = sshSpec({ address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'word' } });
+  const session = await transport.connect({ name: 'gpu-1', ssh });
+  const refusal = await problemOf(session.lock({ who: 'me', command: 'provision', since: '2026-01-01' }));
+  await transport.close();
+  host.close();
+  expect(refusal).toMatchObject({ code: 'ssh.locked', host: 'gpu-1', seen: 'a lock without a note' });
+});
+
 test('the owner of a lock, on the host', async () => {
   const note = JSON.stringify({ who: evil, command: evil, since: evil, id: 'x' });
   const host = await hostileHost({ answer: () => ({ stdout: `held ${note}\n`, code: 75 }) });

@@ -1,7 +1,9 @@
 // How the pools that a status tells of are asked. The server is the practice server.
 import { describe, expect, test } from 'vitest';
 
-import { agentsWanted, listPools } from '../../../src/status/collect.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { machineRoot } from '../../../src/base/machine/host-root.ts';
+import { agentsWanted, listPools, lookAtHosts } from '../../../src/status/collect.ts';
 import { useFake } from '../azure/fake/server.ts';
 import { facts, host, status } from './look.ts';
 
@@ -24,6 +26,25 @@ async function pool(name: string, others: number) {
       .map(({ query }) => /agentName=[^&]*|demands=[^&]*/u.exec(query)?.[0] ?? 'all');
   return { client, asked };
 }
+
+test("what goes wrong with one host, a mistake of ours included, is that host's", async () => {
+  const connect = () => Promise.reject(new TypeError('x is not a function'));
+  const logged: string[] = [];
+  const looks = await lookAtHosts([host, { ...host, name: 'other' }], {
+    transport: { connect, close: () => Promise.resolve() },
+    root: machineRoot,
+    emit: () => undefined,
+    log: { ...silentLogger, log: (_level, message) => logged.push(message) },
+    signal: new AbortController().signal,
+    parallel: 2,
+    probe: undefined,
+  });
+  expect(looks.map((look) => [look.host.name, look.problem?.code])).toEqual([
+    [host.name, 'bug'],
+    ['other', 'bug'],
+  ]);
+  expect(logged).toEqual(['bug', 'bug']);
+});
 
 describe('the pools of a status', () => {
   test('a small one is listed while the hosts are still looked at', async () => {

@@ -28,6 +28,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
       transport,
       root: context.root,
       emit,
+      log: context.log,
       signal: context.signal,
       parallel: options.integer('parallel', { min: 1, max: 1000 }) ?? 50,
       probe: options.flag('probe') ? { deadlineMs: options.duration('probeTimeout') ?? 60_000 } : undefined,

@@ -12,7 +12,7 @@ import { withHosts } from '../../fleet/with-hosts.ts';
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { root, signal } = context;
   const looks = await withHosts(context, input, ({ hosts, transport, emit }) =>
-    lookAtHosts(hosts, { transport, root, emit, signal, parallel: 50, probe: undefined }),
+    lookAtHosts(hosts, { transport, root, emit, log: context.log, signal, parallel: 50, probe: undefined }),
   );
   const rows = looks.map(imageRow);
   const style = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };
