@@ -5,7 +5,7 @@ import { timestamp, type Clock } from './machine/clock.ts';
 import { FleetError } from './errors.ts';
 import { foreignLines } from './foreign-text.ts';
 import type { Logger } from './log.ts';
-import { Redactor } from './redact.ts';
+import { Redactor } from './redact/redact.ts';
 import { escapeHidden } from './unseen.ts';
 
 export interface FileLogger extends Logger {

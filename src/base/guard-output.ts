@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 
 import type { OutputStream } from './context.ts';
 import { OutputNet } from './output-net.ts';
-import type { Redactor } from './redact.ts';
+import type { Redactor } from './redact/redact.ts';
 
 /** How long the possible beginning of a secret may wait for its end on a terminal, where somebody looks. */
 const holdMs = 100;

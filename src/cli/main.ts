@@ -5,7 +5,7 @@ import type { Context } from '../base/context.ts';
 import { ExitCode } from '../base/errors.ts';
 import { guardOutput } from '../base/guard-output.ts';
 import { practiceOf } from '../base/machine/practice.ts';
-import { Redactor } from '../base/redact.ts';
+import { Redactor } from '../base/redact/redact.ts';
 import { nameLog, report } from '../render/problem.ts';
 import { version } from '../base/version.ts';
 import { commands } from './commands.ts';

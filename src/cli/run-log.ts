@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 import { timestamp, type Clock } from '../base/machine/clock.ts';
 import { createFileLogger, type FileLogger } from '../base/file-log.ts';
-import type { Redactor } from '../base/redact.ts';
+import type { Redactor } from '../base/redact/redact.ts';
 
 /** How many runs' debug logs are kept. */
 const keep = 200;

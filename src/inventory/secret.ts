@@ -20,7 +20,7 @@ export interface SecretContext {
 
 /** Reads a secret from where the inventory says it is. Rejects with a usage error that never quotes what was found. */
 export async function resolveSecret(source: SecretSource, context: SecretContext): Promise<Secret> {
-  const text = (await read(source, context)).replace(/\r?\n$/, '');
+  const text = withoutEnd(await read(source, context));
   if (text !== '') return new Secret(text);
   throw failed(context, {
     what: `is empty`,
@@ -32,6 +32,30 @@ export async function resolveSecret(source: SecretSource, context: SecretContext
           ? `run it yourself: ${source.cmd}`
           : 'type it',
   });
+}
+
+/** Bytes of a file that are looked at for a secret that nobody has asked for yet. */
+const mostPeeked = 64 * 1024;
+
+/** The secret as far as it is known without asking anybody or running anything; whoever needs it resolves it. */
+export function peekSecret(source: SecretSource, env: SecretContext['env']): Secret | undefined {
+  const text = 'env' in source ? (env[source.env] ?? '') : 'file' in source ? peekFile(source.file) : '';
+  const value = withoutEnd(text);
+  return value === '' ? undefined : new Secret(value);
+}
+
+/** Empty where there is no such file. A pipe would wait for its writer, and give what it has only once. */
+function peekFile(file: string): string {
+  try {
+    const stat = statSync(file);
+    return stat.isFile() && stat.size <= mostPeeked ? readFileSync(file, 'utf8') : '';
+  } catch {
+    return '';
+  }
+}
+
+function withoutEnd(text: string): string {
+  return text.replace(/\r?\n$/, '');
 }
 
 /** `the variable AZP_TOKEN`, for messages. */

@@ -7,6 +7,7 @@ import { FleetError } from '../base/errors.ts';
 import { plainSpec } from '../ssh/config/from-inventory.ts';
 import { isHostName } from '../ssh/config/names.ts';
 import { SshResolver } from '../ssh/config/resolver.ts';
+import { looksSecret } from './secret-variables.ts';
 
 /** A host that ssh_config names. */
 export interface KnownHost {
@@ -17,8 +18,6 @@ export interface KnownHost {
 
 /** Machines that are in many configurations and never a GPU host. */
 const forges = /^(ssh\.)?(github|gitlab|bitbucket|codeberg|dev\.azure|vs-ssh\.visualstudio)\.(com|org)$/;
-/** Variables that look like secrets: which ones are is not known before there is an inventory. */
-const secrets = /TOKEN|PASSW|SECRET|(^|_)PAT($|_)/i;
 
 /**
  * Hosts that the user's ssh configuration names outright (no patterns), files it includes as well.
@@ -28,7 +27,7 @@ export async function sshConfigHosts(
   { home, user, env }: Pick<Context, 'home' | 'user' | 'env'>,
   sshConfig?: string,
 ): Promise<KnownHost[]> {
-  const harmless = Object.fromEntries(Object.entries(env).filter(([name]) => !secrets.test(name)));
+  const harmless = Object.fromEntries(Object.entries(env).filter(([name]) => !looksSecret(name)));
   const ssh = new SshResolver({ home, user, env: harmless, notice: () => undefined });
   const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
     const to = await ssh.resolve(name, plainSpec(sshConfig)).catch(nothing);

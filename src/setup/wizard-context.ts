@@ -1,7 +1,7 @@
 import type { AzureClient } from '../azure/client.ts';
 import type { Context } from '../base/context.ts';
 import type { Secret } from '../base/secret.ts';
-import type { SecretSource } from '../inventory/fleet.ts';
+import type { Fleet, SecretSource } from '../inventory/fleet.ts';
 import { wrap } from '../render/problem.ts';
 import type { Question } from '../ssh/ask.ts';
 import type { Transport } from '../ssh/transport.ts';
@@ -17,6 +17,8 @@ export interface Wizard {
   readonly openTransport: (ask: ((question: Question) => Promise<Secret>) | undefined) => Transport;
   /** Reads a secret once; a prompt is asked once. `again` forgets what was read before. */
   readonly secret: (source: SecretSource, purpose: string, again?: 'again') => Promise<Secret>;
+  /** Hides the secrets of an inventory that is there already: from the log, and from programs that are started. */
+  readonly know: (fleet: Fleet) => void;
   readonly azure: (
     organization: string,
     token: Secret,

@@ -106,7 +106,9 @@ function readExisting(wizard: Wizard, file: string): Existing | undefined {
   const { context } = wizard;
   try {
     const source = readFileSync(path.resolve(context.cwd, file), 'utf8');
-    return { source, fleet: parseFleet(source, file, context) };
+    const fleet = parseFleet(source, file, context);
+    wizard.know(fleet);
+    return { source, fleet };
   } catch (error) {
     if (error instanceof FleetError) tell(wizard, `${file} cannot be added to: ${error.problem.what}`);
     return undefined;

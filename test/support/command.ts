@@ -4,7 +4,7 @@ import type { Context } from '../../src/base/context.ts';
 import { guardOutput } from '../../src/base/guard-output.ts';
 import { machineRoot } from '../../src/base/machine/host-root.ts';
 import { silentLogger } from '../../src/base/log.ts';
-import { Redactor } from '../../src/base/redact.ts';
+import { Redactor } from '../../src/base/redact/redact.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { parseArguments, type Parsed } from '../../src/cli/parse.ts';
 import { runCommand as runParsed } from '../../src/cli/run-command.ts';

@@ -12,9 +12,10 @@ import type { Secret } from '../../base/secret.ts';
 import { version } from '../../base/version.ts';
 import type { Fleet } from '../../inventory/fleet.ts';
 import { expiryWarning } from '../../inventory/secret.ts';
+import { credentialSource } from '../../inventory/secret-sources.ts';
 import type { CommandInput } from '../command.ts';
 import { openHosts, type OpenHosts } from './hosts.ts';
-import { credentialSource, resolve, resolveRegistries, resolveWebhooks } from './secrets.ts';
+import { resolve, resolveRegistries, resolveWebhooks } from './secrets.ts';
 import { connected, overSsh, type Connected } from './with-hosts.ts';
 
 /** The inventory, the hosts that the command is about, and what is needed to speak to Azure DevOps. */

@@ -3,6 +3,7 @@ import type { Fleet, HostSpec } from '../../inventory/fleet.ts';
 import { loadFleet } from '../../inventory/load.ts';
 import { selectHosts } from '../../inventory/select.ts';
 import type { CommandInput } from '../command.ts';
+import { hideSecrets } from './secrets.ts';
 
 /** The inventory and the hosts that the command is about. */
 export interface OpenHosts {
@@ -18,12 +19,20 @@ function bySshConfig(fleet: Fleet, sshConfig: string | undefined): Fleet {
   return { ...fleet, hosts: fleet.hosts.map((host) => ({ ...host, ssh: { ...host.ssh, sshConfig } })) };
 }
 
-/** Loads the inventory, and nothing that is secret. `patterns`: which of its hosts, beside --limit. */
+/** The inventory, its secrets hidden from now on. */
+export function openInventory(context: Context, file: string): Fleet {
+  const fleet = loadFleet(file, context);
+  hideSecrets(context, fleet);
+  return fleet;
+}
+
+/** Loads the inventory; its secrets only to hide them, as far as they are known without asking. `patterns`: which of its hosts, beside --limit. */
 export function openHosts(
   context: Context,
   { inventory, options, positionals }: CommandInput,
   patterns: readonly string[] = positionals,
 ): OpenHosts {
-  const fleet = bySshConfig(loadFleet(inventory, context), options.sshConfig(context.cwd));
+  const loaded = openInventory(context, inventory);
+  const fleet = bySshConfig(loaded, options.sshConfig(context.cwd));
   return { fleet, hosts: selectHosts(fleet, [...options.list('limit'), ...patterns]) };
 }

@@ -1,11 +1,23 @@
 import type { Context } from '../../base/context.ts';
 import { usageError } from '../../base/errors.ts';
-import { isTooShort, shortestHidden } from '../../base/redact.ts';
+import { isTooShort, shortestHidden } from '../../base/redact/redact.ts';
 import { Secret } from '../../base/secret.ts';
 import { registriesText, type RegistryLogins } from '../../contract/registries.ts';
 import type { Fleet, HostSpec, SecretSource } from '../../inventory/fleet.ts';
 import { describeSource, resolveSecret } from '../../inventory/secret.ts';
+import { peekSecrets, secretVariables } from '../../inventory/secret-sources.ts';
 import { askSecret, canAsk } from '../ask.ts';
+
+/** From now on the inventory's secrets are hidden in all that is printed and logged, used or not; those to be asked for, later. */
+export function hideSecrets(context: Context, fleet: Fleet): void {
+  for (const secret of peekSecrets(fleet, context.env)) context.log.redact(secret);
+}
+
+/** The environment for programs that we start: without the variables that hold the fleet's secrets. */
+export function withoutSecrets(env: Context['env'], fleet: Fleet): Context['env'] {
+  const secret = new Set(secretVariables(fleet));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !secret.has(name)));
+}
 
 /** Reads a secret of the inventory; from now on the debug log hides it. */
 export async function resolve(
@@ -17,7 +29,7 @@ export async function resolve(
   const secret = await resolveSecret(source, {
     ...context,
     purpose,
-    hide: fleetVariables(fleet),
+    hide: secretVariables(fleet),
     ...(canAsk(context) ? { ask: async (message) => (await askSecret(context, message)).reveal() } : {}),
   });
   context.log.redact(secret);
@@ -26,20 +38,6 @@ export async function resolve(
     context.stderr.write(`! ${seen}, too few to be hidden in what is printed and logged\n`);
   }
   return secret;
-}
-
-/** The PAT, or the service principal's secret. */
-export function credentialSource({ credential }: Fleet): SecretSource {
-  return credential.kind === 'pat' ? credential.token : credential.secret;
-}
-
-/** Variables that hold what the whole fleet works with: programs that we start do without them. */
-export function fleetVariables(fleet: Fleet): readonly string[] {
-  const registries = Object.values(fleet.registries).map(({ secret }) => secret);
-  const webhooks = fleet.hosts.flatMap(({ webhook }) => webhook?.url ?? []);
-  return [credentialSource(fleet), ...registries, ...webhooks].flatMap((source) =>
-    'env' in source ? [source.env] : [],
-  );
 }
 
 /** What the hosts are to know of registries, as their file has it; undefined: nothing. */

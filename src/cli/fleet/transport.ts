@@ -4,7 +4,7 @@ import type { Fleet } from '../../inventory/fleet.ts';
 import type { Progress } from '../../render/progress.ts';
 import type { TransportParts } from '../../ssh/connection-tools.ts';
 import { askSecret, canAsk } from '../ask.ts';
-import { fleetVariables, resolve } from './secrets.ts';
+import { resolve, withoutSecrets } from './secrets.ts';
 
 /** What a way to the hosts is made of. Questions are put only where somebody can answer; with --json nobody is asked. */
 export function transportParts(
@@ -30,14 +30,4 @@ export function transportParts(
     notice: (text) => progress.sink({ kind: 'note', text }),
     uploads: { ...fleet.uploads, ...defined({ bandwidth }) },
   };
-}
-
-/** The environment for programs that we start: without the variables that hold the fleet's secrets. */
-export function withoutSecrets(env: Context['env'], fleet: Fleet): Context['env'] {
-  const sources = fleet.hosts.flatMap(({ ssh }) => [ssh.sudoPassword, ssh.loginPassword]);
-  const secret = new Set([
-    ...fleetVariables(fleet),
-    ...sources.flatMap((source) => (source !== undefined && 'env' in source ? [source.env] : [])),
-  ]);
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !secret.has(name)));
 }

@@ -3,6 +3,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { codeOf, type Problem } from '../../base/errors.ts';
 import type { Fleet, HostSpec, SecretSource } from '../fleet.ts';
 import { foldNames } from '../fold-names.ts';
+import { credentialSource } from '../secret-sources.ts';
 import { expiryWarning, writeIt } from '../secret.ts';
 
 interface Place {
@@ -13,7 +14,7 @@ interface Place {
 /** What the inventory points at and is not there, as far as it can be told without asking or running anything. */
 export function checkReferences(fleet: Fleet, place: Place): Problem[] {
   const { credential, proxy } = fleet;
-  const main = credential.kind === 'pat' ? credential.token : credential.secret;
+  const main = credentialSource(fleet);
   const sources = [
     ...sharedSources(fleet, 'the sudo password of', ({ ssh }) => ssh.sudoPassword),
     ...sharedSources(fleet, 'the login password of', ({ ssh }) => ssh.loginPassword),

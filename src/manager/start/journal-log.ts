@@ -1,5 +1,5 @@
 import type { Logger } from '../../base/log.ts';
-import { Redactor } from '../../base/redact.ts';
+import { Redactor } from '../../base/redact/redact.ts';
 import { FleetError } from '../../base/errors.ts';
 import { foreignLine, foreignLines } from '../../base/foreign-text.ts';
 import { escapeHidden } from '../../base/unseen.ts';

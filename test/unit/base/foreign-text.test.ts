@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 
 import { foreignLine, foreignLines, foreignStream, foreignValue } from '../../../src/base/foreign-text.ts';
 import { OutputNet } from '../../../src/base/output-net.ts';
-import { Redactor } from '../../../src/base/redact.ts';
+import { Redactor } from '../../../src/base/redact/redact.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import { shown } from '../../../src/base/shown.ts';
 

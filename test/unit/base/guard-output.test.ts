@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { expect, test } from 'vitest';
 
 import { guardOutput } from '../../../src/base/guard-output.ts';
-import { Redactor } from '../../../src/base/redact.ts';
+import { Redactor } from '../../../src/base/redact/redact.ts';
 import { Secret } from '../../../src/base/secret.ts';
 
 function screen(): { readonly stream: NodeJS.WriteStream; readonly text: () => string } {

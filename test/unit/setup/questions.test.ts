@@ -49,6 +49,7 @@ function sit(env: Readonly<Record<string, string>> = {}): Sitting {
     context,
     prompts: terminalPrompts(context),
     secret: (source, purpose) => resolveSecret(source, { ...context, purpose }),
+    know: () => undefined,
     azure: (organization, token) =>
       createAzureClient({
         organization,

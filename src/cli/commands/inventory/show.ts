@@ -6,7 +6,7 @@ import { SshResolver } from '../../../ssh/config/resolver.ts';
 import { agentNames, hostYaml } from '../../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../fleet/hosts.ts';
-import { withoutSecrets } from '../../fleet/transport.ts';
+import { withoutSecrets } from '../../fleet/secrets.ts';
 import type { Result } from '../../result.ts';
 
 /** Hosts with every default filled in. A host that ssh's configuration does not lead to is shown without a connection. */

@@ -9,7 +9,7 @@ import { SshResolver } from '../../../ssh/config/resolver.ts';
 import { loginArguments, writePins } from '../../../ssh/wire/openssh-arguments.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../fleet/hosts.ts';
-import { withoutSecrets } from '../../fleet/transport.ts';
+import { withoutSecrets } from '../../fleet/secrets.ts';
 
 /** Hands the terminal to the system's ssh. Its exit code is ours. */
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {

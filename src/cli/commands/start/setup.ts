@@ -52,18 +52,17 @@ async function provisionNow(
 function openWizard(context: Context, sshConfig: string | undefined): Wizard {
   const prompts = terminalPrompts(context);
   const told: string[] = [];
-  const { read, namesOfVariables } = secretReader(context, (message) => prompts.hidden(message));
+  const { read, know, environment } = secretReader(context, (message) => prompts.hidden(message));
   return {
     context,
     prompts,
     ...defined({ sshConfig }),
     secret: read,
+    know,
     openTransport: (ask) =>
       createTransport({
         ...context,
-        env: Object.fromEntries(
-          Object.entries(context.env).filter(([name]) => !namesOfVariables().has(name)),
-        ),
+        env: environment(),
         ask,
         resolveSecret: (source) => read(source, 'the sudo password'),
         notice: (line) => told.push(line),

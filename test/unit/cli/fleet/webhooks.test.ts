@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Context } from '../../../../src/base/context.ts';
-import { Redactor } from '../../../../src/base/redact.ts';
-import { fleetVariables, resolveWebhooks } from '../../../../src/cli/fleet/secrets.ts';
+import { Redactor } from '../../../../src/base/redact/redact.ts';
+import { resolveWebhooks } from '../../../../src/cli/fleet/secrets.ts';
+import { secretVariables } from '../../../../src/inventory/secret-sources.ts';
 import { fleet } from '../../inventory/fixture.ts';
 
 const text = (url: string): string =>
@@ -23,7 +24,7 @@ test('each host has its address, which the log hides from then on; what nobody w
     ['b', 'https://hooks.lab.example/s3cret'],
   ]);
   expect(redactor.text('see https://hooks.lab.example/s3cret')).toBe('see ***');
-  expect(fleetVariables(wanted)).toContain('HOOK');
+  expect(secretVariables(wanted)).toContain('HOOK');
   expect([...(await resolveWebhooks(speaking({}).context, wanted, []))]).toEqual([]);
 });
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { FleetError } from '../../../../src/base/errors.ts';
 import type { Logger } from '../../../../src/base/log.ts';
-import { Redactor } from '../../../../src/base/redact.ts';
+import { Redactor } from '../../../../src/base/redact/redact.ts';
 import { registriesText } from '../../../../src/contract/registries.ts';
 import { createEngine } from '../../../../src/engine/docker.ts';
 import type { Engine } from '../../../../src/engine/engine.ts';

@@ -1,5 +1,5 @@
-import { foreignLine, foreignLines } from './foreign-text.ts';
-import type { Secret } from './secret.ts';
+import { secretForms } from './forms.ts';
+import type { Secret } from '../secret.ts';
 
 const stars = '***';
 
@@ -17,40 +17,45 @@ export function isTooShort(secret: Secret): boolean {
 
 /**
  * Replaces registered secrets by `***`. One instance serves every sink (screen, JSON, log file), so that a
- * secret registered once is hidden everywhere. Also hides the forms in which a secret travels: URL-encoded,
- * JSON-escaped, cleaned as what others said is (a key's lines in one), and base64 alone or as the password of an empty user (HTTP Basic, as Azure DevOps takes a PAT).
+ * secret registered once is hidden everywhere, in each form in which it travels (`forms.ts`).
  * One that is too short is hidden only where it can be nothing else: in a Basic header and as the password in a URL.
  */
 export class Redactor {
-  /** Text and what stands in its place. Longest first: a secret that contains another one is replaced whole. */
+  /** Text and what stands in its place. */
   #forms = new Map<string, string>();
+  #sorted = true;
+  readonly #known = new Set<string>();
 
   add(secret: Secret): void {
     const value = secret.reveal();
-    if (value === '') return;
+    if (value === '' || this.#known.has(value)) return;
+    this.#known.add(value);
     const forms = isTooShort(secret) ? certainForms(value) : allForms(value);
-    const longestFirst = [...this.#forms, ...forms].sort(([a], [b]) => b.length - a.length);
-    this.#forms = new Map(longestFirst);
+    for (const [form, instead] of forms) this.#forms.set(form, instead);
+    this.#sorted = false;
+  }
+
+  /** A secret that contains another one is replaced whole. */
+  get #longestFirst(): ReadonlyMap<string, string> {
+    if (!this.#sorted) this.#forms = new Map([...this.#forms].sort(([a], [b]) => b.length - a.length));
+    this.#sorted = true;
+    return this.#forms;
   }
 
   text(text: string): string {
     let result = text;
-    for (const [form, instead] of this.#forms) result = result.replaceAll(form, instead);
+    for (const [form, instead] of this.#longestFirst) result = result.replaceAll(form, instead);
     return result;
   }
 
   /** For text that comes in chunks: a secret cut by a chunk boundary is found too. */
   stream(): RedactStream {
-    return new RedactStream(this, () => [...this.#forms.keys()]);
+    return new RedactStream(this, () => [...this.#longestFirst.keys()]);
   }
 }
 
 function allForms(value: string): [form: string, instead: string][] {
-  const base64 = (text: string) => Buffer.from(text).toString('base64');
-  const escaped = JSON.stringify(value).slice(1, -1);
-  const cleaned = [foreignLine(value), foreignLines(value)].filter((form) => form.length >= shortestHidden);
-  const forms = [value, encodeURIComponent(value), escaped, ...cleaned, base64(value), base64(`:${value}`)];
-  return forms.map((form) => [form, stars]);
+  return secretForms(value, shortestHidden).map((form) => [form, stars]);
 }
 
 function certainForms(value: string): [form: string, instead: string][] {
