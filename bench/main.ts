@@ -5,6 +5,7 @@ const benches: Readonly<
   start: () => import('./start.ts'),
   ssh: () => import('./ssh.ts'),
   azure: () => import('./azure.ts'),
+  pools: () => import('./pools/measure.ts'),
   manager: () => import('./manager/measure.ts'),
 };
 

@@ -23,19 +23,22 @@ export interface Looks {
   readonly urgent: boolean;
   /** Only the pool tells when something that is waited for has come. */
   readonly waiting: boolean;
+  /** The last look was the first, or the first that did not fail again: many hosts have looked in the same moment. */
+  readonly together: boolean;
   /** From 0 up to 1, another one for each look: hosts that were started together do not ask together. */
   readonly chance: number;
 }
 
 /** When the pool is looked at next; monotonic. Pure. */
 export function nextLook(looks: Looks, { scaled }: Pick<Clock, 'scaled'>): number {
-  const { at, failingSince, wantedAt, urgent, waiting, chance } = looks;
+  const { at, failingSince, wantedAt, urgent, waiting, together, chance } = looks;
   if (urgent) return at;
   const spread = 0.8 + chance * 0.4;
   if (failingSince !== undefined) {
     const pause = Math.min(Math.max((at - failingSince) / 4, scaled(retryMs)), scaled(longestRetryMs));
     return at + pause * spread;
   }
-  const due = at + scaled(waiting ? waitingMs : idleMs) * spread;
+  // Over the whole time, once: then no minute has more looks than another, however hosts were started.
+  const due = at + scaled(waiting ? waitingMs : idleMs) * (together ? chance : spread);
   return wantedAt === undefined ? due : Math.min(due, Math.max(wantedAt, at + scaled(eventMs) * spread));
 }

@@ -33,6 +33,7 @@ export class PoolWatch {
   #failingSince: number | undefined;
   #wantedAt: number | undefined;
   #urgent = false;
+  #together = true;
   readonly #waiters = new Set<Waiter>();
   #early = new AbortController();
 
@@ -136,6 +137,7 @@ export class PoolWatch {
           wantedAt: this.#wantedAt,
           urgent: this.#urgent,
           waiting: this.#waiters.size > 0,
+          together: this.#together,
           chance,
         },
         this.#clock,
@@ -155,6 +157,7 @@ export class PoolWatch {
     this.#triedAt = started;
     this.#urgent = false;
     if (this.#wantedAt !== undefined && this.#wantedAt <= started) this.#wantedAt = undefined;
+    this.#together = this.#failingSince !== undefined || !Number.isFinite(this.#at);
     try {
       this.#pool ??= await this.#azure.findPool(this.#name);
       if (this.#pool === undefined) throw noPool(this.#name);

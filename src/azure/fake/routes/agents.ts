@@ -46,8 +46,7 @@ function findAgents(fake: Fake, poolId: number, query: URLSearchParams): readonl
     .filter(
       (agent) =>
         (name === undefined || agent.name.toLowerCase() === name.toLowerCase()) &&
-        (demands === undefined ||
-          satisfies({ ...agent.systemCapabilities, ...agent.userCapabilities }, demands)),
+        (demands === undefined || satisfies([agent.userCapabilities, agent.systemCapabilities], demands)),
     );
 }
 

@@ -67,7 +67,7 @@ export function matches(agent: FakeAgent, request: FakeRequest): boolean {
 function meets(agent: FakeAgent, demands: readonly string[]): boolean {
   // Most jobs demand nothing, and pools are large: capabilities are put together for the others only.
   if (demands.length === 0) return true;
-  return satisfies({ ...agent.systemCapabilities, ...agent.userCapabilities }, demands);
+  return satisfies([agent.userCapabilities, agent.systemCapabilities], demands);
 }
 
 export function assignedRequest(fake: Fake, agentId: number): FakeRequest | undefined {

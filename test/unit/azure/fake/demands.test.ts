@@ -17,5 +17,9 @@ test.each<[readonly string[], boolean]>([
   [['Agent.Version -gtVersion 5.1'], false],
   [['git -sounds like'], false],
 ])('%j: %s', (demands, met) => {
-  expect(satisfies(capabilities, demands)).toBe(met);
+  expect(satisfies([capabilities], demands)).toBe(met);
+  expect(satisfies([{}, capabilities], demands)).toBe(met);
+  expect(
+    satisfies([capabilities, { git: '', docker: '', 'GPU.model': 'H200' }], ['GPU.Model -equals A100']),
+  ).toBe(true);
 });

@@ -8,6 +8,7 @@ const quiet: Looks = {
   wantedAt: undefined,
   urgent: false,
   waiting: false,
+  together: false,
   // The middle of the spread.
   chance: 0.5,
 };
@@ -31,6 +32,7 @@ describe('when a pool is looked at next', () => {
     ['it fails for a minute', { failingSince: ago(60) }, 15],
     ['it fails for two minutes', { failingSince: ago(120) }, 30],
     ['it fails for a day', { failingSince: ago(86_400) }, 120],
+    ['it has just been started, or the server is back', { together: true }, 150],
     ['a run ended while it fails', { failingSince: ago(60), wantedAt: then(1) }, 15],
     ['something waits while it fails', { failingSince: ago(400), waiting: true }, 100],
   ])('%s', (_, changes, seconds) => {
@@ -45,6 +47,13 @@ describe('when a pool is looked at next', () => {
   ])('a fifth sooner or later by chance: %s', (_, changes, seconds) => {
     expect(after({ ...changes, chance: 0 })).toBe(seconds * 0.8);
     expect(after({ ...changes, chance: 1 })).toBe(seconds * 1.2);
+  });
+
+  test('after a look of many at the same time the next ones are spread over the whole of it', () => {
+    expect(after({ together: true, chance: 0 })).toBe(0);
+    expect(after({ together: true, chance: 0.999 })).toBe(300);
+    expect(after({ together: true, chance: 0.999, waiting: true })).toBe(60);
+    expect(after({ together: true, chance: 0, failingSince: ago(0) })).toBe(12);
   });
 
   test('a fast clock has all of it sooner', () => {

@@ -1,0 +1,35 @@
+// One manager's looks at its pool, in a process with the flags of its unit. Arguments: organization, pool, what it does
+// (`own`: as it is; `whole`: the pool with all that is told of each agent), how many looks. Prints its memory as JSON.
+import { readFileSync } from 'node:fs';
+import { argv, memoryUsage, stdout } from 'node:process';
+import { createPlainFetch } from '../../src/azure/http/proxy.ts';
+import { OwnAgents } from '../../src/manager/pool/own-agents.ts';
+import { clientFor, namesOf, ownerOf } from './client.ts';
+
+const [organization = '', pool = '', what = '', looks = '0', longest = '0'] = argv.slice(2);
+const host = 0;
+const client = clientFor(organization, {
+  longestAnswer: Number(longest),
+  // As a manager asks: with these flags the built-in fetch cannot be had.
+  fetch: createPlainFetch({ noProxy: [] }),
+});
+const { id } = (await client.findPool(pool)) ?? { id: 0 };
+const clock = { monotonic: () => performance.now(), scaled: (ms: number) => ms };
+let heap = 0;
+let agents = 0;
+for (let look = 0; look < Number(looks); look += 1) {
+  const own = new OwnAgents(client, ownerOf(host), clock);
+  const seen =
+    what === 'own'
+      ? [...(await own.list(id, namesOf(host), [])).values()]
+      : await client.listAgents(id, { lastCompleted: true });
+  agents = seen.length;
+  heap = Math.max(heap, memoryUsage().heapUsed);
+}
+stdout.write(`${JSON.stringify({ agents, heap, peak: peak() })}\n`);
+
+/** The most that this program has held; what counts the process counts who started it, too. */
+function peak(): number {
+  const [, kib = '0'] = /^VmHWM:\s+(\d+)/mu.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  return Number(kib) * 1024;
+}
