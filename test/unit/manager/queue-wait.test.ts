@@ -42,8 +42,14 @@ test('each job that an agent took is observed once, also over restarts of the ma
   await job('two');
   await expect.poll(waits).toMatchObject({ count: 2 });
   await rig.stop();
+  const before = (await rig.control.requests()).at(-1)?.n ?? 0;
   await start();
   await rig.until('idle', ['0']);
+  // Of a job that is there at the first look at the pool nobody knows whether it was counted before.
+  const looks = async () => (await rig.control.requests(before)).map(({ query }) => query).join();
+  await expect.poll(looks).toContain('demands=');
+  const passes = rig.told.length;
+  await expect.poll(() => rig.told.length).toBeGreaterThan(passes + 1);
   await job('three');
   await expect.poll(waits).toMatchObject({ count: 1 });
   expect((await waits()).sum).toBeGreaterThanOrEqual(0);
