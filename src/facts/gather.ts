@@ -7,6 +7,9 @@ import type { Facts } from './facts.ts';
 import { parseFacts, probes } from './parse.ts';
 import type { ProbeTarget } from './probe.ts';
 
+/** Bytes of all facts: a host with thousands of packages has a tenth of this. */
+const outputLimit = 4 * 1024 * 1024;
+
 /** The probes of the fact script. */
 export function factProbes(target: ProbeTarget): Probe[] {
   return probes.map(({ name, timeoutS, script }) => ({
@@ -26,6 +29,7 @@ export async function gatherFacts(
   const result = await session.script(frameScript(factProbes({ root })), {
     as: 'root',
     totalTimeoutMs: 60_000,
+    outputLimit,
     ...(signal === undefined ? {} : { signal }),
   });
   try {

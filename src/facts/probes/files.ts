@@ -40,14 +40,26 @@ LC_ALL=C grep -H '' ${paths()} 2>/dev/null | head -c ${String(longestTexts)}`,
 
 /** Only what has the file's digest: binary files, and what was cut off, have none. */
 function wholeTexts(stdout: string, files: Facts['files']): Facts['texts'] {
-  const lines = stdout.split('\n');
+  const byPath = linesByPath(stdout);
   return Object.fromEntries(
     Object.entries(files).flatMap(([path, digest]) => {
-      const prefix = `${path}:`;
-      const own = lines.filter((line) => line.startsWith(prefix)).map((line) => line.slice(prefix.length));
+      const own = byPath.get(path) ?? [];
       const unended = own.join('\n');
       const text = [`${unended}\n`, unended].find((each) => sha256(each) === digest);
       return text === undefined ? [] : [[path, text]];
     }),
   );
+}
+
+/** What stands before the first colon of each line is a path; none of ours has one. Read once, however many there are. */
+function linesByPath(stdout: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const line of stdout.split('\n')) {
+    const colon = line.indexOf(':');
+    const path = line.slice(0, Math.max(0, colon));
+    const lines = found.get(path) ?? [];
+    found.set(path, lines);
+    lines.push(line.slice(colon + 1));
+  }
+  return found;
 }

@@ -1,9 +1,9 @@
 import { constants } from 'node:os';
-import { StringDecoder } from 'node:string_decoder';
 
 import type { Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { connectionLost, interrupted } from '../failures.ts';
+import { Output } from './output.ts';
 import { type Running, startScript } from './start.ts';
 import type { Sudo } from './sudo.ts';
 import type { ScriptOptions, ScriptResult } from '../transport.ts';
@@ -14,10 +14,10 @@ const defaultTotalMs = 60_000;
 const startMs = 30_000;
 /** The host ends the script itself this much later than we give up, in case we are gone by then. */
 const hostGraceS = 10;
-/** A script that writes more than this is not one of ours. */
+/** Bytes of each stream: a script that writes more than this is not one of ours. */
 const outputLimit = 64 * 1024 * 1024;
-/** What has no end by then is told in pieces. */
-const longestLine = 1024 * 1024;
+/** The same of what is passed on and not kept. */
+const passedLimit = 1024 * 1024 * 1024;
 
 export interface RunParts {
   readonly wire: Wire;
@@ -52,8 +52,11 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
   const cancel = new AbortController();
   const clocks = new Clocks();
   const onLine = (line: string): void => options.onLine?.(line);
-  const out = new Output(onLine, () => stop(tooMuch(host)), parts.tap);
-  const err = new Output(parts.onErrorLine ?? onLine, () => stop(tooMuch(host)));
+  const limit = options.outputLimit ?? outputLimit;
+  const sink = (most: number, tellLine: (line: string) => void, tap?: RunParts['tap']): Output =>
+    new Output({ limit: most, onLine: tellLine, onOverflow: () => stop(tooMuch(host, most)), tap });
+  const out = sink(parts.tap === undefined ? limit : passedLimit, onLine, parts.tap);
+  const err = sink(limit, parts.onErrorLine ?? onLine);
   const heard = (sink: Output) => (chunk: Buffer) => {
     sink.push(chunk);
     if (options.silenceTimeoutMs !== undefined) {
@@ -123,11 +126,11 @@ function timedOut(host: string, clock: 'start' | 'silent' | 'total', ms: number)
   });
 }
 
-function tooMuch(host: string): FleetError {
+function tooMuch(host: string, limit: number): FleetError {
   return new FleetError({
     code: 'ssh.output-too-long',
     host,
-    what: `a script wrote more than ${outputLimit / 1024 / 1024} MiB`,
+    what: `a script wrote more than ${limit / 1024 / 1024} MiB`,
     next: 'limit the output of the command, or write it to a file on the host',
   });
 }
@@ -154,46 +157,5 @@ class Clocks {
 
   clearAll(): void {
     for (const name of this.#timers.keys()) this.clear(name);
-  }
-}
-
-/** Collects one stream; UTF-8 cut by a chunk boundary stays whole. */
-class Output {
-  readonly #decoder = new StringDecoder('utf8');
-  readonly #onLine: (line: string) => void;
-  readonly #onOverflow: () => void;
-  readonly #tap: ((chunk: Buffer) => void) | undefined;
-  #parts: string[] = [];
-  #size = 0;
-  #line = '';
-
-  constructor(onLine: (line: string) => void, onOverflow: () => void, tap?: (chunk: Buffer) => void) {
-    this.#onLine = onLine;
-    this.#onOverflow = onOverflow;
-    this.#tap = tap;
-  }
-
-  push(chunk: Buffer): void {
-    this.#tap?.(chunk);
-    if (this.#tap === undefined) this.#size += chunk.length;
-    if (this.#size > outputLimit) return this.#onOverflow();
-    this.#take(this.#decoder.write(chunk));
-  }
-
-  end(): string {
-    this.#take(this.#decoder.end());
-    if (this.#line !== '') this.#onLine(this.#line);
-    this.#line = '';
-    return this.#parts.join('');
-  }
-
-  #take(text: string): void {
-    if (this.#tap === undefined) this.#parts.push(text);
-    const lines = (this.#line + text).split('\n');
-    this.#line = lines.pop() ?? '';
-    for (const line of lines) this.#onLine(line);
-    if (this.#line.length <= longestLine) return;
-    this.#onLine(this.#line);
-    this.#line = '';
   }
 }

@@ -4,6 +4,7 @@ import type { Writable } from 'node:stream';
 import { FleetError } from '../../base/errors.ts';
 import { bootCommand, type Elevation, markers, scriptLine } from './bootstrap.ts';
 import { connectionLost, interrupted } from '../failures.ts';
+import { longestPreamble, Preamble } from './preamble.ts';
 import type { Sudo } from './sudo.ts';
 import type { Ending, Wire, WireProcess } from '../wire/wire.ts';
 
@@ -28,9 +29,6 @@ export interface Running {
   readonly ended: Promise<Ending>;
   kill(): void;
 }
-
-/** Output before the script's own (banners, a talkative .bashrc) is kept up to here, to tell why nothing ran. */
-const noiseLimit = 64 * 1024;
 
 /**
  * Starts a script in one exec. The password is written when the prompt with this very exec's marker has been seen,
@@ -98,7 +96,7 @@ class Start {
   #begun = false;
   #resolve: () => void = () => undefined;
   #reject: (error: unknown) => void = () => undefined;
-  readonly #noise = { stdout: '', stderr: '' };
+  readonly #noise: { readonly stdout: Preamble; readonly stderr: Preamble };
 
   constructor(
     process: WireProcess,
@@ -110,6 +108,7 @@ class Start {
     this.#sudo = sudo;
     this.#request = request;
     this.#nonce = nonce;
+    this.#noise = { stdout: new Preamble(nonce), stderr: new Preamble(nonce) };
     this.#given = elevation;
     this.ready = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -123,27 +122,18 @@ class Start {
   /** Passes on what comes after the ready line and keeps what came before. */
   #listen(name: 'stdout' | 'stderr', onReady: (mode: string) => void): void {
     const sink = name === 'stdout' ? this.#request.onStdout : this.#request.onStderr;
-    const ready = Buffer.from(markers.ready(this.#nonce));
-    let held: Buffer | undefined = Buffer.alloc(0);
+    const preamble = this.#noise[name];
+    let begun = false;
     this.#process[name].on('data', (chunk: Buffer) => {
-      if (held === undefined) return sink(chunk);
-      held = Buffer.concat([held, chunk]);
-      const at = held.indexOf(ready);
-      const end = at === -1 ? -1 : held.indexOf('\n', at);
-      if (end === -1) {
-        this.#noise[name] = held.toString('latin1');
-        if (name === 'stderr') this.#onPrompt();
-        if (held.length > noiseLimit) held = held.subarray(held.length - noiseLimit);
-        return;
-      }
-      const rest = held.subarray(end + 1);
-      const mode = held
-        .subarray(at + ready.length, end)
-        .toString()
-        .trim();
-      held = undefined;
-      onReady(mode);
-      if (rest.length > 0) sink(rest);
+      if (begun) return sink(chunk);
+      if (preamble.size > longestPreamble) return;
+      const ready = preamble.push(chunk);
+      if (ready !== undefined) {
+        begun = true;
+        onReady(ready.mode);
+        if (ready.rest.length > 0) sink(ready.rest);
+      } else if (preamble.size > longestPreamble) this.#reject(talkative(this.#request.host));
+      else if (name === 'stderr') this.#onPrompt();
     });
   }
 
@@ -161,7 +151,7 @@ class Start {
   }
 
   #onPrompt(): void {
-    const prompts = this.#noise.stderr.split(markers.prompt(this.#nonce)).length - 1;
+    const { prompts } = this.#noise.stderr;
     if (prompts <= this.#prompts) return;
     this.#prompts = prompts;
     if (!this.#sudo.mayAsk(this.#given)) return this.#reject(this.#sudo.notRun());
@@ -183,15 +173,26 @@ class Start {
     if (ending.code === null && ending.signal === undefined) {
       return this.#reject(connectionLost(host, 'the start of a command'));
     }
-    const trouble = new RegExp(`${markers.trouble(this.#nonce)}(\\w+) ?([^]*)`).exec(this.#noise.stdout);
+    const trouble = new RegExp(`${markers.trouble(this.#nonce)}(\\w+) ?([^]*)`).exec(this.#noise.stdout.text);
     const [, kind, text = ''] = trouble ?? [];
     if (kind === 'missing') return this.#reject(this.#sudo.missing());
-    const said = kind === undefined ? this.#noise.stderr : text;
+    const said = kind === undefined ? this.#noise.stderr.text : text;
     const failure = this.#sudo.failure(said);
     if (failure !== undefined) return this.#reject(failure);
     if (kind === 'password') return this.#reject(this.#sudo.passwordNeeded());
-    this.#reject(noShell(host, ending, `${this.#noise.stdout}${this.#noise.stderr}`));
+    this.#reject(noShell(host, ending, `${this.#noise.stdout.text}${this.#noise.stderr.text}`));
   }
+}
+
+function talkative(host: string): FleetError {
+  return new FleetError({
+    code: 'ssh.output-too-long',
+    host,
+    step: 'connect',
+    what: `the login wrote more than ${longestPreamble / 1024 / 1024} MiB before our script could run`,
+    expected: 'a login that says little',
+    next: 'look at the files that the login shell reads on the host (.bashrc, .profile, /etc/profile.d)',
+  });
 }
 
 function noShell(host: string, ending: Ending, said: string): FleetError {

@@ -166,6 +166,21 @@ describe('facts', () => {
     expect(text.includes('│ /etc/azp-fleet/manager.json\n')).toBe(line.includes('--diff'));
   });
 
+  test('facts of 640 kB are read as any others', async () => {
+    const processes = 'gpu-process 1 x\n'.repeat(40_000);
+    answer = (script) => framesSaid(script, { ...facts, others: processes });
+    const { stdout } = await azpFleet('status --json', false);
+    expect(JSON.parse(stdout)).toMatchObject({ hosts: [{ host: 'gpu-1', os: { id: 'ubuntu' } }] });
+  });
+
+  test('facts without end are an error of their host', async () => {
+    answer = (script) => framesSaid(script, { ...facts, others: 'x'.repeat(5_000_000) });
+    const { stdout } = await azpFleet('status --json', false);
+    expect(JSON.parse(stdout)).toMatchObject({
+      hosts: [{ host: 'gpu-1', verdict: { state: 'unreachable', cause: 'a script wrote more than 4 MiB' } }],
+    });
+  });
+
   test('a refusal names who stands in the way, in words', async () => {
     answer = (script) => framesSaid(script, facts);
     expect((await azpFleet('status')).stdout.replaceAll(/\s+/g, ' ')).toMatch(words);
