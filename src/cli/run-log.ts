@@ -1,12 +1,12 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { timestamp, type Clock } from '../base/machine/clock.ts';
 import { createFileLogger, type FileLogger } from '../base/file-log.ts';
 import type { Redactor } from '../base/redact/redact.ts';
 
-/** How many runs' debug logs are kept. */
-const keep = 200;
+/** Debug logs of earlier runs that are kept: how many, and bytes of all of them. */
+const keep = { files: 200, bytes: 256 * 1024 * 1024 };
 
 export interface RunLog extends Omit<FileLogger, 'path'> {
   /** Undefined where no file can be written. */
@@ -37,11 +37,16 @@ export function openRunLog(stateFolder: string, clock: Clock, pid: number, redac
 
 function newPath(folder: string, at: string, pid: number): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const logs = readdirSync(folder)
+  const newestFirst = readdirSync(folder)
     .filter((name) => name.endsWith('.log'))
-    .sort();
-  for (const name of logs.slice(0, Math.max(0, logs.length - keep + 1)))
-    rmSync(join(folder, name), { force: true });
+    .sort()
+    .toReversed();
+  let bytes = 0;
+  for (const [index, name] of newestFirst.entries()) {
+    const path = join(folder, name);
+    bytes += statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    if (index >= keep.files - 1 || bytes > keep.bytes) rmSync(path, { force: true });
+  }
   const stamp = at.replaceAll(':', '').replace('.', '-');
   return join(folder, `${stamp}-${pid}.log`);
 }

@@ -1,8 +1,12 @@
 import { Agent } from 'node:http';
 import { Duplex } from 'node:stream';
 
+import { FleetError } from '../../base/errors.ts';
 import { sh } from '../../base/shell.ts';
 import type { Running } from './start.ts';
+
+/** Bytes that the other side may say on one stream: twice the longest answer that is read. */
+const longestTalk = 128 * 1024 * 1024;
 
 /** Opens one stream to a unix socket of the host. */
 export type OpenSocket = () => Promise<Duplex>;
@@ -43,7 +47,26 @@ function likeSocket(stream: Duplex): Duplex {
     socket[name] ??= () => socket;
   }
   socket['destroySoon'] ??= () => socket.destroy();
-  return socket;
+  return bounded(socket);
+}
+
+/** Ends when the other side has said too much: what reads it may keep all of it. */
+function bounded(stream: Duplex): Duplex {
+  let size = 0;
+  const push = stream.push.bind(stream);
+  stream.push = (chunk: Buffer | null, encoding?: BufferEncoding) => {
+    size += chunk?.length ?? 0;
+    if (size <= longestTalk) return push(chunk, encoding);
+    stream.destroy(
+      new FleetError({
+        code: 'ssh.output-too-long',
+        what: `a socket of the host said more than ${longestTalk / 1024 / 1024} MiB`,
+        next: 'look at what serves it: systemctl status docker azp-fleet-manager   # on the host',
+      }),
+    );
+    return false;
+  };
+  return stream;
 }
 
 /**

@@ -6,7 +6,7 @@ import { afterAll, expect, test } from 'vitest';
 
 import { systemClock } from '../../../src/base/machine/clock.ts';
 import { FleetError } from '../../../src/base/errors.ts';
-import { createFileLogger } from '../../../src/base/file-log.ts';
+import { createFileLogger, logLimits } from '../../../src/base/file-log.ts';
 import { Secret } from '../../../src/base/secret.ts';
 
 const clock = systemClock(1);
@@ -53,6 +53,31 @@ test('hides secrets wherever they stand, and keeps what an error knows', () => {
     list: ['***'],
     error: { code: 'ssh.auth', what: 'failed with ***', cause: { message: '***' } },
   });
+});
+
+test('a host that says without end leaves room for the others, and for what went wrong with it', () => {
+  const log = createFileLogger(join(folder, 'flood.log'), clock);
+  const line = 'y'.repeat(1000);
+  for (let count = 0; count < 5_000; count += 1) log.log('debug', 'change-output', { host: 'loud', line });
+  log.log('debug', 'change-output', { host: 'quiet', line: 'hello' });
+  log.log('error', 'it failed', { host: 'loud' });
+  log.close();
+  expect(statSync(log.path).size).toBeLessThan(logLimits.host + 10_000);
+  const told = lines(log.path).filter(({ line: said }) => said !== line);
+  expect(told).toMatchObject([
+    { level: 'warn', message: 'no room for more debug lines of loud' },
+    { host: 'quiet', line: 'hello' },
+    { level: 'error', host: 'loud' },
+  ]);
+});
+
+test('many that say much end at a size, too, and so do errors', () => {
+  const log = createFileLogger(join(folder, 'floods.log'), clock);
+  const text = 'y'.repeat(15_000);
+  for (let count = 0; count < 4_000; count += 1) log.log('debug', 'x', { host: `h${count % 50}`, text });
+  for (let count = 0; count < 1_000; count += 1) log.log('error', 'x', { text });
+  log.close();
+  expect(statSync(log.path).size).toBeLessThan(logLimits.debug + logLimits.rest + 100_000);
 });
 
 test('a disk that is full costs the log its lines and the run nothing', () => {

@@ -1,6 +1,7 @@
 import { createServer, request } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 
+import { Duplex } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { pipeStream, SocketAgent } from '../../../../src/ssh/session/socket-agent.ts';
@@ -41,5 +42,32 @@ test('a pipe that ended while it waited in the pool is not used again', async ()
   await expect.poll(() => Object.keys(agent.freeSockets)).toEqual([]);
   expect(await get(agent)).toBe('hello');
   expect(far).toHaveLength(2);
+  agent.destroy();
+});
+
+test('an answer without end is an error of its request', async () => {
+  const piece = Buffer.alloc(1024 * 1024, 'x');
+  let said = 0;
+  const endless = () =>
+    new Duplex({
+      read() {
+        said += said === 0 ? 0 : piece.length;
+        this.push(said === 0 ? 'HTTP/1.1 200 OK\r\n\r\n' : piece);
+        said ||= 1;
+      },
+      write: (_chunk, _encoding, done) => done(),
+    });
+  const agent = new SocketAgent(() => Promise.resolve(endless()), new AbortController().signal);
+  const seen = await new Promise<unknown>((resolve) => {
+    const call = request({ agent, path: '/' }, (response) => {
+      response
+        .resume()
+        .on('error', resolve)
+        .on('end', () => resolve('an end'));
+    });
+    call.on('error', resolve).end();
+  });
+  expect(seen).toBeInstanceOf(Error);
+  expect(said).toBeLessThan(140 * 1024 * 1024);
   agent.destroy();
 });
