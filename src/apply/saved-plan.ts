@@ -1,4 +1,4 @@
-import { access, constants, readFile, stat, writeFile } from 'node:fs/promises';
+import { access, constants, open, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 import { codeOf, FleetError, usageError } from '../base/errors.ts';
@@ -22,12 +22,26 @@ export async function checkPlanFile(file: string): Promise<void> {
   });
 }
 
-/** Writes the plan for `provision --plan FILE`. It holds scripts and paths, no secret. */
+/** Writes the plan for `provision --plan FILE`, for us alone to read. It holds scripts and paths, no secret. */
 export async function writePlanFile(file: string, plan: FleetPlan): Promise<void> {
   const text = escapeHidden(`${JSON.stringify(plan, null, 2)}\n`);
-  await writeFile(file, text, { mode: 0o600 }).catch((error: unknown) => {
+  await writePrivately(file, text).catch((error: unknown) => {
     throw notWritable(file, codeOf(error), error);
   });
+}
+
+/** A file that is there loses a wider mode before it gets the text; what is no file (/dev/stdout) keeps its own. */
+async function writePrivately(file: string, text: string): Promise<void> {
+  const handle = await open(file, constants.O_WRONLY | constants.O_CREAT, 0o600);
+  try {
+    if ((await handle.stat()).isFile()) {
+      await handle.chmod(0o600);
+      await handle.truncate();
+    }
+    await handle.writeFile(text);
+  } finally {
+    await handle.close();
+  }
 }
 
 function notWritable(file: string, seen: string, cause?: unknown): FleetError {

@@ -31,3 +31,15 @@ function escapeUnits(character: string): string {
     .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     .join('');
 }
+
+/** Text without control characters, and without line breaks that only some programs know: names have none. */
+export const noControl = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/;
+
+const controlInText = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029]/;
+
+/** The first control character that is neither a line feed nor a tab, and where it is: `U+001B at character 3`. */
+export function controlIn(text: string): string | undefined {
+  const at = text.search(controlInText);
+  if (at === -1) return undefined;
+  return `U+${text.charCodeAt(at).toString(16).toUpperCase().padStart(4, '0')} at character ${at + 1}`;
+}

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { parseDuration } from '../base/notation/duration.ts';
 import { usageError } from '../base/errors.ts';
 import { parseRate, rateExpected } from '../base/notation/rate.ts';
+import { noControl } from '../base/unseen.ts';
 import { parseShare, shareExpected, type Share } from '../base/notation/share.ts';
 
 /** Typed access to parsed options. Names are camel case, as commander gives them. */
@@ -110,4 +111,17 @@ function momentOf(text: string): number | undefined {
 
 function kebab(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** Refuses names that no terminal may show. `what`: `--pool`, `the name of a pool`. */
+export function refuseControl(names: readonly string[], what: string): void {
+  const seen = names.find((name) => !noControl.test(name));
+  if (seen === undefined) return;
+  throw usageError({
+    code: 'usage.control',
+    what: `${what} has a control character`,
+    expected: 'a name without control characters',
+    seen: JSON.stringify(seen),
+    next: 'type the name anew',
+  });
 }

@@ -1,3 +1,4 @@
+import { noControl } from '../base/unseen.ts';
 import { hasStrayBrace, isPlaceholder, placeholders, placeholdersIn } from '../inventory/pool-pattern.ts';
 import type { Choices, DatasetChoice, HostChoice } from './choices.ts';
 import type { Prompts } from './prompts.ts';
@@ -34,6 +35,7 @@ export async function askAgents({ prompts }: Wizard, hosts: readonly HostChoice[
 /** What an inventory would not take; also a pattern is a name. */
 export function poolMistake(text: string): string | undefined {
   if (text === '') return 'A name';
+  if (!noControl.test(text)) return 'A name without control characters';
   const unknown = placeholdersIn(text).find((name) => !isPlaceholder(name) || name === 'group');
   if (unknown === undefined && !hasStrayBrace(text)) return undefined;
   const known = placeholders.filter((name) => name !== 'group').map((name) => `{${name}}`);

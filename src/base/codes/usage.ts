@@ -9,6 +9,7 @@ export const usageCodes = {
   'setup.no-systemd': ['the machine has no systemd', 'use one that boots with systemd'],
   'setup.unsupported': ['the system is not supported', 'see docs/host-stack.md for those that are'],
   'usage.arguments': ['the arguments are not understood', 'see azp-fleet COMMAND --help'],
+  'usage.control': ['what was typed has a control character', 'type it anew without'],
   'usage.exec': ['there is no command to run', 'put it behind two dashes'],
   'usage.file': ['a file that was named cannot be read', 'correct its name'],
   'usage.host': ['this is not a host', 'write address, user@address:port or name=user@address:port'],

@@ -12,6 +12,7 @@ import {
   repository,
   section,
   sha256,
+  shownName,
   size,
   text,
   version,
@@ -50,7 +51,7 @@ const driverCapabilities = z.array(
   { error: 'a list of driver capabilities' },
 );
 
-const pool = text.max(256, 'a name of at most 256 characters');
+const pool = shownName.max(256, 'a name of at most 256 characters');
 
 const slot = section('a slot, e.g. { gpus: [0] }', {
   name: name.optional().meta({ description: 'Name of the slot; default: its position, from 0' }),
@@ -213,7 +214,7 @@ const shared = {
   gpus: wholeNumber(0, 64, 'a number of GPUs')
     .optional()
     .meta({ description: 'GPUs the host should have; default: what PCI shows' }),
-  agentName: text.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
+  agentName: shownName.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
   limits: limits.optional().meta({ description: 'Limits of each agent' }),
   driverCapabilities: driverCapabilities.optional().meta({
     description:

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 
+import { noControl } from '../../base/unseen.ts';
 import { parseDuration } from '../../base/notation/duration.ts';
 import { parseRate, rateExpected } from '../../base/notation/rate.ts';
 import { parseShare, shareExpected } from '../../base/notation/share.ts';
@@ -9,6 +10,9 @@ import { parseShare, shareExpected } from '../../base/notation/share.ts';
  * it is what a user reads beside the line and column of the mistake.
  */
 export const text = z.string({ error: 'text' }).min(1, 'text that is not empty');
+
+/** Names that people read, and that others keep and show. */
+export const shownName = text.regex(noControl, 'text without control characters');
 
 /** Keys that belong together; `expected` shows one where something else stands. Unknown keys have their own message. */
 export function section<Shape extends z.core.$ZodLooseShape>(expected: string, shape: Shape) {

@@ -1,5 +1,6 @@
 import { organizationUrl } from '../../azure/url.ts';
 import { usageError } from '../../base/errors.ts';
+import { noControl } from '../../base/unseen.ts';
 import { builtImage } from '../../contract/agent-release.ts';
 import type { ManagerConfig, Dataset } from '../../contract/config.ts';
 import type { Values } from './arguments.ts';
@@ -9,10 +10,10 @@ export function standaloneConfig(values: Values, hostname: string): ManagerConfi
   const url = required(values.url, '--url');
   return {
     schema: 1,
-    host: values.name ?? hostname,
+    host: plain(values.name ?? hostname, '--name'),
     organization: organizationUrl(url),
     credential: { kind: 'pat' },
-    pool: required(values.pool, '--pool'),
+    pool: plain(required(values.pool, '--pool'), '--pool'),
     agents:
       values.agents === undefined
         ? { kind: 'one-per-gpu' }
@@ -50,6 +51,17 @@ function volume(text: string): Dataset {
 function required(value: string | undefined, name: string): string {
   if (value !== undefined && value !== '') return value;
   throw usageError({ code: 'manager.usage', what: `${name} is missing`, next: 'azp-fleet-manager --help' });
+}
+
+/** It becomes part of what the server is asked, and of the names that it shows. */
+function plain(text: string, name: string): string {
+  if (noControl.test(text)) return text;
+  throw usageError({
+    code: 'manager.usage',
+    what: `${name} has a control character`,
+    expected: 'a name without control characters',
+    seen: JSON.stringify(text),
+  });
 }
 
 function count(text: string, name: string, least = 1): number {

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -145,6 +145,26 @@ describe('a saved plan', () => {
     expect(await readPlanFile(file, expected)).toEqual(plan);
     await writePlanFile(file, full);
     expect(await readPlanFile(file, expected)).toEqual(full);
+  });
+
+  it.each([0o600, 0o640, 0o644, 0o666, 0o777])('is ours alone, over one of mode %o', async (mode) => {
+    const there = join(folder, 'there.json');
+    writeFileSync(there, 'x'.repeat(1 << 20));
+    chmodSync(there, mode);
+    await writePlanFile(there, plan);
+    expect((statSync(there).mode & 0o777).toString(8)).toBe('600');
+    expect(await readPlanFile(there, expected)).toEqual(plan);
+    rmSync(there);
+  });
+
+  it('is ours alone where there was none, and goes where no file is', async () => {
+    const there = join(folder, 'new-one.json');
+    await writePlanFile(there, plan);
+    expect((statSync(there).mode & 0o777).toString(8)).toBe('600');
+    rmSync(there);
+    const before = statSync('/dev/null').mode;
+    await writePlanFile('/dev/null', plan);
+    expect(statSync('/dev/null').mode).toBe(before);
   });
 
   it.each<[string, (text: string) => string]>([

@@ -123,6 +123,7 @@ test('whatever is chosen is what the inventory then says', () => {
 
 test.each([
   ['', 'A name'],
+  ['gpu\u001b[2Jlab', 'A name without control characters'],
   ['gpu-lab', undefined],
   ['{arch}-cuda{cuda}', undefined],
   ['{group}', 'Braces stand for what a host has: {arch}, {cuda}, {cudaMajor}, {generation}, {host}'],

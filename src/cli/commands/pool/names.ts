@@ -7,6 +7,7 @@ import { poolsOf } from '../../../contract/slots.ts';
 import { mayBecome, plainPools } from '../../../inventory/pool-pattern.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
+import { refuseControl } from '../../options.ts';
 import { openFleet, type OpenFleet } from '../../fleet/fleet.ts';
 import { declined, type Result } from '../../result.ts';
 
@@ -18,8 +19,9 @@ export interface OpenPools extends OpenFleet {
 
 /** The pools that are named, or those of the selected hosts; of their patterns, the pools there that fit one. */
 export async function openPools(context: Context, input: CommandInput): Promise<OpenPools> {
-  const open = await openFleet(context, input, []);
   const named = input.positionals;
+  refuseControl(named, 'the name of a pool');
+  const open = await openFleet(context, input, []);
   if (named.length > 0) return { ...open, pools: named, patterns: [] };
   const plain = plainPools(open.hosts);
   const patterns = [...new Set(open.hosts.flatMap(poolsOf))].filter((pool) => !plain.includes(pool));

@@ -3,6 +3,7 @@ import pLimit from 'p-limit';
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, FleetError, usageError } from '../../../base/errors.ts';
 import { sh } from '../../../base/shell.ts';
+import { controlIn } from '../../../base/unseen.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
 import { askedOutput } from '../../../render/asked-output.ts';
 import { painter } from '../../../render/color.ts';
@@ -17,6 +18,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const { options, rest } = input;
   const text = rest.length === 1 ? (rest[0] ?? '') : sh`${rest}`;
   if (text === '') throw noCommand();
+  const seen = controlIn(text);
+  if (seen !== undefined) throw hasControl(seen);
   const limit = pLimit(options.integer('parallel', { min: 1, max: 1000 }) ?? 50);
   const script: ScriptOptions = {
     as: options.flag('login') ? 'login' : 'root',
@@ -80,5 +83,16 @@ function noCommand(): FleetError {
     code: 'usage.exec',
     what: 'there is no command to run',
     next: 'put it behind two dashes: azp-fleet exec -- nvidia-smi -L',
+  });
+}
+
+/** One of them stands for line breaks on the way to a host; a terminal obeys others wherever the command is shown. */
+function hasControl(seen: string): FleetError {
+  return usageError({
+    code: 'usage.control',
+    what: 'the command has a control character',
+    expected: 'text, with line breaks and tabs',
+    seen,
+    next: 'let printf on the host make it: azp-fleet exec -- \'printf "\\033[1m"\'',
   });
 }

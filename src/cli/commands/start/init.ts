@@ -10,10 +10,13 @@ import { inventoryText } from '../../../setup/inventory-text.ts';
 import { sshConfigHosts } from '../../../setup/ssh-hosts.ts';
 import { writeInventory } from '../../../setup/write.ts';
 import type { CommandInput } from '../../command.ts';
+import { refuseControl } from '../../options.ts';
 import type { Result } from '../../result.ts';
 
 export async function run(context: Context, { options, positionals }: CommandInput): Promise<Result> {
   const file = options.string('output') ?? 'inventory.yaml';
+  const pool = options.string('pool') ?? 'gpu-lab';
+  refuseControl([pool], '--pool');
   const sshConfig = options.sshConfig(context.cwd);
   const known = new Set((await sshConfigHosts(context, sshConfig)).map((host) => host.name));
   const text = inventoryText({
@@ -21,7 +24,7 @@ export async function run(context: Context, { options, positionals }: CommandInp
     token: { env: 'AZP_TOKEN' },
     ...defined({ sshConfig }),
     projects: options.list('project'),
-    pool: options.string('pool') ?? 'gpu-lab',
+    pool,
     agents: 'one-per-gpu',
     share: false,
     hosts: distinctNames(positionals.map((host) => parseHost(host, (name) => known.has(name)))),

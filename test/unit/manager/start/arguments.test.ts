@@ -31,6 +31,8 @@ test('the options of its ancestor mean what they meant', () => {
 test.each([
   [['--volume', '/a:/b'], '--volume /a:/b is not HOST:CONTAINER:ENV'],
   [['--volume', 'a:/b:C'], '--volume a:/b:C is not HOST:CONTAINER:ENV'],
+  [['--pool', 'a\u001b[2Jb'], '--pool has a control character'],
+  [['--name', 'a\nb'], '--name has a control character'],
   [['-n', '0'], '--agents must be a whole number from 1 on'],
 ])('%j is refused', (args, what) => {
   expect(() => alone(...args)).toThrow(what);

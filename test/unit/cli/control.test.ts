@@ -1,0 +1,38 @@
+// Control characters in what is typed: refused before the inventory is read, and shown so that no terminal obeys them.
+import { expect, test } from 'vitest';
+
+import { runCommand } from '../../support/command.ts';
+
+const place = { cwd: '/nowhere', terminal: true };
+
+test.each([
+  ['an escape', 'echo \u001b[2J', 'U+001B at character 6'],
+  ['what stands for line breaks on the way to a host', 'echo \u0001', 'U+0001 at character 6'],
+  ['a carriage return', 'a\rb', 'U+000D at character 2'],
+  ['one of the second row', 'a\u009bb', 'U+009B at character 2'],
+])('exec with %s is refused at once', async (_, command, seen) => {
+  const { exitCode, stdout, stderr } = await runCommand(['exec', '--', command], place);
+  expect(exitCode).toBe(2);
+  expect(stdout).toBe('');
+  expect(stderr).toContain('the command has a control character');
+  expect(stderr).toContain(seen);
+  expect(stderr).not.toContain(command);
+});
+
+test('among several words, too; line breaks and tabs are none of those', async () => {
+  const refused = await runCommand(['exec', '--json', '--', 'printf', '%s', '\u0007'], place);
+  expect(JSON.parse(refused.stdout)).toMatchObject({ problems: [{ code: 'usage.control' }] });
+  const passed = await runCommand(['exec', '--json', '--', 'a\n\tb'], place);
+  expect(passed.stdout).not.toContain('usage.control');
+});
+
+test.each([
+  [['init', 'a', '--pool', 'a\u001b[2Jb'], '--pool has a control character'],
+  [['pool', 'create', 'good', 'a\nb'], 'the name of a pool has a control character'],
+  [['pool', 'authorize', 'a\u0000b'], 'the name of a pool has a control character'],
+])('%j is refused', async (argv, what) => {
+  const { exitCode, stderr } = await runCommand(argv, place);
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain(what);
+  expect(stderr).not.toContain('\u001b[2J');
+});

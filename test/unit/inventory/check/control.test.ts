@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+
+import { mistakes } from '../fixture.ts';
+
+test.each([
+  [
+    'a pool',
+    'defaults: { pool: "gpu\\e[2Jlab" }\nhosts: { a: {} }\n',
+    '3:19: defaults.pool',
+    'gpu\\u001b[2Jlab',
+  ],
+  [
+    'the pool of a slot',
+    'defaults: { pool: p }\nhosts: { a: { agents: [{ gpus: [], pool: "a\\nb" }] } }\n',
+    '4:42: hosts.a.agents.0.pool',
+    'a\\u000ab',
+  ],
+  [
+    'agents’ names',
+    'defaults: { pool: p, agentName: "{host}\\x07{slot}" }\nhosts: { a: {} }\n',
+    '3:33: defaults.agentName',
+    '{host}\\u0007{slot}',
+  ],
+])('a control character in %s is a mistake, and shown as JSON writes it', (_, text, place, seen) => {
+  expect(mistakes(text)).toEqual([
+    `inventory.yaml:${place} cannot be used as it is\nexpected: text without control characters\nseen: ${seen}`,
+  ]);
+});
