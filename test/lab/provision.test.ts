@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 
 import { Terminal } from '../support/terminal.ts';
 import { azpFleet, cliEnvironment, command } from './harness/azp-fleet.ts';
-import type { LabHost } from './harness/host.ts';
+import { type LabHost, sudoPassword } from './harness/host.ts';
 import { writeInventory } from './harness/inventory.ts';
 import { bareFleet, type ProvisionedFleet } from './harness/provisioned.ts';
 import { until } from './harness/run.ts';
@@ -172,11 +172,13 @@ describe('the token', () => {
     const next = 'n'.repeat(20) + 'ext0token'.repeat(3);
     writeFileSync(azure.tokenFile, `${next}\n${azure.token}\n`, { mode: 0o600 });
     const seenByChild = join(lab.folder, 'child-environment');
+    const word = join(lab.folder, 'sudo-word');
+    writeFileSync(word, sudoPassword, { mode: 0o600 });
     const inventory = await writeInventory(lab, azure, {
       file: join(lab.folder, 'rotated.yaml'),
       top: { token: { env: 'LAB_TOKEN' } },
       // A program that the CLI starts: what it is given tells what any of them would be given.
-      hosts: { cdi: { sudoPassword: { cmd: `env >${seenByChild}; sleep 1; printenv LAB_SUDO_PASSWORD` } } },
+      hosts: { cdi: { sudoPassword: { cmd: `env >${seenByChild}; sleep 1; cat ${word}` } } },
     });
     await azure.control.queue({ pool: 'gpu-lab', count: 4, script: 'env; sleep 8' });
     const run = startCli(lab, ['provision', inventory, '--yes', '--debug'], { LAB_TOKEN: next });
