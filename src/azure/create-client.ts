@@ -2,6 +2,7 @@ import { calls } from './calls.ts';
 import type { AzureAgent, AzureClient, JobRequest, Pool, Project } from './client.ts';
 import { AzureError, hasCode } from './http/errors.ts';
 import { readLimits, readUsage } from './parallel-jobs.ts';
+import { isAgent, isPool, isQueue, isRequest } from './items.ts';
 import { createRest, type Call, type Rest, type RestOptions } from './http/rest.ts';
 
 export type AzureClientOptions = RestOptions;
@@ -12,11 +13,11 @@ const settleMs = 5 * 60_000;
 /** Azure DevOps over HTTP. Every error is a FleetError with a code `azure.*` and a next action. */
 export function createAzureClient(options: AzureClientOptions): AzureClient {
   const rest = createRest(options);
-  const list = async <T>(call: Call) => {
-    const { value } = Object(await rest.send(call)) as { value?: readonly T[] };
+  const list = async <T>(call: Call, isItem: (item: unknown) => item is T): Promise<readonly T[]> => {
+    const { value } = Object(await rest.send(call)) as { readonly value?: unknown };
     // Taken for an empty list it would make everything look gone.
-    if (!Array.isArray(value)) throw notAList(call.what);
-    return value as readonly T[];
+    if (!Array.isArray(value) || !value.every(isItem)) throw notAList(call.what);
+    return value;
   };
   const maybe = async <T>(call: Call) => {
     try {
@@ -28,13 +29,12 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
   };
   const sameName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
   const findPool = async (name: string) =>
-    (await list<Pool>(calls.listPools(name))).find((pool) => sameName(pool.name, name));
+    (await list(calls.listPools(name), isPool)).find((pool) => sameName(pool.name, name));
   const findAgent = async (poolId: number, name: string) =>
-    (await list<AzureAgent>(calls.findAgent(poolId, name))).find((agent) => sameName(agent.name, name));
+    (await list(calls.findAgent(poolId, name), isAgent)).find((agent) => sameName(agent.name, name));
   const findProject = async (name: string): Promise<Project | undefined> => {
-    type Queue = { readonly id: number; readonly pool?: { readonly id: number } };
     try {
-      const queues = await list<Queue>(calls.listQueues(name));
+      const queues = await list(calls.listQueues(name), isQueue);
       return { name, queues: queues.map(({ id, pool }) => ({ id, poolId: pool?.id ?? 0 })) };
     } catch (error) {
       // Any other "not found" is about the organization.
@@ -50,12 +50,12 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
     findAgent,
     findProject,
     replaceAgent,
-    listPools: () => list<Pool>(calls.listPools()),
-    listAgents: (poolId, query = {}) => list<AzureAgent>(calls.listAgents(poolId, query)),
+    listPools: () => list(calls.listPools(), isPool),
+    listAgents: (poolId, query = {}) => list(calls.listAgents(poolId, query), isAgent),
     getAgent: (poolId, agentId) => maybe<AzureAgent>(calls.getAgent(poolId, agentId)),
     getRequest: (poolId, requestId) => maybe<JobRequest>(calls.getRequest(poolId, requestId)),
     unfinishedRequests: async (poolId) =>
-      (await list<JobRequest>(calls.unfinishedRequests(poolId))).filter(
+      (await list(calls.unfinishedRequests(poolId), isRequest)).filter(
         (request) => request.result === undefined,
       ),
 

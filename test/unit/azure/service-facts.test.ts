@@ -1,12 +1,16 @@
 // Each line is something that is known of the real service, and how the client takes it. The server is the fake.
 import { writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, test } from 'vitest';
+import fc from 'fast-check';
+
+import { FleetError } from '../../../src/base/errors.ts';
 import { systemClock } from '../../../src/base/machine/clock.ts';
 import { Secret } from '../../../src/base/secret.ts';
 import type { AzureClient } from '../../../src/azure/client.ts';
 import { patCredential } from '../../../src/azure/http/credential.ts';
 import { generateAgentKey, type AgentKey } from '../../../src/azure/keys.ts';
 import type { Fault } from '../../../src/azure/fake/control/control.ts';
+import { anyJson, damagedJson } from '../../support/any-json.ts';
 import { newAgent, problem, useFake } from './fake/server.ts';
 
 /** Waits no longer than a read here lags behind a write. */
@@ -187,6 +191,31 @@ describe('the request itself', () => {
       code: 'azure.unexpected',
       what: 'cannot list the agent pools: the answer is no list',
     });
+  });
+
+  test('whatever JSON a server answers, it is what was asked for or an error with a name', async () => {
+    const agents = {
+      count: 1,
+      value: [{ id: 4, name: 'a', enabled: true, assignedRequest: { requestId: 1 } }],
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(anyJson, damagedJson(agents)), async (text) => {
+        const answer = () =>
+          Promise.resolve(new Response(text, { headers: { 'content-type': 'application/json' } }));
+        const client = fake.client({ fetch: answer });
+        const asked = [
+          client.findPool('A'),
+          client.findAgent(1, 'A'),
+          client.findProject('A'),
+          client.unfinishedRequests(1),
+          client.isQueueAuthorized('A', 1),
+          client.parallelJobs(),
+        ];
+        for (const result of await Promise.allSettled(asked))
+          if (result.status === 'rejected') expect(result.reason).toBeInstanceOf(FleetError);
+      }),
+      { numRuns: 60 },
+    );
   });
 
   test('an abort ends a running request as an abort', async () => {
