@@ -173,6 +173,7 @@ export class AgentProcess implements Session {
     if (troubles.hanging > 0) {
       troubles.hanging -= 1;
       this.hangs = true;
+      this.silentSince = this.#world.timeline.now;
       return;
     }
     if (isLost)

@@ -42,6 +42,7 @@ function endTroubles(world: World): void {
   server.settleMs = 0;
   dockerd.isUp = true;
   dockerd.deafUntil = 0;
+  dockerd.lag = { ms: 0, until: 0 };
   dockerd.broken.clear();
   disk.isFull = false;
   world.isTight = false;

@@ -24,6 +24,8 @@ export interface ModelContainer extends Vessel {
   exit: ContainerExit;
   readonly lines: string[];
   readonly output: Feed<string>;
+  /** When the last of its output is told; milliseconds of the world. */
+  toldAt: number;
   identity: Identity | undefined;
   process: AgentProcess | undefined;
   /** When it ended; milliseconds of the world. */
@@ -61,6 +63,8 @@ export class Dockerd {
   isUp = true;
   /** Events get lost before. */
   deafUntil = Number.NEGATIVE_INFINITY;
+  /** What containers print is told so much later, before this time. */
+  lag = { ms: 0, until: Number.NEGATIVE_INFINITY };
   events = new Feed<EngineEvent>();
   /** Processes of containers that dockerd has forgotten. */
   readonly lost = new Set<AgentProcess>();
@@ -104,12 +108,13 @@ export class Dockerd {
       exit: { code: 0, oomKilled: false, startedAt: never, finishedAt: never },
       lines: [],
       output: new Feed(),
+      toldAt: 0,
       identity: undefined,
       process: undefined,
       endedAt: undefined,
       say: (line) => {
         container.lines.push(line);
-        container.output.tell(line);
+        this.#later(container, () => container.output.tell(line));
       },
       ended: (code) => this.#end(container, code),
     };
@@ -212,7 +217,7 @@ export class Dockerd {
     container.state = 'exited';
     container.endedAt = this.#timeline.now;
     container.exit = { ...container.exit, code, finishedAt: this.#now() };
-    container.output.end();
+    this.#later(container, () => container.output.end());
     this.#emit('die', container);
   }
 
@@ -220,6 +225,14 @@ export class Dockerd {
     if (this.#timeline.now < this.deafUntil) return;
     const times = this.#chance.is(0.05) ? 2 : 1;
     for (let time = 0; time < times; time += 1) this.events.tell({ type: 'container', action, id, labels });
+  }
+
+  /** In the order in which it was printed. */
+  #later(container: ModelContainer, tell: () => void): void {
+    const { now } = this.#timeline;
+    container.toldAt = Math.max(container.toldAt, now < this.lag.until ? now + this.lag.ms : now);
+    if (container.toldAt <= now) tell();
+    else this.#timeline.after(container.toldAt - now, tell);
   }
 
   #now(): string {

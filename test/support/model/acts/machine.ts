@@ -46,6 +46,11 @@ export const machine: fc.Arbitrary<Act> = fc.oneof(
         ({ dockerd, timeline }) => void (dockerd.deafUntil = timeline.now + ms),
       ),
     ),
+  fc.tuple(fc.integer({ min: 500, max: 20_000 }), fc.integer({ min: 1, max: 10 })).map(([lagMs, minutes]) =>
+    act(`output comes ${lagMs} ms late for ${minutes} min`, ({ dockerd, timeline }) => {
+      dockerd.lag = { ms: lagMs, until: timeline.now + minutes * minute };
+    }),
+  ),
   span.map((ms) =>
     act(`the disk is full for ${ms} ms`, (world) => {
       world.disk.isFull = true;

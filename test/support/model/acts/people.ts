@@ -11,13 +11,31 @@ export const people: fc.Arbitrary<Act> = fc.oneof(
       world.order('/v1/drain', body, world.judge.drains(slot ?? '*'));
     }),
   ),
+  fc.tuple(anyAgent, fc.integer({ min: 1, max: 7 })).map(([at, nth]) =>
+    act(`drain ${at}, and a job comes at change ${nth}`, (world) => {
+      const wanted = placeAt(world, at);
+      if (wanted === undefined) return;
+      world.order('/v1/drain', { slots: [wanted.slot] }, world.judge.drains(wanted.slot));
+      world.boundary.ambushes.push({
+        left: nth,
+        moment: 'before',
+        act: () => void world.server.queue(wanted.agent, 90_000),
+      });
+    }),
+  ),
   fc.constant(
     act('undrain', (world) => {
       world.judge.undrains();
       world.order('/v1/undrain', {}, () => undefined);
     }),
   ),
-  fc.constant(act('adopt', (world) => world.order('/v1/adopt', {}, () => void world.judge.adopted.add('*')))),
+  fc.constant(
+    act('adopt', (world) => {
+      // It may have come to the manager, though its answer has not come back.
+      world.judge.adopted.add('*');
+      world.order('/v1/adopt', {}, () => undefined);
+    }),
+  ),
   anyAgent.map((at) =>
     act(`a person disables agent ${at}`, (world) => {
       const entry = entryAt(world, at);
