@@ -81,7 +81,7 @@ test("each slot's job has a uid of its own, its part of the memory, and nothing 
 test('containers are made so: mounts and no binds, shares and no caps', async () => {
   await managed.allIdle();
   const { stdout } = await host.exec(`for agent in ${agents.join(' ')}; do
-  docker inspect -f '{{.Config.User}} {{.HostConfig.CpuShares}} {{.HostConfig.NanoCpus}} {{.HostConfig.Binds}}' $agent
+  docker inspect -f '{{.Config.User}} {{.HostConfig.CpuShares}} {{.HostConfig.NanoCpus}} {{json .HostConfig.Binds}}' $agent
 done`);
-  expect(stdout.trim().split('\n')).toEqual(['59000:4000 1024 0 []', '59001:4000 1024 0 []']);
+  expect(stdout.trim().split('\n')).toEqual(['59000:4000 1024 0 null', '59001:4000 1024 0 null']);
 });
