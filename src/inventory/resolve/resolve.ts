@@ -59,7 +59,7 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     },
     datasets: resolveDatasets(vars.datasets),
     jobs: { sudo: vars.jobs?.sudo ?? false, docker: vars.jobs?.docker ?? false },
-    fence: vars.fence ?? 'best-effort',
+    fence: vars.network ?? 'best-effort',
     registration: vars.registration ?? 'rest',
     ...defined({ webhook: resolveWebhook(vars.webhook, folders) }),
     capabilities: texts(vars.capabilities),

@@ -269,7 +269,7 @@ const shared = {
   })
     .optional()
     .meta({ description: 'What jobs may do' }),
-  fence: z.enum(['best-effort', 'required'], { error: 'best-effort or required' }).optional().meta({
+  network: z.enum(['best-effort', 'required'], { error: 'best-effort or required' }).optional().meta({
     description:
       'Keeps jobs from cloud metadata and from each other; required: no job starts while it is not up',
   }),

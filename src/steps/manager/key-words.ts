@@ -30,7 +30,7 @@ export const keyWords: { readonly [K in keyof ManagerConfig]-?: Words<K> } = {
     ...item('jobs.sudo', from?.sudo, to?.sudo, sudoEffect[to?.sudo === true ? 'on' : 'off']),
     ...item('jobs.docker', from?.docker, to?.docker, dockerEffect[to?.docker === true ? 'on' : 'off']),
   ],
-  fence: (from, to) => item('fence', from, to, fenceEffect[to ?? 'best-effort']),
+  fence: (from, to) => item('network', from, to, fenceEffect[to ?? 'best-effort']),
   registration: (from, to) => item('registration', from, to, to && registrationEffect[to]),
   capabilities: (from = {}, to = {}) =>
     itemsByName(new Map(Object.entries(from)), new Map(Object.entries(to)), (name, old, now) =>

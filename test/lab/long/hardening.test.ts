@@ -125,7 +125,7 @@ test('a dataset below /tmp is found, where the manager can read and not write', 
   await managed.restore();
 });
 
-test("with fence: required no agent starts on somebody else's network; when that is gone, ours is made", async () => {
+test("with network: required no agent starts on somebody else's network; when that is gone, ours is made", async () => {
   await managed.restartWith('config.fence = "required";');
   await managed.allIdle();
   await host.exec(`systemctl stop azp-fleet-manager

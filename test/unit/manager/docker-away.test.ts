@@ -62,7 +62,7 @@ test('they take one job after the other', async () => {
   await rig.until('idle', ['box', 'bare']);
 });
 
-test('with fence: required they need its rules, and nothing of Docker', async () => {
+test('with network: required they need its rules, and nothing of Docker', async () => {
   await rig.docker.stop();
   rig.programs.set('ip', { ...printed('Operation not permitted'), code: 2 });
   await rig.start({ agents, fence: 'required' });

@@ -178,7 +178,7 @@ describe('the manager', () => {
     expect(rig.docker.networks).toMatchObject([{ Labels }]);
   });
 
-  test('with fence: required waits for it, also when it is changed while agents wait for jobs', async () => {
+  test('with network: required waits for it, also when it is changed while agents wait for jobs', async () => {
     rig.docker.networks.push(network({ Labels: {} }));
     await rig.start({ fence: 'required' });
     await rig.until('waiting');

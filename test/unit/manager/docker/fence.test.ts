@@ -107,7 +107,7 @@ test('a fence that cannot be put up is a problem in the status, until it can; jo
   await expect.poll(problems).toEqual([]);
 });
 
-test('fence: required starts no job while it cannot be put up, and tells why on each slot', async () => {
+test('network: required starts no job while it cannot be put up, and tells why on each slot', async () => {
   rig = await ManagerRig.create();
   rig.programs.set('ip', refused);
   await rig.start({ fence: 'required' });
@@ -121,7 +121,7 @@ test('fence: required starts no job while it cannot be put up, and tells why on 
   await rig.until('idle');
 });
 
-test('fence: required sends idle agents away when it falls, lets a job end, and comes back by itself', async () => {
+test('network: required sends idle agents away when it falls, lets a job end, and comes back by itself', async () => {
   rig = await ManagerRig.create();
   const { azure, poolId } = rig;
   const enabled = async () => (await azure.listAgents(poolId)).map((agent) => agent.enabled);
@@ -141,7 +141,7 @@ test('fence: required sends idle agents away when it falls, lets a job end, and 
   await expect.poll(enabled).toEqual([true, true]);
 });
 
-test('fence: required looks right before each launch, not only each minute', async () => {
+test('network: required looks right before each launch, not only each minute', async () => {
   rig = await ManagerRig.create();
   await rig.start({ fence: 'required', agents: { kind: 'count', count: 1 } });
   await rig.until('idle', ['0']);

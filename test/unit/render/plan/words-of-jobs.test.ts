@@ -79,14 +79,14 @@ const cases: readonly [string, Desired, Desired, string][] = [
     'a fence that must stand',
     wish(),
     wish({ fence: 'required' }),
-    configured(`             + fence: required
+    configured(`             + network: required
                  no job starts while the fence is not up`),
   ],
   [
     'a fence that need not',
     wish({ fence: 'required' }),
     wish(),
-    configured(`             - fence: required
+    configured(`             - network: required
                  jobs run also while the fence cannot be put up`),
   ],
   [

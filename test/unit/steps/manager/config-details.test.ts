@@ -233,7 +233,7 @@ describe('a configuration that comes', () => {
           text: 'jobs.docker: true',
           effect: "jobs may use Docker's socket: root on this host",
         },
-        { marker: 'add', text: 'fence: required', effect: 'no job starts while the fence is not up' },
+        { marker: 'add', text: 'network: required', effect: 'no job starts while the fence is not up' },
         { marker: 'add', text: 'memory of each agent: 60 GiB of 128 GiB' },
         { marker: 'add', text: 'registers h200-1-0, h200-1-1 in pool gpu-lab' },
       ],
