@@ -70,7 +70,11 @@ function occupied(
     return retireIdle(slot.name, container, outdated);
   }
   if (state.disabledFor !== undefined) return [{ kind: 'enable', slot: slot.name }];
-  return state.unpublished && state.hold === undefined ? [{ kind: 'publish', slot: slot.name }] : [];
+  // A demand that only the next container meets must not bring a job into this one.
+  const isCurrent = container.settings === wanted.settings.get(slot.name);
+  return isCurrent && state.unpublished && state.hold === undefined
+    ? [{ kind: 'publish', slot: slot.name }]
+    : [];
 }
 
 function outdatedBecause(slot: Slot, container: SeenContainer, wanted: Wanted): string | undefined {

@@ -74,6 +74,17 @@ describe('one slot', () => {
       state({ unpublished: true, hold: pause, containers: [container()] }),
       [],
     ],
+    [
+      'old settings and no image yet: what a new container would have is not promised for the old one',
+      state({ unpublished: true, containers: [container({ settings: 'old' })] }),
+      [],
+      wanted({ image: undefined }),
+    ],
+    [
+      'busy with old settings: likewise',
+      state({ unpublished: true, containers: [container({ settings: 'old', phase: 'running' })] }),
+      [],
+    ],
     ['empty with other capabilities: the launch brings them', state({ unpublished: true }), ['launch']],
     ['idle on an old image', state({ containers: [container({ image: 'old' })] }), ['retire']],
     ['busy on an old image', state({ containers: [container({ image: 'old', phase: 'running' })] }), []],
