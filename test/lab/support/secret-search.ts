@@ -84,12 +84,24 @@ function nameOf(pid: string): string {
   }
 }
 
-/** The processes below `pid` (and it) whose arguments or environment hold the secret. */
+/**
+ * The processes below `pid` (and it) whose arguments or environment hold the secret. One that was forked and has not
+ * become another program yet is `pid` itself: its arguments and environment are that one's.
+ */
 export function processesWith(pid: number, secret: string): string[] {
   const needles = forms(secret);
-  return [pid, ...descendants(pid)].flatMap((each) =>
+  const children = descendants(pid).filter((child) => argumentsOf(child) !== argumentsOf(pid));
+  return [pid, ...children].flatMap((each) =>
     partsWith(each, needles).map((part) => `${part} of ${each === pid ? 'azp-fleet' : 'a child'}`),
   );
+}
+
+function argumentsOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
 }
 
 function descendants(pid: number): number[] {
