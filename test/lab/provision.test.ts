@@ -39,10 +39,13 @@ const changedSince = async (before: Awaited<ReturnType<typeof snapshots>>, allow
   return before.flatMap((one, index) => differences(one, after[index] ?? new Map(), allowList(allowed)));
 };
 
-/** Of the manager's own probes on the host in the last hour, one a line; nothing where Docker is not there yet. */
+/**
+ * Of the manager's own probes on the host in the last hour, one a line; nothing where Docker is not there yet. Until the
+ * second after this one: docker(1) rounds down, and what happened in this second would be missing.
+ */
 async function probeEvents(host: LabHost, event: 'create' | 'destroy'): Promise<string> {
   const ofProbe = `--filter event=${event} --filter container=azp-fleet-probe-${host.name}`;
-  const script = `! command -v docker >/dev/null || docker events --since 1h --until 0s ${ofProbe}`;
+  const script = `! command -v docker >/dev/null || docker events --since 1h --until=-1s ${ofProbe}`;
   return (await host.exec(script)).stdout;
 }
 

@@ -97,9 +97,18 @@ export class RedactStream {
    * not complete. A complete secret that reaches into that part is left whole on the waiting side.
    */
   #partial(text: string): number {
+    for (let earliest = 0; ;) {
+      const from = this.#begin(text, earliest);
+      const past = endOfSequence(text, from) ?? 0;
+      if (past <= earliest) return text.length - from;
+      earliest = past;
+    }
+  }
+
+  #begin(text: string, earliest: number): number {
     let from = text.length;
     for (const value of this.#values()) {
-      for (let start = Math.max(0, text.length - value.length + 1); start < from; start += 1) {
+      for (let start = Math.max(earliest, text.length - value.length + 1); start < from; start += 1) {
         if (value.startsWith(text.slice(start))) from = start;
       }
     }
@@ -113,6 +122,17 @@ export class RedactStream {
         }
       }
     }
-    return text.length - from;
+    return from;
   }
+}
+
+/**
+ * Where the control sequence ends in the midst of which this place is; undefined: it is in none. Half a sequence must
+ * not wait: what another stream writes meanwhile would end it.
+ */
+function endOfSequence(text: string, place: number): number | undefined {
+  const start = place === 0 ? -1 : text.lastIndexOf('\u001b[', place - 1);
+  if (start === -1) return undefined;
+  const [sequence = ''] = /^\u001b\[[0-?]*[ -/]*[@-~]/u.exec(text.slice(start)) ?? [];
+  return start + sequence.length > place ? start + sequence.length : undefined;
 }

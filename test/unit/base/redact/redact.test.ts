@@ -167,3 +167,15 @@ test('however the text is cut into chunks, the stream says what the whole would 
     { numRuns: 2000 },
   );
 });
+
+test.each([
+  ['hide', '\u001b[?25h'],
+  ['hide', 'ready\u001b[?25h'],
+  ['5hide', '\u001b[?25h'],
+  ['m-secret', '\u001b[32m'],
+])('a terminal gets whole control sequences, though the secret %j may begin in one', (secret, text) => {
+  const stream = redactor(secret).stream();
+  expect(stream.push(text)).toBe(text);
+  expect(stream.push(secret.slice(0, 2))).toBe('');
+  expect(stream.push(`${secret.slice(2)}!`)).toBe('***!');
+});
