@@ -1,18 +1,8 @@
 import type { Action, Hold, SeenContainer, SeenSlot, Slot, Wanted } from '../../../src/manager/model.ts';
 import { reconcile } from '../../../src/manager/reconcile.ts';
+import { plainSlot } from '../../support/slot.ts';
 
-export const slot = (name: string): Slot => ({
-  name,
-  agent: `box-${name}`,
-  gpus: [],
-  missing: [],
-  limits: {},
-  uid: 59_000,
-  capabilities: [],
-  mode: 'container',
-  pool: 'gpu-lab',
-  image: { kind: 'registry', reference: 'registry.example/agent:1' },
-});
+export const slot = (name: string): Slot => ({ ...plainSlot, name, agent: `box-${name}` });
 
 interface Wishes extends Partial<Omit<Wanted, 'images'>> {
   /** Of all slots. */

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Hold, SeenContainer } from '../../../../src/manager/model.ts';
 import { readAll } from '../../../../src/manager/runs/transcript.ts';
 import { slotStatus, stateOf } from '../../../../src/manager/serve/status-view.ts';
+import { plainSlot } from '../../../support/slot.ts';
 
 type View = Parameters<typeof stateOf>[0];
 
@@ -18,18 +19,7 @@ const container = (changes: Partial<SeenContainer> = {}): SeenContainer => ({
   ...changes,
 });
 const view = (changes: Partial<View> = {}): View => ({
-  slot: {
-    name: '0',
-    agent: 'a-0',
-    gpus: [],
-    missing: [],
-    limits: {},
-    uid: 59_000,
-    capabilities: [],
-    mode: 'container',
-    pool: 'gpu-lab',
-    image: { kind: 'registry', reference: 'registry.example/agent:1' },
-  },
+  slot: { ...plainSlot, agent: 'a-0' },
   container: undefined,
   transcript: undefined,
   busyWith: undefined,
