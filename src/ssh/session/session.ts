@@ -8,12 +8,13 @@ import type { Clock } from '../../base/machine/clock.ts';
 import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { followChange, startChange } from './durable.ts';
+import { followChange } from './follow-change.ts';
 import { connectionLost } from '../failures.ts';
 import { type HeldLock, lockLost, takeLock } from './lock.ts';
 import { runScript, type RunParts } from './run-script.ts';
 import { pipeScript, pipeStream, SocketAgent } from './socket-agent.ts';
 import { startScript } from './start.ts';
+import { startChange } from './start-change.ts';
 import type { Sudo } from './sudo.ts';
 import type {
   DurableResult,

@@ -9,10 +9,11 @@ import { vacateScript } from '../../../src/manager/host-mode/vacate-script.ts';
 import { endScript } from '../../../src/manager/tenants/end-processes.ts';
 import { configScript } from '../../../src/manager/registration/register-by-config.ts';
 import { bootProgram, type BootRequest, type Elevation } from '../../../src/ssh/session/bootstrap.ts';
-import { followChangeScript, startChangeScript } from '../../../src/ssh/session/durable-script.ts';
+import { followChangeScript } from '../../../src/ssh/session/follow-change.ts';
 import { frameScript } from '../../../src/ssh/session/frames.ts';
 import { lockScript } from '../../../src/ssh/session/lock.ts';
 import { pipeScript } from '../../../src/ssh/session/socket-agent.ts';
+import { startChangeScript } from '../../../src/ssh/session/start-change.ts';
 import { uploadScript } from '../../../src/ssh/session/upload.ts';
 
 const owner = { who: "ann@o'hara", command: 'azp-fleet provision "a b".yaml', since: '2026-11-21T00:00:00Z' };

@@ -1,8 +1,5 @@
-import {
-  followChangeScript,
-  startChangeScript,
-  type StartChange,
-} from '../../../../src/ssh/session/durable-script.ts';
+import { followChangeScript } from '../../../../src/ssh/session/follow-change.ts';
+import { startChangeScript, type StartChange } from '../../../../src/ssh/session/start-change.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 

@@ -1,12 +1,68 @@
-import { randomBytes } from 'node:crypto';
-
-import { timestamp, type Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
-import { followChangeScript, startChangeScript } from './durable-script.ts';
+import type { Clock } from '../../base/machine/clock.ts';
+import { sh } from '../../base/shell.ts';
+import { LastBytes } from './last-bytes.ts';
 import type { RunParts } from './run-script.ts';
-import type { DurableResult, DurableSpec, ScriptOptions, ScriptResult } from '../transport.ts';
+import type { DurableResult, ScriptOptions, ScriptResult } from '../transport.ts';
 
-type FollowOptions = Pick<ScriptOptions, 'onLine' | 'signal'>;
+/** Where changes live on their host, a folder each. Mirrors HostPaths.changes. */
+export const changesFolder = '/var/lib/azp-fleet/changes';
+/** Seconds between two looks at a running change. */
+const pollS = '0.3';
+/** Milliseconds that a change may be followed beyond its own limit, for stopping and reconnecting. */
+const slackMs = 120_000;
+/** Bytes of output kept for the result. */
+const tailLimit = 16_384;
+const anyTimeMs = 24 * 3_600_000;
+
+/** The shell functions of whatever follows a change. Control lines go to stderr, the change's output to stdout. */
+const functions = `
+alive() {
+  case $(systemctl show -p SubState "$u" 2>/dev/null) in
+    SubState=running|SubState=start*|SubState=stop*) return 0;;
+    *) return 1;;
+  esac
+}
+follow() {
+  o=$1
+  while :; do
+    over=; if [ -f "$d/code" ]; then over=code; elif ! alive; then
+      if [ -f "$d/code" ]; then over=code; else over=dead; fi
+    fi
+    s=$(wc -c 2>/dev/null <"$d/output" || echo 0)
+    if [ "$s" -gt "$o" ]; then tail -c +$((o+1)) "$d/output" | head -c $((s-o)); o=$((s)); fi
+    case $over in
+      code) echo "end $(cat "$d/code")" >&2; break;;
+      dead) echo "dead $(systemctl show -p Result "$u" 2>/dev/null)" >&2; break;;
+    esac
+    sleep ${pollS}
+  done
+  systemctl stop "$u" 2>/dev/null
+  systemctl reset-failed "$u" 2>/dev/null
+  :
+}
+`;
+
+/** What a script about one change begins with: its folder `$d`, its unit `$u`, and the functions. */
+export function changePrelude(id: string): string {
+  return `${sh`set -u
+d=${`${changesFolder}/${id}`} u=${`azp-fleet-change-${id}.service`}
+`}${functions}`;
+}
+
+/** Follows a change that runs; says `none` when it does not. `joined`: we did follow it before a cut. */
+export function followChangeScript(id: string, offset: number, joined: boolean): string {
+  return `${changePrelude(id)}${sh`
+joined=${String(joined)}
+if [ "$joined" = false ]; then
+  alive || { echo none >&2; exit 0; }
+  echo "following $(cat "$d/owner" 2>/dev/null)" >&2
+fi
+follow ${offset}
+`}`;
+}
+
+export type FollowOptions = Pick<ScriptOptions, 'onLine' | 'signal'>;
 
 /** What following needs of its session: scripts, and a new connection after a cut. */
 export interface DurableHost {
@@ -17,42 +73,21 @@ export interface DurableHost {
   reconnect(deadline: number, signal: AbortSignal | undefined): Promise<void>;
 }
 
-/** Milliseconds that a change may be followed beyond its own limit, for stopping and reconnecting. */
-const slackMs = 120_000;
-/** Bytes of output kept for the result. */
-const tailLimit = 16_384;
-const anyTimeMs = 24 * 3_600_000;
-
-export async function startChange(
-  session: DurableHost,
-  spec: DurableSpec,
-  options: FollowOptions,
-): Promise<DurableResult> {
-  const change = {
-    id: spec.id,
-    title: spec.title,
-    owner: spec.owner,
-    script: spec.script,
-    limitS: spec.totalTimeoutMs / 1000,
-    run: randomBytes(8).toString('hex'),
-    since: timestamp(session.clock),
-  };
-  const result = await follow(session, spec.id, spec.totalTimeoutMs, options, (offset) =>
-    startChangeScript(change, offset),
-  );
-  if (result === undefined) throw died(session.host, spec.id, 'it was never started');
-  return result;
-}
-
 export function followChange(
   session: DurableHost,
   id: string,
   options: FollowOptions,
 ): Promise<DurableResult | undefined> {
-  return follow(session, id, anyTimeMs, options, (offset, joined) => followChangeScript(id, offset, joined));
+  return followThrough(session, id, anyTimeMs, options, (offset, joined) =>
+    followChangeScript(id, offset, joined),
+  );
 }
 
-async function follow(
+/**
+ * Runs a script that follows a change, over as many connections as it takes: the next one goes on at the byte where the
+ * last was cut. Undefined: there is no such change.
+ */
+export async function followThrough(
   session: DurableHost,
   id: string,
   limitMs: number,
@@ -88,7 +123,7 @@ async function follow(
     };
   }
   if (seen.complaint === 'nosystemd') throw noSystemd(session.host);
-  throw died(session.host, id, seen.dead ?? seen.complaint);
+  throw changeDied(session.host, id, seen.dead ?? seen.complaint);
 }
 
 /** What has come of a change so far, over all connections. */
@@ -99,10 +134,14 @@ class Seen {
   joined = false;
   complaint = 'no output';
   startedBy: string | undefined;
-  tail = '';
   /** Bytes of output received up to the last whole line: a cut line comes again. */
   offset = 0;
   #open = 0;
+  readonly #last = new LastBytes(tailLimit);
+
+  get tail(): string {
+    return this.#last.toString();
+  }
 
   output(chunk: Buffer): void {
     const end = chunk.lastIndexOf(10);
@@ -111,11 +150,11 @@ class Seen {
       this.offset += this.#open + end + 1;
       this.#open = chunk.length - end - 1;
     }
-    this.tail = (this.tail + chunk.toString()).slice(-tailLimit);
+    this.#last.push(chunk);
   }
 
   cut(): void {
-    if (this.#open > 0) this.tail = this.tail.slice(0, this.tail.lastIndexOf('\n') + 1);
+    this.#last.drop(this.#open);
     this.#open = 0;
   }
 
@@ -133,7 +172,7 @@ class Seen {
   }
 }
 
-function died(host: string, id: string, seen: string): FleetError {
+export function changeDied(host: string, id: string, seen: string): FleetError {
   const late = seen.includes('timeout');
   return new FleetError({
     code: late ? 'ssh.change-timeout' : 'ssh.change-died',
@@ -143,7 +182,7 @@ function died(host: string, id: string, seen: string): FleetError {
       : `the change ${id} ended without a result`,
     expected: 'an exit code',
     seen,
-    next: `tail -n 50 /var/lib/azp-fleet/changes/${id}/output   # on the host; then run the command again`,
+    next: `tail -n 50 ${changesFolder}/${id}/output   # on the host; then run the command again`,
   });
 }
 
