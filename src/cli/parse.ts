@@ -2,6 +2,7 @@ import { Command, CommanderError, Option } from 'commander';
 
 import { usageError } from '../base/errors.ts';
 import type { CommandInput, CommandSpec, OptionSpec } from './command.ts';
+import { declareHelp, unknownCommand } from './help.ts';
 import { Options } from './options.ts';
 import { sharedBy, sharedOptions } from './shared-options.ts';
 
@@ -30,23 +31,34 @@ export function parseArguments(
   const cut = argv.indexOf('--');
   const own = cut === -1 ? argv : argv.slice(0, cut);
   const rest = cut === -1 ? [] : argv.slice(cut + 1);
-  const program = base(new Command('azp-fleet'), io)
+  let help = '';
+  const print = { ...io, out: (text: string) => void (help += text) };
+  const program = base(new Command('azp-fleet'), print)
     .description('Turns SSH-reachable GPU machines into a self-hosted GPU CI fleet for Azure Pipelines.')
     .version(io.version, '-V, --version', 'print the version')
-    .helpCommand('help [command]', 'help for one command')
     .addHelpText('after', overview);
   for (const option of sharedOptions) program.addOption(declaredOption(option));
   for (const spec of specs) {
-    const command = declare(parentOf(program, spec, io), spec, io);
+    const command = declare(parentOf(program, spec, specs, print), spec, print);
     command.action(() => {
       found = { spec, input: { ...understand(program, command, spec, rest, argv, io), commands: specs } };
+    });
+  }
+  for (const parent of [program, ...program.commands.filter(({ commands }) => commands.length > 0)]) {
+    declareHelp(parent);
+    parent.on('command:*', ([word = '']: readonly string[]) => {
+      throw unknownCommand(parent, word);
     });
   }
   try {
     program.parse(own, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === 0 || error.code === 'commander.help') return undefined;
+    const isUnnamed = error.code === 'commander.help' && error.exitCode !== 0;
+    if (isUnnamed && program.opts()['json'] === true)
+      throw usageError({ code: 'usage.arguments', what: 'no command is named', next: seeHelp }, error);
+    io.out(help);
+    if (error.exitCode === 0 || isUnnamed) return undefined;
     const what = error.message.replace(/^error: /, '');
     throw usageError({ code: 'usage.arguments', what, next: seeHelp }, error);
   }
@@ -71,17 +83,23 @@ function base(command: Command, io: ParseIo): Command {
     .exitOverride()
     .showSuggestionAfterError()
     .configureHelp({ helpWidth: Math.min(io.columns, 100), showGlobalOptions: false })
-    .configureOutput({ writeOut: io.out, writeErr: () => undefined });
+    // Help that nobody asked for by name goes to stderr unless it is told otherwise; errors are told by us.
+    .configureOutput({ writeOut: io.out, writeErr: io.out, outputError: () => undefined });
 }
 
 /** `inventory show` lives below a group command `inventory`. */
-function parentOf(program: Command, spec: CommandSpec, io: ParseIo): Command {
+function parentOf(
+  program: Command,
+  spec: CommandSpec,
+  specs: readonly CommandSpec[],
+  io: ParseIo,
+): Command {
   const [group, leaf] = spec.name.split(' ');
   if (group === undefined || leaf === undefined) return program;
   const known = program.commands.find((command) => command.name() === group);
   if (known) return known;
-  const created = base(program.command(group), io).description(`${group} commands`);
-  return created;
+  const leaves = specs.flatMap(({ name }) => (name.startsWith(`${group} `) ? name.slice(group.length + 1) : []));
+  return base(program.command(group), io).description(`${group} ${leaves.join(', ')}`);
 }
 
 function declare(parent: Command, spec: CommandSpec, io: ParseIo): Command {
@@ -138,7 +156,8 @@ function understand(
 ): Omit<CommandInput, 'commands'> {
   const options = optionsOf(program, command, spec);
   const isFile = (argument: string) => spec.inventory !== false && /\.ya?ml$/.test(argument);
-  const files = command.args.filter(isFile);
+  const named = options.string('inventory');
+  const files = [...(named === undefined ? [] : [named]), ...command.args.filter(isFile)];
   if (files.length > 1)
     throw usageError({
       code: 'usage.two-inventories',
@@ -148,8 +167,7 @@ function understand(
     });
   const positionals = command.args.filter((argument) => !isFile(argument));
   checkCount(command, positionals);
-  const inventory =
-    options.string('inventory') ?? files[0] ?? io.env['AZP_FLEET_INVENTORY'] ?? 'inventory.yaml';
+  const inventory = files[0] ?? io.env['AZP_FLEET_INVENTORY'] ?? 'inventory.yaml';
   return {
     positionals,
     rest,

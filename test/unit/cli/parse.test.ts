@@ -60,7 +60,7 @@ describe('shared options stand before, between and after the words of a command'
     ['inventory --json show -i lab.yaml h1', { json: true }, 'lab.yaml', ['h1']],
     ['inventory show h1 --yes --debug -i lab.yaml', { yes: true, debug: true }, 'lab.yaml', ['h1']],
     ['--inventory=lab.yaml provision', {}, 'lab.yaml', []],
-    ['-ilab.yaml provision other.yaml', {}, 'lab.yaml', []],
+    ['-ilab.yaml provision h1', {}, 'lab.yaml', ['h1']],
     ['-i one.yaml provision -i two.yaml', {}, 'two.yaml', []],
     ['--limit a provision --limit b h1', { limit: ['a', 'b'] }, 'inventory.yaml', ['h1']],
     ['--no-color init h1', { color: false }, 'inventory.yaml', ['h1']],
@@ -108,7 +108,6 @@ describe('shared options stand before, between and after the words of a command'
 });
 
 test.each([
-  ['provison', /unknown command 'provison'[^]*provision/],
   ['provision --paralel 3', /unknown option '--paralel'[^]*--parallel/],
   ['provision a.yaml b.yaml', /two inventories/],
   ['inventory show a b c', /too many arguments/],

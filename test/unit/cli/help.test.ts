@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest';
+
+import { FleetError } from '../../../src/base/errors.ts';
+import { commands } from '../../../src/cli/commands.ts';
+import { parseArguments } from '../../../src/cli/parse.ts';
+
+/** What is printed where nothing is to be run, or the problem. */
+function told(line: string) {
+  let printed = '';
+  const io = {
+    out: (text: string) => void (printed += text),
+    err: () => undefined,
+    env: {},
+    version: '0',
+    columns: 80,
+  };
+  try {
+    const parsed = parseArguments(line.split(' ').filter(Boolean), commands, io);
+    expect(parsed).toBeUndefined();
+    return { printed };
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    expect(error.exitCode).toBe(2);
+    return { printed, what: error.problem.what, next: error.problem.next };
+  }
+}
+
+describe('help', () => {
+  const usage = (line: string) => /^Usage: (.*)$/m.exec(told(line).printed)?.[1];
+  test.each([
+    ['', 'azp-fleet [options] [command]'],
+    ['--yes', 'azp-fleet [options] [command]'],
+    ['help', 'azp-fleet [options] [command]'],
+    ['pool', 'azp-fleet pool [options] [command]'],
+    ['image', 'azp-fleet image [options] [command]'],
+    ['inventory', 'azp-fleet inventory [options] [command]'],
+    ['help pool', 'azp-fleet pool [options] [command]'],
+    ['pool help', 'azp-fleet pool [options] [command]'],
+    ['help status', 'azp-fleet status [options] [targets...]'],
+    ['help pool list', 'azp-fleet pool list [options] [pools...]'],
+    ['pool help list', 'azp-fleet pool list [options] [pools...]'],
+    ['help help', 'azp-fleet help [options] [command...]'],
+  ])('"%s" shows that of: %s', (line, expected) => {
+    expect(usage(line)).toBe(expected);
+  });
+
+  test.each(commands.map(({ name }) => name))('help %s is what %s --help prints', (name) => {
+    expect(told(`help ${name}`).printed).toBe(told(`${name} --help`).printed);
+  });
+
+  test('names what a group consists of', () => {
+    expect(told('').printed).toMatch(/^ {2}pool +pool list, create, authorize, prune$/m);
+  });
+});
+
+describe('a word that is no command', () => {
+  test.each([
+    ['statsu', 'there is no command "statsu"', 'did you mean "azp-fleet status"?'],
+    ['statsu --drift', 'there is no command "statsu"', 'did you mean "azp-fleet status"?'],
+    ['help statsu', 'there is no command "statsu"', 'did you mean "azp-fleet status"?'],
+    ['pool lsit', 'there is no command "pool lsit"', 'did you mean "azp-fleet pool list"?'],
+    ['help pool lsit', 'there is no command "pool lsit"', 'did you mean "azp-fleet pool list"?'],
+    ['pool help lsit', 'there is no command "pool lsit"', 'did you mean "azp-fleet pool list"?'],
+    ['authorize', 'there is no command "authorize"', 'did you mean "azp-fleet pool authorize"?'],
+    [
+      'list',
+      'there is no command "list"',
+      'did you mean "azp-fleet inventory list", "azp-fleet image list" or "azp-fleet pool list"?',
+    ],
+    ['zebra', 'there is no command "zebra"', 'see the commands: azp-fleet --help'],
+    ['pool zebra', 'there is no command "pool zebra"', 'see the commands: azp-fleet pool --help'],
+    ['help status now', 'there is no command "status now"', 'see azp-fleet status --help'],
+  ])('%s', (line, what, next) => {
+    expect(told(line)).toEqual({ printed: '', what, next });
+  });
+
+  test('is not asked for where a program wants a document', () => {
+    expect(told('--json')).toMatchObject({ printed: '', what: 'no command is named' });
+    expect(told('pool --json')).toMatchObject({ printed: '', what: 'no command is named' });
+  });
+});
+
+describe('an inventory named twice', () => {
+  test.each(['plan -i a.yaml b.yaml', '-i a.yaml plan b.yaml', 'plan a.yaml b.yaml'])('%s', (line) => {
+    expect(told(line)).toMatchObject({ what: 'two inventories were given', next: 'name one' });
+  });
+});
