@@ -35,6 +35,7 @@ export type HostState =
   | 'planned'
   | 'asking'
   | 'applying'
+  | 'running'
   | 'rebooting'
   | 'proving'
   | 'ok'

@@ -3,6 +3,7 @@ import type { Entries } from './entry.ts';
 /** How a command was called, and what a run itself can come to. */
 export const usageCodes = {
   bug: ['azp-fleet made a mistake', 'report it with the debug log'],
+  'exec.timeout': ['a command had not ended after --timeout', 'run it again with a longer one'],
   interrupted: ['somebody pressed Ctrl-C', 'run the same command again: it goes on from what is there'],
   'init.exists': ['a file of that name exists already', 'name another with --output'],
   'init.write': ['the inventory cannot be written', 'choose a folder that can be written'],

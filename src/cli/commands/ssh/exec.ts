@@ -26,8 +26,9 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     totalTimeoutMs: options.duration('timeout') ?? 60_000,
     signal: context.signal,
   };
+  const timeout = options.string('timeout') ?? '';
   const answers = await withHosts(context, input, ({ hosts, ...at }) =>
-    Promise.all(hosts.map((host) => limit(() => onHost(at, host, text, script)))),
+    Promise.all(hosts.map((host) => limit(() => onHost(at, host, { text, timeout, ...script })))),
   );
   const well = answers.every((answer) => 'result' in answer && answer.result.code === 0);
   const { to, clean } = askedOutput(context);
@@ -45,22 +46,32 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   };
 }
 
+interface Asked extends ScriptOptions {
+  readonly text: string;
+  /** As typed. */
+  readonly timeout: string;
+}
+
 async function onHost(
   { transport, emit }: Pick<Connected, 'transport' | 'emit'>,
   { name, ssh }: HostSpec,
-  text: string,
-  options: ScriptOptions,
+  { text, timeout, ...options }: Asked,
 ): Promise<HostAnswer> {
+  let last = '';
+  const running = (): void => emit({ kind: 'host-state', host: name, state: 'running', text: last });
   try {
     emit({ kind: 'host-state', host: name, state: 'connecting' });
     const session = await transport.connect(
       { name, ssh },
       options.signal === undefined ? {} : { signal: options.signal },
     );
-    emit({ kind: 'host-state', host: name, state: 'applying' });
+    running();
     const result = await session.script(text, {
       ...options,
-      onLine: (line) => emit({ kind: 'host-state', host: name, state: 'applying', text: line }),
+      onLine: (line) => {
+        last = line;
+        running();
+      },
     });
     await session.close();
     emit({
@@ -72,10 +83,22 @@ async function onHost(
     return { host: name, result };
   } catch (error) {
     if (!(error instanceof FleetError)) throw error;
-    const { problem } = error.at({ host: name });
-    emit({ kind: 'host-state', host: name, state: 'unreachable', text: problem.what });
+    const isLate = error.problem.code === 'ssh.script-timeout';
+    const { problem } = (isLate ? tooLong(timeout, last) : error).at({ host: name });
+    emit({ kind: 'host-state', host: name, state: isLate ? 'failed' : 'unreachable', text: problem.what });
     return { host: name, problem };
   }
+}
+
+/** Nothing is wrong with a host whose command takes long. */
+function tooLong(timeout: string, last: string): FleetError {
+  return new FleetError({
+    code: 'exec.timeout',
+    what: `the command had not ended after ${timeout}, and was stopped`,
+    expected: 'an end within --timeout',
+    ...(last === '' ? {} : { seen: last }),
+    next: 'run it again with a longer --timeout',
+  });
 }
 
 function noCommand(): FleetError {
