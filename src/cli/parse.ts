@@ -79,26 +79,25 @@ Exit codes: 0 well · 1 a host failed · 2 usage or inventory · 3 changes pendi
             4 declined · 70 our bug · 130 interrupted`;
 
 function base(command: Command, io: ParseIo): Command {
-  return command
-    .exitOverride()
-    .showSuggestionAfterError()
-    .configureHelp({ helpWidth: Math.min(io.columns, 100), showGlobalOptions: false })
-    // Help that nobody asked for by name goes to stderr unless it is told otherwise; errors are told by us.
-    .configureOutput({ writeOut: io.out, writeErr: io.out, outputError: () => undefined });
+  return (
+    command
+      .exitOverride()
+      .showSuggestionAfterError()
+      .configureHelp({ helpWidth: Math.min(io.columns, 100), showGlobalOptions: false })
+      // Help that nobody asked for by name goes to stderr unless it is told otherwise; errors are told by us.
+      .configureOutput({ writeOut: io.out, writeErr: io.out, outputError: () => undefined })
+  );
 }
 
 /** `inventory show` lives below a group command `inventory`. */
-function parentOf(
-  program: Command,
-  spec: CommandSpec,
-  specs: readonly CommandSpec[],
-  io: ParseIo,
-): Command {
+function parentOf(program: Command, spec: CommandSpec, specs: readonly CommandSpec[], io: ParseIo): Command {
   const [group, leaf] = spec.name.split(' ');
   if (group === undefined || leaf === undefined) return program;
   const known = program.commands.find((command) => command.name() === group);
   if (known) return known;
-  const leaves = specs.flatMap(({ name }) => (name.startsWith(`${group} `) ? name.slice(group.length + 1) : []));
+  const leaves = specs.flatMap(({ name }) =>
+    name.startsWith(`${group} `) ? name.slice(group.length + 1) : [],
+  );
   return base(program.command(group), io).description(`${group} ${leaves.join(', ')}`);
 }
 

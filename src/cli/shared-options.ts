@@ -7,7 +7,7 @@ const ofTheInventory: readonly OptionSpec[] = [
   },
   {
     flags: '--limit <pattern>',
-    description: 'only these hosts: name, group, label=value, glob, !exclusion; repeatable',
+    description: 'only these of the hosts: name, group, label=value, glob, !exclusion, all; repeatable',
     repeat: true,
   },
 ];

@@ -26,7 +26,7 @@ export function openInventory(context: Context, file: string): Fleet {
   return fleet;
 }
 
-/** Loads the inventory; its secrets only to hide them, as far as they are known without asking. `patterns`: which of its hosts, beside --limit. */
+/** Loads the inventory; its secrets only to hide them, as far as they are known without asking. `patterns`: which of its hosts, within --limit. */
 export function openHosts(
   context: Context,
   { inventory, options, positionals }: CommandInput,
@@ -34,5 +34,5 @@ export function openHosts(
 ): OpenHosts {
   const loaded = openInventory(context, inventory);
   const fleet = bySshConfig(loaded, options.sshConfig(context.cwd));
-  return { fleet, hosts: selectHosts(fleet, [...options.list('limit'), ...patterns]) };
+  return { fleet, hosts: selectHosts(fleet, patterns, options.list('limit')) };
 }

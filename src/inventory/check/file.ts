@@ -1,8 +1,9 @@
 import { FleetError } from '../../base/errors.ts';
 import { nearest } from '../../base/nearest.ts';
 import { organizationUrl } from '../../azure/url.ts';
+import { everyHost } from '../select.ts';
 import type { Finding } from './host.ts';
-import { parseVolume } from '../resolve/merge.ts';
+import { groupsOf, parseVolume } from '../resolve/merge.ts';
 import type { InventoryFile } from '../schema/file.ts';
 import type { HostVars } from '../schema/host.ts';
 
@@ -12,6 +13,7 @@ export function checkFile(file: InventoryFile): Finding[] {
     ...checkOrganization(file.organization),
     ...checkCredential(file),
     ...checkVolumes(file),
+    ...checkEveryHost(file),
     ...(Object.keys(file.hosts).length === 0
       ? [
           {
@@ -57,6 +59,37 @@ function checkCredential(file: InventoryFile): Finding[] {
       expected: 'where the token is found, never the token itself',
       next: 'add `token: { env: AZP_TOKEN }`',
     },
+  ];
+}
+
+/** `--limit all` is every host, and could not mean one or some of them too. */
+function checkEveryHost({ hosts, groups = {} }: InventoryFile): Finding[] {
+  const code = 'inventory.key';
+  const isHost = Object.hasOwn(hosts, everyHost);
+  const isPart =
+    Object.hasOwn(groups, everyHost) &&
+    !Object.keys(hosts).every((host) => groupsOf(host, groups).includes(everyHost));
+  return [
+    ...(isHost
+      ? [
+          {
+            code,
+            path: ['hosts', everyHost],
+            what: `${everyHost} stands for every host, and cannot be the name of one`,
+            next: 'give it another name',
+          } as const,
+        ]
+      : []),
+    ...(isPart
+      ? [
+          {
+            code,
+            path: ['groups', everyHost],
+            what: `${everyHost} stands for every host, and this group does not have all of them`,
+            next: 'give it another name, or put every host into it',
+          } as const,
+        ]
+      : []),
   ];
 }
 

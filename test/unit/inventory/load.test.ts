@@ -256,8 +256,8 @@ test('a thousand hosts', () => {
     (_, index) => `  h${index}: { address: 10.0.${index >> 8}.${index & 255}, gpus: 8 }`,
   );
   const loaded = fleet(
-    `defaults: { pool: p }\ngroups: { all: { hosts: [h1, h999] } }\nhosts:\n${hosts.join('\n')}\n`,
+    `defaults: { pool: p }\ngroups: { some: { hosts: [h1, h999] } }\nhosts:\n${hosts.join('\n')}\n`,
   );
   expect(loaded.hosts).toHaveLength(1000);
-  expect(loaded.hosts[999]).toMatchObject({ name: 'h999', groups: ['all'], gpus: 8 });
+  expect(loaded.hosts[999]).toMatchObject({ name: 'h999', groups: ['some'], gpus: 8 });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 import { FleetError } from '../../../src/base/errors.ts';
 import { foldNames } from '../../../src/inventory/fold-names.ts';
@@ -29,6 +29,9 @@ function select(...patterns: string[]): string {
 
 test.each([
   [[], 'h200-1 h200-2 h200-10 rtx.box'],
+  [['all'], 'h200-1 h200-2 h200-10 rtx.box'],
+  [['all,!hopper'], 'rtx.box'],
+  [['rtx.box,all'], 'h200-1 h200-2 h200-10 rtx.box'],
   [['rtx.box'], 'rtx.box'],
   [['hopper'], 'h200-1 h200-2 h200-10'],
   [['hop*'], 'h200-1 h200-2 h200-10'],
@@ -101,6 +104,40 @@ test.each([
     expect(lines(error.problem)).toBe(`${what}\nnext: ${next}`);
     expect(error.exitCode).toBe(2);
   }
+});
+
+describe('names and --limit', () => {
+  const both = (names: readonly string[], limits: readonly string[]) =>
+    selectHosts(lab, names, limits)
+      .map((host) => host.name)
+      .join(' ');
+
+  test.each([
+    [['h200-1'], ['hopper'], 'h200-1'],
+    [['hopper'], ['room=b12'], 'h200-1'],
+    [['hopper'], ['h200-1', 'h200-2', 'rtx.box'], 'h200-1 h200-2'],
+    [[], ['h200-1', 'rtx.box'], 'h200-1 rtx.box'],
+    [[], ['hopper', '!h200-1'], 'h200-2 h200-10'],
+    [['all'], ['rtx.box'], 'rtx.box'],
+    [['rtx.box'], ['all'], 'rtx.box'],
+    [['!h200-1'], ['hopper'], 'h200-2 h200-10'],
+  ])('%j within %j is %s', (names, limits, expected) => {
+    expect(both(names, limits)).toBe(expected);
+  });
+
+  test.each([
+    [['h200-1'], ['h200-2'], 'h200-1 and --limit h200-2 have no host in common'],
+    [
+      ['rtx.box', 'h200-10'],
+      ['h200-2', 'h200-1'],
+      'rtx.box,h200-10 and --limit h200-2,h200-1 have no host in common',
+    ],
+    [[], ['!all'], '--limit !all leaves no host'],
+    [['!all'], ['h200-1'], '!all leaves no host'],
+    [['h200-1'], ['hoper'], 'no host, group or label matches hoper'],
+  ])('%j within %j: %s', (names, limits, what) => {
+    expect(() => both(names, limits)).toThrow(expect.objectContaining({ message: what, exitCode: 2 }));
+  });
 });
 
 const hostName = fc
