@@ -26,6 +26,10 @@ export interface Facts {
   readonly login: { readonly user: string; readonly uid: number };
   readonly gpus: readonly PciGpu[];
   readonly nvswitches: number;
+  /** The running kernel, and the newest one that is installed beside it and newer, if any: that boots next. */
+  readonly kernels: readonly InstalledKernel[];
+  /** Programs that it takes to build a module for the running kernel, and that are not there: `make`, `gcc-12`. */
+  readonly lacksToBuild: readonly string[];
   readonly driver: {
     /** /sys/module/nvidia/version */
     readonly loaded: string | undefined;
@@ -39,8 +43,6 @@ export interface Facts {
     readonly mokEnrolled: boolean;
     /** A runfile installation: never mixed with packages. */
     readonly runfile: boolean;
-    /** Headers of the running kernel are installed. */
-    readonly headers: boolean;
     /** Its services that are installed, with systemd's words: `enabled`, `inactive`. */
     readonly services: readonly { readonly unit: string; readonly file: string; readonly active: string }[];
   };
@@ -132,6 +134,15 @@ export interface Facts {
   }[];
   /** Who holds the package database, if anybody. */
   readonly packageLock: string | undefined;
+}
+
+export interface InstalledKernel {
+  /** As `uname -r` has it: `6.8.0-45-generic`. */
+  readonly release: string;
+  /** What modules are built for it with is there. */
+  readonly headers: boolean;
+  /** An NVIDIA module for it is there. */
+  readonly driver: boolean;
 }
 
 export interface PciGpu {

@@ -10,6 +10,7 @@ import { dockerProbe } from './probes/docker.ts';
 import { driverProbe } from './probes/driver.ts';
 import { filesProbe } from './probes/files.ts';
 import { gpusProbe } from './probes/gpus.ts';
+import { kernelsProbe } from './probes/kernels.ts';
 import { machineProbe } from './probes/machine.ts';
 import { managerProbe } from './probes/manager.ts';
 import { osProbe } from './probes/os.ts';
@@ -24,6 +25,7 @@ export const probes = [
   osProbe,
   machineProbe,
   gpusProbe,
+  kernelsProbe,
   driverProbe,
   ...packagesProbes,
   dockerProbe,
@@ -48,6 +50,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     os: read(osProbe),
     ...read(machineProbe),
     ...read(gpusProbe),
+    ...read(kernelsProbe),
     driver: { ...read(driverProbe), userspace: userspaceVersion(packages) },
     docker: { ...engine, daemonJson: read(daemonJsonProbe), podman: packages['podman'] !== undefined },
     toolkit: { version: toolkit === undefined ? undefined : upstream(toolkit), ...toolkitCdi },

@@ -1,4 +1,5 @@
 import type { DriverSpec } from '../inventory/fleet.ts';
+import type { Build, BuildHost } from './build.ts';
 
 /** Which kernel modules. */
 export type Flavor = Exclude<DriverSpec['flavor'], 'auto'>;
@@ -28,7 +29,9 @@ export interface DriverNames {
   readonly family: readonly string[];
   /** Patterns of packages that may go when the driver changes. */
   readonly replaced: readonly string[];
-  /** Shell text for `before` of the driver's transaction: kernel headers, pins, what the packages lean on. */
+  /** What the modules are built with. `next`: the running kernel gets none. */
+  build(host: BuildHost, scope: 'all' | 'next'): Build;
+  /** Shell text for `before` of the driver's transaction: pins, what the packages lean on. */
   prepare(spec: DriverSpec): string;
   /** Shell text that lets what stands in /etc/modprobe.d hold from the next boot on. */
   readonly refreshInitramfs: string;

@@ -29,6 +29,12 @@ export interface Asked {
   readonly transaction: Transaction;
 }
 
+/** Whose sources are needed to answer. */
+export function vendorsOf(asked: readonly Asked[]): readonly Vendor[] {
+  const vendors = asked.map(({ transaction: { vendor } }) => vendor);
+  return [...new Set(vendors.filter((vendor) => vendor !== undefined))];
+}
+
 /** By the keys under which they were asked. */
 export type Answers = Readonly<Record<string, Answer>>;
 

@@ -3,8 +3,9 @@ import type { Vendor } from './vendors.ts';
 
 /** What one transaction brings and takes away. */
 export interface Transaction {
-  /** Whose source offers them. */
-  readonly vendor: Vendor;
+  /** Whose source offers them. Without: the system's own. */
+  readonly vendor?: Vendor;
+  /** They are held. Empty where `before` brings all. */
   readonly packages: readonly WantedPackage[];
   /** All packages take the version that was chosen for the first one. */
   readonly sameVersion?: boolean;

@@ -5,7 +5,8 @@ import { upstream } from '../packages/version.ts';
 import type { Change } from './change.ts';
 import { rebootChange, refusal, runChange } from './changes.ts';
 import { flavorFor } from './driver/flavor.ts';
-import { installation, occupant, rebootAfterInstall } from './driver/installation.ts';
+import { installation, rebootReason } from './driver/installation.ts';
+import { buildPackages, nextModule } from './driver/kernels.ts';
 import { installObstacle, machineObstacle } from './driver/refusal.ts';
 import { blacklistNouveau, loadScript } from './driver/scripts.ts';
 import { enabledServices, startedServices } from './driver/services.ts';
@@ -35,7 +36,10 @@ export const driverStep: Step = {
     const platform = platformOf(facts);
     const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
     if (driverIsWanted(facts, host)) {
-      if (platform !== undefined) yield* hold(platform, facts, packages);
+      if (platform !== undefined) {
+        yield* hold(platform, facts, packages);
+        if (packagesFit(facts, desired, packages)) yield* forNextKernel(facts, desired, platform);
+      }
       yield* startedServices(facts);
       return;
     }
@@ -51,7 +55,8 @@ export const driverStep: Step = {
     }
     yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
     yield installation(facts, desired, platform, packages);
-    if (rebootAfterInstall(facts)) yield rebootChange('driver', `${occupant(facts)} holds the GPUs`);
+    const reboot = rebootReason(facts, platform);
+    if (reboot !== undefined) yield rebootChange('driver', reboot);
   },
 };
 
@@ -79,14 +84,14 @@ function packagesFit(facts: Facts, { host }: Desired, packages: readonly string[
 }
 
 /** The packages are right, the kernel is not there yet: an interrupted run, or an upgrade behind our back. */
-function* activation(facts: Facts, { root }: Desired, platform: Platform): Generator<Change> {
-  if (rebootAfterInstall(facts)) {
+function* activation(facts: Facts, desired: Desired, platform: Platform): Generator<Change> {
+  yield* buildPackages(facts, desired, platform);
+  const reboot = rebootReason(facts, platform);
+  if (reboot !== undefined) {
     if (facts.driver.nouveau) yield blacklisting(platform);
     yield* enabledServices(facts);
-    yield rebootChange(
-      'driver',
-      `${occupant(facts)} holds the GPUs, ${facts.driver.userspace ?? 'another driver'} is installed`,
-    );
+    yield* nextModule(facts, platform);
+    yield rebootChange('driver', `${reboot}, ${facts.driver.userspace ?? 'another driver'} is installed`);
     return;
   }
   yield runChange(
@@ -97,8 +102,15 @@ function* activation(facts: Facts, { root }: Desired, platform: Platform): Gener
       why: 'the driver is installed and not loaded',
       disturbs: 'nothing',
     },
-    { script: loadScript(root), timeoutS: 1200 },
+    { script: loadScript(desired.root), timeoutS: 1200 },
   );
+  yield* nextModule(facts, platform);
+}
+
+/** A kernel that is upgraded to is to find a driver, too. */
+function* forNextKernel(facts: Facts, desired: Desired, platform: Platform): Generator<Change> {
+  yield* buildPackages(facts, desired, platform);
+  yield* nextModule(facts, platform);
 }
 
 /** The file alone does not tell whether what boots has read it: both are done again. */

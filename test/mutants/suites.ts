@@ -4,6 +4,7 @@ import { probeSuite } from '../unit/facts/probe-cases.ts';
 import { smiSuite } from '../unit/health/smi-cases.ts';
 import { imageSuite } from '../unit/image/image-cases.ts';
 import { agentStartSuite } from '../unit/manager/docker/start-cases.ts';
+import { headersSuite } from '../unit/packages/apt/headers-cases.ts';
 import { installSuite } from '../unit/packages/apt/install-cases.ts';
 import { prepareSuite } from '../unit/packages/apt/prepare-cases.ts';
 import { simulationSuite } from '../unit/packages/apt/simulation/simulation-cases.ts';
@@ -24,6 +25,7 @@ import { cdiSuite } from '../unit/steps/toolkit/cdi-cases.ts';
 export const suites: readonly ScriptSuite[] = [
   sourceSuite,
   prepareSuite,
+  headersSuite,
   installSuite,
   simulationSuite,
   engineSuite,

@@ -28,6 +28,8 @@ const bare: Facts = {
   login: { user: 'labadmin', uid: 1000 },
   gpus: [h200],
   nvswitches: 0,
+  kernels: [{ release: '6.1.0-32-amd64', headers: true, driver: false }],
+  lacksToBuild: [],
   driver: {
     loaded: undefined,
     open: undefined,
@@ -36,7 +38,6 @@ const bare: Facts = {
     secureBoot: false,
     mokEnrolled: false,
     runfile: false,
-    headers: true,
     services: [],
   },
   docker: {

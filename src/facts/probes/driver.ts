@@ -20,7 +20,6 @@ if [ -r "$root/proc/driver/nvidia/version" ]; then
 fi
 if [ -d "$root/sys/module/nouveau" ] || [ -d "$root/sys/module/nova_core" ]; then echo nouveau; fi
 if [ -e /usr/bin/nvidia-uninstall ]; then echo runfile; fi
-if [ -e "/lib/modules/$(uname -r)/build" ]; then echo headers; fi
 if [ ! -d "$root/sys/firmware/efi" ]; then
   echo 'secure-boot 0'
 else
@@ -59,7 +58,6 @@ fi`,
       secureBoot: secureBoot === undefined ? undefined : secureBoot === '1',
       mokEnrolled: lines.has('mok-enrolled'),
       runfile: lines.has('runfile'),
-      headers: lines.has('headers'),
       services: services(stdout),
     };
   },

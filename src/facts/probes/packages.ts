@@ -16,6 +16,9 @@ const packagePatterns = [
   'cuda-keyring',
   'nvidia-*',
   'libnvidia-*',
+  'linux-image-*',
+  'linux-headers-*',
+  'linux-modules-nvidia-*',
 ] as const;
 
 /** One for each package manager; those that a host does not have find nothing. */

@@ -1,6 +1,6 @@
 import type { DriverSpec } from '../../inventory/fleet.ts';
 import type { DriverNames } from '../names.ts';
-import { kernelHeaders } from './headers.ts';
+import { kernelBuild } from './headers.ts';
 import { quote } from '../../base/shell.ts';
 
 /** What NVIDIA's packages for Debian and those for Ubuntu have in common. */
@@ -21,6 +21,7 @@ export const driverCommons = {
     const keep = new Set([...wanted, pinningPackage(spec)]);
     return installed.filter((name) => ours.test(name) && !keep.has(name)).toSorted();
   },
+  build: kernelBuild,
   refreshInitramfs: 'if command -v update-initramfs >/dev/null; then update-initramfs -u; fi',
 } as const satisfies Partial<DriverNames>;
 
@@ -32,10 +33,10 @@ function pinningPackage(spec: DriverSpec): string {
   return `nvidia-driver-pinning-${spec.version ?? spec.branch}`;
 }
 
-/** Headers, what else is needed, then the vendor's pinning package. Older branches have none; the holds do it then. */
+/** What else is needed, then the vendor's pinning package. Older branches have none; the holds do it then. */
 export function prepare(spec: DriverSpec, ...more: readonly string[]): string {
   const pin = quote(pinningPackage(spec));
-  return [kernelHeaders, ...more, `if [ -n "$(offered ${pin})" ]; then pin ${pin}; fi`].join('\n');
+  return [...more, `if [ -n "$(offered ${pin})" ]; then pin ${pin}; fi`].join('\n');
 }
 
 /** NVSwitches need it. Its name lost the branch with 580. */

@@ -12,15 +12,15 @@ export function installScript(transaction: Transaction, bound?: Bound): string {
   const { vendor, packages, siblings, remove, proxy, before, after } = transaction;
   const names = packages.map(({ name }) => name);
   const related = relatives(names, siblings);
+  const opening = [...proxyExports(proxy), aptPrelude, consequenceFilters, guard(transaction, bound)];
+  const lists = sh`update ${vendor === undefined ? '' : sourceFile(vendor)}`;
+  if (packages.length === 0) return [...opening, lists, before, after].filter(Boolean).join('\n');
   return [
-    ...proxyExports(proxy),
-    aptPrelude,
-    consequenceFilters,
-    guard(transaction, bound),
+    ...opening,
     '# Package names hold no blanks, and are meant to be split.',
     '# shellcheck disable=SC2046',
     sh`hold_all() { hold ${names} ${related}; }`,
-    sh`update ${sourceFile(vendor)}`,
+    lists,
     'trap hold_all EXIT',
     '# shellcheck disable=SC2046',
     sh`apt-mark unhold ${[...names, ...remove]} ${related} >/dev/null 2>&1 || :`,

@@ -5,6 +5,7 @@ import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
 import { flavorFor } from './flavor.ts';
+import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
 import { blacklistNouveau, loadModule } from './scripts.ts';
 import { enableServices } from './services.ts';
 
@@ -21,6 +22,7 @@ export function installation(
   const seen = facts.driver.loaded ?? facts.driver.userspace;
   const version = driver.version ?? driver.branch;
   const remove = names.obsolete(Object.keys(facts.packages), driver, packages);
+  const { script, next } = buildOf(facts, platform);
   return packageChange({
     step: 'driver',
     name: 'install',
@@ -54,22 +56,22 @@ export function installation(
       remove,
       mayRemove: names.replaced,
       proxy,
-      before: names.prepare(driver),
+      before: [script, names.prepare(driver)].filter(Boolean).join('\n'),
       after: [
         ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),
-        rebootAfterInstall(facts) ? enableServices : loadModule(root),
+        rebootReason(facts, platform) === undefined ? loadModule(root) : enableServices,
+        ...(next === undefined ? [] : [buildModule(next.release)]),
       ].join('\n'),
     },
   });
 }
 
-/** A module that is in use cannot be replaced: nouveau drives the console, nvidia the containers and daemons. */
-export function rebootAfterInstall(facts: Facts): boolean {
-  return facts.driver.nouveau || facts.driver.loaded !== undefined;
-}
-
-export function occupant(facts: Facts): string {
-  return facts.driver.loaded === undefined
-    ? 'the nouveau module'
-    : `the loaded module ${facts.driver.loaded}`;
+/**
+ * Why the driver does not work before a reboot. A module that is in use cannot be replaced: nouveau drives the console,
+ * nvidia the containers and daemons. Undefined: it does.
+ */
+export function rebootReason(facts: Facts, platform: Platform): string | undefined {
+  if (facts.driver.loaded !== undefined) return `the loaded module ${facts.driver.loaded} holds the GPUs`;
+  if (facts.driver.nouveau) return 'the nouveau module holds the GPUs';
+  return awaitsBoot(facts, platform) ? `Linux ${facts.kernels[1]?.release} waits for a reboot` : undefined;
 }

@@ -1,6 +1,6 @@
 import { defined } from '../../base/defined.ts';
 import type { Facts } from '../../facts/facts.ts';
-import type { Answers, Asked } from '../../packages/simulation.ts';
+import { vendorsOf, type Answers, type Asked } from '../../packages/simulation.ts';
 import { lacksSiteCa } from '../site-ca.ts';
 import type { Desired, Planned, Refusal } from '../step.ts';
 import { isPackageChange } from './refine.ts';
@@ -31,13 +31,12 @@ export function simulationOf(
     key: id,
     transaction,
   }));
-  const vendors = [...new Set(asked.map(({ transaction }) => transaction.vendor))];
   const { mirrors, proxy } = desired;
   const { caPem, ...rest } = proxy;
   const { simulator } = platform.packages;
   const script = simulator.script({
     asked,
-    missing: vendors.filter((vendor) => !sourceIsThere(vendor, { platform, facts, desired })),
+    missing: vendorsOf(asked).filter((vendor) => !sourceIsThere(vendor, { platform, facts, desired })),
     system: platform,
     site: {
       mirrors,

@@ -3,6 +3,7 @@ import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
 import { interruptedCases } from './interrupted-cases.ts';
+import { kernelCases } from './kernel-cases.ts';
 
 const wanted = desiredOf();
 /** A host that is as wanted. */
@@ -284,6 +285,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   ],
   ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, lines(plan(factsOf(), wanted))],
   ...interruptedCases,
+  ...kernelCases,
 ];
 
 function without<T>(record: Readonly<Record<string, T>>, ...keys: string[]): Record<string, T> {

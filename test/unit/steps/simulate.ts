@@ -1,5 +1,5 @@
 import { sha256 } from '../../../src/base/digest.ts';
-import type { Facts } from '../../../src/facts/facts.ts';
+import type { Facts, InstalledKernel } from '../../../src/facts/facts.ts';
 import { platformOf } from '../../../src/packages/distribution.ts';
 import type { Vendor } from '../../../src/packages/vendors.ts';
 import type { DriverSpec } from '../../../src/inventory/fleet.ts';
@@ -9,6 +9,8 @@ import { engineConfig } from '../../../src/steps/docker.ts';
 import { renderDaemonJson, usesCdi, withGpuSettings } from '../../../src/steps/docker/daemon-json.ts';
 import { dockerPackages, enginePackages } from '../../../src/steps/docker/packages.ts';
 import { flavorFor } from '../../../src/steps/driver/flavor.ts';
+import { rebootReason } from '../../../src/steps/driver/installation.ts';
+import { buildOf } from '../../../src/steps/driver/kernels.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { toolkitPackages } from '../../../src/steps/toolkit/packages.ts';
 import { merge } from '../../support/host.ts';
@@ -34,8 +36,11 @@ const effects: Readonly<Record<string, Effect>> = {
     const flavor = flavorFor(facts, host.driver);
     const version = host.driver.version ?? `${host.driver.branch}.95.05`;
     const packages = driverPackages(facts, host.driver, flavor);
-    const installed = withPackages(facts, packages, `${version}-1`);
-    const loads = facts.driver.loaded === undefined && !facts.driver.nouveau;
+    const installed = withModules(
+      withPackages(withBuild(facts), packages, `${version}-1`),
+      ({ headers }) => headers,
+    );
+    const loads = rebootReason(facts, platform(facts)) === undefined;
     return merge(installed, {
       driver: { userspace: version, ...(loads ? { loaded: version, open: flavor === 'open' } : {}) },
     });
@@ -45,6 +50,8 @@ const effects: Readonly<Record<string, Effect>> = {
       withServices(facts, ({ file }) => ({ file, active: file === 'enabled' ? 'active' : 'inactive' })),
       {
         bootId: 'f0f0f0f0-0000-4000-8000-000000000001',
+        rebootRequired: false,
+        kernels: facts.kernels.slice(-1),
         driver: {
           nouveau: false,
           loaded: facts.driver.userspace,
@@ -55,7 +62,13 @@ const effects: Readonly<Record<string, Effect>> = {
   'driver-blacklist': (facts) => facts,
   'driver-enable': (facts) => withServices(facts, ({ active }) => ({ file: 'enabled', active })),
   'driver-services': (facts) => withServices(facts, () => ({ file: 'enabled', active: 'active' })),
-  'driver-load': (facts) => merge(facts, { driver: { loaded: facts.driver.userspace, open: true } }),
+  'driver-kernels': withBuild,
+  'driver-module': (facts) => withModules(facts, ({ release }) => release !== facts.kernels[0]?.release),
+  'driver-load': (facts) =>
+    merge(
+      withModules(facts, ({ release }) => release === facts.kernels[0]?.release),
+      { driver: { loaded: facts.driver.userspace, open: true } },
+    ),
   'driver-hold': (facts, { host }) => {
     const flavor = flavorFor(facts, host.driver);
     return withHolds(facts, driverPackages(facts, host.driver, flavor));
@@ -130,6 +143,25 @@ function platform(facts: Facts) {
 
 function driverPackages(facts: Facts, spec: DriverSpec, flavor: Flavor) {
   return platform(facts).names.driver.packages(spec, flavor, facts.nvswitches);
+}
+
+/** What modules are built with has come. It is not held. */
+function withBuild(facts: Facts): Facts {
+  const { packages } = buildOf(facts, platform(facts));
+  return merge(facts, {
+    packages: Object.fromEntries(packages.map((name) => [name, '1'])),
+    kernels: facts.kernels.map((kernel) => ({
+      ...kernel,
+      headers: kernel.headers || packages.includes(`linux-headers-${kernel.release}`),
+    })),
+    lacksToBuild: [],
+  });
+}
+
+function withModules(facts: Facts, built: (kernel: InstalledKernel) => boolean): Facts {
+  return merge(facts, {
+    kernels: facts.kernels.map((kernel) => ({ ...kernel, driver: kernel.driver || built(kernel) })),
+  });
 }
 
 type Service = Facts['driver']['services'][number];

@@ -57,6 +57,11 @@ export const toyPlatform: Platform = {
       obsolete: (installed) => installed.filter((name) => name.startsWith('toy-old')),
       family: ['toy-*'],
       replaced: ['toy-old*'],
+      build: ({ lacksToBuild, kernels: [, next] }) => ({
+        packages: lacksToBuild,
+        script: lacksToBuild.map((tool) => `toy bring ${tool}`).join('\n'),
+        next,
+      }),
       prepare: () => 'toy prepare',
       refreshInitramfs: 'toy initramfs',
     },

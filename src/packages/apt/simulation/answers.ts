@@ -18,7 +18,7 @@ export function parseAnswers(output: string, asked: readonly Asked[]): Answers {
   const heard = head.split('\n');
   return Object.fromEntries(
     asked.map(({ key, transaction: { vendor } }): [string, Answer] => {
-      const silent = wordsOf(heard, `silent ${vendor}`);
+      const silent = vendor && wordsOf(heard, `silent ${vendor}`);
       if (silent !== undefined) return [key, { kind: 'unknown', why: silent }];
       return [key, answerIn(sections.get(key) ?? [], wordsOf(heard, 'partial'))];
     }),

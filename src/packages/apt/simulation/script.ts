@@ -1,6 +1,6 @@
 import { quote, sh } from '../../../base/shell.ts';
 import { proxyExports } from '../../proxy.ts';
-import type { Asked, Question } from '../../simulation.ts';
+import { vendorsOf, type Asked, type Question } from '../../simulation.ts';
 import type { Transaction } from '../../transaction.ts';
 import type { Vendor } from '../../vendors.ts';
 import { consequenceFilters } from '../consequences.ts';
@@ -13,7 +13,7 @@ import { sourceParts, type SourceParts } from '../source.ts';
 
 /** Asks apt what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts. */
 export function simulateScript({ asked, missing, system, site }: Question): string {
-  const vendors = [...new Set([...missing, ...asked.map(({ transaction }) => transaction.vendor)])];
+  const vendors = [...new Set([...missing, ...vendorsOf(asked)])];
   const parts = (vendor: Vendor): SourceParts => sourceParts(vendor, system, site);
   const { caPem } = site;
   return [

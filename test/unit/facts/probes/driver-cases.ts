@@ -34,14 +34,12 @@ export const driverCases: readonly ScriptCase[] = [
   probe('gpus', { name: 'a machine without a PCI bus', after: {} }),
   probe('driver', {
     name: 'nothing, without firmware of our time',
-    given: (host) => host.program('uname', 'echo 6.1.0,lab'),
-    after: { stdout: 'secure-boot 0\n', calls: ['uname -r'] },
+    after: { stdout: 'secure-boot 0\n' },
   }),
   probe('driver', {
-    name: 'loaded, with headers, its services, and Secure Boot with an enrolled key',
+    name: 'loaded, with its services, and Secure Boot with an enrolled key',
     given: (host) =>
       host
-        .program('uname', 'echo 6.1.0,lab')
         .program(
           'mokutil',
           'case $2 in *dkms*) echo "$2 is already enrolled" >&2; exit 1 ;; *) echo no ;; esac',
@@ -52,7 +50,7 @@ export const driverCases: readonly ScriptCase[] = [
           '/practice/proc/driver/nvidia/version',
           'NVRM version: NVIDIA UNIX Open Kernel Module  580.95.05\nGCC\n',
         )
-        .folder('/lib/modules/6.1.0,lab/build', '/run/systemd/system')
+        .folder('/run/systemd/system')
         .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 1))
         .file('/var/lib/shim-signed/mok/MOK.der')
         .file('/var/lib/dkms/mok.pub')
@@ -62,14 +60,12 @@ export const driverCases: readonly ScriptCase[] = [
     after: {
       stdout: `loaded 580.95.05
 nvrm NVRM version: NVIDIA UNIX Open Kernel Module  580.95.05
-headers
 secure-boot 1
 mok-enrolled
 Id nvidia-persistenced.service
 ActiveState active
 `,
       calls: [
-        'uname -r',
         'mokutil --test-key /var/lib/shim-signed/mok/MOK.der',
         'mokutil --test-key /var/lib/dkms/mok.pub',
         'systemctl show -p Id -p ActiveState -p UnitFileState nvidia-persistenced.service nvidia-fabricmanager.service',
@@ -80,36 +76,33 @@ ActiveState active
     name: 'another driver at work, Secure Boot off, no systemd',
     given: (host) =>
       host
-        .program('uname', 'echo 6.1.0,lab')
         .folder('/practice/sys/module/nouveau')
         .file('/usr/bin/nvidia-uninstall')
         .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 0))
         .file('/var/lib/dkms/mok.pub')
         .file('/lib/systemd/system/nvidia-persistenced.service'),
-    after: { stdout: 'nouveau\nrunfile\nsecure-boot 0\n', calls: ['uname -r'] },
+    after: { stdout: 'nouveau\nrunfile\nsecure-boot 0\n' },
   }),
   probe('driver', {
     name: 'one service',
     given: (host) =>
       host
-        .program('uname', 'echo 6.1.0,lab')
         .program('systemctl', '')
         .folder('/run/systemd/system')
         .file('/lib/systemd/system/nvidia-persistenced.service'),
     after: {
       stdout: 'secure-boot 0\n',
-      calls: ['uname -r', 'systemctl show -p Id -p ActiveState -p UnitFileState nvidia-persistenced.service'],
+      calls: ['systemctl show -p Id -p ActiveState -p UnitFileState nvidia-persistenced.service'],
     },
   }),
   probe('driver', {
     name: 'nova at work, Secure Boot on without keys',
     given: (host) =>
       host
-        .program('uname', 'echo 6.1.0,lab')
         .program('mokutil', 'echo already enrolled')
         .folder('/practice/sys/module/nova_core')
         .folder('/run/systemd/system')
         .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 1)),
-    after: { stdout: 'nouveau\nsecure-boot 1\n', calls: ['uname -r'] },
+    after: { stdout: 'nouveau\nsecure-boot 1\n' },
   }),
 ];

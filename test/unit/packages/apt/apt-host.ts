@@ -22,7 +22,9 @@ export function aptHost(host: ScratchHost): void {
     .folder('/var/lib/dpkg/updates', '/etc/apt/sources.list.d', '/var/lib/apt/lists')
     .program('dpkg', '')
     .program('apt-mark', 'echo "set on hold."; [ "$1" = hold ] || { echo "a word" >&2; exit 1; }')
-    .program('apt-cache', `[ "$1" = madison ] || exit 1; ${madison}`, { silent: true })
+    .program('apt-cache', `case $1 in madison) ${madison} ;; policy) ${policy} ;; *) exit 1 ;; esac`, {
+      silent: true,
+    })
     .program('dpkg-query', query, { silent: true })
     .program('apt-get', aptGet);
 }
@@ -47,6 +49,11 @@ export function locked(host: ScratchHost, file: string, pid: number): void {
 
 const madison = `while read -r name version; do
   [ "$name" != "$2" ] || echo "      $name | $version | http://mirror stable/main amd64 Packages"
+done <${offers}`;
+
+/** What apt would take first is what is offered first. */
+const policy = `echo "$2:"; echo '  Installed: (none)'; while read -r name version; do
+  if [ "$name" = "$2" ]; then echo "  Candidate: $version"; break; fi
 done <${offers}`;
 
 const query = `format=\${2#-f=}

@@ -1,3 +1,5 @@
+import { failFunction } from '../../../../src/base/shell.ts';
+import { buildModule } from '../../../../src/steps/driver/kernels.ts';
 import { blacklistNouveau, loadScript } from '../../../../src/steps/driver/scripts.ts';
 import { enableServices, startScript } from '../../../../src/steps/driver/services.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
@@ -17,6 +19,11 @@ const refused = (what: string, seen: string, next: string) => ({
   stderr: `failed: ${what}\nexpected: a loaded module\nseen: ${seen}\nnext: ${next}\n`,
   calls: [...look, ...load],
 });
+/** modinfo, which knows a module once DKMS has been asked. */
+const builtByDkms = 'echo "filename: nvidia.ko"; echo "a word" >&2; [ -e /run/built ]';
+const forNext = `${failFunction}\n${buildModule('6.8.0-50-generic')}`;
+const ofNext = 'modinfo -k 6.8.0-50-generic nvidia';
+
 const rejected = (seen: string) =>
   refused(
     'the kernel rejects the NVIDIA module, because Secure Boot is on',
@@ -132,6 +139,51 @@ export const loadSuite: ScriptSuite = {
       after: {
         stdout: 'nvidia-persistenced.service does not start\nnvidia-fabricmanager.service does not start\n',
         calls: units.flatMap((unit) => [`systemctl enable -q ${unit}`, `systemctl restart ${unit}`]),
+      },
+    },
+    {
+      name: 'a module for the next kernel is there',
+      script: forNext,
+      after: { calls: [ofNext, ofNext] },
+    },
+    {
+      name: 'a module for the next kernel is built',
+      script: forNext,
+      given: (host) =>
+        host.program('modinfo', builtByDkms).program('dkms', 'echo "dkms builds"; >/run/built; exit 3'),
+      after: {
+        stdout: 'dkms builds\n',
+        calls: [ofNext, 'dkms autoinstall -k 6.8.0-50-generic', ofNext],
+        files: { '/run/built': '644 ' },
+      },
+    },
+    {
+      name: 'a module for the next kernel cannot be built',
+      script: forNext,
+      given: (host) => host.program('modinfo', builtByDkms),
+      after: {
+        code: 1,
+        stdout: 'dkms builds\n',
+        stderr: `failed: no NVIDIA module could be built for Linux 6.8.0-50-generic, which boots next
+expected: a module
+seen: none
+next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel
+`,
+        calls: [ofNext, 'dkms autoinstall -k 6.8.0-50-generic', ofNext],
+      },
+    },
+    {
+      name: 'modules that come built are missing for the next kernel, without DKMS',
+      script: forNext,
+      given: (host) => host.program('modinfo', builtByDkms).without('dkms'),
+      after: {
+        code: 1,
+        stderr: `failed: no NVIDIA module could be built for Linux 6.8.0-50-generic, which boots next
+expected: a module
+seen: none
+next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel
+`,
+        calls: [ofNext],
       },
     },
     {

@@ -11,8 +11,6 @@ export const driverWorldCases: readonly ScriptCase[] = [
     given: (host) => {
       host
         .file('/run/look')
-        .program('uname', 'echo 6.1.0-lab')
-        .file('/proc/version', 'Linux version 6.1.0 (x) (gcc-12 (Debian) 12) #1\n')
         .program(
           'dpkg-deb',
           'mkdir -p /run/d/etc/apt/preferences.d; echo pinned >/run/d/etc/apt/preferences.d/nvidia; tar -cf - -C /run/d .',
@@ -58,7 +56,6 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
       calls: [
         ...read,
         listed,
-        'uname -r',
         "apt-get indextargets --format '$(COMPONENT)' 'Created-By: Packages' 'Component: contrib'",
         "apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'",
         'apt-get indextargets',

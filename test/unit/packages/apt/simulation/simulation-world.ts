@@ -23,7 +23,18 @@ export const driver: Transaction = {
   remove: [],
   mayRemove: [],
   proxy: { noProxy: [] },
-  before: debian.driver.prepare({ install: true, branch: '580', flavor: 'auto' }),
+  before: [
+    debian.driver.build(
+      {
+        kernels: [{ release: '6.1.0-lab', headers: false, driver: false }],
+        lacksToBuild: ['gcc-12'],
+        packages: {},
+        held: [],
+      },
+      'all',
+    ).script,
+    debian.driver.prepare({ install: true, branch: '580', flavor: 'auto' }),
+  ].join('\n'),
 };
 export const plain = ask(docker);
 

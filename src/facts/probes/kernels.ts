@@ -1,0 +1,62 @@
+import type { Facts, InstalledKernel } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+/**
+ * The kernels that the host may run, and what it lacks to build a module for one. Whether a module is there says depmod's
+ * list: looking into modules costs more than the whole script.
+ *
+ * A kernel may be built with another compiler than the system's first one: Ubuntu's HWE kernels are. `/proc/version` then
+ * names it with its number; a plain `gcc` is the system's own.
+ */
+export const kernelsProbe: FactProbe<Pick<Facts, 'kernels' | 'lacksToBuild'>> = {
+  name: 'kernels',
+  script: () => `kernel() { # RELEASE
+  set -- "$1" no-headers no-driver
+  if [ -e "/lib/modules/$1/build" ]; then set -- "$1" headers "$3"; fi
+  if grep -Eqs '^([^:]*/)?nvidia\\.ko[.a-z0-9]*:' "/lib/modules/$1/modules.dep"; then set -- "$1" "$2" driver; fi
+  echo "kernel $*"
+}
+running=$(uname -r)
+kernel "$running"
+for image in /boot/vmlinuz-*; do
+  release=\${image#/boot/vmlinuz-}
+  if [ "$release" != "$running" ] && [ -e "/lib/modules/$release/modules.dep" ]; then kernel "$release"; fi
+done
+for tool in gcc make $(sed -n 's/.*(\\([^ ()]*-\\)\\{0,1\\}\\(gcc-[0-9][0-9]*\\) .*/\\2/p' /proc/version); do
+  command -v "$tool" >/dev/null || echo "lacks $tool"
+done`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    const [running, ...others] = lines.all('kernel').flatMap(installedKernel);
+    const [newest] = others
+      .filter(({ release }) => running !== undefined && compareKernels(release, running.release) > 0)
+      .toSorted((left, right) => compareKernels(right.release, left.release));
+    return {
+      kernels: [running, newest].filter((each) => each !== undefined),
+      lacksToBuild: lines.all('lacks').filter((tool) => /^[a-z]+(-\d+)?$/.test(tool)),
+    };
+  },
+};
+
+function installedKernel(line: string): InstalledKernel[] {
+  const [release = '', headers, driver] = line.split(' ');
+  // It goes into names of packages and into scripts.
+  if (!/^\d[\w.+~-]{2,80}$/.test(release)) return [];
+  return [{ release, headers: headers === 'headers', driver: driver === 'driver' }];
+}
+
+/**
+ * Below 0 where the first is older, by the numbers before the flavour: `6.8.0-110-generic` is newer than
+ * `6.8.0-45-generic`, and `6.12.43+deb13-amd64` than `6.12.9+deb13-amd64`.
+ */
+export function compareKernels(first: string, second: string): number {
+  const [left = [], right = []] = [first, second].map((release) =>
+    [...release.replace(/-[a-z].*$/i, '').matchAll(/\d+/g)].map(([digits]) => Number(digits)),
+  );
+  for (let at = 0; at < Math.max(left.length, right.length); at++) {
+    const difference = (left[at] ?? 0) - (right[at] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

@@ -1,0 +1,69 @@
+import { failFunction, sh } from '../../base/shell.ts';
+import type { Facts } from '../../facts/facts.ts';
+import type { Build } from '../../packages/build.ts';
+import type { Platform } from '../../packages/distribution.ts';
+import type { Change } from '../change.ts';
+import { runChange } from '../changes.ts';
+import { packageChange } from '../packages/package-change.ts';
+import type { Desired } from '../step.ts';
+
+/**
+ * Another kernel waits for a reboot, and the running one has nothing to build with, which sources seldom offer once there is
+ * a newer one: the driver is for the next boot. After that nothing waits any more, whichever kernel was booted.
+ */
+export function awaitsBoot(facts: Facts, platform: Platform): boolean {
+  const { next } = platform.names.driver.build(facts, 'next');
+  return facts.rebootRequired && next !== undefined && facts.kernels[0]?.headers === false;
+}
+
+/** What the driver is built with. Where it is loaded, it is built: then only kernels to come matter. */
+export function buildOf(facts: Facts, platform: Platform): Build {
+  const built = facts.driver.loaded !== undefined && facts.driver.loaded === facts.driver.userspace;
+  return platform.names.driver.build(facts, built || awaitsBoot(facts, platform) ? 'next' : 'all');
+}
+
+/** The driver's packages are there: what they lack to be built for the kernels of this host, today's and tomorrow's. */
+export function* buildPackages(facts: Facts, { proxy }: Desired, platform: Platform): Iterable<Change> {
+  const { packages, script } = buildOf(facts, platform);
+  if (packages.length === 0) return;
+  yield packageChange({
+    step: 'driver',
+    name: 'kernels',
+    platform,
+    subject: { what: packages.join(', '), from: undefined, to: undefined },
+    why:
+      facts.driver.loaded === undefined
+        ? 'the driver cannot be built without'
+        : 'the driver could not be built for the next kernel',
+    disturbs: 'nothing',
+    timeoutS: 1800,
+    transaction: { packages: [], remove: [], mayRemove: [], proxy, before: script },
+  });
+}
+
+/** The kernel that boots next has no driver yet. */
+export function* nextModule(facts: Facts, platform: Platform): Iterable<Change> {
+  const { next } = buildOf(facts, platform);
+  if (next === undefined || next.driver) return;
+  yield runChange(
+    'driver',
+    'module',
+    {
+      title: `build the NVIDIA module for Linux ${next.release}`,
+      why: 'it is installed, and would boot without the driver',
+      disturbs: 'nothing',
+    },
+    { script: `${failFunction}\n${buildModule(next.release)}`, timeoutS: 3600 },
+  );
+}
+
+/** Builds for a kernel that does not run. DKMS may have done so, and may have failed at another driver than this one. */
+export function buildModule(release: string): string {
+  return sh`kernel=${release}
+if command -v dkms >/dev/null && ! modinfo -k "$kernel" nvidia >/dev/null 2>&1; then
+  dkms autoinstall -k "$kernel" || :
+fi
+modinfo -k "$kernel" nvidia >/dev/null 2>&1 ||
+  fail "no NVIDIA module could be built for Linux $kernel, which boots next" 'a module' 'none' \
+    'look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel'`;
+}
