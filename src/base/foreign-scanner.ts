@@ -1,10 +1,12 @@
-import { isJoiner, isUnseen } from './unseen.ts';
+import { isJoiner, isStacked, isUnseen } from './unseen.ts';
 
 /** A control sequence ends somewhere: what goes on for longer than this is text. */
 const longestSequence = 64;
 /** The same for titles, links, images and other strings that a terminal takes in. */
 const longestString = 4096;
 const tabStop = 8;
+/** Marks on one character; scripts and emoji have five or six. */
+const mostStacked = 8;
 
 const escapeCode = '\u001b';
 const breaks = new Set(['\n', '\v', '\f', '\r', '\u0085', '\u2028', '\u2029']);
@@ -35,6 +37,8 @@ export class ForeignScanner {
   #begun = false;
   #afterReturn = false;
   #joinable = false;
+  /** Marks on the last character. */
+  #stack = 0;
   /** The first half of a character that the chunk's end has cut. */
   #half = '';
 
@@ -130,9 +134,17 @@ export class ForeignScanner {
       return;
     } else if (length === 1 && code >= 0xd800 && code < 0xe000) {
       this.#keep('\ufffd');
-    } else if (isJoiner(character) ? this.#joinable : !isUnseen(character)) {
+    } else if (isStacked(character)) {
+      if (this.#stack < mostStacked && (!isJoiner(character) || this.#joinable)) this.#stackUp(character);
+    } else if (!isUnseen(character)) {
       this.#keep(character);
     }
+  }
+
+  #stackUp(mark: string): void {
+    const stack = this.#stack + 1;
+    this.#keep(mark);
+    this.#stack = stack;
   }
 
   #break(character: string): void {
@@ -153,6 +165,7 @@ export class ForeignScanner {
   #keep(text: string): void {
     if (this.#gap && this.#begun) this.#out += ' ';
     this.#gap = false;
+    this.#stack = 0;
     this.#begun = true;
     this.#afterReturn = false;
     this.#out += text;

@@ -4,12 +4,18 @@ const joiners = String.raw`\u180b-\u180d\u200c\u200d\ufe00-\ufe0f\u{e0020}-\u{e0
 const unseen = String.raw`\p{Default_Ignorable_Code_Point}\ufff9-\ufffb`;
 
 const isOneJoiner = new RegExp(`^[${joiners}]$`, 'u');
+const stacked = new RegExp(String.raw`^[\p{Mn}\p{Me}${joiners}]$`, 'u');
 const isOneUnseen = new RegExp(`^[${unseen}]$`, 'u');
 /** What is unseen, what a terminal obeys, and breaks that only some programs know. */
 const hidden = new RegExp(String.raw`(?![\n\t${joiners}])[\p{Cc}\u2028\u2029${unseen}]`, 'gu');
 
 export function isJoiner(character: string): boolean {
   return isOneJoiner.test(character);
+}
+
+/** Stands on the character before it: an accent, a joiner. A stack of them paints over the lines above and below. */
+export function isStacked(character: string): boolean {
+  return stacked.test(character);
 }
 
 /** True of joiners too. */

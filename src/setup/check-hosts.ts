@@ -2,6 +2,7 @@ import { defined } from '../base/defined.ts';
 import { Secret } from '../base/secret.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { createProgress } from '../render/progress.ts';
+import { questionText } from '../ssh/question-text.ts';
 import { columns } from '../render/table.ts';
 import type { HostChoice } from './choices.ts';
 import { decide, editHost } from './decide-hosts.ts';
@@ -59,7 +60,10 @@ async function testAll(
   const { context } = wizard;
   const progress = createProgress(context, { hosts: hosts.map(({ name }) => name), json: false });
   const transport = wizard.openTransport(
-    interactive ? ({ text }) => progress.aside(() => askHidden(wizard, text)) : undefined,
+    interactive
+      ? (question) =>
+          progress.aside(() => askHidden(wizard, questionText(question, context.stdout.columns ?? 80)))
+      : undefined,
   );
   try {
     const reports = await Promise.all(

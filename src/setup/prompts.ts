@@ -1,7 +1,7 @@
 import inquirer from 'inquirer';
 
 import type { Context } from '../base/context.ts';
-import { foreignLine } from '../base/foreign-text.ts';
+import { foreignLine, foreignLines } from '../base/foreign-text.ts';
 
 interface Choice<T> {
   readonly name: string;
@@ -67,8 +67,8 @@ export function terminalPrompts(context: Pick<Context, 'stdin' | 'unfiltered' | 
         type: 'input',
         name: 'answer',
         message: foreignLine(message),
-        ...(preset === undefined ? {} : { default: preset }),
-        validate: async (text: string) => (await check?.(text.trim())) ?? true,
+        ...(preset === undefined ? {} : { default: foreignLine(preset) }),
+        validate: async (text: string) => complaint(await check?.(text.trim())),
       });
       return answer.trim();
     },
@@ -76,7 +76,7 @@ export function terminalPrompts(context: Pick<Context, 'stdin' | 'unfiltered' | 
       const { answer } = await ask<{ answer: string }>({
         type: 'password',
         name: 'answer',
-        message: foreignLine(message),
+        message: foreignLines(message),
         mask: '*',
       });
       return answer;
@@ -92,6 +92,11 @@ export function terminalPrompts(context: Pick<Context, 'stdin' | 'unfiltered' | 
       return answer;
     },
   };
+}
+
+/** A host or the server can have a say in it. */
+function complaint(said: string | undefined): string | true {
+  return said === undefined ? true : foreignLine(said);
 }
 
 /** Choices can be words of a host or of the server. */

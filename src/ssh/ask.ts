@@ -4,8 +4,10 @@ import type { SecretSource } from '../inventory/fleet.ts';
 /** One question to the person at the terminal. */
 export interface Question {
   readonly host: string;
-  /** `Password for ann@h200-1:` */
+  /** In our words: `Password for ann@h200-1:` */
   readonly text: string;
+  /** What the host says itself, below that: clean text, shown as the host's. */
+  readonly said?: string;
   /** The answer is not shown. */
   readonly hidden: boolean;
 }

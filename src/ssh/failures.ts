@@ -4,8 +4,12 @@ import { quote } from '../base/shell.ts';
 import type { ConnectionOptions } from './config/connection-options.ts';
 
 /** The address as a person writes it: `ann@192.0.2.7:2222`. */
-export function where(options: ConnectionOptions): string {
-  return `${options.user}@${options.hostname}${options.port === 22 ? '' : `:${options.port}`}`;
+export function where({
+  user,
+  hostname,
+  port,
+}: Pick<ConnectionOptions, 'user' | 'hostname' | 'port'>): string {
+  return `${user}@${hostname}${port === 22 ? '' : `:${port}`}`;
 }
 
 /** The line that reproduces a connection by hand. */

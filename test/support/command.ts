@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import type { Context } from '../../src/base/context.ts';
 import { guardOutput } from '../../src/base/guard-output.ts';
 import { machineRoot } from '../../src/base/machine/host-root.ts';
-import { silentLogger } from '../../src/base/log.ts';
+import { type Logger, silentLogger } from '../../src/base/log.ts';
 import { Redactor } from '../../src/base/redact/redact.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { parseArguments, type Parsed } from '../../src/cli/parse.ts';
@@ -26,12 +26,23 @@ interface Place {
   readonly stdin?: Context['stdin'];
   /** Gets what is written to stderr, as it is written. */
   readonly heard?: (text: string) => void;
+  readonly log?: Logger;
+  /** Who runs it. */
+  readonly user?: string;
 }
 
 /**
  * What a command is given; `written` grows with what it says, through the same guard as in the program.
  */
-export function quietContext({ cwd, env = {}, terminal = false, stdin, heard }: Place) {
+export function quietContext({
+  cwd,
+  env = {},
+  terminal = false,
+  stdin,
+  heard,
+  log = silentLogger,
+  user = 'me',
+}: Place) {
   const written = { stdout: '', stderr: '' };
   const stream = (name: 'stdout' | 'stderr') =>
     Object.assign(new PassThrough(), terminal ? { isTTY: true, columns: 100, rows: 30 } : {}).on(
@@ -47,7 +58,7 @@ export function quietContext({ cwd, env = {}, terminal = false, stdin, heard }: 
     env,
     cwd,
     home: cwd,
-    user: 'me',
+    user,
     stdout,
     stderr,
     unfiltered: { stdout: guards[0]?.unfiltered ?? stdout, stderr: guards[1]?.unfiltered ?? stderr },
@@ -55,7 +66,7 @@ export function quietContext({ cwd, env = {}, terminal = false, stdin, heard }: 
     clock: new StillClock(),
     root: machineRoot,
     signal: new AbortController().signal,
-    log: silentLogger,
+    log,
   };
   return { context, written };
 }

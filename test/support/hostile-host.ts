@@ -21,7 +21,10 @@ export interface HostileHost {
 
 interface Behaviour {
   /** Asks this before it lets anybody in; without it a password will do. */
-  readonly asks?: { readonly instructions: string; readonly prompt: string };
+  readonly asks?: { readonly instructions: string; readonly prompt: string; readonly name?: string };
+  /** Before the version line, and once somebody wants to log in. */
+  readonly greeting?: string;
+  readonly banner?: string;
   /** Whatever it likes, instead of running the script. */
   readonly answer?: (script: string) => Said;
   /** Asks for the sudo password with each command's own marker, whatever the command is, and goes on when it has one. */
@@ -34,10 +37,14 @@ interface Behaviour {
 
 /** An SSH server that takes our scripts and answers as it pleases. */
 export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHost> {
-  const { asks, managerSocket } = behaviour;
+  const { asks, managerSocket, greeting, banner } = behaviour;
   const { private: key } = sshKeyPair();
+  const says = {
+    ...(greeting === undefined ? {} : { greeting }),
+    ...(banner === undefined ? {} : { banner }),
+  };
   let heard = '';
-  const server = new ssh2.Server({ hostKeys: [key] }, (client) => {
+  const server = new ssh2.Server({ hostKeys: [key], ...says }, (client) => {
     client.on('error', () => undefined);
     // The types of ssh2 do not know this of a server's side, nor the event of a connection to a socket of the host.
     const untyped = client as unknown as NodeJS.EventEmitter & { setNoDelay(on: boolean): void };
@@ -46,7 +53,9 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
       if (asks === undefined)
         return login.method === 'password' ? login.accept() : login.reject(['password']);
       if (login.method !== 'keyboard-interactive') return login.reject(['keyboard-interactive']);
-      login.prompt([{ prompt: asks.prompt, echo: false }], 'name', asks.instructions, () => login.accept());
+      login.prompt([{ prompt: asks.prompt, echo: false }], asks.name ?? 'name', asks.instructions, () =>
+        login.accept(),
+      );
     });
     client.on('session', (accept) => {
       accept().on('exec', (acceptExec, _reject, { command }) => {

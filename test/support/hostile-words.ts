@@ -2,9 +2,16 @@ import { expect } from 'vitest';
 
 import type { CommandResult } from './command.ts';
 
-/** Erases the line, names another host, retitles the terminal, turns the writing round, one control of each kind. */
-export const evil =
-  'said\u001b[2K\r\u001b]0;HIDDEN\u0007\u001b]8;;http://HIDDEN\u001b\\ \u009b31m\u202eby\u2066 a\u0008 host\u001b[1A\u200b';
+/**
+ * Erases the line and the screen, names another host, retitles the terminal, links, asks it who it is, sets it back, turns
+ * the writing round, breaks lines as only some programs do, hides: one control of each kind, C1 as they are, too.
+ */
+export const evil = [
+  'said\u001b[2K\r\u001b]0;HIDDEN\u0007\u001b]8;;http://HIDDEN\u001b\\ \u009b31m\u202eby\u2066 a\u0008 host\u001b[1A\u200b',
+  '\u001bP+qHIDDEN\u001b\\\u001b_GHIDDEN\u001b\\\u001b^HIDDEN\u001b\\\u001bXHIDDEN\u001b\\',
+  '\u001b[6n\u001b[>c\u001b[?1049h\u001b[2J\u001b[H\u001bc\u001b(0\u001b#8\u000e\u0007',
+  '\u007f\u0085\u2028\u2029\ufeff\u2060\u00ad\u061c\u200f\u3164\ufff9\u180e',
+].join('');
 /** What is left of it: words. */
 export const words = /said\s[^]*by a host/;
 
@@ -14,7 +21,9 @@ export function controls(text: string): string[] {
   return (
     text
       .replaceAll(own, '')
-      .match(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069]/g) ?? []
+      .match(
+        /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\ufff9-\ufffb\ud800-\udfff]/gu,
+      ) ?? []
   );
 }
 

@@ -2,6 +2,7 @@ import type { Context } from '../../base/context.ts';
 import { defined } from '../../base/defined.ts';
 import type { Fleet } from '../../inventory/fleet.ts';
 import type { Progress } from '../../render/progress.ts';
+import { questionText } from '../../ssh/question-text.ts';
 import type { TransportParts } from '../../ssh/connection-tools.ts';
 import { askSecret, canAsk } from '../ask.ts';
 import { resolve, withoutSecrets } from './secrets.ts';
@@ -24,7 +25,14 @@ export function transportParts(
     clock,
     ask:
       canAsk(context) && !options.json
-        ? ({ text, hidden }) => progress.aside(() => askSecret(context, text, hidden ? undefined : 'shown'))
+        ? (question) =>
+            progress.aside(() =>
+              askSecret(
+                context,
+                questionText(question, context.stderr.columns ?? 80),
+                question.hidden ? undefined : 'shown',
+              ),
+            )
         : undefined,
     resolveSecret: (source) => ('prompt' in source ? progress.aside(() => read(source)) : read(source)),
     notice: (text) => progress.sink({ kind: 'note', text }),

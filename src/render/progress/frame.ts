@@ -1,3 +1,4 @@
+import { clip, columnsOf } from '../../base/columns.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
 import type { HostState } from '../../apply/events.ts';
 import { type HostRow, type ProgressModel, settled } from './model.ts';
@@ -39,9 +40,12 @@ function rowLines(row: HostRow, width: number, columns: number, now: number, wit
   const mark = marks[row.state] ?? spinner[Math.floor(now / 100) % spinner.length] ?? '⠋';
   const clock = row.since === undefined || now === 0 ? '' : elapsed(now - row.since);
   const what = row.text === '' ? row.state : row.text;
-  const head = `${mark} ${row.host.padEnd(width)}  `;
-  const body = clip(foreignLine(what).trim(), columns - head.length - (clock === '' ? 1 : clock.length + 3));
-  const line = clock === '' ? head + body : `${(head + body).padEnd(columns - clock.length - 2)} ${clock}`;
+  const head = `${mark} ${filled(row.host, width)}  `;
+  const body = clip(
+    foreignLine(what).trim(),
+    columns - columnsOf(head) - (clock === '' ? 1 : clock.length + 3),
+  );
+  const line = clock === '' ? head + body : `${filled(head + body, columns - clock.length - 2)} ${clock}`;
   const output = withOutput ? foreignLine(row.output).trim() : '';
   return output === ''
     ? [clip(line, columns)]
@@ -49,7 +53,7 @@ function rowLines(row: HostRow, width: number, columns: number, now: number, wit
 }
 
 function nameWidth(rows: readonly HostRow[], columns: number): number {
-  return Math.min(Math.max(...rows.map((row) => row.host.length), 4), Math.floor(columns / 3));
+  return Math.min(Math.max(...rows.map((row) => columnsOf(row.host)), 4), Math.floor(columns / 3));
 }
 
 function counts(rows: readonly HostRow[]): string {
@@ -75,6 +79,6 @@ export function elapsed(milliseconds: number): string {
   return `${two(Math.floor(seconds / 60))}:${two(seconds % 60)}`;
 }
 
-function clip(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+function filled(text: string, columns: number): string {
+  return text + ' '.repeat(Math.max(0, columns - columnsOf(text)));
 }

@@ -151,8 +151,8 @@ function keyboard(parts: LoginParts, given: Secret | undefined): AnyAuthMethod {
             answers.push(given.reveal());
             continue;
           }
-          const text = serverQuestion(where(parts.options), instructions, prompt);
-          const answer = await askPerson(parts, { host: parts.options.name, text, hidden: echo !== true });
+          const question = serverQuestion(parts.options, instructions, { prompt, echo });
+          const answer = await askPerson(parts, question);
           answers.push(answer?.reveal() ?? '');
         }
         finish(answers);

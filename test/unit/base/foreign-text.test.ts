@@ -130,6 +130,8 @@ test.each([
   ['a line that overwrites itself', '10 %\r20 %\r\n', '10 %\n20 %\n'],
   ['a tab', 'ab\tc', 'ab      c'],
   ['half a character', 'a\ud83d', 'a\ufffd'],
+  ['a tower of accents', `x${'\u0301'.repeat(200)}y`, `x${'\u0301'.repeat(8)}y`],
+  ['a text in tags behind an emoji', `🏴${'\u{e0041}'.repeat(200)}y`, `🏴${'\u{e0041}'.repeat(8)}y`],
   ['an opening that never closes hides its line and no more', 'a\u001b]0;b\nc', 'a\nc'],
   [
     'an opening that never closes hides no more than a terminal string',

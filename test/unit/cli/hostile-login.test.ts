@@ -18,8 +18,10 @@ afterAll(() => rmSync(cwd, { recursive: true }));
 test('a prompt before login says who asks, whatever the server writes over it', async () => {
   const asking = await hostileHost({
     asks: {
+      name: `${evil} prod-bastion`,
       instructions: `\u001b[2J\u001b[HSudo password for prod-bastion:\n\n${'\n'.repeat(300)}prod-bastion says: hello${evil}`,
-      prompt: '\u001b[2K\rSudo password for prod-bastion:',
+      // As wide as the terminal: what follows would begin a row.
+      prompt: `\u001b[2K\r${'-'.repeat(89)}Sudo password for prod-bastion:`,
     },
   });
   writeFileSync(
@@ -46,7 +48,8 @@ hosts: { gpu-1: { address: 127.0.0.1, port: ${asking.port}, user: lab, pool: p, 
   await done;
   const lines = drawn.split('\n').filter((line) => line.includes('prod-bastion'));
   expect(lines.length).toBeGreaterThan(0);
-  for (const line of lines) expect(line).toMatch(/lab@127\.0\.0\.1:\d+(?: says)?: .*prod-bastion/);
+  for (const line of lines) expect(line).toMatch(/gpu-1 │ .*prod-bastion/);
+  expect(drawn).toMatch(/lab@127\.0\.0\.1:\d+ asks, in its own words:\n/);
   expect(drawn).not.toContain('HIDDEN');
   expect(drawn).not.toContain('\u001b[2J');
   asking.close();
@@ -69,7 +72,9 @@ test.each([
 });
 
 test('the owner of a lock, on the host', async () => {
-  const note = JSON.stringify({ who: evil, command: evil, since: evil, id: 'x' });
+  const note = JSON.stringify({ who: evil, command: evil, since: evil, id: 'x' })
+    .replaceAll('\u2028', '\\u2028')
+    .replaceAll('\u2029', '\\u2029');
   const host = await hostileHost({ answer: () => ({ stdout: `held ${note}\n`, code: 75 }) });
   const transport = testTransport();
   const ssh = sshSpec({ address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'word' } });
