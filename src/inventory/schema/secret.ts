@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { date, httpUrl, section, text, userName } from './values.ts';
+import { command, date, httpUrl, section, text, userName } from './values.ts';
 
 const expected =
   'where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }';
@@ -10,7 +10,7 @@ const sources = {
   file: text.optional().meta({
     description: 'File that holds it, readable by you alone (mode 0600); relative to the inventory',
   }),
-  cmd: text.optional().meta({ description: 'Command that prints it, e.g. "pass show azp"' }),
+  cmd: command.optional().meta({ description: 'Command that prints it, e.g. "pass show azp"' }),
   prompt: z
     .literal(true, { error: 'true' })
     .optional()

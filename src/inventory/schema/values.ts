@@ -1,6 +1,6 @@
 import * as z from 'zod';
 
-import { noControl } from '../../base/unseen.ts';
+import { controlIn, noControl } from '../../base/unseen.ts';
 import { parseDuration } from '../../base/notation/duration.ts';
 import { parseRate, rateExpected } from '../../base/notation/rate.ts';
 import { parseShare, shareExpected } from '../../base/notation/share.ts';
@@ -9,10 +9,18 @@ import { parseShare, shareExpected } from '../../base/notation/share.ts';
  * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":
  * it is what a user reads beside the line and column of the mistake.
  */
-export const text = z.string({ error: 'text' }).min(1, 'text that is not empty');
+const someText = z.string({ error: 'text' }).min(1, 'text that is not empty');
+
+/** What is shown wherever somebody asks what is wanted: on a terminal it must not do anything. */
+const hasNoControl = (value: string): boolean => noControl.test(value);
+const noControlExpected = 'text without control characters';
+export const text = someText.refine(hasNoControl, noControlExpected);
 
 /** Names that people read, and that others keep and show. */
-export const shownName = text.regex(noControl, 'text without control characters');
+export const shownName = someText.regex(noControl, noControlExpected);
+
+/** A command for the shell, which may have several lines. */
+export const command = someText.refine((value) => controlIn(value) === undefined, noControlExpected);
 
 /** Keys that belong together; `expected` shows one where something else stands. Unknown keys have their own message. */
 export function section<Shape extends z.core.$ZodLooseShape>(expected: string, shape: Shape) {
@@ -30,7 +38,8 @@ export function version(pattern: RegExp, example: string): z.ZodString {
 export const hostPath = z
   .string({ error: 'an absolute path' })
   .regex(/^\/[^\0]*$/, 'an absolute path')
-  .regex(/^(?!.*\/\.\.(\/|$))/, 'an absolute path without ".."');
+  .regex(/^(?!.*\/\.\.(\/|$))/, 'an absolute path without ".."')
+  .refine(hasNoControl, 'an absolute path without control characters');
 
 export const flag = z.boolean({ error: 'true or false' });
 
@@ -74,7 +83,8 @@ export const sha256 = z
 export const httpUrl = z
   .string({ error: 'an http(s) URL' })
   .regex(/^https?:\/\/[^\s/]+(\/\S*)?$/, { error: 'an http(s) URL', abort: true })
-  .regex(/^https?:\/\/[^\s/@]+(\/\S*)?$/, 'a URL without user and password');
+  .regex(/^https?:\/\/[^\s/@]+(\/\S*)?$/, 'a URL without user and password')
+  .refine(hasNoControl, 'a URL without control characters');
 
 /** Names of hosts, groups and slots: they become parts of agent names, file names and container labels. */
 export const name = z
@@ -107,7 +117,8 @@ export const repository = z
 /** HTTP's Basic authentication ends the name at the first colon. */
 export const userName = z
   .string({ error: 'a user name' })
-  .regex(/^[^\s:\0][^:\0\n]*$/, 'a user name, without ":"');
+  .regex(/^[^\s:\0][^:\0\n]*$/, 'a user name, without ":"')
+  .refine(hasNoControl, 'a user name without control characters');
 
 export const date = z
   .string({ error: 'a date such as 2027-05-01' })
@@ -115,4 +126,6 @@ export const date = z
   .refine((value) => !Number.isNaN(Date.parse(value)), 'a date that exists, such as 2027-05-01');
 
 /** Labels and capabilities; numbers and flags are as good as text here. */
-export const label = z.union([z.string(), z.number(), z.boolean()], { error: 'text' });
+export const label = z.union([z.string().refine(hasNoControl, noControlExpected), z.number(), z.boolean()], {
+  error: 'text',
+});

@@ -21,6 +21,18 @@ test.each([
     '3:33: defaults.agentName',
     '{host}\\u0007{slot}',
   ],
+  [
+    'a label',
+    'defaults: { pool: p }\nhosts: { a: { labels: { room: "b\\e[1A" } } }\n',
+    '4:31: hosts.a.labels.room',
+    'b\\u001b[1A',
+  ],
+  [
+    'a capability',
+    'defaults: { pool: p, capabilities: { team: "a\x9bm" } }\nhosts: { a: {} }\n',
+    '3:44: defaults.capabilities.team',
+    'a\\u009bm',
+  ],
 ])('a control character in %s is a mistake, and shown as JSON writes it', (_, text, place, seen) => {
   expect(mistakes(text)).toEqual([
     `inventory.yaml:${place} cannot be used as it is\nexpected: text without control characters\nseen: ${seen}`,
