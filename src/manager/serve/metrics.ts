@@ -12,6 +12,16 @@ const durationBuckets = [10, 60, 300, 900, 3600, 14_400, 43_200, 86_400];
  */
 const queueBuckets = [5, 15, 60, 300, 900, 1800, 3600, 14_400, 43_200, 86_400];
 
+/** What Azure Pipelines calls the ends of jobs. A job can print others in its agent's name: each would be a series for ever. */
+const jobResults = new Set([
+  'succeeded',
+  'succeededwithissues',
+  'failed',
+  'canceled',
+  'skipped',
+  'abandoned',
+]);
+
 const strayKinds = ['rejection', 'output', 'exception'] as const;
 
 /** Counters since the start, and the text that Prometheus reads. docs/monitoring.md lists every name. */
@@ -31,7 +41,11 @@ export class Metrics {
     'Containers with something wrong at their end, by cause.',
     ['slot', 'cause'],
   );
-  readonly #jobs = this.#counter('azp_fleet_jobs_total', 'Jobs run, by result.', ['slot', 'result']);
+  readonly #jobs = this.#counter(
+    'azp_fleet_jobs_total',
+    'Jobs run, by result: as Azure Pipelines calls it, other where it knows none like it, lost where the end was not seen.',
+    ['slot', 'result'],
+  );
   readonly #launchFailures = this.#counter(
     'azp_fleet_launch_failures_total',
     'Containers that could not be started, by cause.',
@@ -81,7 +95,7 @@ export class Metrics {
     this.#runs.inc({ slot, job: String(outcome.ranJob) });
     if (outcome.cause !== undefined) this.#runFailures.inc({ slot, cause: outcome.cause.code });
     if (!outcome.ranJob) return;
-    this.#jobs.inc({ slot, result: outcome.result ?? 'lost' });
+    this.#jobs.inc({ slot, result: resultLabel(outcome.result) });
     if (outcome.durationS !== undefined) this.#durations.observe({ slot }, outcome.durationS);
     if (outcome.waitedS !== undefined) this.#waits.observe({ slot }, outcome.waitedS);
   }
@@ -125,4 +139,9 @@ export class Metrics {
   #counter<Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> {
     return new Counter({ name, help, labelNames, registers: [this.#registry] });
   }
+}
+
+function resultLabel(result: string | undefined): string {
+  if (result === undefined) return 'lost';
+  return jobResults.has(result) ? result : 'other';
 }

@@ -62,6 +62,14 @@ const series = (families: readonly Family[], wanted: string): readonly string[] 
     .filter(({ name }) => name === wanted)
     .map(({ labels, value }) => `${Object.values(labels).toSorted().join(' ')} ${value}`.trim());
 
+test('what a job calls its end in the name of its agent is no series of its own', async () => {
+  const metrics = new Metrics();
+  for (const result of ['succeeded', 'x1', 'x2', 'x3'])
+    metrics.runEnded('0', { ranJob: true, job: 'a', result, waitedS: 5, durationS: 61 });
+  const families = readExposition(await metrics.render(status(), disk));
+  expect(series(families, 'azp_fleet_jobs_total')).toEqual(['0 succeeded 1', '0 other 3']);
+});
+
 test('each family is told once, with all of its samples', async () => {
   const families = readExposition(await used().render(status(), disk));
   const seen = (name: string): readonly string[] => series(families, `azp_fleet_${name}`);
