@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 
 import type { Context } from '../base/context.ts';
 import { ExitCode, FleetError, foreignProblem, type Problem } from '../base/errors.ts';
+import { foreignLines } from '../base/foreign-text.ts';
 import { jsonDocument } from './envelope.ts';
 
 export interface ReportOptions {
@@ -40,7 +41,7 @@ export function report(error: unknown, options: ReportOptions): ExitCode {
     context.stderr.write(`${lines.join('\n')}\n`);
     if (exitCode !== ExitCode.usage || debug) nameLog(context.stderr, logFile);
   }
-  if (debug && error instanceof Error) context.stderr.write(`${error.stack}\n`);
+  if (debug && error instanceof Error) context.stderr.write(`${foreignLines(error.stack ?? '')}\n`);
   return exitCode;
 }
 

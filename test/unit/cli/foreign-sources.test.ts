@@ -1,0 +1,138 @@
+// Each source of foreign words against each place where they can end: a terminal with its live picture, a pipe, a JSON
+// document, the debug log. None of them gets anything that a terminal obeys, hides or turns round.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+import { createFileLogger } from '../../../src/base/file-log.ts';
+import { runCommand, type CommandResult } from '../../support/command.ts';
+import { StillClock } from '../../support/clock.ts';
+import { hostileHost, type HostileHost } from '../../support/hostile-host.ts';
+import { controls, evil, words } from '../../support/hostile-words.ts';
+import { type Source, sources } from './foreign-sources.ts';
+
+// What is uploaded is built beforehand, or not at all where only these tests run.
+vi.mock('../../../src/artifacts/bundle.ts', async () => {
+  const { desiredOf } = await import('../../support/host.ts');
+  return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
+});
+
+const cwd = mkdtempSync(join(tmpdir(), 'azp-foreign-'));
+const env = {
+  LOGIN: 'a-login-password',
+  TOKEN: 'a-token',
+  PATH: process.env['PATH'] ?? '',
+  SHELL: '/bin/sh',
+};
+let now: Source = { source: '', command: '', shown: 'perhaps' };
+let host: HostileHost;
+let azurePort = 0;
+const closing: (() => void)[] = [];
+
+function portOf(server: Server): number {
+  closing.push(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+beforeAll(async () => {
+  const socket = join(cwd, 'manager.sock');
+  const manager = createHttpServer((request, response) => {
+    const said = now.manager?.[request.url?.split('?')[0] ?? ''];
+    if (said === undefined)
+      response.writeHead(500).end(JSON.stringify({ code: 'x', what: evil, next: evil, seen: evil }));
+    else response.end(typeof said === 'string' ? said : JSON.stringify(said));
+  });
+  await new Promise<void>((resolve) => void manager.listen(socket, resolve));
+  closing.push(() => manager.close());
+  const azure = createHttpServer((request, response) => {
+    const [status, body] = now.azure?.(request.url ?? '') ?? [200, { value: [] }];
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => void azure.listen(0, '127.0.0.1', resolve));
+  azurePort = portOf(azure);
+  host = await hostileHost({ answer: (script) => now.host?.(script) ?? {}, managerSocket: socket });
+  closing.push(() => host.close());
+});
+
+afterAll(() => {
+  for (const close of closing) close();
+  rmSync(cwd, { recursive: true });
+});
+
+/** The port on which this source speaks. */
+async function portFor({ ssh, bytes }: Source): Promise<number> {
+  if (bytes !== undefined) {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.write(bytes);
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    return portOf(server);
+  }
+  if (ssh === undefined) return host.port;
+  const own = await hostileHost(ssh);
+  closing.push(() => own.close());
+  return own.port;
+}
+
+async function run(
+  source: Source,
+  { terminal = false, json = false },
+): Promise<CommandResult & { log: string }> {
+  now = source;
+  const { command, keys, files = {}, user } = source;
+  for (const [name, text] of Object.entries(files))
+    writeFileSync(join(cwd, name), text.replaceAll('FOLDER', cwd));
+  const address = `address: 127.0.0.1, port: ${await portFor(source)}, user: lab, pool: p`;
+  const own = keys?.includes('sshConfig') === true ? '' : 'sshConfig: none, ';
+  writeFileSync(
+    join(cwd, 'lab.yaml'),
+    `organization: http://127.0.0.1:${azurePort}/lab
+token: { env: TOKEN }
+hosts: { gpu-1: { ${own}${address}, loginPassword: { env: LOGIN }${keys === undefined ? '' : `, ${keys}`} } }
+`,
+  );
+  const file = join(cwd, 'debug.log');
+  rmSync(file, { force: true });
+  const log = createFileLogger(file, new StillClock());
+  const rest = command.startsWith('exec') ? ['--', 'x'] : [];
+  const argv = [...command.split(' '), '-i', 'lab.yaml', ...(json ? ['--json'] : []), ...rest];
+  const result = await runCommand(argv, { cwd, env, terminal, log, ...(user === undefined ? {} : { user }) });
+  log.close();
+  return { ...result, log: readFileSync(file, 'utf8') };
+}
+
+/** As `exec` and `logs` give it out where no terminal reads it: asked for, and left as it is. */
+const asItIs = /^(?:exec|logs gpu|logs --diag)/;
+
+describe.each(sources)('$source: $command', (source) => {
+  test('a terminal, a pipe, a document and the log get words', async () => {
+    const terminal = await run(source, { terminal: true });
+    const pipe = await run(source, {});
+    const document = await run(source, { json: true });
+    const outputs = {
+      'the terminal': terminal.stdout + terminal.stderr,
+      'the pipe': asItIs.test(source.command) ? pipe.stderr : pipe.stdout + pipe.stderr,
+      'the document': document.stdout + document.stderr,
+      'its log': terminal.log + document.log,
+    };
+    for (const [sink, text] of Object.entries(outputs)) {
+      expect({ [sink]: controls(text) }).toEqual({ [sink]: [] });
+      if (source.escaped === true || (sink === 'the document' && asItIs.test(source.command))) continue;
+      expect(text).not.toContain('HIDDEN');
+      // The net had nothing to do.
+      expect(text).not.toMatch(/\\u(?:00[01789]|20[26]|feff|d8)/);
+    }
+    expect(JSON.parse(document.stdout)).toMatchObject({ schema: 1 });
+    for (const line of outputs['its log'].trim().split('\n')) if (line !== '') JSON.parse(line);
+    const all = Object.values(outputs)
+      .join('\n')
+      .replaceAll(/\\n|\s+/g, ' ');
+    if (source.shown === 'yes') expect(all).toMatch(words);
+    if (source.shown === 'never') expect(all).not.toMatch(words);
+  });
+});
