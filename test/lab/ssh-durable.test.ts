@@ -96,6 +96,40 @@ describe('a durable change', () => {
     await close();
   });
 
+  test('that is cut while it is being started runs once, whatever systemd-run still has to say', async () => {
+    const host = lab.host('a');
+    // The real one, which answers late.
+    await host.exec(`cat >/usr/local/sbin/systemd-run <<'END'
+#!/bin/sh
+/usr/bin/systemd-run "$@"; c=$?
+until [ -e /run/answer ]; do sleep 0.1; done
+exit "$c"
+END
+chmod 755 /usr/local/sbin/systemd-run`);
+    const { session, close } = await connected();
+    const running = session.durable(change('once', 'echo x >>/run/ran; echo done'));
+    await expect.poll(async () => (await host.exec('cat /run/ran 2>/dev/null || :')).stdout).toBe('x\n');
+    await host.blackHole(true);
+    await new Promise((resolve) => session.closed.addEventListener('abort', resolve, { once: true }));
+    await host.blackHole(false);
+    await host.exec(': >/run/answer');
+    expect(await running).toEqual({ code: 0, tail: 'done\n', resumed: false });
+    const left = await host.exec('rm /usr/local/sbin/systemd-run; cat /run/ran');
+    expect(left.stdout).toBe('x\n');
+    await close();
+  });
+
+  test('goes on while systemd itself is executed anew', async () => {
+    const { session, close } = await connected();
+    const script = 'for i in 1 2 3; do systemctl daemon-reexec; echo "$i"; sleep 0.5; done';
+    expect(await session.durable(change('anew', script))).toEqual({
+      code: 0,
+      tail: '1\n2\n3\n',
+      resumed: false,
+    });
+    await close();
+  });
+
   test('keeps its script out of arguments and away from others', async () => {
     const { session, close } = await connected();
     const seen = await session.durable(

@@ -9,11 +9,12 @@ import { installSuite } from '../unit/packages/apt/install-cases.ts';
 import { prepareSuite } from '../unit/packages/apt/prepare-cases.ts';
 import { simulationSuite } from '../unit/packages/apt/simulation/simulation-cases.ts';
 import { sourceSuite } from '../unit/packages/apt/source-cases.ts';
-import { durableSuite } from '../unit/ssh/session/durable-cases.ts';
+import { followChangeSuite } from '../unit/ssh/session/follow-change-cases.ts';
 import { lockSuite } from '../unit/ssh/session/lock-cases.ts';
 import { framesSuite } from '../unit/ssh/session/frames-cases.ts';
 import { pipeSuite } from '../unit/ssh/session/pipe-cases.ts';
 import { startSuite } from '../unit/ssh/session/start-cases.ts';
+import { startChangeSuite } from '../unit/ssh/session/start-change-cases.ts';
 import { uploadSuite } from '../unit/ssh/session/upload-cases.ts';
 import { configSuite } from '../unit/steps/docker/config-cases.ts';
 import { engineSuite } from '../unit/steps/docker/engine-cases.ts';
@@ -33,7 +34,8 @@ export const suites: readonly ScriptSuite[] = [
   loadSuite,
   cdiSuite,
   managerSuite,
-  durableSuite,
+  startChangeSuite,
+  followChangeSuite,
   lockSuite,
   uploadSuite,
   startSuite,

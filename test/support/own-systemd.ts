@@ -1,6 +1,8 @@
 /**
- * systemd as far as our changes use it, for hosts of `own-sshd.ts`: a unit runs detached in a session of its own, stays
- * loaded when it has ended (RemainAfterExit), is not made a second time while it is loaded, and is stopped at its limit.
+ * systemd as far as our changes use it, for hosts of `own-sshd.ts`: a unit runs detached in a session of its own, has an
+ * InvocationID, stays loaded when it has ended (RemainAfterExit), is not made a second time while it is loaded, and is
+ * stopped at its limit. While there is a file ROOT/deaf, nothing
+ * is answered; ROOT/unanswered has a letter for each question.
  */
 export const ownSystemd = {
   'systemd-run': `limit=infinity
@@ -19,6 +21,9 @@ mkdir "$d" 2>/dev/null || {
   echo "Failed to start transient service unit: Unit $unit was already loaded or has a fragment file." >&2
   exit 1
 }
+INVOCATION_ID=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \\n')
+export INVOCATION_ID
+echo "$INVOCATION_ID" >"$d/invocation"
 # The unit's own descriptors: what holds a pipe of ours would keep the session open.
 setsid /bin/sh -c 'd=$1 limit=$2; shift 2
 timeout "$limit" "$@"
@@ -29,17 +34,27 @@ echo "$!" >"$d/pid"
   systemctl: `
 result() {
   if [ -f "$d/result" ]; then cat "$d/result"
-  elif [ -d "$d" ] && ! kill -0 "$(cat "$d/pid")" 2>/dev/null; then echo signal
+  elif [ -f "$d/pid" ] && ! kill -0 "$(cat "$d/pid")" 2>/dev/null; then echo signal
   else echo success; fi
 }
+state() {
+  if [ ! -d "$d" ]; then echo dead
+  elif [ "$(result)" != success ]; then echo failed
+  elif [ -f "$d/result" ]; then echo exited
+  else echo running; fi
+}
+if [ -e ROOT/deaf ]; then
+  printf x >>ROOT/unanswered
+  echo "Failed to connect to bus: Connection refused" >&2
+  exit 1
+fi
 case $1 in
   show)
-    d=ROOT/units/$4
-    if [ "$3" = Result ]; then echo "Result=$(result)"; exit; fi
-    if [ ! -d "$d" ]; then echo SubState=dead
-    elif [ "$(result)" != success ]; then echo SubState=failed
-    elif [ -f "$d/result" ]; then echo SubState=exited
-    else echo SubState=running; fi;;
+    for unit; do :; done
+    d=ROOT/units/$unit
+    echo "Result=$(result)"
+    echo "InvocationID=$(cat "$d/invocation" 2>/dev/null)"
+    echo "SubState=$(state)";;
   stop)
     d=ROOT/units/$2
     [ -d "$d" ] || exit 5

@@ -10,9 +10,17 @@ export const sshCodes = {
     'the unit of a change ended without an exit code: the host was rebooted, or the unit killed',
     'look at the output of the change on the host, then run the command again',
   ],
+  'ssh.change-not-started': [
+    'the unit of a change could not be made: nothing of it has run',
+    'do what the words of the host say (a full disk, systemd), then run the command again',
+  ],
   'ssh.change-timeout': [
     'a change did not end within its time limit',
     'look at the output of the change on the host, then run the command again',
+  ],
+  'ssh.change-unknown': [
+    'systemd does not say whether a change runs; it is neither taken for ended nor started again',
+    'wait until systemd answers, then run the command again: it follows what runs',
   ],
   'ssh.config': ['a file of the SSH configuration cannot be used', 'correct the file that is named'],
   'ssh.connection-lost': [

@@ -1,44 +1,74 @@
 import { FleetError } from '../../base/errors.ts';
 import type { Clock } from '../../base/machine/clock.ts';
 import { sh } from '../../base/shell.ts';
-import { LastBytes } from './last-bytes.ts';
+import { ChangeReport, changesFolder, type Joined } from './change-report.ts';
 import type { RunParts } from './run-script.ts';
 import type { DurableResult, ScriptOptions, ScriptResult } from '../transport.ts';
 
-/** Where changes live on their host, a folder each. Mirrors HostPaths.changes. */
-export const changesFolder = '/var/lib/azp-fleet/changes';
 /** Seconds between two looks at a running change. */
 const pollS = '0.3';
+/** How many such looks without an answer are an answer, too: a minute of them. */
+const unknownLooks = 200;
 /** Milliseconds that a change may be followed beyond its own limit, for stopping and reconnecting. */
 const slackMs = 120_000;
-/** Bytes of output kept for the result. */
-const tailLimit = 16_384;
 const anyTimeMs = 24 * 3_600_000;
 
-/** The shell functions of whatever follows a change. Control lines go to stderr, the change's output to stdout. */
+/**
+ * The shell functions of whatever is about a change. Control lines go to stderr, the change's output to stdout.
+ *
+ * `look` asks systemd, and sets `$state` (alive; ended: systemd still knows it; none; unknown: no answer, which is neither
+ * of the others, as while systemd is executed anew) and `$inv`, the InvocationID, which the unit also wrote down itself.
+ * `know` looks until there is an answer, for a minute. `follow OFFSET` goes on where `$i` is what was begun, and clears
+ * the unit away in the end: under the change's lock, so that it is not the unit of a next start.
+ */
 const functions = `
-alive() {
-  case $(systemctl show -p SubState "$u" 2>/dev/null) in
-    SubState=running|SubState=start*|SubState=stop*) return 0;;
-    *) return 1;;
+look() {
+  sub='' inv='' res=''
+  while IFS='=' read -r key value; do
+    case $key in
+      SubState) sub=$value;; InvocationID) inv=$value;; Result) res=$value;;
+    esac
+  done <<SHOWN
+$(systemctl show -p SubState -p InvocationID -p Result "$u" 2>/dev/null)
+SHOWN
+  case $sub in
+    '') state=unknown;;
+    dead) state=none;;
+    exited|failed) state=ended;;
+    *) state=alive;;
   esac
+  [ -n "$inv" ] || [ ! -e "$d/began" ] || IFS= read -r inv <"$d/began" || :
+}
+know() {
+  n=0; look
+  while [ "$state" = unknown ] && [ "$n" -lt ${unknownLooks} ]; do n=$((n+1)); sleep ${pollS}; look; done
 }
 follow() {
   o=$1
   while :; do
-    over=; if [ -f "$d/code" ]; then over=code; elif ! alive; then
-      if [ -f "$d/code" ]; then over=code; else over=dead; fi
+    over=
+    if [ ! -f "$d/code" ]; then
+      know
+      case $state in
+        alive) ;;
+        unknown) over=unknown;;
+        ended) over="dead Result=$res";;
+        none) over='dead gone';;
+      esac
     fi
+    [ ! -f "$d/code" ] || over="end $(cat "$d/code")"
     s=$(wc -c 2>/dev/null <"$d/output" || echo 0)
     if [ "$s" -gt "$o" ]; then tail -c +$((o+1)) "$d/output" | head -c $((s-o)); o=$((s)); fi
-    case $over in
-      code) echo "end $(cat "$d/code")" >&2; break;;
-      dead) echo "dead $(systemctl show -p Result "$u" 2>/dev/null)" >&2; break;;
-    esac
+    [ -z "$over" ] || break
     sleep ${pollS}
   done
-  systemctl stop "$u" 2>/dev/null
-  systemctl reset-failed "$u" 2>/dev/null
+  echo "$over" >&2
+  [ "$over" != unknown ] || return 0
+  {
+    if flock -w 10 9 && look && [ "$inv" = "\${i:-$inv}" ]; then
+      systemctl stop "$u"; systemctl reset-failed "$u"
+    fi
+  } 2>/dev/null 9>>"$d/lock"
   :
 }
 `;
@@ -50,15 +80,26 @@ d=${`${changesFolder}/${id}`} u=${`azp-fleet-change-${id}.service`}
 `}${functions}`;
 }
 
-/** Follows a change that runs; says `none` when it does not. `joined`: we did follow it before a cut. */
-export function followChangeScript(id: string, offset: number, joined: boolean): string {
-  return `${changePrelude(id)}${sh`
-joined=${String(joined)}
-if [ "$joined" = false ]; then
-  alive || { echo none >&2; exit 0; }
-  echo "following $(cat "$d/owner" 2>/dev/null)" >&2
-fi
-follow ${offset}
+/** Follows a change that runs; says `none` when it does not. One that was followed before is followed to its end. */
+export function followChangeScript(id: string, joined: Joined | undefined): string {
+  const prelude = changePrelude(id);
+  if (joined === undefined)
+    return `${prelude}${sh`
+know
+case $state in
+  alive) ;;
+  unknown) echo unknown >&2; exit 0;;
+  *) echo none >&2; exit 0;;
+esac
+i=$inv
+echo "following $i $(cat "$d/owner" 2>/dev/null)" >&2
+follow 0
+`}`;
+  return `${prelude}${sh`
+i=${joined.invocation}
+look
+if [ -n "$i" ] && [ "$inv" != "$i" ]; then echo 'dead replaced' >&2; exit 0; fi
+follow ${joined.offset}
 `}`;
 }
 
@@ -78,120 +119,39 @@ export function followChange(
   id: string,
   options: FollowOptions,
 ): Promise<DurableResult | undefined> {
-  return followThrough(session, id, anyTimeMs, options, (offset, joined) =>
-    followChangeScript(id, offset, joined),
-  );
+  return followThrough(session, id, anyTimeMs, options, followChangeScript(id, undefined));
 }
 
 /**
- * Runs a script that follows a change, over as many connections as it takes: the next one goes on at the byte where the
- * last was cut. Undefined: there is no such change.
+ * Runs a script that follows a change. Once it has said that there is one, the change is followed over as many
+ * connections as it takes, and never started again; the next one goes on at the byte where the last was cut.
+ * Undefined: there is no such change.
  */
 export async function followThrough(
   session: DurableHost,
   id: string,
   limitMs: number,
   options: FollowOptions,
-  script: (offset: number, joined: boolean) => string,
+  first: string,
 ): Promise<DurableResult | undefined> {
-  const seen = new Seen();
+  const report = new ChangeReport();
   const deadline = session.clock.monotonic() + limitMs + slackMs;
   for (;;) {
+    const { joined } = report;
     try {
       await session.run({
-        text: script(seen.offset, seen.joined),
+        text: joined === undefined ? first : followChangeScript(id, joined),
         options: { ...options, totalTimeoutMs: Math.max(1000, deadline - session.clock.monotonic()) },
-        onErrorLine: (line) => seen.control(line),
-        tap: (chunk) => seen.output(chunk),
+        onErrorLine: (line) => report.control(line),
+        tap: (chunk) => report.output(chunk),
       });
-      break;
+      return report.result(session.host, id);
     } catch (error) {
       const lost = error instanceof FleetError && error.problem.code === 'ssh.connection-lost';
       if (!lost || session.clock.monotonic() > deadline) throw error;
       options.onLine?.('(connection lost; the change goes on on the host; reconnecting)');
       await session.reconnect(deadline, options.signal);
-      seen.cut();
+      report.cut();
     }
   }
-  if (seen.none) return undefined;
-  if (seen.code !== undefined) {
-    return {
-      code: seen.code,
-      tail: seen.tail,
-      resumed: seen.startedBy !== undefined,
-      ...(seen.startedBy === undefined ? {} : { startedBy: seen.startedBy }),
-    };
-  }
-  if (seen.complaint === 'nosystemd') throw noSystemd(session.host);
-  throw changeDied(session.host, id, seen.dead ?? seen.complaint);
-}
-
-/** What has come of a change so far, over all connections. */
-class Seen {
-  code: number | undefined;
-  dead: string | undefined;
-  none = false;
-  joined = false;
-  complaint = 'no output';
-  startedBy: string | undefined;
-  /** Bytes of output received up to the last whole line: a cut line comes again. */
-  offset = 0;
-  #open = 0;
-  readonly #last = new LastBytes(tailLimit);
-
-  get tail(): string {
-    return this.#last.toString();
-  }
-
-  output(chunk: Buffer): void {
-    const end = chunk.lastIndexOf(10);
-    if (end === -1) this.#open += chunk.length;
-    else {
-      this.offset += this.#open + end + 1;
-      this.#open = chunk.length - end - 1;
-    }
-    this.#last.push(chunk);
-  }
-
-  cut(): void {
-    this.#last.drop(this.#open);
-    this.#open = 0;
-  }
-
-  control(line: string): void {
-    const [word, ...rest] = line.split(' ');
-    const text = rest.join(' ');
-    if (word === 'end') this.code = Number(text);
-    else if (word === 'dead') this.dead = text;
-    else if (word === 'none') this.none = true;
-    else if (word === 'started') this.joined = true;
-    else if (word === 'following') {
-      this.joined = true;
-      this.startedBy = text;
-    } else if (word !== 'notstarted') this.complaint = line;
-  }
-}
-
-export function changeDied(host: string, id: string, seen: string): FleetError {
-  const late = seen.includes('timeout');
-  return new FleetError({
-    code: late ? 'ssh.change-timeout' : 'ssh.change-died',
-    host,
-    what: late
-      ? `the change ${id} ran out of time and was stopped`
-      : `the change ${id} ended without a result`,
-    expected: 'an exit code',
-    seen,
-    next: `tail -n 50 ${changesFolder}/${id}/output   # on the host; then run the command again`,
-  });
-}
-
-function noSystemd(host: string): FleetError {
-  return new FleetError({
-    code: 'ssh.no-systemd',
-    host,
-    what: 'the host has no systemd-run',
-    expected: 'systemd, which keeps long changes alive when the connection is not',
-    next: 'leave this host out: azp-fleet works on systems that systemd runs',
-  });
 }

@@ -67,7 +67,7 @@ function session(): [string, string][] {
     { ...asked, elevation, canAnswer: false, input: true, limitS: undefined },
     { ...asked, elevation, as: 'login' },
   ]);
-  const start = startChangeScript(change, 0);
+  const start = startChangeScript(change);
   return [
     ['frames', frameScript([{ name: 'a', script: "echo 'x'" }])],
     ['upload', uploadScript("/opt/it's/file", 'ab'.repeat(32), 10, 0o755, false)],
@@ -75,8 +75,9 @@ function session(): [string, string][] {
     ['lock', lockScript(owner, 'id', 'any')],
     ['lock again', lockScript(owner, 'id', 'before')],
     ['start', start],
-    ['runner', quoted(start, /^printf '%s' ('PATH=[^]*?') >"\$d\/runner"$/m)],
-    ['follow', followChangeScript('x-1', 12, true)],
+    ['runner', quoted(start, /^ *printf '%s' ('PATH=[^]*?') >"\$d\/runner" &&$/m)],
+    ['follow', followChangeScript('x-1', undefined)],
+    ['follow on', followChangeScript('x-1', { offset: 12, invocation: 'ab' })],
     ['pipe', pipeScript('/run/a.sock')],
     ['taker', quoted(bootProgram({ ...asked, elevation: 'none' }), /\/bin\/sh -c ('[^]*')$/)],
     ...boots.map((request): [string, string] => [`boot ${request.elevation}`, bootProgram(request)]),

@@ -1,5 +1,5 @@
 // Changes that outlive us, on a real sshd; systemd is a stand-in that runs units detached.
-import { readFileSync, readdirSync, existsSync } from 'node:fs';
+import { readFileSync, readdirSync, existsSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 import { startDelayProxy } from '../../../support/delay-proxy.ts';
@@ -154,8 +154,82 @@ test('where units cannot be made nothing is begun, and the word of the host is t
   });
   const session = await connect(refusing.port, refusing);
   expect(await problemOf(session.durable(change('x', 'true')))).toMatchObject({
-    code: 'ssh.change-died',
+    code: 'ssh.change-not-started',
+    what: 'the change x could not be started: nothing of it has run',
     seen: 'Failed to connect to bus',
   });
   await refusing.stop();
+});
+
+describe('a start that is cut', () => {
+  /** `systemd-run` waits there, before it has made the unit or with its answer, and says so. */
+  const slow = (when: 'before' | 'after') => {
+    const wait = ': >ROOT/waits; until [ -e ROOT/go ]; do sleep 0.05; done\n';
+    const make = `/bin/sh -c '${ownSystemd['systemd-run'].replaceAll("'", `'\\''`)}' - "$@"\n`;
+    return { ...ownSystemd, 'systemd-run': when === 'before' ? wait + make : make + wait };
+  };
+
+  test.each(['before', 'after'] as const)('%s its unit is made runs the change once', async (when) => {
+    const host = await startOwnSshd({ programs: slow(when) });
+    const proxy = await startDelayProxy(host.port, 0);
+    const session = await connect(proxy.port, host);
+    const ran = host.path('ran');
+    let reconnected = false;
+    const result = session.durable(change('once', `echo x >>${ran}; echo done`), {
+      onLine: (line) => (reconnected ||= line.includes('reconnecting')),
+    });
+    await expect.poll(() => existsSync(host.path('waits'))).toBe(true);
+    proxy.cut();
+    await expect.poll(() => reconnected).toBe(true);
+    // The first start goes on, on the host, whether or not anybody hears of it.
+    const other = await connect(host.port, host);
+    if (when === 'after') await expect.poll(() => existsSync(ran)).toBe(true);
+    await other.script(`: >${host.path('go')}`);
+    expect(await result).toEqual({ code: 0, tail: 'done\n', resumed: false });
+    expect(readFileSync(ran, 'utf8')).toBe('x\n');
+    proxy.close();
+    await host.stop();
+  });
+
+  test('and whose unit was never made, is made good by the next connection', async () => {
+    const host = await startOwnSshd({
+      programs: {
+        ...ownSystemd,
+        'systemd-run': `[ -e ROOT/second ] || { : >ROOT/second; : >ROOT/waits; until [ -e ROOT/go ]; do sleep 0.05; done; exit 1; }
+${ownSystemd['systemd-run']}`,
+      },
+    });
+    const proxy = await startDelayProxy(host.port, 0);
+    const session = await connect(proxy.port, host);
+    const ran = host.path('ran');
+    const result = session.durable(change('lost', `echo x >>${ran}`), {
+      onLine: (line) => {
+        if (line.includes('reconnecting'))
+          void connect(host.port, host).then((other) => other.script(`: >${host.path('go')}`));
+      },
+    });
+    await expect.poll(() => existsSync(host.path('waits'))).toBe(true);
+    proxy.cut();
+    expect(await result).toMatchObject({ code: 0, resumed: false });
+    expect(readFileSync(ran, 'utf8')).toBe('x\n');
+    proxy.close();
+    await host.stop();
+  });
+});
+
+describe('while systemd does not answer', () => {
+  test('a change that runs is neither dead nor stopped', async () => {
+    const session = await connect();
+    const [gate, deaf] = [sshd.path('awake'), sshd.path('deaf')];
+    const running = session.durable(
+      change('deaf', `echo begun; until [ -e ${gate} ]; do sleep 0.05; done; echo done`),
+      { onLine: (line) => void (line === 'begun' && writeFileSync(deaf, '')) },
+    );
+    await expect.poll(() => existsSync(deaf)).toBe(true);
+    const asked = () => readFileSync(sshd.path('unanswered'), 'utf8').length;
+    await expect.poll(() => existsSync(sshd.path('unanswered')) && asked() > 3).toBe(true);
+    rmSync(deaf);
+    writeFileSync(gate, '');
+    expect(await running).toMatchObject({ code: 0, tail: 'begun\ndone\n' });
+  });
 });
