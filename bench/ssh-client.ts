@@ -52,6 +52,7 @@ const transport = createTransport({
   resolveSecret: () => Promise.resolve(new Secret('')),
   notice: () => undefined,
   uploads: defaultUploads,
+  hosts: [],
 });
 
 async function fleet(address: string): Promise<boolean> {

@@ -28,7 +28,7 @@ export async function sshConfigHosts(
   sshConfig?: string,
 ): Promise<KnownHost[]> {
   const harmless = Object.fromEntries(Object.entries(env).filter(([name]) => !looksSecret(name)));
-  const ssh = new SshResolver({ home, user, env: harmless, notice: () => undefined });
+  const ssh = new SshResolver({ home, user, env: harmless, notice: () => undefined, hosts: [] });
   const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
     const to = await ssh.resolve(name, plainSpec(sshConfig)).catch(nothing);
     if (to === undefined) return { name, leadsTo: '', hostname: name };

@@ -5,7 +5,7 @@ import pLimit from 'p-limit';
 import type { Clock } from '../base/machine/clock.ts';
 import { FleetError } from '../base/errors.ts';
 import type { ConnectionOptions } from './config/connection-options.ts';
-import { interrupted } from './failures.ts';
+import { interrupted, ofHost } from './failures.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
 import { HostSession } from './session/session.ts';
 import { Sudo } from './session/sudo.ts';
@@ -86,28 +86,19 @@ class SshTransport implements Transport {
 
   /** First without questions, many at a time; where that is not enough and somebody is there, one at a time. */
   async #openssh(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Wire> {
+    const way = await this.#tools.wayTo(options);
     const open = (interactive: boolean): Promise<Wire> =>
-      opensshWire({ options, env: this.#parts.env, interactive, signal });
+      opensshWire({ options, way, env: this.#parts.env, interactive, signal });
+    const isAsked = [options, ...way.map((hop) => hop.options)].some((each) => each.hostKeyPolicy === 'ask');
     try {
       return await this.#masters(() => open(false));
     } catch (error) {
       const code = error instanceof FleetError ? error.problem.code : undefined;
-      const answerable =
-        code === 'ssh.auth' || (code === 'ssh.host-key-unknown' && options.hostKeyPolicy === 'ask');
+      const answerable = code === 'ssh.auth' || (code === 'ssh.host-key-unknown' && isAsked);
       if (!answerable || !this.#tools.prompter.canAsk) throw error;
       return this.#tools.prompter.alone(() => open(true));
     }
   }
-}
-
-/** A jump host's failure, told as the failure of the host behind it. */
-function ofHost(host: string, error: unknown): unknown {
-  if (!(error instanceof FleetError) || error.problem.host === host) return error;
-  const { problem } = error;
-  return new FleetError(
-    { ...problem, host, what: `jump host ${problem.host ?? ''}: ${problem.what}` },
-    { cause: error, exitCode: error.exitCode },
-  );
 }
 
 async function redial(

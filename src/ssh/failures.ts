@@ -17,7 +17,15 @@ export function byHand(options: ConnectionOptions, flags = ''): string {
   const { sshConfig } = options;
   const file = sshConfig === undefined ? '' : `-F ${quote(sshConfig)} `;
   const port = options.port === 22 ? '' : `-p ${options.port} `;
-  return `ssh ${flags}${file}${port}${options.user}@${options.typed}`;
+  const jump = options.ofInventory.has('proxyjump') ? `-J ${options.jump.join(',') || 'none'} ` : '';
+  return `ssh ${flags}${file}${jump}${port}${options.user}@${options.typed}`;
+}
+
+/** What to do about a host key that is not on file. */
+export function reviewKey(options: ConnectionOptions): string {
+  return options.inInventory
+    ? `azp-fleet trust --limit ${options.name}   # shows the key for review and pins it in the inventory`
+    : `${byHand(options, '-o StrictHostKeyChecking=ask ')} true   # shows the key for review and files it`;
 }
 
 interface Parts {
@@ -108,6 +116,31 @@ export function connectionLost(host: string, during: string, cause?: unknown): F
       next: 'run the same command again: it starts from what the host is now',
     },
     { cause },
+  );
+}
+
+/** The login on a jump host works, the way on from there does not. `via`: the jump host as it is written. */
+export function throughHop(options: ConnectionOptions, via: string, error: unknown): FleetError {
+  const seen = error instanceof Error ? error.message : String(error);
+  return connectError(
+    options,
+    {
+      code: /refused/i.test(seen) ? 'ssh.refused' : 'ssh.jump',
+      what: `the jump host ${via} cannot reach ${options.hostname}:${options.port}`,
+      seen,
+      next: `ssh ${via} nc -zv ${options.hostname} ${options.port}   # and check AllowTcpForwarding on ${via}`,
+    },
+    error,
+  );
+}
+
+/** A jump host's failure, told as the failure of the host behind it. */
+export function ofHost(host: string, error: unknown): unknown {
+  if (!(error instanceof FleetError) || error.problem.host === host) return error;
+  const { problem } = error;
+  return new FleetError(
+    { ...problem, host, what: `jump host ${problem.host ?? ''}: ${problem.what}` },
+    { cause: error, exitCode: error.exitCode },
   );
 }
 

@@ -5,7 +5,7 @@ import { NodeSSH } from 'node-ssh';
 import { algorithmsFor } from './connect/algorithms.ts';
 import type { ConnectionOptions } from './config/connection-options.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
-import { connectFailure } from './failures.ts';
+import { connectFailure, ofHost } from './failures.ts';
 import { filedName, type HostKey, hostKeyOf } from './host-keys/store.ts';
 import { checkHostKey, type HostKeyVerdict } from './host-keys/known-hosts.ts';
 import type { Target } from './transport.ts';
@@ -26,7 +26,9 @@ export function createKeyScanner(parts: TransportParts): KeyScanner {
     async scan({ name, ssh }, signal) {
       // What is pinned now must not narrow down what the host may show.
       const options = await tools.resolve(name, { ...ssh, hostKeys: [] });
-      const key = await shownKey(options, tools, signal);
+      const key = await shownKey(options, tools, signal).catch((error: unknown) => {
+        throw ofHost(name, error);
+      });
       const lines = tools.hostKeys.lines(options);
       return { key, known: checkHostKey(lines, filedName(options), key).kind };
     },

@@ -11,7 +11,7 @@ import type { SshSpec } from '../../src/inventory/fleet.ts';
 import type { Question } from '../../src/ssh/ask.ts';
 import type { TransportParts } from '../../src/ssh/connection-tools.ts';
 import { createTransport } from '../../src/ssh/create-transport.ts';
-import type { Transport } from '../../src/ssh/transport.ts';
+import type { Target, Transport } from '../../src/ssh/transport.ts';
 
 export interface TestTransport extends Transport {
   /** A home folder of its own; known_hosts is `${home}/.ssh/known_hosts`. */
@@ -28,6 +28,8 @@ export function testTransport(
     readonly env?: Record<string, string>;
     /** Answers questions; without it nobody can be asked. */
     readonly answer?: (question: Question) => string | Promise<string>;
+    /** The hosts of the inventory. */
+    readonly hosts?: readonly Target[];
   } & Partial<Pick<TransportParts, 'log' | 'uploads'>> = {},
 ): TestTransport {
   const home = mkdtempSync(join(tmpdir(), 'azp-home-'));
@@ -37,7 +39,8 @@ export function testTransport(
   writeFileSync(config, `${options.config ?? ''}\nHost *\n  UserKnownHostsFile ${home}/.ssh/known_hosts\n`);
   const notices: string[] = [];
   const questions: Question[] = [];
-  const { answer } = options;
+  const { answer, hosts = [] } = options;
+  const configured = ({ name, ssh }: Target): Target => ({ name, ssh: { sshConfig: config, ...ssh } });
   const transport = createTransport({
     home,
     user: 'root',
@@ -54,12 +57,13 @@ export function testTransport(
     resolveSecret: (source) => Promise.resolve(new Secret('env' in source ? source.env : '')),
     notice: (line) => notices.push(line),
     uploads: options.uploads ?? defaultUploads,
+    hosts: hosts.map(configured),
   });
   return {
     home,
     notices,
     questions,
-    connect: ({ name, ssh }, parts) => transport.connect({ name, ssh: { sshConfig: config, ...ssh } }, parts),
+    connect: (target, parts) => transport.connect(configured(target), parts),
     close: () => transport.close(),
   };
 }

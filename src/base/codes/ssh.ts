@@ -44,7 +44,7 @@ export const sshCodes = {
   ],
   'ssh.jump': [
     'a jump host does not lead to the host',
-    'check AllowTcpForwarding and the way from there; end chains with ProxyJump none',
+    'check AllowTcpForwarding and the way from there; end chains with ProxyJump none or jump: none',
   ],
   'ssh.lock-failed': [
     'the lock on the host could not be taken',

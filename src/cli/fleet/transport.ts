@@ -36,6 +36,7 @@ export function transportParts(
         : undefined,
     resolveSecret: (source) => ('prompt' in source ? progress.aside(() => read(source)) : read(source)),
     notice: (text) => progress.sink({ kind: 'note', text }),
+    hosts: fleet.hosts,
     uploads: { ...fleet.uploads, ...defined({ bandwidth }) },
   };
 }

@@ -183,7 +183,9 @@ const shared = {
   user: text.optional().meta({ description: 'Login user; default: as ssh_config says' }),
   port: wholeNumber(1, 65_535, 'a port').optional().meta({ description: 'SSH port' }),
   identityFile: text.optional().meta({ description: 'Private key to log in with' }),
-  jump: text.optional().meta({ description: 'Jump hosts as in ProxyJump: user@host:port,user@host' }),
+  jump: text
+    .optional()
+    .meta({ description: 'Jump hosts as in ProxyJump, also by their names here: user@host:port,user@host' }),
   sshConfig: text.optional().meta({
     description: 'The ssh_config to read instead of ~/.ssh/config and /etc/ssh/ssh_config (ssh -F), or none',
   }),

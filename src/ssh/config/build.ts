@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 
 import { usageError } from '../../base/errors.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
-import type { ConnectionOptions } from './connection-options.ts';
+import type { ConnectionOptions, HandedOn } from './connection-options.ts';
 import { type Dump, filesOf } from './dump.ts';
 import { inventoryArguments, inventoryOptions } from './from-inventory.ts';
 import { chainOf } from './hops.ts';
@@ -48,8 +48,17 @@ const onlyOpenssh = [
   'gssapiauthentication',
 ];
 
-/** Puts together how a host is reached. Throws when a name or a command of the configuration cannot be used. */
-export function buildOptions(name: string, spec: SshSpec, says: SshSays, local: Local): ConnectionOptions {
+/**
+ * Puts together how a host is reached. Throws when a name or a command of the configuration cannot be used.
+ * `handed`: what a jump host has of the host behind it.
+ */
+export function buildOptions(
+  name: string,
+  spec: SshSpec,
+  says: SshSays,
+  local: Local,
+  handed?: HandedOn,
+): ConnectionOptions {
   const { options, defaults } = says;
   const typed = spec.address ?? name;
   const first = (option: string): string | undefined => options.get(option)?.[0];
@@ -72,22 +81,30 @@ export function buildOptions(name: string, spec: SshSpec, says: SshSays, local: 
   const identitiesNamed = own('identityfile') || (options.size === 0 && spec.identityFile !== undefined);
   const written = options.get('identityfile') ?? (spec.identityFile === undefined ? [] : [spec.identityFile]);
   const ofInventory = inventoryOptions(spec);
+  const handedKeys = identitiesNamed ? [] : (handed?.identityFiles ?? []);
+  const expanded = (file: string): string =>
+    expandFile(file, files, local) ?? refuse('IdentityFile', file, name);
+  const hostKeyPolicy = policy(spec, first('stricthostkeychecking'), says.silent.strictness, handed);
   return {
     name,
+    inInventory: true,
     typed,
     sshConfig: spec.sshConfig,
     hostname,
     port,
     user,
     identityFiles: identitiesNamed
-      ? written
-          .filter((file) => file.toLowerCase() !== 'none')
-          .map((file) => expandFile(file, files, local) ?? refuse('IdentityFile', file, name))
-      : defaultIdentities.map((file) => posix.join(folder, file)),
+      ? written.filter((file) => file.toLowerCase() !== 'none').map(expanded)
+      : [...handedKeys.map(expanded), ...defaultIdentities.map((file) => posix.join(folder, file))],
     identitiesNamed,
     identitiesOnly: first('identitiesonly') === 'yes',
     agent: agentSocket(first('identityagent'), local),
     jump: chainOf(expandTokens(told.jump, tokens) ?? refuse('ProxyJump', told.jump, name), name),
+    handsOn: {
+      hostKeyPolicy,
+      strict: spec.hostKeyPolicy === 'strict',
+      identityFiles: [...new Set([spec.identityFile ?? [], handed?.identityFiles ?? []].flat())],
+    },
     proxyCommand: proxyCommand(first('proxycommand'), tokens, name),
     family: families[first('addressfamily') ?? 'any'],
     bindAddress: first('bindaddress'),
@@ -98,7 +115,7 @@ export function buildOptions(name: string, spec: SshSpec, says: SshSays, local: 
       first('globalknownhostsfile') ?? '/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2',
     ).map((file) => expandHome(file, local.home)),
     hostKeyAlias: alias,
-    hostKeyPolicy: policy(spec, first('stricthostkeychecking'), says.silent.strictness),
+    hostKeyPolicy,
     pinned: spec.hostKeys,
     hashKnownHosts: first('hashknownhosts') === 'yes',
     connectTimeoutMs: seconds(first('connecttimeout'), ourDefaults.connectTimeoutS) * 1000,
@@ -118,7 +135,7 @@ export function buildOptions(name: string, spec: SshSpec, says: SshSays, local: 
         !/^(no|none|false)$/.test(first(option) ?? '') &&
         (option !== 'gssapiauthentication' || says.ownKerberos),
     ),
-    arguments: inventoryArguments(spec),
+    arguments: [...inventoryArguments(spec), ...besideDefaults(handedKeys, options.get('identityfile'))],
     ofInventory,
     ofSsh: new Set([...options.keys()].filter((option) => own(option) && !ofInventory.has(option))),
   };
@@ -128,9 +145,20 @@ function policy(
   spec: SshSpec,
   said: string | undefined,
   silent: boolean,
+  handed: HandedOn | undefined,
 ): ConnectionOptions['hostKeyPolicy'] {
   if (spec.hostKeyPolicy === 'strict' || said === 'true' || said === 'yes') return 'strict';
-  return said === 'ask' && !silent ? 'ask' : 'accept-new';
+  if (silent) return handed?.hostKeyPolicy ?? 'accept-new';
+  return said === 'ask' ? 'ask' : 'accept-new';
+}
+
+/** As arguments of ssh, which leaves its own out as soon as one is named. */
+function besideDefaults(
+  files: readonly string[],
+  own: readonly string[] = defaultIdentities.map((name) => `~/.ssh/${name}`),
+): string[] {
+  if (files.length === 0) return [];
+  return [...files.flatMap((file) => ['-i', file]), ...own.flatMap((name) => ['-o', `IdentityFile=${name}`])];
 }
 
 function proxyCommand(

@@ -1,7 +1,19 @@
+/** What a host hands on to the jump hosts before it. */
+export interface HandedOn {
+  /** A hop's own configuration of ssh stands before it. */
+  readonly hostKeyPolicy: ConnectionOptions['hostKeyPolicy'];
+  /** The inventory says so: no configuration of a hop makes it less. */
+  readonly strict: boolean;
+  /** The inventory's keys, offered to a hop for which nobody names one. */
+  readonly identityFiles: readonly string[];
+}
+
 /** Everything that decides how a host is reached, expanded. */
 export interface ConnectionOptions {
   /** The inventory's name; what messages call the host. */
   readonly name: string;
+  /** False for a jump host that only ssh knows. */
+  readonly inInventory: boolean;
   /** What a person would type after `ssh`. */
   readonly typed: string;
   /** The ssh_config to read instead of the usual ones; `none`: none. */
@@ -17,6 +29,7 @@ export interface ConnectionOptions {
   readonly agent: string | undefined;
   /** Hops in the order they are passed, as written: `user@host:port`. */
   readonly jump: readonly string[];
+  readonly handsOn: HandedOn;
   readonly proxyCommand: string | undefined;
   /** Undefined: whichever address works. */
   readonly family: 4 | 6 | undefined;

@@ -1,7 +1,5 @@
 import { usageError } from '../../base/errors.ts';
-import type { SshSpec } from '../../inventory/fleet.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
-import { plainSpec } from './from-inventory.ts';
 import { isHostName, isUserName } from './names.ts';
 
 /** One host of a ProxyJump chain. */
@@ -38,16 +36,4 @@ export function parseHop(text: string): Hop | undefined {
   const number = port === undefined ? undefined : Number(port);
   if (number !== undefined && (number < 1 || number > 65_535)) return undefined;
   return { host, ...(user === undefined ? {} : { user }), ...(number === undefined ? {} : { port: number }) };
-}
-
-/**
- * One hop of a chain as an inventory-like target: its own configuration applies, out of the same file as that of the
- * host behind it, but for what is written.
- */
-export function hopSpec(
-  hop: string,
-  sshConfig: string | undefined,
-): { readonly name: string; readonly spec: SshSpec } {
-  const { host, ...spec } = parseHop(hop) ?? { host: hop };
-  return { name: host, spec: { ...plainSpec(sshConfig), ...spec } };
 }

@@ -5,16 +5,18 @@ import pLimit from 'p-limit';
 
 import { quote } from '../../base/shell.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
+import type { Target } from '../transport.ts';
 import { buildOptions, nothingSaid, type SshSays } from './build.ts';
-import type { ConnectionOptions } from './connection-options.ts';
+import type { ConnectionOptions, HandedOn } from './connection-options.ts';
 import { type Dump, filesRead, parseDump } from './dump.ts';
 import { inventoryArguments, plainSpec } from './from-inventory.ts';
-import { chainOf } from './hops.ts';
+import { jumpTo } from './hop-target.ts';
 import { checkHostName, checkUserName } from './names.ts';
 import { noAnswer } from './no-answer.ts';
 import { runSsh } from './run-ssh.ts';
 import { SilentFile } from './silent-file.ts';
 import type { Local } from './tokens.ts';
+import { type JumpHost, wayTo } from './way.ts';
 
 /** Programs at a time: each takes some 4 ms of a core. */
 const maxPrograms = 8;
@@ -27,6 +29,8 @@ export interface ResolverParts {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** One line for the person: there is no ssh to ask. */
   readonly notice: (line: string) => void;
+  /** All hosts of the inventory: jump hosts are looked up among them. */
+  readonly hosts: readonly Target[];
 }
 
 /** What `ssh -G` printed for a host, and of which files. */
@@ -57,16 +61,21 @@ export class SshResolver {
     this.#silent = new SilentFile(this.#usualFiles());
   }
 
-  /** Throws what is wrong with the names or the configuration; `ssh.config`. */
-  resolve(name: string, spec: SshSpec): Promise<ConnectionOptions> {
-    const key = JSON.stringify([name, spec]);
+  /** Throws what is wrong with the names or the configuration; `ssh.config`. `handed`: for a jump host. */
+  resolve(name: string, spec: SshSpec, handed?: HandedOn): Promise<ConnectionOptions> {
+    const key = JSON.stringify([name, spec, handed]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
-    const asked = this.#resolve(name, spec);
+    const asked = this.#resolve(name, spec, handed);
     this.#known.set(key, asked);
     // What failed may do the next time: a directory that Match exec asks, a name server.
     asked.catch(() => this.#known.delete(key));
     return asked;
+  }
+
+  /** The jump hosts before a host, in the order they are passed. Throws as `resolve`, and `ssh.jump`. */
+  wayTo(options: ConnectionOptions): Promise<readonly JumpHost[]> {
+    return wayTo(options, this.#parts.hosts, (name, spec, handed) => this.resolve(name, spec, handed));
   }
 
   /** The files of ssh's configuration, those that it includes as well. Empty where there is no ssh. */
@@ -81,11 +90,12 @@ export class SshResolver {
     this.#silent.remove();
   }
 
-  async #resolve(name: string, spec: SshSpec): Promise<ConnectionOptions> {
+  async #resolve(name: string, written: SshSpec, handed: HandedOn | undefined): Promise<ConnectionOptions> {
+    const jump = jumpTo({ name, ssh: written }, this.#parts.hosts);
+    const spec = jump === undefined ? written : { ...written, jump };
     checkHostName(spec.address ?? name, name);
     if (spec.user !== undefined) checkUserName(spec.user, name);
-    chainOf(spec.jump ?? '', name);
-    return buildOptions(name, spec, await this.#ask(name, spec), this.#local);
+    return buildOptions(name, spec, await this.#ask(name, spec), this.#local, handed);
   }
 
   async #ask(name: string, spec: SshSpec): Promise<SshSays> {

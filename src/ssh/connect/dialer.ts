@@ -3,16 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit, { type LimitFunction } from 'p-limit';
 
-import { FleetError, usageError } from '../../base/errors.ts';
+import { FleetError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import type { SecretSource, SshSpec } from '../../inventory/fleet.ts';
+import type { SecretSource } from '../../inventory/fleet.ts';
 import type { Prompter } from '../ask.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
-import { hopSpec } from '../config/hops.ts';
+import type { JumpHost } from '../config/way.ts';
 import { type Connection, openConnection } from './connect.ts';
 import { dialTcp } from './dial.ts';
 import { dialCommand } from './dial-command.ts';
-import { connectError, connectFailure, interrupted } from '../failures.ts';
+import { connectFailure, interrupted, throughHop } from '../failures.ts';
 import { PromptTurn, PromptQueue, HungUp } from './prompt-turn.ts';
 import type { HostKeyStore } from '../host-keys/store.ts';
 import type { KeyRing } from './keys.ts';
@@ -25,7 +25,8 @@ const maxThroughHop = 8;
 const maxAttempts = 8;
 
 export interface DialerParts {
-  readonly resolve: (name: string, spec: SshSpec) => Promise<ConnectionOptions>;
+  /** The jump hosts before a host, in the order they are passed. */
+  readonly wayTo: (options: ConnectionOptions) => Promise<readonly JumpHost[]>;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly keys: KeyRing;
   readonly hostKeys: HostKeyStore;
@@ -34,15 +35,25 @@ export interface DialerParts {
   readonly notice: (line: string) => void;
 }
 
+interface Hop {
+  readonly connection: Promise<Connection>;
+  readonly limit: LimitFunction;
+}
+
+/** A login to make. */
+interface Login extends JumpHost {
+  readonly way: readonly JumpHost[];
+  /** Others are reached through it. */
+  readonly isHop: boolean;
+  readonly signal: AbortSignal | undefined;
+}
+
 /** Makes connections with the built-in client: directly, through a command, or through jump hosts that are shared. */
 export class Dialer {
   readonly #parts: DialerParts;
   readonly #handshakes = pLimit(maxHandshakes);
   readonly #prompts = new PromptQueue();
-  readonly #hops = new Map<
-    string,
-    { readonly connection: Promise<Connection>; readonly limit: LimitFunction }
-  >();
+  readonly #hops = new Map<string, Hop>();
 
   constructor(parts: DialerParts) {
     this.#parts = parts;
@@ -55,21 +66,29 @@ export class Dialer {
     for (const hop of hops) hop.connection.then((connection) => connection.close()).catch(() => undefined);
   }
 
-  /**
-   * Dials and logs in; again, a little later each time, when the server drops us before the login.
-   * `trail`: the chains of jump hosts that this connection is made for.
-   */
+  /** Dials and logs in; again, a little later each time, when the server drops us before the login. */
   async connect(
     options: ConnectionOptions,
-    password: SecretSource | undefined,
+    loginPassword: SecretSource | undefined,
     signal: AbortSignal | undefined,
-    trail: readonly string[] = [],
   ): Promise<Connection> {
+    const way = await this.#parts.wayTo(options);
+    return this.#connect({ options, loginPassword, way, isHop: false, signal });
+  }
+
+  /** The bytes' way to a host: TCP, a command, or a channel of a jump host. */
+  async stream(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Duplex> {
+    return this.#stream(options, await this.#parts.wayTo(options), signal);
+  }
+
+  async #connect(login: Login): Promise<Connection> {
+    const { options, way, isHop, signal } = login;
     for (let attempt = 1; ; attempt += 1) {
       try {
         signal?.throwIfAborted();
-        const limit = await this.#limitFor(options, trail, signal);
-        return await limit(async () => this.#once(options, password, signal, trail));
+        const direct = isHop ? pLimit(1) : this.#handshakes;
+        const limit = way.length === 0 ? direct : (await this.#hop(way, signal)).limit;
+        return await limit(async () => this.#once(login));
       } catch (error) {
         if (signal?.aborted === true) throw interrupted(options.name);
         const { code, host } = error instanceof FleetError ? error.problem : {};
@@ -81,19 +100,14 @@ export class Dialer {
     }
   }
 
-  async #once(
-    options: ConnectionOptions,
-    password: SecretSource | undefined,
-    signal: AbortSignal | undefined,
-    trail: readonly string[],
-  ): Promise<Connection> {
+  async #once({ options, loginPassword: password, way, isHop, signal }: Login): Promise<Connection> {
     const { keys, hostKeys, prompter, log, notice } = this.#parts;
-    const turn = new PromptTurn(trail.length === 0 ? this.#prompts : undefined);
+    const turn = new PromptTurn(isHop ? undefined : this.#prompts);
     const parts = { options, password, keys, hostKeys, prompter, log, notice, turn, signal };
     try {
       for (;;) {
         try {
-          return await openConnection(await this.stream(options, signal, trail), parts);
+          return await openConnection(await this.#stream(options, way, signal), parts);
         } catch (error) {
           if (!(error instanceof HungUp)) throw error;
         }
@@ -105,60 +119,42 @@ export class Dialer {
     }
   }
 
-  /** The bytes' way to a host: TCP, a command, or a channel of a jump host. */
-  async stream(
+  async #stream(
     options: ConnectionOptions,
+    way: readonly JumpHost[],
     signal: AbortSignal | undefined,
-    trail: readonly string[] = [],
   ): Promise<Duplex> {
     try {
-      return await this.#dial(options, signal, trail);
+      return await this.#dial(options, way, signal);
     } catch (error) {
       throw connectFailure(options, error);
     }
   }
 
-  async #limitFor(
-    options: ConnectionOptions,
-    trail: readonly string[],
-    signal: AbortSignal | undefined,
-  ): Promise<LimitFunction> {
-    if (options.jump.length === 0) return trail.length === 0 ? this.#handshakes : pLimit(1);
-    return (await this.#hop(options, options.jump, signal, trail)).limit;
-  }
-
   async #dial(
     options: ConnectionOptions,
+    way: readonly JumpHost[],
     signal: AbortSignal | undefined,
-    trail: readonly string[],
   ): Promise<Duplex> {
     const { proxyCommand } = options;
     if (proxyCommand !== undefined) return dialCommand({ ...options, proxyCommand }, this.#parts.env);
-    if (options.jump.length === 0) return dialTcp(options, signal);
-    const { ssh } = await (await this.#hop(options, options.jump, signal, trail)).connection;
+    if (way.length === 0) return dialTcp(options, signal);
+    const { ssh } = await (await this.#hop(way, signal)).connection;
     try {
       return await ssh.forwardOut('127.0.0.1', 0, options.hostname, options.port);
     } catch (error) {
-      throw throughHop(options, error);
+      throw throughHop(options, options.jump.at(-1) ?? '', error);
     }
   }
 
-  /** The connection to the last host of a chain, shared by all that go through it. */
-  async #hop(
-    { sshConfig }: ConnectionOptions,
-    chain: readonly string[],
-    signal: AbortSignal | undefined,
-    trail: readonly string[],
-  ): Promise<{ readonly connection: Promise<Connection>; readonly limit: LimitFunction }> {
-    const key = [sshConfig, chain.join(',')].join('\n');
-    if (trail.includes(key)) throw loop(chain);
+  /** The connection to the last host of a way, shared by all that go through it by the same rules. */
+  async #hop(way: readonly JumpHost[], signal: AbortSignal | undefined): Promise<Hop> {
+    const key = JSON.stringify(way.map(({ options }) => ({ ...options, handsOn: undefined })));
     const known = this.#hops.get(key);
     if (known !== undefined) return known;
-    const { name, spec } = hopSpec(chain.at(-1) ?? '', sshConfig);
-    const before = chain.slice(0, -1);
-    const connection = this.#parts
-      .resolve(name, before.length === 0 ? spec : { ...spec, jump: before.join(',') })
-      .then((options) => this.connect(options, undefined, signal, [...trail, key]));
+    const last = way.at(-1);
+    if (last === undefined) throw new TypeError('a way without a jump host');
+    const connection = this.#connect({ ...last, way: way.slice(0, -1), isHop: true, signal });
     const hop = { connection, limit: pLimit(maxThroughHop) };
     this.#hops.set(key, hop);
     const forget = (): void => void this.#hops.delete(key);
@@ -166,28 +162,4 @@ export class Dialer {
     await connection.catch(() => undefined);
     return hop;
   }
-}
-
-function throughHop(options: ConnectionOptions, error: unknown): FleetError {
-  const seen = error instanceof Error ? error.message : String(error);
-  const via = options.jump.at(-1) ?? '';
-  return connectError(
-    options,
-    {
-      code: /refused/i.test(seen) ? 'ssh.refused' : 'ssh.jump',
-      what: `the jump host ${via} cannot reach ${options.hostname}:${options.port}`,
-      seen,
-      next: `ssh ${via} nc -zv ${options.hostname} ${options.port}   # and check AllowTcpForwarding on ${via}`,
-    },
-    error,
-  );
-}
-
-function loop(chain: readonly string[]): FleetError {
-  return usageError({
-    code: 'ssh.jump',
-    step: 'connect',
-    what: `the way to ${chain.at(-1) ?? ''} leads through itself`,
-    next: 'end the chain in ~/.ssh/config: "ProxyJump none" for the jump host',
-  });
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { FleetError } from '../../base/errors.ts';
 import { quote } from '../../base/shell.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
-import { connectError } from '../failures.ts';
+import { connectError, reviewKey } from '../failures.ts';
 import { authorityFor, checkHostKey, type KnownHostLine, knownName, newKnownHost } from './known-hosts.ts';
 import { KnownHostsFile } from './known-hosts-file.ts';
 
@@ -134,7 +134,7 @@ function unknown(options: ConnectionOptions, key: HostKey, why: string): FleetEr
     what: `the host key of ${filedName(options)} is not on file, and ${why}`,
     expected: `an entry in ${options.userKnownHosts.join(' or ')}`,
     seen: `${key.type} ${key.fingerprint}`,
-    next: `azp-fleet trust --limit ${options.name}   # shows the key for review and pins it in the inventory`,
+    next: reviewKey(options),
   });
 }
 

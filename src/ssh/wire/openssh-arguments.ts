@@ -1,24 +1,24 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 
 import { usageError } from '../../base/errors.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
 
-const option = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
+/** One option of ssh's configuration. */
+export const option = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
 
 /**
  * The system ssh's arguments for a login: the inventory's values on top of the configuration that ssh reads
  * itself. Only what the inventory or our own defaults say is passed, so that ssh_config keeps its meaning.
- * `pinnedFile` holds the pinned keys; undefined: nothing is pinned.
+ * Pinned keys are written to `pinnedFile`. `timeoutMs`: for the connection and the server's first word; 0: none.
  */
-export function loginArguments(options: ConnectionOptions, pinnedFile: string | undefined): string[] {
+export function hostArguments(options: ConnectionOptions, pinnedFile: string, timeoutMs: number): string[] {
   return [
     ...options.arguments,
-    ...option('ConnectTimeout', Math.ceil(options.connectTimeoutMs / 1000)),
+    ...option('ConnectTimeout', Math.ceil(timeoutMs / 1000)),
     ...option('ServerAliveInterval', Math.ceil(options.aliveIntervalMs / 1000)),
     ...option('ServerAliveCountMax', options.aliveCountMax),
     ...option('StrictHostKeyChecking', strictness(options)),
-    ...(pinnedFile === undefined
+    ...(!writePins(options, pinnedFile)
       ? []
       : [
           ...option('UserKnownHostsFile', pinnedFile),
@@ -28,34 +28,24 @@ export function loginArguments(options: ConnectionOptions, pinnedFile: string | 
   ];
 }
 
-/** The same for commands of ours over a multiplexing socket. */
-export function opensshArguments(
-  options: ConnectionOptions,
-  pinnedFile: string | undefined,
-  socket: string,
-): string[] {
-  return [
-    ...loginArguments(options, pinnedFile),
-    ...option('ControlPath', socket),
-    // Commands of ours must not start agents, forwardings or local commands that the configuration asks for.
-    ...option('ClearAllForwardings', 'yes'),
-    ...option('ForwardAgent', 'no'),
-    ...option('PermitLocalCommand', 'no'),
-    ...option('RemoteCommand', 'none'),
-    ...option('RequestTTY', 'no'),
-    ...option('EscapeChar', 'none'),
-    ...option('LogLevel', 'ERROR'),
-  ];
-}
+/** Connections of ours must not start agents, forwardings or local commands that the configuration asks for. */
+export const nothingElse: readonly string[] = [
+  ...option('ClearAllForwardings', 'yes'),
+  ...option('ForwardAgent', 'no'),
+  ...option('PermitLocalCommand', 'no'),
+  ...option('RemoteCommand', 'none'),
+  ...option('RequestTTY', 'no'),
+  ...option('EscapeChar', 'none'),
+];
 
 function strictness(options: ConnectionOptions): string {
   if (options.pinned.length > 0 || options.hostKeyPolicy === 'strict') return 'yes';
   return options.hostKeyPolicy;
 }
 
-/** Pinned keys as a known_hosts file, under the alias that the arguments name. */
-export function writePins(options: ConnectionOptions, folder: string): string | undefined {
-  if (options.pinned.length === 0) return undefined;
+/** Pinned keys as a known_hosts file, under the alias that the arguments name. False: none are. */
+function writePins(options: ConnectionOptions, file: string): boolean {
+  if (options.pinned.length === 0) return false;
   if (options.pinned.some((pin) => pin.startsWith('SHA256:'))) {
     throw usageError({
       code: 'ssh.pin',
@@ -64,7 +54,6 @@ export function writePins(options: ConnectionOptions, folder: string): string | 
       next: `azp-fleet trust --limit ${options.name}   # collects them`,
     });
   }
-  const file = join(folder, 'known_hosts');
   writeFileSync(file, options.pinned.map((pin) => `pinned ${pin}\n`).join(''), { mode: 0o600 });
-  return file;
+  return true;
 }

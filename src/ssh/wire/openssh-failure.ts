@@ -1,28 +1,40 @@
 import type { FleetError } from '../../base/errors.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
-import { authFailure, byHand, connectError, connectFailure } from '../failures.ts';
+import { authFailure, byHand, connectError, connectFailure, reviewKey } from '../failures.ts';
 
 /** What the system's ssh said on stderr, as one of our errors. */
 export function opensshFailure(options: ConnectionOptions, said: string): FleetError {
   const seen = said.trim().split('\n').slice(-6).join('\n');
   const asSocket = (code: string): FleetError =>
     connectFailure(options, Object.assign(new Error(lastLine(seen)), { code }));
-  if (/host key .*has changed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(said)) {
+  const isChanged = /host key .*has changed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(said);
+  const isRefused = /host key verification failed|no .* host key is known/i.test(said);
+  if (options.pinned.length > 0 && (isChanged || isRefused)) {
+    // ssh's own advice names a file of ours, which is gone by now.
+    return connectError(options, {
+      code: 'ssh.host-key-mismatch',
+      what: `the host key of ${options.name} is not the one pinned in the inventory`,
+      expected: options.pinned.join(', '),
+      seen: shownKey(said) ?? lastLine(seen),
+      next: "compare with the key at the machine's console, then correct hostKeys: in the inventory",
+    });
+  }
+  if (isChanged) {
     // Nothing else of what was said may end up in a command that somebody pastes.
     const remove = /^ *(ssh-keygen -f (["'])[\w@%+=:,. /-]+\2 -R (["'])[\w[\]:.-]+\3) *\r?$/m.exec(said)?.[1];
     return connectError(options, {
       code: 'ssh.host-key-mismatch',
       what: `the host key of ${options.hostname} is not the one on file: the machine was reinstalled, or another one answers in its place`,
-      seen: /SHA256:\S+/.exec(said)?.[0]?.replace(/\.$/, '') ?? lastLine(seen),
+      seen: shownKey(said) ?? lastLine(seen),
       next: `compare the fingerprint at the machine's console, then: ${remove ?? `ssh-keygen -R ${options.hostname}`}`,
     });
   }
-  if (/host key verification failed|no .* host key is known/i.test(said)) {
+  if (isRefused) {
     return connectError(options, {
-      code: options.pinned.length > 0 ? 'ssh.host-key-mismatch' : 'ssh.host-key-unknown',
+      code: 'ssh.host-key-unknown',
       what: `ssh does not accept the host key of ${options.hostname}`,
       seen,
-      next: `azp-fleet trust --limit ${options.name}   # shows the key for review`,
+      next: reviewKey(options),
     });
   }
   if (/permission denied|too many authentication failures/i.test(said)) {
@@ -41,6 +53,10 @@ export function opensshFailure(options: ConnectionOptions, said: string): FleetE
     });
   }
   return connectFailure(options, new Error(seen || 'ssh ended without a word'));
+}
+
+function shownKey(said: string): string | undefined {
+  return /SHA256:\S+/.exec(said)?.[0]?.replace(/\.$/, '');
 }
 
 function lastLine(text: string): string {

@@ -8,13 +8,16 @@ import type { Duplex } from 'node:stream';
 
 import { usageError } from '../../base/errors.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
+import type { JumpHost } from '../config/way.ts';
 import { interrupted } from '../failures.ts';
-import { opensshArguments, writePins } from './openssh-arguments.ts';
+import { nothingElse, option } from './openssh-arguments.ts';
 import { opensshFailure } from './openssh-failure.ts';
+import { loginArguments, wayFailure } from './openssh-way.ts';
 import type { Ending, Wire, WireProcess } from './wire.ts';
 
 export interface OpensshParts {
   readonly options: ConnectionOptions;
+  readonly way: readonly JumpHost[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** ssh may ask at the terminal (passphrase, second factor, a touch of a key). */
   readonly interactive: boolean;
@@ -32,24 +35,32 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   const closed = new AbortController();
   setMaxListeners(0, closed.signal);
   const socket = join(folder, 's');
-  const flags = opensshArguments(options, writePins(options, folder), socket);
-  const batch = parts.interactive ? [] : ['-o', 'BatchMode=yes'];
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  const flags = (() => {
+    try {
+      return opensshArguments(parts, folder, socket);
+    } catch (error) {
+      remove();
+      throw error;
+    }
+  })();
   const master = spawn(
     'ssh',
-    [...flags, ...batch, '-o', 'ControlMaster=yes', '-o', 'ControlPersist=no', '-N', '--', options.typed],
+    [...flags, '-o', 'ControlMaster=yes', '-o', 'ControlPersist=no', '-N', '--', options.typed],
     {
       stdio: ['ignore', 'ignore', 'pipe'],
       env,
     },
   );
+  const opened = connected(master, flags, parts, folder);
   master.once('close', () => {
     closed.abort(new Error('ssh ended'));
-    rmSync(folder, { recursive: true, force: true });
+    remove();
   });
   const stop = (): void => void master.kill();
   parts.signal?.addEventListener('abort', stop, { once: true });
   try {
-    await connected(master, flags, parts);
+    await opened;
   } catch (error) {
     throw isAborted(parts.signal) ? interrupted(options.name) : error;
   } finally {
@@ -89,8 +100,27 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   };
 }
 
+/** Also for commands over the master's connection. Throws where pins cannot be used: `ssh.pin`. */
+function opensshArguments(
+  { options, way, interactive }: OpensshParts,
+  folder: string,
+  socket: string,
+): readonly string[] {
+  return [
+    ...loginArguments(options, way, folder, { asks: interactive, heard: true }),
+    ...option('ControlPath', socket),
+    ...nothingElse,
+    ...option('LogLevel', 'ERROR'),
+  ];
+}
+
 /** Waits until the master answers on its socket; rejects with what it said when it ends instead. */
-function connected(master: ChildProcess, flags: readonly string[], parts: OpensshParts): Promise<void> {
+function connected(
+  master: ChildProcess,
+  flags: readonly string[],
+  parts: OpensshParts,
+  folder: string,
+): Promise<void> {
   let said = '';
   master.stderr?.on('data', (chunk: Buffer) => {
     said = (said + chunk.toString()).slice(-8192);
@@ -103,7 +133,7 @@ function connected(master: ChildProcess, flags: readonly string[], parts: Openss
     });
     master.once('close', () => {
       over = true;
-      reject(opensshFailure(parts.options, said));
+      reject(wayFailure(parts.options, parts.way, folder) ?? opensshFailure(parts.options, said));
     });
     const check = async (): Promise<void> => {
       const alive = await run([...flags, '-O', 'check', '--', parts.options.typed], parts.env).then(

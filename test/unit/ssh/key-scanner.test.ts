@@ -33,6 +33,7 @@ async function scan(knownHosts: string, spec: Parameters<OwnSshd['target']>[0] =
     resolveSecret: () => Promise.resolve(new Secret('')),
     notice: () => undefined,
     uploads: defaultUploads,
+    hosts: [],
   });
   try {
     return await scanner.scan(sshd.target({ sshConfig: join(home, 'config'), ...spec }));

@@ -14,7 +14,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const { fleet, hosts } = openHosts(context, input);
   const { home, user } = context;
   const notice = (line: string): void => void context.stderr.write(`${line}\n`);
-  const ssh = new SshResolver({ home, user, env: withoutSecrets(context.env, fleet), notice });
+  const env = withoutSecrets(context.env, fleet);
+  const ssh = new SshResolver({ home, user, env, notice, hosts: fleet.hosts });
   try {
     const shown = await Promise.all(hosts.map((host) => describe(ssh, host)));
     const problems = shown.flatMap(({ problem }) => problem ?? []);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, usageError } from '../../../base/errors.ts';
 import { SshResolver } from '../../../ssh/config/resolver.ts';
-import { loginArguments, writePins } from '../../../ssh/wire/openssh-arguments.ts';
+import { loginArguments } from '../../../ssh/wire/openssh-way.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../fleet/hosts.ts';
 import { withoutSecrets } from '../../fleet/secrets.ts';
@@ -25,11 +25,12 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   }
   const env = withoutSecrets(context.env, fleet);
   const { home, user } = context;
-  const ssh = new SshResolver({ home, user, env, notice: () => undefined });
+  const ssh = new SshResolver({ home, user, env, notice: () => undefined, hosts: fleet.hosts });
   const folder = mkdtempSync(join(tmpdir(), 'azp-ssh-'));
   try {
     const options = await ssh.resolve(host.name, host.ssh);
-    const flags = loginArguments(options, writePins(options, folder));
+    const way = await ssh.wayTo(options);
+    const flags = loginArguments(options, way, folder, { asks: true, heard: false });
     return await hand([...flags, '--', options.typed, ...input.rest], env);
   } finally {
     ssh.close();

@@ -67,6 +67,7 @@ function openWizard(context: Context, sshConfig: string | undefined): Wizard {
         resolveSecret: (source) => read(source, 'the sudo password'),
         notice: (line) => told.push(line),
         uploads: defaultUploads,
+        hosts: [],
       }),
     azure: (organization, token) =>
       createAzureClient({

@@ -42,7 +42,7 @@ const env = {
 };
 let resolver: SshResolver;
 beforeAll(() => {
-  resolver = new SshResolver({ home, user, env, notice: () => undefined });
+  resolver = new SshResolver({ home, user, env, notice: () => undefined, hosts: [] });
 });
 afterAll(() => {
   resolver.close();
@@ -114,7 +114,7 @@ describe('what ssh -G leaves unexpanded is expanded as ssh does when it connects
   ])('the agent: %s', async (line, socket) => {
     const file = join(folder, 'agent.conf');
     writeFileSync(file, `${line}\nUser ann\n`);
-    const own = new SshResolver({ home, user, env, notice: () => undefined });
+    const own = new SshResolver({ home, user, env, notice: () => undefined, hosts: [] });
     expect((await own.resolve('x', sshSpec({ sshConfig: file }))).agent).toBe(socket);
     own.close();
   });

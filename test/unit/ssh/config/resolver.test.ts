@@ -37,6 +37,7 @@ function resolver(env: Record<string, string | undefined> = {}): SshResolver {
     user,
     env: { PATH: process.env['PATH'], ...env },
     notice: (line) => void notices.push(line),
+    hosts: [],
   });
   open.push(made);
   return made;

@@ -99,6 +99,7 @@ beforeEach(() => {
     resolveSecret: () => Promise.resolve(new Secret('')),
     notice: () => undefined,
     uploads: defaultUploads,
+    hosts: [],
   });
 });
 afterEach(() => {

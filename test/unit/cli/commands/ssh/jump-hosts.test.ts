@@ -1,0 +1,76 @@
+// A jump host of the inventory is held to what the inventory says of it, also where the command is about other hosts.
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { runCommand } from '../../../../support/command.ts';
+import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../../support/own-sshd.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'azp-jump-'));
+let box: OwnSshd;
+let bastion: OwnSshd;
+beforeAll(async () => {
+  [box, bastion] = await Promise.all([startOwnSshd(), startOwnSshd()]);
+  writeFileSync(join(cwd, 'config'), `UserKnownHostsFile ${cwd}/known_hosts\n`);
+});
+afterAll(async () => {
+  rmSync(cwd, { recursive: true });
+  await Promise.all([box.stop(), bastion.stop()]);
+});
+
+function inventory(pin: string, transport: string): void {
+  const host = (sshd: OwnSshd, pinned: string, more = '') =>
+    `{ address: 127.0.0.1, port: ${sshd.port}, identityFile: ${sshd.clientKeyFile}, hostKeys: [${pinned}]${more} }`;
+  writeFileSync(
+    join(cwd, 'lab.yaml'),
+    `organization: https://dev.azure.com/example
+token: { env: AZP_PAT }
+defaults: { pool: p, user: ${box.user}, sshConfig: config, hostKeyPolicy: strict, jump: bastion, transport: ${transport} }
+hosts:
+  bastion: ${host(bastion, pin)}
+  box: ${host(box, box.hostKey)}
+`,
+  );
+}
+
+const env = { PATH: '/usr/bin:/bin', AZP_PAT: 'token' };
+const run = (line: string) => runCommand(line.split(' '), { cwd, env });
+const logins = () => bastion.log().split('Accepted publickey').length - 1;
+
+describe.each([
+  ['ssh', 'builtin', 'ssh box -i lab.yaml -- true', 255],
+  ['exec', 'builtin', 'exec -i lab.yaml --login --limit box -- true', 1],
+  ['exec', 'openssh', 'exec -i lab.yaml --login --limit box -- true', 1],
+])('%s, transport: %s', (_, transport, line, refused) => {
+  test('goes through it where its key is the one that is pinned', async () => {
+    inventory(bastion.hostKey, transport);
+    const before = logins();
+    expect(await run(line)).toMatchObject({ exitCode: 0 });
+    expect(logins()).toBe(before + 1);
+  });
+
+  test('does not log into another machine in its place', async () => {
+    inventory(publicKey(makeKey(join(mkdtempSync(join(cwd, 'other-')), 'key'))), transport);
+    const before = logins();
+    expect(await run(line)).toMatchObject({ exitCode: refused });
+    expect(logins()).toBe(before);
+  });
+});
+
+test('trust shows the key behind it, and says whose key it is that is refused', async () => {
+  inventory(bastion.hostKey, 'builtin');
+  const keys = await run('trust -i lab.yaml --limit box --json');
+  expect(keys.exitCode).toBe(0);
+  expect(keys.stdout).toContain(box.hostKey.split(' ')[1]);
+  writeFileSync(
+    join(cwd, 'lab.yaml'),
+    readFileSync(join(cwd, 'lab.yaml'), 'utf8').replace(bastion.hostKey, ''),
+  );
+  const refused = await run('trust -i lab.yaml --limit box');
+  expect(refused).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('jump host bastion: ') as string,
+  });
+  expect(refused.stderr).toContain('azp-fleet trust --limit bastion');
+});
