@@ -90,6 +90,7 @@ const others = {
   'src/ssh/connect/dial-command.ts': "ssh_config's own command",
   'src/ssh/session/start.ts': 'a sentence',
   'src/ssh/session/sudo.ts': 'a sentence',
+  'src/ssh/wire/openssh-way.ts': 'one program of the admin; its own test runs it',
 };
 
 test('whatever holds shell text has its scripts in the collection', () => {

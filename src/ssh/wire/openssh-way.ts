@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import type { FleetError } from '../../base/errors.ts';
-import { quote, Raw, sh } from '../../base/shell.ts';
+import { quote } from '../../base/shell.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
 import type { JumpHost } from '../config/way.ts';
 import { throughHop } from '../failures.ts';
@@ -41,9 +41,10 @@ export function loginArguments(
       ...(heard ? option('LogLevel', 'ERROR') : []),
       ...batch,
     ];
-    const said = new Raw(heard ? ` 2>${quote(saidBy(folder, index))}` : '');
-    const script = sh`exec ssh ${flags} -W "[$1]:$2" -- ${hop.typed}${said}`;
-    writeFileSync(scriptOf(folder, index), `${script}\n`, { mode: 0o600 });
+    const program = ['ssh', ...flags].map(quote).join(' ');
+    const said = heard ? ` 2>${quote(saidBy(folder, index))}` : '';
+    const script = `exec ${program} -W "[$1]:$2" -- ${quote(hop.typed)}${said}\n`;
+    writeFileSync(scriptOf(folder, index), script, { mode: 0o600 });
   }
   return [
     ...through(folder, way.length - 1),
