@@ -142,8 +142,9 @@ function refused(host: string, answer: string, text: string): FleetError {
     what: `the manager answered ${answer}`,
     seen: text.slice(0, 300),
   };
+  const isTypo = said.code === 'slot.unknown';
   return new FleetError({
-    next: 'look at `journalctl -u azp-fleet-manager` on the host',
+    next: isTypo ? 'name one of them' : 'look at `journalctl -u azp-fleet-manager` on the host',
     ...said,
     host,
     step: 'manager',

@@ -1,4 +1,4 @@
-import { drainLine } from '../contract/drain.ts';
+import { drainLine, type Drain } from '../contract/drain.ts';
 import type { SlotStatus, ManagerStatus } from '../contract/status.ts';
 import type { RunRecord } from '../contract/runs.ts';
 import { foldNames } from '../inventory/fold-names.ts';
@@ -40,18 +40,77 @@ export function webhookText(host: string): string {
   return `${host}: the webhook has taken a test message; look whether it has arrived\n`;
 }
 
-/** How many slots of a host are drained and which still have a job; then a line for each who keeps jobs away. */
-export function drainText(host: string, status: ManagerStatus): string {
-  const drained = status.slots.filter(({ state }) => state === 'drained').length;
-  const busy = status.slots.filter(({ state }) => state === 'busy');
-  const jobs = busy.map(({ slot, job, jobSince }) => {
-    const since = jobSince === undefined ? '' : `, since ${jobSince.replace('T', ' ').slice(0, 16)} UTC`;
-    return `slot ${slot}${job === undefined ? '' : ` (${job}${since})`}`;
+/** What `drain` has come to: how far its slots are, which still have a job, then a line for each who keeps jobs away. */
+export function drainText(host: string, status: ManagerStatus, chosen: readonly string[] = []): string {
+  const slots = chosenOf(status, chosen);
+  const far = (['drained', 'ending', 'held back already'] as const).flatMap((stage) => {
+    const number = slots.filter((slot) => stageOf(slot) === stage).length;
+    return number === 0 ? [] : [`${number} ${stage}`];
   });
-  const parts = [`${drained} of ${status.slots.length} slots drained`];
-  if (jobs.length > 0) parts.push(`still running: ${jobs.join(', ')}`);
-  const marks = (status.drains ?? []).map((drain) => `  ${drainLine(drain)}\n`);
-  return `${host}: ${parts.join('; ')}\n${marks.join('')}`;
+  const jobs = slots
+    .filter(({ state }) => state === 'busy')
+    .map(({ slot, job, jobSince }) => {
+      const since = jobSince === undefined ? '' : `, since ${jobSince.replace('T', ' ').slice(0, 16)} UTC`;
+      return `slot ${slot}${job === undefined ? '' : ` (${job}${since})`}`;
+    });
+  const parts = [...far, ...(jobs.length === 0 ? [] : [`still running: ${jobs.join(', ')}`])];
+  if (slots.length === 0) return `${host}: it has no slots\n${markLines(status)}`;
+  const take = slots.length === 1 ? 'takes' : 'take';
+  return `${host}: ${slotsText(slots, chosen)} ${take} no more jobs: ${parts.join('; ')}\n${markLines(status)}`;
+}
+
+/** A manager calls a slot stopping, too, while it tells the pool why there is nothing to stop. */
+function stageOf({ state, container }: SlotStatus): string {
+  return state === 'stopping' && container === undefined ? 'drained' : stages[state];
+}
+
+/** Where a slot that is to take no jobs stands; an idle agent is stopped once the server was asked whether it has a job. */
+const stages: Readonly<Record<SlotStatus['state'], string>> = {
+  drained: 'drained',
+  starting: 'ending',
+  idle: 'ending',
+  stopping: 'ending',
+  busy: 'still running',
+  'backing-off': 'held back already',
+  quarantined: 'held back already',
+  waiting: 'held back already',
+};
+
+/** What `undrain` has come to. */
+export interface Undrained extends ManagerStatus {
+  /** The marks that it took back; undefined: the manager is of a version that does not tell. */
+  readonly ended?: readonly Drain[];
+}
+
+/** What jobs may come to again, what keeps them from coming all the same, then the marks that are left. */
+export function undrainText(host: string, status: Undrained, chosen: readonly string[] = []): string {
+  const { ended } = status;
+  const slots = chosenOf(status, chosen);
+  if (slots.length === 0) return `${host}: it has no slots\n`;
+  const take = slots.length === 1 ? 'takes' : 'take';
+  const was = ended?.length === 0 ? 'nothing was drained; ' : '';
+  const again = ended?.length === 0 ? '' : ' again';
+  const held = slots.filter(({ state }) => stages[state] === 'held back already');
+  const but =
+    held.length === 0 ? '' : `; held back by something else: ${slotList(held)}, see azp-fleet status`;
+  return `${host}: ${was}${slotsText(slots, chosen)} ${take} jobs${again}${but}\n${markLines(status)}`;
+}
+
+function chosenOf({ slots }: ManagerStatus, chosen: readonly string[]): readonly SlotStatus[] {
+  return chosen.length === 0 ? slots : slots.filter(({ slot }) => chosen.includes(slot));
+}
+
+function slotsText(slots: readonly SlotStatus[], chosen: readonly string[]): string {
+  if (chosen.length > 0) return slotList(slots);
+  return slots.length === 1 ? 'its slot' : `its ${slots.length} slots`;
+}
+
+function slotList(slots: readonly SlotStatus[]): string {
+  return `slot${slots.length === 1 ? '' : 's'} ${foldNames(slots.map(({ slot }) => slot))}`;
+}
+
+function markLines({ drains = [] }: ManagerStatus): string {
+  return drains.map((drain) => `  ${drainLine(drain)}\n`).join('');
 }
 
 /** The last runs of one host, newest first: when, slot, how it ended, how long the job took and the agent had waited. */

@@ -10,7 +10,10 @@ import {
 import { onHost, personal, type DrainMarks } from '../drain-marks.ts';
 import { checkNames } from './resolve.ts';
 
-/** The marks after an order. A run's mark takes the place of one that an interrupted run left. Pure. */
+/**
+ * The marks after an order. A run's mark takes the place of one that an interrupted run left; a person's that says no
+ * reason keeps the reason that was said before. Pure.
+ */
 export function withDrain(
   marks: DrainMarks,
   { slots, reason, owner, run }: DrainOrder,
@@ -19,14 +22,18 @@ export function withDrain(
 ): DrainMarks {
   checkNames(slots, known);
   const mark: DrainMark = { reason, at: new Date(now).toISOString(), ...defined({ owner, run }) };
+  const after = (before: DrainMark | undefined): DrainMark => ({
+    ...mark,
+    reason: reason === '' ? (before?.reason ?? '') : reason,
+  });
   if (slots.length === 0)
     return run === undefined
-      ? { ...marks, host: mark }
+      ? { ...marks, host: after(personal(marks)) }
       : { ...marks, ...onHost(personal(marks), mark), slots: marks.slots };
   if (run !== undefined) throw bad('a run drains the whole host', 'name no slots');
   return {
     ...marks,
-    slots: { ...marks.slots, ...Object.fromEntries(slots.map((slot) => [slot, mark])) },
+    slots: { ...marks.slots, ...Object.fromEntries(slots.map((slot) => [slot, after(marks.slots[slot])])) },
   };
 }
 

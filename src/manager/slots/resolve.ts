@@ -63,6 +63,7 @@ export function checkNames(slots: readonly string[], known: readonly string[]): 
   throw new FleetError({
     code: 'slot.unknown',
     what: `there is no slot ${unknown}`,
-    expected: known.join(', '),
+    expected: known.length === 0 ? 'no slot: the host has none' : `slots: ${known.join(', ')}`,
+    next: 'name one of them',
   });
 }

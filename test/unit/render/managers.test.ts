@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
+import { defined } from '../../../src/base/defined.ts';
 import type { RunRecord } from '../../../src/contract/runs.ts';
-import { drainText, runsText } from '../../../src/render/managers.ts';
+import type { SlotStatus } from '../../../src/contract/status.ts';
+import { drainText, runsText, undrainText } from '../../../src/render/managers.ts';
 import { managerStatus } from '../../support/manager-status.ts';
 
 const record: RunRecord = {
@@ -16,18 +18,84 @@ const record: RunRecord = {
   log: [],
 };
 
-test('drain and undrain tell what is left: slots, jobs, and who keeps jobs away since when', () => {
-  const slot = { slot: '0', agent: 'h200-1-0', gpus: [], since: '', jobsRun: 0 };
-  const slots = [
-    { ...slot, state: 'busy' as const, job: 'train', jobSince: '2026-11-20T11:02:03Z' },
-    { ...slot, slot: '1', state: 'drained' as const },
-  ];
-  const drains = [{ slot: '1', reason: 'fan', at: '2026-11-20T12:30:01Z', owner: 'ann@laptop' }];
-  expect(drainText('h200-1', managerStatus({ slots, drains }))).toBe(
-    'h200-1: 1 of 2 slots drained; still running: slot 0 (train, since 2026-11-20 11:02 UTC)\n' +
-      '  slot 1 drained by ann@laptop: fan, since 2026-11-20 12:30 UTC\n',
-  );
-  expect(drainText('h200-1', managerStatus({ slots: [] }))).toBe('h200-1: 0 of 0 slots drained\n');
+const slotIn = (slot: string, state: SlotStatus['state'], more: Partial<SlotStatus> = {}): SlotStatus => ({
+  slot,
+  agent: `h200-1-${slot}`,
+  gpus: [],
+  since: '',
+  jobsRun: 0,
+  state,
+  ...more,
+});
+const fan = { slot: '1', reason: 'fan', at: '2026-11-20T12:30:01Z', owner: 'ann@laptop' };
+const train = { job: 'train', jobSince: '2026-11-20T11:02:03Z' };
+
+describe('drain', () => {
+  test.each([
+    [
+      'what still runs, and who keeps jobs away since when',
+      [slotIn('0', 'busy', train), slotIn('1', 'drained')],
+      [],
+      `its 2 slots take no more jobs: 1 drained; still running: slot 0 (train, since 2026-11-20 11:02 UTC)`,
+    ],
+    [
+      'an idle host right after the order',
+      [slotIn('0', 'idle'), slotIn('1', 'stopping', { container: '0123456789ab' })],
+      [],
+      'its 2 slots take no more jobs: 2 ending',
+    ],
+    [
+      'a slot without a container of which the pool is told',
+      [slotIn('0', 'stopping'), slotIn('1', 'drained')],
+      [],
+      'its 2 slots take no more jobs: 2 drained',
+    ],
+    [
+      'one slot',
+      [slotIn('0', 'idle'), slotIn('1', 'drained')],
+      ['1'],
+      'slot 1 takes no more jobs: 1 drained',
+    ],
+    [
+      'slots that took none before',
+      [slotIn('0', 'quarantined'), slotIn('1', 'drained')],
+      [],
+      'its 2 slots take no more jobs: 1 drained; 1 held back already',
+    ],
+    ['no slots', [], [], 'it has no slots'],
+  ])('%s', (_, slots, chosen, expected) => {
+    expect(drainText('h200-1', managerStatus({ slots, drains: [fan] }), chosen)).toBe(
+      `h200-1: ${expected}\n  slot 1 drained by ann@laptop: fan, since 2026-11-20 12:30 UTC\n`,
+    );
+  });
+});
+
+describe('undrain', () => {
+  const two = [slotIn('0', 'starting'), slotIn('1', 'idle')];
+  test.each([
+    ['a host', two, [fan], [], 'its 2 slots take jobs again'],
+    ['one that was not drained', two, [], [], 'nothing was drained; its 2 slots take jobs'],
+    ['one of a version that does not tell', two, undefined, [], 'its 2 slots take jobs again'],
+    ['a slot', two, [fan], ['1'], 'slot 1 takes jobs again'],
+    [
+      'what something else holds back',
+      [slotIn('0', 'quarantined'), slotIn('1', 'idle')],
+      [fan],
+      [],
+      'its 2 slots take jobs again; held back by something else: slot 0, see azp-fleet status',
+    ],
+  ])('%s', (_, slots, ended, chosen, expected) => {
+    expect(undrainText('h200-1', { ...managerStatus({ slots }), ...defined({ ended }) }, chosen)).toBe(
+      `h200-1: ${expected}\n`,
+    );
+  });
+
+  test('names the marks that are left', () => {
+    const host = { reason: 'move', at: '2026-11-20T12:30:01Z', owner: 'bob@desk', run: 'r' };
+    expect(undrainText('h200-1', { ...managerStatus({ slots: two, drains: [host] }), ended: [fan] })).toBe(
+      'h200-1: its 2 slots take jobs again\n  whole host drained by a run of bob@desk: move, since 2026-11-20 12:30 UTC\n',
+    );
+  });
 });
 
 test('runs are told apart: a job done, a job out of memory, no job at all', () => {

@@ -4,9 +4,9 @@ import type { ManagerStatus } from '../../../contract/status.ts';
 import type { ManagerClient } from '../../../client/manager-client.ts';
 import { occupied } from '../../../apply/drain.ts';
 import { drainText } from '../../../render/managers.ts';
-import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { ownerName } from '../../fleet/owner.ts';
+import { agreesToAll } from '../../fleet/whole-fleet.ts';
 import { answered, askEach } from '../../fleet/managers.ts';
 import { pause } from '../../pause.ts';
 import { declined, type Result } from '../../result.ts';
@@ -16,9 +16,7 @@ const pollMs = 2000;
 /** Makes agents stop taking jobs. Running jobs go on. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
-  const everything = input.positionals.length === 0 && options.list('limit').length === 0;
-  if (everything && !options.flag('yes') && !(await confirm(context, 'Drain every host of the inventory?')))
-    return declined;
+  if (!(await agreesToAll(context, input, 'Drain every host of the inventory?'))) return declined;
   const slots = options.list('slot');
   const order = { reason: options.string('reason') ?? '', owner: ownerName(context) };
   const deadline = context.clock.monotonic() + (options.duration('drainTimeout') ?? 0);
@@ -26,7 +24,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     await manager.drain(order, slots);
     return options.flag('wait') ? settled(manager, slots, deadline, context) : manager.status();
   });
-  return answered(answers, drainText);
+  return answered(answers, (host, status) => drainText(host, status, slots));
 }
 
 /** Resolves when no job is left on the slots in question. */

@@ -27,7 +27,7 @@ test('hosts that answer alike share a line; each host that differs has its own',
   }));
   const text = answersText([...answers, { host: 'down', problem: { code: 'bug', what: 'y' } }], drainText);
   expect(text).toBe(
-    'gpu-[000-006,008-299]: 2 of 2 slots drained\ngpu-007: 1 of 2 slots drained; still running: slot 1 (train 12)\n',
+    'gpu-[000-006,008-299]: its 2 slots take no more jobs: 2 drained\ngpu-007: its 2 slots take no more jobs: 1 drained; still running: slot 1 (train 12)\n',
   );
 });
 

@@ -1,0 +1,95 @@
+// drain and undrain as a user types them, against a whole manager; only the way to it is short.
+import { Agent } from 'node:http';
+import { connect } from 'node:net';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+
+import type { Session, Transport } from '../../../../src/ssh/transport.ts';
+import { runCommand } from '../../../support/command.ts';
+import { Keyboard } from '../../../support/keyboard.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+  writeFileSync(
+    join(rig.directory, 'inventory.yaml'),
+    `organization: ${rig.fake.organization}\ntoken: { env: NONE }\nhosts: { h200-1: { pool: gpu-lab } }\n`,
+  );
+  await rig.start();
+  await rig.until('idle');
+});
+afterEach(() => rig.close());
+
+vi.mock('../../../../src/ssh/create-transport.ts', () => ({
+  createTransport: (): Pick<Transport, 'connect' | 'close'> => ({
+    close: () => Promise.resolve(),
+    connect: () =>
+      Promise.resolve({
+        socketAgent: () => Object.assign(new Agent(), { createConnection: () => connect(rig.socket) }),
+        close: () => Promise.resolve(),
+      } as unknown as Session),
+  }),
+}));
+
+const azpFleet = (...argv: readonly string[]) => runCommand(argv, { cwd: rig.directory });
+
+test(
+  'an idle host: what is said is what is, with the reason, there and in the pool',
+  { timeout: 60_000 },
+  async () => {
+    const { stdout, exitCode } = await azpFleet('drain', 'h200-1', '--reason', 'new fan');
+    expect(exitCode).toBe(0);
+    const [first = '', second] = stdout.split('\n');
+    const said = /^h200-1: its 2 slots take no more jobs: (?:(\d) drained)?(?:; )?(?:(\d) ending)?$/.exec(
+      first,
+    );
+    expect(Number(said?.[1] ?? 0) + Number(said?.[2] ?? 0), first).toBe(2);
+    expect(second).toMatch(/^ {2}whole host drained by me@\S+: new fan, since 20\d\d-/);
+    await rig.until('drained');
+    const again = (await azpFleet('drain', 'h200-1')).stdout;
+    expect(again).toContain('its 2 slots take no more jobs: 2 drained\n');
+    expect(again).toContain(': new fan, since');
+    const agents = await rig.azure.listAgents(rig.poolId);
+    expect(agents.map(({ enabled }) => enabled)).toEqual([false, false]);
+  },
+);
+
+test('undrain says that jobs come again, and that nothing was drained', { timeout: 60_000 }, async () => {
+  await azpFleet('drain', 'h200-1');
+  const again = await azpFleet('undrain', 'h200-1');
+  expect(again.stdout).toBe('h200-1: its 2 slots take jobs again\n');
+  await rig.until('idle');
+  const none = await azpFleet('undrain', 'h200-1');
+  expect(none.stdout).toBe('h200-1: nothing was drained; its 2 slots take jobs\n');
+});
+
+test('a slot that is not there is told with those that are', async () => {
+  const { exitCode, stderr } = await azpFleet('drain', 'h200-1', '--slot', '7');
+  expect(exitCode).toBe(1);
+  expect(stderr).toBe(`✗ h200-1 · manager: there is no slot 7
+  expected  slots: 0, 1
+  next      name one of them
+`);
+});
+
+test.each([
+  ['drain', [], 'Drain every host of the inventory?'],
+  ['drain', ['all'], 'Drain every host of the inventory?'],
+  ['undrain', [], 'Let every host of the inventory take jobs again?'],
+  ['undrain', ['--limit', 'all'], 'Let every host of the inventory take jobs again?'],
+])('%s %j asks before it does so to every host', async (verb, more, question) => {
+  const { stdin } = new Keyboard();
+  let heard = '';
+  const done = runCommand([verb, ...more], {
+    cwd: rig.directory,
+    terminal: true,
+    stdin: Object.assign(stdin, { isTTY: true }),
+    heard: (text) => void (heard += text),
+  });
+  await expect.poll(() => heard).toContain(question);
+  stdin.write('n\r');
+  expect((await done).exitCode).toBe(4);
+  expect((await rig.status()).drains).toEqual([]);
+});
