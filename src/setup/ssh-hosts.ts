@@ -4,8 +4,8 @@ import { SSHConfig } from 'ssh-config';
 
 import type { Context } from '../base/context.ts';
 import { FleetError } from '../base/errors.ts';
+import { isHostName } from '../base/notation/hop.ts';
 import { plainSpec } from '../ssh/config/from-inventory.ts';
-import { isHostName } from '../ssh/config/names.ts';
 import { SshResolver } from '../ssh/config/resolver.ts';
 import { looksSecret } from './secret-variables.ts';
 

@@ -6,8 +6,11 @@ import {
   duration,
   environmentName,
   flag,
+  hostName,
   hostPath,
+  jump,
   label,
+  loginName,
   name,
   repository,
   section,
@@ -180,10 +183,10 @@ const webhook = z
 
 /** What may stand in `defaults`, in a group's `vars` and at a host. */
 const shared = {
-  user: text.optional().meta({ description: 'Login user; default: as ssh_config says' }),
+  user: loginName.optional().meta({ description: 'Login user; default: as ssh_config says' }),
   port: wholeNumber(1, 65_535, 'a port').optional().meta({ description: 'SSH port' }),
   identityFile: text.optional().meta({ description: 'Private key to log in with' }),
-  jump: text
+  jump: jump
     .optional()
     .meta({ description: 'Jump hosts as in ProxyJump, also by their names here: user@host:port,user@host' }),
   sshConfig: text.optional().meta({
@@ -287,7 +290,7 @@ const shared = {
 export const hostVars = section('settings, e.g. { pool: gpu-lab }', shared).meta({ id: 'hostVars' });
 
 export const hostEntry = section('settings such as { address: 192.0.2.11 }, or {}', {
-  address: text
+  address: hostName
     .optional()
     .meta({ description: 'Host name or IP address; default: the name, as ssh_config knows it' }),
   ...shared,

@@ -2,6 +2,7 @@ import * as z from 'zod';
 
 import { controlIn, noControl } from '../../base/unseen.ts';
 import { parseDuration } from '../../base/notation/duration.ts';
+import { hopExpected, hopsIn, isHostName, isUserName, parseHop } from '../../base/notation/hop.ts';
 import { parseRate, rateExpected } from '../../base/notation/rate.ts';
 import { parseShare, shareExpected } from '../../base/notation/share.ts';
 
@@ -85,6 +86,20 @@ export const httpUrl = z
   .regex(/^https?:\/\/[^\s/]+(\/\S*)?$/, { error: 'an http(s) URL', abort: true })
   .regex(/^https?:\/\/[^\s/@]+(\/\S*)?$/, 'a URL without user and password')
   .refine(hasNoControl, 'a URL without control characters');
+
+/** As ssh takes it. */
+const hostNameExpected = 'a host name or an address, without blanks and signs that a shell obeys';
+export const hostName = text.refine(isHostName, hostNameExpected);
+
+const userExpected = 'the name of a user, as ssh takes it';
+export const loginName = text.refine(isUserName, userExpected);
+
+/** As in ProxyJump. */
+const jumpExpected = `none, or jump hosts with commas between them: ${hopExpected}`;
+export const jump = text.refine(
+  (value) => hopsIn(value).every((hop) => parseHop(hop) !== undefined),
+  jumpExpected,
+);
 
 /** Names of hosts, groups and slots: they become parts of agent names, file names and container labels. */
 export const name = z

@@ -1,8 +1,9 @@
+import { type Hop, parseHop } from '../../base/notation/hop.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import type { Target } from '../transport.ts';
 import type { ConnectionOptions } from './connection-options.ts';
 import { plainSpec } from './from-inventory.ts';
-import { chainOf, type Hop, parseHop } from './hops.ts';
+import { chainOf } from './hops.ts';
 
 const sshPort = 22;
 const same = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase();

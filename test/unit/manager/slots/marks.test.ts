@@ -31,6 +31,8 @@ test.each<[string, DrainMarks, Omit<typeof person, 'at'> & { run?: string; slots
     nextRun,
     { host: nextRun, provision: nextRun, slots: {} },
   ],
+  ['a person again, without a reason', ofPerson, { ...person, reason: '' }, ofPerson],
+  ['a slot again, without a reason', ofSlot, { ...person, reason: '', slots: ['1'] }, ofSlot],
   ['the next run beside a person', ofBoth, nextRun, { ...ofBoth, provision: nextRun }],
 ])('drain: %s', (_, before, { reason, owner, ...order }, after) => {
   const { run: id, slots = [] } = order;

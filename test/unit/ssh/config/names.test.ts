@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 
-import { chainOf, parseHop } from '../../../../src/ssh/config/hops.ts';
-import { isHostName, isUserName } from '../../../../src/ssh/config/names.ts';
+import { isHostName, isUserName, parseHop } from '../../../../src/base/notation/hop.ts';
+import { chainOf } from '../../../../src/ssh/config/hops.ts';
 import { problemOf } from '../../../support/transport.ts';
 
 const characters = Array.from({ length: 127 }, (_, index) => `a${String.fromCharCode(index + 1)}b`);

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+
+import { fleet, mistakes } from '../fixture.ts';
+
+const one = (key: string) => `defaults: { pool: p }\nhosts:\n  a:\n    ${key}\n`;
+const hop = 'user@host:port, where user and port may be left out, and an IPv6 address stands in brackets';
+
+test.each([
+  ['jump: "not a host!!"', 'jump', 11, `none, or jump hosts with commas between them: ${hop}`],
+  ['jump: "gate:70000"', 'jump', 11, `none, or jump hosts with commas between them: ${hop}`],
+  ['jump: "a,,b"', 'jump', 11, `none, or jump hosts with commas between them: ${hop}`],
+  [
+    'address: "not a host!!"',
+    'address',
+    14,
+    'a host name or an address, without blanks and signs that a shell obeys',
+  ],
+  ['user: "-oProxyCommand=x"', 'user', 11, 'the name of a user, as ssh takes it'],
+])('%s is refused', (key, name, column, expected) => {
+  const seen = key.replace(/^\w+: /, '').replaceAll('"', '');
+  expect(mistakes(one(key))).toEqual([
+    `inventory.yaml:6:${column}: hosts.a.${name} cannot be used as it is\nexpected: ${expected}\nseen: ${seen}`,
+  ]);
+});
+
+test.each([
+  'none',
+  'gate',
+  'ann@gate:2222',
+  'ann@gate, [2001:db8::7]:22',
+  'ssh://ann@gate/',
+  'gate,bastion.lab.example',
+])('jump: %s can be used', (jump) => {
+  expect(fleet(one(`jump: "${jump}"`)).hosts[0]?.ssh.jump).toBe(jump);
+});
