@@ -6,7 +6,7 @@ import { ExitCode } from '../base/errors.ts';
 import { guardOutput } from '../base/guard-output.ts';
 import { practiceOf } from '../base/machine/practice.ts';
 import { Redactor } from '../base/redact/redact.ts';
-import { nameLog, report } from '../render/problem.ts';
+import { nameLog, report, warn } from '../render/problem.ts';
 import { version } from '../base/version.ts';
 import { commands } from './commands.ts';
 import { parseArguments, type Parsed } from './parse.ts';
@@ -29,7 +29,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   const stdout = guardOutput(process.stdout, redactor);
   const stderr = guardOutput(process.stderr, redactor);
   const speaking = { stdout: process.stdout, stderr: process.stderr, clock, log };
-  if (log.note !== undefined) process.stderr.write(`! ${log.note}\n`);
+  if (log.note !== undefined) warn(process.stderr, { what: log.note });
   let parsed: Parsed | undefined;
   try {
     parsed = parseArguments(argv, commands, {
@@ -42,7 +42,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     if (parsed === undefined) return ExitCode.ok;
     log.log('info', 'command', { command: parsed.input.commandLine, version });
     const { note, ...practice } = practiceOf(process.env);
-    if (note !== undefined) process.stderr.write(`! ${note}\n`);
+    if (note !== undefined) warn(process.stderr, { what: note });
     const context: Context = {
       ...speaking,
       ...practice,

@@ -1,6 +1,7 @@
 import type { Context, OutputStream } from '../base/context.ts';
 import { ExitCode, type Problem } from '../base/errors.ts';
 import type { Members } from '../render/envelope.ts';
+import { warn } from '../render/problem.ts';
 import { problemsLines } from '../render/groups/problems.ts';
 
 /** What a command ends with. It is shown when everything is closed: as text, or with --json as one document. */
@@ -14,6 +15,8 @@ export interface Result {
   readonly text?: () => string;
   /** Where the text goes instead of to stdout. */
   readonly to?: OutputStream;
+  /** For people, on stderr: what only looks wrong. */
+  readonly warnings?: readonly Problem[];
   /** For people, on stderr: what neither the text nor the progress shows. */
   readonly aside?: readonly Problem[];
 }
@@ -29,7 +32,11 @@ export function problemsAmong(
 export const declined: Result = { exitCode: ExitCode.declined, json: {} };
 
 /** Shows a result to people. */
-export function show({ stdout, stderr }: Context, { text, to = stdout, aside = [] }: Result): void {
+export function show(
+  { stdout, stderr }: Context,
+  { text, to = stdout, warnings = [], aside = [] }: Result,
+): void {
   if (text !== undefined) to.write(text());
+  for (const warning of warnings) warn(stderr, warning);
   if (aside.length > 0) stderr.write(`${problemsLines(aside, (stderr.columns ?? 80) - 1).join('\n')}\n`);
 }

@@ -3,7 +3,6 @@
  * The zod schema in schema/ describes the file; resolve.ts turns the file into these types.
  */
 
-import type { Problem } from '../base/errors.ts';
 import type { Share } from '../base/notation/share.ts';
 import type { Dataset } from '../contract/config.ts';
 import type { Agents, DriverCapabilities, SlotLimits } from '../contract/slots.ts';
@@ -176,6 +175,4 @@ export interface Fleet {
   readonly proxy: Proxy;
   readonly uploads: UploadLimits;
   readonly waves: WaveLimits;
-  /** What is allowed but looks like a mistake. */
-  readonly warnings: readonly Problem[];
 }

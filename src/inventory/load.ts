@@ -4,7 +4,6 @@ import path from 'node:path';
 import type { Context } from '../base/context.ts';
 import { usageError, type FleetError, type Problem } from '../base/errors.ts';
 import { organizationUrl } from '../azure/url.ts';
-import { warnAboutAddresses } from './check/host.ts';
 import { crossFindings } from './check/cross-check.ts';
 import { InventoryDocument } from './document/document.ts';
 import type { Fleet } from './fleet.ts';
@@ -51,7 +50,6 @@ export function parseFleet(source: string, file: string, context: LoadContext): 
     file: full,
     organization: organizationUrl(part.file.organization),
     credential: fleet.credential,
-    warnings: placed(warnAboutAddresses(fleet.hosts), document, part.file),
   };
 }
 

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 
-import type { Context } from '../base/context.ts';
+import type { Context, OutputStream } from '../base/context.ts';
 import { ExitCode, FleetError, foreignProblem, type Problem } from '../base/errors.ts';
 import { foreignLines } from '../base/foreign-text.ts';
 import { jsonDocument } from './envelope.ts';
@@ -75,14 +75,29 @@ export function problemLines(problem: Problem, width: number, hosts?: string): s
     ['expected', problem.expected],
     ['seen', problem.seen],
     ['next', problem.next],
-  ] as const) {
-    if (text === undefined) continue;
-    const wrapped = wrap(text, width, 12, 12);
-    lines.push(...wrapped.map((line, index) => (index === 0 ? `  ${dim(label.padEnd(10))}${line}` : line)));
-  }
+  ] as const)
+    lines.push(...labelled(label, text, width));
   for (const detail of problem.details ?? [])
     lines.push(...problemLines(detail, width - 2).map((line) => `  ${line}`));
   return lines;
+}
+
+function labelled(label: string, text: string | undefined, width: number): string[] {
+  if (text === undefined) return [];
+  return wrap(text, width, 12, 12).map((line, index) =>
+    index === 0 ? `  ${dim(label.padEnd(10))}${line}` : line,
+  );
+}
+
+/** What only looks wrong, as lines: the command goes on. */
+export function warningLines({ what, next }: Pick<Problem, 'what' | 'next'>, width: number): string[] {
+  const lines = wrap(what, width, 2, 2).map((line, index) => (index === 0 ? `${yellow('!')} ${line}` : line));
+  return [...lines, ...labelled('next', next, width)];
+}
+
+/** Says on a stream what only looks wrong. */
+export function warn(stream: OutputStream, warning: Pick<Problem, 'what' | 'next'>): void {
+  stream.write(`${warningLines(warning, (stream.columns ?? 80) - 1).join('\n')}\n`);
 }
 
 /** Breaks at spaces; a word longer than the line stays whole, so that a command can be copied. */
@@ -104,5 +119,6 @@ export function wrap(text: string, width: number, firstIndent: number, indent: n
 }
 
 const red = (text: string) => styleText('red', text, { stream: process.stderr });
+const yellow = (text: string) => styleText('yellow', text, { stream: process.stderr });
 const bold = (text: string) => styleText('bold', text, { stream: process.stderr });
 const dim = (text: string) => styleText('dim', text, { stream: process.stderr });

@@ -41,7 +41,7 @@ export const inventoryCodes = {
   'inventory.nothing-selected': ['a pattern selects no host', 'see the names: azp-fleet inventory list'],
   'inventory.pool-pattern': ['the name of a pool cannot be made for a host', 'correct the pattern'],
   'inventory.reserved-variable': ['a variable has a meaning of its own in agents', 'choose another name'],
-  'inventory.same-address': ['two hosts have one address', 'remove one of them'],
+  'inventory.same-address': ['two hosts have one address', 'take one of the names out'],
   'inventory.secret': [
     'a secret is not where the inventory says, or others may read it',
     'put it there, with mode 0600 where it is a file',

@@ -13,6 +13,7 @@ import { version } from '../../base/version.ts';
 import type { Fleet } from '../../inventory/fleet.ts';
 import { expiryWarning } from '../../inventory/secret.ts';
 import { credentialSource } from '../../inventory/secret-sources.ts';
+import { warn } from '../../render/problem.ts';
 import type { CommandInput } from '../command.ts';
 import { openHosts, type OpenHosts } from './hosts.ts';
 import { resolve, resolveRegistries, resolveWebhooks } from './secrets.ts';
@@ -39,11 +40,12 @@ export async function openFleet(
 ): Promise<OpenFleet> {
   const { fleet, hosts } = openHosts(context, input, patterns);
   const json = input.options.flag('json');
-  if (!json) warn(context, fleet);
+  const expiry = expiryWarning(fleet.credential.expires, context.clock.wall());
+  if (!json && expiry !== undefined) warn(context.stderr, expiry);
   const credential = await resolve(context, fleet, credentialSource(fleet), 'the token');
   const caPem = await readCa(fleet.proxy.ca);
   let say = (text: string): void => {
-    if (!json) context.stderr.write(`! ${text}\n`);
+    if (!json) warn(context.stderr, { what: text });
   };
   const onPause = (server: string, ms: number) =>
     say(`${server} asks for a pause: waiting ${Math.ceil(ms / 1000)} s`);
@@ -80,13 +82,6 @@ export async function withFleet<T>(
   open: typeof openForPlan = openFleet,
 ): Promise<T> {
   return connected(context, input, await open(context, input), overSsh, body);
-}
-
-/** What only looks wrong, and a token that soon ends: one line each. */
-function warn(context: Context, { warnings, credential }: Fleet): void {
-  const expiry = expiryWarning(credential.expires, context.clock.wall());
-  for (const { what, next } of [...warnings, ...(expiry === undefined ? [] : [expiry])])
-    context.stderr.write(`! ${next === undefined ? what : `${what}; next: ${next}`}\n`);
 }
 
 function azureClient(

@@ -6,6 +6,7 @@ import { registriesText, type RegistryLogins } from '../../contract/registries.t
 import type { Fleet, HostSpec, SecretSource } from '../../inventory/fleet.ts';
 import { describeSource, resolveSecret } from '../../inventory/secret.ts';
 import { peekSecrets, secretVariables } from '../../inventory/secret-sources.ts';
+import { warn } from '../../render/problem.ts';
 import { askSecret, canAsk } from '../ask.ts';
 
 /** From now on the inventory's secrets are hidden in all that is printed and logged, used or not; those to be asked for, later. */
@@ -35,7 +36,7 @@ export async function resolve(
   context.log.redact(secret);
   if (isTooShort(secret)) {
     const seen = `${purpose} has fewer than ${shortestHidden} characters`;
-    context.stderr.write(`! ${seen}, too few to be hidden in what is printed and logged\n`);
+    warn(context.stderr, { what: `${seen}, too few to be hidden in what is printed and logged` });
   }
   return secret;
 }

@@ -1,7 +1,7 @@
 import { checkAgentNames } from './names.ts';
 import { checkDockerfiles } from './dockerfiles.ts';
 import { checkFile, checkGroups } from './file.ts';
-import { checkAgentDigest, checkHost, type Finding } from './host.ts';
+import { checkAddresses, checkAgentDigest, checkHost, type Finding } from './host.ts';
 import type { HostSpec, Mirrors } from '../fleet.ts';
 import { checkPools } from './pools.ts';
 import type { Remainder } from './remainder.ts';
@@ -26,6 +26,7 @@ export function crossFindings(
     ...sound.flatMap(checkHost),
     ...checkDockerfiles(sound, hosts),
     ...sound.flatMap(checkPools),
+    ...checkAddresses(sound),
     ...checkAgentNames(sound),
     ...checkAgentDigest(sound, mirrors),
   ];

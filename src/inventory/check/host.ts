@@ -136,24 +136,24 @@ function checkDatasets(host: HostSpec): Finding[] {
   });
 }
 
-/** The same machine under two names is allowed, but rarely meant: two pools on one host are a matter of its slots. */
-export function warnAboutAddresses(hosts: readonly HostSpec[]): Finding[] {
+/** What is reached by the same way at the same address is one machine. */
+export function checkAddresses(hosts: readonly HostSpec[]): Finding[] {
   const owners = new Map<string, string>();
   return hosts.flatMap((host): Finding[] => {
-    const { address, port = 22 } = host.ssh;
+    const { address, port = 22, jump = '' } = host.ssh;
     if (address === undefined) return [];
-    const key = `${address.toLowerCase()}:${port}`;
+    const place = `${address.toLowerCase()}:${port}`;
+    const key = JSON.stringify([place, jump]);
     const owner = owners.get(key);
-    if (owner === undefined) {
-      owners.set(key, host.name);
-      return [];
-    }
+    owners.set(key, owner ?? host.name);
+    if (owner === undefined) return [];
     return [
       {
         code: 'inventory.same-address',
         path: ['hosts', host.name, 'address'],
-        what: `${owner} and ${host.name} have the same address ${key}`,
-        next: 'remove one of them: two managers cannot run on one machine',
+        what: `${owner} and ${host.name} have the same address ${place}`,
+        expected: 'one name for each machine: two managers cannot run on one',
+        next: 'take one of the names out; two pools on one host are a matter of its `agents:` list',
       },
     ];
   });

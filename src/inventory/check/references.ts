@@ -11,7 +11,10 @@ interface Place {
   readonly now: number;
 }
 
-/** What the inventory points at and is not there, as far as it can be told without asking or running anything. */
+/**
+ * What the inventory points at and is not there, as far as it can be told without asking or running anything; and what is
+ * so only in this shell (`inventory.variable`), or will be soon (`inventory.token-expires`).
+ */
 export function checkReferences(fleet: Fleet, place: Place): Problem[] {
   const { credential, proxy } = fleet;
   const main = credentialSource(fleet);
@@ -64,7 +67,7 @@ function missingSource(
   if ('env' in source && !env[source.env])
     return [
       {
-        code: 'inventory.secret',
+        code: 'inventory.variable',
         step: 'inventory',
         what: `${purpose} is expected in the variable ${source.env}, which is not set here`,
         next: `read -rs ${source.env} && export ${source.env}`,

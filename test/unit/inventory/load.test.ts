@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 
 import { loadFleet } from '../../../src/inventory/load.ts';
-import { fleet, lines, mistakes } from './fixture.ts';
+import { fleet, mistakes } from './fixture.ts';
 import { FleetError } from '../../../src/base/errors.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'inventory-'));
@@ -188,12 +188,13 @@ describe('values', () => {
     expect(mistakes(`hosts:\n  l0: &l0 [x]\n${levels.join('\n')}\n`)[0]).toMatch(/Excessive alias count/);
   });
 
-  test('one machine under two names is a warning', () => {
+  test('one machine under two names is a mistake', () => {
     const text =
       'defaults: { pool: p }\nhosts:\n  a: { address: gpu.lab }\n  b: { address: GPU.lab, port: 22 }\n';
-    expect(fleet(text).warnings.map(lines)).toEqual([
-      'inventory.yaml:6:17: a and b have the same address gpu.lab:22\nnext: remove one of them: two managers cannot run on one machine',
+    expect(mistakes(text)).toEqual([
+      'inventory.yaml:6:17: a and b have the same address gpu.lab:22\nexpected: one name for each machine: two managers cannot run on one\nnext: take one of the names out; two pools on one host are a matter of its `agents:` list',
     ]);
+    expect(fleet(text.replace('port: 22', 'jump: gate')).hosts).toHaveLength(2);
   });
 });
 

@@ -1,3 +1,4 @@
+import { warn } from '../../../render/problem.ts';
 import { timestamp } from '../../../base/machine/clock.ts';
 import type { Context } from '../../../base/context.ts';
 import { writeJournal } from '../../../apply/journal.ts';
@@ -21,8 +22,8 @@ export async function remember(
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;
     context.log.log('warn', 'journal', { error });
-    context.stderr.write(
-      `! --rerun failed will not know of this run: ${journal} cannot be written (${code})\n`,
-    );
+    warn(context.stderr, {
+      what: `--rerun failed will not know of this run: ${journal} cannot be written (${code})`,
+    });
   }
 }

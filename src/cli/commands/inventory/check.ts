@@ -6,18 +6,24 @@ import type { CommandInput } from '../../command.ts';
 import { openInventory } from '../../fleet/hosts.ts';
 import type { Result } from '../../result.ts';
 
-/** Mistakes end in a usage error, as with every command; what only looks wrong is told, and no error. */
+const notWrong: ReadonlySet<string> = new Set(['inventory.variable', 'inventory.token-expires']);
+
+/**
+ * Mistakes in the file end in a usage error, as with every command, and so does what it points at and is not there. What
+ * only looks wrong, or is so only in this shell or soon, is told, and no error.
+ */
 export function run(context: Context, { inventory }: CommandInput): Promise<Result> {
   const fleet = openInventory(context, inventory);
   const { file, organization, hosts } = fleet;
-  const warnings = [
-    ...fleet.warnings,
-    ...checkReferences(fleet, { env: context.env, now: context.clock.wall() }),
-  ];
+  const found = checkReferences(fleet, { env: context.env, now: context.clock.wall() });
+  const warnings = found.filter(({ code }) => notWrong.has(code));
+  const missing = found.filter(({ code }) => !notWrong.has(code));
   return Promise.resolve({
-    exitCode: ExitCode.ok,
+    exitCode: missing.length > 0 ? ExitCode.usage : ExitCode.ok,
     json: { file, organization, hosts: hosts.length, warnings },
+    problems: missing,
     text: () => `${inventory}: ${fleetSummary(fleet)}\n`,
-    aside: warnings,
+    warnings,
+    aside: missing,
   });
 }

@@ -5,6 +5,7 @@ import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
 import { poolsOf } from '../../../contract/slots.ts';
 import { mayBecome, plainPools } from '../../../inventory/pool-pattern.ts';
+import { warn } from '../../../render/problem.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { refuseControl } from '../../options.ts';
@@ -51,9 +52,10 @@ export function tellPatterns(context: Context, { options }: CommandInput, open: 
   for (const pattern of open.patterns) {
     const found = open.pools.filter((pool) => mayBecome(pattern, pool));
     const seen = found.length === 0 ? 'no pool there fits' : `${found.join(', ')} may be meant`;
-    context.stderr.write(
-      `! ${pattern} is named after what each host has: ${seen}; next: run "azp-fleet plan", which asks the hosts\n`,
-    );
+    warn(context.stderr, {
+      what: `${pattern} is named after what each host has: ${seen}`,
+      next: 'run "azp-fleet plan", which asks the hosts',
+    });
   }
 }
 

@@ -101,7 +101,39 @@ describe('check', () => {
     });
     expect(exitCode).toBe(0);
     expect(stdout).toBe('lab.yaml: 2 hosts, 1 pool, https://dev.azure.com/example\n');
-    expect(stderr).toContain('the token expires on 2026-12-01, in 10 days');
+    expect(stderr).toBe(`! the token expires on 2026-12-01, in 10 days
+  next      make a new one in Azure DevOps, put it where the inventory points,
+            then: azp-fleet provision
+`);
+  });
+
+  test('what is so only in this shell is a warning', async () => {
+    const { exitCode, stderr } = await runCommand(['inventory', 'check', 'lab.yaml'], { cwd });
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('! the token is expected in the variable AZP_TOKEN, which is not set here\n');
+    expect(stderr).not.toContain('✗');
+  });
+
+  test('a file that is not there, and a token that has expired, are none', async () => {
+    const text = readFileSync(join(cwd, 'lab.yaml'), 'utf8').replace('2026-12-01', '2026-11-01');
+    writeFileSync(join(cwd, 'gone.yaml'), `${text}ca: none.pem\n`);
+    const { exitCode, stdout, stderr } = await runCommand(['inventory', 'check', 'gone.yaml'], {
+      cwd,
+      env: { AZP_TOKEN: 'x' },
+    });
+    expect(exitCode).toBe(2);
+    expect(stdout).toContain('gone.yaml: 2 hosts');
+    expect(stderr).toContain('✗ inventory: the token expired on 2026-11-01');
+    expect(stderr).toContain(`✗ inventory: the CA file ${cwd}/none.pem cannot be read`);
+    const json = await runCommand(['inventory', 'check', 'gone.yaml', '--json'], {
+      cwd,
+      env: { AZP_TOKEN: 'x' },
+    });
+    expect(JSON.parse(json.stdout)).toMatchObject({
+      exitCode: 2,
+      warnings: [],
+      problems: [{ code: 'inventory.token-expired' }, { code: 'inventory.file' }],
+    });
   });
 
   test('mistakes, as JSON too', async () => {

@@ -56,6 +56,30 @@ test('list, create, authorize, and again without changes', async () => {
   });
 });
 
+test('a pool that is named and not there is a mistake, with the one that was meant', async () => {
+  await fake.client().ensurePool('gpu-cli');
+  const { exitCode, stdout, stderr } = await azpFleet('pool', 'list', 'gpu-clo', 'zebra', 'gpu-cli');
+  expect(exitCode).toBe(2);
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(' ')[0]),
+  ).toEqual(['POOL', 'gpu-cli']);
+  expect(stderr).toBe(`✗ pool: there is no pool gpu-clo, or the token may not see it
+  next      did you mean "gpu-cli"?
+✗ pool: there is no pool zebra, or the token may not see it
+  next      see the pools of the inventory: azp-fleet pool list
+`);
+  const none = await azpFleet('pool', 'list', 'nope');
+  expect(none).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(JSON.parse((await azpFleet('pool', 'list', 'nope', '--json')).stdout)).toMatchObject({
+    exitCode: 2,
+    problems: [{ code: 'pool.missing' }],
+    pools: [{ name: 'nope' }],
+  });
+});
+
 test('without a terminal nothing is changed unless --yes says so', async () => {
   await expect(azpFleet('pool', 'create', 'gpu-unasked')).rejects.toMatchObject({ exitCode: 2 });
   expect(await fake.client().findPool('gpu-unasked')).toBeUndefined();
@@ -144,7 +168,7 @@ hosts:
     const after = await azpFleet('pool', 'list', '-i', own);
     expect(after.stdout).toMatch(/x64-cuda12\.8 +0 /u);
     expect(said(after.stderr)).toContain(
-      'x64-cuda12.8 may be meant; next: run "azp-fleet plan", which asks the hosts',
+      'x64-cuda12.8 may be meant next run "azp-fleet plan", which asks the hosts',
     );
     expect(after.exitCode).toBe(0);
   });
