@@ -4,6 +4,7 @@ import { FleetError } from '../base/errors.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
+import { sameMachines } from '../plan/same-machine.ts';
 import { HostConnection, readOnly } from './connection.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
 import { failure, type HostOutcome } from './outcome.ts';
@@ -35,7 +36,7 @@ export interface ReachOptions {
 
 /**
  * Connects to all hosts at the same time and reads them; in the hosts' order. The caller closes the connections. One
- * host's failure is its own: it has been told when this resolves.
+ * host's failure is its own: it has been told when this resolves. Names of one machine fail together.
  */
 export async function reachHosts(
   hosts: readonly HostSpec[],
@@ -44,7 +45,16 @@ export async function reachHosts(
 ): Promise<readonly (Reached | HostOutcome)[]> {
   tools.emit({ kind: 'phase', phase: 'facts' });
   const limit = pLimit(tools.options.parallel);
-  return Promise.all(hosts.map((host) => limit(() => reachOrFail(host, tools, options))));
+  const found = await Promise.all(hosts.map((host) => limit(() => reachOrFail(host, tools, options))));
+  const twins = sameMachines(found.filter((each) => 'facts' in each));
+  return Promise.all(
+    found.map(async (each) => {
+      const problem = 'facts' in each ? twins.get(each.host.name) : undefined;
+      if (!('facts' in each) || problem === undefined) return each;
+      await each.connection.close();
+      return failed(each.host, new FleetError(problem), tools);
+    }),
+  );
 }
 
 /** Reaches and plans hosts, and asks nothing of Azure DevOps. The caller closes the connections. */

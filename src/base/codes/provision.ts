@@ -18,6 +18,10 @@ export const provisionCodes = {
   'docker.down': ['the Docker Engine is not running', 'see systemctl status docker on the host'],
   'drain.timeout': ['jobs still run at the end of the wait', 'wait on, or azp-fleet undrain'],
   'facts.unreadable': ['the facts of a host could not be read', 'look at the host by hand'],
+  'host.same-machine': [
+    'two hosts of the inventory are one machine, or copies of one disk with one machine-id',
+    'take one of the names out; give a copy a machine-id of its own',
+  ],
   'host.not-provisioned': ['the host has no manager', 'run azp-fleet provision'],
   'plan.drain-timeout': [
     'jobs still ran when the drain before a change timed out; nothing was changed',

@@ -21,12 +21,13 @@ import { desiredOf, factsOf, merge } from '../../support/host.ts';
  * changes; one that has run is in `facts.packages` under its id, as a real step would see the result in the facts.
  */
 export class FakeHost {
+  static #made = 0;
   readonly log: string[] = [];
   /** Called with each line of the log. */
   onLog: (line: string) => void = () => undefined;
   readonly events: FleetEvent[] = [];
   readonly stop = new AbortController();
-  facts: Facts = factsOf();
+  facts: Facts = factsOf({ machineId: `machine-${(FakeHost.#made += 1)}` });
   wanted: (Change | Shape)[];
   /** Called when a script runs; the default makes it show up in the facts. */
   onRun: (script: string) => Partial<DurableResult> | undefined = () => undefined;

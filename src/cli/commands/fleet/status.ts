@@ -1,7 +1,9 @@
 import type { Context } from '../../../base/context.ts';
+import type { Problem } from '../../../base/errors.ts';
 import { planFleetPools } from '../../../apply/pools.ts';
 import { readParallelJobs } from '../../../azure/parallel-jobs.ts';
 import { plainPools } from '../../../inventory/pool-pattern.ts';
+import { sameMachines } from '../../../plan/same-machine.ts';
 import { painter } from '../../../render/color.ts';
 import { jobsTrouble } from '../../../render/parallel-jobs.ts';
 import { statusText } from '../../../render/status.ts';
@@ -50,20 +52,27 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     });
     const fleetDrift = drift?.fleet ?? [];
     const parallelJobs = jobsView(rows, jobs);
+    const beside = [...pools.problems, ...namesOfOne(looks)];
     return {
       exitCode: statusExitCode(rows, {
         strict: options.flag('strict'),
         drift: drift !== undefined,
         fleetDrift: fleetDrift.length > 0,
-        problems: pools.problems.length,
+        problems: beside.length,
       }),
       json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null },
-      problems: [...pools.problems, ...problemsAmong(looks)],
+      problems: [...beside, ...problemsAmong(looks)],
       text: () => text(context, open, { rows, fleetDrift, parallelJobs, now }),
-      aside: pools.problems,
+      aside: beside,
     };
   };
   return withFleet(context, input, look, options.flag('drift') ? openForPlan : openFleet);
+}
+
+/** Each name that stands for a machine which has another one. */
+function namesOfOne(looks: readonly Look[]): readonly Problem[] {
+  const seen = looks.flatMap(({ host, facts }) => (facts === undefined ? [] : [{ host, facts }]));
+  return [...sameMachines(seen)].map(([host, problem]) => ({ host, ...problem }));
 }
 
 interface Drift {
