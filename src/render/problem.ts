@@ -90,7 +90,7 @@ function labelled(label: string, text: string | undefined, width: number): strin
 }
 
 /** What only looks wrong, as lines: the command goes on. */
-export function warningLines({ what, next }: Pick<Problem, 'what' | 'next'>, width: number): string[] {
+function warningLines({ what, next }: Pick<Problem, 'what' | 'next'>, width: number): string[] {
   const lines = wrap(what, width, 2, 2).map((line, index) => (index === 0 ? `${yellow('!')} ${line}` : line));
   return [...lines, ...labelled('next', next, width)];
 }
