@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { SshSpec } from '../../../../src/inventory/fleet.ts';
 import { hopTarget, hostOfHop, jumpTo } from '../../../../src/ssh/config/hop-target.ts';
-import { parseHop } from '../../../../src/ssh/config/hops.ts';
+import { parseHop } from '../../../../src/base/notation/hop.ts';
 import { problemOf, sshSpec } from '../../../support/transport.ts';
 
 const host = (name: string, spec: Partial<SshSpec> = {}) => ({ name, ssh: sshSpec(spec) });
