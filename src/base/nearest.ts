@@ -37,3 +37,14 @@ function editDistance(from: string, to: string): number {
 function at(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }
+
+/** The known name that a word is the beginning or the end of, the shortest of several: `h20` → `h200-1`. */
+export function completed(word: string, known: Iterable<string>): string | undefined {
+  if (word.length < 3) return undefined;
+  const part = word.toLowerCase();
+  const whole = [...known].filter((name) => {
+    const lower = name.toLowerCase();
+    return lower.startsWith(part) || lower.endsWith(part);
+  });
+  return whole.sort((left, right) => left.length - right.length)[0];
+}

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 
 import { FleetError, usageError } from '../base/errors.ts';
-import { nearest } from '../base/nearest.ts';
+import { completed, nearest } from '../base/nearest.ts';
 
 /** `help WORDS` beside the commands of a program or group. */
 export function declareHelp(parent: Command): void {
@@ -25,10 +25,8 @@ function found(parent: Command, words: readonly string[]): Command {
 export function unknownCommand(parent: Command, word: string): FleetError {
   const path = pathOf(parent);
   const known = parent.commands;
-  const near = nearest(
-    word,
-    known.map((command) => command.name()),
-  );
+  const names = known.map((command) => command.name());
+  const near = nearest(word, names) ?? completed(word, names);
   const meant =
     near === undefined
       ? known.flatMap((group) => group.commands.filter((command) => command.name() === word))

@@ -1,5 +1,5 @@
 import { usageError, type FleetError } from '../base/errors.ts';
-import { nearest } from '../base/nearest.ts';
+import { completed, nearest } from '../base/nearest.ts';
 import type { Fleet, HostSpec } from './fleet.ts';
 import { glob } from './glob.ts';
 
@@ -58,7 +58,8 @@ function match(term: string, hosts: readonly HostSpec[]): readonly HostSpec[] {
   if (term === everyHost) return hosts;
   const found = hosts.filter(matcher(term));
   if (found.length > 0) return found;
-  const near = nearest(term, namesOf(hosts));
+  const names = namesOf(hosts);
+  const near = nearest(term, names) ?? completed(term, names);
   throw usageError({
     code: 'inventory.nothing-selected',
     what: `no host, group or label matches ${term}`,

@@ -1,5 +1,5 @@
 import { FleetError } from '../../base/errors.ts';
-import { nearest } from '../../base/nearest.ts';
+import { completed, nearest } from '../../base/nearest.ts';
 import { organizationUrl } from '../../azure/url.ts';
 import { everyHost } from '../select.ts';
 import type { Finding } from './host.ts';
@@ -141,7 +141,7 @@ function reaches(from: string, to: string, file: InventoryFile, seen: readonly s
 }
 
 function suggestion(word: string, known: readonly string[]): string | undefined {
-  const near = nearest(word, known);
+  const near = nearest(word, known) ?? completed(word, known);
   return near === undefined ? undefined : `did you mean "${near}"?`;
 }
 

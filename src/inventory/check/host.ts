@@ -3,7 +3,7 @@ import type { HostSpec, Mirrors } from '../fleet.ts';
 import { foldNames } from '../fold-names.ts';
 import { poolsOf, type SlotSpec } from '../../contract/slots.ts';
 import { agentSha256 } from '../../contract/agent-release.ts';
-import type { Path } from '../document/document.ts';
+import type { Path } from '../document/path.ts';
 
 /** A mistake that only shows when several keys are looked at together. */
 export interface Finding {

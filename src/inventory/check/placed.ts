@@ -1,7 +1,8 @@
 import type { Problem } from '../../base/errors.ts';
 import type { Finding } from './host.ts';
-import type { InventoryDocument, Path } from '../document/document.ts';
-import { namesInShort } from '../fold-names.ts';
+import type { InventoryDocument } from '../document/document.ts';
+import type { Path } from '../document/path.ts';
+import { asWell } from '../document/once.ts';
 import { groupsOf } from '../resolve/merge.ts';
 import type { InventoryFile } from '../schema/file.ts';
 
@@ -18,7 +19,10 @@ export function placed(
     const at = origin(path, document, file);
     return document.isUnset(at) ? [] : [{ ...finding, place: document.place(at) }];
   });
-  const same = Map.groupBy(found, (finding) => JSON.stringify({ ...finding, host: undefined }));
+  // Wherever it stands: of hosts that have each written it, the first is shown.
+  const same = Map.groupBy(found, ({ place, host: _host, ...said }) =>
+    JSON.stringify([said, said.what.includes('{host}') ? '' : place]),
+  );
   return [...same.values()].flatMap(([first, ...more]) => {
     if (first === undefined) return [];
     const { place, host = '', what, ...rest } = first;
@@ -27,10 +31,6 @@ export function placed(
       { step: 'inventory', ...rest, what: `${place}: ${what.replaceAll('{host}', host)}${asWell(others)}` },
     ];
   });
-}
-
-function asWell(hosts: readonly string[]): string {
-  return hosts.length === 0 ? '' : ` (as well: ${namesInShort(hosts)})`;
 }
 
 /** Where a host's value really stands: at the host, in one of its groups, or in the defaults. */

@@ -1,5 +1,5 @@
 import { nearest } from '../../base/nearest.ts';
-import type { Path } from '../document/document.ts';
+import type { Path } from '../document/path.ts';
 import type { HostSpec } from '../fleet.ts';
 import { hasStrayBrace, isPlaceholder, placeholders, placeholdersIn } from '../pool-pattern.ts';
 import type { Finding } from './host.ts';

@@ -1,13 +1,14 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml';
-import type { Document, Node, Pair, Scalar, YAMLError } from 'yaml';
+import type { Document, Node, Pair, Scalar } from 'yaml';
 
 import type { Problem } from '../../base/errors.ts';
 import { shown } from '../../base/shown.ts';
 import { joinDuplicates, type Duplicate } from './duplicates.ts';
 import { brokenAliases } from './aliases.ts';
 import { expand } from './expand.ts';
-
-export type Path = readonly PropertyKey[];
+import { asWell } from './once.ts';
+import type { Path } from './path.ts';
+import { slipIn, type Slip } from './slips.ts';
 
 /** An inventory as text with positions: values for the schema, lines and columns for the messages. */
 export class InventoryDocument {
@@ -34,10 +35,10 @@ export class InventoryDocument {
     } as const;
     this.#document = parseDocument(source, options);
     // One slip of syntax makes the parser complain about everything that follows.
-    const [error] = [...this.#document.errors, ...this.#document.warnings];
-    const broken = error ? [] : brokenAliases(this.#document);
-    this.readable = error === undefined && broken.length === 0;
-    if (error) this.problems.push(this.#slip(error));
+    const slip = slipIn(source, [...this.#document.errors, ...this.#document.warnings]);
+    const broken = slip ? [] : brokenAliases(this.#document);
+    this.readable = slip === undefined && broken.length === 0;
+    if (slip) this.problems.push(this.#slip(slip));
     else for (const twice of joinDuplicates(this.#document)) this.problems.push(this.#twice(twice));
     for (const { offset, what, ...rest } of broken)
       this.problems.push({
@@ -48,19 +49,8 @@ export class InventoryDocument {
       });
   }
 
-  #slip({ code, message, pos: [offset] }: YAMLError): Problem {
-    const { col, line } = this.#lines.linePos(offset);
-    const before = this.#source.split('\n')[line - 1]?.slice(0, col) ?? '';
-    const { what, next } = slips[code] ?? {
-      what: shown(message),
-      next: 'look at the indentation, the quotes and the brackets here and just above',
-    };
-    return {
-      code: 'inventory.yaml',
-      step: 'inventory',
-      what: `${this.#place(offset)}: ${what}`,
-      next: unquoted(before) ?? next,
-    };
+  #slip({ offset, what, next }: Slip): Problem {
+    return { code: 'inventory.yaml', step: 'inventory', what: `${this.#place(offset)}: ${what}`, next };
   }
 
   #twice({ key, first, second }: Duplicate): Problem {
@@ -75,16 +65,21 @@ export class InventoryDocument {
 
   /** Fills in environment variables, in values only. */
   expandVariables(env: Readonly<Record<string, string | undefined>>): void {
+    const unsetAt = new Map<string, readonly number[]>();
     visit(this.#document, {
       Scalar: (key, node) => {
         if (key === 'key' || typeof node.value !== 'string' || !node.value.includes('${')) return;
         const { value, unset } = expand(node.value, env);
-        for (const [index, { variable }] of unset.entries()) this.#reportUnset(node, variable, index);
+        for (const [index, { variable }] of unset.entries()) {
+          const places = unsetAt.get(variable) ?? [];
+          unsetAt.set(variable, [...places, this.#offsetOf(node, variable, index)]);
+        }
         if (unset.length > 0) this.#unset.add(node);
         this.#expanded.set(node, node.value);
         node.value = value;
       },
     });
+    for (const [variable, offsets] of unsetAt) this.#reportUnset(variable, offsets);
   }
 
   /** Plain data; undefined, with a problem noted, when anchors and aliases make it explode. */
@@ -93,11 +88,10 @@ export class InventoryDocument {
       return this.#document.toJS({ maxAliasCount: 1000 }) ?? {};
     } catch (error) {
       if (!(error instanceof ReferenceError)) throw error;
-      const what = `${this.#name}: ${error.message}`;
       this.problems.push({
         code: 'inventory.yaml',
         step: 'inventory',
-        what,
+        what: `${this.#name}: aliases (*NAME) of aliases make it larger than it can be read`,
         expected: 'at most 1000 aliases',
         next: 'write the values out instead of pointing at them with *NAME',
       });
@@ -177,7 +171,7 @@ export class InventoryDocument {
     return { ...(key ? { key } : {}), ...(value ? { value } : {}) };
   }
 
-  #reportUnset(node: Scalar, variable: string, index: number): void {
+  #offsetOf(node: Scalar, variable: string, index: number): number {
     const start = node.range?.[0] ?? 0;
     let offset = start;
     for (let seen = 0, from = start; seen <= index; seen += 1) {
@@ -186,22 +180,23 @@ export class InventoryDocument {
         break;
       from = offset + 1;
     }
-    this.problems.push(
-      variable === ''
-        ? {
-            code: 'inventory.variable',
-            step: 'inventory',
-            what: `${this.#place(offset)}: "\${" does not begin a variable`,
-            expected: '${NAME} or ${NAME:-default}',
-            next: 'write $${ where a literal ${ is meant',
-          }
-        : {
-            code: 'inventory.variable',
-            step: 'inventory',
-            what: `${this.#place(offset)}: the environment variable ${variable} is not set`,
-            next: `export ${variable}=…, or give a default: \${${variable}:-value}`,
-          },
-    );
+    return offset;
+  }
+
+  /** Once, with the lines of the other places. */
+  #reportUnset(variable: string, [first = 0, ...more]: readonly number[]): void {
+    const own = this.#lines.linePos(first).line;
+    const lines = more.map((offset) => this.#lines.linePos(offset).line).filter((line) => line !== own);
+    const others = [...new Set(lines)].map((line) => `line ${line}`);
+    const what = `${variable === '' ? '"${" does not begin a variable' : `the environment variable ${variable} is not set`}${asWell(others)}`;
+    this.problems.push({
+      code: 'inventory.variable',
+      step: 'inventory',
+      what: `${this.#place(first)}: ${what}`,
+      ...(variable === ''
+        ? { expected: '${NAME} or ${NAME:-default}', next: 'write $${ where a literal ${ is meant' }
+        : { next: `export ${variable}=…, or give a default: \${${variable}:-value}` }),
+    });
   }
 
   #place(offset: number): string {
@@ -209,23 +204,3 @@ export class InventoryDocument {
     return `${this.#name}:${line}:${col}`;
   }
 }
-
-/** The cure where braces of a text were read as those of a map. */
-function unquoted(before: string): string | undefined {
-  if (/[{,[].*[^"']\$\{/.test(before)) return 'put text with ${…} in quotes inside { } and [ ]: "${NAME}"';
-  return /[:,{]\s+\{\w+\}.$/.test(before)
-    ? 'put text that begins with { in quotes: "{host}-{slot}"'
-    : undefined;
-}
-
-/** Slips of syntax for which we know a better word than the parser. */
-const slips: Readonly<Record<string, { readonly what: string; readonly next: string }>> = {
-  TAB_AS_INDENT: {
-    what: 'a tab is used for indentation',
-    next: 'put spaces in its place: YAML knows no tabs there',
-  },
-  TAG_RESOLVE_FAILED: {
-    what: 'tags (words that begin with !) are not used in an inventory',
-    next: 'take it out, or put the text in quotes',
-  },
-};

@@ -1,9 +1,14 @@
-import * as z from 'zod';
+import type * as z from 'zod';
 
 import type { Problem } from '../../base/errors.ts';
-import { nearest } from '../../base/nearest.ts';
+import { completed, nearest } from '../../base/nearest.ts';
 import { shown } from '../../base/shown.ts';
-import type { InventoryDocument, Path } from './document.ts';
+import type { InventoryDocument } from './document.ts';
+
+import { keysAt, wordsAt } from './keys.ts';
+import { problemsOnce, type Mistake } from './once.ts';
+import { dotted, type Path } from './path.ts';
+import { knownKeys } from './unknown-key.ts';
 
 type Issue = z.core.$ZodIssue;
 
@@ -13,18 +18,26 @@ export function problemsOf(
   schema: z.core.$ZodType,
   document: InventoryDocument,
   value: unknown,
-  base: Path = [],
 ): Problem[] {
+  return problemsOnce(mistakesOf(issues, { schema, document, value }, []));
+}
+
+interface Read {
+  readonly schema: z.core.$ZodType;
+  readonly document: InventoryDocument;
+  readonly value: unknown;
+}
+
+function mistakesOf(issues: readonly Issue[], read: Read, base: Path): Mistake[] {
   return issues.flatMap((issue) => {
     const path = [...base, ...issue.path];
-    if (issue.code === 'unrecognized_keys')
-      return issue.keys.map((key) => unknownKey(key, path, schema, document));
-    if (issue.code === 'invalid_key') return [invalidKey(issue, path, document)];
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(key, path, read));
+    if (issue.code === 'invalid_key') return [invalidKey(issue, path, read)];
     if (issue.code === 'invalid_union') {
       const branch = issue.errors.find(isAboutTheInside);
-      if (branch) return problemsOf(branch, schema, document, value, path);
+      if (branch) return mistakesOf(branch, read, path);
     }
-    return [invalidValue(issue, path, document, valueAt(value, path))];
+    return [invalidValue(issue, path, read)];
   });
 }
 
@@ -40,53 +53,63 @@ function isAboutTheInside(branch: readonly Issue[]): boolean {
   return branch.every((issue) => issue.path.length > 0 || issue.code === 'unrecognized_keys');
 }
 
-function unknownKey(key: string, path: Path, schema: z.core.$ZodType, document: InventoryDocument): Problem {
-  const known = keysAt(schema, path);
-  const near = nearest(key, known);
+function unknownKey(key: string, path: Path, { schema, document }: Read): Mistake {
+  const whole = [...path, key];
   return {
     code: 'inventory.unknown-key',
-    step: 'inventory',
-    what: `${document.place([...path, key], 'key')}: ${dotted([...path, key])} is not a known key`,
-    ...(near === undefined
-      ? { expected: `one of ${known.join(', ')}` }
-      : { next: `did you mean "${near}"?` }),
+    place: document.place(whole, 'key'),
+    path: whole,
+    named: dotted(whole),
+    says: 'is not a known key',
+    ...knownKeys(key, path, schema),
   };
 }
 
-function invalidKey(
-  issue: Extract<Issue, { code: 'invalid_key' }>,
-  path: Path,
-  document: InventoryDocument,
-): Problem {
+function invalidKey(issue: Extract<Issue, { code: 'invalid_key' }>, path: Path, { document }: Read): Mistake {
   return {
     code: 'inventory.key',
-    step: 'inventory',
-    what: `${document.place(path, 'key')}: ${dotted(path.slice(0, -1))} has a name that cannot be used`,
+    place: document.place(path, 'key'),
+    path,
+    named: dotted(path.slice(0, -1)),
+    says: 'has a name that cannot be used',
     expected: issue.issues[0]?.message ?? issue.message,
     seen: shown(String(path.at(-1))),
   };
 }
 
-function invalidValue(issue: Issue, path: Path, document: InventoryDocument, value: unknown): Problem {
-  const place = document.place(path);
-  const name = dotted(path);
-  const expected = readable(issue.message);
+function invalidValue(issue: Issue, path: Path, read: Read): Mistake {
+  const { document } = read;
+  const value = valueAt(read.value, path);
+  const named = dotted(path);
+  const found = { place: document.place(path), path, named, expected: readable(issue.message) };
   if (value === undefined)
     return {
+      ...found,
       code: 'inventory.missing',
-      step: 'inventory',
-      what: `${place}: ${name} is missing`,
-      expected,
+      says: 'is missing',
       next: `add \`${String(path.at(-1))}:\` ${path.length === 1 ? 'to the file' : `under ${dotted(path.slice(0, -1))}`}`,
     };
   const written = document.written(path);
   return {
+    ...found,
     code: 'inventory.value',
-    step: 'inventory',
-    what: `${place}: ${name} cannot be used as it is`,
-    expected,
-    ...(quotes(issue, value, written) ?? { seen: seen(value, name, written) }),
+    says: 'cannot be used as it is',
+    ...(quotes(issue, value, written) ?? {
+      seen: seen(value, named, written),
+      ...(mayHoldSecret(named) ? {} : meant(value, path, read.schema)),
+    }),
   };
+}
+
+/** What somebody probably meant by a text: one of the words that would do, or a key with its value. */
+function meant(value: unknown, path: Path, schema: z.core.$ZodType): Pick<Problem, 'next'> {
+  if (typeof value !== 'string') return {};
+  const words = wordsAt(schema, path);
+  const near = nearest(value, words) ?? completed(value, words);
+  if (near !== undefined) return { next: `did you mean "${near}"?` };
+  const [, key, rest] = /^([\w.-]+)(?::|\s+)(\S.*)$/.exec(value) ?? [];
+  if (key === undefined || rest === undefined || !keysAt(schema, path).includes(key)) return {};
+  return { next: shown(`put a colon and a blank behind the key: ${key}: ${rest}`) };
 }
 
 /** A number without the quotes that make it text, or with quotes that it must not have. */
@@ -128,41 +151,10 @@ function mayHoldSecret(name: string): boolean {
   return /token|secret|password|webhook(\.url)?$/i.test(name);
 }
 
-function dotted(path: Path): string {
-  return path.length === 0 ? 'the inventory' : shown(path.map(String).join('.'));
-}
-
 function valueAt(value: unknown, path: Path): unknown {
   return path.reduce<unknown>(
     (inner, key) =>
       typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined,
     value,
   );
-}
-
-/** The keys that the schema knows at a path. */
-function keysAt(schema: z.core.$ZodType, path: Path): string[] {
-  return objectsAt([schema], path).flatMap((object) => Object.keys(object.shape));
-}
-
-function objectsAt(schemas: readonly z.core.$ZodType[], path: Path): z.ZodObject[] {
-  const open = schemas.flatMap(unwrap);
-  const [key, ...rest] = path;
-  if (key === undefined) return open.filter((schema) => schema instanceof z.ZodObject);
-  const inner = open.flatMap((schema): z.core.$ZodType[] => {
-    if (schema instanceof z.ZodObject) {
-      const child: z.core.$ZodType | undefined = schema.shape[String(key)];
-      return child ? [child] : [];
-    }
-    if (schema instanceof z.ZodRecord) return [schema.valueType];
-    if (schema instanceof z.ZodArray) return [schema.element];
-    return [];
-  });
-  return inner.length === 0 ? [] : objectsAt(inner, rest);
-}
-
-function unwrap(schema: z.core.$ZodType): z.core.$ZodType[] {
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) return unwrap(schema.unwrap());
-  if (schema instanceof z.ZodUnion) return schema.options.flatMap(unwrap);
-  return [schema];
 }

@@ -81,6 +81,11 @@ test.each([
     'did you mean "rtx.box"? azp-fleet inventory list shows them all',
   ],
   [
+    ['h20'],
+    'no host, group or label matches h20',
+    'did you mean "h200-1"? azp-fleet inventory list shows them all',
+  ],
+  [
     ['zebra'],
     'no host, group or label matches zebra',
     'see the hosts, groups and labels: azp-fleet inventory list',

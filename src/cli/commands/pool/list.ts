@@ -2,7 +2,7 @@ import type { Pool } from '../../../azure/client.ts';
 import { poolOverviews } from '../../../azure/pools/overview.ts';
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, type Problem } from '../../../base/errors.ts';
-import { nearest } from '../../../base/nearest.ts';
+import { completed, nearest } from '../../../base/nearest.ts';
 import { painter } from '../../../render/color.ts';
 import { poolTable } from '../../../render/pools.ts';
 import type { CommandInput } from '../../command.ts';
@@ -32,10 +32,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
 }
 
 function notThere(name: string, all: readonly Pool[]): Problem {
-  const near = nearest(
-    name,
-    all.filter(({ isHosted }) => isHosted !== true).map((pool) => pool.name),
-  );
+  const names = all.filter(({ isHosted }) => isHosted !== true).map((pool) => pool.name);
+  const near = nearest(name, names) ?? completed(name, names);
   return {
     code: 'pool.missing',
     step: 'pool',

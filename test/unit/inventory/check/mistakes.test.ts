@@ -75,10 +75,9 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:6:19: the environment variable SITE is not set\nnext: export SITE=…, or give a default: ${SITE:-value}',
   ],
   [
-    'the same unset variable twice in one value',
+    'the same unset variable twice in one value: once',
     'defaults: { pool: p }\nhosts: { a: { address: "${X}.${X}" } }\n',
     'inventory.yaml:4:25: the environment variable X is not set\nnext: export X=…, or give a default: ${X:-value}',
-    'inventory.yaml:4:30: the environment variable X is not set\nnext: export X=…, or give a default: ${X:-value}',
   ],
   [
     'no pool',

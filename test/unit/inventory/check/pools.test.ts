@@ -55,7 +55,7 @@ describe('pools of slots', () => {
     [
       'text that YAML takes for a map',
       'defaults:\n  pool: {arch}-cuda{cuda}\nhosts: { a: {} }\n',
-      'inventory.yaml:4:15: Unexpected scalar at node end\nnext: put text that begins with { in quotes: "{host}-{slot}"',
+      'inventory.yaml:4:15: the { of a text was read as one of YAML\nnext: put text that begins with { in quotes: "{host}-{slot}"',
     ],
   ])('%s', (_, text, mistake) => {
     expect(mistakes(text)).toEqual([mistake]);

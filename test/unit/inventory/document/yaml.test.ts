@@ -35,7 +35,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a variable without quotes in a flow map',
     'defaults: { pool: ${POOL} }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:20: Unexpected flow-map-start at node end\nnext: put text with ${…} in quotes inside { } and [ ]: "${NAME}"',
+    'inventory.yaml:3:20: the { of a variable was read as one of YAML\nnext: put text with ${…} in quotes inside { } and [ ]: "${NAME}"',
   ],
 ];
 

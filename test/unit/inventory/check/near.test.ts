@@ -1,0 +1,109 @@
+// What was probably meant, and what is wrong in the same way at several hosts.
+import { describe, expect, test } from 'vitest';
+
+import { mistakes } from '../fixture.ts';
+
+const host = (key: string) => `defaults: { pool: p }\nhosts:\n  a:\n    ${key}\n`;
+
+describe('a key that is not known', () => {
+  test.each([
+    ['adress: 192.0.2.1', 'did you mean "address"?'],
+    ['hostname: 192.0.2.1', 'did you mean "address"?'],
+    ['ansible_host: 192.0.2.1', 'did you mean "address"?'],
+    ['username: lab', 'did you mean "user"?'],
+    ['password: x', 'did you mean "loginPassword"?'],
+    [
+      'flavor: open',
+      'move it: flavor can stand under defaults.driver, hosts.NAME.driver or groups.NAME.vars.driver',
+    ],
+    ['projects: [x]', 'move it: projects can stand at the top of the file'],
+  ])('%s', (key, next) => {
+    const [name] = key.split(':');
+    expect(mistakes(host(key))).toEqual([
+      `inventory.yaml:6:5: hosts.a.${name} is not a known key\nnext: ${next}`,
+    ]);
+  });
+
+  test('of which nothing is known: the first that are needed, and the page', () => {
+    expect(mistakes(host('zebra: 1'))).toEqual([
+      'inventory.yaml:6:5: hosts.a.zebra is not a known key\nexpected: a key such as address, user, port, identityFile, jump, sshConfig\nnext: see docs/inventory.md for all of them, or take it out',
+    ]);
+  });
+
+  test('at the top of the file, and what belongs elsewhere', () => {
+    expect(mistakes('pool: p\nhosts: { a: { pool: p } }\n')).toEqual([
+      'inventory.yaml:3:1: pool is not a known key\nnext: move it: pool can stand under defaults, hosts.NAME or groups.NAME.vars',
+    ]);
+    expect(mistakes('defaults: { pool: p, address: x }\nhosts: { a: {} }\n')).toEqual([
+      'inventory.yaml:3:22: defaults.address is not a known key\nnext: move it: address can stand under hosts.NAME',
+    ]);
+  });
+});
+
+describe('a value that is nearly one', () => {
+  test.each([
+    ['agents: per-gpu', 'did you mean "one-per-gpu"?'],
+    ['agents: one-per-gpus', 'did you mean "one-per-gpu"?'],
+    ['transport: openshh', 'did you mean "openssh"?'],
+    ['network: require', 'did you mean "required"?'],
+    ['driver: non', 'did you mean "none"?'],
+    ['driver: branch:580', 'put a colon and a blank behind the key: branch: 580'],
+    ['labels: { room b12 }', undefined],
+    ['limits: memory 64g', 'put a colon and a blank behind the key: memory: 64g'],
+  ])('%s', (key, next) => {
+    expect(/^next: (.*)$/m.exec(mistakes(host(key))[0] ?? '')?.[1]).toBe(next);
+  });
+
+  test('of a secret nothing is repeated', () => {
+    expect(mistakes(host('sudoPassword: file hunter2')).join()).not.toContain('hunter2');
+  });
+});
+
+describe('the same mistake at several hosts is told once, with their names', () => {
+  test.each([
+    [
+      'adress: x',
+      'inventory.yaml:5:8: hosts.a.adress is not a known key (as well: b, c)\nnext: did you mean "address"?',
+    ],
+    [
+      'agents: per-gpu',
+      'inventory.yaml:5:16: hosts.a.agents cannot be used as it is (as well: b, c)\nexpected: one-per-gpu, a number of agents (0 to 256), or a list of slots\nseen: per-gpu\nnext: did you mean "one-per-gpu"?',
+    ],
+    [
+      'datasets: { X: { host: /d } }',
+      'inventory.yaml:5:20: hosts.a.datasets.X.container is missing (as well: b, c)\nexpected: an absolute path\nnext: add `container:` under hosts.a.datasets.X',
+    ],
+    [
+      'gpus: 1, agents: 2',
+      'inventory.yaml:5:25: a has more agents than GPUs (as well: b, c)\nexpected: at most 1 agents, or share: true\nseen: agents: 2, gpus: 1\nnext: add `share: true` if jobs may share a GPU',
+    ],
+  ])('%s', (key, expected) => {
+    const hosts = ['a', 'b', 'c'].map((name) => `  ${name}: { ${key} }\n`).join('');
+    expect(mistakes(`defaults: { pool: p }\nhosts:\n${hosts}`)).toEqual([expected]);
+  });
+
+  test('no pool', () => {
+    expect(mistakes('hosts: { a: {}, b: {}, c: { pool: p } }\n')).toEqual([
+      'inventory.yaml:3:13: a has no pool (as well: b)\nexpected: a pool in defaults, in one of its groups or at the host\nnext: add `pool: NAME` under `defaults:`',
+    ]);
+  });
+
+  test('of three hundred the first are named', () => {
+    const hosts = Array.from({ length: 300 }, (_, index) => `h${index}: { adress: x }`).join(', ');
+    const [told = '', ...more] = mistakes(`defaults: { pool: p }\nhosts: { ${hosts} }\n`);
+    expect(more).toEqual([]);
+    expect(told).toContain('(as well: h[1-299])');
+  });
+
+  test('mistakes that differ are told apart', () => {
+    expect(mistakes('defaults: { pool: p }\nhosts:\n  a: { port: 0 }\n  b: { port: 1.5 }\n')).toHaveLength(2);
+  });
+
+  test('a variable that is not set', () => {
+    const text =
+      'defaults: { pool: p }\nhosts:\n  a: { address: "a-${SITE}" }\n  b: { address: "b-${SITE}" }\n';
+    expect(mistakes(text)).toEqual([
+      'inventory.yaml:5:20: the environment variable SITE is not set (as well: line 6)\nnext: export SITE=…, or give a default: ${SITE:-value}',
+    ]);
+  });
+});
