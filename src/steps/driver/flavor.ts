@@ -1,7 +1,7 @@
-import type { Facts } from '../../facts/facts.ts';
+import type { Facts, PciGpu } from '../../facts/facts.ts';
 import type { DriverSpec } from '../../inventory/fleet.ts';
 import type { Flavor } from '../../packages/names.ts';
-import { generationOf } from './generations.ts';
+import { generationOf, openBranches, proprietaryBranches, type Generation } from './generations.ts';
 
 interface Obstacle {
   readonly what: string;
@@ -11,7 +11,8 @@ interface Obstacle {
 /** The kernel modules to install: open wherever every GPU can have them, unless the inventory says otherwise. */
 export function flavorFor(facts: Facts, spec: DriverSpec): Flavor {
   if (spec.flavor !== 'auto') return spec.flavor;
-  return generations(facts).some(({ modules }) => modules === 'proprietary') ? 'proprietary' : 'open';
+  const proprietary = Number(spec.branch) < openBranches.first || generations(facts).some(isOld);
+  return proprietary ? 'proprietary' : 'open';
 }
 
 /** Whether the modules that are loaded may stay: both kinds drive Turing to Ada. */
@@ -24,41 +25,69 @@ export function flavorFits(facts: Facts, spec: DriverSpec): boolean {
 
 /** Why this driver branch, or this kind of modules, cannot drive the host's GPUs. */
 export function generationObstacle(facts: Facts, spec: DriverSpec): Obstacle | undefined {
-  const branch = Number(spec.branch);
   const flavor = flavorFor(facts, spec);
   for (const gpu of facts.gpus) {
-    const {
-      name,
-      modules,
-      firstBranch = 0,
-      lastBranch = Number.POSITIVE_INFINITY,
-    } = generationOf(gpu.deviceId);
-    const device = `GPU ${gpu.address} (10de:${gpu.deviceId}, ${name})`;
-    if (branch > lastBranch) {
-      return {
-        what: `driver branch ${spec.branch} does not support ${device}; ${lastBranch} is the last one that does`,
-        next: `set driver: { branch: "${lastBranch}" } for this host in the inventory`,
-      };
-    }
-    if (branch < firstBranch) {
-      return {
-        what: `driver branch ${spec.branch} does not know ${device}; ${firstBranch} is the first one that does`,
-        next: `set driver: { branch: "${firstBranch}" } or newer for this host in the inventory`,
-      };
-    }
-    if (modules !== 'either' && modules !== flavor) {
-      return {
-        what: `${device} needs the ${modules} kernel modules, and ${flavor} ones would be installed`,
-        next:
-          spec.flavor === 'auto'
-            ? 'these GPUs cannot share one driver: move one of them to another host'
-            : `set driver: { flavor: ${modules} } or auto for this host in the inventory`,
-      };
-    }
+    const obstacle = branchObstacle(facts, gpu, spec) ?? modulesObstacle(facts, gpu, spec, flavor);
+    if (obstacle !== undefined) return obstacle;
   }
-  return undefined;
+  return facts.gpus.length === 0 ? undefined : flavorObstacle(spec, flavor);
 }
 
-function generations(facts: Facts) {
+function branchObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
+  const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY } = generationOf(gpu.deviceId);
+  const branch = Number(spec.branch);
+  if (branch > lastBranch) {
+    const serves = generations(facts).every((other) => (other.firstBranch ?? 0) <= lastBranch);
+    return {
+      what: `driver branch ${spec.branch} does not support ${device(gpu)}; ${lastBranch} is the last one that does`,
+      next: serves ? `set driver: { branch: "${lastBranch}" } for this host in the inventory` : apart(gpu),
+    };
+  }
+  if (branch >= firstBranch) return undefined;
+  return {
+    what: `driver branch ${spec.branch} does not know ${device(gpu)}; ${firstBranch} is the first one that does`,
+    next: `set driver: { branch: "${firstBranch}" } or newer for this host in the inventory`,
+  };
+}
+
+function modulesObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec, flavor: Flavor): Obstacle | undefined {
+  const { modules } = generationOf(gpu.deviceId);
+  if (modules === 'either' || modules === flavor) return undefined;
+  const older = facts.gpus.find(({ deviceId }) => isOld(generationOf(deviceId)));
+  return {
+    what: `${device(gpu)} needs the ${modules} kernel modules, and ${flavor} ones would be installed`,
+    next:
+      spec.flavor === 'auto' && older !== undefined
+        ? apart(older)
+        : `set driver: { flavor: ${modules} } or auto for this host in the inventory`,
+  };
+}
+
+function flavorObstacle(spec: DriverSpec, flavor: Flavor): Obstacle | undefined {
+  const branch = Number(spec.branch);
+  const { first } = openBranches;
+  const { last } = proprietaryBranches;
+  if (flavor === 'open' ? branch >= first : branch <= last) return undefined;
+  const [other, limit] = flavor === 'open' ? ['proprietary', `from ${first} on`] : ['open', `up to ${last}`];
+  return {
+    what: `driver branch ${spec.branch} has no ${flavor} kernel modules`,
+    next: `set driver: { flavor: ${other} } or auto for this host, or a branch ${limit}`,
+  };
+}
+
+function device({ address, deviceId }: PciGpu): string {
+  return `GPU ${address} (10de:${deviceId}, ${generationOf(deviceId).name})`;
+}
+
+/** No driver serves all GPUs: the older one may be there for a screen alone. */
+function apart({ deviceId }: PciGpu): string {
+  return `these GPUs cannot share one driver: move the one with 10de:${deviceId} to another host`;
+}
+
+function isOld({ modules }: Generation): boolean {
+  return modules === 'proprietary';
+}
+
+function generations(facts: Facts): readonly Generation[] {
   return facts.gpus.map(({ deviceId }) => generationOf(deviceId));
 }

@@ -7,20 +7,27 @@ export interface Generation {
   readonly name: string;
   /** Which kernel modules can drive it. */
   readonly modules: 'proprietary' | 'either' | 'open';
-  /** First and last driver branch; undefined: no limit that matters here. */
+  /** First and last driver branch, as NVIDIA's release notes list the chips; undefined: no limit that matters here. */
   readonly firstBranch?: number;
   readonly lastBranch?: number;
 }
+
+/**
+ * Branches with open modules begin with 515, NVIDIA's first release of them; those with proprietary ones end with 610: the
+ * driver guide of the branches after it says that they were removed.
+ */
+export const openBranches = { first: 515 } as const;
+export const proprietaryBranches = { last: 610 } as const;
 
 const kepler: Generation = { name: 'Kepler', modules: 'proprietary', lastBranch: 470 };
 const maxwell: Generation = { name: 'Maxwell', modules: 'proprietary', lastBranch: 580 };
 const pascal: Generation = { name: 'Pascal', modules: 'proprietary', lastBranch: 580 };
 const volta: Generation = { name: 'Volta', modules: 'proprietary', lastBranch: 580 };
-const turing: Generation = { name: 'Turing', modules: 'either' };
-const ampere: Generation = { name: 'Ampere', modules: 'either' };
-const hopper: Generation = { name: 'Hopper', modules: 'either' };
-const graceHopper: Generation = { name: 'Grace Hopper', modules: 'open' };
-const ada: Generation = { name: 'Ada', modules: 'either' };
+const turing: Generation = { name: 'Turing', modules: 'either', firstBranch: 418 };
+const ampere: Generation = { name: 'Ampere', modules: 'either', firstBranch: 450 };
+const hopper: Generation = { name: 'Hopper', modules: 'either', firstBranch: 525 };
+const graceHopper: Generation = { name: 'Grace Hopper', modules: 'open', firstBranch: 525 };
+const ada: Generation = { name: 'Ada', modules: 'either', firstBranch: 520 };
 const blackwell: Generation = { name: 'Blackwell', modules: 'open', firstBranch: 570 };
 
 /** First device id of each range. */
