@@ -50,10 +50,26 @@ function obstacleIn(lines: readonly string[]): Answer | undefined {
   }
   const words = wordsOf(lines, 'words');
   if (words === undefined) return undefined;
+  const old = oldDkms(words, wordsOf(lines, 'dkms'));
+  if (old !== undefined) return old;
   return {
     kind: 'impossible',
     what: `apt finds no way: ${words}`,
     next: 'complete the mirror, or look at the pins in /etc/apt/preferences.d of the host',
+  };
+}
+
+/**
+ * NVIDIA's packages from 570.148 on want dkms 3.1.8; Debian 12 has 3.0.10, Ubuntu 22.04 has 2.8.7, and their backports none.
+ * Where NVIDIA's repository has it as well, apt takes it from there, and this is never met.
+ */
+function oldDkms(words: string, newest = ''): Answer | undefined {
+  const [, name, wanted] = /(\S+) : Depends: dkms \(>= ([\w.~+-]+)\)/.exec(words) ?? [];
+  if (name === undefined || wanted === undefined) return undefined;
+  return {
+    kind: 'impossible',
+    what: `${name} needs dkms ${wanted} or newer, and the newest that is offered is ${newest === '' ? 'none' : upstream(newest)}`,
+    next: `put dkms ${wanted} into a package source of the host, set driver.branch to one that needs less (565 or older), or take a newer release of the system`,
   };
 }
 

@@ -94,7 +94,9 @@ ask() {
     echo "held $held" >&3
   else
     cat answer words
-    echo "words $(unmet answer words)" >&3
+    unmet=$(unmet answer words)
+    echo "words $unmet" >&3
+    case $unmet in *dkms*) echo "dkms $(offered dkms | head -n 1)" >&3 ;; esac
   fi
 }
 unmet() {

@@ -1,4 +1,5 @@
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import { offered } from '../apt-host.ts';
 import { ask } from './simulation-host.ts';
 import { docker, driver, plain, made, heard, read, listed, asked, freed } from './simulation-world.ts';
 
@@ -102,6 +103,32 @@ The following packages have unmet dependencies:
  tool : Depends: libnew  (>= 2) but it is not installable
 E: Unable to correct problems
 W: x
+`,
+      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      files: made,
+    },
+  },
+  {
+    name: 'tells which dkms there is, where an older one will not do',
+    script: plain,
+    given: (host) => {
+      offered(host, 'tool 5:2.0,1-1', 'dkms 3.0.10-8', 'dkms 2.8');
+      host
+        .file('/run/answer', ' tool : Depends: dkms (>= 3.1.8) but it is not going to be installed\n')
+        .file('/run/refused', 'E: Unable to correct problems\n');
+    },
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+words tool : Depends: dkms (>= 3.1.8) but it is not going to be installed Unable to correct problems${' '}
+dkms 3.0.10-8
+end
+`,
+      stderr: ` .lab
+Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
+0
+ tool : Depends: dkms (>= 3.1.8) but it is not going to be installed
+E: Unable to correct problems
 `,
       calls: [...read, listed, asked, 'apt-mark showhold', freed],
       files: made,

@@ -77,6 +77,30 @@ describe('what apt would do', () => {
       },
     ],
     [
+      'a dkms that is too old, in the words of apt 2.6',
+      [
+        'words nvidia-kernel-open-dkms : Depends: dkms (>= 3.1.8) but it is not going to be installed Unable to correct problems, you have held broken packages.',
+        'dkms 3.0.10-8+deb12u1',
+        'end',
+      ],
+      [],
+      {
+        kind: 'impossible',
+        what: 'nvidia-kernel-open-dkms needs dkms 3.1.8 or newer, and the newest that is offered is 3.0.10',
+        next: 'put dkms 3.1.8 into a package source of the host, set driver.branch to one that needs less (565 or older), or take a newer release of the system',
+      },
+    ],
+    [
+      'no dkms at all',
+      ['words nvidia-dkms-580-open : Depends: dkms (>= 3.1.8)', 'dkms ', 'end'],
+      [],
+      {
+        kind: 'impossible',
+        what: 'nvidia-dkms-580-open needs dkms 3.1.8 or newer, and the newest that is offered is none',
+        next: 'put dkms 3.1.8 into a package source of the host, set driver.branch to one that needs less (565 or older), or take a newer release of the system',
+      },
+    ],
+    [
       'no way while an archive is silent',
       ['words tool : Depends: other (= 2)', 'end'],
       ['partial Failed to fetch http://archive/ Connection refused'],
