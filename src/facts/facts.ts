@@ -44,7 +44,13 @@ export interface Facts {
     /** A runfile installation: never mixed with packages. */
     readonly runfile: boolean;
     /** Its services that are installed, with systemd's words: `enabled`, `inactive`. */
-    readonly services: readonly { readonly unit: string; readonly file: string; readonly active: string }[];
+    readonly services: readonly {
+      readonly unit: string;
+      readonly file: string;
+      readonly active: string;
+      /** It keeps no GPU initialised: it is told not to. */
+      readonly forgets?: true;
+    }[];
   };
   readonly docker: {
     /** Of the engine that answered on the socket. */

@@ -102,7 +102,7 @@ function* activation(facts: Facts, desired: Desired, platform: Platform): Genera
       why: 'the driver is installed and not loaded',
       disturbs: 'nothing',
     },
-    { script: loadScript(desired.root), timeoutS: 1200 },
+    { script: loadScript(desired.root), timeoutS: 1200, writes: [managedFiles.persistence] },
   );
   yield* nextModule(facts, platform);
 }

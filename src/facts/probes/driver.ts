@@ -45,7 +45,7 @@ for unit in ${driverServices.join(' ')}; do
   done
 done
 if [ "$#" -gt 0 ] && [ -d /run/systemd/system ]; then
-  systemctl show -p Id -p ActiveState -p UnitFileState "$@" | tr '=' ' '
+  systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart "$@" | tr '=' ' '
 fi`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
@@ -71,6 +71,8 @@ function services(output: string): KernelDriverFacts['services'] {
     .flatMap((lines) => {
       const unit = driverServices.find((name) => name === lines.first('Id'));
       if (unit === undefined) return [];
-      return [{ unit, file: lines.first('UnitFileState') ?? '', active: lines.first('ActiveState') ?? '' }];
+      const [file = '', active = ''] = ['UnitFileState', 'ActiveState'].map((key) => lines.first(key));
+      const forgets = lines.all('ExecStart').some((command) => command.includes(' --no-persistence-mode'));
+      return [{ unit, file, active, ...(forgets ? { forgets } : {}) }];
     });
 }

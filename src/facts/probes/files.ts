@@ -8,6 +8,7 @@ import type { FactProbe } from '../probe.ts';
 /** Files that steps write with a content known beforehand, beside those of the package managers. */
 export const managedFiles = {
   nouveauBlacklist: '/etc/modprobe.d/azp-fleet-nouveau.conf',
+  persistence: '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf',
   managerConfig: HostPaths.config,
   managerCa: HostPaths.caBundle,
   managerUnit: HostPaths.unit,

@@ -42,7 +42,11 @@ export function installation(
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
     },
     timeoutS: 3600,
-    writes: [...platform.packages.folders, ...(facts.driver.nouveau ? [managedFiles.nouveauBlacklist] : [])],
+    writes: [
+      ...platform.packages.folders,
+      managedFiles.persistence,
+      ...(facts.driver.nouveau ? [managedFiles.nouveauBlacklist] : []),
+    ],
     transaction: {
       vendor: 'nvidia',
       packages: packages.map((name) => ({

@@ -1,14 +1,37 @@
+import { dirname } from 'node:path';
+
+import { sh } from '../../base/shell.ts';
 import type { Facts } from '../../facts/facts.ts';
 import { driverServices } from '../../facts/probes/driver.ts';
+import { managedFiles } from '../../facts/probes/files.ts';
 import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
+import { reloadDisturbs } from '../disturbance.ts';
 
 const each = (work: string) => `for service in ${driverServices.join(' ')}; do
   if systemctl cat "$service" >/dev/null 2>&1; then ${work}; fi
 done`;
 
+/**
+ * Some packages' unit of the daemon keeps no GPU initialised (`--no-persistence-mode`), and has no [Install]: udev starts it, and
+ * it ends when nothing wants it. A drop-in takes the flag away, and gives it a start at boot.
+ */
+const keepInitialised = sh`drop_in=${managedFiles.persistence}
+command=$(systemctl cat nvidia-persistenced.service 2>/dev/null |
+  sed -n 's/^ExecStart=\(.*\) --no-persistence-mode\(.*\)/\1\2/p' | tail -n 1)
+if [ -n "$command" ]; then
+  text=$(printf '%s\n' '# Written by azp-fleet: GPUs stay initialised between containers.' \
+    '[Unit]' StopWhenUnneeded=false '' '[Service]' ExecStart= "ExecStart=$command" '' '[Install]' WantedBy=multi-user.target)
+  if [ "$(cat "$drop_in" 2>/dev/null)" != "$text" ]; then
+    install -d -m 755 ${dirname(managedFiles.persistence)}
+    printf '%s\n' "$text" >"$drop_in.new"
+    mv "$drop_in.new" "$drop_in"
+    systemctl daemon-reload
+  fi
+fi`;
+
 /** Before the module is loaded: one that is enabled and does not run then tells of an interruption. */
-export const enableServices = each('systemctl enable -q "$service"');
+export const enableServices = `${keepInitialised}\n${each('systemctl enable -q "$service"')}`;
 
 /** One that does not start is the health rules' affair. */
 export const startServices = each('systemctl restart "$service" || echo "$service does not start"');
@@ -23,13 +46,33 @@ export function* enabledServices({ driver }: Facts): Generator<Change> {
     'driver',
     'enable',
     { title, why, disturbs: 'nothing' },
-    { script: enableServices, timeoutS: 60 },
+    { script: enableServices, timeoutS: 60, writes: [managedFiles.persistence] },
   );
 }
 
 /** The driver is as wanted. What its owner has disabled stays so, but no GPU works behind NVSwitches without theirs. */
-export function* startedServices({ driver, nvswitches }: Facts): Generator<Change> {
+export function* startedServices(facts: Facts): Generator<Change> {
+  const { driver, nvswitches } = facts;
   if (driver.loaded === undefined) return;
+  const daemon = driver.services.find(({ forgets }) => forgets === true);
+  if (daemon !== undefined && !['disabled', 'masked'].includes(daemon.file)) {
+    yield runChange(
+      'driver',
+      'persistence',
+      {
+        title: `have ${daemon.unit} keep the GPUs initialised`,
+        why: 'it runs with --no-persistence-mode, as its package has it',
+        disturbs: reloadDisturbs(facts),
+        marker: 'change',
+      },
+      {
+        script: `${enableServices}\n${startScript([daemon.unit])}`,
+        timeoutS: 300,
+        writes: [managedFiles.persistence],
+      },
+    );
+    return;
+  }
   const missing = driver.services.filter(
     ({ unit, file, active }) =>
       (file === 'enabled' && active === 'inactive') ||

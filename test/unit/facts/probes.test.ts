@@ -212,11 +212,11 @@ describe('what the probes print', () => {
 
   it('the services of the driver, as systemd shows them', () => {
     const text =
-      'loaded 580.95.05\nId nvidia-persistenced.service\nActiveState inactive\nUnitFileState enabled\n\nId nvidia-fabricmanager.service\nActiveState failed\nUnitFileState disabled\n';
+      'loaded 580.95.05\nId nvidia-persistenced.service\nActiveState inactive\nUnitFileState static\nExecStart { path /usr/bin/nvidia-persistenced ; argv[] /usr/bin/nvidia-persistenced --user x --no-persistence-mode --verbose ; }\n\nId nvidia-fabricmanager.service\nActiveState failed\nUnitFileState disabled\n';
     expect(driverProbe.parse(frame(text))).toMatchObject({
       loaded: '580.95.05',
       services: [
-        { unit: 'nvidia-persistenced.service', file: 'enabled', active: 'inactive' },
+        { unit: 'nvidia-persistenced.service', file: 'static', active: 'inactive', forgets: true },
         { unit: 'nvidia-fabricmanager.service', file: 'disabled', active: 'failed' },
       ],
     });

@@ -35,6 +35,30 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
     [],
   ],
   [
+    "Ubuntu's daemon, which keeps no GPU initialised",
+    factsOf({
+      ...ready,
+      driver: {
+        ...ready.driver,
+        services: [{ ...persistenced('static', 'active'), forgets: true as const }],
+      },
+    }),
+    wanted,
+    ['have nvidia-persistenced.service keep the GPUs initialised [nothing]'],
+  ],
+  [
+    "Ubuntu's daemon, where its owner wants none",
+    factsOf({
+      ...ready,
+      driver: {
+        ...ready.driver,
+        services: [{ ...persistenced('masked', 'inactive'), forgets: true as const }],
+      },
+    }),
+    wanted,
+    [],
+  ],
+  [
     'GPUs behind NVSwitches do not work without the fabric manager',
     factsOf({
       ...ready,

@@ -61,6 +61,14 @@ const effects: Readonly<Record<string, Effect>> = {
     ),
   'driver-blacklist': (facts) => facts,
   'driver-enable': (facts) => withServices(facts, ({ active }) => ({ file: 'enabled', active })),
+  'driver-persistence': (facts) =>
+    merge(facts, {
+      driver: {
+        services: facts.driver.services.map(({ unit, file, active, forgets }) =>
+          forgets === true ? { unit, file: 'enabled', active: 'active' } : { unit, file, active },
+        ),
+      },
+    }),
   'driver-services': (facts) => withServices(facts, () => ({ file: 'enabled', active: 'active' })),
   'driver-kernels': withBuild,
   'driver-module': (facts) => withModules(facts, ({ release }) => release !== facts.kernels[0]?.release),

@@ -44,7 +44,7 @@ export const driverCases: readonly ScriptCase[] = [
           'mokutil',
           'case $2 in *dkms*) echo "$2 is already enrolled" >&2; exit 1 ;; *) echo no ;; esac',
         )
-        .program('systemctl', 'echo "Id=$8"; echo ActiveState=active')
+        .program('systemctl', 'echo "Id=${10}"; echo ActiveState=active')
         .file('/practice/sys/module/nvidia/version', '580.95.05\n')
         .file(
           '/practice/proc/driver/nvidia/version',
@@ -68,7 +68,7 @@ ActiveState active
       calls: [
         'mokutil --test-key /var/lib/shim-signed/mok/MOK.der',
         'mokutil --test-key /var/lib/dkms/mok.pub',
-        'systemctl show -p Id -p ActiveState -p UnitFileState nvidia-persistenced.service nvidia-fabricmanager.service',
+        'systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart nvidia-persistenced.service nvidia-fabricmanager.service',
       ],
     },
   }),
@@ -92,7 +92,9 @@ ActiveState active
         .file('/lib/systemd/system/nvidia-persistenced.service'),
     after: {
       stdout: 'secure-boot 0\n',
-      calls: ['systemctl show -p Id -p ActiveState -p UnitFileState nvidia-persistenced.service'],
+      calls: [
+        'systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart nvidia-persistenced.service',
+      ],
     },
   }),
   probe('driver', {

@@ -10,9 +10,46 @@ const version = '/sys/module/nvidia/version';
 const loaded = { '/sys/module': '755 /', '/sys/module/nvidia': '755 /', [version]: '644 580.95.05\n' };
 const probe = 'modprobe -a nvidia nvidia_uvm';
 const units = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'];
-const look = units.map((unit) => `systemctl cat ${unit}`);
-const enable = units.flatMap((unit) => [`systemctl cat ${unit}`, `systemctl enable -q ${unit}`]);
+const unit = 'systemctl cat nvidia-persistenced.service';
+const present = units.map((unit) => `systemctl cat ${unit}`);
+const look = [unit, ...present];
+const enable = [unit, ...units.flatMap((unit) => [`systemctl cat ${unit}`, `systemctl enable -q ${unit}`])];
 const restart = units.flatMap((unit) => [`systemctl cat ${unit}`, `systemctl restart ${unit}`]);
+const dropIn = '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf';
+/** The unit of nvidia-compute-utils-580, as the package has it, with what a drop-in adds to it. */
+function ubuntuUnit(host: ScratchHost): ScratchHost {
+  return host
+    .folder('/etc/systemd/system')
+    .file(
+      '/run/unit',
+      `[Unit]
+Description=NVIDIA Persistence Daemon
+StopWhenUnneeded=true
+[Service]
+Type=forking
+ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --no-persistence-mode --verbose
+ExecStopPost=/bin/rm -rf /var/run/nvidia-persistenced
+`,
+    )
+    .program(
+      'systemctl',
+      `case $* in
+  'cat nvidia-persistenced.service') cat /run/unit ${dropIn} 2>/dev/null || : ;;
+  cat*) exit 1 ;;
+esac`,
+    );
+}
+const persistent = `# Written by azp-fleet: GPUs stay initialised between containers.
+[Unit]
+StopWhenUnneeded=false
+
+[Service]
+ExecStart=
+ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --verbose
+
+[Install]
+WantedBy=multi-user.target
+`;
 const load = ['uname -r', 'modinfo nvidia', probe];
 const refused = (what: string, seen: string, next: string) => ({
   code: 1,
@@ -50,7 +87,7 @@ export const loadSuite: ScriptSuite = {
     {
       name: 'a module that is there is loaded',
       script,
-      after: { calls: [...look, ...load, ...look], files: loaded },
+      after: { calls: [...look, ...load, ...present], files: loaded },
     },
     {
       name: 'one that DKMS has not built yet is built for the running kernel first',
@@ -58,7 +95,7 @@ export const loadSuite: ScriptSuite = {
       given: (host) => host.program('modinfo', 'echo "modinfo: not found" >&2; exit 1'),
       after: {
         stdout: 'dkms builds\n',
-        calls: [...look, 'uname -r', 'modinfo nvidia', 'dkms autoinstall -k 6.1.0,lab', probe, ...look],
+        calls: [...look, 'uname -r', 'modinfo nvidia', 'dkms autoinstall -k 6.1.0,lab', probe, ...present],
         files: loaded,
       },
     },
@@ -76,7 +113,7 @@ export const loadSuite: ScriptSuite = {
       name: 'modules that came built need no DKMS',
       script,
       given: (host) => host.without('dkms'),
-      after: { calls: [...look, 'uname -r', probe, ...look], files: loaded },
+      after: { calls: [...look, 'uname -r', probe, ...present], files: loaded },
     },
     {
       name: 'the daemons that there are run from now on',
@@ -124,13 +161,43 @@ export const loadSuite: ScriptSuite = {
       name: "modprobe's no with a loaded module is none: the second one may be built in",
       script,
       given: (host) => modprobe(host, `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; exit 1`),
-      after: { calls: [...look, ...load, ...look], files: loaded },
+      after: { calls: [...look, ...load, ...present], files: loaded },
     },
     {
       name: 'services are enabled by themselves where the driver runs without',
       script: enableServices,
       given: (host) => host.program('systemctl', '[ "$1-$2" != cat-nvidia-fabricmanager.service ]'),
-      after: { calls: [...enable.slice(0, 2), look[1]] as string[] },
+      after: { calls: [...enable.slice(0, 3), present[1]] as string[] },
+    },
+    {
+      name: "Ubuntu's daemon, which keeps nothing initialised and has no start, gets both",
+      script: enableServices,
+      given: ubuntuUnit,
+      after: {
+        calls: [unit, 'systemctl daemon-reload', ...enable.slice(1, 3), present[1]] as string[],
+        files: {
+          '/etc/systemd/system/nvidia-persistenced.service.d': '755 /',
+          [dropIn]: `644 ${persistent}`,
+        },
+      },
+    },
+    {
+      name: 'and nothing where it has them',
+      script: enableServices,
+      given: (host) => ubuntuUnit(host).file(dropIn, persistent),
+      after: { calls: [unit, ...enable.slice(1, 3), present[1]] as string[] },
+    },
+    {
+      name: 'and others where the package has others now',
+      script: enableServices,
+      given: (host) =>
+        ubuntuUnit(host)
+          .file(`${dropIn}.new`, 'cut off, and longer than what comes'.repeat(20))
+          .file(dropIn, persistent.replace('--verbose', '')),
+      after: {
+        calls: [unit, 'systemctl daemon-reload', ...enable.slice(1, 3), present[1]] as string[],
+        files: { [dropIn]: `644 ${persistent}`, [`${dropIn}.new`]: 'gone' },
+      },
     },
     {
       name: 'services that nobody started are started, each for itself',
