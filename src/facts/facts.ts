@@ -39,8 +39,14 @@ export interface Facts {
     /** nouveau, or its successor nova, is loaded. */
     readonly nouveau: boolean;
     readonly secureBoot: boolean | undefined;
-    /** The key that DKMS signs with is enrolled in the firmware. Read only when Secure Boot is on. */
-    readonly mokEnrolled: boolean;
+    /** Certificates that DKMS may sign with and that are there. Read only when Secure Boot is on. */
+    readonly keys: readonly {
+      readonly path: string;
+      /** DKMS's configuration names it. */
+      readonly configured: boolean;
+      /** In the firmware; `requested` waits for the console at the next boot; `unknown`: nothing tells. */
+      readonly state: 'enrolled' | 'requested' | 'new' | 'unknown';
+    }[];
     /** A runfile installation: never mixed with packages. */
     readonly runfile: boolean;
     /** Its services that are installed, with systemd's words: `enabled`, `inactive`. */

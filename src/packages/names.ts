@@ -33,6 +33,25 @@ export interface DriverNames {
   build(host: BuildHost, scope: 'all' | 'next'): Build;
   /** Shell text for `before` of the driver's transaction: pins, what the packages lean on. */
   prepare(spec: DriverSpec): string;
+  readonly signing: Signing;
   /** Shell text that lets what stands in /etc/modprobe.d hold from the next boot on. */
   readonly refreshInitramfs: string;
+}
+
+/** What Secure Boot asks of kernel modules. */
+interface Signing {
+  /** What DKMS signs with, unless its configuration names another one: the certificate's path. */
+  readonly certificate: string;
+  /** What a person types where there is none. */
+  readonly create: string;
+  /** The distribution has signed an NVIDIA module for this kernel, and it is installed. */
+  covers(packages: Readonly<Record<string, string>>, release: string): boolean;
+  /** The installed modules are built on the host. */
+  builtHere(packages: Readonly<Record<string, string>>): boolean;
+  /** How a person gets modules that need no key of the host's own: `take …`. Undefined: there are none. */
+  readyMade(
+    host: { readonly arch: string; readonly packages: Readonly<Record<string, string>> },
+    spec: DriverSpec,
+    flavor: Flavor,
+  ): string | undefined;
 }

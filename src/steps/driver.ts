@@ -10,6 +10,7 @@ import { buildPackages, nextModule } from './driver/kernels.ts';
 import { installObstacle, machineObstacle } from './driver/refusal.ts';
 import { blacklistNouveau, loadScript } from './driver/scripts.ts';
 import { enabledServices, startedServices } from './driver/services.ts';
+import { isSigned, signedFits } from './driver/secure-boot.ts';
 import { driverIsWanted, versionFits } from './driver/wanted.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import { siteCa } from './site-ca.ts';
@@ -37,13 +38,17 @@ export const driverStep: Step = {
     const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
     if (driverIsWanted(facts, host)) {
       if (platform !== undefined) {
-        yield* hold(platform, facts, packages);
+        if (!isSigned(facts, platform)) yield* hold(platform, facts, packages);
         if (packagesFit(facts, desired, packages)) yield* forNextKernel(facts, desired, platform);
       }
       yield* startedServices(facts);
       return;
     }
-    const obstacle = platform === undefined ? unsupported(facts) : installObstacle(facts, host);
+    if (platform !== undefined && signedFits(facts, host, platform)) {
+      yield* activation(facts, desired, platform);
+      return;
+    }
+    const obstacle = platform === undefined ? unsupported(facts) : installObstacle(facts, host, platform);
     if (platform === undefined || obstacle !== undefined) {
       if (obstacle !== undefined) yield refusal('driver', obstacle.what, obstacle.next);
       return;

@@ -36,7 +36,7 @@ const bare: Facts = {
     userspace: undefined,
     nouveau: false,
     secureBoot: false,
-    mokEnrolled: false,
+    keys: [],
     runfile: false,
     services: [],
   },

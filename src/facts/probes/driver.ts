@@ -20,6 +20,15 @@ if [ -r "$root/proc/driver/nvidia/version" ]; then
 fi
 if [ -d "$root/sys/module/nouveau" ] || [ -d "$root/sys/module/nova_core" ]; then echo nouveau; fi
 if [ -e /usr/bin/nvidia-uninstall ]; then echo runfile; fi
+mok() { # CERTIFICATE ORIGIN
+  [ -r "$1" ] || return 0
+  case $(mokutil --test-key "$1" 2>&1) in
+    *'already enrolled'*) echo "mok $2 enrolled $1" ;;
+    *'enrollment request'*) echo "mok $2 requested $1" ;;
+    *'is not enrolled'*) echo "mok $2 new $1" ;;
+    *) echo "mok $2 unknown $1" ;;
+  esac
+}
 if [ ! -d "$root/sys/firmware/efi" ]; then
   echo 'secure-boot 0'
 else
@@ -30,10 +39,14 @@ else
       set -- $(od -An -tu1 "$variable")
       echo "secure-boot \${5:-}"
       if [ "\${5:-}" = 1 ]; then
-        for key in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do
-          [ -r "$key" ] || continue
-          case $(mokutil --test-key "$key" 2>&1) in *'already enrolled'*) echo mok-enrolled ;; esac
-        done
+        for configuration in /etc/dkms/framework.conf /etc/dkms/framework.conf.d/*.conf; do
+          if [ -r "$configuration" ]; then
+            tr -d "\\"'" <"$configuration" | sed -n 's|^ *mok_certificate=\\(/[A-Za-z0-9.,_/-]*\\) *$|configured \\1|p'
+          fi
+        done | {
+          while read -r _ key; do mok "$key" configured; done
+          for key in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do mok "$key" usual; done
+        }
       fi
     fi
   done
@@ -56,12 +69,21 @@ fi`,
       open: nvrm === undefined ? undefined : nvrm.includes('Open Kernel Module'),
       nouveau: lines.has('nouveau'),
       secureBoot: secureBoot === undefined ? undefined : secureBoot === '1',
-      mokEnrolled: lines.has('mok-enrolled'),
+      keys: lines.all('mok').flatMap(key),
       runfile: lines.has('runfile'),
       services: services(stdout),
     };
   },
 };
+
+const keyStates = ['enrolled', 'requested', 'new', 'unknown'] as const;
+
+function key(line: string): KernelDriverFacts['keys'] {
+  const [origin, said, path = ''] = line.split(' ');
+  const state = keyStates.find((each) => each === said);
+  if (state === undefined || !/^\/[\w./-]{1,200}$/.test(path)) return [];
+  return [{ path, configured: origin === 'configured', state }];
+}
 
 /** systemctl shows one block a unit, with an empty line between them. */
 function services(output: string): KernelDriverFacts['services'] {

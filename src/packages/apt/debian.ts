@@ -2,11 +2,13 @@ import type { SystemNames } from '../names.ts';
 import { debianContrib } from './contrib.ts';
 import { driverCommons, fabricManager, prepare } from './driver.ts';
 import { engine } from './engine.ts';
+import { debianSigning } from './signing.ts';
 
 export const debian: SystemNames = {
   engine,
   driver: {
     ...driverCommons,
+    signing: debianSigning,
     packages: (spec, flavor, nvswitches) => [
       'nvidia-driver-cuda',
       flavor === 'open' ? 'nvidia-kernel-open-dkms' : 'nvidia-kernel-dkms',

@@ -2,11 +2,13 @@ import type { DriverSpec } from '../../inventory/fleet.ts';
 import type { SystemNames } from '../names.ts';
 import { driverCommons, fabricManager, prepare } from './driver.ts';
 import { engine } from './engine.ts';
+import { ubuntuSigning } from './signing.ts';
 
 export const ubuntu: SystemNames = {
   engine,
   driver: {
     ...driverCommons,
+    signing: ubuntuSigning,
     packages: (spec, flavor, nvswitches) => {
       const suffix = branchSuffix(spec);
       return [

@@ -6,6 +6,7 @@ import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import { packageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
+import { isSigned } from './secure-boot.ts';
 
 /**
  * Another kernel waits for a reboot, and the running one has nothing to build with, which sources seldom offer once there is
@@ -25,7 +26,7 @@ export function buildOf(facts: Facts, platform: Platform): Build {
 /** The driver's packages are there: what they lack to be built for the kernels of this host, today's and tomorrow's. */
 export function* buildPackages(facts: Facts, { proxy }: Desired, platform: Platform): Iterable<Change> {
   const { packages, script } = buildOf(facts, platform);
-  if (packages.length === 0) return;
+  if (packages.length === 0 || isSigned(facts, platform)) return;
   yield packageChange({
     step: 'driver',
     name: 'kernels',
@@ -44,7 +45,7 @@ export function* buildPackages(facts: Facts, { proxy }: Desired, platform: Platf
 /** The kernel that boots next has no driver yet. */
 export function* nextModule(facts: Facts, platform: Platform): Iterable<Change> {
   const { next } = buildOf(facts, platform);
-  if (next === undefined || next.driver) return;
+  if (next === undefined || next.driver || isSigned(facts, platform)) return;
   yield runChange(
     'driver',
     'module',

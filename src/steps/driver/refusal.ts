@@ -1,6 +1,8 @@
 import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
+import type { Platform } from '../../packages/distribution.ts';
 import { generationObstacle } from './flavor.ts';
+import { secureBootObstacle } from './secure-boot.ts';
 
 interface Obstacle {
   readonly what: string;
@@ -31,20 +33,12 @@ export function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefi
 }
 
 /** Why the wanted driver cannot be installed over what is there. */
-export function installObstacle(facts: Facts, host: HostSpec): Obstacle | undefined {
+export function installObstacle(facts: Facts, host: HostSpec, platform: Platform): Obstacle | undefined {
   if (facts.driver.runfile) {
     return {
       what: 'a driver from a .run file is installed, and packages must not be mixed with it',
       next: 'sudo nvidia-uninstall --silent, reboot, and run again',
     };
   }
-  if (facts.driver.secureBoot === true && !facts.driver.mokEnrolled) {
-    return {
-      what: 'Secure Boot is on, and the kernel would reject the modules that are built on this host',
-      next:
-        'switch Secure Boot off in the firmware, or enrol the key at the console ' +
-        '(sudo mokutil --import /var/lib/dkms/mok.pub, then reboot and confirm), and run again',
-    };
-  }
-  return generationObstacle(facts, host.driver);
+  return generationObstacle(facts, host.driver) ?? secureBootObstacle(facts, host, platform);
 }

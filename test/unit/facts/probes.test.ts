@@ -6,7 +6,6 @@ import { probes } from '../../../src/facts/parse.ts';
 import { changesProbe } from '../../../src/facts/probes/changes.ts';
 import { diskProbe } from '../../../src/facts/probes/disk.ts';
 import { dockerProbe } from '../../../src/facts/probes/docker.ts';
-import { driverProbe } from '../../../src/facts/probes/driver.ts';
 import { gpusProbe } from '../../../src/facts/probes/gpus.ts';
 import { machineProbe } from '../../../src/facts/probes/machine.ts';
 import { managerProbe } from '../../../src/facts/probes/manager.ts';
@@ -109,29 +108,6 @@ describe('what the probes print', () => {
     });
   });
 
-  it.each([
-    [
-      'open',
-      'nvrm NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Tue Sep 23\nloaded 580.95.05',
-      { loaded: '580.95.05', open: true },
-    ],
-    [
-      'proprietary',
-      'nvrm NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.161.08\nloaded 535.161.08',
-      { loaded: '535.161.08', open: false },
-    ],
-    ['none, nouveau instead', 'nouveau', { loaded: undefined, open: undefined, nouveau: true }],
-    [
-      'Secure Boot with an enrolled key',
-      'secure-boot 1\nmok-enrolled',
-      { secureBoot: true, mokEnrolled: true },
-    ],
-    ['Secure Boot off', 'secure-boot 0', { secureBoot: false }],
-    ['Secure Boot unreadable', 'secure-boot ', { secureBoot: undefined }],
-  ])('the driver: %s', (_, text, expected) => {
-    expect(driverProbe.parse(frame(text))).toMatchObject(expected);
-  });
-
   it('packages: those of all package managers together, and the version of the NVIDIA libraries', () => {
     const { packages, held } = together([
       { packages: { 'libnvidia-ml1': '580.95.05-1', runc: '1.1.5' }, held: ['runc', 'libnvidia-ml1'] },
@@ -208,18 +184,6 @@ describe('what the probes print', () => {
     ['somebody else’s, without a toolkit', 'cdi-spec\ncdi-time 9\n', false],
   ])('the CDI specification: %s', (_, text, expected) => {
     expect(dockerProbe.parse(frame(text)).toolkitCdi.cdiOlder).toBe(expected);
-  });
-
-  it('the services of the driver, as systemd shows them', () => {
-    const text =
-      'loaded 580.95.05\nId nvidia-persistenced.service\nActiveState inactive\nUnitFileState static\nExecStart { path /usr/bin/nvidia-persistenced ; argv[] /usr/bin/nvidia-persistenced --user x --no-persistence-mode --verbose ; }\n\nId nvidia-fabricmanager.service\nActiveState failed\nUnitFileState disabled\n';
-    expect(driverProbe.parse(frame(text))).toMatchObject({
-      loaded: '580.95.05',
-      services: [
-        { unit: 'nvidia-persistenced.service', file: 'static', active: 'inactive', forgets: true },
-        { unit: 'nvidia-fabricmanager.service', file: 'disabled', active: 'failed' },
-      ],
-    });
   });
 
   it('a dockerd that does not answer is active and has no version', () => {

@@ -4,6 +4,7 @@ import { desiredOf, factsOf } from '../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
 import { interruptedCases } from './interrupted-cases.ts';
 import { kernelCases } from './kernel-cases.ts';
+import { secureBootCases } from './secure-boot-cases.ts';
 
 const wanted = desiredOf();
 /** A host that is as wanted. */
@@ -245,15 +246,6 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ['refused: dockerd runs and does not answer on its socket'],
   ],
   [
-    'Secure Boot',
-    factsOf({ driver: { secureBoot: true } }),
-    wanted,
-    [
-      'refused: Secure Boot is on, and the kernel would reject the modules that are built on this host',
-      ...lines(plan(factsOf(), wanted)).slice(2),
-    ],
-  ],
-  [
     'no GPU where the inventory has two',
     factsOf({ gpus: [] }),
     desiredOf({ gpus: 2 }),
@@ -286,6 +278,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, lines(plan(factsOf(), wanted))],
   ...interruptedCases,
   ...kernelCases,
+  ...secureBootCases,
 ];
 
 function without<T>(record: Readonly<Record<string, T>>, ...keys: string[]): Record<string, T> {

@@ -63,6 +63,13 @@ export const toyPlatform: Platform = {
         next,
       }),
       prepare: () => 'toy prepare',
+      signing: {
+        certificate: '/toy/key',
+        create: 'toy key',
+        covers: () => false,
+        builtHere: () => true,
+        readyMade: () => undefined,
+      },
       refreshInitramfs: 'toy initramfs',
     },
   },

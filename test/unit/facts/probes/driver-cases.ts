@@ -42,7 +42,11 @@ export const driverCases: readonly ScriptCase[] = [
       host
         .program(
           'mokutil',
-          'case $2 in *dkms*) echo "$2 is already enrolled" >&2; exit 1 ;; *) echo no ;; esac',
+          `case $2 in
+  /etc/keys/*) echo "$2 is already enrolled" >&2; exit 1 ;;
+  *shim*) echo "$2 is already in the enrollment request"; exit 1 ;;
+  *) echo "$2 is not enrolled" ;;
+esac`,
         )
         .program('systemctl', 'echo "Id=${10}"; echo ActiveState=active')
         .file('/practice/sys/module/nvidia/version', '580.95.05\n')
@@ -54,6 +58,16 @@ export const driverCases: readonly ScriptCase[] = [
         .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 1))
         .file('/var/lib/shim-signed/mok/MOK.der')
         .file('/var/lib/dkms/mok.pub')
+        .file('/etc/keys/ours.der')
+        .file('/etc/keys/theirs.der')
+        .file(
+          '/etc/dkms/framework.conf',
+          `# mok_certificate=/var/lib/shim-signed/mok/MOK.der\n  mok_certificate="${host.at('/etc/keys/ours.der')}" \nmok_signing_key=/x\n`,
+        )
+        .file(
+          '/etc/dkms/framework.conf.d/site.conf',
+          `mok_certificate=${host.at('/etc/keys/theirs.der')}\nmok_certificate=/gone\nmok_certificate=$HOME/x\n`,
+        )
         .file('/lib/systemd/system/nvidia-persistenced.service')
         .file('/etc/systemd/system/nvidia-persistenced.service')
         .file('/etc/systemd/system/nvidia-fabricmanager.service'),
@@ -61,11 +75,16 @@ export const driverCases: readonly ScriptCase[] = [
       stdout: `loaded 580.95.05
 nvrm NVRM version: NVIDIA UNIX Open Kernel Module  580.95.05
 secure-boot 1
-mok-enrolled
+mok configured enrolled /etc/keys/ours.der
+mok configured enrolled /etc/keys/theirs.der
+mok usual requested /var/lib/shim-signed/mok/MOK.der
+mok usual new /var/lib/dkms/mok.pub
 Id nvidia-persistenced.service
 ActiveState active
 `,
       calls: [
+        'mokutil --test-key /etc/keys/ours.der',
+        'mokutil --test-key /etc/keys/theirs.der',
         'mokutil --test-key /var/lib/shim-signed/mok/MOK.der',
         'mokutil --test-key /var/lib/dkms/mok.pub',
         'systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart nvidia-persistenced.service nvidia-fabricmanager.service',
@@ -96,6 +115,14 @@ ActiveState active
         'systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart nvidia-persistenced.service',
       ],
     },
+  }),
+  probe('driver', {
+    name: 'Secure Boot on, and nothing that tells of keys',
+    given: (host) =>
+      host
+        .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 1))
+        .file('/var/lib/dkms/mok.pub'),
+    after: { stdout: 'secure-boot 1\nmok usual unknown /var/lib/dkms/mok.pub\n' },
   }),
   probe('driver', {
     name: 'nova at work, Secure Boot on without keys',
