@@ -107,7 +107,6 @@ export class Operations {
   async #launch({ slot, image, pool }: OrderTo<'launch'>, memory: SlotMemory): Promise<void> {
     const { config, clock } = this.#tools;
     const ways = await this.#around.readyToLaunch(slot);
-    await this.#tenants.requireClean(slot);
     const { agentId } = await launch(this.#tools, {
       slot,
       image,
@@ -117,6 +116,7 @@ export class Operations {
       capabilities: this.#capabilities(slot),
       agentVersion: (known) => registeredVersion(slot.image, known),
       connection: memory.connection,
+      requireClean: () => this.#tenants.requireClean(slot),
       key: { next: memory.nextKey, given: () => (memory.nextKey = undefined) },
       ...ways,
     });

@@ -12,9 +12,11 @@ export interface LaunchOrder extends EngineWays {
   readonly capabilities: Readonly<Record<string, string>>;
   /** That it is registered with; `known`: what the server has for it. */
   agentVersion(known: string | undefined): string;
-  /** What an earlier agent of the slot left with the server; `renewed` is called when its entry is made anew for it. */
+  /** Rejects with `NotYet` while a job would not be alone on the slot's GPUs. */
+  requireClean(): Promise<void>;
   /** What the server has for the agent already; `given` is called when a container is about to know the agent's key. */
   readonly key: { readonly next: NextKey | undefined; given(): void };
+  /** What an earlier agent of the slot left with the server; `renewed` is called when its entry is made anew for it. */
   readonly connection: { readonly left: LeftSession | undefined; renewed(): void };
 }
 

@@ -18,6 +18,8 @@ type LaunchTools = RegisterTools & HostTools;
  * started. On any failure the container is removed again.
  */
 export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ readonly agentId: number }> {
+  // nvidia-smi takes its time: it looks while the server and Docker are spoken to, and its word counts at the start.
+  void order.requireClean().catch(() => undefined);
   if (order.slot.mode === 'host') await requireFree(tools, order.slot);
   const { agentId, files } = await register(tools, order);
   order.key.given();
@@ -36,6 +38,7 @@ export async function launch(tools: LaunchTools, order: LaunchOrder): Promise<{ 
     );
     await tools.engine.putArchive(id, AgentLayout.root, archive);
     if (mode === 'container') await admit(tools, order, id);
+    await order.requireClean();
     await tools.engine.start(id);
   } catch (error) {
     await removeUnstarted(tools.engine, id, order.run);

@@ -246,6 +246,32 @@ test('between an end and the next launch two questions are enough; a launch by i
   expect(asked.length).toBeLessThanOrEqual(3);
 }, 60_000);
 
+test('the next container is made while nvidia-smi looks; whom it finds starts no agent and leaves no container', async () => {
+  await rig.start();
+  await rig.until('idle');
+  rig.beginJob('box-1');
+  await rig.until('busy', ['1']);
+  const first = rig.docker.get('box-1')?.id;
+  let tell = (): void => undefined;
+  const told = new Promise<void>((resolve) => (tell = resolve));
+  rig.programs.set('nvidia-smi', async (args) => {
+    await told;
+    return printed(smi(args[0] ?? ''));
+  });
+  rig.endJob('box-1');
+  const next = () => rig.docker.get('box-1');
+  await expect.poll(() => next()?.id ?? first).not.toBe(first);
+  expect(next()?.state).toBe('created');
+  process(4121);
+  rows = [[1, 4121, 800]];
+  tell();
+  await rig.until('waiting', ['1']);
+  expect((await rig.slot('1')).code).toBe('gpu.in-use');
+  await expect.poll(next).toBeUndefined();
+  rows = [];
+  await rig.until('idle');
+});
+
 describe('nvidia-smi that does not tell', () => {
   test('and hangs in the kernel gets no second one after it; the health of the GPUs tells of it, once', async () => {
     await rig.start();
