@@ -103,11 +103,18 @@ export class StandInEngine {
     for (const follower of this.#followers.get(container.id) ?? []) follower.write(frame(`${line}\n`));
   }
 
-  /** The main process of a container ends. */
+  /**
+   * The main process of a container ends. `isUnwritten`: the list does not tell of it; `isTakenDown`: the event has come,
+   * the end of the output has not.
+   */
   end(
     name: string,
     exitCode: number,
-    how: { readonly oomKilled?: boolean; readonly isUnwritten?: boolean } = {},
+    how: {
+      readonly oomKilled?: boolean;
+      readonly isUnwritten?: boolean;
+      readonly isTakenDown?: boolean;
+    } = {},
   ): void {
     const container = this.get(name);
     if (container === undefined || container.state !== 'running') return;
@@ -116,9 +123,11 @@ export class StandInEngine {
     container.exitCode = exitCode;
     container.oomKilled = how.oomKilled ?? false;
     container.finishedAt = new Date().toISOString();
-    for (const follower of this.#followers.get(container.id) ?? []) follower.end();
+    if (how.isTakenDown !== true) {
+      for (const follower of this.#followers.get(container.id) ?? []) follower.end();
+      this.#followers.delete(container.id);
+    }
     for (const waiter of this.#waiters.get(container.id) ?? []) json(waiter, 200, { StatusCode: exitCode });
-    this.#followers.delete(container.id);
     this.#emit('die', container);
   }
 

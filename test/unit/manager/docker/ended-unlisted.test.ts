@@ -25,7 +25,18 @@ test('a container that has ended and is listed as running is collected, and its 
   await rig.until('idle', ['0']);
 });
 
-test('so is one that the next manager finds', async () => {
+test('Docker tells of an end before its list does: the event is believed, nothing else is waited for', async () => {
+  await rig.start(one);
+  await rig.until('idle', ['0']);
+  const { id } = rig.docker.get('box-0') ?? { id: '' };
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.docker.end('box-0', 0, { isUnwritten: true, isTakenDown: true });
+  await expect.poll(() => rig.docker.containers.has(id)).toBe(false);
+  await rig.until('idle', ['0']);
+});
+
+test('one that the next manager finds is collected, too', async () => {
   await rig.start(one);
   await rig.until('idle', ['0']);
   const { id } = rig.docker.get('box-0') ?? { id: '' };
