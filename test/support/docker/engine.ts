@@ -9,7 +9,7 @@ import { createFault, runtimes } from './mounts.ts';
 import { listed } from './listed.ts';
 import { answerNetworks, type StandInNetwork } from './networks.ts';
 import { frame, json, labelFilter } from './reply.ts';
-import { never, type Call, type StandInContainer, type StandInImage } from './state.ts';
+import { newContainer, type Call, type StandInContainer, type StandInImage } from './state.ts';
 
 /**
  * A stand-in for dockerd: the part of its HTTP interface that we use, on a real unix socket. Containers are entries in
@@ -275,20 +275,7 @@ export class StandInEngine {
     const asked = JSON.parse(body.toString()) as StandInContainer['body'];
     const fault = createFault(asked.HostConfig, this.storesSizes);
     if (fault !== undefined) return json(response, fault.status, { message: fault.message });
-    const container: StandInContainer = {
-      id: randomBytes(32).toString('hex'),
-      name,
-      created: Math.floor(Date.now() / 1000),
-      body: asked,
-      state: 'created',
-      exitCode: 0,
-      oomKilled: false,
-      startedAt: never,
-      finishedAt: never,
-      archives: [],
-      outgoing: Buffer.alloc(0),
-      lines: [],
-    };
+    const container = newContainer(name, asked);
     this.containers.set(container.id, container);
     this.#emit('create', container);
     return json(response, 201, { Id: container.id });

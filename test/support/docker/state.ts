@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** One container of the stand-in engine. */
@@ -44,3 +45,20 @@ export interface Call {
 }
 
 export const never = '0001-01-01T00:00:00Z';
+
+export function newContainer(name: string, body: StandInContainer['body']): StandInContainer {
+  return {
+    id: randomBytes(32).toString('hex'),
+    name,
+    created: Math.floor(Date.now() / 1000),
+    body,
+    state: 'created',
+    exitCode: 0,
+    oomKilled: false,
+    startedAt: never,
+    finishedAt: never,
+    archives: [],
+    outgoing: Buffer.alloc(0),
+    lines: [],
+  };
+}
