@@ -44,7 +44,7 @@ export interface Call {
   readonly headers: IncomingHttpHeaders;
 }
 
-export const never = '0001-01-01T00:00:00Z';
+const never = '0001-01-01T00:00:00Z';
 
 export function newContainer(name: string, body: StandInContainer['body']): StandInContainer {
   return {

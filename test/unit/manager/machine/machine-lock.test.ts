@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { execPath } from 'node:process';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { build } from 'esbuild';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { lockMachine } from '../../../../src/manager/machine/machine-lock.ts';
 
 let folder: string;
@@ -14,15 +15,25 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 const program = `
-import { lockMachine } from ${JSON.stringify(new URL('../../../../src/manager/machine/machine-lock.ts', import.meta.url).href)};
-await lockMachine(process.argv[1]);
+import { lockMachine } from './machine-lock.ts';
+await lockMachine(process.argv[2]);
 console.log('locked');
 setInterval(() => undefined, 1000);
 `;
 
+/** As a program of its own, for each Node that the tests run on. */
+let bundle: string;
+beforeAll(async () => {
+  bundle = join(mkdtempSync(join(tmpdir(), 'lock-program-')), 'lock.mjs');
+  const resolveDir = 'src/manager/machine';
+  const common = { bundle: true, platform: 'node', format: 'esm', target: 'node22.13' } as const;
+  await build({ ...common, stdin: { contents: program, resolveDir }, outfile: bundle, logLevel: 'warning' });
+});
+afterAll(() => rmSync(dirname(bundle), { recursive: true }));
+
 /** Another manager's process, once it has the lock. */
 async function other(): Promise<{ readonly pid: number | undefined; kill(): Promise<void> }> {
-  const child = spawn(execPath, ['--input-type=module', '--eval', program, '--', folder], {
+  const child = spawn(execPath, [bundle, folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(child.stdout, 'data');
