@@ -20,9 +20,9 @@ export interface GuardedOutput {
  */
 export function guardOutput(stream: OutputStream, redactor: Redactor): GuardedOutput {
   const write = stream.write.bind(stream);
-  // The reader of a pipe may leave early (`| head`): that is no failure of ours.
+  // The reader of a pipe may leave early (`| head`), and a terminal be closed (EIO): that is no failure of ours.
   stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code !== 'EPIPE' && error.code !== 'EIO') throw error;
   });
   const net = new OutputNet();
   const guarded = redactor.stream();

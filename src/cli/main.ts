@@ -20,8 +20,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   const { json, debug, noColor } = wishesIn(argv);
   if (noColor) process.env['NO_COLOR'] = '1';
   const stop = new AbortController();
-  process.on('SIGINT', () => interrupt(stop));
-  process.on('SIGTERM', () => interrupt(stop));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => interrupt(stop));
   const redactor = new Redactor();
   const state = stateFolder(process.env, user.homedir);
   const clock = systemClock(1);
@@ -75,7 +74,7 @@ function wishesIn(argv: readonly string[]) {
   return { json: own.has('--json'), debug: own.has('--debug'), noColor: own.has('--no-color') };
 }
 
-/** The first Ctrl-C asks everybody to stop; the second one ends the process. */
+/** The first Ctrl-C asks everybody to stop, and so does a terminal that is closed; the second one ends the process. */
 function interrupt(stop: AbortController): void {
   if (stop.signal.aborted) process.exit(ExitCode.interrupted);
   stop.abort();
