@@ -7,13 +7,16 @@ import { deviations, needsDrain, waitsMet, withoutNewWaits } from '../plan/refin
 import { drain, withoutMarksOf, type Drained } from './drain.ts';
 import { executeChange } from './execute.ts';
 import { createManagerClient } from '../client/manager-client.ts';
-import { Interrupted } from './interruption.ts';
+import { readFacts } from './connection.ts';
+import { factsOnceQuiet, goesOnLine } from './going-on/follow.ts';
+import { leftAtWork, nothingAtWork, type AtWork } from './going-on/left-at-work.ts';
+import { Interrupted, type Interruption } from './interruption.ts';
 import { failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
 import { firstStage } from '../plan/plan.ts';
 import { planUnderLock } from './packages/plan-asked.ts';
 import { endEarly, proveDrained, type Proof } from './proof/end-drain.ts';
 import { leftDrained } from '../plan/waves/agents.ts';
-import { readFacts, type Survey } from './survey.ts';
+import type { Survey } from './survey.ts';
 import type { ApplyTools } from './apply-tools.ts';
 
 /** Facts are gathered and planned this often before we say that the plan does not come to an end. */
@@ -40,10 +43,10 @@ export async function applyHost(
   const done = new Map<string, Change>();
   let [begun, begunBefore] = [0, 0];
   let drained: Drained | undefined;
-  const plan = async () => {
-    const facts = await readFacts(connection, host, tools);
-    const read = { host, connection, facts: withoutMarksOf(tools.run, facts) };
-    return { facts, plan: withoutNewWaits(await planUnderLock(read, tools, announced), announced) };
+  const plan = async (read: typeof readFacts = readFacts) => {
+    const facts = await read(connection, host, tools);
+    const reached = { host, connection, facts: withoutMarksOf(tools.run, facts) };
+    return { facts, plan: withoutNewWaits(await planUnderLock(reached, tools, announced), announced) };
   };
   const manager = async () =>
     createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name, {
@@ -52,7 +55,8 @@ export async function applyHost(
   try {
     tools.emit({ kind: 'host-state', host: name, state: 'applying' });
     await connection.lock();
-    let now = await plan();
+    // What somebody else has begun since, and has lost: nothing is begun beside it.
+    let now = await plan(factsOnceQuiet);
     if (exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
     if (leftDrained(now.facts)) {
       // The agents that it left drained are this run's to give back, once the host is proven.
@@ -90,15 +94,33 @@ export async function applyHost(
     return outcome;
   } catch (error) {
     const interrupted = tools.signal.aborted;
-    const how = { begun: begun > begunBefore, interrupted, proof };
-    const verdict = drained && (await endEarly(name, drained, how));
-    if (interrupted)
-      return interruptedOutcome(name, done.size, error instanceof Interrupted ? error.at : undefined);
+    const atWork = begun > begunBefore ? await leftAtWork(connection) : nothingAtWork;
+    const end = { begun: begun > begunBefore, interrupted, atWork };
+    const verdict = drained && (await endEarly(name, drained, end, proof));
+    if (interrupted) return interruptedOutcome(name, done.size, interruptionOf(error, atWork));
     const failed = failure(name, error, tools.log, { changes: done.size, begun });
-    return failed.state === 'unreachable' ? failed : { ...failed, ...defined({ verdict }) };
+    return {
+      ...failed,
+      ...toFollow(failed, atWork),
+      ...(failed.state === 'unreachable' ? {} : defined({ verdict })),
+    };
   } finally {
     await connection.unlock().catch(() => undefined);
   }
+}
+
+/** What was interrupted. A unit that has not come to its end may be about to begin. */
+function interruptionOf(error: unknown, atWork: AtWork): Interruption | undefined {
+  const at = error instanceof Interrupted ? error.at : undefined;
+  if (at?.during !== 'change' || at.unit === undefined || atWork.kind !== 'nothing') return at;
+  return atWork.ended.includes(at.unit) ? { ...at, goesOn: false } : at;
+}
+
+/** A failure says what goes on all the same, and that the next run takes it up. */
+function toFollow({ problem }: HostOutcome, atWork: AtWork): Pick<HostOutcome, 'problem'> {
+  if (problem === undefined || atWork.kind !== 'change') return {};
+  const next = `run the same command again: ${goesOnLine(atWork.change)}, and is followed to its end`;
+  return { problem: { ...problem, next } };
 }
 
 /** Known changes that are no longer needed. */

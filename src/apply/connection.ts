@@ -1,4 +1,6 @@
+import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
+import { lockLost } from '../ssh/session/lock.ts';
 import type { HostLock, Session } from '../ssh/transport.ts';
 import type { HostTools } from './apply-tools.ts';
 
@@ -15,13 +17,22 @@ export class HostConnection {
     this.#tools = tools;
   }
 
-  /** The session; a new one when the last was lost. */
+  /** The session; a new one when the last was lost. Rejects where the lock that was held is somebody else's by now. */
   async session(): Promise<Session> {
-    if (this.#session !== undefined && !this.#session.closed.aborted) return this.#session;
+    if (this.#session !== undefined && !this.#session.closed.aborted) {
+      if (this.#lock?.lost() === true) throw lockLost(this.#host.name);
+      return this.#session;
+    }
     const { transport, signal } = this.#tools;
-    this.#session = await transport.connect({ name: this.#host.name, ssh: this.#host.ssh }, { signal });
-    if (this.#locked) await this.#take(this.#session);
-    return this.#session;
+    const session = await transport.connect({ name: this.#host.name, ssh: this.#host.ssh }, { signal });
+    try {
+      if (this.#locked) await this.#take(session);
+    } catch (error) {
+      await session.close().catch(() => undefined);
+      throw error;
+    }
+    this.#session = session;
+    return session;
   }
 
   /** Takes the host's lock; rejects naming the holder. */
@@ -57,6 +68,15 @@ export class HostConnection {
     await this.unlock().catch(() => undefined);
     await this.drop();
   }
+}
+
+/** The facts, read through a session that cannot write. */
+export async function readFacts(
+  connection: HostConnection,
+  host: HostSpec,
+  tools: HostTools,
+): Promise<Facts> {
+  return tools.gather(readOnly(await connection.session()), host);
 }
 
 /** The session for reading facts: whatever would write through it is our bug, and stops here. */

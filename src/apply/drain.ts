@@ -20,6 +20,8 @@ export interface Drained {
   readonly giveBack: () => Promise<void>;
   /** Leaves it, and has it say why. */
   readonly keep: (why: string) => Promise<void>;
+  /** Leaves it as it is: the host is no longer this run's. */
+  readonly leave: (why: string) => void;
 }
 
 /**
@@ -46,8 +48,9 @@ export async function drain(
     }
   };
   const mark = { owner: tools.owner.who, run: tools.run };
+  const leave = (why: string) => note(`its agents stay drained: ${why}`);
   const keep = async (why: string) => {
-    note(`its agents stay drained: ${why}`);
+    leave(why);
     if (before.drains === undefined) return;
     const said = { ...mark, reason: `${reason}; not given back: ${why}` };
     try {
@@ -64,7 +67,7 @@ export async function drain(
     if (before.drains !== undefined || !before.drained) await (await manager()).drain({ reason, ...mark });
     for (let said = ''; ;) {
       const left = occupied(await (await manager()).status());
-      if (left.length === 0) return { giveBack, keep };
+      if (left.length === 0) return { giveBack, keep, leave };
       const text = `draining: waiting for ${left.map(describe).join(', ')}`;
       if (text !== said) note(text);
       said = text;

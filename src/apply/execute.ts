@@ -1,10 +1,11 @@
 import { FleetError } from '../base/errors.ts';
 import type { Secret } from '../base/secret.ts';
+import { changeUnit } from '../contract/paths.ts';
 import type { Session } from '../ssh/transport.ts';
 import type { Action, Change } from '../steps/change.ts';
 import { awaitManager } from './proof/await-manager.ts';
 import type { HostConnection } from './connection.ts';
-import { Interrupted } from './interruption.ts';
+import { Interrupted, type Interruption } from './interruption.ts';
 import { reboot } from './reboot.ts';
 import { scriptFailure } from './script-failure.ts';
 import type { ApplyTools } from './apply-tools.ts';
@@ -25,17 +26,17 @@ export async function executeChange(
   const started = tools.clock.monotonic();
   tools.emit({ kind: 'change-start', host, id, title, since: started });
   const outcome = { ok: false, resumed: false };
-  let goesOn = false;
+  let begun: Begun = { goesOn: false };
   try {
     for (const [index, action] of change.actions.entries()) {
-      goesOn = false;
+      begun = { goesOn: false };
       tools.signal.throwIfAborted();
-      goesOn = outlivesUs(action);
+      begun = outlivesUs(action, id, index);
       outcome.resumed = (await runAction(action, index, change, connection, host, tools)) || outcome.resumed;
     }
     outcome.ok = true;
   } catch (error) {
-    if (tools.signal.aborted) throw new Interrupted({ during: 'change', title, goesOn }, error);
+    if (tools.signal.aborted) throw new Interrupted({ during: 'change', title, ...begun }, error);
     throw error instanceof FleetError ? error.at({ host, step: change.step }) : error;
   } finally {
     tools.emit({
@@ -49,11 +50,17 @@ export async function executeChange(
   }
 }
 
+type Begun = Pick<Extract<Interruption, { during: 'change' }>, 'goesOn' | 'unit'>;
+
 /** What has been begun comes to its end on the host, whether or not anybody is there. */
-function outlivesUs(action: Action): boolean {
-  return (
-    action.kind === 'reboot' || action.kind === 'await-manager' || (action.kind === 'run' && action.durable)
-  );
+function outlivesUs(action: Action, id: string, index: number): Begun {
+  if (action.kind === 'run' && action.durable) return { goesOn: true, unit: changeUnit(unitId(id, index)) };
+  return { goesOn: action.kind === 'reboot' || action.kind === 'await-manager' };
+}
+
+/** Of one action of a change: what its unit and its folder are called by. */
+function unitId(id: string, index: number): string {
+  return index === 0 ? id : `${id}-${index}`;
 }
 
 /** True when the work had been started by an earlier run. */
@@ -68,14 +75,7 @@ async function runAction(
   const onLine = (line: string) => tools.emit({ kind: 'change-output', host, id: change.id, line });
   switch (action.kind) {
     case 'run':
-      return runScript(
-        action,
-        index === 0 ? change.id : `${change.id}-${index}`,
-        change,
-        connection,
-        onLine,
-        tools,
-      );
+      return runScript(action, unitId(change.id, index), change, connection, onLine, tools);
     case 'upload':
       await upload(action, await connection.session(), onLine, tools.signal);
       break;

@@ -1,8 +1,8 @@
 /** What a run did on a host when it was interrupted. Absent: nothing yet, or it was between two changes. */
 export type Interruption =
   | { readonly during: 'drain' }
-  /** `goesOn`: on the host, by itself. */
-  | { readonly during: 'change'; readonly title: string; readonly goesOn: boolean }
+  /** `goesOn`: on the host, by itself; `unit`: as this unit of systemd. A unit that does not go on has ended. */
+  | { readonly during: 'change'; readonly title: string; readonly goesOn: boolean; readonly unit?: string }
   | { readonly during: 'proof' };
 
 /** Thrown in place of what an aborted signal makes of a change. */
@@ -27,10 +27,16 @@ function rest(changes: number, at: Interruption | undefined): string {
     case 'drain':
       return 'interrupted while waiting for jobs to end, which go on; run again to go on';
     case 'change':
-      return at.goesOn
-        ? `interrupted during "${at.title}", which goes on on the host; run again to follow it`
-        : `interrupted during "${at.title}", which may be half done; run again to finish it`;
+      return `interrupted during "${at.title}", ${restOf(at)}`;
     default:
       return `interrupted before the ${changes === 0 ? 'first' : 'next'} one; run again to go on`;
   }
+}
+
+function restOf({ goesOn, unit }: Extract<Interruption, { during: 'change' }>): string {
+  if (goesOn)
+    return `which goes on on the host${unit === undefined ? '' : ` as ${unit}`}; run again to follow it`;
+  return unit === undefined
+    ? 'which may be half done; run again to finish it'
+    : 'which has come to its end on the host since; run again to go on';
 }

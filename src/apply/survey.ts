@@ -5,8 +5,9 @@ import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
 import { sameMachines } from '../plan/same-machine.ts';
-import { HostConnection, readOnly } from './connection.ts';
+import { HostConnection, readFacts } from './connection.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
+import { factsOnceQuiet, goingOn } from './going-on/follow.ts';
 import { failure, type HostOutcome } from './outcome.ts';
 import { planAsked } from './packages/plan-asked.ts';
 
@@ -126,11 +127,13 @@ async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions
     await connection.session();
     tools.emit({ kind: 'host-state', host: name, state: 'reading' });
     let facts = await readFacts(connection, host, tools);
-    if (options.follow && running(facts).length > 0) {
-      await followRunning(facts, connection, tools, name);
-      facts = await readFacts(connection, host, tools);
+    if (options.follow && goingOn(facts.changes).length > 0) {
+      // Where the owner of the lock is still there, the host is theirs, and the error says so.
+      await connection.lock();
+      facts = await factsOnceQuiet(connection, host, tools);
+      await connection.unlock();
     }
-    for (const { title, owner } of running(facts)) {
+    for (const { title, owner } of goingOn(facts.changes)) {
       const text = `"${title}", started by ${owner}, runs here: what is shown is the host before its end`;
       tools.emit({ kind: 'note', host: name, text });
     }
@@ -139,46 +142,4 @@ async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions
     await connection.close();
     throw error instanceof FleetError ? error.at({ host: name }) : error;
   }
-}
-
-/** The facts, read through a session that cannot write. */
-export async function readFacts(
-  connection: HostConnection,
-  host: HostSpec,
-  tools: HostTools,
-): Promise<Facts> {
-  return tools.gather(readOnly(await connection.session()), host);
-}
-
-/** The changes of an earlier run that go on by themselves. */
-function running(facts: Facts): Facts['changes'] {
-  return facts.changes.filter(({ state }) => state === 'running');
-}
-
-/** Under the lock: where its owner is still there, the host is theirs, and the error says so. */
-async function followRunning(
-  facts: Facts,
-  connection: HostConnection,
-  tools: HostTools,
-  host: string,
-): Promise<void> {
-  await connection.lock();
-  for (const { id, title, owner } of running(facts)) {
-    tools.emit({
-      kind: 'note',
-      host,
-      text: `"${title}", started by ${owner}, still runs here: following it to its end`,
-    });
-    tools.emit({ kind: 'change-start', host, id, title, since: tools.clock.monotonic() });
-    const started = tools.clock.monotonic();
-    const session = await connection.session();
-    const result = await session.follow(id, {
-      signal: tools.signal,
-      onLine: (line) => tools.emit({ kind: 'change-output', host, id, line }),
-    });
-    const durationMs = Math.round(tools.clock.monotonic() - started);
-    const ok = result === undefined || result.code === 0;
-    tools.emit({ kind: 'change-end', host, id, title, ok, durationMs, resumed: true });
-  }
-  await connection.unlock();
 }

@@ -28,6 +28,11 @@ export const HostPaths = {
 
 export const managerUnit = 'azp-fleet-manager.service';
 
+/** The transient unit of a change that outlives whoever began it. */
+export function changeUnit(id: string): string {
+  return `azp-fleet-change-${id}.service`;
+}
+
 /** The manager's unit sets it to a digest of its own text, so that the process knows by which one it was started. */
 export const unitMarkVariable = 'AZP_FLEET_UNIT';
 

@@ -96,6 +96,8 @@ export interface LockOwner {
 export interface HostLock {
   /** The owner whose lock was broken, when it was. */
   readonly broke?: LockOwner;
+  /** Somebody else may hold it by now: it was broken, or has expired, and nobody released it. */
+  lost(): boolean;
   release(): Promise<void>;
 }
 

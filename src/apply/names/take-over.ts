@@ -5,7 +5,8 @@ import { refusedNames, takeNames } from '../../client/take-names.ts';
 import { HostPaths } from '../../contract/paths.ts';
 import { heldProblem, mayBeTaken, type HeldNames } from '../../plan/held-names.ts';
 import type { ApplyTools } from '../apply-tools.ts';
-import { readFacts, type Survey } from '../survey.ts';
+import { readFacts } from '../connection.ts';
+import type { Survey } from '../survey.ts';
 import { lookAgain } from './look.ts';
 
 export interface TakeOver {

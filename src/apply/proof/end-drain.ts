@@ -1,5 +1,6 @@
 import type { Verdict } from '../../health/verdict.ts';
 import type { Drained } from '../drain.ts';
+import { aftermath, type EarlyEnd } from '../going-on/left-at-work.ts';
 
 /** How a host is proven. */
 export interface Proof {
@@ -51,21 +52,22 @@ async function kept(host: string, drained: Drained, verdict: Verdict): Promise<V
 }
 
 /**
- * The work has ended early. Agents take jobs again where no change was begun, or where the host works in spite of it; a
- * run that was interrupted cannot wait for that. Resolves with the verdict where they stay drained for it.
+ * The work has ended early: agents take jobs again where `aftermath` says so. Resolves with the verdict where they stay
+ * drained for it.
  */
 export async function endEarly(
   host: string,
   drained: Drained,
-  how: { readonly begun: boolean; readonly interrupted: boolean; readonly proof: Proof | undefined },
+  end: EarlyEnd,
+  proof: Proof | undefined,
 ): Promise<Verdict | undefined> {
-  const { begun, interrupted, proof } = how;
-  if (begun && interrupted) {
-    await drained.keep('interrupted before it was proven; run again to go on');
-    return undefined;
+  const now = aftermath(end);
+  if (now.agents === 'leave') drained.leave(now.why);
+  else if (now.agents === 'kept') await drained.keep(now.why);
+  else {
+    const verdict = now.agents === 'back-if-well' ? await proof?.probe() : undefined;
+    if (verdict !== undefined && !works(verdict)) return kept(host, drained, verdict);
+    await drained.giveBack();
   }
-  const verdict = begun ? await proof?.probe() : undefined;
-  if (verdict !== undefined && !works(verdict)) return kept(host, drained, verdict);
-  await drained.giveBack();
   return undefined;
 }

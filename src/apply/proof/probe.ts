@@ -9,7 +9,8 @@ import type { Verdict } from '../../health/verdict.ts';
 import { probeOptions } from '../../steps/probe.ts';
 import type { ApplyTools } from '../apply-tools.ts';
 import { Interrupted } from '../interruption.ts';
-import { readFacts, type Survey } from '../survey.ts';
+import { readFacts } from '../connection.ts';
+import type { Survey } from '../survey.ts';
 
 const dockerSocket = '/var/run/docker.sock';
 

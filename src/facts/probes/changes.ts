@@ -4,13 +4,8 @@ import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
-/**
- * Durable changes that an earlier run left: a folder each, with one-line files `title`, `owner`, and `code` once
- * it has ended. Without a code and without a living unit the host lost it, by a crash or a reboot.
- */
-export const changesProbe: FactProbe<Facts['changes']> = {
-  name: 'changes',
-  script: () => `${sh`for folder in ${HostPaths.changes}/*/; do`}
+export function changesScript(): string {
+  return `${sh`for folder in ${HostPaths.changes}/*/; do`}
   [ -r "$folder/title" ] || continue
   folder=\${folder%/}
   id=\${folder##*/}
@@ -20,14 +15,25 @@ export const changesProbe: FactProbe<Facts['changes']> = {
   if [ -r "$folder/code" ]; then
     read -r code <"$folder/code" || :
     echo "state $id done \${code:-1}"
-  elif systemctl is-active -q "azp-fleet-change-$id.service"; then
-    echo "state $id running"
   else
-    echo "state $id dead"
+    case $(systemctl show -p SubState "azp-fleet-change-$id.service") in
+      SubState=running | SubState=start* | SubState=stop*) echo "state $id running" ;;
+      *) echo "state $id dead" ;;
+    esac
   fi
   echo "title $title"
   echo "owner $owner"
-done`,
+done`;
+}
+
+/**
+ * Durable changes that an earlier run left: a folder each, with one-line files `title`, `owner`, and `code` once
+ * it has ended. Without a code and without a living unit the host lost it, by a crash or a reboot. A unit that systemd is
+ * stopping still lives.
+ */
+export const changesProbe: FactProbe<Facts['changes']> = {
+  name: 'changes',
+  script: changesScript,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
     return lines.all('state').map((line, index) => {

@@ -54,8 +54,6 @@ const noteShape = z.object({
 /** A held lock; `id` lets its owner take it over after a cut. */
 export interface HeldLock extends HostLock {
   readonly id: string;
-  /** The holder on the host has ended, and not because we released it. */
-  lost(): boolean;
 }
 
 export async function takeLock(

@@ -121,6 +121,7 @@ export class HostSession implements Session {
     this.#lock = lock;
     return {
       ...(held.broke === undefined ? {} : { broke: held.broke }),
+      lost: () => lock.held.lost(),
       release: async () => {
         this.#lock = undefined;
         await lock.held.release();

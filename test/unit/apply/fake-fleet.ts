@@ -3,18 +3,24 @@ import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 
+import type { FleetError } from '../../../src/base/errors.ts';
 import { silentLogger } from '../../../src/base/log.ts';
 import type { ManagerStatus } from '../../../src/contract/status.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
+import { changesScript } from '../../../src/facts/probes/changes.ts';
 import { HostConnection } from '../../../src/apply/connection.ts';
 import type { FleetEvent } from '../../../src/apply/events.ts';
 import type { Survey } from '../../../src/apply/survey.ts';
 import { planOf } from '../../../src/plan/plan.ts';
 import type { ApplyTools } from '../../../src/apply/apply-tools.ts';
+import { connectionLost as lostDuring } from '../../../src/ssh/failures.ts';
+import { lockLost } from '../../../src/ssh/session/lock.ts';
 import type { DurableResult, Session } from '../../../src/ssh/transport.ts';
 import type { Change, Shape } from '../../../src/steps/change.ts';
 import { StillClock } from '../../support/clock.ts';
 import { desiredOf, factsOf, merge } from '../../support/host.ts';
+
+const connectionLost = lostDuring('h200-1', 'a change');
 
 /**
  * A host behind a stand-in for the network: its session notes what it is asked to do. What is wanted of it is a list of
@@ -34,11 +40,18 @@ export class FakeHost {
   /** What a script prints that only asks. */
   onScript: (() => string) | undefined;
   status: ManagerStatus | undefined;
+  /** Somebody has broken the lock, or it has expired. */
+  lockLost = false;
+  /** Why its lock is not to be had. */
+  lockedBy: FleetError | undefined;
+  /** Nobody gets a connection any more. */
+  gone = false;
   /** Its manager answers with an error from now on. */
   refuses = false;
   readonly clock = new StillClock();
   #server: Server | undefined;
   #bootId = 1;
+  #cut: () => void = () => undefined;
   /** How much the wall clock is put forward, then back, at each pause. */
   #jumpMs = 24 * 3_600_000;
 
@@ -54,7 +67,10 @@ export class FakeHost {
 
   tools(options: Partial<ApplyTools['options']> = {}): ApplyTools {
     return {
-      transport: { connect: () => Promise.resolve(this.#session()), close: () => Promise.resolve() },
+      transport: {
+        connect: () => (this.gone ? Promise.reject(connectionLost) : Promise.resolve(this.#session())),
+        close: () => Promise.resolve(),
+      },
       gather: () => Promise.resolve(this.facts),
       plan: (facts, { name }) =>
         planOf(
@@ -110,12 +126,58 @@ export class FakeHost {
     this.facts = merge(this.facts, { packages: { ...this.facts.packages, [id]: '1' } });
   }
 
+  /** The connection is cut; with `gone`, for good. */
+  cut(): void {
+    this.#cut();
+  }
+
+  #changes(): string {
+    return this.facts.changes
+      .map(
+        ({ id, state, code = '', title, owner }) =>
+          `state ${id} ${state} ${code}\ntitle ${title}\nowner ${owner}\n`,
+      )
+      .join('');
+  }
+
   #boot(): string {
     return `0000000${this.#bootId}-0000-4000-8000-000000000000`;
   }
 
+  /** A change that goes on as a unit, whoever is there. */
+  begin(id: string): void {
+    this.#keep(id, 'running', undefined);
+  }
+
+  /** A unit has come to its end. */
+  end(id: string, code: number): void {
+    this.#keep(id, 'done', code);
+  }
+
+  #keep(id: string, state: 'running' | 'done', code: number | undefined): void {
+    const others = this.facts.changes.filter((each) => each.id !== id);
+    const kept = { id, title: `do ${id}`, owner: 'ann@laptop', state, code };
+    this.facts = { ...this.facts, changes: [...others, kept] };
+  }
+
+  #follow(id: string): DurableResult | undefined {
+    if (!this.facts.changes.some((each) => each.id === id && each.state === 'running')) return undefined;
+    this.#note(`follow ${id}`);
+    const result = {
+      code: 0,
+      tail: '',
+      resumed: true,
+      startedBy: 'ann@laptop',
+      ...this.onRun(`follow ${id}`),
+    };
+    this.end(id, result.code);
+    if (result.code === 0) this.#show(id);
+    return result;
+  }
+
   #session(): Session {
     const closed = new AbortController();
+    this.#cut = () => closed.abort();
     const run = (script: string): DurableResult => {
       this.#note(script);
       const result = { code: 0, tail: '', resumed: false, ...this.onRun(script) };
@@ -126,6 +188,9 @@ export class FakeHost {
       host: 'h200-1',
       closed: closed.signal,
       script: (text) => {
+        if (closed.signal.aborted) return Promise.reject(connectionLost);
+        if (this.lockLost) return Promise.reject(lockLost('h200-1'));
+        if (text === changesScript()) return Promise.resolve(result(this.#changes()));
         if (text.includes('boot_id')) return Promise.resolve(result(`${this.#boot()}\n`));
         if (this.onScript !== undefined && text === 'set -eu\nask') {
           const answer = this.onScript;
@@ -142,7 +207,7 @@ export class FakeHost {
         return Promise.resolve({ ...result(tail), code });
       },
       durable: (spec) => Promise.resolve(run(spec.script)),
-      follow: () => Promise.resolve(undefined),
+      follow: (id) => Promise.resolve().then(() => this.#follow(id)),
       upload: () => Promise.resolve(true),
       socketAgent: () => {
         const agent = new Agent();
@@ -151,8 +216,10 @@ export class FakeHost {
         return Object.assign(agent, { createConnection: () => connect(port, '127.0.0.1') });
       },
       lock: () => {
+        if (this.lockedBy !== undefined) return Promise.reject(this.lockedBy);
         this.#note('lock');
         return Promise.resolve({
+          lost: () => this.lockLost,
           release: () => {
             this.#note('unlock');
             return Promise.resolve();

@@ -69,6 +69,7 @@ describe('Ctrl-C', () => {
     const host = hostWanting(change('a'), change('b'));
     host.onRun = (script) => {
       if (script !== 'b') return undefined;
+      host.begin('b');
       host.stop.abort();
       throw new Error('aborted');
     };
@@ -76,7 +77,24 @@ describe('Ctrl-C', () => {
       host: 'h200-1',
       state: 'skipped',
       changes: 1,
-      interrupted: { during: 'change', title: 'do b', goesOn: true },
+      interrupted: {
+        during: 'change',
+        title: 'do b',
+        goesOn: true,
+        unit: 'azp-fleet-change-b.service',
+      },
+    });
+  });
+
+  it('when the change has just come to its end on the host: says so', async () => {
+    const host = hostWanting(change('a'));
+    host.onRun = () => {
+      host.end('a', 0);
+      host.stop.abort();
+      throw new Error('aborted');
+    };
+    expect(await applyHost(host.survey(), host.tools(), { exactFacts: false })).toMatchObject({
+      interrupted: { during: 'change', title: 'do a', goesOn: false, unit: 'azp-fleet-change-a.service' },
     });
   });
 
@@ -184,6 +202,16 @@ it.each<[number, Interruption | undefined, string]>([
     2,
     { during: 'change', title: 'install Docker', goesOn: true },
     '2 changes made; interrupted during "install Docker", which goes on on the host; run again to follow it',
+  ],
+  [
+    0,
+    { during: 'change', title: 'install Docker', goesOn: true, unit: 'azp-fleet-change-docker-1.service' },
+    'nothing changed; interrupted during "install Docker", which goes on on the host as azp-fleet-change-docker-1.service; run again to follow it',
+  ],
+  [
+    0,
+    { during: 'change', title: 'install Docker', goesOn: false, unit: 'azp-fleet-change-docker-1.service' },
+    'nothing changed; interrupted during "install Docker", which has come to its end on the host since; run again to go on',
   ],
   [
     0,

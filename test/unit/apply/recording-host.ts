@@ -173,7 +173,7 @@ export class RecordingHost {
         const port = typeof address === 'object' && address !== null ? address.port : 1;
         return Object.assign(agent, { createConnection: () => connect(port, '127.0.0.1') });
       },
-      lock: () => Promise.resolve({ release: () => Promise.resolve() }),
+      lock: () => Promise.resolve({ lost: () => false, release: () => Promise.resolve() }),
       close: () => {
         closed.abort();
         return Promise.resolve();

@@ -109,9 +109,19 @@ context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x
       change(host, 'a,1', { title: 'install  it\n', owner: 'ann', code: '0\n' });
       change(host, 'b,1', { title: 'load it', owner: 'bob\n' });
       change(host, 'c', { title: 'lost\n' });
+      change(host, 'f', { title: 'starting\n' });
+      change(host, 'g', { title: 'being stopped\n' });
       change(host, 'd', { title: 'cut off\n', code: '' });
       change(host, 'e', { owner: 'nobody' });
-      host.program('systemctl', '[ "$3" = azp-fleet-change-b,1.service ]');
+      host.program(
+        'systemctl',
+        `case $4 in
+          azp-fleet-change-b,1.service) echo SubState=running;;
+          azp-fleet-change-f.service) echo SubState=start;;
+          azp-fleet-change-g.service) echo SubState=stop-sigterm;;
+          *) echo SubState=exited;;
+        esac`,
+      );
     },
     after: {
       stdout: `state a,1 done 0
@@ -126,10 +136,18 @@ owner${' '}
 state d done 1
 title cut off
 owner${' '}
+state f running
+title starting
+owner${' '}
+state g running
+title being stopped
+owner${' '}
 `,
       calls: [
-        'systemctl is-active -q azp-fleet-change-b,1.service',
-        'systemctl is-active -q azp-fleet-change-c.service',
+        'systemctl show -p SubState azp-fleet-change-b,1.service',
+        'systemctl show -p SubState azp-fleet-change-c.service',
+        'systemctl show -p SubState azp-fleet-change-f.service',
+        'systemctl show -p SubState azp-fleet-change-g.service',
       ],
     },
   }),
