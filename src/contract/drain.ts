@@ -36,9 +36,13 @@ export interface UndrainOrder {
   readonly run?: string;
 }
 
-/** `drained by ann@laptop: new fan`, `drained by a run of ann@laptop: restart Docker`. Pure. */
+/** Characters of a run's id that are shown. */
+const shownOfRun = 8;
+
+/** `drained by ann@laptop: new fan`, `drained by run 3f2a91bc of ann@laptop: restart Docker`. Pure. */
 export function drainedBy({ owner, run, reason }: DrainMark): string {
-  const who = run === undefined ? owner : `a run${owner === undefined ? '' : ` of ${owner}`}`;
+  const of = owner === undefined ? '' : ` of ${owner}`;
+  const who = run === undefined ? owner : `run ${run.slice(0, shownOfRun)}${of}`;
   return ['drained', who === undefined ? '' : ` by ${who}`, reason === '' ? '' : `: ${reason}`].join('');
 }
 

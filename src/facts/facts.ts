@@ -1,5 +1,6 @@
 import type { Release } from '../contract/release.ts';
 import type { ManagerStatus } from '../contract/status.ts';
+import type { LockOwner } from '../ssh/transport.ts';
 
 /** What a host is, read once by one script. Unknown is undefined, never a guess. */
 export interface Facts {
@@ -146,6 +147,8 @@ export interface Facts {
   }[];
   /** Who holds the package database, if anybody. */
   readonly packageLock: string | undefined;
+  /** Which run works on the host, if any: who holds its lock. */
+  readonly hostLock: LockOwner | undefined;
 }
 
 export interface InstalledKernel {

@@ -9,6 +9,7 @@ import { diskProbe } from './probes/disk.ts';
 import { dockerProbe } from './probes/docker.ts';
 import { driverProbe } from './probes/driver.ts';
 import { filesProbe } from './probes/files.ts';
+import { hostLockProbe } from './probes/host-lock.ts';
 import { gpusProbe } from './probes/gpus.ts';
 import { kernelsProbe } from './probes/kernels.ts';
 import { machineProbe } from './probes/machine.ts';
@@ -38,6 +39,7 @@ export const probes = [
   othersProbe,
   changesProbe,
   packageLockProbe,
+  hostLockProbe,
 ] as const satisfies readonly FactProbe<unknown>[];
 
 /** @throws FleetError `facts.unreadable` when not even the system or the machine could be read. */
@@ -63,6 +65,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     others: { ...read(othersProbe), containers: foreign },
     changes: read(changesProbe),
     packageLock: read(packageLockProbe),
+    hostLock: read(hostLockProbe),
   };
   for (const probe of [osProbe, machineProbe]) requireFrame(probe.name, frames.get(probe.name));
   // Names and titles go into notes, refusals and scripts. Texts that are files stay as they are: they are parsed.

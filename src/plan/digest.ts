@@ -4,7 +4,7 @@ import type { Fleet } from '../inventory/fleet.ts';
 
 /**
  * sha256 over the facts that a plan rests on. Left out is what moves by itself without changing what has to be done:
- * free disk, memory, who works on the host, boots, and the manager's live status; and texts, whose digests count.
+ * free disk, memory, who works on the host, its locks, boots, and the manager's live status; and texts, whose digests count.
  */
 export function factsDigest(facts: Facts): string {
   const {
@@ -15,6 +15,7 @@ export function factsDigest(facts: Facts): string {
     time: _time,
     uptimeS: _uptime,
     packageLock: _lock,
+    hostLock: _hostLock,
     texts: _texts,
     ...lasting
   } = facts;

@@ -1,4 +1,3 @@
-import { drainEnd, drainLine, drainsOfRuns } from '../contract/drain.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { Finding } from '../health/verdict.ts';
 import { judgeSlot, type SlotVerdict } from './slot.ts';
@@ -47,7 +46,6 @@ export function agentsVerdict(
   return {
     findings: [
       ...troubles(judged),
-      ...leftDrain(status),
       ...untold(judged, status.version),
       ...(note === undefined ? [] : [olderJobs(note)]),
     ],
@@ -74,13 +72,6 @@ function troubles(judged: readonly Judged[]): readonly Finding[] {
     const severity = all && code !== 'agents.disabled' ? 'fail' : 'warn';
     return [{ code, agents, severity, what: saidOf(agents, what), next }];
   });
-}
-
-/** A run of `provision` that keeps jobs away: while it works, or because it was interrupted. */
-function leftDrain(status: ManagerStatus): readonly Finding[] {
-  const [left] = drainsOfRuns(status);
-  if (left === undefined) return [];
-  return [{ code: 'agents.held-by-run', severity: 'warn', what: drainLine(left), next: drainEnd(left) }];
 }
 
 function untold(judged: readonly Judged[], version: string): readonly Finding[] {

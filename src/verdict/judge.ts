@@ -4,6 +4,7 @@ import type { Finding, Trouble, Verdict } from '../health/verdict.ts';
 import { imageOverall } from '../contract/status.ts';
 import { agentsVerdict, type Waiting } from './agents.ts';
 import { hostFindings } from './host.ts';
+import { leftDrain } from './left-drain.ts';
 import { isSilent, managerFindings, managerWaits } from './manager.ts';
 import type { Sight } from './sight.ts';
 
@@ -27,7 +28,7 @@ export function judge({ facts, probe, agentsIn, now, waited = false }: Sight): J
   const isHostHeld =
     status !== undefined && (status.problems.length > 0 || imageOverall(status).state !== 'ready');
   const agents = status === undefined ? undefined : agentsVerdict(status, { agentsIn, waited, isHostHeld });
-  const found = [...managerFindings(facts, probe, now), ...(agents?.findings ?? [])];
+  const found = [...managerFindings(facts, probe, now), ...(agents?.findings ?? []), ...leftDrain(facts)];
   const waiting = [...managerWaits(facts), ...(agents?.waiting ?? [])];
   const judgement = concluded(found, waiting, agents?.note);
   if (!isSilent(status, now)) return judgement;

@@ -82,6 +82,7 @@ const bare: Facts = {
   others: { containers: [], gpuProcesses: [], logins: [] },
   changes: [],
   packageLock: undefined,
+  hostLock: undefined,
 };
 
 /** The driver that the inventory's defaults ask for runs. */

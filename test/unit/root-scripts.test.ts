@@ -26,6 +26,7 @@ const collected = [
   'src/facts/probes/driver.ts',
   'src/facts/probes/files.ts',
   'src/facts/probes/gpus.ts',
+  'src/facts/probes/host-lock.ts',
   'src/facts/probes/kernels.ts',
   'src/facts/probes/machine.ts',
   'src/facts/probes/manager.ts',

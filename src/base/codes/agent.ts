@@ -30,6 +30,10 @@ export const agentCodes = {
     'a run keeps jobs away, or was interrupted while it did',
     'azp-fleet undrain, when that run is over',
   ],
+  'agents.left-drained': [
+    'a run has drained the host and is gone',
+    'azp-fleet provision: it proves the host and gives the agents back',
+  ],
   'agents.idle': ['an agent was started and does not listen yet', 'see journalctl -u azp-fleet-manager'],
   'agents.older-job': ['a job from before the last change still runs', 'let it end'],
   'agents.outdated': [

@@ -31,6 +31,8 @@ export function hostTools(
   input: CommandInput,
   { transport, emit }: Pick<Connected, 'transport' | 'emit'>,
 ): HostTools {
+  const run = randomUUID();
+  context.log.log('info', 'run', { run });
   return {
     transport,
     gather: (session, host) => gatherFacts(session, host, context.root, context.signal),
@@ -39,7 +41,7 @@ export function hostTools(
       command: input.commandLine,
       since: timestamp(context.clock),
     },
-    run: randomUUID(),
+    run,
     emit,
     log: context.log,
     signal: context.signal,

@@ -17,8 +17,8 @@ export function changesScript(): string {
     echo "state $id done \${code:-1}"
   else
     case $(systemctl show -p SubState "azp-fleet-change-$id.service") in
-      SubState=running | SubState=start* | SubState=stop*) echo "state $id running" ;;
-      *) echo "state $id dead" ;;
+      SubState=dead | SubState=failed | SubState=exited) echo "state $id dead" ;;
+      *) echo "state $id running" ;;
     esac
   fi
   echo "title $title"
@@ -29,7 +29,7 @@ done`;
 /**
  * Durable changes that an earlier run left: a folder each, with one-line files `title`, `owner`, and `code` once
  * it has ended. Without a code and without a living unit the host lost it, by a crash or a reboot. A unit that systemd is
- * stopping still lives.
+ * stopping still lives, and one of which it does not tell may.
  */
 export const changesProbe: FactProbe<Facts['changes']> = {
   name: 'changes',

@@ -227,7 +227,7 @@ describe('a change that disturbs running jobs', () => {
     await applyHost(host.survey(), host.tools(), loose);
     expect(host.log).toEqual(['lock', drain, 'restart', undrainRun, 'unlock']);
     expect(notesOf(host)).toEqual([
-      'takes over from an interrupted run: whole host drained by a run of bob@laptop: restart, since 2026-11-21 12:00 UTC',
+      'takes over from an interrupted run: whole host drained by run run-0 of bob@laptop: restart, since 2026-11-21 12:00 UTC',
     ]);
   });
 

@@ -259,7 +259,7 @@ describe('agents that an earlier run has left drained', () => {
     expect(await apply(fake, healthy)).toMatchObject({ state: 'ok', verdict: healthy });
     expect(done(fake)).toEqual(['lock', 'drain', 'probe', 'undrain', 'agents', 'unlock']);
     expect(notes(fake)[0]).toBe(
-      'takes over from an interrupted run: whole host drained by a run of bob@laptop: driver, since 2026-11-21 12:00 UTC',
+      'takes over from an interrupted run: whole host drained by run run-0 of bob@laptop: driver, since 2026-11-21 12:00 UTC',
     );
   });
 

@@ -19,8 +19,8 @@ test.each<[Drain, string, string]>([
   ],
   [
     { reason: 'restart Docker', at, owner: 'ann@laptop', run: 'r1' },
-    'drained by a run of ann@laptop: restart Docker',
-    'whole host drained by a run of ann@laptop: restart Docker, since 2026-11-21 12:03 UTC',
+    'drained by run r1 of ann@laptop: restart Docker',
+    'whole host drained by run r1 of ann@laptop: restart Docker, since 2026-11-21 12:03 UTC',
   ],
 ])('who drained what, why and since when: %j', (drain, by, line) => {
   expect([drainedBy(drain), drainLine(drain)]).toEqual([by, line]);

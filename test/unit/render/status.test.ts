@@ -127,8 +127,9 @@ test('who keeps jobs away is told with the time and what ends it; only a run’s
   );
   const lines = text([row, { ...row, host: 'h200-2' }]);
   expect(lines).toContain(`
-! h200-1, h200-2: whole host drained by a run of bob@ci: restart Docker, since 2026-11-20 09:30 UTC
-  next  wait for that run to end; if it was cut off, run "azp-fleet provision" (or "azp-fleet undrain")
+! h200-1, h200-2: whole host drained by run r1 of bob@ci: restart Docker, since 2026-11-20 09:30 UTC; that
+  run is gone
+  next  run "azp-fleet provision": it proves the host and gives its agents back
 
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
   next  run "azp-fleet undrain" when jobs may come again

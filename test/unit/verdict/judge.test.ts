@@ -105,7 +105,10 @@ describe('the verdict', () => {
         drains: [{ reason: 'restart', at: '2026-11-20T09:30:00Z', run: 'r' }],
         slots: [slot('0', drained), slot('1', drained)],
       }),
-      { state: 'degraded', cause: 'whole host drained by a run: restart, since 2026-11-20 09:30 UTC' },
+      {
+        state: 'degraded',
+        cause: 'whole host drained by run r: restart, since 2026-11-20 09:30 UTC; that run is gone',
+      },
     ],
     [
       'by a person',

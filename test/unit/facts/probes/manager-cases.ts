@@ -14,6 +14,14 @@ const change = (host: ScratchHost, id: string, files: Readonly<Record<string, st
     host.file(`/var/lib/azp-fleet/changes/${id}/${name}`, text);
 };
 
+const lockNote =
+  '{"who":"ann@laptop","command":"azp-fleet provision","since":"2026-11-21T00:00:00Z","id":"7"}\n';
+const held = (host: ScratchHost, pid: string): ScratchHost =>
+  host
+    .file('/run/azp-fleet/lock')
+    .file('/run/azp-fleet/lock.pid', `${pid}\n`)
+    .file('/run/azp-fleet/lock.owner', lockNote);
+
 export const managerCases: readonly ScriptCase[] = [
   probe('manager', {
     name: 'all that is known of it, and of secrets a salted digest',
@@ -111,6 +119,9 @@ context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x
       change(host, 'c', { title: 'lost\n' });
       change(host, 'f', { title: 'starting\n' });
       change(host, 'g', { title: 'being stopped\n' });
+      change(host, 'h', { title: 'not told\n' });
+      change(host, 'i', { title: 'failed\n' });
+      change(host, 'j', { title: 'ended without a word\n' });
       change(host, 'd', { title: 'cut off\n', code: '' });
       change(host, 'e', { owner: 'nobody' });
       host.program(
@@ -119,7 +130,10 @@ context ${contextDigest([contextFile('start.sh', 'run'), contextFile('a b/x', 'x
           azp-fleet-change-b,1.service) echo SubState=running;;
           azp-fleet-change-f.service) echo SubState=start;;
           azp-fleet-change-g.service) echo SubState=stop-sigterm;;
-          *) echo SubState=exited;;
+          azp-fleet-change-h.service) ;;
+          azp-fleet-change-i.service) echo SubState=failed;;
+          azp-fleet-change-j.service) echo SubState=exited;;
+          *) echo SubState=dead;;
         esac`,
       );
     },
@@ -142,14 +156,48 @@ owner${' '}
 state g running
 title being stopped
 owner${' '}
+state h running
+title not told
+owner${' '}
+state i dead
+title failed
+owner${' '}
+state j dead
+title ended without a word
+owner${' '}
 `,
       calls: [
         'systemctl show -p SubState azp-fleet-change-b,1.service',
         'systemctl show -p SubState azp-fleet-change-c.service',
         'systemctl show -p SubState azp-fleet-change-f.service',
         'systemctl show -p SubState azp-fleet-change-g.service',
+        'systemctl show -p SubState azp-fleet-change-h.service',
+        'systemctl show -p SubState azp-fleet-change-i.service',
+        'systemctl show -p SubState azp-fleet-change-j.service',
       ],
     },
   }),
   probe('changes', { name: 'none', after: {} }),
+  probe('host-lock', {
+    name: 'who holds it',
+    given: (host) =>
+      held(host, '812').link('/proc/812/fd/9', '/run/azp-fleet/lock').link('/proc/812/fd/8', '/dev/null'),
+    after: { stdout: `held\n${lockNote}` },
+  }),
+  probe('host-lock', {
+    name: 'whoever left the note is gone',
+    given: (host) => held(host, '812'),
+    after: {},
+  }),
+  probe('host-lock', {
+    name: 'another process has its number',
+    given: (host) => held(host, '812').link('/proc/812/fd/9', '/run/other/lock'),
+    after: {},
+  }),
+  probe('host-lock', {
+    name: 'half a note: it is just being taken',
+    given: (host) => host.file('/run/azp-fleet/lock').file('/run/azp-fleet/lock.pid', ''),
+    after: {},
+  }),
+  probe('host-lock', { name: 'nobody ever did', after: {} }),
 ];

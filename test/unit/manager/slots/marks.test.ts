@@ -72,7 +72,7 @@ test.each<[string, DrainMarks, UndrainOrder, DrainMarks]>([
 
 test.each([
   [ofPerson, 'the whole host is drained by ann@laptop: fan'],
-  [ofRun, 'the whole host is drained by a run of bob@ci: restart Docker'],
+  [ofRun, 'the whole host is drained by run r1 of bob@ci: restart Docker'],
 ])('a slot of a drained host cannot take jobs alone, and it is said who keeps it', (before, what) => {
   expect(() => withoutDrain(before, { ...all, slots: ['0'] }, known)).toThrow(what);
 });

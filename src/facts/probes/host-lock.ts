@@ -1,0 +1,35 @@
+import { z } from 'zod';
+
+import { foreignJson } from '../../base/foreign-text.ts';
+import { sh } from '../../base/shell.ts';
+import { HostPaths } from '../../contract/paths.ts';
+import type { LockOwner } from '../../ssh/transport.ts';
+import type { FactProbe } from '../probe.ts';
+
+const note = z.object({
+  who: z.string(),
+  command: z.string(),
+  since: z.string(),
+}) satisfies z.ZodType<LockOwner>;
+
+/**
+ * Who holds the host's lock. What a holder has written counts as long as the process that wrote it has the lock's file
+ * open: a note may outlive it. Nothing is locked for it, so that nobody is refused because somebody looked.
+ */
+export const hostLockProbe: FactProbe<LockOwner | undefined> = {
+  name: 'host-lock',
+  script: () => sh`lock=${`${HostPaths.run}/lock`}
+pid=
+[ ! -r "$lock.pid" ] || read -r pid <"$lock.pid" || :
+if [ -n "$pid" ] && [ "$(readlink "/proc/$pid/fd/9")" = "$lock" ]; then
+  echo held
+  head -c 4096 "$lock.owner"
+fi
+:`,
+  parse: ({ stdout }) => {
+    const [held, ...text] = stdout.split('\n');
+    if (held !== 'held') return undefined;
+    const said = note.safeParse(foreignJson(text.join('\n')));
+    return said.data ?? { who: 'somebody', command: 'a command', since: '' };
+  },
+};
