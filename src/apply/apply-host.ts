@@ -44,8 +44,8 @@ export async function applyHost(
   let [begun, begunBefore] = [0, 0];
   let drained: Drained | undefined;
   const plan = async (read: typeof readFacts = readFacts) => {
-    const facts = await read(connection, host, tools);
-    const reached = { host, connection, facts: withoutMarksOf(tools.run, facts) };
+    const facts = withoutMarksOf(tools.run, await read(connection, host, tools));
+    const reached = { host, connection, facts };
     return { facts, plan: withoutNewWaits(await planUnderLock(reached, tools, announced), announced) };
   };
   const manager = async () =>
@@ -58,15 +58,16 @@ export async function applyHost(
     // What somebody else has begun since, and has lost: nothing is begun beside it.
     let now = await plan(factsOnceQuiet);
     if (exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
-    if (leftDrained(now.facts)) {
-      // The agents that it left drained are this run's to give back, once the host is proven.
-      drained = await drain(manager, 'prove the host', host, tools);
-      begunBefore = -1;
-      const before = now.plan;
-      now = await plan();
-      for (const change of gone(before, now.plan)) done.set(change.id, change);
-    }
     for (let round = 1; ; round += 1) {
+      if (leftDrained(now.facts)) {
+        // What another run has left drained is this one's to give back, once the host is proven. A manager that did not
+        // run, or kept no names, may tell of it only now.
+        drained = await drain(manager, 'prove the host', host, tools);
+        begunBefore = -1;
+        const before = now.plan;
+        now = await plan();
+        for (const change of gone(before, now.plan)) done.set(change.id, change);
+      }
       check(now.plan, announced, done, name);
       const stage = firstStage(now.plan);
       if (stage.length === 0) break;

@@ -1,5 +1,5 @@
 import { FleetError } from '../base/errors.ts';
-import { drainLine, drainsOfRuns } from '../contract/drain.ts';
+import { drainLine, drainsOfRuns, reasonWithRun } from '../contract/drain.ts';
 import type { ManagerStatus, SlotStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
@@ -38,9 +38,10 @@ export async function drain(
   const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
   const giveBack = async () => {
     try {
-      if (before.drains !== undefined) await (await manager()).undrainRun(tools.run);
       // A manager without names for marks keeps one: somebody else's stays.
-      else if (!before.drained) await (await manager()).undrainHost();
+      if (before.drains === undefined && before.drained) return;
+      await (await manager()).undrainRun(tools.run);
+      if (before.drains === undefined) await (await manager()).undrainHost();
     } catch (error) {
       note(
         `the agents could not be given back to work: ${String(error)}; run "azp-fleet undrain ${host.name}"`,
@@ -64,7 +65,8 @@ export async function drain(
   try {
     // We hold the host's lock: whichever run has left a mark, it is over.
     for (const left of leftBehind) note(`takes over from an interrupted run: ${drainLine(left)}`);
-    if (before.drains !== undefined || !before.drained) await (await manager()).drain({ reason, ...mark });
+    if (before.drains !== undefined) await (await manager()).drain({ reason, ...mark });
+    else if (!before.drained) await (await manager()).drain({ reason: reasonWithRun(reason, mark), ...mark });
     for (let said = ''; ;) {
       const left = occupied(await (await manager()).status());
       if (left.length === 0) return { giveBack, keep, leave };

@@ -36,6 +36,24 @@ export interface UndrainOrder {
   readonly run?: string;
 }
 
+const namedInReason = /^(.*) \(run ([\w-]{1,64}) of (\S{1,200})\)$/s;
+
+/** For a manager that keeps no names beside a reason: the reason says them. Pure. */
+export function reasonWithRun(
+  reason: string,
+  { owner, run }: Required<Pick<DrainMark, 'owner' | 'run'>>,
+): string {
+  return `${reason} (run ${run} of ${owner})`;
+}
+
+/** A mark that such a manager has kept, with the names that its reason says. Pure. */
+export function withRunOfReason<M extends DrainMark>(mark: M): M {
+  const [, reason, run, owner] = namedInReason.exec(mark.reason) ?? [];
+  const isNamed = mark.owner !== undefined || mark.run !== undefined;
+  if (isNamed || reason === undefined || run === undefined || owner === undefined) return mark;
+  return { ...mark, reason, run, owner };
+}
+
 /** Characters of a run's id that are shown. */
 const shownOfRun = 8;
 

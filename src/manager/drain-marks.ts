@@ -1,5 +1,5 @@
 import { defined } from '../base/defined.ts';
-import type { DrainMark } from '../contract/drain.ts';
+import { withRunOfReason, type DrainMark } from '../contract/drain.ts';
 
 /**
  * Who keeps jobs away, as it is kept on disk. A person's mark and that of a run of `provision` can be on a host at the
@@ -29,7 +29,8 @@ export function onHost(
 export function readMarks(found: unknown): DrainMarks {
   const { host, provision, slots, ...others } = Object(found) as Readonly<Record<string, unknown>>;
   const inSlots = Object.entries(Object(slots) as object).map(([slot, mark]) => [slot, readMark(mark)]);
-  const whole = readMark(host);
+  const said = readMark(host);
+  const whole = said && withRunOfReason(said);
   const run = readMark(provision) ?? (whole?.run === undefined ? undefined : whole);
   return {
     ...others,

@@ -1,3 +1,4 @@
+import { FleetError } from '../../base/errors.ts';
 import { changeUnit } from '../../contract/paths.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
@@ -56,9 +57,17 @@ async function followOne(
       note(`"${title}" has ended with exit code ${result.code}; what is still needed is planned again`);
   } catch (error) {
     if (signal.aborted) note(`${goesOnLine(change)}; run again to follow it`);
-    throw error;
+    // How it has ended is for the facts to show: what is still needed is not this run's failure.
+    if (signal.aborted || !hasEnded(error)) throw error;
+    note(`${error.problem.what}; what is still needed is planned again`);
   } finally {
     const durationMs = Math.round(clock.monotonic() - since);
     emit({ kind: 'change-end', host, id, title, ok, durationMs, resumed: true });
   }
+}
+
+/** It ended without a result: it was stopped at its limit, killed, or lost with a crash. */
+function hasEnded(error: unknown): error is FleetError {
+  const code = error instanceof FleetError ? error.problem.code : undefined;
+  return code === 'ssh.change-died' || code === 'ssh.change-timeout';
 }

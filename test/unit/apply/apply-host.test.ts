@@ -175,6 +175,8 @@ describe('a change that disturbs running jobs', () => {
   const person: Drain = { reason: 'fan', at, owner: 'bob@laptop' };
   const left: Drain = { reason: 'restart', at, owner: 'bob@laptop', run: 'run-0' };
   const drain = 'POST /v1/drain {"reason":"do restart","owner":"ann@laptop","run":"run-1"}';
+  const drainInWords =
+    'POST /v1/drain {"reason":"do restart (run run-1 of ann@laptop)","owner":"ann@laptop","run":"run-1"}';
   const undrainRun = 'POST /v1/undrain {"run":"run-1","hostOnly":true}';
   const undrainHost = 'POST /v1/undrain {"hostOnly":true}';
 
@@ -207,7 +209,7 @@ describe('a change that disturbs running jobs', () => {
     [
       'on an older manager: takes the host’s mark back',
       status(false, slot('drained')),
-      [drain, 'restart', undrainHost],
+      [drainInWords, 'restart', undrainRun, undrainHost],
     ],
     [
       'on an older manager: leaves a host drained that was drained before',
@@ -228,6 +230,24 @@ describe('a change that disturbs running jobs', () => {
     expect(host.log).toEqual(['lock', drain, 'restart', undrainRun, 'unlock']);
     expect(notesOf(host)).toEqual([
       'takes over from an interrupted run: whole host drained by run run-0 of bob@laptop: restart, since 2026-11-21 12:00 UTC',
+    ]);
+  });
+
+  it('takes over what a manager tells of only once it runs', async () => {
+    const host = hostToRestart(status(true, slot('drained')));
+    host.onRun = (script) => {
+      if (script === 'restart') host.status = { ...status(true, slot('drained')), drains: [left] };
+      host.facts = merge(host.facts, { manager: { status: host.status } });
+      return undefined;
+    };
+    await host.serveManager(() => undefined);
+    expect(await applyHost(host.survey(), host.tools(), loose)).toMatchObject({ state: 'changed' });
+    expect(host.log).toEqual([
+      'lock',
+      'restart',
+      drain.replace('do restart', 'prove the host'),
+      undrainRun,
+      'unlock',
     ]);
   });
 

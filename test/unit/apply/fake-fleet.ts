@@ -104,6 +104,7 @@ export class FakeHost {
       const path = `${request.method} ${request.url}`;
       void text(request).then((body) => {
         if (path !== 'GET /v1/status') this.#note(`${path} ${body}`);
+        if (!this.refuses) this.#mark(path, body);
         answer(path, this);
         if (this.refuses) response.statusCode = 500;
         response.end(JSON.stringify(this.status));
@@ -115,6 +116,20 @@ export class FakeHost {
   close(): void {
     this.#server?.closeAllConnections();
     this.#server?.close();
+  }
+
+  /** A run's mark takes the place of one that another run has left; it is taken back by its own name. */
+  #mark(path: string, body: string): void {
+    const { drains } = this.status ?? {};
+    if (drains === undefined || this.status === undefined || path === 'GET /v1/status') return;
+    const { run, reason = '' } = JSON.parse(body) as { readonly run?: string; readonly reason?: string };
+    if (run === undefined) return;
+    const others = drains.filter((mark) =>
+      path === 'POST /v1/drain' ? mark.run === undefined : mark.run !== run,
+    );
+    const own = path === 'POST /v1/drain' ? [{ reason, at: '2026-11-21T12:00:00Z', run }] : [];
+    this.status = { ...this.status, drains: [...others, ...own] };
+    this.facts = merge(this.facts, { manager: { status: this.status } });
   }
 
   #note(line: string): void {

@@ -241,6 +241,24 @@ describe('a change that goes on without its run', () => {
     );
   });
 
+  it.each(['ssh.change-died', 'ssh.change-timeout'] as const)(
+    'that ends without a result is not the next run’s failure: %s',
+    async (code) => {
+      const fake = await host([restart], [left]);
+      fake.begin('restart');
+      fake.onRun = (script) => {
+        if (script !== 'follow restart') return undefined;
+        fake.end('restart', 143);
+        throw new FleetError({ code, what: 'the change restart ended without a result' });
+      };
+      expect(await apply(fake, healthy)).toMatchObject({ state: 'changed', changes: 1 });
+      expect(done(fake).slice(0, 4)).toEqual(['lock', 'follow restart', 'drain', 'restart']);
+      expect(notes(fake)).toContain(
+        'the change restart ended without a result; what is still needed is planned again',
+      );
+    },
+  );
+
   it('is left to itself where the next run is interrupted while it follows, and is named', async () => {
     const fake = await host([restart], [left]);
     fake.begin('restart');

@@ -135,6 +135,11 @@ test.each<[string, unknown, DrainMarks]>([
   ['a run’s copy without its original', { host: run }, ofRun],
   ['a mark that cannot be read', { host: true }, { host: { reason: '', at: '' }, slots: {} }],
   ['no mark', { host: null, slots: { 1: null } }, none],
+  [
+    'a run that drained a manager without names',
+    { host: { reason: 'restart Docker (run r1 of bob@ci)', at }, slots: {} },
+    ofRun,
+  ],
 ])('read from disk: %s', (_, found, marks) => {
   expect(readMarks(found)).toEqual(marks);
 });
