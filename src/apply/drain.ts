@@ -18,8 +18,8 @@ export function occupied(status: ManagerStatus): readonly SlotStatus[] {
 export interface Drained {
   /** Takes this run's mark back; what people have drained stays drained. */
   readonly giveBack: () => Promise<void>;
-  /** Leaves it, and has it say why. */
-  readonly keep: (why: string) => Promise<void>;
+  /** Leaves it, and has it say why; `mark`: in other words than those for whoever is here. */
+  readonly keep: (why: string, mark?: string) => Promise<void>;
   /** Leaves it as it is: the host is no longer this run's. */
   readonly leave: (why: string) => void;
 }
@@ -50,10 +50,10 @@ export async function drain(
   };
   const mark = { owner: tools.owner.who, run: tools.run };
   const leave = (why: string) => note(`its agents stay drained: ${why}`);
-  const keep = async (why: string) => {
+  const keep = async (why: string, lasting = why) => {
     leave(why);
     if (before.drains === undefined) return;
-    const said = { ...mark, reason: `${reason}; not given back: ${why}` };
+    const said = { ...mark, reason: `${reason}; not given back: ${lasting}` };
     try {
       await (await manager()).drain(said);
     } catch {

@@ -4,17 +4,22 @@ import { changeUnit } from '../contract/paths.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Finding } from '../health/verdict.ts';
 
-/** Seconds after a boot in which a run that has rebooted the host may not be back yet: it waits as long for ssh. */
+/** Seconds after a boot in which a run that has rebooted the host may not be back yet: services may take as long. */
 const comingBackS = 900;
 
 /** A run that keeps jobs away: it is at work, or it is gone, and then the next one gives the agents back. Pure. */
 export function leftDrain(facts: Facts): readonly Finding[] {
   const [left] = drainsOfRuns(facts.manager.status ?? {});
   if (left === undefined) return [];
-  const { hostLock, uptimeS } = facts;
+  const { hostLock } = facts;
   if (hostLock !== undefined) return [held(left, `; ${atWork(hostLock)}`, 'wait for that run to end')];
-  if (uptimeS !== undefined && uptimeS < comingBackS) return [held(left, '', drainEnd(left))];
-  return [gone(left, facts)];
+  return [mayComeBack(left, facts) ? held(left, '', drainEnd(left)) : gone(left, facts)];
+}
+
+/** It drained the host before the boot, which is no long time ago. All by the host's own clock. */
+function mayComeBack({ at }: Drain, { time, uptimeS }: Facts): boolean {
+  if (time === undefined || uptimeS === undefined) return false;
+  return uptimeS < comingBackS && Date.parse(at) < time - uptimeS * 1000;
 }
 
 function held(left: Drain, more: string, next: string): Finding {
@@ -29,8 +34,9 @@ function atWork({ who, command, since }: NonNullable<Facts['hostLock']>): string
 /** A run holds the lock as long as it works on the host: nobody does. */
 function gone(left: Drain, { changes }: Facts): Finding {
   const change = changes.find(({ state }) => state === 'running');
-  const also =
-    change === undefined ? '' : `, and its "${change.title}" goes on there as ${changeUnit(change.id)}`;
+  const unit = change && changeUnit(change.id);
+  const as = unit === undefined || left.reason.includes(unit) ? '' : ` as ${unit}`;
+  const also = change === undefined ? '' : `, and its "${change.title}" goes on there${as}`;
   const first = change === undefined ? '' : 'follows that to its end, ';
   return {
     code: 'agents.left-drained',

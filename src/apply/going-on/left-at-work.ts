@@ -44,14 +44,20 @@ export type Aftermath =
   | { readonly agents: 'back' }
   /** Back where the host works in spite of it. */
   | { readonly agents: 'back-if-well' }
-  | { readonly agents: 'kept' | 'leave'; readonly why: string };
+  | { readonly agents: 'leave'; readonly why: string }
+  /** `mark`: what the mark on the host says, where that must still be true when somebody reads it. */
+  | { readonly agents: 'kept'; readonly why: string; readonly mark?: string };
 
 /** No job may start beside a change that goes on: as long as one may, agents are not given back. Pure. */
 export function aftermath({ begun, interrupted, atWork }: EarlyEnd): Aftermath {
   if (atWork.kind === 'others')
     return { agents: 'leave', why: 'this run has lost its lock there; the next run gives them back' };
   if (atWork.kind === 'change')
-    return { agents: 'kept', why: `${goesOnLine(atWork.change)}; run again to follow it` };
+    return {
+      agents: 'kept',
+      why: `${goesOnLine(atWork.change)}; run again to follow it`,
+      mark: `the run ended before ${changeUnit(atWork.change.id)}`,
+    };
   if (!begun) return { agents: 'back' };
   if (interrupted) return { agents: 'kept', why: 'interrupted before it was proven; run again to go on' };
   if (atWork.kind === 'unknown')

@@ -63,7 +63,7 @@ export async function endEarly(
 ): Promise<Verdict | undefined> {
   const now = aftermath(end);
   if (now.agents === 'leave') drained.leave(now.why);
-  else if (now.agents === 'kept') await drained.keep(now.why);
+  else if (now.agents === 'kept') await drained.keep(now.why, now.mark);
   else {
     const verdict = now.agents === 'back-if-well' ? await proof?.probe() : undefined;
     if (verdict !== undefined && !works(verdict)) return kept(host, drained, verdict);

@@ -14,6 +14,7 @@ const said = 'whole host drained by run 3f2a91bc of bob@ci: do driver, since 202
 const facts = (more: Partial<Facts> = {}, drains = [ofPerson, ofRun]): Facts => ({
   ...merge(factsOf(), { manager: { status: managerStatus({ drains }) } }),
   uptimeS: 86_400,
+  time: Date.parse(at) + 90_000_000,
   ...more,
 });
 
@@ -52,8 +53,32 @@ it.each<[string, Facts, string | undefined, string, string]>([
     'wait for that run to end',
   ],
   [
+    'its mark tells which change goes on',
+    facts(
+      { changes: [{ id: 'd-1', title: 'install driver', owner: '', state: 'running', code: undefined }] },
+      [{ ...ofRun, reason: 'do driver; not given back: the run ended before azp-fleet-change-d-1.service' }],
+    ),
+    'agents.left-drained',
+    `${said.replace(',', '; not given back: the run ended before azp-fleet-change-d-1.service,')}; that run is gone, and its "install driver" goes on there`,
+    'run "azp-fleet provision": it follows that to its end, proves the host and gives its agents back',
+  ],
+  [
+    'the host has booted long since',
+    facts({ uptimeS: 900, time: Date.parse(at) + 960_000 }),
+    'agents.left-drained',
+    `${said}; that run is gone`,
+    'run "azp-fleet provision": it proves the host and gives its agents back',
+  ],
+  [
+    'the host was drained after its boot',
+    facts({ uptimeS: 60, time: Date.parse(at) + 60_000 }),
+    'agents.left-drained',
+    `${said}; that run is gone`,
+    'run "azp-fleet provision": it proves the host and gives its agents back',
+  ],
+  [
     'it may have rebooted the host, and not be back yet',
-    facts({ uptimeS: 60 }),
+    facts({ uptimeS: 60, time: Date.parse(at) + 61_000 }),
     'agents.held-by-run',
     said,
     'wait for that run to end; if it was cut off, run "azp-fleet provision" (or "azp-fleet undrain")',
