@@ -233,24 +233,6 @@ describe('a change that disturbs running jobs', () => {
     ]);
   });
 
-  it('takes over what a manager tells of only once it runs', async () => {
-    const host = hostToRestart(status(true, slot('drained')));
-    host.onRun = (script) => {
-      if (script === 'restart') host.status = { ...status(true, slot('drained')), drains: [left] };
-      host.facts = merge(host.facts, { manager: { status: host.status } });
-      return undefined;
-    };
-    await host.serveManager(() => undefined);
-    expect(await applyHost(host.survey(), host.tools(), loose)).toMatchObject({ state: 'changed' });
-    expect(host.log).toEqual([
-      'lock',
-      'restart',
-      drain.replace('do restart', 'prove the host'),
-      undrainRun,
-      'unlock',
-    ]);
-  });
-
   it('plans without its own mark, which it takes back itself', async () => {
     const host = hostToRestart({ ...status(false, slot('drained')), drains: [] });
     const own = { reason: 'do restart', at, owner: 'ann@laptop', run: 'run-1' };

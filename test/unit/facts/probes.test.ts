@@ -7,7 +7,6 @@ import { changesProbe } from '../../../src/facts/probes/changes.ts';
 import { diskProbe } from '../../../src/facts/probes/disk.ts';
 import { dockerProbe } from '../../../src/facts/probes/docker.ts';
 import { gpusProbe } from '../../../src/facts/probes/gpus.ts';
-import { hostLockProbe } from '../../../src/facts/probes/host-lock.ts';
 import { machineProbe } from '../../../src/facts/probes/machine.ts';
 import { managerProbe } from '../../../src/facts/probes/manager.ts';
 import { osProbe } from '../../../src/facts/probes/os.ts';
@@ -257,18 +256,5 @@ describe('what the probes print', () => {
       { id: 'docker-install-0a1b', title: 'install Docker', owner: 'eve@laptop', state: 'done', code: 0 },
       { id: 'driver-install-77', title: 'install driver', owner: '', state: 'running', code: undefined },
     ]);
-  });
-
-  it.each([
-    ['nobody', '', undefined],
-    [
-      'a run',
-      'held\n{"who":"ann@laptop","command":"azp-fleet provision","since":"2026-11-21T00:00:00Z","id":"7"}\n',
-      { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-21T00:00:00Z' },
-    ],
-    ['somebody without a note', 'held\n', { who: 'somebody', command: 'a command', since: '' }],
-    ['somebody with another note', 'held\n[7]', { who: 'somebody', command: 'a command', since: '' }],
-  ])('who holds the lock: %s', (_, text, who) => {
-    expect(hostLockProbe.parse(frame(text))).toEqual(who);
   });
 });
