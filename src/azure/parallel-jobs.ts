@@ -24,10 +24,10 @@ export function readUsage(answer: unknown): ParallelJobs | undefined {
 
 /** The same from the list of all limits, which does not say how many run. Pure. */
 export function readLimits(answer: unknown): ParallelJobs | undefined {
-  const { value } = Object(answer) as { readonly value?: readonly ResourceLimit[] };
-  const limits = Array.isArray(value) ? (value as readonly ResourceLimit[]) : [];
+  const { value } = Object(answer) as { readonly value?: unknown };
+  const limits = Array.isArray(value) ? value.map((limit) => Object(limit) as ResourceLimit) : [];
   const own = limits.find(
-    (limit) => limit.parallelismTag?.toLowerCase() === 'private' && limit.isHosted === false,
+    ({ parallelismTag, isHosted }) => /^private$/i.test(String(parallelismTag)) && isHosted === false,
   );
   return own && jobsOf(own, undefined);
 }

@@ -45,6 +45,11 @@ test.each([
   ],
   ['none for agents of its own', [limit('Private', true, 1)], undefined],
   ['no list', 'x', undefined],
+  [
+    'items that are none',
+    [null, 7, [], { parallelismTag: 7 }, limit('Private', false, 2)],
+    { permitted: 2, used: undefined },
+  ],
 ])('resource limits: %s', (_, value, jobs) => {
   expect(readLimits({ count: 4, value })).toEqual(jobs);
 });
