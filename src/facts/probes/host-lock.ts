@@ -20,12 +20,11 @@ export const hostLockProbe: FactProbe<LockOwner | undefined> = {
   name: 'host-lock',
   script: () => sh`lock=${`${HostPaths.run}/lock`}
 pid=
-[ ! -r "$lock.pid" ] || read -r pid <"$lock.pid" || :
+if [ -r "$lock.pid" ]; then read -r pid <"$lock.pid"; fi
 if [ -n "$pid" ] && [ "$(readlink "/proc/$pid/fd/9")" = "$lock" ]; then
   echo held
   head -c 4096 "$lock.owner"
-fi
-:`,
+fi`,
   parse: ({ stdout }) => {
     const [held, ...text] = stdout.split('\n');
     if (held !== 'held') return undefined;

@@ -185,6 +185,14 @@ owner${' '}
     after: { stdout: `held\n${lockNote}` },
   }),
   probe('host-lock', {
+    name: 'a note without an end is cut',
+    given: (host) =>
+      held(host, '812')
+        .link('/proc/812/fd/9', '/run/azp-fleet/lock')
+        .file('/run/azp-fleet/lock.owner', 'x'.repeat(5000)),
+    after: { stdout: `held\n${'x'.repeat(4096)}` },
+  }),
+  probe('host-lock', {
     name: 'whoever left the note is gone',
     given: (host) => held(host, '812'),
     after: {},
