@@ -20,6 +20,8 @@ export interface ManagerConfig {
   readonly share: boolean;
   /** Expected number of GPUs; undefined: whatever the driver shows. */
   readonly gpus?: number;
+  /** GPUs that no slot gets: PCI addresses (`0000:03:00.0`), or kinds (`10de:128b`). */
+  readonly ignoredGpus?: readonly string[];
   /** `{host}-{slot}` by default. */
   readonly agentName: string;
   readonly limits: SlotLimits;

@@ -66,6 +66,7 @@ const keys = {
   ]),
   share: flag,
   gpus: count.max(most.gpus),
+  ignoredGpus: z.array(text).max(most.gpus),
   agentName: text,
   limits,
   driverCapabilities: capabilities,

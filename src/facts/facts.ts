@@ -25,7 +25,10 @@ export interface Facts {
   /** Major version, undefined without systemd. */
   readonly systemd: number | undefined;
   readonly login: { readonly user: string; readonly uid: number };
+  /** Without those that the inventory ignores. */
   readonly gpus: readonly PciGpu[];
+  /** Cards that are there for screens, as the inventory says. */
+  readonly ignoredGpus: readonly PciGpu[];
   readonly nvswitches: number;
   /** The running kernel, and the newest one that is installed beside it and newer, if any: that boots next. */
   readonly kernels: readonly InstalledKernel[];

@@ -1,9 +1,10 @@
 import { FleetError } from '../base/errors.ts';
 import type { HostRoot } from '../base/machine/host-root.ts';
+import { isIgnored } from '../contract/ignored-gpus.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import { frameScript, parseFrames, type Probe } from '../ssh/session/frames.ts';
 import type { Session } from '../ssh/transport.ts';
-import type { Facts } from './facts.ts';
+import type { Facts, PciGpu } from './facts.ts';
 import { parseFacts, probes } from './parse.ts';
 import type { ProbeTarget } from './probe.ts';
 
@@ -22,7 +23,7 @@ export function factProbes(target: ProbeTarget): Probe[] {
 /** Reads all facts of a host with one exec, as root. */
 export async function gatherFacts(
   session: Session,
-  host: Pick<HostSpec, 'name'>,
+  host: Pick<HostSpec, 'name' | 'ignoredGpus'>,
   root: HostRoot,
   signal?: AbortSignal,
 ): Promise<Facts> {
@@ -33,7 +34,13 @@ export async function gatherFacts(
     ...(signal === undefined ? {} : { signal }),
   });
   try {
-    return parseFacts(parseFrames(result.stdout));
+    const facts = parseFacts(parseFrames(result.stdout));
+    const isServed = (gpu: PciGpu): boolean => !isIgnored(gpu, host.ignoredGpus);
+    return {
+      ...facts,
+      gpus: facts.gpus.filter(isServed),
+      ignoredGpus: facts.gpus.filter((gpu) => !isServed(gpu)),
+    };
   } catch (error) {
     throw error instanceof FleetError ? error.at({ host: host.name, step: 'facts' }) : error;
   }

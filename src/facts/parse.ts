@@ -52,6 +52,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     os: read(osProbe),
     ...read(machineProbe),
     ...read(gpusProbe),
+    ignoredGpus: [],
     ...read(kernelsProbe),
     driver: { ...read(driverProbe), userspace: userspaceVersion(packages) },
     docker: { ...engine, daemonJson: read(daemonJsonProbe), podman: packages['podman'] !== undefined },

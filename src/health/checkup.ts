@@ -20,6 +20,8 @@ export interface Checkup {
 export interface Expectation {
   /** PCI addresses of the NVIDIA GPUs (`0000:83:00.0`); GPUs passed through to virtual machines left out. */
   readonly pci: readonly string[];
+  /** Addresses of those for screens: nvidia-smi may show them, and nothing is judged by them. */
+  readonly ignored?: readonly string[];
   /** How many GPUs the inventory promises. */
   readonly gpus?: number;
   /** Kernel log since boot. */
@@ -28,7 +30,7 @@ export interface Expectation {
 
 /** The judgement on what nvidia-smi answered. Pure. */
 export function examine(answer: SmiAnswer, where: Where, expected: Expectation): Checkup {
-  const { report, findings: ofSmi } = readAnswer(answer, where, expected.pci);
+  const { report, findings: ofSmi } = readAnswer(answer, where, expected.pci, expected.ignored);
   const findings = [
     ...ofSmi,
     ...(report === undefined

@@ -39,8 +39,11 @@ export async function probeHost(engine: Engine, options: ProbeOptions): Promise<
     const [{ version }, { cdiSpecDirs, now }] = await Promise.all([engine.version(), engine.info()]);
     if (!(await removeLeft(engine, options.name, now))) return conclude(hanging, undefined);
     const path = gpuPath({ version, cdiSpecDirs }, options.cdiSpec);
-    const answer = await askSmi(options.expected.pci, (script) =>
-      engine.run(options.name, probeContainer(options, image, path.kind, script), deadlineOf(options)),
+    const answer = await askSmi(
+      options.expected.pci,
+      (script) =>
+        engine.run(options.name, probeContainer(options, image, path.kind, script), deadlineOf(options)),
+      options.expected.ignored,
     );
     return examine(answer, 'container', options.expected);
   } catch (error) {

@@ -11,12 +11,20 @@ interface Read {
   readonly findings: readonly Finding[];
 }
 
-/** What nvidia-smi showed of the GPUs at these PCI addresses (empty: not known which), and what it failed in. Pure. */
-export function readAnswer(answer: SmiAnswer, where: Where, pci: readonly string[]): Read {
+/**
+ * What nvidia-smi showed of the GPUs at these PCI addresses (empty: not known which), and what it failed in. What it shows
+ * of `ignored` ones is left out. Pure.
+ */
+export function readAnswer(
+  answer: SmiAnswer,
+  where: Where,
+  pci: readonly string[],
+  ignored: readonly string[] = [],
+): Read {
   const failure = explainSmiFailure(answer, where);
   if (answer.timedOut) return { report: undefined, findings: failure === undefined ? [] : [failure] };
   const { alone } = answer;
-  const listing = parseSmi(answer, pci);
+  const listing = parseSmi(answer, pci, ignored);
   if (alone === undefined) {
     if (listing.ok) return { report: listing.report, findings: failure === undefined ? [] : [failure] };
     return { report: undefined, findings: [failure ?? doubt(listing, 'fail')] };

@@ -21,14 +21,15 @@ const codesOfTheHost = new Set([9, 12, 13, 18, 126, 127]);
 
 /**
  * Asks nvidia-smi about these GPUs (PCI addresses). One dead GPU can make the whole listing fail, and so can a process
- * by its name: each GPU is then asked for alone, so that the others are not judged by it.
+ * by its name: each GPU is then asked for alone, so that the others are not judged by it. `ignored` ones may be shown, too.
  */
 export async function askSmi(
   pci: readonly string[],
   run: (script: string) => Promise<SmiRun>,
+  ignored: readonly string[] = [],
 ): Promise<SmiAnswer> {
   const all = await run(listingScript);
-  const isEnough = isWhole(all) ? parseSmi(all, pci).ok : isOfTheHost(all);
+  const isEnough = isWhole(all) ? parseSmi(all, pci, ignored).ok : isOfTheHost(all);
   if (all.timedOut || isEnough || pci.length === 0) return all;
   return { ...all, alone: await run(aloneScript(pci)) };
 }

@@ -14,17 +14,22 @@ export type SmiResult =
 /**
  * Reads the output of `nvidia-smi -q -x`, schemas v10 to v13, with noise around it. A listing by `nvidia-smi -L` and
  * lines of `uuid, compute capability` may follow. `pci`: addresses of the GPUs that there are, empty: not known. A GPU
- * twice, or one that is not there, makes it ambiguous. Never throws.
+ * twice, or one that is not there, makes it ambiguous; `ignored` ones are left out of the report. Never throws.
  */
-export function parseSmi(printed: Printed, pci: readonly string[]): SmiResult {
+export function parseSmi(
+  printed: Printed,
+  pci: readonly string[],
+  ignored: readonly string[] = [],
+): SmiResult {
   const listing = listingIn(printed);
   if (!listing.ok) return listing;
   const parsed = parseXml(listing.document);
   if (!parsed.ok) return { ...parsed, isAmbiguous: false };
   const gpus = gpusIn(parsed.root);
-  const doubt = doubtAbout(gpus, listing.gpus, pci);
+  const doubt = doubtAbout(gpus, listing.gpus, pci.length === 0 ? [] : [...pci, ...ignored]);
   if (doubt !== undefined) return { ok: false, reason: doubt, isAmbiguous: true };
-  return { ok: true, report: withVersions(parsed.root, addListing(gpus, aroundReport(printed))) };
+  const served = addListing(gpus, aroundReport(printed)).filter(({ busId }) => !ignored.includes(busId));
+  return { ok: true, report: withVersions(parsed.root, served) };
 }
 
 /** The GPUs of a document, in its order. */

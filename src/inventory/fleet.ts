@@ -132,6 +132,8 @@ export interface HostSpec {
   readonly share: boolean;
   /** How many GPUs the host should have; undefined: as many as PCI shows. */
   readonly gpus?: number;
+  /** Cards for screens, by PCI address or by kind: `0000:03:00.0`, `10de:128b`. */
+  readonly ignoredGpus?: readonly string[];
   /** `{host}` and `{slot}` are filled in. Default `{host}-{slot}`. */
   readonly agentName: string;
   readonly limits: SlotLimits;

@@ -25,7 +25,7 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
     pool: host.pool,
     agents: host.agents,
     share: host.share,
-    ...defined({ gpus: host.gpus }),
+    ...defined({ gpus: host.gpus, ignoredGpus: host.ignoredGpus }),
     agentName: host.agentName,
     limits: host.limits,
     driverCapabilities: host.driverCapabilities,

@@ -14,6 +14,7 @@ export function probeOptions(host: HostSpec, facts: Facts, agentImage: string | 
     cdiSpec: facts.toolkit.cdiSpec,
     expected: {
       pci: facts.gpus.filter(({ boundTo }) => boundTo !== 'vfio-pci').map(({ address }) => address),
+      ignored: facts.ignoredGpus.map(({ address }) => address),
       ...(host.gpus === undefined ? {} : { gpus: host.gpus }),
     },
   };

@@ -27,6 +27,7 @@ const bare: Facts = {
   systemd: 252,
   login: { user: 'labadmin', uid: 1000 },
   gpus: [h200],
+  ignoredGpus: [],
   nvswitches: 0,
   kernels: [{ release: '6.1.0-32-amd64', headers: true, driver: false }],
   lacksToBuild: [],

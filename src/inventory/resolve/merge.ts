@@ -44,6 +44,7 @@ function merge(below: HostEntry, above: HostEntry): HostEntry {
     ...both('datasets', below, above),
     ...mergeAgent(below, above),
     ...mergeDriver(below, above),
+    ...mergeGpus(below, above),
   };
 }
 
@@ -82,6 +83,15 @@ function mergeAgent(below: HostVars, above: HostVars): Partial<HostVars> {
   const keep = above.agent.version === undefined || above.agent.version === below.agent.version;
   const sha256 = { ...(keep ? below.agent.sha256 : {}), ...above.agent.sha256 };
   return { agent: { ...below.agent, ...above.agent, sha256 } };
+}
+
+/** A number alone is the short form of a count. */
+function mergeGpus(below: HostVars, above: HostVars): Partial<HostVars> {
+  if (below.gpus === undefined || above.gpus === undefined) return {};
+  const [lower, upper] = [below.gpus, above.gpus].map((gpus) =>
+    typeof gpus === 'number' ? { count: gpus } : gpus,
+  );
+  return { gpus: { ...lower, ...upper } };
 }
 
 function mergeDriver(below: HostVars, above: HostVars): Partial<HostVars> {

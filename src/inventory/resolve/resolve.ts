@@ -45,7 +45,8 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     pool: fillPool(vars.pool ?? '', known),
     agents: resolveAgents(vars, known),
     share: vars.share ?? false,
-    ...defined({ gpus: vars.gpus, image: vars.image, baseImage: vars.baseImage }),
+    ...resolveGpus(vars.gpus),
+    ...defined({ image: vars.image, baseImage: vars.baseImage }),
     ...(vars.dockerfile === undefined ? {} : { dockerfile: resolveDockerfile(vars.dockerfile, folders) }),
     agentName: vars.agentName ?? '{host}-{slot}',
     limits: defined(vars.limits ?? {}),
@@ -80,6 +81,11 @@ function resolveSsh(vars: HostEntry, folders: Folders): SshSpec {
     ...(vars.sudoPassword ? { sudoPassword: resolveSource(vars.sudoPassword, folders) } : {}),
     ...(vars.loginPassword ? { loginPassword: resolveSource(vars.loginPassword, folders) } : {}),
   };
+}
+
+function resolveGpus(gpus: HostEntry['gpus']): Pick<HostSpec, 'gpus' | 'ignoredGpus'> {
+  if (typeof gpus !== 'object') return defined({ gpus });
+  return defined({ gpus: gpus.count, ignoredGpus: gpus.ignore });
 }
 
 function resolveAgents(vars: HostEntry, known: PlaceholderValues): Agents {

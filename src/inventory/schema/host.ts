@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { defaultVersions, defaultWebhook } from './defaults.ts';
+import { gpu, gpus } from './gpus.ts';
 import { secretSource } from './secret.ts';
 import {
   duration,
@@ -41,11 +42,6 @@ const limits = section('limits, e.g. { memory: 64g }', {
     description: 'Size of what an agent’s container writes, e.g. 200g; where the storage of Docker can',
   }),
 }).meta({ id: 'limits' });
-
-const oneGpu = 'a GPU: its index in PCI bus order (0, 1, …) or a UUID (GPU-… or MIG-…)';
-const gpu = z.union([z.int().min(0, oneGpu), z.string().regex(/^(GPU|MIG)-[0-9A-Za-z/-]+$/, oneGpu)], {
-  error: oneGpu,
-});
 
 const driverCapabilities = z.array(
   z.enum(['compute', 'utility', 'graphics', 'video', 'display'], {
@@ -216,9 +212,9 @@ const shared = {
   }),
   agents: agents.optional().meta({ description: 'one-per-gpu (default), a number, or a list of slots' }),
   share: flag.optional().meta({ description: 'Agents may share GPUs' }),
-  gpus: wholeNumber(0, 64, 'a number of GPUs')
-    .optional()
-    .meta({ description: 'GPUs the host should have; default: what PCI shows' }),
+  gpus: gpus.optional().meta({
+    description: 'GPUs the host should have; default: what PCI shows. Those for screens alone are ignored',
+  }),
   agentName: shownName.optional().meta({ description: 'Pattern of agent names; default {host}-{slot}' }),
   limits: limits.optional().meta({ description: 'Limits of each agent' }),
   driverCapabilities: driverCapabilities.optional().meta({

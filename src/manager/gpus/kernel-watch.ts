@@ -28,7 +28,7 @@ export async function watchKernelLog(
   const { root, follow, clock, log, signal } = tools;
   let complained = false;
   while (!signal.aborted) {
-    if ((await pciGpus(root)).length > 0) {
+    if ((await pciGpus(root)).served.length > 0) {
       const tell = (line: string): void => {
         if (readXids(line).some(isFatal)) onFatal();
       };

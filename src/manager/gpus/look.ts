@@ -20,6 +20,8 @@ const lookTakesMs = 10_000;
 export interface HostLook {
   /** PCI addresses of the GPUs, in bus order. */
   readonly pci: readonly string[];
+  /** Of those for screens, of which nothing else is said. */
+  readonly ignored: readonly string[];
   readonly checkup: Checkup;
   /** ISO 8601, for people. */
   readonly at: string;
@@ -40,6 +42,7 @@ export async function lookAtHost(options: {
   readonly root: HostRoot;
   /** Promised by the inventory. */
   readonly gpus: number | undefined;
+  readonly ignore: readonly string[] | undefined;
   /** For nvidia-smi, in real milliseconds. */
   readonly deadlineMs: number;
   readonly clock: Clock;
@@ -48,24 +51,38 @@ export async function lookAtHost(options: {
   /** Fatal ones that earlier looks have seen since the boot. */
   readonly known: Pick<XidMemory, 'events' | 'repairs'>;
 }): Promise<HostLook & { readonly xids: readonly XidEvent[] }> {
-  const pci = await pciGpus(options.root);
+  const { served: pci, ignored } = await pciGpus(options.root, options.ignore);
   const when = () => whenOf(options.clock);
-  if (pci.length === 0) return { pci, checkup: examineWithoutGpus(options.gpus), ...when(), xids: [] };
+  if (pci.length === 0)
+    return { pci, ignored, checkup: examineWithoutGpus(options.gpus), ...when(), xids: [] };
   const [smi, log] = await Promise.all([
-    askSmi(pci, (script) => options.driver.run('sh', ['-c', script], options.deadlineMs, 'nvidia-smi')),
+    askSmi(
+      pci,
+      (script) => options.driver.run('sh', ['-c', script], options.deadlineMs, 'nvidia-smi'),
+      ignored,
+    ),
     options.command('dmesg', [], logDeadlineMs),
   ]);
-  const xids = xidsSinceBoot(options.known, log.code === 0 ? log.output : '');
+  const xids = xidsSinceBoot(options.known, log.code === 0 ? log.output : '').filter(
+    ({ gpu }) => !ignored.includes(gpu),
+  );
   const checkup = examine(smi, 'host', {
     pci,
+    ignored,
     ...(options.gpus === undefined ? {} : { gpus: options.gpus }),
     xids,
   });
   // After a boot nobody else does: nvidia-smi makes the other device files, and the next container would want it.
   if (checkup.findings.some(({ code }) => code === 'driver.no-uvm'))
     await options.driver.run('nvidia-modprobe', ['-u', '-c=0'], modprobeDeadlineMs);
-  if (log.code === 0) return { pci, checkup, ...when(), xids };
-  return { pci, checkup: conclude([...checkup.findings, noKernelLog], checkup.report), ...when(), xids };
+  if (log.code === 0) return { pci, ignored, checkup, ...when(), xids };
+  return {
+    pci,
+    ignored,
+    checkup: conclude([...checkup.findings, noKernelLog], checkup.report),
+    ...when(),
+    xids,
+  };
 }
 
 /** When a look was taken: for people, and for its age. */

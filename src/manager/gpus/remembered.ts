@@ -49,6 +49,14 @@ export interface GpuOrder {
   readonly addresses: readonly string[];
 }
 
+/** Cards that the configuration has come to ignore take no place any more. */
+export function withoutIgnored(
+  order: GpuOrder | undefined,
+  ignored: readonly string[],
+): GpuOrder | undefined {
+  return order && { ...order, addresses: order.addresses.filter((address) => !ignored.includes(address)) };
+}
+
 /**
  * A GPU that falls off the bus must not move the others to other slots: within one boot, addresses that are gone keep
  * their place. A reboot counts anew, unless the inventory says that there should be more.

@@ -14,7 +14,14 @@ import { confirmed } from './confirm.ts';
 import { DriverPrograms } from './driver-programs.ts';
 import { Gates } from './gates.ts';
 import { lookAtHost, type HostLook } from './look.ts';
-import { gpuOrder, type GpuOrder, withRepair, worthKeeping, type XidMemory } from './remembered.ts';
+import {
+  gpuOrder,
+  type GpuOrder,
+  withoutIgnored,
+  withRepair,
+  worthKeeping,
+  type XidMemory,
+} from './remembered.ts';
 import type { Outside } from '../outside.ts';
 
 /** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s; a faster clock makes no faster processors. */
@@ -70,6 +77,11 @@ export class GpuWatch {
     return this.#report;
   }
 
+  /** PCI addresses of cards for screens. */
+  get ignored(): readonly string[] {
+    return this.#look?.ignored ?? [];
+  }
+
   /** PCI addresses in the order by which slots are numbered. */
   get order(): readonly string[] {
     return this.#tools.state.value.gpuOrder?.addresses ?? [];
@@ -87,6 +99,7 @@ export class GpuWatch {
     const { xids, ...look } = await lookAtHost({
       root,
       gpus: config.gpus,
+      ignore: config.ignoredGpus,
       command,
       driver: this.driver,
       deadlineMs: smiDeadlineMs,
@@ -94,7 +107,7 @@ export class GpuWatch {
       known,
     });
     this.#take(look);
-    const order = gpuOrder(state.value.gpuOrder, look.pci, boot, config.gpus);
+    const order = gpuOrder(withoutIgnored(state.value.gpuOrder, look.ignored), look.pci, boot, config.gpus);
     const events = worthKeeping(xids);
     if (!isDeepStrictEqual([order, events], [state.value.gpuOrder, known.events])) {
       await state.note(() => ({ gpuOrder: order, xids: { ...known, events } }));
@@ -110,7 +123,7 @@ export class GpuWatch {
     this.#report = mergedReport(this.#report, checkup.report);
     const { at, seenAt } = checkup === look.checkup ? look : (this.#look ?? look);
     const all = conclude([...checkup.findings, ...this.#fromInside], checkup.report);
-    this.#look = { pci: look.pci, at, seenAt, checkup: all };
+    this.#look = { pci: look.pci, ignored: look.ignored, at, seenAt, checkup: all };
   }
 
   /** A GPU (PCI address), or `all`, was reset or replaced: what the kernel said of it before is over. */
@@ -150,7 +163,13 @@ export class GpuWatch {
       return;
     const name = probeName(config.host);
     const { findings } = await helpers.during(name, () =>
-      probeHost(engine, { name, host: config.host, images: [image], cdiSpec, expected: { pci: look.pci } }),
+      probeHost(engine, {
+        name,
+        host: config.host,
+        images: [image],
+        cdiSpec,
+        expected: { pci: look.pci, ignored: look.ignored },
+      }),
     );
     const bad = findings.filter(({ severity }) => severity === 'fail');
     // Seen twice before it counts: a probe in the middle of a restart of Docker must not stop a host.

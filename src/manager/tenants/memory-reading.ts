@@ -8,7 +8,7 @@ import { memoryArguments, readMemory, type MemoryUse } from './listing.ts';
 export type MemoryReading = ReadonlyMap<string, MemoryUse>;
 
 /** What the watch of the GPUs knows, and by what the driver is asked. */
-export type GpuKnowledge = Pick<GpuWatch, 'report' | 'order'> & {
+export type GpuKnowledge = Pick<GpuWatch, 'report' | 'order' | 'ignored'> & {
   readonly driver: Pick<GpuWatch['driver'], 'run'>;
 };
 
@@ -17,17 +17,19 @@ export type GpuKnowledge = Pick<GpuWatch, 'report' | 'order'> & {
  * slot has one.
  */
 export async function readMemoryInUse(
-  { driver, order, report }: GpuKnowledge,
+  { driver, order, ignored, report }: GpuKnowledge,
   parts: boolean,
 ): Promise<MemoryReading> {
   if (!parts) {
     const { code, output } = await driver.run('nvidia-smi', memoryArguments, smiDeadlineMs);
     return code === 0 ? readMemory(output) : new Map();
   }
-  const answer = await askSmi(order, (script) =>
-    driver.run('sh', ['-c', script], smiDeadlineMs, 'nvidia-smi'),
+  const answer = await askSmi(
+    order,
+    (script) => driver.run('sh', ['-c', script], smiDeadlineMs, 'nvidia-smi'),
+    ignored,
   );
-  const seen = readAnswer(answer, 'host', order).report;
+  const seen = readAnswer(answer, 'host', order, ignored).report;
   return seen === undefined ? new Map() : memoryIn(seen, report);
 }
 

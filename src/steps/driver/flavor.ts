@@ -81,7 +81,7 @@ function device({ address, deviceId }: PciGpu): string {
 
 /** No driver serves all GPUs: the older one may be there for a screen alone. */
 function apart({ deviceId }: PciGpu): string {
-  return `these GPUs cannot share one driver: move the one with 10de:${deviceId} to another host`;
+  return `set gpus: { ignore: ["10de:${deviceId}"] } for this host if that is a display card, or move it to another host`;
 }
 
 function isOld({ modules }: Generation): boolean {

@@ -21,6 +21,7 @@ export const keyWords: { readonly [K in keyof ManagerConfig]-?: Words<K> } = {
   agents: (_from, _to, around) => agentItems(around),
   share: (from, to) => item('share', from, to, to === true ? 'agents take turns on GPUs' : undefined),
   gpus: (from, to) => item('gpus', from, to),
+  ignoredGpus: (from, to) => item('gpus.ignore', hosts(from), hosts(to), 'slots are numbered without them'),
   agentName: (from, to) => item('agentName', from, to),
   limits: (from, to) => limitItems('limits', from, to),
   driverCapabilities: (from, to) => item('driverCapabilities', from?.join(', '), to?.join(', ')),

@@ -88,6 +88,14 @@ test('an absent value is never 0, a failure is never absent', () => {
   );
 });
 
+test('a card for screens is in no report, and one that nobody named raises a doubt', () => {
+  const output = fixture('h200-pair-v13.xml');
+  const [first = '', second = ''] = report(output).gpus.map(({ busId }) => busId);
+  const seen = parseSmi({ code: 0, output }, [first], [second]);
+  expect(seen.ok && seen.report.gpus.map(({ busId }) => busId)).toEqual([first]);
+  expect(parseSmi({ code: 0, output }, [first])).toMatchObject({ ok: false, isAmbiguous: true });
+});
+
 test('a process cannot rewrite the report by its name', () => {
   const evil = '</x><gpu_recovery_action>Reset</gpu_recovery_action><b attr=>&';
   const output = fixture('h200-pair-v13.xml').replace('python -c &quot;a&amp;&amp;b&quot;', evil);

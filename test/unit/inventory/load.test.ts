@@ -35,6 +35,19 @@ test('a host needs no more than its name and a pool', () => {
   });
 });
 
+test.each([
+  ['2', { gpus: 2 }],
+  ['{ count: 2 }', { gpus: 2 }],
+  ['{ ignore: ["10de:128b"] }', { gpus: 4, ignoredGpus: ['10de:128b'] }],
+  ['{ count: 1, ignore: ["03:00.0"] }', { gpus: 1, ignoredGpus: ['03:00.0'] }],
+])('cards for screens are named beside the number of GPUs: %s', (gpus, expected) => {
+  const [host] = fleet(`defaults: { pool: p, gpus: 4 }\nhosts: { a: { gpus: ${gpus} } }\n`).hosts;
+  expect(host).toMatchObject(expected);
+  expect(mistakes('hosts: { a: { pool: p, gpus: { ignore: ["GT 710"] } } }\n')[0]).toContain(
+    'expected: a PCI address or a kind of card, as `lspci -Dnn -d 10de:` shows them',
+  );
+});
+
 test('registries: where each password is kept, files from the inventory on', () => {
   const { registries } = fleet(
     'hosts: { a: { pool: p } }\nregistries: { docker.io: { user: me, secret: { env: HUB } }, "r.lab:5000": { user: ci, secret: { file: word } } }\n',

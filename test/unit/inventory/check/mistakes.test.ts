@@ -88,7 +88,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a number in quotes where a number is wanted',
     'hosts: { a: { pool: p, gpus: "8" } }\n',
-    'inventory.yaml:3:30: hosts.a.gpus cannot be used as it is\nexpected: a number of GPUs (a whole number from 0 to 64)\nseen: "8"\nnext: take the quotes away: 8',
+    'inventory.yaml:3:30: hosts.a.gpus cannot be used as it is\nexpected: a number of GPUs (a whole number from 0 to 64), or e.g. { ignore: ["10de:128b"] }\nseen: "8"\nnext: take the quotes away: 8',
   ],
   [
     'a flag in quotes, and a number of agents',

@@ -89,6 +89,21 @@ describe('a bad GPU closes its slot alone, with the reason in the pool, and open
   });
 });
 
+test('a card for screens gets no slot, is no fault, and what the kernel says of it closes none', async () => {
+  rig.kernelSays(xid);
+  await rig.start({ ignoredGpus: ['84:00.0'], agents: { kind: 'one-per-gpu' } });
+  await rig.until('idle', ['0']);
+  const { slots, health } = await rig.status();
+  expect(slots.map(({ slot, gpus }) => [slot, gpus.length])).toEqual([['0', 1]]);
+  expect(health.findings.filter(({ severity }) => severity !== 'info')).toEqual([]);
+  expect(health.gpus?.length).toBe(1);
+  await rig.stop();
+  await rig.start({ ignoredGpus: ['83:00.0'] });
+  await expect
+    .poll(async () => (await rig.status()).health.findings.map(({ code }) => code))
+    .toContain('xid.79');
+});
+
 test('after a boot /dev/nvidia-uvm is made, and no slot waits for it', async () => {
   rig.programs.set('sh', printed(`${healthy}\nazp-fleet: no /dev/nvidia-uvm\n`));
   await rig.start();

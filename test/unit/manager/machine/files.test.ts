@@ -133,18 +133,27 @@ test('mount points are read with their escapes', () => {
 });
 
 test('GPUs are VGA and 3D controllers of NVIDIA that the host keeps for itself', async () => {
-  const device = (address: string, vendor: string, kind: string): void => {
+  const device = (address: string, vendor: string, kind: string, id = '0x2335'): void => {
     const path = join(directory, 'sys/bus/pci/devices', address);
     mkdirSync(path, { recursive: true });
     writeFileSync(join(path, 'vendor'), `${vendor}\n`);
     writeFileSync(join(path, 'class'), `${kind}\n`);
+    writeFileSync(join(path, 'device'), `${id}\n`);
   };
   device('0000:83:00.0', '0x10de', '0x030200');
-  device('0000:03:00.0', '0x10de', '0x030000');
+  device('0000:03:00.0', '0x10de', '0x030000', '0x128B');
   device('0000:03:00.1', '0x10de', '0x040300');
   device('0000:00:02.0', '0x8086', '0x030000');
-  expect(await pciGpus({ prefix: directory })).toEqual(['0000:03:00.0', '0000:83:00.0']);
-  expect(await pciGpus({ prefix: join(directory, 'nowhere') })).toEqual([]);
+  expect(await pciGpus({ prefix: directory })).toEqual({
+    served: ['0000:03:00.0', '0000:83:00.0'],
+    ignored: [],
+  });
+  for (const screen of ['10de:128b', '03:00.0'])
+    expect(await pciGpus({ prefix: directory }, [screen])).toEqual({
+      served: ['0000:83:00.0'],
+      ignored: ['0000:03:00.0'],
+    });
+  expect(await pciGpus({ prefix: join(directory, 'nowhere') })).toEqual({ served: [], ignored: [] });
 });
 
 test('the build context is the folder, with what can be executed', async () => {

@@ -35,6 +35,7 @@ const smi = parseSmi(
 );
 const look = (...findings: readonly Finding[]) => ({
   pci: [],
+  ignored: [],
   at: '',
   seenAt: 0,
   checkup: conclude(findings, smi.ok ? smi.report : undefined),

@@ -110,7 +110,7 @@ describe('what to do about it', () => {
       [gt710, rtx4090],
       '580',
       'auto',
-      'these GPUs cannot share one driver: move the one with 10de:128b to another host',
+      'set gpus: { ignore: ["10de:128b"] } for this host if that is a display card, or move it to another host',
     ],
     [
       'a display card of a generation that some branch drives beside',
@@ -124,7 +124,7 @@ describe('what to do about it', () => {
       [gtx1080, b200],
       '580',
       'auto',
-      'these GPUs cannot share one driver: move the one with 10de:1b80 to another host',
+      'set gpus: { ignore: ["10de:1b80"] } for this host if that is a display card, or move it to another host',
     ],
     [
       'modules that the branch does not have',

@@ -39,6 +39,7 @@ const full: Required<ManagerConfig> = {
   agents: { kind: 'slots', slots: [bigSlot] },
   share: false,
   gpus: 4,
+  ignoredGpus: ['10de:128b'],
   agentName: '{host}-{slot}',
   limits: { memory: '32g', cpus: 4, shm: '2g', pids: 50 },
   driverCapabilities: ['compute'],
