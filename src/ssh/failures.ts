@@ -119,16 +119,16 @@ export function connectionLost(host: string, during: string, cause?: unknown): F
   );
 }
 
-/** The login on a jump host works, the way on from there does not. `via`: the jump host as it is written. */
-export function throughHop(options: ConnectionOptions, via: string, error: unknown): FleetError {
+/** The login on a jump host works, the way on from there does not. */
+export function throughHop(options: ConnectionOptions, hop: ConnectionOptions, error: unknown): FleetError {
   const seen = error instanceof Error ? error.message : String(error);
   return connectError(
     options,
     {
       code: /refused/i.test(seen) ? 'ssh.refused' : 'ssh.jump',
-      what: `the jump host ${via} cannot reach ${options.hostname}:${options.port}`,
+      what: `the jump host ${hop.name} cannot reach ${options.hostname}:${options.port}`,
       seen,
-      next: `ssh ${via} nc -zv ${options.hostname} ${options.port}   # and check AllowTcpForwarding on ${via}`,
+      next: `${byHand(hop)} nc -zv ${options.hostname} ${options.port}   # and check AllowTcpForwarding on ${hop.name}`,
     },
     error,
   );

@@ -138,12 +138,13 @@ export class Dialer {
   ): Promise<Duplex> {
     const { proxyCommand } = options;
     if (proxyCommand !== undefined) return dialCommand({ ...options, proxyCommand }, this.#parts.env);
-    if (way.length === 0) return dialTcp(options, signal);
+    const hop = way.at(-1);
+    if (hop === undefined) return dialTcp(options, signal);
     const { ssh } = await (await this.#hop(way, signal)).connection;
     try {
       return await ssh.forwardOut('127.0.0.1', 0, options.hostname, options.port);
     } catch (error) {
-      throw throughHop(options, options.jump.at(-1) ?? '', error);
+      throw throughHop(options, hop.options, error);
     }
   }
 

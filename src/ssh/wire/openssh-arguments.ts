@@ -24,6 +24,9 @@ export function hostArguments(options: ConnectionOptions, pinnedFile: string, ti
           ...option('UserKnownHostsFile', pinnedFile),
           ...option('GlobalKnownHostsFile', 'none'),
           ...option('HostKeyAlias', 'pinned'),
+          ...option('VerifyHostKeyDNS', 'no'),
+          // Only where it is set: ssh before 8.5 does not know it.
+          ...(options.unsupported.includes('knownhostscommand') ? option('KnownHostsCommand', 'none') : []),
         ]),
   ];
 }

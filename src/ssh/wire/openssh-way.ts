@@ -63,7 +63,7 @@ export function wayFailure(
     const said = heardFrom(saidBy(folder, index));
     if (said === '') continue;
     const behind = way[index + 1]?.options ?? options;
-    if (/stdio forwarding failed/.test(said)) return throughHop(behind, hop.name, said);
+    if (/stdio forwarding failed/.test(said)) return throughHop(behind, hop, said);
     return opensshFailure(hop, said);
   }
   return undefined;

@@ -154,6 +154,14 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       },
     );
 
+    test('is held to it whatever else ssh_config trusts', async () => {
+      const trusting = `KnownHostsCommand /bin/echo * ${first.hostKey}\nVerifyHostKeyDNS yes\n${config()}`;
+      const way = open({ config: trusting, known: [box], hosts: [bastion({ hostKeys: [stranger] })] });
+      const before = logins(first);
+      expect((await problemOf(way.connect(target({ jump: 'bastion' })))).code).toBe('ssh.host-key-mismatch');
+      expect(logins(first)).toBe(before);
+    });
+
     test('behind a jump host of its own', async () => {
       const hosts = [bastion({ jump: 'two' })];
       const before = logins(second);

@@ -136,8 +136,8 @@ test('through a jump host, which may refuse', async () => {
   await wire.close();
   expect(await problemOf(wireTo(box, strict))).toMatchObject({
     code: 'ssh.jump',
-    what: `the jump host me@127.0.0.1:${strict.port} cannot reach 127.0.0.1:${box.port}`,
-    next: expect.stringContaining('AllowTcpForwarding') as string,
+    what: `the jump host 127.0.0.1 cannot reach 127.0.0.1:${box.port}`,
+    next: `ssh -F none -p ${strict.port} me@127.0.0.1 nc -zv 127.0.0.1 ${box.port}   # and check AllowTcpForwarding on 127.0.0.1`,
   });
 });
 
