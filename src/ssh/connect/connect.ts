@@ -16,6 +16,7 @@ import { askForKey } from './ask-for-key.ts';
 import { type PromptTurn, HungUp } from './prompt-turn.ts';
 import { hostKeyOf, type HostKeyStore } from '../host-keys/store.ts';
 import type { KeyRing } from './keys.ts';
+import { softwareOf } from './software.ts';
 
 /** One authenticated SSH connection. */
 export interface Connection {
@@ -23,6 +24,8 @@ export interface Connection {
   readonly ssh: NodeSSH;
   /** What node-ssh stands on, for running commands: its own execCommand gathers all output in memory. */
   readonly client: Client;
+  /** What the server calls itself: `OpenSSH_9.2p1`. */
+  readonly software: string;
   /** Aborted when the connection is gone, with the reason. */
   readonly closed: AbortSignal;
   close(): void;
@@ -94,6 +97,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
         login.handler(left, partial, next);
       },
     });
+    const software = softwareOf(stream);
     const { connection: client } = ssh;
     if (client === null) throw new Error('node-ssh gave no client');
     // node-ssh drops its error listener once connected; a later reset would end the process.
@@ -106,6 +110,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     return {
       ssh,
       client,
+      software: software(),
       closed: closed.signal,
       close() {
         client.end();

@@ -2,7 +2,7 @@ import type { Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 
 import type { Clock } from '../../base/machine/clock.ts';
 import { sha256 } from '../../base/digest.ts';
@@ -31,8 +31,6 @@ import type { UploadGate } from './upload-gate.ts';
 import { upload, type UploadParts } from './upload.ts';
 import type { Wire } from '../wire/wire.ts';
 
-/** sshd's MaxSessions is 10 by default; a person's own multiplexed session may want one. */
-const maxChannels = 8;
 /** How often a refused channel is asked for again, a little later each time: about ten seconds in all. */
 const channelAttempts = 20;
 
@@ -52,7 +50,7 @@ export interface SessionParts {
 export class HostSession implements Session {
   readonly host: string;
   readonly #parts: SessionParts;
-  readonly #channels = pLimit(maxChannels);
+  readonly #channels: LimitFunction;
   #wire: Wire;
   /** Closed by us: a change that is still being followed is left to itself. */
   #left = false;
@@ -62,6 +60,7 @@ export class HostSession implements Session {
     this.host = parts.host;
     this.#parts = parts;
     this.#wire = parts.wire;
+    this.#channels = pLimit(parts.wire.channels);
   }
 
   get closed(): AbortSignal {

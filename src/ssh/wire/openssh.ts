@@ -10,6 +10,7 @@ import { usageError } from '../../base/errors.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
 import type { JumpHost } from '../config/way.ts';
 import { interrupted } from '../failures.ts';
+import { usualChannels } from './channels.ts';
 import { nothingElse, option } from './openssh-arguments.ts';
 import { opensshFailure } from './openssh-failure.ts';
 import { loginArguments, wayFailure } from './openssh-way.ts';
@@ -75,6 +76,7 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   let forwards = 0;
   return {
     closed: closed.signal,
+    channels: usualChannels,
     exec: (command) =>
       Promise.resolve(
         processOf(

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { ClientChannel } from 'ssh2';
 
 import type { Connection } from '../connect/connect.ts';
+import { channelsOf } from './channels.ts';
 import type { Ending, Wire, WireProcess } from './wire.ts';
 
 /** Milliseconds that output may still come after the exit code: a background child can hold the pipe for ever. */
@@ -10,9 +11,10 @@ const afterExitMs = 2_000;
 
 /** The built-in client as a Wire. */
 export function ssh2Wire(connection: Connection): Wire {
-  const { ssh, client, closed } = connection;
+  const { ssh, client, closed, software } = connection;
   return {
     closed,
+    channels: channelsOf(software),
     exec: (command) =>
       new Promise((resolve, reject) => {
         client.exec(command, (error, channel) =>

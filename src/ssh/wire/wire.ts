@@ -25,5 +25,7 @@ export interface Wire {
   /** A stream to a unix socket of the host, as the login user. Rejects when the host forbids or lacks it. */
   openSocket(path: string): Promise<Duplex>;
   readonly closed: AbortSignal;
+  /** Commands that may run at the same time. */
+  readonly channels: number;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import { docker } from './engine.ts';
 import { setBlackHole } from './firewall.ts';
 import { gpusOf, type GpuModel, type LabGpu } from './gpus.ts';
 import { hostRunArguments } from './host-options.ts';
-import { ensureHostImage } from './images.ts';
+import { ensureDropbearImage, ensureHostImage } from './images.ts';
 import { practiceRoot, type Release } from './paths.ts';
 import { type Output, run, type RunOptions, until } from './run.ts';
 import { removeSmallDisk, smallDisk } from './small-disk.ts';
@@ -21,6 +21,8 @@ export interface HostOptions {
   readonly release?: Release;
   readonly login?: Login;
   readonly gpus?: readonly GpuModel[];
+  /** Who answers to SSH; default openssh. Dropbear is bookworm's. */
+  readonly server?: 'openssh' | 'dropbear';
   /** A disk of so many MiB for Docker and the manager, instead of this machine's. */
   readonly diskMib?: number;
 }
@@ -187,7 +189,9 @@ export async function startHost(place: Place, options: HostOptions): Promise<Lab
   const host = new LabHost({ container, address, key: place.key, knownHosts: place.knownHosts }, options);
   const state = await docker(['inspect', '--format', '{{.State.Status}}', container], { allowFailure: true });
   if (state.code !== 0) {
-    const image = await ensureHostImage(host.release);
+    const image = await (options.server === 'dropbear'
+      ? ensureDropbearImage()
+      : ensureHostImage(host.release));
     const disk = options.diskMib === undefined ? [] : await smallDisk(container, options.diskMib);
     await docker(
       hostRunArguments({

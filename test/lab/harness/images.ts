@@ -5,13 +5,19 @@ import { ensureBase, hasImage } from './base-images.ts';
 import { contents, digest } from './digest.ts';
 import { docker } from './engine.ts';
 import { inState, labFiles, registry, type Release } from './paths.ts';
-import { cudaBase, hostBase } from './recipes.ts';
+import { cudaBase, dropbearBase, hostBase } from './recipes.ts';
 import { say } from './say.ts';
 
 /** The image of a lab host: the release's base with the lab's boot script on it. */
 export async function ensureHostImage(release: Release): Promise<string> {
   const base = await ensureBase(hostBase(release));
   return derive(`host-${release}`, base, labFiles('host'));
+}
+
+/** The same with dropbear as its only SSH server. */
+export async function ensureDropbearImage(): Promise<string> {
+  const host = await derive('host-dropbear', await ensureBase(dropbearBase), labFiles('host'));
+  return derive('dropbear', host, labFiles('dropbear'));
 }
 
 /** Fills the lab's registry with stand-ins for the vendor's CUDA bases. */

@@ -25,6 +25,15 @@ export const hostBase = (suite: Release): BaseRecipe => ({
   packages: hostPackages,
 });
 
+/** Dropbear in OpenSSH's place, as on small machines, without an sftp-server; ssh-keygen makes its host keys. */
+export const dropbearBase: BaseRecipe = {
+  name: 'dropbear-base',
+  suite: 'bookworm',
+  packages: hostPackages.flatMap((name) =>
+    name === 'openssh-server' ? ['dropbear-bin', 'openssh-client', 'socat'] : [name],
+  ),
+};
+
 /** Debian dressed up as an Ubuntu with CUDA: the vendor's images cannot be had without the internet. */
 export const cudaBase: BaseRecipe = { name: 'cuda-base', suite: 'trixie', packages: cudaPackages };
 
