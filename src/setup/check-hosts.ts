@@ -16,18 +16,19 @@ export type Describe = (host: HostChoice) => Tested;
 
 /**
  * Tests hosts live and asks what to do about those that fail, until each is well, kept anyway or left out.
- * Returns those that stay, with their GPUs counted.
+ * Returns those that stay, with their GPUs counted. `inventory`: the hosts beside which they will stand.
  */
 export async function checkHosts(
   wizard: Wizard,
   hosts: readonly HostChoice[],
   describe: Describe,
+  inventory: readonly HostSpec[],
 ): Promise<HostChoice[]> {
   const settled = new Map<string, HostChoice>();
   let open = [...hosts];
   let interactive = false;
   while (open.length > 0) {
-    const reports = await testAll(wizard, open, describe, interactive);
+    const reports = await testAll(wizard, { hosts: open, describe, inventory }, interactive);
     for (const notice of wizard.notices()) tell(wizard, notice);
     wizard.say(...readyLines([...reports.values()]));
     const failed: HostChoice[] = [];
@@ -50,11 +51,16 @@ export async function checkHosts(
   return hosts.flatMap(({ name }) => settled.get(name) ?? []);
 }
 
+interface Round {
+  readonly hosts: readonly HostChoice[];
+  readonly describe: Describe;
+  readonly inventory: readonly HostSpec[];
+}
+
 /** Questions in the middle of parallel tests are hard to read: `interactive` only where they were asked for. */
 async function testAll(
   wizard: Wizard,
-  hosts: readonly HostChoice[],
-  describe: Describe,
+  { hosts, describe, inventory }: Round,
   interactive: boolean,
 ): Promise<Map<string, HostReport>> {
   const { context } = wizard;
@@ -64,6 +70,7 @@ async function testAll(
       ? (question) =>
           progress.aside(() => askHidden(wizard, questionText(question, context.stdout.columns ?? 80)))
       : undefined,
+    inventory,
   );
   try {
     const reports = await Promise.all(

@@ -4,7 +4,7 @@ import type { Secret } from '../base/secret.ts';
 import type { Fleet, SecretSource } from '../inventory/fleet.ts';
 import { wrap } from '../render/problem.ts';
 import type { Question } from '../ssh/ask.ts';
-import type { Transport } from '../ssh/transport.ts';
+import type { Target, Transport } from '../ssh/transport.ts';
 import type { Prompts } from './prompts.ts';
 
 /** What the questions of setup need of the outside. */
@@ -13,8 +13,14 @@ export interface Wizard {
   readonly prompts: Prompts;
   /** Absolute path of the ssh_config that is read instead of the usual ones, or `none`. */
   readonly sshConfig?: string;
-  /** A new one for each round of tests, so that no answer of the round before is remembered. */
-  readonly openTransport: (ask: ((question: Question) => Promise<Secret>) | undefined) => Transport;
+  /**
+   * A new one for each round of tests, so that no answer of the round before is remembered. `inventory`: the hosts that
+   * are there already; jump hosts may be among them.
+   */
+  readonly openTransport: (
+    ask: ((question: Question) => Promise<Secret>) | undefined,
+    inventory: readonly Target[],
+  ) => Transport;
   /** Reads a secret once; a prompt is asked once. `again` forgets what was read before. */
   readonly secret: (source: SecretSource, purpose: string, again?: 'again') => Promise<Secret>;
   /** Hides the secrets of an inventory that is there already: from the log, and from programs that are started. */

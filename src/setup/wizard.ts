@@ -3,7 +3,7 @@ import path from 'node:path';
 
 import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
-import type { Fleet } from '../inventory/fleet.ts';
+import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import { parseFleet } from '../inventory/load.ts';
 import { askAgents, askDatasets } from './ask-agents.ts';
 import { askAzure } from './ask-azure.ts';
@@ -63,8 +63,7 @@ function draft({ sshConfig }: Wizard): string {
 }
 
 async function addHosts(wizard: Wizard, file: string, { source, fleet }: Existing): Promise<SetupResult> {
-  const taken = fleet.hosts.flatMap(({ name, groups }) => [name, ...groups]);
-  const hosts = await chooseHosts(wizard, taken, describeIn(source, file, wizard));
+  const hosts = await chooseHosts(wizard, fleet.hosts, describeIn(source, file, wizard));
   const text = withHosts(source, hosts);
   parseFleet(text, file, wizard.context);
   for (const { name, gpus = 0 } of hosts) wizard.say(`+ ${name}${gpus > 0 ? `  ${gpus} GPUs` : ''}`);
@@ -86,11 +85,12 @@ async function askToProvision(
 /** Until at least one host is left. */
 async function chooseHosts(
   wizard: Wizard,
-  taken: readonly string[],
+  inventory: readonly HostSpec[],
   describe: Describe,
 ): Promise<HostChoice[]> {
+  const taken = inventory.flatMap(({ name, groups }) => [name, ...groups]);
   for (;;) {
-    const hosts = await checkHosts(wizard, await askHosts(wizard, taken), describe);
+    const hosts = await checkHosts(wizard, await askHosts(wizard, taken), describe, inventory);
     if (hosts.length > 0) return hosts;
     wizard.say('No host is left. Choose again, or leave with Ctrl-C.');
   }

@@ -19,6 +19,7 @@ import { askHosts } from '../../../src/setup/ask-hosts.ts';
 import { askSecretSource } from '../../../src/setup/ask-secret.ts';
 import { terminalPrompts } from '../../../src/setup/prompts.ts';
 import { agentCount, sayJobs } from '../../../src/setup/say-jobs.ts';
+import { runSetup } from '../../../src/setup/wizard.ts';
 import type { Wizard } from '../../../src/setup/wizard-context.ts';
 import { type Answer, Keyboard } from '../../support/keyboard.ts';
 
@@ -60,8 +61,8 @@ function sit(env: Readonly<Record<string, string>> = {}): Sitting {
       }),
     notices: () => [],
     say: (...lines) => void said.push(...lines),
-    openTransport: () => {
-      throw new Error('no host is asked here');
+    openTransport: (_ask, inventory) => {
+      throw new Error(`no host is asked here, beside ${inventory.map(({ name }) => name).join(' ')}`);
     },
   };
   return { wizard, keyboard, said };
@@ -278,4 +279,23 @@ describe('Azure DevOps', () => {
     });
     expect(sitting.said.join(' ')).toContain('AZP_TOKEN is not set here.');
   });
+});
+
+test('hosts are tested beside those of the inventory that they join: jump hosts may be among them', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'azp-join-'));
+  const file = join(folder, 'lab.yaml');
+  writeFileSync(
+    file,
+    `organization: https://dev.azure.com/example
+token: { env: AZP_TOKEN }
+defaults: { pool: p, jump: bastion }
+hosts: { bastion: {}, first: {} }
+`,
+  );
+  const sitting = sit();
+  const asked = runSetup(sitting.wizard, file);
+  const failed = expect(asked).rejects.toThrow('no host is asked here, beside bastion first');
+  await sitting.keyboard.answer(['has 2 hosts'], ['Hosts (user@', 'second']);
+  await failed;
+  rmSync(folder, { recursive: true });
 });

@@ -59,7 +59,7 @@ function openWizard(context: Context, sshConfig: string | undefined): Wizard {
     ...defined({ sshConfig }),
     secret: read,
     know,
-    openTransport: (ask) =>
+    openTransport: (ask, inventory) =>
       createTransport({
         ...context,
         env: environment(),
@@ -67,7 +67,7 @@ function openWizard(context: Context, sshConfig: string | undefined): Wizard {
         resolveSecret: (source) => read(source, 'the sudo password'),
         notice: (line) => told.push(line),
         uploads: defaultUploads,
-        hosts: [],
+        hosts: inventory,
       }),
     azure: (organization, token) =>
       createAzureClient({
