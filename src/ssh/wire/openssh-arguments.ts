@@ -25,6 +25,8 @@ export function hostArguments(options: ConnectionOptions, pinnedFile: string, ti
           ...option('GlobalKnownHostsFile', 'none'),
           ...option('HostKeyAlias', 'pinned'),
           ...option('VerifyHostKeyDNS', 'no'),
+          // A connection that stands already was not held to the pin.
+          ...option('ControlPath', 'none'),
           // Only where it is set: ssh before 8.5 does not know it.
           ...(options.unsupported.includes('knownhostscommand') ? option('KnownHostsCommand', 'none') : []),
         ]),

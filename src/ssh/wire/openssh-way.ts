@@ -36,8 +36,6 @@ export function loginArguments(
       ...through(folder, index - 1),
       ...hostArguments(hop, join(folder, `pins-${index}`), inAll(patience.slice(0, index + 1), asks)),
       ...nothingElse,
-      // Somebody else's connection would not have been held to the pin.
-      ...(hop.pinned.length === 0 ? [] : option('ControlPath', 'none')),
       ...(heard ? option('LogLevel', 'ERROR') : []),
       ...batch,
     ];

@@ -109,8 +109,8 @@ function opensshArguments(
   socket: string,
 ): readonly string[] {
   return [
-    ...loginArguments(options, way, folder, { asks: interactive, heard: true }),
     ...option('ControlPath', socket),
+    ...loginArguments(options, way, folder, { asks: interactive, heard: true }),
     ...nothingElse,
     ...option('LogLevel', 'ERROR'),
   ];

@@ -1,4 +1,5 @@
 // What holds for a host holds for the jump hosts before it: over real sshds, by the built-in client and by the system's ssh.
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -160,6 +161,16 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       const before = logins(first);
       expect((await problemOf(way.connect(target({ jump: 'bastion' })))).code).toBe('ssh.host-key-mismatch');
       expect(logins(first)).toBe(before);
+    });
+
+    test('is held to it where a connection of the person stands already', async () => {
+      const shared = `ControlMaster auto\nControlPath ${first.folder}/shared\nControlPersist 60\n`;
+      const text = block('one', first, shared.replaceAll(/^/gm, '  '));
+      const lax = open({ config: text });
+      expect(await through(lax, { jump: 'one' })).toBe('through\n');
+      const way = open({ config: text, known: [box], hosts: [bastion({ hostKeys: [stranger] })] });
+      expect((await problemOf(way.connect(target({ jump: 'one' })))).code).toBe('ssh.host-key-mismatch');
+      spawnSync('ssh', ['-F', join(lax.home, 'config'), '-O', 'exit', 'one']);
     });
 
     test('behind a jump host of its own', async () => {

@@ -1,4 +1,5 @@
 // A jump host of the inventory is held to what the inventory says of it, also where the command is about other hosts.
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -56,6 +57,19 @@ describe.each([
     expect(await run(line)).toMatchObject({ exitCode: refused });
     expect(logins()).toBe(before);
   });
+});
+
+test('ssh goes over no connection that stands already, where another key is pinned', async () => {
+  const way = ['-F', join(cwd, 'config'), '-o', `ControlPath=${cwd}/standing`];
+  const to = ['-i', box.clientKeyFile, '-p', String(box.port), `${box.user}@127.0.0.1`];
+  const more = ['-o', 'ControlMaster=yes', '-o', 'ControlPersist=60', '-o', 'StrictHostKeyChecking=no'];
+  execFileSync('ssh', [...way, ...more, ...to, 'true'], { stdio: 'ignore' });
+  writeFileSync(join(cwd, 'config'), `UserKnownHostsFile ${cwd}/known_hosts\nControlPath ${cwd}/standing\n`);
+  inventory(bastion.hostKey, 'builtin');
+  const file = join(cwd, 'lab.yaml');
+  writeFileSync(file, readFileSync(file, 'utf8').replace(box.hostKey, bastion.hostKey));
+  expect(await run('ssh box -i lab.yaml -- true')).toMatchObject({ exitCode: 255 });
+  execFileSync('ssh', [...way, '-O', 'exit', ...to], { stdio: 'ignore' });
 });
 
 test('trust shows the key behind it, and says whose key it is that is refused', async () => {
