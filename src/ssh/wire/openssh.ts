@@ -37,14 +37,13 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
   setMaxListeners(0, closed.signal);
   const socket = join(folder, 's');
   const remove = (): void => rmSync(folder, { recursive: true, force: true });
-  const flags = (() => {
-    try {
-      return opensshArguments(parts, folder, socket);
-    } catch (error) {
-      remove();
-      throw error;
-    }
-  })();
+  let flags: readonly string[];
+  try {
+    flags = opensshArguments(parts, folder, socket);
+  } catch (error) {
+    remove();
+    throw error;
+  }
   const master = spawn(
     'ssh',
     [...flags, '-o', 'ControlMaster=yes', '-o', 'ControlPersist=no', '-N', '--', options.typed],
