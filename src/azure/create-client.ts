@@ -1,8 +1,9 @@
+import { isObject } from '../base/object.ts';
 import { calls } from './calls.ts';
-import type { AzureAgent, AzureClient, JobRequest, Pool, Project } from './client.ts';
+import type { AzureClient, Project } from './client.ts';
 import { AzureError, hasCode } from './http/errors.ts';
 import { readLimits, readUsage } from './parallel-jobs.ts';
-import { isAgent, isPool, isQueue, isRequest } from './items.ts';
+import { readAgent, readPool, readQueue, readRequest } from './items.ts';
 import { createRest, type Call, type Rest, type RestOptions } from './http/rest.ts';
 
 export type AzureClientOptions = RestOptions;
@@ -13,15 +14,18 @@ const settleMs = 5 * 60_000;
 /** Azure DevOps over HTTP. Every error is a FleetError with a code `azure.*` and a next action. */
 export function createAzureClient(options: AzureClientOptions): AzureClient {
   const rest = createRest(options);
-  const list = async <T>(call: Call, isItem: (item: unknown) => item is T): Promise<readonly T[]> => {
-    const { value } = Object(await rest.send(call)) as { readonly value?: unknown };
+  const list = async <T>(call: Call, read: Read<T>): Promise<readonly T[]> => {
+    const answer = await rest.send(call);
+    const items =
+      isObject(answer) && Array.isArray(answer['value']) ? answer['value'].map(read) : [undefined];
     // Taken for an empty list it would make everything look gone.
-    if (!Array.isArray(value) || !value.every(isItem)) throw notAList(call.what);
-    return value;
+    if (!items.every((item) => item !== undefined))
+      throw notThat(call.what, 'list', 'a JSON object with "value"');
+    return items;
   };
-  const maybe = async <T>(call: Call) => {
+  const maybe = async <T>(call: Call, read: Read<T>) => {
     try {
-      return (await rest.send(call)) as T;
+      return await sent(rest, call, read);
     } catch (error) {
       if (hasCode(error, 'azure.not-found')) return undefined;
       throw error;
@@ -29,12 +33,12 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
   };
   const sameName = (a: string, b: string) => a.toLowerCase() === b.toLowerCase();
   const findPool = async (name: string) =>
-    (await list(calls.listPools(name), isPool)).find((pool) => sameName(pool.name, name));
+    (await list(calls.listPools(name), readPool)).find((pool) => sameName(pool.name, name));
   const findAgent = async (poolId: number, name: string) =>
-    (await list(calls.findAgent(poolId, name), isAgent)).find((agent) => sameName(agent.name, name));
+    (await list(calls.findAgent(poolId, name), readAgent)).find((agent) => sameName(agent.name, name));
   const findProject = async (name: string): Promise<Project | undefined> => {
     try {
-      const queues = await list(calls.listQueues(name), isQueue);
+      const queues = await list(calls.listQueues(name), readQueue);
       return { name, queues: queues.map(({ id, pool }) => ({ id, poolId: pool?.id ?? 0 })) };
     } catch (error) {
       // Any other "not found" is about the organization.
@@ -43,30 +47,30 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
     }
   };
   const replaceAgent: AzureClient['replaceAgent'] = async (poolId, agentId, agent) =>
-    (await rest.send(calls.replaceAgent(poolId, agentId, agent))) as AzureAgent;
+    sent(rest, calls.replaceAgent(poolId, agentId, agent), readAgent);
 
   return {
     findPool,
     findAgent,
     findProject,
     replaceAgent,
-    listPools: () => list(calls.listPools(), isPool),
-    listAgents: (poolId, query = {}) => list(calls.listAgents(poolId, query), isAgent),
-    getAgent: (poolId, agentId) => maybe<AzureAgent>(calls.getAgent(poolId, agentId)),
-    getRequest: (poolId, requestId) => maybe<JobRequest>(calls.getRequest(poolId, requestId)),
+    listPools: () => list(calls.listPools(), readPool),
+    listAgents: (poolId, query = {}) => list(calls.listAgents(poolId, query), readAgent),
+    getAgent: (poolId, agentId) => maybe(calls.getAgent(poolId, agentId), readAgent),
+    getRequest: (poolId, requestId) => maybe(calls.getRequest(poolId, requestId), readRequest),
     unfinishedRequests: async (poolId) =>
-      (await list(calls.unfinishedRequests(poolId), isRequest)).filter(
+      (await list(calls.unfinishedRequests(poolId), readRequest)).filter(
         (request) => request.result === undefined,
       ),
 
     ensurePool: async (name) => {
       const existing = await findPool(name);
       if (existing !== undefined) return { pool: existing, created: false };
-      const made = await createOrSeen<Pool>(rest, calls.createPool(name), () => findPool(name));
+      const made = await createOrSeen(rest, calls.createPool(name), readPool, () => findPool(name));
       if (made.how === 'existed') return { pool: made.value, created: false };
       // The service ignores autoUpdate when a pool is created.
       const pool = await untilSeen(rest, `pool ${name}`, async () => {
-        await maybe(calls.setAutoUpdate(made.value.id, false));
+        await maybe(calls.setAutoUpdate(made.value.id, false), isAnswered);
         const seen = await findPool(name);
         return seen?.autoUpdate === false ? seen : undefined;
       });
@@ -76,7 +80,7 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
       await rest.send(calls.setAutoUpdate(poolId, autoUpdate));
     },
     createAgent: async (poolId, agent) => {
-      const made = await createOrSeen<AzureAgent>(rest, calls.createAgent(poolId, agent), () =>
+      const made = await createOrSeen(rest, calls.createAgent(poolId, agent), readAgent, () =>
         findAgent(poolId, agent.name),
       );
       if (made.how === 'created') return made.value;
@@ -92,7 +96,7 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
     },
     deleteAgent: async (poolId, agentId) => {
       try {
-        await maybe(calls.deleteAgent(poolId, agentId));
+        await maybe(calls.deleteAgent(poolId, agentId), isAnswered);
         return true;
       } catch (error) {
         if (hasCode(error, 'azure.job-running')) return false;
@@ -103,15 +107,14 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
       const made = await createOrSeen<{ readonly id: number }>(
         rest,
         calls.createQueue(project, pool),
+        readQueue,
         async () => (await findProject(project))?.queues.find(({ poolId }) => poolId === pool.id),
       );
       return made.value;
     },
     isQueueAuthorized: async (project, queueId) => {
-      const answer = await maybe<{ allPipelines?: { authorized?: boolean } }>(
-        calls.readPermission(project, queueId),
-      );
-      return answer?.allPipelines?.authorized === true;
+      const call = calls.readPermission(project, queueId);
+      return (await maybe(call, readAuthorized)) === true;
     },
     parallelJobs: async () => {
       // Released for no version: what an older or newer server makes of one may be refused by the other.
@@ -127,11 +130,31 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
   };
 }
 
-function notAList(what: string): AzureError {
+/** Undefined: the answer is something else. */
+type Read<T> = (answer: unknown) => T | undefined;
+
+/** Of what only has to be carried out the answer does not matter. */
+function isAnswered(): true {
+  return true;
+}
+
+function readAuthorized(answer: unknown): boolean | undefined {
+  if (!isObject(answer)) return undefined;
+  const { allPipelines } = answer;
+  return isObject(allPipelines) && allPipelines['authorized'] === true;
+}
+
+async function sent<T>(rest: Rest, call: Call, read: Read<T>): Promise<T> {
+  const value = read(await rest.send(call));
+  if (value === undefined) throw notThat(call.what, 'such thing', 'a JSON object with its number');
+  return value;
+}
+
+function notThat(what: string, thing: string, expected: string): AzureError {
   return new AzureError({
     code: 'azure.unexpected',
-    what: `cannot ${what}: the answer is no list`,
-    expected: 'a JSON object with "value"',
+    what: `cannot ${what}: the answer is no ${thing}`,
+    expected,
     next: 'check the organization URL, and that nothing in between answers for it',
   });
 }
@@ -148,11 +171,16 @@ type Made<T> =
   | { readonly how: 'existed'; readonly value: T; readonly conflict: unknown };
 
 /** Creates something with a name of its own, once, even where answers get lost and reads lag behind. */
-async function createOrSeen<T>(rest: Rest, call: Call, find: () => Promise<T | undefined>): Promise<Made<T>> {
+async function createOrSeen<T>(
+  rest: Rest,
+  call: Call,
+  read: Read<T>,
+  find: () => Promise<T | undefined>,
+): Promise<Made<T>> {
   let lost = false;
   for (;;) {
     try {
-      return { how: 'created', value: (await rest.send(call)) as T };
+      return { how: 'created', value: await sent(rest, call, read) };
     } catch (error) {
       if (hasCode(error, 'azure.conflict')) {
         const value = await untilSeen(rest, call.what, find);

@@ -1,38 +1,30 @@
 import { FleetError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
+import { isObject } from '../base/object.ts';
 import type { AzureClient, ParallelJobs } from './client.ts';
 
 /** What is said of a limit where there is none: the largest number of 32 bits. */
 const unlimited = 2_147_483_647;
 
-interface ResourceLimit {
-  readonly parallelismTag?: string | null;
-  readonly isHosted?: boolean | null;
-  readonly totalCount?: number | null;
-}
-
-interface ResourceUsage {
-  readonly resourceLimit?: ResourceLimit | null;
-  readonly usedCount?: number | null;
-}
-
 /** Undefined where the answer holds no number. Pure. */
 export function readUsage(answer: unknown): ParallelJobs | undefined {
-  const { resourceLimit, usedCount } = Object(answer) as ResourceUsage;
-  return jobsOf(resourceLimit ?? {}, usedCount);
+  return isObject(answer) ? jobsOf(answer['resourceLimit'], answer['usedCount']) : undefined;
 }
 
 /** The same from the list of all limits, which does not say how many run. Pure. */
 export function readLimits(answer: unknown): ParallelJobs | undefined {
-  const { value } = Object(answer) as { readonly value?: unknown };
-  const limits = Array.isArray(value) ? value.map((limit) => Object(limit) as ResourceLimit) : [];
+  const limits = isObject(answer) && Array.isArray(answer['value']) ? answer['value'] : [];
   const own = limits.find(
-    ({ parallelismTag, isHosted }) => /^private$/i.test(String(parallelismTag)) && isHosted === false,
+    (limit: unknown) =>
+      isObject(limit) &&
+      String(limit['parallelismTag']).toLowerCase() === 'private' &&
+      limit['isHosted'] === false,
   );
-  return own && jobsOf(own, undefined);
+  return jobsOf(own, undefined);
 }
 
-function jobsOf({ totalCount }: ResourceLimit, used: unknown): ParallelJobs | undefined {
+function jobsOf(limit: unknown, used: unknown): ParallelJobs | undefined {
+  const totalCount = isObject(limit) ? limit['totalCount'] : undefined;
   if (!isCount(totalCount)) return undefined;
   return {
     permitted: totalCount >= unlimited ? undefined : totalCount,

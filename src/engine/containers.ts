@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type Docker from 'dockerode';
 import { FleetError } from '../base/errors.ts';
+import { answer, neededFlag, neededNumber, neededText, text, type Answer } from './answers.ts';
 import { bounded, deadline, deadlines } from './deadline.ts';
 import type { Engine } from './engine.ts';
 import { engineFault, isEngineFault } from './fault.ts';
@@ -32,10 +33,10 @@ const maxArchiveBytes = 1024 * 1024;
 export function containers(docker: Docker): SingleContainer {
   return {
     async create(name, options) {
-      const made = await bounded(`creating container ${name}`, deadlines.normal, (abortSignal) =>
-        docker.createContainer({ ...options, name, abortSignal }),
-      );
-      return made.id;
+      return bounded(`creating container ${name}`, deadlines.normal, async (abortSignal) => {
+        const { id } = await docker.createContainer({ ...options, name, abortSignal });
+        return neededText({ id }, 'id');
+      });
     },
     async putArchive(id, path, archive) {
       await bounded('copying files into a container', deadlines.normal, (abortSignal) =>
@@ -83,21 +84,20 @@ export function containers(docker: Docker): SingleContainer {
       ).catch(ignoreStopped);
     },
     async isRunning(id) {
-      const { State } = await bounded('looking at a container', deadlines.short, (abortSignal) =>
-        docker.getContainer(id).inspect({ abortSignal }),
+      return bounded('looking at a container', deadlines.short, async (abortSignal) =>
+        neededFlag(stateOf(await docker.getContainer(id).inspect({ abortSignal })), 'Running'),
       );
-      return State.Running;
     },
     async exit(id) {
-      const found = await bounded('reading how a container ended', deadlines.short, (abortSignal) =>
-        docker.getContainer(id).inspect({ abortSignal }),
-      );
-      return {
-        code: found.State.ExitCode,
-        oomKilled: found.State.OOMKilled,
-        startedAt: found.State.StartedAt,
-        finishedAt: found.State.FinishedAt,
-      };
+      return bounded('reading how a container ended', deadlines.short, async (abortSignal) => {
+        const state = stateOf(await docker.getContainer(id).inspect({ abortSignal }));
+        return {
+          code: neededNumber(state, 'ExitCode'),
+          oomKilled: state['OOMKilled'] === true,
+          startedAt: text(state['StartedAt']),
+          finishedAt: text(state['FinishedAt']),
+        };
+      });
     },
     async logs(id, tail) {
       const raw = await bounded('reading the output of a container', deadlines.short, (abortSignal) =>
@@ -109,6 +109,10 @@ export function containers(docker: Docker): SingleContainer {
     remove: (id) => remove(docker, id, true),
     removeUnlessRunning: (id) => remove(docker, id, false),
   };
+}
+
+function stateOf(inspected: unknown): Answer {
+  return answer(answer(inspected)['State']);
 }
 
 /** 404: it is gone. 409: it runs, or somebody else is removing it. */
@@ -155,8 +159,7 @@ async function awaitEnd(docker: Docker, id: string, deadlineMs: number): Promise
   const { signal, clear } = deadline(deadlineMs);
   try {
     const waiting = docker.getContainer(id).wait({ condition: 'not-running', abortSignal: signal });
-    const answer = (await Promise.race([waiting, aborted(signal)])) as { StatusCode: number };
-    return answer.StatusCode;
+    return neededNumber(answer(await Promise.race([waiting, aborted(signal)])), 'StatusCode');
   } catch (error) {
     if (signal.aborted) return undefined;
     throw engineFault(error, 'awaiting a container');

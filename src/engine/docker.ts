@@ -1,6 +1,18 @@
 import type { Agent } from 'node:http';
 import Docker from 'dockerode';
+import { foreignJson } from '../base/foreign-text.ts';
 import { Labels } from '../contract/paths.ts';
+import {
+  answer,
+  containerName,
+  neededList,
+  neededText,
+  number,
+  text,
+  texts,
+  textsByName,
+  type Answer,
+} from './answers.ts';
 import { containers } from './containers.ts';
 import { dockerEvents } from './events.ts';
 import { bounded, deadlines } from './deadline.ts';
@@ -23,18 +35,20 @@ export function createEngine(address: EngineAddress): Engine {
     ...labelled(docker),
     ...networks(docker),
     async version() {
-      const answer = await get(docker, '/version', 'asking its version');
-      return { version: String(answer['Version']), apiVersion: String(answer['ApiVersion']) };
+      return get(docker, '/version', 'asking its version', (said) => ({
+        version: neededText(said, 'Version'),
+        apiVersion: text(said['ApiVersion']),
+      }));
     },
     async info() {
-      return infoFrom(await get(docker, '/info', 'asking its settings'));
+      return get(docker, '/info', 'asking its settings', infoFrom);
     },
     async listOwn(filter = {}) {
       const label = Object.entries(filter).map(([key, value]) => `${key}=${value}`);
-      const found = await bounded('listing containers', deadlines.short, (abortSignal) =>
-        docker.listContainers({ all: true, filters: { label: [Labels.kind, ...label] }, abortSignal }),
+      const filters = { label: [Labels.kind, ...label] };
+      return bounded('listing containers', deadlines.short, async (abortSignal) =>
+        neededList(await docker.listContainers({ all: true, filters, abortSignal })).map(ownContainer),
       );
-      return found.map(ownContainer);
     },
     run: (name, options, deadlineMs) => runToEnd(single, name, options, deadlineMs),
     events: (signal) => dockerEvents(docker, signal),
@@ -48,61 +62,51 @@ function modemOptions(address: EngineAddress): Docker.DockerOptions & { agent?: 
 }
 
 /** dockerode's own version() and info() take no signal. */
-function get(docker: Docker, path: string, doing: string): Promise<Readonly<Record<string, unknown>>> {
-  return bounded(
-    doing,
-    deadlines.short,
-    (abortSignal) =>
-      new Promise((resolve, reject) => {
-        const request = { path, method: 'GET', abortSignal, statusCodes: { 200: true, 500: 'server error' } };
-        docker.modem.dial(request, (error, answer) => {
-          if (error) reject(error);
-          else resolve(answer as Readonly<Record<string, unknown>>);
-        });
-      }),
-  );
+function get<T>(docker: Docker, path: string, doing: string, read: (said: Answer) => T): Promise<T> {
+  return bounded(doing, deadlines.short, async (abortSignal) => {
+    const request = { path, method: 'GET', abortSignal, statusCodes: { 200: true, 500: 'server error' } };
+    const said = await new Promise<unknown>((resolve, reject) => {
+      docker.modem.dial(request, (error, told) => (error ? reject(error) : resolve(told)));
+    });
+    return read(answer(said));
+  });
 }
 
-function infoFrom(info: Readonly<Record<string, unknown>>): EngineInfo {
-  const text = (key: string): string => (typeof info[key] === 'string' ? info[key] : '');
+function infoFrom(info: Answer): EngineInfo {
   return {
-    cgroupDriver: text('CgroupDriver'),
-    cgroupVersion: text('CgroupVersion'),
-    cdiSpecDirs: Array.isArray(info['CDISpecDirs']) ? info['CDISpecDirs'].map(String) : [],
-    rootDir: text('DockerRootDir'),
-    runtimes: Object.keys(info['Runtimes'] ?? {}),
-    kernel: text('KernelVersion'),
+    cgroupDriver: text(info['CgroupDriver']),
+    cgroupVersion: text(info['CgroupVersion']),
+    cdiSpecDirs: texts(info['CDISpecDirs']),
+    rootDir: text(info['DockerRootDir']),
+    runtimes: Object.keys(answer(info['Runtimes'])),
+    kernel: text(info['KernelVersion']),
     storage: {
-      driver: text('Driver'),
+      driver: text(info['Driver']),
       byContainerd: JSON.stringify(info['DriverStatus'] ?? null).includes('io.containerd.snapshotter'),
     },
     mountOptions: mountOptionsOf(info),
-    now: Date.parse(text('SystemTime')),
+    now: Date.parse(text(info['SystemTime'])),
   };
 }
 
 /** The default runtime's features as the engine hands them on: JSON in a string (Engine 25 and newer). */
-function mountOptionsOf(info: Readonly<Record<string, unknown>>): readonly string[] | undefined {
-  const runtimes = Object(info['Runtimes']) as Readonly<Record<string, unknown>>;
-  const { status } = Object(runtimes[String(info['DefaultRuntime'])]) as { readonly status?: unknown };
-  const told = (Object(status) as Readonly<Record<string, unknown>>)[
-    'org.opencontainers.runtime-spec.features'
-  ];
-  try {
-    const { mountOptions } = Object(JSON.parse(String(told))) as { readonly mountOptions?: unknown };
-    return Array.isArray(mountOptions) ? mountOptions.map(String) : undefined;
-  } catch {
-    return undefined;
-  }
+function mountOptionsOf(info: Answer): readonly string[] | undefined {
+  const { status } = answer(answer(info['Runtimes'])[text(info['DefaultRuntime'])]);
+  const told = answer(status)['org.opencontainers.runtime-spec.features'];
+  const { mountOptions } = answer(foreignJson(text(told)));
+  return Array.isArray(mountOptions) ? texts(mountOptions) : undefined;
 }
 
-function ownContainer(found: Docker.ContainerInfo): OwnContainer {
+const states = ['created', 'running', 'paused', 'restarting', 'removing', 'exited', 'dead'] as const;
+
+/** In a state that we do not know it may be alive: it counts as running. */
+function ownContainer(found: Answer): OwnContainer {
   return {
-    id: found.Id,
-    name: (found.Names[0] ?? '').replace(/^\//, ''),
-    state: found.State as OwnContainer['state'],
-    labels: found.Labels,
-    image: found.ImageID,
-    created: found.Created,
+    id: neededText(found, 'Id'),
+    name: containerName(found),
+    state: states.find((state) => state === found['State']) ?? 'running',
+    labels: textsByName(found['Labels']),
+    image: text(found['ImageID']),
+    created: number(found['Created']),
   };
 }

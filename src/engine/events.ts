@@ -1,5 +1,7 @@
 import type Docker from 'dockerode';
+import { foreignJson } from '../base/foreign-text.ts';
 import { Labels } from '../contract/paths.ts';
+import { answer, text, textsByName } from './answers.ts';
 import type { EngineEvent } from './engine.ts';
 import { engineFault } from './fault.ts';
 import { Lines, longestMessage } from './frames.ts';
@@ -23,12 +25,13 @@ export async function* dockerEvents(docker: Docker, signal: AbortSignal): AsyncI
   }
 }
 
+const types = ['container', 'image', 'daemon'] as const;
+
 /** One line of the stream; what is not an event of a known type is passed over. */
 export function parseEvent(line: string): EngineEvent | undefined {
-  if (line.trim() === '') return undefined;
-  const raw: unknown = JSON.parse(line);
-  if (typeof raw !== 'object' || raw === null || !('Type' in raw) || !('Action' in raw)) return undefined;
-  if (raw.Type !== 'container' && raw.Type !== 'image' && raw.Type !== 'daemon') return undefined;
-  const actor = 'Actor' in raw ? (raw.Actor as { ID?: string; Attributes?: Record<string, string> }) : {};
-  return { type: raw.Type, action: String(raw.Action), id: actor.ID ?? '', labels: actor.Attributes ?? {} };
+  const { Type: told, Action: action, Actor: actor } = answer(foreignJson(line));
+  const type = types.find((known) => known === told);
+  if (type === undefined || typeof action !== 'string') return undefined;
+  const { ID: id, Attributes: labels } = answer(actor);
+  return { type, action, id: text(id), labels: textsByName(labels) };
 }

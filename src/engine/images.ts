@@ -1,6 +1,7 @@
 import type Docker from 'dockerode';
 import { FleetError } from '../base/errors.ts';
 import { Labels } from '../contract/paths.ts';
+import { answer, neededList, neededText, number, text, texts, textsByName, type Answer } from './answers.ts';
 import { bounded, deadlines } from './deadline.ts';
 import type { Engine, RegistryLogin } from './engine.ts';
 import { engineFault, isEngineFault } from './fault.ts';
@@ -13,23 +14,23 @@ type Images = Pick<
 
 /** What is done with images. */
 export function images(docker: Docker): Images {
-  async function inspect(reference: string): Promise<Docker.ImageInspectInfo | undefined> {
+  async function inspect(reference: string): Promise<Answer | undefined> {
     try {
-      return await bounded(`looking for image ${reference}`, deadlines.short, () =>
-        docker.getImage(reference).inspect(),
+      return await bounded(`looking for image ${reference}`, deadlines.short, async () =>
+        answer(await docker.getImage(reference).inspect()),
       );
     } catch (error) {
       if (isEngineFault(error, 'engine.not-found')) return undefined;
       throw error;
     }
   }
-  const imageId = async (reference: string): Promise<string | undefined> => (await inspect(reference))?.Id;
+  const imageId = async (reference: string): Promise<string | undefined> =>
+    text((await inspect(reference))?.['Id']) || undefined;
   return {
     imageId,
     async imageLabel(reference, label) {
-      // Null where an image has none.
-      const { Labels: labels } = (await inspect(reference))?.Config ?? {};
-      return labels?.[label];
+      const { Labels: labels } = answer((await inspect(reference))?.['Config']);
+      return textsByName(labels)[label];
     },
     async push(id, reference, onProgress, login) {
       const at = reference.lastIndexOf(':');
@@ -42,7 +43,7 @@ export function images(docker: Docker): Images {
         const options = { tag, abortSignal, authconfig: login === undefined ? {} : authConfig(login) };
         await followProgress(await docker.getImage(repo).push(options), onProgress);
       });
-      const { RepoDigests: digests = [] } = (await inspect(reference)) ?? {};
+      const digests = texts((await inspect(reference))?.['RepoDigests']);
       return digests.find((digest) => digest.startsWith(`${repo}@`)) ?? reference;
     },
     async pull(reference, onProgress, login) {
@@ -75,16 +76,17 @@ export function images(docker: Docker): Images {
       return id;
     },
     async listOwnImages() {
-      const found = await bounded('listing images', deadlines.short, (abortSignal) =>
-        docker.listImages({ filters: { label: [Labels.kind] }, abortSignal }),
+      return bounded('listing images', deadlines.short, async (abortSignal) =>
+        neededList(await docker.listImages({ filters: { label: [Labels.kind] }, abortSignal })).map(
+          (image) => ({
+            id: neededText(image, 'Id'),
+            tags: texts(image['RepoTags']),
+            labels: textsByName(image['Labels']),
+            created: number(image['Created']),
+            bytes: number(image['Size']),
+          }),
+        ),
       );
-      return found.map((image) => ({
-        id: image.Id,
-        tags: image.RepoTags ?? [],
-        labels: image.Labels,
-        created: image.Created,
-        bytes: image.Size,
-      }));
     },
     async removeImage(id) {
       await bounded('removing an image', deadlines.normal, (abortSignal) =>

@@ -1,4 +1,5 @@
 import type Docker from 'dockerode';
+import { containerName, neededList, neededText, text } from './answers.ts';
 import { bounded, deadlines } from './deadline.ts';
 import type { Engine } from './engine.ts';
 
@@ -6,21 +7,24 @@ import type { Engine } from './engine.ts';
 export function labelled(docker: Docker): Pick<Engine, 'withLabel'> {
   return {
     async withLabel(label) {
-      const [containers, networks] = await bounded('looking for a label', deadlines.short, (abortSignal) => {
+      return bounded('looking for a label', deadlines.short, async (abortSignal) => {
         const filters = { label: [label] };
-        return Promise.all([
+        const [containers, networks] = await Promise.all([
           docker.listContainers({ all: true, filters, abortSignal }),
           docker.listNetworks({ filters, abortSignal }),
         ]);
+        return {
+          containers: neededList(containers).map((found) => ({
+            id: neededText(found, 'Id'),
+            name: containerName(found),
+            sources: neededList(found['Mounts'] ?? []).map(({ Source: source }) => text(source)),
+          })),
+          networks: neededList(networks).map((found) => ({
+            id: neededText(found, 'Id'),
+            name: text(found['Name']),
+          })),
+        };
       });
-      return {
-        containers: containers.map(({ Id, Names, Mounts }) => ({
-          id: Id,
-          name: (Names[0] ?? '').replace(/^\//, ''),
-          sources: Mounts.map(({ Source }) => Source),
-        })),
-        networks: networks.map(({ Id, Name }) => ({ id: Id, name: Name })),
-      };
     },
   };
 }

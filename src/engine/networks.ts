@@ -1,5 +1,6 @@
 import type Docker from 'dockerode';
 import { foreignLine, foreignValue } from '../base/foreign-text.ts';
+import { answer, neededList, neededText, text, textsByName, type Answer } from './answers.ts';
 import { bounded, deadlines } from './deadline.ts';
 import type { Engine, FoundNetwork } from './engine.ts';
 
@@ -10,17 +11,17 @@ export function networks(docker: Docker): Networks {
   return {
     async networksNamed(name) {
       // The engine's filter is for names that have this in them.
-      const found = await bounded('listing networks', deadlines.short, (abortSignal) =>
-        docker.listNetworks({ filters: { name: [name] }, abortSignal }),
-      );
-      return found.filter((network) => network.Name === name).map(foundNetwork);
+      return bounded('listing networks', deadlines.short, async (abortSignal) => {
+        const found = neededList(await docker.listNetworks({ filters: { name: [name] }, abortSignal }));
+        return found.filter((network) => network['Name'] === name).map(foundNetwork);
+      });
     },
     async createNetwork(options) {
       // An engine before 25 makes a second one of the name unless it is asked not to.
       const { id } = await bounded('creating the network of the agents', deadlines.normal, () =>
         docker.createNetwork({ CheckDuplicate: true, ...options }),
       );
-      return id;
+      return text(id);
     },
     async removeNetwork(id) {
       await bounded('removing a network', deadlines.normal, (abortSignal) =>
@@ -38,21 +39,23 @@ export function networks(docker: Docker): Networks {
 }
 
 /** Whoever may use Docker has named these things. */
-function foundNetwork(found: Partial<Docker.NetworkInspectInfo>): FoundNetwork {
-  const { Id = '', Driver = '', IPAM, Options, Labels } = found;
+function foundNetwork(found: Answer): FoundNetwork {
+  const ipam = answer(found['IPAM']);
   return foreignValue(
     {
-      id: Id,
-      driver: Driver,
-      internal: found.Internal === true,
-      attachable: found.Attachable === true,
-      ipv6: found.EnableIPv6 === true,
-      ipam: IPAM?.Driver ?? '',
-      subnets: (IPAM?.Config ?? []).flatMap(({ Subnet }) => (Subnet === undefined ? [] : [Subnet])),
-      options: Options ?? {},
-      labels: Labels ?? {},
+      id: neededText(found, 'Id'),
+      driver: text(found['Driver']),
+      internal: found['Internal'] === true,
+      attachable: found['Attachable'] === true,
+      ipv6: found['EnableIPv6'] === true,
+      ipam: text(ipam['Driver']),
+      subnets: neededList(ipam['Config'] ?? [])
+        .map(({ Subnet: subnet }) => text(subnet))
+        .filter((subnet) => subnet !== ''),
+      options: textsByName(found['Options']),
+      labels: textsByName(found['Labels']),
     },
-    (text) => foreignLine(text),
+    (said) => foreignLine(said),
   );
 }
 

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
-import { foreignLine, foreignLines, foreignStream } from '../base/foreign-text.ts';
+import { foreignJson, foreignLine, foreignLines, foreignStream } from '../base/foreign-text.ts';
+import { isObject } from '../base/object.ts';
+import { answer, text } from './answers.ts';
 import { Lines, longestMessage } from './frames.ts';
 
 /** A pull or build that failed. `message` is one line; `output` what its last step wrote, at most a screenful. */
@@ -74,20 +76,18 @@ export function progressMessage(line: string): {
   readonly raw: string;
   readonly error: string | undefined;
 } {
-  const message = (line.trim() === '' ? {} : JSON.parse(line)) as {
-    stream?: string;
-    status?: string;
-    id?: string;
-    error?: string;
-    errorDetail?: { message?: string };
-  };
-  const { stream: raw = '', id, status, error } = message;
-  const step = status === undefined ? raw : [id, status].filter((part) => part !== undefined).join(': ');
-  const wrong = message.errorDetail?.message ?? error;
+  const message = line.trim() === '' ? {} : foreignJson(line);
+  if (!isObject(message))
+    return { text: '', raw: '', error: `Docker says what is no JSON: ${foreignLine(line, 200)}` };
+  const raw = text(message['stream']);
+  const status = text(message['status']);
+  const step = status === '' ? raw : [text(message['id']), status].filter((part) => part !== '').join(': ');
+  const wrong = text(answer(message['errorDetail'])['message']) || text(message['error']);
+  const failed = wrong !== '' || message['error'] !== undefined;
   return {
     text: foreignLine(step).trim(),
     raw,
-    error: wrong === undefined ? undefined : foreignLines(wrong),
+    error: failed ? foreignLines(wrong || 'Docker does not say what went wrong') : undefined,
   };
 }
 

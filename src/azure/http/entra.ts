@@ -1,6 +1,7 @@
 import { FleetError } from '../../base/errors.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
 import type { Clock } from '../../base/machine/clock.ts';
+import { isObject } from '../../base/object.ts';
 import { Secret } from '../../base/secret.ts';
 import { textWithin } from './body.ts';
 import type { Fetch } from './proxy.ts';
@@ -67,10 +68,22 @@ function outcomeOf(answer: Answer | Error): Outcome {
   return { status: answer.status >= 500 ? 503 : answer.status, retryAfterMs: answer.retryAfterMs };
 }
 
+function asBody(said: Readonly<Record<string, unknown>>): Body {
+  const text = (name: string) => (typeof said[name] === 'string' ? { [name]: said[name] } : {});
+  const { expires_in: expiresIn } = said;
+  return {
+    ...text('access_token'),
+    ...text('error'),
+    ...text('error_description'),
+    ...(typeof expiresIn === 'number' ? { expires_in: expiresIn } : {}),
+  };
+}
+
 /** Nothing, where it is no JSON. */
 function bodyOf(text: string): Body {
   try {
-    return Object(JSON.parse(text)) as Body;
+    const said: unknown = JSON.parse(text);
+    return isObject(said) ? asBody(said) : {};
   } catch {
     return {};
   }

@@ -1,5 +1,6 @@
 import { stableJson } from '../../base/digest.ts';
 import { foreignJson } from '../../base/foreign-text.ts';
+import { isObject } from '../../base/object.ts';
 import type { Proxy } from '../../inventory/fleet.ts';
 import { atLeast } from './release.ts';
 
@@ -75,8 +76,4 @@ function proxies(current: DaemonConfig, proxy: Proxy): DaemonConfig {
 function objectAt(config: DaemonConfig, key: string): DaemonConfig {
   const value = config[key];
   return isObject(value) ? value : {};
-}
-
-function isObject(value: unknown): value is DaemonConfig {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,0 +1,58 @@
+import { isObject } from '../base/object.ts';
+
+/** One thing that the engine tells of. */
+export type Answer = Readonly<Record<string, unknown>>;
+
+/**
+ * What the engine answers, read as far as it is used: what is not there, or is something else, is empty. Where a thing is
+ * known by it, or something is decided by it, `needed…` throws instead; within `bounded` that is an error of the engine.
+ */
+export function answer(value: unknown): Answer {
+  return isObject(value) ? value : {};
+}
+
+export function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function texts(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
+}
+
+export function textsByName(value: unknown): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(answer(value)).filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}
+
+export function number(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
+
+/** Of a listed container, which the engine calls `/name`. */
+export function containerName({ Names: names }: Answer): string {
+  return (texts(names)[0] ?? '').replace(/^\//, '');
+}
+
+export function neededList(value: unknown): readonly Answer[] {
+  if (!Array.isArray(value) || !value.every(isObject)) throw new TypeError('its answer is no list');
+  return value;
+}
+
+export function neededText(of: Answer, key: string): string {
+  const value = of[key];
+  if (typeof value !== 'string') throw new TypeError(`its answer has no ${key}`);
+  return value;
+}
+
+export function neededNumber(of: Answer, key: string): number {
+  const value = of[key];
+  if (typeof value !== 'number') throw new TypeError(`its answer has no ${key}`);
+  return value;
+}
+
+export function neededFlag(of: Answer, key: string): boolean {
+  const value = of[key];
+  if (typeof value !== 'boolean') throw new TypeError(`its answer has no ${key}`);
+  return value;
+}
