@@ -20,8 +20,8 @@ export interface Facts {
   readonly time: number | undefined;
   /** Seconds since the machine booted. */
   readonly uptimeS: number | undefined;
-  /** A machine whose GPU stack is not ours to install: Jetson, or Windows' Linux subsystem. */
-  readonly platform: 'jetson' | 'wsl' | undefined;
+  /** A machine whose GPU stack is not ours to install: Jetson, Windows' Linux subsystem, or DGX OS. */
+  readonly platform: 'jetson' | 'wsl' | 'dgx' | undefined;
   /** Major version, undefined without systemd. */
   readonly systemd: number | undefined;
   readonly login: { readonly user: string; readonly uid: number };

@@ -19,6 +19,7 @@ import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
 import { isRelease } from './docker/release.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
+import { asFound, isKept, keptMissing } from './kept-stack.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import { lacksSiteCa } from './site-ca.ts';
 import type { Desired, Step } from './step.ts';
@@ -26,15 +27,22 @@ import type { Desired, Step } from './step.ts';
 /** Docker Engine from Docker's own repository, at exactly the wanted version, held there. */
 export const dockerStep: Step = {
   name: 'docker',
-  *plan(facts, desired) {
+  *plan(facts, wished) {
+    const desired = asFound(facts, wished);
+    const kept = isKept(facts);
     const platform = platformOf(facts);
-    const obstacle = platform === undefined ? unsupported(facts) : dockerRefusal(platform, facts, desired);
+    const obstacle =
+      platform === undefined
+        ? unsupported(facts)
+        : kept && facts.packages['docker-ce'] === undefined
+          ? keptMissing('Docker Engine')
+          : dockerRefusal(platform, facts, desired);
     if (platform === undefined || obstacle !== undefined) {
       if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
       return;
     }
-    yield* addSource('docker', "Docker's", 'docker', { platform, facts, desired });
-    const install = installation(platform, facts, desired);
+    if (!kept) yield* addSource('docker', "Docker's", 'docker', { platform, facts, desired });
+    const install = kept ? undefined : installation(platform, facts, desired);
     const { from, to } = engineConfig(facts, desired);
     const configure = !sameConfig(from, to);
     if (configure) {
@@ -137,8 +145,10 @@ function* completion(platform: Platform, facts: Facts, desired: Desired): Genera
 
 /** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */
 function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
-  yield* completion(platform, facts, desired);
-  yield* holdPackages('docker', 'Docker packages', { platform, facts }, dockerPackages);
+  if (!isKept(facts)) {
+    yield* completion(platform, facts, desired);
+    yield* holdPackages('docker', 'Docker packages', { platform, facts }, dockerPackages);
+  }
   if (!facts.docker.active || !facts.docker.enabled) {
     yield runChange(
       'docker',

@@ -9,6 +9,7 @@ import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker
 import { isRelease } from './docker/release.ts';
 import { toldDaemonJson } from './docker/told-daemon-json.ts';
 import { driverIsWanted } from './driver/wanted.ts';
+import { asFound, isKept, keptMissing } from './kept-stack.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import type { Desired, Step } from './step.ts';
@@ -18,12 +19,23 @@ import { replaced, toolkitPackages } from './toolkit/packages.ts';
 /** The NVIDIA Container Toolkit at exactly the wanted version, known to Docker, with a current CDI specification. */
 export const toolkitStep: Step = {
   name: 'toolkit',
-  *plan(facts, desired) {
+  *plan(facts, wished) {
     if (facts.gpus.length === 0) return;
+    const desired = asFound(facts, wished);
     const platform = platformOf(facts);
     if (platform === undefined) {
       const { what, next } = unsupported(facts);
       yield refusal('toolkit', what, next);
+      return;
+    }
+    if (isKept(facts)) {
+      if (facts.toolkit.version === undefined) {
+        const { what, next } = keptMissing('NVIDIA Container Toolkit');
+        yield refusal('toolkit', what, next);
+        return;
+      }
+      yield* configuration(facts, desired, false);
+      yield* specification(facts, desired, false);
       return;
     }
     const host = { platform, facts, desired };

@@ -38,7 +38,8 @@ while read -r key value _; do
 done </proc/meminfo
 printf 'cpus '; nproc
 if [ -e /run/reboot-required ]; then echo reboot-required; fi
-if [ -e /etc/nv_tegra_release ]; then echo 'platform jetson'; elif [ -e /dev/dxg ]; then echo 'platform wsl'; fi`,
+if [ -e /etc/nv_tegra_release ]; then echo 'platform jetson'; elif [ -e /dev/dxg ]; then echo 'platform wsl'
+elif [ -e /etc/dgx-release ]; then echo 'platform dgx'; fi`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
     const systemd = /^systemd (\d+)/.exec(lines.first('systemd') ?? '')?.[1];
@@ -55,10 +56,12 @@ if [ -e /etc/nv_tegra_release ]; then echo 'platform jetson'; elif [ -e /dev/dxg
       memoryMiB: Math.floor((lines.number('memory') ?? 0) / 1024),
       cpus: lines.number('cpus') ?? 0,
       rebootRequired: lines.has('reboot-required'),
-      platform: platform === 'jetson' || platform === 'wsl' ? platform : undefined,
+      platform: platforms.find((each) => each === platform),
     };
   },
 };
+
+const platforms = ['jetson', 'wsl', 'dgx'] as const;
 
 /** Since init was started: in a machine that shares its kernel the kernel's own age says nothing. */
 function upSeconds(up: string | undefined, init: string | undefined): number | undefined {

@@ -1,6 +1,7 @@
 import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
+import { isKept } from '../kept-stack.ts';
 import { generationObstacle } from './flavor.ts';
 import { secureBootObstacle } from './secure-boot.ts';
 
@@ -11,7 +12,7 @@ interface Obstacle {
 
 /** Why no driver can be had on this machine at all. */
 export function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefined {
-  if (facts.platform !== undefined) {
+  if (facts.platform === 'jetson' || facts.platform === 'wsl') {
     const name = facts.platform === 'jetson' ? 'a Jetson' : 'a Linux on Windows (WSL)';
     return { what: `this is ${name}, whose GPU stack is another one`, next: 'leave this host out' };
   }
@@ -21,6 +22,12 @@ export function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefi
     return {
       what: `PCI shows no NVIDIA GPU, and the inventory says gpus: ${wanted}`,
       next: 'check that the cards are seated and powered (lspci -d 10de:), or correct the inventory',
+    };
+  }
+  if (isKept(facts) && host.driver.install) {
+    return {
+      what: 'this is DGX OS, whose driver comes with the system and its own package sources',
+      next: 'set driver: none for this host in the inventory',
     };
   }
   if (facts.gpus.every(({ boundTo }) => boundTo === 'vfio-pci')) {

@@ -2,6 +2,7 @@ import type { Facts } from '../../../src/facts/facts.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { dgxCases } from './dgx-cases.ts';
 import { interruptedCases } from './interrupted-cases.ts';
 import { kernelCases } from './kernel-cases.ts';
 import { secureBootCases } from './secure-boot-cases.ts';
@@ -276,6 +277,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ],
   ],
   ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, lines(plan(factsOf(), wanted))],
+  ...dgxCases,
   ...interruptedCases,
   ...kernelCases,
   ...secureBootCases,

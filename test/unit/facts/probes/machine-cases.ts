@@ -69,6 +69,18 @@ export const machineCases: readonly ScriptCase[] = [
       calls: ['uname -r -m', 'date +%s', 'nproc'],
     },
   }),
+  probe('machine', {
+    name: 'DGX OS, which calls itself Ubuntu',
+    given: (host) => {
+      machine(host);
+      host.file('/etc/dgx-release').drop('/etc/machine-id', '/run/systemd/system');
+    },
+    run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
+    after: {
+      stdout: `kernel 6.1.0-lab\narch x86_64\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nuser lab,1\nuid 1000\n${rest}platform dgx\n`,
+      calls: ['uname -r -m', 'date +%s', 'nproc'],
+    },
+  }),
   probe('daemon-json', {
     name: 'as it is',
     given: (host) => host.file('/etc/docker/daemon.json', '{}'),
