@@ -144,6 +144,10 @@ export function ofHost(host: string, error: unknown): unknown {
   );
 }
 
+/** What to do about a host that does not come to an end. */
+export const lookAtHost =
+  'look at the host: uptime; dmesg | tail   # heavy load, a hung file system or a hung GPU driver are the usual causes';
+
 /** Somebody pressed Ctrl-C, or the caller gave up. */
 export function interrupted(host: string): FleetError {
   return new FleetError({

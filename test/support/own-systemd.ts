@@ -50,11 +50,13 @@ if [ -e ROOT/deaf ]; then
 fi
 case $1 in
   show)
-    for unit; do :; done
-    d=ROOT/units/$unit
-    echo "Result=$(result)"
-    echo "InvocationID=$(cat "$d/invocation" 2>/dev/null)"
-    echo "SubState=$(state)";;
+    shift
+    want=' '
+    while [ "$1" = -p ]; do want="$want$2 "; shift 2; done
+    d=ROOT/units/$1
+    case $want in *' Result '*) echo "Result=$(result)";; esac
+    case $want in *' InvocationID '*) echo "InvocationID=$(cat "$d/invocation" 2>/dev/null)";; esac
+    case $want in *' SubState '*) echo "SubState=$(state)";; esac;;
   stop)
     d=ROOT/units/$2
     [ -d "$d" ] || exit 5

@@ -2,7 +2,8 @@ import { constants } from 'node:os';
 
 import type { Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
-import { connectionLost, interrupted } from '../failures.ts';
+import { connectionLost, interrupted, lookAtHost } from '../failures.ts';
+import { Limit } from './limit.ts';
 import { Output } from './output.ts';
 import { type Running, startScript } from './start.ts';
 import type { Sudo } from './sudo.ts';
@@ -10,8 +11,6 @@ import type { ScriptOptions, ScriptResult } from '../transport.ts';
 import type { Ending, Wire } from '../wire/wire.ts';
 
 const defaultTotalMs = 60_000;
-/** Milliseconds until the script has begun: login shell, sudo and its PAM stack. */
-const startMs = 30_000;
 /** The host ends the script itself this much later than we give up, in case we are gone by then. */
 const hostGraceS = 10;
 /** Bytes of each stream: a script that writes more than this is not one of ours. */
@@ -34,7 +33,7 @@ export interface RunParts {
   readonly tap?: (chunk: Buffer) => void;
 }
 
-/** Runs a script to its end under three clocks: start, silence, total. */
+/** Runs a script to its end under three clocks: that of its start, silence, and the total. */
 export async function runScript(parts: RunParts): Promise<ScriptResult> {
   const { host, options, clock } = parts;
   const totalMs = options.totalTimeoutMs ?? defaultTotalMs;
@@ -50,7 +49,12 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
   });
   stopped.catch(() => undefined);
   const cancel = new AbortController();
-  const clocks = new Clocks();
+  const { silenceTimeoutMs } = options;
+  const silence =
+    silenceTimeoutMs === undefined
+      ? undefined
+      : new Limit(silenceTimeoutMs, () => stop(timedOut(host, 'silent', silenceTimeoutMs)));
+  const total = new Limit(totalMs, () => stop(timedOut(host, 'total', totalMs)));
   const onLine = (line: string): void => options.onLine?.(line);
   const limit = options.outputLimit ?? outputLimit;
   const sink = (most: number, tellLine: (line: string) => void, tap?: RunParts['tap']): Output =>
@@ -59,16 +63,11 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
   const err = sink(limit, parts.onErrorLine ?? onLine);
   const heard = (sink: Output) => (chunk: Buffer) => {
     sink.push(chunk);
-    if (options.silenceTimeoutMs !== undefined) {
-      clocks.set('silence', options.silenceTimeoutMs, () =>
-        stop(timedOut(host, 'silent', options.silenceTimeoutMs ?? 0)),
-      );
-    }
+    silence?.start();
   };
   const abort = (): void => stop(interrupted(host));
   if (options.signal?.aborted === true) throw interrupted(host);
   options.signal?.addEventListener('abort', abort, { once: true });
-  clocks.set('start', startMs, () => stop(timedOut(host, 'start', startMs)));
   try {
     const starting = startScript(parts.wire, parts.sudo, {
       host,
@@ -78,13 +77,11 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
       limitS: totalMs / 1000 + hostGraceS,
       onStdout: heard(out),
       onStderr: heard(err),
-      pause: () => clocks.pause('start'),
       signal: cancel.signal,
     });
     starting.catch(() => undefined);
     running = await Promise.race([starting, stopped]);
-    clocks.clear('start');
-    clocks.set('total', totalMs, () => stop(timedOut(host, 'total', totalMs)));
+    total.start();
     heard(out)(Buffer.alloc(0));
     parts.feed?.(running);
     const ending = await Promise.race([running.ended, stopped]);
@@ -95,7 +92,8 @@ export async function runScript(parts: RunParts): Promise<ScriptResult> {
       durationMs: Math.round(clock.monotonic() - began),
     };
   } finally {
-    clocks.clearAll();
+    silence?.stop();
+    total.stop();
     options.signal?.removeEventListener('abort', abort);
   }
 }
@@ -107,22 +105,15 @@ function exitCode(host: string, ending: Ending): number {
   return 128 + (signals[`SIG${ending.signal.replace(/^SIG/, '')}`] ?? 0);
 }
 
-function timedOut(host: string, clock: 'start' | 'silent' | 'total', ms: number): FleetError {
-  const what = {
-    start: `no script could be started within ${ms / 1000} s of login`,
-    silent: `a script said nothing for ${ms / 1000} s`,
-    total: `a script took longer than ${ms / 1000} s`,
-  }[clock];
+function timedOut(host: string, clock: 'silent' | 'total', ms: number): FleetError {
   return new FleetError({
-    code:
-      clock === 'start'
-        ? 'ssh.start-timeout'
-        : clock === 'silent'
-          ? 'ssh.silence-timeout'
-          : 'ssh.script-timeout',
+    code: clock === 'silent' ? 'ssh.silence-timeout' : 'ssh.script-timeout',
     host,
-    what,
-    next: 'look at the host: uptime; dmesg | tail   # heavy load, a hung file system or a hung GPU driver are the usual causes',
+    what:
+      clock === 'silent'
+        ? `a script said nothing for ${ms / 1000} s`
+        : `a script took longer than ${ms / 1000} s`,
+    next: lookAtHost,
   });
 }
 
@@ -133,29 +124,4 @@ function tooMuch(host: string, limit: number): FleetError {
     what: `a script wrote more than ${limit / 1024 / 1024} MiB`,
     next: 'limit the output of the command, or write it to a file on the host',
   });
-}
-
-/** Named timers of which one can wait. */
-class Clocks {
-  readonly #timers = new Map<string, { readonly timer: NodeJS.Timeout; readonly again: () => void }>();
-
-  set(name: string, ms: number, expire: () => void): void {
-    this.clear(name);
-    this.#timers.set(name, { timer: setTimeout(expire, ms), again: () => this.set(name, ms, expire) });
-  }
-
-  pause(name: string): () => void {
-    const again = this.#timers.get(name)?.again ?? (() => undefined);
-    this.clear(name);
-    return again;
-  }
-
-  clear(name: string): void {
-    clearTimeout(this.#timers.get(name)?.timer);
-    this.#timers.delete(name);
-  }
-
-  clearAll(): void {
-    for (const name of this.#timers.keys()) this.clear(name);
-  }
 }

@@ -3,7 +3,8 @@ import type { Writable } from 'node:stream';
 
 import { FleetError } from '../../base/errors.ts';
 import { bootCommand, type Elevation, markers, scriptLine } from './bootstrap.ts';
-import { connectionLost, interrupted } from '../failures.ts';
+import { connectionLost, interrupted, lookAtHost } from '../failures.ts';
+import { Limit } from './limit.ts';
 import { longestPreamble, Preamble } from './preamble.ts';
 import type { Sudo } from './sudo.ts';
 import type { Ending, Wire, WireProcess } from '../wire/wire.ts';
@@ -17,8 +18,6 @@ export interface StartRequest {
   readonly limitS: number | undefined;
   readonly onStdout: (chunk: Buffer) => void;
   readonly onStderr: (chunk: Buffer) => void;
-  /** Called around the question for a password, so that no clock runs meanwhile. */
-  readonly pause?: () => () => void;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -30,12 +29,18 @@ export interface Running {
   kill(): void;
 }
 
+/** Milliseconds until the script has begun: login shell, sudo and its PAM stack. */
+const startMs = 30_000;
+
 /**
  * Starts a script in one exec. The password is written when the prompt with this very exec's marker has been seen,
  * the script when the host is ready to read it, neither before: one could be taken for the other. A hostile host knows the
- * marker, too: where sudo cannot ask, a prompt is an error.
+ * marker, too: where sudo cannot ask, a prompt is an error. Rejects when it has not begun within its time, while nobody
+ * types a password (`ssh.start-timeout`), and at once when the signal is aborted.
  */
 export async function startScript(wire: Wire, sudo: Sudo, request: StartRequest): Promise<Running> {
+  const { host, signal } = request;
+  if (signal?.aborted === true) throw interrupted(host);
   const nonce = randomBytes(12).toString('hex');
   const elevation = request.as === 'login' ? 'none' : sudo.elevation;
   const command = bootCommand({
@@ -46,22 +51,31 @@ export async function startScript(wire: Wire, sudo: Sudo, request: StartRequest)
     limitS: request.limitS,
     input: request.input,
   });
-  const process = await open(wire, request.host, command);
-  const abort = (): void => process.kill();
-  request.signal?.addEventListener('abort', abort, { once: true });
-  const start = new Start(process, sudo, request, { nonce, elevation });
-  process.stdin.on('error', () => undefined);
+  let stop: (error: FleetError) => void = () => undefined;
+  const stopped = new Promise<never>((_resolve, reject) => (stop = reject));
+  const limit = new Limit(startMs, () => stop(notBegun(host)));
+  const abort = (): void => stop(interrupted(host));
+  signal?.addEventListener('abort', abort, { once: true });
+  limit.start();
+  const opening = open(wire, host, command);
   try {
-    await start.ready;
+    const process = await Promise.race([opening, stopped]);
+    const start = new Start(process, sudo, request, { nonce, elevation, pause: () => limit.pause() });
+    process.stdin.on('error', () => undefined);
+    start.ready.catch(() => undefined);
+    await Promise.race([start.ready, stopped]);
+    if (request.as === 'root') sudo.elevation = start.elevation;
+    return { stdin: process.stdin, ended: process.ended, kill: () => process.kill() };
   } catch (error) {
-    process.kill();
-    if (request.signal?.aborted === true) throw interrupted(request.host);
+    void opening.then(
+      (process) => process.kill(),
+      () => undefined,
+    );
     throw error;
   } finally {
-    request.signal?.removeEventListener('abort', abort);
+    limit.stop();
+    signal?.removeEventListener('abort', abort);
   }
-  if (request.as === 'root') sudo.elevation = start.elevation;
-  return { stdin: process.stdin, ended: process.ended, kill: () => process.kill() };
 }
 
 async function open(wire: Wire, host: string, command: string): Promise<WireProcess> {
@@ -92,6 +106,8 @@ class Start {
   readonly #nonce: string;
   /** What the command was made for. */
   readonly #given: Elevation;
+  /** Around the question for a password, so that no clock runs meanwhile. */
+  readonly #pause: () => () => void;
   #prompts = 0;
   #begun = false;
   #resolve: () => void = () => undefined;
@@ -102,7 +118,11 @@ class Start {
     process: WireProcess,
     sudo: Sudo,
     request: StartRequest,
-    { nonce, elevation }: { readonly nonce: string; readonly elevation: Elevation },
+    {
+      nonce,
+      elevation,
+      pause,
+    }: { readonly nonce: string; readonly elevation: Elevation; readonly pause: () => () => void },
   ) {
     this.#process = process;
     this.#sudo = sudo;
@@ -110,6 +130,7 @@ class Start {
     this.#nonce = nonce;
     this.#noise = { stdout: new Preamble(nonce), stderr: new Preamble(nonce) };
     this.#given = elevation;
+    this.#pause = pause;
     this.ready = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -156,7 +177,7 @@ class Start {
     this.#prompts = prompts;
     if (!this.#sudo.mayAsk(this.#given)) return this.#reject(this.#sudo.notRun());
     if (prompts > 1) return this.#reject(this.#sudo.wrongPassword());
-    const resume = this.#request.pause?.() ?? (() => undefined);
+    const resume = this.#pause();
     this.#sudo
       .password()
       .finally(resume)
@@ -192,6 +213,15 @@ function talkative(host: string): FleetError {
     what: `the login wrote more than ${longestPreamble / 1024 / 1024} MiB before our script could run`,
     expected: 'a login that says little',
     next: 'look at the files that the login shell reads on the host (.bashrc, .profile, /etc/profile.d)',
+  });
+}
+
+function notBegun(host: string): FleetError {
+  return new FleetError({
+    code: 'ssh.start-timeout',
+    host,
+    what: `no script could be started within ${startMs / 1000} s of login`,
+    next: lookAtHost,
   });
 }
 
