@@ -1,7 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
-import { lockLost } from '../ssh/session/lock.ts';
-import type { HostLock, Session } from '../ssh/transport.ts';
+import { lockLost } from '../ssh/session/lock-words.ts';
+import type { HostLock, LockOptions, Session } from '../ssh/transport.ts';
 import type { HostTools } from './apply-tools.ts';
 
 /** One host's session across cuts and reboots: opened when needed, and locked again when it was locked before. */
@@ -10,14 +10,21 @@ export class HostConnection {
   readonly #tools: HostTools;
   #session: Session | undefined;
   #lock: HostLock | undefined;
+  /** Wanted on every connection from now on. */
   #locked = false;
+  /** Once in a run: whom --break-lock was meant for was there when the run began. */
+  #mayBreak: boolean;
 
   constructor(host: HostSpec, tools: HostTools) {
     this.#host = host;
     this.#tools = tools;
+    this.#mayBreak = tools.options.breakLock;
   }
 
-  /** The session; a new one when the last was lost. Rejects where the lock that was held is somebody else's by now. */
+  /**
+   * The session; a new one when the last was lost. Rejects with `ssh.lock-lost` where it was locked and somebody else has
+   * had the lock meanwhile: what they changed was not seen, and nothing more is done here.
+   */
   async session(): Promise<Session> {
     if (this.#session !== undefined && !this.#session.closed.aborted) {
       if (this.#lock?.lost() === true) throw lockLost(this.#host.name);
@@ -26,7 +33,7 @@ export class HostConnection {
     const { transport, signal } = this.#tools;
     const session = await transport.connect({ name: this.#host.name, ssh: this.#host.ssh }, { signal });
     try {
-      if (this.#locked) await this.#take(session);
+      if (this.#locked) await this.#take(session, { again: true });
     } catch (error) {
       await session.close().catch(() => undefined);
       throw error;
@@ -38,17 +45,17 @@ export class HostConnection {
   /** Takes the host's lock; rejects naming the holder. */
   async lock(): Promise<void> {
     if (this.#locked) return;
-    await this.#take(await this.session());
+    await this.#take(await this.session(), { break: this.#mayBreak });
+    this.#mayBreak = false;
     this.#locked = true;
   }
 
-  async #take(session: Session): Promise<void> {
-    const { owner, options, emit } = this.#tools;
-    this.#lock = await session.lock(owner, { break: options.breakLock });
+  async #take(session: Session, how: Pick<LockOptions, 'again' | 'break'>): Promise<void> {
+    const { owner, emit, signal } = this.#tools;
+    const note = (text: string) => emit({ kind: 'note', host: this.#host.name, text });
+    this.#lock = await session.lock(owner, { ...how, signal, onWait: note });
     const { broke } = this.#lock;
-    if (broke === undefined) return;
-    const text = `broke the lock of ${broke.who} (${broke.command}, since ${broke.since})`;
-    emit({ kind: 'note', host: this.#host.name, text });
+    if (broke !== undefined) note(`broke the lock of ${broke.who} (${broke.command}, since ${broke.since})`);
   }
 
   async unlock(): Promise<void> {

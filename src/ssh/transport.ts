@@ -76,9 +76,10 @@ export interface Session {
   socketAgent(path: string): Agent;
   /**
    * Takes the host's lock (flock, dies with the connection); rejects with `ssh.locked` naming the holder. Once the lock
-   * is lost (broken, or expired) scripts and uploads reject with `ssh.lock-lost`.
+   * is lost (broken, or expired) scripts and uploads reject with `ssh.lock-lost`. A change that reconnects has it again
+   * where nobody else has had it meanwhile, and else rejects with `ssh.lock-lost`, naming them.
    */
-  lock(owner: LockOwner, options?: { readonly break?: boolean }): Promise<HostLock>;
+  lock(owner: LockOwner, options?: LockOptions): Promise<HostLock>;
   /** Aborted when the connection is gone. A durable change reconnects: then this is the new connection's. */
   readonly closed: AbortSignal;
   close(): Promise<void>;
@@ -91,6 +92,16 @@ export interface LockOwner {
   readonly command: string;
   /** ISO 8601. */
   readonly since: string;
+}
+
+export interface LockOptions {
+  /** Takes it from whoever holds it. */
+  readonly break?: boolean;
+  /** This owner has had it on a connection that is gone: rejects with `ssh.lock-lost` where somebody else came since. */
+  readonly again?: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** Called now and then while the lock of an owner who is silent is waited for: whose, and for how long at most. */
+  readonly onWait?: (text: string) => void;
 }
 
 export interface HostLock {

@@ -48,11 +48,11 @@ export const sshCodes = {
   ],
   'ssh.lock-failed': [
     'the lock on the host could not be taken',
-    'check /run/azp-fleet and flock on the host',
+    'check /run/azp-fleet, room in /var/lib, and flock on the host',
   ],
   'ssh.lock-lost': [
-    'this run has lost its lock on the host, and stopped there',
-    'run the same command again',
+    'this run has lost its lock on the host, somebody else may have come since, and it stopped there',
+    'run the same command again: it starts from what the host is now',
   ],
   'ssh.locked': [
     'somebody else works on the host',

@@ -6,11 +6,13 @@ import pLimit, { type LimitFunction } from 'p-limit';
 
 import type { Clock } from '../../base/machine/clock.ts';
 import { sha256 } from '../../base/digest.ts';
+import { defined } from '../../base/defined.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { followChange } from './follow-change.ts';
 import { connectionLost } from '../failures.ts';
-import { type HeldLock, lockLost, takeLock } from './lock.ts';
+import { type LockRequest, takeLock } from './lock.ts';
+import { lockLost } from './lock-words.ts';
 import { runScript, type RunParts } from './run-script.ts';
 import { pipeScript, pipeStream, SocketAgent } from './socket-agent.ts';
 import { startScript } from './start.ts';
@@ -20,6 +22,7 @@ import type {
   DurableResult,
   DurableSpec,
   HostLock,
+  LockOptions,
   LockOwner,
   ScriptOptions,
   ScriptResult,
@@ -54,7 +57,7 @@ export class HostSession implements Session {
   #wire: Wire;
   /** Closed by us: a change that is still being followed is left to itself. */
   #left = false;
-  #lock: { readonly owner: LockOwner; held: HeldLock } | undefined;
+  #lock: { readonly request: Pick<LockRequest, 'owner' | 'id'>; held: HostLock } | undefined;
 
   constructor(parts: SessionParts) {
     this.host = parts.host;
@@ -105,18 +108,13 @@ export class HostSession implements Session {
     return new SocketAgent(open, wire.closed);
   }
 
-  async lock(owner: LockOwner, options: { readonly break?: boolean } = {}): Promise<HostLock> {
+  async lock(owner: LockOwner, options: LockOptions = {}): Promise<HostLock> {
     // The same run of the same person: what it held before a cut is its own.
-    const id = sha256(JSON.stringify(owner)).slice(0, 16);
-    const held = await takeLock(
-      this.#wire,
-      this.#parts.sudo,
-      this.host,
-      owner,
-      id,
-      options.break === true ? 'any' : id,
-    );
-    const lock = { owner, held };
+    const request = { owner, id: sha256(JSON.stringify(owner)).slice(0, 16) };
+    const way = options.again === true ? 'again' : options.break === true ? 'break' : 'first';
+    const { signal, onWait } = options;
+    const held = await takeLock(this.#base(), { ...request, way, signal, ...defined({ onWait }) });
+    const lock = { request, held };
     this.#lock = lock;
     return {
       ...(held.broke === undefined ? {} : { broke: held.broke }),
@@ -178,8 +176,7 @@ export class HostSession implements Session {
         if (this.#left) throw connectionLost(this.host, 'a change, which goes on on the host');
         this.#wire = await this.#parts.redial(deadline, signal);
         if (this.#lock === undefined) return;
-        const { owner, held } = this.#lock;
-        this.#lock.held = await takeLock(this.#wire, this.#parts.sudo, this.host, owner, held.id, held.id);
+        this.#lock.held = await takeLock(this.#base(), { ...this.#lock.request, way: 'again', signal });
       },
     };
   }

@@ -14,7 +14,7 @@ import type { Survey } from '../../../src/apply/survey.ts';
 import { planOf } from '../../../src/plan/plan.ts';
 import type { ApplyTools } from '../../../src/apply/apply-tools.ts';
 import { connectionLost as lostDuring } from '../../../src/ssh/failures.ts';
-import { lockLost } from '../../../src/ssh/session/lock.ts';
+import { lockLost } from '../../../src/ssh/session/lock-words.ts';
 import type { DurableResult, Session } from '../../../src/ssh/transport.ts';
 import type { Change, Shape } from '../../../src/steps/change.ts';
 import { StillClock } from '../../support/clock.ts';

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { applyHost } from '../../../../src/apply/apply-host.ts';
 import { FleetError } from '../../../../src/base/errors.ts';
 import { connectionLost } from '../../../../src/ssh/failures.ts';
-import { lockLost } from '../../../../src/ssh/session/lock.ts';
+import { lockLost } from '../../../../src/ssh/session/lock-words.ts';
 import { apply, done, healthy, host, left, notes, restart } from '../drained-host.ts';
 import type { FakeHost } from '../fake-fleet.ts';
 
