@@ -14,14 +14,15 @@ const note = z.object({
 
 /**
  * Who holds the host's lock. What a holder has written counts as long as the process that wrote it has the lock's file
- * open: a note may outlive it. Nothing is locked for it, so that nobody is refused because somebody looked.
+ * open: a note may outlive it. At which descriptor is not told: while the shell that holds it waits for a sign of life, it has
+ * it at another one than it was opened at. Nothing is locked for it, so that nobody is refused because somebody looked.
  */
 export const hostLockProbe: FactProbe<LockOwner | undefined> = {
   name: 'host-lock',
   script: () => sh`lock=${`${HostPaths.run}/lock`}
 pid=
 if [ -r "$lock.pid" ]; then read -r pid <"$lock.pid"; fi
-if [ -n "$pid" ] && [ "$(readlink "/proc/$pid/fd/9")" = "$lock" ]; then
+if [ -n "$pid" ] && readlink "/proc/$pid/fd"/* | grep -qxF "$lock"; then
   echo held
   head -c 4096 "$lock.owner"
 fi`,

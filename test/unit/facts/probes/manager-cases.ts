@@ -185,6 +185,12 @@ owner${' '}
     after: { stdout: `held\n${lockNote}` },
   }),
   probe('host-lock', {
+    name: 'who holds it, at whatever descriptor',
+    given: (host) =>
+      held(host, '812').link('/proc/812/fd/1', '/dev/null').link('/proc/812/fd/10', '/run/azp-fleet/lock'),
+    after: { stdout: `held\n${lockNote}` },
+  }),
+  probe('host-lock', {
     name: 'a note without an end is cut',
     given: (host) =>
       held(host, '812')
@@ -199,7 +205,7 @@ owner${' '}
   }),
   probe('host-lock', {
     name: 'another process has its number',
-    given: (host) => held(host, '812').link('/proc/812/fd/9', '/run/other/lock'),
+    given: (host) => held(host, '812').link('/proc/812/fd/9', '/run/other/run/azp-fleet/lock.x'),
     after: {},
   }),
   probe('host-lock', {

@@ -2,6 +2,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 
+import { machineRoot } from '../../../../src/base/machine/host-root.ts';
+import { hostLockProbe } from '../../../../src/facts/probes/host-lock.ts';
 import type { Session } from '../../../../src/ssh/transport.ts';
 import { startDelayProxy } from '../../../support/delay-proxy.ts';
 import { type OwnSshd, startOwnSshd } from '../../../support/own-sshd.ts';
@@ -48,6 +50,19 @@ describe('the lock', () => {
     const theirs = await two.lock(bob);
     expect(theirs.broke).toBeUndefined();
     await theirs.release();
+  });
+
+  test('is seen by whoever looks at the host, as long as it is held', async () => {
+    const [one, two] = [await connect(), await connect()];
+    const look = async () => {
+      const { stdout } = await two.script(hostLockProbe.script({ root: machineRoot }));
+      return hostLockProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false });
+    };
+    expect(await look()).toBeUndefined();
+    const lock = await one.lock(ann);
+    await expect.poll(look).toEqual(ann);
+    await lock.release();
+    expect(await look()).toBeUndefined();
   });
 
   test('can be broken; who lost it changes nothing more', async () => {
