@@ -3,6 +3,7 @@ import { hostname, userInfo } from 'node:os';
 
 import pLimit from 'p-limit';
 
+import { defined } from '../../base/defined.ts';
 import { quote } from '../../base/shell.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import type { Target } from '../transport.ts';
@@ -13,8 +14,10 @@ import { inventoryArguments, plainSpec } from './from-inventory.ts';
 import { jumpTo } from './hop-target.ts';
 import { checkHostName, checkUserName } from './names.ts';
 import { noAnswer } from './no-answer.ts';
+import { ownFiles } from './own-include.ts';
 import { runSsh } from './run-ssh.ts';
 import { SilentFile } from './silent-file.ts';
+import { StandIn } from './stand-in.ts';
 import type { Local } from './tokens.ts';
 import { type JumpHost, wayTo } from './way.ts';
 
@@ -52,6 +55,9 @@ export class SshResolver {
   #defaults: Promise<Said | undefined> | undefined;
   readonly #texts = new Map<string, string>();
   readonly #silent: SilentFile;
+  readonly #standIn: StandIn;
+  /** Instead of ~/.ssh/config, where hosts are included there that we have written ourselves. */
+  readonly #withoutOurs: string | undefined;
   #toldOfNoSsh = false;
 
   constructor(parts: ResolverParts) {
@@ -59,10 +65,13 @@ export class SshResolver {
     const { home, user, env } = parts;
     this.#local = { home, user, uid: userInfo().uid, host: hostname(), env };
     this.#silent = new SilentFile(this.#usualFiles());
+    this.#standIn = new StandIn(ownFiles(home));
+    this.#withoutOurs = this.#standIn.isNeeded ? this.#standIn.file() : undefined;
   }
 
   /** Throws what is wrong with the names or the configuration; `ssh.config`. `handed`: for a jump host. */
-  resolve(name: string, spec: SshSpec, handed?: HandedOn): Promise<ConnectionOptions> {
+  resolve(name: string, told: SshSpec, handed?: HandedOn): Promise<ConnectionOptions> {
+    const spec = { ...told, ...defined({ sshConfig: told.sshConfig ?? this.#withoutOurs }) };
     const key = JSON.stringify([name, spec, handed]);
     const known = this.#known.get(key);
     if (known !== undefined) return known;
@@ -80,7 +89,8 @@ export class SshResolver {
 
   /** The files of ssh's configuration, those that it includes as well. Empty where there is no ssh. */
   async files(sshConfig: string | undefined): Promise<readonly string[]> {
-    const said = await this.#dump('localhost', inventoryArguments(plainSpec(sshConfig)), 'localhost');
+    const spec = plainSpec(sshConfig ?? this.#withoutOurs);
+    const said = await this.#dump('localhost', inventoryArguments(spec), 'localhost');
     return said?.files ?? [];
   }
 
@@ -88,6 +98,7 @@ export class SshResolver {
   close(): void {
     this.#stop.abort();
     this.#silent.remove();
+    this.#standIn.remove();
   }
 
   async #resolve(name: string, written: SshSpec, handed: HandedOn | undefined): Promise<ConnectionOptions> {
@@ -148,9 +159,10 @@ export class SshResolver {
   /** Undefined where there is no ssh. Throws where it refuses. */
   async #dump(name: string, args: readonly string[], typed: string): Promise<Said | undefined> {
     const all = ['-T', '-v', ...args, '-G', '--', typed];
-    const byHand = [...args, '-G', typed].map(quote).join(' ');
+    const byHand = this.#told([...args, '-G', typed].map(quote).join(' '));
     const said = await this.#limit(() => runSsh(all, this.#parts.env, this.#stop.signal));
     if (said.kind === 'said') return { dump: parseDump(said.stdout), files: filesRead(said.stderr) };
+    if (said.kind === 'refused') throw noAnswer(name, { ...said, stderr: this.#told(said.stderr) }, byHand);
     if (said.kind !== 'no-ssh') throw noAnswer(name, said, byHand);
     if (!this.#toldOfNoSsh)
       this.#parts.notice(
@@ -158,6 +170,14 @@ export class SshResolver {
       );
     this.#toldOfNoSsh = true;
     return undefined;
+  }
+
+  /** As it is for people, who know nothing of a file that stands for theirs. */
+  #told(text: string): string {
+    const file = this.#withoutOurs;
+    return file === undefined
+      ? text
+      : text.replaceAll(`-F ${quote(file)} `, '').replaceAll(file, `${this.#parts.home}/.ssh/config`);
   }
 
   #usualFiles(): readonly string[] {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 
-import { usageError } from '../../base/errors.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
+import { pinnedLines } from '../host-keys/pins.ts';
 
 /** One option of ssh's configuration. */
 export const option = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
@@ -51,14 +51,6 @@ function strictness(options: ConnectionOptions): string {
 /** Pinned keys as a known_hosts file, under the alias that the arguments name. False: none are. */
 function writePins(options: ConnectionOptions, file: string): boolean {
   if (options.pinned.length === 0) return false;
-  if (options.pinned.some((pin) => pin.startsWith('SHA256:'))) {
-    throw usageError({
-      code: 'ssh.pin',
-      host: options.name,
-      what: 'transport: openssh needs whole public keys under hostKeys, not fingerprints',
-      next: `azp-fleet trust --limit ${options.name}   # collects them`,
-    });
-  }
-  writeFileSync(file, options.pinned.map((pin) => `pinned ${pin}\n`).join(''), { mode: 0o600 });
+  writeFileSync(file, pinnedLines(options, 'pinned', 'transport: openssh'), { mode: 0o600 });
   return true;
 }
