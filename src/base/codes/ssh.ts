@@ -23,6 +23,10 @@ export const sshCodes = {
     'wait until systemd answers, then run the command again: it follows what runs',
   ],
   'ssh.config': ['a file of the SSH configuration cannot be used', 'correct the file that is named'],
+  'ssh.config-write': [
+    'a file below ~/.ssh cannot be written, or is not ours to write',
+    'do what the error says, then run azp-fleet ssh-config again',
+  ],
   'ssh.connection-lost': [
     'the connection ended before login, or during work',
     'run the same command again: it starts from what the host is now; before login look at MaxStartups and at bans',

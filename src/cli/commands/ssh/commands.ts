@@ -32,6 +32,23 @@ export const sshCommands: readonly CommandSpec[] = [
     load: () => import('./ssh.ts'),
   },
   {
+    name: 'ssh-config',
+    summary: 'name the hosts in ~/.ssh/config, for plain ssh, scp, rsync and editors',
+    description:
+      'Prints what it would write: a file of its own, and one Include at the top of ~/.ssh/config; the rest of that stays as it is, byte for byte. A host is reached as azp-fleet reaches it, through its jump hosts and with its pinned keys. Run it again when the inventory has changed.',
+    positionals: '[hosts...]',
+    options: [
+      { flags: '--write', description: 'put it in place' },
+      { flags: '--remove', description: 'take it away again; needs no inventory' },
+    ],
+    examples: [
+      ['azp-fleet ssh-config', 'what would be written'],
+      ['azp-fleet ssh-config --write && rsync -a data/ h200-1:/data/', 'the hosts by their names'],
+    ],
+    json: ['hosts', 'files', 'written'],
+    load: () => import('./ssh-config.ts'),
+  },
+  {
     name: 'trust',
     summary: "collect the hosts' keys for review and pin them in the inventory",
     description: 'Logs in nowhere. Compare the fingerprints with those on the machines before you say yes.',

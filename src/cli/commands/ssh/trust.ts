@@ -6,7 +6,7 @@ import type { Context } from '../../../base/context.ts';
 import { ExitCode, FleetError, type Problem } from '../../../base/errors.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
 import { pinHostKeys } from '../../../inventory/document/pin.ts';
-import { type ShownKey, trustLines } from '../../../render/trust.ts';
+import { type ShownKey, trustLines } from '../../../render/ssh/trust.ts';
 import { createKeyScanner, type KeyScanner } from '../../../ssh/key-scanner.ts';
 import { writeInventory } from '../../../setup/write.ts';
 import { confirm } from '../../ask.ts';

@@ -1,5 +1,5 @@
-import type { HostKey } from '../ssh/host-keys/store.ts';
-import { columns } from './table.ts';
+import type { HostKey } from '../../ssh/host-keys/store.ts';
+import { columns } from '../table.ts';
 
 /** A host's key and what is on file about it. */
 export interface ShownKey {

@@ -1,0 +1,91 @@
+import path from 'node:path';
+
+import type { Context } from '../../../base/context.ts';
+import { ExitCode, usageError } from '../../../base/errors.ts';
+import { fleetFileText, writtenText } from '../../../render/ssh/fleet-file.ts';
+import { includeLine, ownFiles } from '../../../ssh/config/own-include.ts';
+import { SshResolver } from '../../../ssh/config/resolver.ts';
+import { StandIn } from '../../../ssh/config/stand-in.ts';
+import { composeFleetFile, type FleetFile } from '../../../ssh/fleet-file/compose.ts';
+import { holdsOthers, removeFleetFile, writeFleetFile } from '../../../ssh/fleet-file/place.ts';
+import { confirm } from '../../ask.ts';
+import type { CommandInput } from '../../command.ts';
+import { openHosts } from '../../fleet/hosts.ts';
+import { withoutSecrets } from '../../fleet/secrets.ts';
+import { declined, problemsAmong, type Result } from '../../result.ts';
+
+/** Shows what plain ssh would have to know of the hosts, puts it in place, or takes it away. Nobody is contacted. */
+export async function run(context: Context, input: CommandInput): Promise<Result> {
+  const { options } = input;
+  const [write, remove] = [options.flag('write'), options.flag('remove')];
+  if (write && remove) throw bothWays();
+  const files = ownFiles(context.home);
+  if (remove) {
+    const removed = removeFleetFile(files);
+    const text = (): string =>
+      removed.length === 0 ? 'there was nothing of azp-fleet\n' : `taken away: ${removed.join(', ')}\n`;
+    return { exitCode: ExitCode.ok, json: { hosts: [], files: removed, written: false }, text };
+  }
+  const file = await compose(context, input);
+  const problems = problemsAmong(file.hosts);
+  if (write && holdsOthers(files, path.resolve(context.cwd, input.inventory))) {
+    const question = `${files.hosts} has the hosts of another inventory. Replace them?`;
+    if (!options.flag('yes') && !(await confirm(context, question))) return declined;
+  }
+  if (write) writeFleetFile(files, file);
+  return {
+    exitCode: problems.length > 0 ? ExitCode.usage : ExitCode.ok,
+    json: {
+      hosts: file.hosts,
+      files: [
+        { file: files.config, text: includeLine(files) },
+        { file: files.hosts, text: file.text },
+        ...(file.keys === '' ? [] : [{ file: files.keys, text: file.keys }]),
+      ],
+      written: write,
+    },
+    problems,
+    aside: problems,
+    text: () => (write ? writtenText(file, files) : fleetFileText(file, files)),
+  };
+}
+
+async function compose(context: Context, input: CommandInput): Promise<FleetFile> {
+  const { fleet, hosts } = openHosts(context, input);
+  const { home, user } = context;
+  const files = ownFiles(home);
+  const standIn = new StandIn(files);
+  const env = withoutSecrets(context.env, fleet);
+  let said: string | undefined;
+  const resolver = new SshResolver({ home, user, env, notice: (line) => (said = line) });
+  try {
+    await resolver.files('none');
+    if (said !== undefined) throw noSsh();
+    return await composeFleetFile(hosts, fleet.hosts, {
+      files,
+      inventory: path.resolve(context.cwd, input.inventory),
+      resolver,
+      standIn,
+      log: context.log,
+    });
+  } finally {
+    resolver.close();
+    standIn.remove();
+  }
+}
+
+function bothWays(): Error {
+  return usageError({
+    code: 'usage.option',
+    what: '--write and --remove undo each other',
+    next: 'give one of them',
+  });
+}
+
+function noSsh(): Error {
+  return usageError({
+    code: 'ssh.no-openssh',
+    what: 'the program ssh cannot be started',
+    next: 'install the OpenSSH client',
+  });
+}

@@ -1,0 +1,146 @@
+// The oracle is ssh itself, with nothing but what the command has written into ~/.ssh/config.
+import { writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+
+import { useSshHome } from '../../../../support/ssh-home.ts';
+
+const { cwd, config, inventory, azpFleet, write, theirs } = useSshHome();
+
+/** By `inventory show`, which says what our own connection uses. */
+async function ours(name: string): Promise<Record<string, string | number | string[]>> {
+  const { stdout } = await azpFleet(`inventory show ${name} -i lab.yaml --json`);
+  return (
+    (JSON.parse(stdout) as { hosts: { connection: Record<string, string | number | string[]> }[] }).hosts[0]
+      ?.connection ?? {}
+  );
+}
+
+/** Options in which the two have to agree; host keys that are pinned are looked at by themselves. */
+const decisive = [
+  'hostname',
+  'port',
+  'user',
+  'identityfile',
+  'identitiesonly',
+  'proxyjump',
+  'proxycommand',
+  'hostkeyalias',
+  'addressfamily',
+  'ciphers',
+];
+
+async function agreement(name: string) {
+  const [own, said, unset] = [await ours(name), theirs(name), theirs('localhost', 'none')];
+  const expected: Record<string, unknown> = {};
+  const actual: Record<string, unknown> = {};
+  for (const option of decisive) {
+    const value = said[option]?.filter((each) => each !== 'none');
+    // An option that nobody set is not in effect; with ssh it has a default.
+    const isDefault = JSON.stringify(value) === JSON.stringify(unset[option]);
+    const inEffect = isDefault && own[option] === undefined ? [] : (value ?? []);
+    expected[option] = inEffect.map((each) => unfolded(each, String(own['hostname'])));
+    const listed = own[option] ?? [];
+    actual[option] =
+      option === 'ciphers'
+        ? [[listed].flat().join(',')].filter((text) => text !== '')
+        : [listed].flat().map(String);
+  }
+  // Where no key is named, ssh tries more kinds of them than the built-in client knows.
+  if ((own['from'] as unknown as Record<string, string>)['identityfile'] === 'default') {
+    delete expected['identityfile'];
+    delete actual['identityfile'];
+  }
+  return { expected, actual };
+}
+
+/** What -G leaves as it was written. */
+function unfolded(text: string, hostname: string): string {
+  return text
+    .replaceAll(/%[%h]/g, (token) => (token === '%h' ? hostname : '%'))
+    .replace(/^~/, userInfo().homedir);
+}
+
+describe('ssh -G NAME is what our own connection uses', () => {
+  const users = `Compression yes
+Host gpu-alias
+  HostName 192.0.2.77
+  Port 2277
+  User of-the-alias
+  IdentityFile /keys/of-the-alias
+Host 198.51.100.*
+  User of-the-net
+  ProxyCommand nc -X 5 %h %p
+  Ciphers aes128-ctr
+Host plain
+  User of-plain
+  HostName plain.lab.example
+Host named-*
+  User for-the-name
+  Port 2299
+  ProxyJump never-this
+  AddressFamily inet6
+`;
+  const table: readonly (readonly [name: string, says: string])[] = [
+    ['plain', '{}'],
+    ['unknown.lab.example', '{}'],
+    ['by-address', '{ address: 192.0.2.11 }'],
+    [
+      'everything',
+      '{ address: 192.0.2.12, port: 2222, user: admin, identityFile: /keys/one, jump: "ann@gate.example:2022" }',
+    ],
+    ['six', '{ address: "2001:db8::7", user: root }'],
+    ['zone', '{ address: "fe80::1%eth0" }'],
+    ['over-alias', '{ address: gpu-alias }'],
+    ['over-alias-with', '{ address: gpu-alias, port: 99, user: other }'],
+    ['over-net', '{ address: 198.51.100.7 }'],
+    ['named-1', '{ address: 192.0.2.13 }'],
+    ['named-2', '{}'],
+    ['named-3', '{ user: mine, jump: "none" }'],
+    ['domain', String.raw`{ address: 192.0.2.14, user: 'LAB\ann' }`],
+    ['odd-key', String.raw`{ address: 192.0.2.15, identityFile: '/keys/a b"c''d\e' }`],
+    ['percent', '{ address: 192.0.2.16, identityFile: "/keys/100%%" }'],
+    ['token', '{ address: 192.0.2.17, identityFile: "/keys/%h" }'],
+    ['chain', '{ address: 192.0.2.18, jump: "one.example,two.example:22" }'],
+    ['behind', '{ address: 10.0.0.2, jump: bastion }'],
+    ['bastion', '{ address: 192.0.2.19, port: 2200, user: hop }'],
+    ['own-file', `{ sshConfig: ${join(cwd, 'own.ssh_config')} }`],
+    ['no-file', '{ address: gpu-alias, sshConfig: none }'],
+    ['UPPER', '{ address: 192.0.2.20 }'],
+    ['strict', '{ address: 192.0.2.21, hostKeyPolicy: strict }'],
+  ];
+
+  beforeAll(() => {
+    inventory(table.map(([name, says]) => `  ${name}: ${says}\n`).join(''));
+    writeFileSync(join(cwd, 'own.ssh_config'), 'Host own-file\n  HostName 192.0.2.88\n  User of-the-file\n');
+  });
+  beforeEach(async () => {
+    writeFileSync(config, users, { mode: 0o600 });
+    const { problems, exitCode } = await write();
+    expect({ problems, exitCode }).toEqual({ problems: [], exitCode: 0 });
+  });
+
+  test('for each of a fleet', async () => {
+    for (const [name] of table) {
+      const { expected, actual } = await agreement(name);
+      expect({ name, ...actual }).toEqual({ name, ...expected });
+    }
+    expect(theirs('strict')['stricthostkeychecking']).toEqual(['true']);
+    // What does not decide how a host is reached stays the user's.
+    expect(theirs('everything')['compression']).toEqual(['yes']);
+  });
+
+  test('what the inventory no longer says is not kept alive by our own file', async () => {
+    inventory('  plain: { user: once, port: 5, jump: gone.example }\n');
+    await write();
+    expect(theirs('plain')).toMatchObject({ user: ['once'], port: ['5'], proxyjump: ['gone.example'] });
+    inventory('  plain: {}\n');
+    expect(await ours('plain')).toMatchObject({ user: 'of-plain', port: 22 });
+    await write();
+    expect(theirs('plain')).toMatchObject({ user: ['of-plain'], port: ['22'] });
+    expect(theirs('plain')).not.toHaveProperty('proxyjump');
+    inventory(table.map(([name, says]) => `  ${name}: ${says}\n`).join(''));
+  });
+});
