@@ -1,4 +1,5 @@
 import type { AzureClient } from '../azure/client.ts';
+import { troubleOf } from '../base/host-trouble.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { Verdict } from '../health/verdict.ts';
 import type { WaveLimits } from '../inventory/fleet.ts';
@@ -78,7 +79,7 @@ export async function applyHosts(
   const tasks = hosts.map((host) => ({
     host: host.host.name,
     builder: host.host.dockerfile?.builder,
-    before: lastVerdict(host, agentsIn),
+    before: lastVerdict(host, agentsIn, tools),
     work: async () => {
       const outcome = await finish(host);
       settle(outcome, tools.emit);
@@ -94,7 +95,17 @@ export async function applyHosts(
 }
 
 /** By all that the survey saw. */
-function lastVerdict({ facts }: Survey, agentsIn: AgentsIn): Verdict {
+function lastVerdict(
+  { host, facts }: Survey,
+  agentsIn: AgentsIn,
+  { log }: Pick<ApplyTools, 'log'>,
+): Verdict | undefined {
   const now = Date.parse(facts.manager.status?.at ?? '');
-  return judge({ facts, agentsIn, now }).verdict;
+  try {
+    return judge({ facts, agentsIn, now }).verdict;
+  } catch (error) {
+    // Nothing is known of it, then: the work on it will say what is.
+    troubleOf(host.name, error, log);
+    return undefined;
+  }
 }

@@ -1,10 +1,9 @@
 import { defined } from '../base/defined.ts';
-import { ExitCode, FleetError, type Problem } from '../base/errors.ts';
+import { ExitCode, type Problem } from '../base/errors.ts';
+import { bugCode, troubleOf } from '../base/host-trouble.ts';
 import type { Logger } from '../base/log.ts';
 import type { Verdict } from '../health/verdict.ts';
 import type { Interruption } from './interruption.ts';
-
-const bugCode = 'bug';
 
 /** No session came about, or it was lost. A lock, a sudo password and the like are failures of a host that answers. */
 const noWay = /^ssh\.(refused|timeout|unreachable|dns|host-|auth|handshake|jump|connection-lost)/;
@@ -36,21 +35,9 @@ export function failure(
   { changes, begun } = { changes: 0, begun: 0 },
 ): HostOutcome {
   const made = { changes, ...(begun === 0 ? ({ untouched: true } as const) : {}) };
-  if (!(error instanceof FleetError))
-    return { host, state: 'failed', ...made, problem: bug(host, error, log) };
-  const problem = error.at({ host }).problem;
+  const problem = troubleOf(host, error, log);
   const unreachable = noWay.test(problem.code);
   return { host, state: unreachable ? 'unreachable' : 'failed', ...made, problem };
-}
-
-function bug(host: string, error: unknown, log: Logger): Problem {
-  log.log('error', 'bug', { host, stack: error instanceof Error ? error.stack : String(error) });
-  return {
-    code: bugCode,
-    host,
-    what: `azp-fleet made a mistake: ${error instanceof Error ? error.message : String(error)}`,
-    next: 'report it with the debug log (~/.local/state/azp-fleet/logs); other hosts are not affected',
-  };
 }
 
 /** What the outcomes come to as an exit code. */

@@ -3,8 +3,13 @@ import pLimit from 'p-limit';
 import { FleetError } from '../base/errors.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
+import { agentsOf, poolsInUse } from '../contract/status.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
+import { wantedNames } from '../plan/held-names.ts';
 import { sameMachines } from '../plan/same-machine.ts';
+import { waveFleet } from '../plan/waves/wave-fleet.ts';
+import { knownPools, laterPools } from '../steps/pool-names.ts';
+import { judge } from '../verdict/judge.ts';
 import { HostConnection, readFacts } from './connection.ts';
 import type { ApplyTools, HostTools } from './apply-tools.ts';
 import { factsOnceQuiet, goingOn } from './going-on/follow.ts';
@@ -86,7 +91,10 @@ export async function planReached(
 async function planOrFail(reached: Reached, tools: ApplyTools): Promise<Survey | HostOutcome> {
   try {
     tools.signal.throwIfAborted();
-    return { ...reached, plan: await planAsked(reached, tools) };
+    const planned = { ...reached, plan: await planAsked(reached, tools) };
+    // As below: alone first, then with all others.
+    waveFleet({ hosts: [reached.host], seen: [planned], unread: [], unprovable: () => undefined });
+    return planned;
   } catch (error) {
     if (tools.signal.aborted) throw error;
     await reached.connection.close();
@@ -102,12 +110,26 @@ async function reachOrFail(
   try {
     tools.signal.throwIfAborted();
     const reached = await reachHost(host, tools, options);
+    tryAlone(reached);
     tools.emit({ kind: 'host-state', host: host.name, state: 'planned' });
     return reached;
   } catch (error) {
     if (tools.signal.aborted) throw error;
     return failed(host, error, tools);
   }
+}
+
+/**
+ * What is made of all hosts together is tried on one alone, where its failure is its own. Throws what only a mistake of
+ * ours throws.
+ */
+function tryAlone({ host, facts }: Reached): void {
+  const { status } = facts.manager;
+  knownPools(host, facts);
+  laterPools(host, facts);
+  wantedNames(host, facts);
+  if (status !== undefined) for (const pool of poolsInUse(status)) agentsOf(status, pool);
+  judge({ facts, agentsIn: () => undefined, now: Date.parse(status?.at ?? '') });
 }
 
 /** Tells of a host that could not be reached, read or planned. */

@@ -1,6 +1,8 @@
 import pLimit from 'p-limit';
 
 import { FleetError, type Problem } from '../base/errors.ts';
+import { troubleOf } from '../base/host-trouble.ts';
+import type { Logger } from '../base/log.ts';
 import { HostPaths } from '../contract/paths.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { Transport } from '../ssh/transport.ts';
@@ -15,7 +17,7 @@ export type ManagerAnswer<T> =
 export async function askManagers<T>(
   hosts: readonly HostSpec[],
   transport: Transport,
-  options: { readonly parallel: number; readonly signal: AbortSignal },
+  options: { readonly parallel: number; readonly signal: AbortSignal; readonly log: Logger },
   ask: (manager: ManagerClient, host: HostSpec) => Promise<T>,
 ): Promise<readonly ManagerAnswer<T>[]> {
   const limit = pLimit(options.parallel);
@@ -25,9 +27,8 @@ export async function askManagers<T>(
         try {
           return { host: host.name, value: await askOne(host, transport, options.signal, ask) };
         } catch (error) {
-          if (error instanceof FleetError)
-            return { host: host.name, problem: error.at({ host: host.name }).problem };
-          throw error;
+          if (options.signal.aborted && !(error instanceof FleetError)) throw error;
+          return { host: host.name, problem: troubleOf(host.name, error, options.log) };
         }
       }),
     ),

@@ -1,5 +1,6 @@
 import type { Context } from '../base/context.ts';
-import { type Problem, FleetError } from '../base/errors.ts';
+import type { Problem } from '../base/errors.ts';
+import { troubleOf } from '../base/host-trouble.ts';
 import type { Facts } from '../facts/facts.ts';
 import { gatherFacts } from '../facts/gather.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
@@ -22,7 +23,7 @@ type Stage = (state: HostState, text?: string) => void;
 export async function testHost(
   transport: Transport,
   host: Pick<HostSpec, 'name' | 'ssh'>,
-  { root, signal }: Pick<Context, 'root' | 'signal'>,
+  { root, signal, log }: Pick<Context, 'root' | 'signal' | 'log'>,
   stage: Stage,
 ): Promise<HostReport> {
   try {
@@ -37,8 +38,8 @@ export async function testHost(
       await session.close();
     }
   } catch (error) {
-    if (!(error instanceof FleetError) || signal.aborted) throw error;
-    const { problem } = error.at({ host: host.name });
+    if (signal.aborted) throw error;
+    const problem = troubleOf(host.name, error, log);
     stage(
       /^ssh\.(unreachable|refused|timeout|dns|connection-lost)$/.test(problem.code)
         ? 'unreachable'

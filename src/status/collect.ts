@@ -52,6 +52,8 @@ async function lookAtHost(host: HostSpec, tools: LookTools): Promise<Look> {
     try {
       emit({ kind: 'host-state', host: name, state: 'reading' });
       const facts = await gatherFacts(session, host, tools.root, signal);
+      // What is made of all hosts together is tried on this one alone, where its failure is its own.
+      for (const pool of poolsSeen({ host, facts })) agentNamesOf({ host, facts }, pool);
       if (tools.probe === undefined || !facts.docker.active) return { host, facts };
       emit({ kind: 'host-state', host: name, state: 'proving' });
       return { host, facts, probe: await probe(session, host, facts, tools.probe.deadlineMs) };

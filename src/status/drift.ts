@@ -1,17 +1,24 @@
 import type { ApplyTools } from '../apply/apply-tools.ts';
+import type { Problem } from '../base/errors.ts';
+import { troubleOf } from '../base/host-trouble.ts';
 import type { Look } from './row.ts';
 
-/** What `provision` would change or refuse on each host that could be read: host → titles. */
+/** What `provision` would change or refuse on each host that could be read: host → titles. A mistake over one is its own. */
 export function driftOf(
   looks: readonly Look[],
-  { plan }: Pick<ApplyTools, 'plan'>,
-): ReadonlyMap<string, readonly string[]> {
-  return new Map(
-    looks.flatMap(({ host, facts }): [string, readonly string[]][] => {
-      if (facts === undefined) return [];
+  { plan, log }: Pick<ApplyTools, 'plan' | 'log'>,
+): { readonly hosts: ReadonlyMap<string, readonly string[]>; readonly problems: readonly Problem[] } {
+  const hosts = new Map<string, readonly string[]>();
+  const problems: Problem[] = [];
+  for (const { host, facts } of looks) {
+    if (facts === undefined) continue;
+    try {
       const { stages, refusals } = plan(facts, host);
       const titles = stages.flat().map(({ title }) => title);
-      return [[host.name, [...titles, ...refusals.map(({ what }) => `cannot: ${what}`)]]];
-    }),
-  );
+      hosts.set(host.name, [...titles, ...refusals.map(({ what }) => `cannot: ${what}`)]);
+    } catch (error) {
+      problems.push(troubleOf(host.name, error, log));
+    }
+  }
+  return { hosts, problems };
 }

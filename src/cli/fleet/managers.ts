@@ -30,12 +30,13 @@ export async function withManagers<T>(
   draw: Wiring<Transport>['draw'] = notesOnly,
 ): Promise<T> {
   const open = openHosts(context, input, patterns);
+  const { signal, log } = context;
   return connected(context, input, open, { ...overSsh, draw }, ({ hosts, transport, emit }) =>
     body({
       emit,
       ask: (question, only) => {
         const asked = hosts.filter(({ name }) => only === undefined || only.includes(name));
-        return askManagers(asked, transport, { parallel: 50, signal: context.signal }, question);
+        return askManagers(asked, transport, { parallel: 50, signal, log }, question);
       },
     }),
   );

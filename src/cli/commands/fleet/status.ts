@@ -13,11 +13,12 @@ import { driftOf } from '../../../status/drift.ts';
 import { jobsView, type JobsView } from '../../../status/parallel-jobs.ts';
 import { statusExitCode } from '../../../status/exit-code.ts';
 import { statusRow, type Look, type StatusRow } from '../../../status/row.ts';
+import { tellEach } from '../../../status/tell-each.ts';
 import { knownPools } from '../../../steps/pool-names.ts';
 import type { CommandInput } from '../../command.ts';
 import { openFleet, openForPlan, withFleet, type OpenFleet } from '../../fleet/fleet.ts';
 import { openPlanning } from '../../fleet/planning-tools.ts';
-import { problemsAmong, type Result } from '../../result.ts';
+import type { Result } from '../../result.ts';
 import type { Connected } from '../../fleet/with-hosts.ts';
 
 /** Shows how every host is. Changes nothing. */
@@ -45,14 +46,14 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     const pools = joined(listed, await listPools(open.azure, others, wanted));
     const drift = options.flag('drift') ? await findDrift(context, input, open, looks) : undefined;
     const now = context.clock.wall();
-    const rows = looks.map((look): StatusRow => {
+    const { told: rows, problems } = tellEach(looks, context.log, (look): StatusRow => {
       const row = statusRow(look, (pool) => pools.agents.get(pool), now);
       const changes = drift?.hosts.get(row.host);
       return changes === undefined ? row : { ...row, drift: changes };
     });
     const fleetDrift = drift?.fleet ?? [];
     const parallelJobs = jobsView(rows, jobs);
-    const beside = [...pools.problems, ...namesOfOne(looks)];
+    const beside = [...pools.problems, ...(drift?.problems ?? []), ...namesOfOne(looks)];
     return {
       exitCode: statusExitCode(rows, {
         strict: options.flag('strict'),
@@ -61,7 +62,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
         problems: beside.length,
       }),
       json: { hosts: rows, fleetDrift, parallelJobs: parallelJobs ?? null },
-      problems: [...beside, ...problemsAmong(looks)],
+      problems: [...beside, ...problems],
       text: () => text(context, open, { rows, fleetDrift, parallelJobs, now }),
       aside: beside,
     };
@@ -78,6 +79,8 @@ function namesOfOne(looks: readonly Look[]): readonly Problem[] {
 interface Drift {
   readonly hosts: ReadonlyMap<string, readonly string[]>;
   readonly fleet: readonly string[];
+  /** Of hosts of which it cannot be told. */
+  readonly problems: readonly Problem[];
 }
 
 async function findDrift(
@@ -90,7 +93,7 @@ async function findDrift(
   const named = looks.flatMap(({ host, facts }) => (facts === undefined ? [] : knownPools(host, facts)));
   const pools = [...plainPools(open.hosts), ...named];
   const { changes } = await planFleetPools(open.azure, pools, open.fleet.projects);
-  return { hosts: driftOf(looks, tools), fleet: changes.map(({ title }) => title) };
+  return { ...driftOf(looks, tools), fleet: changes.map(({ title }) => title) };
 }
 
 interface Found {

@@ -4,8 +4,9 @@ import { painter } from '../../../render/color.ts';
 import { imageText } from '../../../render/images.ts';
 import { lookAtHosts } from '../../../status/collect.ts';
 import { imageRow, type ImageRow } from '../../../status/image.ts';
+import { tellEach } from '../../../status/tell-each.ts';
 import type { CommandInput } from '../../command.ts';
-import { problemsAmong, type Result } from '../../result.ts';
+import type { Result } from '../../result.ts';
 import { withHosts } from '../../fleet/with-hosts.ts';
 
 /** Shows which image each host gets and why. Changes nothing; Azure DevOps is not asked. */
@@ -14,12 +15,12 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const looks = await withHosts(context, input, ({ hosts, transport, emit }) =>
     lookAtHosts(hosts, { transport, root, emit, log: context.log, signal, parallel: 50, probe: undefined }),
   );
-  const rows = looks.map(imageRow);
+  const { told: rows, problems } = tellEach(looks, context.log, imageRow);
   const style = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };
   return {
     exitCode: rows.some(isBad) ? ExitCode.hostFailed : ExitCode.ok,
     json: { hosts: rows },
-    problems: problemsAmong(rows),
+    problems,
     text: () => imageText(rows, style),
   };
 }

@@ -1,5 +1,7 @@
 import type { Context } from '../../../base/context.ts';
-import { ExitCode, FleetError, type Problem } from '../../../base/errors.ts';
+import { ExitCode, type Problem } from '../../../base/errors.ts';
+import { troubleOf } from '../../../base/host-trouble.ts';
+import type { Logger } from '../../../base/log.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
 import { type ConnectionDescription, describeConnection } from '../../../ssh/config/describe.ts';
 import { SshResolver } from '../../../ssh/config/resolver.ts';
@@ -17,7 +19,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const env = withoutSecrets(context.env, fleet);
   const ssh = new SshResolver({ home, user, env, notice, hosts: fleet.hosts });
   try {
-    const shown = await Promise.all(hosts.map((host) => describe(ssh, host)));
+    const shown = await Promise.all(hosts.map((host) => describe(ssh, host, context.log)));
     const problems = shown.flatMap(({ problem }) => problem ?? []);
     return {
       exitCode: problems.length > 0 ? ExitCode.usage : ExitCode.ok,
@@ -43,11 +45,10 @@ interface Shown {
   readonly problem?: Problem;
 }
 
-async function describe(ssh: SshResolver, host: HostSpec): Promise<Shown> {
+async function describe(ssh: SshResolver, host: HostSpec, log: Logger): Promise<Shown> {
   try {
     return { host, connection: describeConnection(await ssh.resolve(host.name, host.ssh)) };
   } catch (error) {
-    if (error instanceof FleetError) return { host, problem: error.problem };
-    throw error;
+    return { host, problem: troubleOf(host.name, error, log) };
   }
 }

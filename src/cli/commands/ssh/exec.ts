@@ -2,6 +2,8 @@ import pLimit from 'p-limit';
 
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, FleetError, usageError } from '../../../base/errors.ts';
+import { troubleOf } from '../../../base/host-trouble.ts';
+import type { Logger } from '../../../base/log.ts';
 import { sh } from '../../../base/shell.ts';
 import { controlIn } from '../../../base/unseen.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
@@ -28,7 +30,11 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   };
   const timeout = options.string('timeout') ?? '';
   const answers = await withHosts(context, input, ({ hosts, ...at }) =>
-    Promise.all(hosts.map((host) => limit(() => onHost(at, host, { text, timeout, ...script })))),
+    Promise.all(
+      hosts.map((host) =>
+        limit(() => onHost({ ...at, log: context.log }, host, { text, timeout, ...script })),
+      ),
+    ),
   );
   const well = answers.every((answer) => 'result' in answer && answer.result.code === 0);
   const { to, clean } = askedOutput(context);
@@ -53,7 +59,7 @@ interface Asked extends ScriptOptions {
 }
 
 async function onHost(
-  { transport, emit }: Pick<Connected, 'transport' | 'emit'>,
+  { transport, emit, log }: Pick<Connected, 'transport' | 'emit'> & { readonly log: Logger },
   { name, ssh }: HostSpec,
   { text, timeout, ...options }: Asked,
 ): Promise<HostAnswer> {
@@ -82,9 +88,9 @@ async function onHost(
     });
     return { host: name, result };
   } catch (error) {
-    if (!(error instanceof FleetError)) throw error;
-    const isLate = error.problem.code === 'ssh.script-timeout';
-    const { problem } = (isLate ? tooLong(timeout, last) : error).at({ host: name });
+    if (options.signal?.aborted === true && !(error instanceof FleetError)) throw error;
+    const isLate = error instanceof FleetError && error.problem.code === 'ssh.script-timeout';
+    const problem = troubleOf(name, isLate ? tooLong(timeout, last) : error, log);
     emit({ kind: 'host-state', host: name, state: isLate ? 'failed' : 'unreachable', text: problem.what });
     return { host: name, problem };
   }

@@ -4,6 +4,7 @@ import pLimit from 'p-limit';
 
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, FleetError, type Problem } from '../../../base/errors.ts';
+import { troubleOf } from '../../../base/host-trouble.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
 import { pinHostKeys } from '../../../inventory/document/pin.ts';
 import { type ShownKey, trustLines } from '../../../render/ssh/trust.ts';
@@ -26,7 +27,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const limit = pLimit(parallel);
   const wiring = { connect: createKeyScanner, draw: notesOnly };
   const answers = await connected(context, input, open, wiring, ({ hosts, transport: scanner }) =>
-    Promise.all(hosts.map((host) => limit(() => look(scanner, host, context.signal)))),
+    Promise.all(hosts.map((host) => limit(() => look(scanner, host, context)))),
   );
   const keys = answers.filter((answer): answer is ShownKey => 'key' in answer);
   const problems = answers.filter((answer): answer is Problem => 'code' in answer);
@@ -52,7 +53,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
 async function look(
   scanner: KeyScanner,
   { name, ssh }: HostSpec,
-  signal: AbortSignal,
+  { signal, log }: Pick<Context, 'signal' | 'log'>,
 ): Promise<ShownKey | Problem> {
   try {
     const { key, known } = await scanner.scan({ name, ssh }, signal);
@@ -60,7 +61,7 @@ async function look(
     const same = pins.includes(`${key.type} ${key.base64}`) || pins.includes(key.fingerprint);
     return { host: name, key, known, pinned: pins.length === 0 ? 'none' : same ? 'same' : 'different' };
   } catch (error) {
-    if (error instanceof FleetError) return error.at({ host: name }).problem;
-    throw error;
+    if (signal.aborted && !(error instanceof FleetError)) throw error;
+    return troubleOf(name, error, log);
   }
 }
