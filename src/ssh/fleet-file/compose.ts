@@ -4,13 +4,14 @@ import { troubleOf } from '../../base/host-trouble.ts';
 import type { Logger } from '../../base/log.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
 import { plainSpec } from '../config/from-inventory.ts';
-import { parseHop } from '../config/hops.ts';
 import type { OwnFiles } from '../config/own-include.ts';
 import type { SshResolver } from '../config/resolver.ts';
 import type { StandIn } from '../config/stand-in.ts';
+import type { JumpHost } from '../config/way.ts';
 import { pinnedLines } from '../host-keys/pins.ts';
 import type { Target } from '../transport.ts';
 import { aliasOf, differing, fileText, hostBlock, type Way, wayOf } from './host-block.ts';
+import { hopBlocks, withJumpHosts } from './jump-hosts.ts';
 
 export interface FleetFile {
   readonly hosts: readonly HostInFile[];
@@ -48,6 +49,7 @@ export function firstLine(inventory: string): string {
 interface Host {
   readonly target: Target;
   readonly way: Way;
+  readonly jumps: readonly JumpHost[];
   readonly keys: string;
 }
 
@@ -67,11 +69,13 @@ export async function composeFleetFile(
   const note = (host: string, error: unknown): undefined => {
     problems.set(host, troubleOf(host, error, parts.log));
   };
-  const known = await each(withJumpHosts(chosen, all), note, async (target): Promise<Host> => {
+  const targets = withJumpHosts(chosen, all);
+  const known = await each(targets, note, async (target): Promise<Host> => {
     const { name, ssh } = target;
     const sshConfig = ssh.sshConfig ?? base;
     const options = await resolver.resolve(name, sshConfig === undefined ? ssh : { ...ssh, sshConfig });
-    return { target, way: wayOf(options, files), keys: keysOf(options) };
+    const jumps = await resolver.wayTo(options);
+    return { target, way: wayOf(options, files, all), jumps, keys: keysOf(options) };
   });
   const textOf = (also: ReadonlyMap<string, readonly string[]>): string => {
     const blocks = known.map(({ target: { name, ssh }, way }) => {
@@ -81,10 +85,8 @@ export async function composeFleetFile(
         return note(name, error);
       }
     });
-    return fileText(
-      firstLine(parts.inventory),
-      blocks.filter((block) => block !== undefined),
-    );
+    const hops = hopBlocks(known.map(({ jumps }) => jumps));
+    return fileText(firstLine(parts.inventory), [...blocks.filter((block) => block !== undefined), ...hops]);
   };
   const differences = async (
     text: string,
@@ -93,7 +95,7 @@ export async function composeFleetFile(
     const sshConfig = standIn.file(text);
     const found = await each(among, note, async ({ target, way }) => {
       const seen = await resolver.resolve(target.name, plainSpec(sshConfig));
-      return [target.name, differing(way, wayOf(seen, files))] as const;
+      return [target.name, differing(way, wayOf(seen, files, all))] as const;
     });
     return new Map(found.filter(([, options]) => options.length > 0));
   };
@@ -103,7 +105,7 @@ export async function composeFleetFile(
   return {
     text: textOf(first),
     keys: known.flatMap(({ target, keys }) => (problems.has(target.name) ? [] : keys)).join(''),
-    hosts: withJumpHosts(chosen, all).map(({ name: host }) => {
+    hosts: targets.map(({ name: host }) => {
       const problem = problems.get(host);
       return problem === undefined ? { host, added: added.get(host) ?? [] } : { host, problem };
     }),
@@ -112,18 +114,6 @@ export async function composeFleetFile(
 
 function keysOf(options: ConnectionOptions): string {
   return pinnedLines(options, aliasOf(options.name), 'ssh');
-}
-
-/** Those of the inventory that the chosen ones are reached through as well. */
-function withJumpHosts(chosen: readonly Target[], all: readonly Target[]): readonly Target[] {
-  const wanted = new Set(chosen);
-  for (const { ssh } of wanted)
-    for (const hop of ssh.jump?.split(',') ?? []) {
-      const host = parseHop(hop.trim())?.host;
-      const found = all.find(({ name }) => name === host);
-      if (found !== undefined) wanted.add(found);
-    }
-  return all.filter((target) => wanted.has(target));
 }
 
 /** What becomes of each; those that fail are noted and left out. */

@@ -4,17 +4,25 @@ import { defined } from '../../base/defined.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
 import { describeConnection } from '../config/describe.ts';
+import { hostOfHop } from '../config/hop-target.ts';
+import { parseHop } from '../config/hops.ts';
 import type { OwnFiles } from '../config/own-include.ts';
+import type { Target } from '../transport.ts';
 import { directive, inOrder, type Value } from './spelling.ts';
 
 /** How a host is reached, option by option, in the words of `ssh -G`. */
 export type Way = Readonly<Record<string, Value>>;
 
-/** What `ssh NAME` is to use: what our own connection does; pinned keys are in a file of ours. Pure. */
-export function wayOf(options: ConnectionOptions, { keys }: OwnFiles): Way {
+/**
+ * What `ssh NAME` is to use: what our own connection does; pinned keys are in a file of ours, and jump hosts of the
+ * inventory go by the name that they have there. Pure.
+ */
+export function wayOf(options: ConnectionOptions, { keys }: OwnFiles, hosts: readonly Target[]): Way {
   const { from: _from, ...way } = describeConnection(options);
+  const jump = options.jump.map((hop) => byName(hop, hosts));
   return {
     ...(way as Way),
+    ...(jump.length === 0 ? {} : { proxyjump: jump.join(',') }),
     ...(options.pinned.length === 0
       ? {}
       : {
@@ -23,6 +31,13 @@ export function wayOf(options: ConnectionOptions, { keys }: OwnFiles): Way {
           hostkeyalias: aliasOf(options.name),
         }),
   };
+}
+
+function byName(text: string, hosts: readonly Target[]): string {
+  const hop = parseHop(text);
+  const name = hop && hostOfHop(hop, hosts)?.name;
+  if (name === undefined) return text;
+  return `${hop?.user === undefined ? '' : `${hop.user}@`}${name}${hop?.port === undefined ? '' : `:${hop.port}`}`;
 }
 
 /** The name under which a host's pinned keys are filed: ssh looks for it in lower case. */
@@ -51,11 +66,11 @@ export function hostBlock(
     port: spec.port,
     user: spec.user,
     identityfile: spec.identityFile,
-    proxyjump: spec.jump,
   });
   const pinned = spec.hostKeys.length > 0 ? pinOptions : [];
   const strict = spec.hostKeyPolicy === 'strict' ? ['stricthostkeychecking'] : [];
-  const named = new Set([...pinned, ...strict, ...also]);
+  const jump = spec.jump === undefined ? [] : ['proxyjump'];
+  const named = new Set([...pinned, ...strict, ...jump, ...also]);
   const lines = inOrder.map((option) => {
     if (named.has(option)) return directive(name, option, way[option]);
     const value = said[option];
@@ -66,7 +81,7 @@ export function hostBlock(
 
 const pinOptions = ['userknownhostsfile', 'globalknownhostsfile', 'hostkeyalias', 'stricthostkeychecking'];
 /** Tokens of theirs mean the same in a file as in an argument of ssh. */
-const ownText = new Set(['identityfile', 'proxyjump']);
+const ownText = new Set(['identityfile']);
 
 /** The whole file. `source`: what stands in its first line. Pure. */
 export function fileText(source: string, blocks: readonly Record<string, string | string[]>[]): string {

@@ -57,7 +57,7 @@ async function compose(context: Context, input: CommandInput): Promise<FleetFile
   const standIn = new StandIn(files);
   const env = withoutSecrets(context.env, fleet);
   let said: string | undefined;
-  const resolver = new SshResolver({ home, user, env, notice: (line) => (said = line) });
+  const resolver = new SshResolver({ home, user, env, notice: (line) => (said = line), hosts: fleet.hosts });
   try {
     await resolver.files('none');
     if (said !== undefined) throw noSsh();

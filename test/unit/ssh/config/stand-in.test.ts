@@ -49,6 +49,7 @@ test('a mistake is told of with the name of the file that it is in', async () =>
     user: 'me',
     env: { PATH: process.env['PATH'] },
     notice: () => undefined,
+    hosts: [],
   });
   const { seen, next } = await problemOf(resolver.resolve('x', sshSpec({})));
   resolver.close();

@@ -113,10 +113,10 @@ Host named-*
   ];
 
   beforeAll(() => {
-    inventory(table.map(([name, says]) => `  ${name}: ${says}\n`).join(''));
     writeFileSync(join(cwd, 'own.ssh_config'), 'Host own-file\n  HostName 192.0.2.88\n  User of-the-file\n');
   });
   beforeEach(async () => {
+    inventory(table.map(([name, says]) => `  ${name}: ${says}\n`).join(''));
     writeFileSync(config, users, { mode: 0o600 });
     const { problems, exitCode } = await write();
     expect({ problems, exitCode }).toEqual({ problems: [], exitCode: 0 });
@@ -132,6 +132,29 @@ Host named-*
     expect(theirs('everything')['compression']).toEqual(['yes']);
   });
 
+  test('jump hosts of the inventory are meant by their addresses as well, and lead to no other', async () => {
+    inventory(`  gate: { address: 192.0.2.19, port: 2200, jump: gate }
+  behind: { address: 10.0.0.2, jump: "ann@192.0.2.19:2200" }
+`);
+    await write(' behind');
+    expect(theirs('behind')['proxyjump']).toEqual(['ann@gate:2200']);
+    expect(theirs('gate')).toMatchObject({ hostname: ['192.0.2.19'], port: ['2200'] });
+    expect(theirs('gate')).not.toHaveProperty('proxyjump');
+  });
+
+  test('a jump host for which nobody names a key has that of the hosts behind it', async () => {
+    inventory(`  one: { address: 10.0.0.2, jump: me@gate.example, identityFile: /keys/one }
+  two: { address: 10.0.0.3, jump: gate.example, identityFile: /keys/two }
+  three: { address: 10.0.0.4, jump: gpu-alias, identityFile: /keys/two }
+`);
+    await write();
+    const keys = theirs('gate.example')['identityfile'] ?? [];
+    expect(keys).toEqual(
+      expect.arrayContaining(['/keys/one', '/keys/two', expect.stringContaining('id_ed25519')]),
+    );
+    expect(theirs('gpu-alias')['identityfile']).toEqual(['/keys/of-the-alias']);
+  });
+
   test('what the inventory no longer says is not kept alive by our own file', async () => {
     inventory('  plain: { user: once, port: 5, jump: gone.example }\n');
     await write();
@@ -141,6 +164,5 @@ Host named-*
     await write();
     expect(theirs('plain')).toMatchObject({ user: ['of-plain'], port: ['22'] });
     expect(theirs('plain')).not.toHaveProperty('proxyjump');
-    inventory(table.map(([name, says]) => `  ${name}: ${says}\n`).join(''));
   });
 });

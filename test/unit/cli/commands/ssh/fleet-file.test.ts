@@ -123,7 +123,7 @@ describe('what a person has in ~/.ssh', () => {
 
   test("one host's trouble is its own", async () => {
     inventory(String.raw`  gpu-1: { address: 192.0.2.11 }
-  breaks: { address: 192.0.2.12, identityFile: "/keys/a\nProxyCommand touch /tmp/x" }
+  breaks: { address: 192.0.2.12, jump: "a;touch" }
   refused: { address: "$(touch x)" }
   prints: { address: 192.0.2.13, hostKeys: ["SHA256:abcdefghijklmnopqrstuvwxyzabcdefghijklmnopq"] }
 `);
