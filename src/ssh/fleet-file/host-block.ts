@@ -1,11 +1,11 @@
 import { SSHConfig } from 'ssh-config';
 
 import { defined } from '../../base/defined.ts';
+import { parseHop } from '../../base/notation/hop.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
 import { describeConnection } from '../config/describe.ts';
 import { hostOfHop } from '../config/hop-target.ts';
-import { parseHop } from '../config/hops.ts';
 import type { OwnFiles } from '../config/own-include.ts';
 import type { Target } from '../transport.ts';
 import { directive, inOrder, type Value } from './spelling.ts';

@@ -1,4 +1,5 @@
-import { chainOf, parseHop } from '../config/hops.ts';
+import { parseHop } from '../../base/notation/hop.ts';
+import { chainOf } from '../config/hops.ts';
 import { hostOfHop, jumpTo } from '../config/hop-target.ts';
 import type { JumpHost } from '../config/way.ts';
 import type { Target } from '../transport.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 
-import { runCommand } from '../../../support/command.ts';
+import type { runCommand as RunCommand } from '../../../support/command.ts';
 import { framesSaid, hostileHost, type HostileHost } from '../../../support/hostile-host.ts';
 import { managerStatus } from '../../../support/manager-status.ts';
 import { useFake } from '../../azure/fake/server.ts';
@@ -47,10 +47,14 @@ vi.mock('../../../../src/ssh/config/build.ts', async (original) => breakable(awa
 
 const cwd = mkdtempSync(join(tmpdir(), 'one-host-breaks-'));
 const fake = useFake();
+let runCommand: typeof RunCommand;
 const machines: HostileHost[] = [];
 const managers: Server[] = [];
 
 beforeAll(async () => {
+  // Files of tests share what is loaded: whatever another one has loaded cannot be broken.
+  vi.resetModules();
+  ({ runCommand } = await import('../../../support/command.ts'));
   const lines: string[] = [];
   for (const name of ['gpu-1', 'gpu-2']) {
     const status = managerStatus({ host: `of-${name}`, at: new Date().toISOString(), drained: true });
@@ -84,6 +88,7 @@ ${lines.join('')}`,
 });
 
 afterAll(() => {
+  vi.resetModules();
   for (const each of [...machines, ...managers]) each.close();
   rmSync(cwd, { recursive: true });
 });

@@ -107,7 +107,7 @@ Host named-*
     ['behind', '{ address: 10.0.0.2, jump: bastion }'],
     ['bastion', '{ address: 192.0.2.19, port: 2200, user: hop }'],
     ['own-file', `{ sshConfig: ${join(cwd, 'own.ssh_config')} }`],
-    ['no-file', '{ address: gpu-alias, sshConfig: none }'],
+    ['no-file', '{ address: 198.51.100.8, sshConfig: none }'],
     ['UPPER', '{ address: 192.0.2.20 }'],
     ['strict', '{ address: 192.0.2.21, hostKeyPolicy: strict }'],
   ];
