@@ -27,12 +27,12 @@ export type XidClass =
 
 /**
  * What stands before a line's text in dmesg and in the journal. A pattern begins there and nowhere else: processes choose
- * their names, and the kernel writes those into its lines.
+ * their names, and the kernel writes those into its lines: with breaks that only some programs know, too.
  */
 const prefix = String.raw`^(?:<\d+>)?(?:(?:\d{4}-\d\d-\d\dT\S+|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) (?:\S+ )?kernel: )?(?:\[ *(?<at>\d+\.\d+)\](?:\[ *[TC]\d+\])? )?`;
 const address = String.raw`(?:PCI:)?(?<gpu>[\da-fA-F:.]+)`;
 const xidLine = new RegExp(
-  String.raw`${prefix}NVRM: Xid \(${address}(?: [^()]*)?\): (?<xid>\d{1,6})(?:, ?(?<text>.*))?$`,
+  String.raw`${prefix}NVRM: Xid \(${address}(?: [^()]*)?\): (?<xid>\d{1,6})(?:, ?(?<text>[^]*))?$`,
 );
 const offTheBus = new RegExp(String.raw`${prefix}NVRM: GPU (?:at )?${address}: GPU has fallen off the bus`);
 

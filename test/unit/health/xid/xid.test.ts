@@ -44,6 +44,10 @@ test.each([
   ['syslog', 'Nov 20 09:00:01 host kernel: [  12.000001] NVRM: Xid (PCI:0000:84:00): 79, lost'],
   ['raw kmsg', '<3>NVRM: Xid (PCI:0000:84:00): 79, lost'],
   ['a part of a GPU', '[ 12.0] NVRM: Xid (PCI:0000:84:00 GPU-I:05): 94, contained'],
+  [
+    'a line with breaks in the name of its process',
+    '[ 12.0] NVRM: Xid (PCI:0000:84:00): 79, name=a\u2028b\rc, lost',
+  ],
   ['without what follows', '[ 12.0] NVRM: Xid (0000:84:00): 79'],
 ])('an XID as it stands in %s', (_, line) => {
   expect(readXids(line)).toMatchObject([{ gpu: '0000:84:00.0' }]);
