@@ -3,6 +3,8 @@ import { chmod, mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { defined } from '../../base/defined.ts';
 import { FleetError } from '../../base/errors.ts';
+import { foreignJson, foreignLine, foreignValue } from '../../base/foreign-text.ts';
+import { isObject } from '../../base/object.ts';
 import type { DrainOrder, UndrainOrder } from '../../contract/drain.ts';
 import { ask } from './ask.ts';
 
@@ -129,11 +131,10 @@ async function readBody(request: IncomingMessage): Promise<Readonly<Record<strin
     if (raw.length > bodyLimit) throw bad('the body is too long');
   }
   if (raw.trim() === '') return {};
-  try {
-    return Object(JSON.parse(raw)) as Readonly<Record<string, unknown>>;
-  } catch {
-    throw bad('the body is not JSON');
-  }
+  const value = foreignJson(raw);
+  if (!isObject(value)) throw bad('the body is no JSON object');
+  // Reasons and names are kept, shown, and told to the pool.
+  return foreignValue(value, (said) => foreignLine(said));
 }
 
 function names(value: unknown): readonly string[] {

@@ -13,7 +13,8 @@ const interpreter =
 
 /** The program that a command line (arguments separated by NUL) is for; undefined: it has none. Pure. */
 export function programIn(commandLine: string): string | undefined {
-  const [first = '', ...rest] = commandLine.split('\0');
+  // Cleaned as a whole: of half a sequence the end would look like a name.
+  const [first = '', ...rest] = commandLine.split('\0').map((argument) => foreignLine(argument));
   const program = posix.basename(first);
   if (program === '') return undefined;
   const given = rest.find((argument) => argument !== '' && !argument.startsWith('-'));

@@ -10,8 +10,10 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createFileLogger } from '../../../src/base/file-log.ts';
 import { runCommand, type CommandResult } from '../../support/command.ts';
 import { StillClock } from '../../support/clock.ts';
-import { hostileHost, type HostileHost } from '../../support/hostile-host.ts';
+import { framesSaid, hostileHost, type HostileHost } from '../../support/hostile-host.ts';
 import { controls, evil, words } from '../../support/hostile-words.ts';
+import { managerStatus } from '../../support/manager-status.ts';
+import { disconnect, facts } from './foreign-answers.ts';
 import { type Source, sources } from './foreign-sources.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
@@ -135,4 +137,45 @@ describe.each(sources)('$source: $command', (source) => {
     if (source.shown === 'yes') expect(all).toMatch(words);
     if (source.shown === 'never') expect(all).not.toMatch(words);
   });
+});
+
+/** Longer than anybody reads. */
+const endless = `said ${'x'.repeat(300_000)} by a host`;
+
+test.each<[string, Source]>([
+  [
+    'the system of a host',
+    {
+      source: 'os',
+      command: 'status',
+      host: (script) => framesSaid(script, { ...facts, os: `ID=ubuntu\nPRETTY_NAME="${endless}"\n` }),
+      shown: 'perhaps',
+    },
+  ],
+  [
+    'a refusal of Azure DevOps',
+    { source: 'azure', command: 'pool list', azure: () => [403, { message: endless }], shown: 'perhaps' },
+  ],
+  [
+    'a status of a manager',
+    {
+      source: 'manager',
+      command: 'drain --yes',
+      manager: {
+        '/v1/drain': {},
+        '/v1/status': managerStatus({ problems: [{ code: 'bug', what: endless, next: endless }] }),
+      },
+      shown: 'perhaps',
+    },
+  ],
+  [
+    'the words of a disconnect',
+    { source: 'exec', command: 'trust', bytes: disconnect(endless.slice(0, 30_000)), shown: 'perhaps' },
+  ],
+])('words without an end are cut: %s', async (_, source) => {
+  for (const way of [{ terminal: true }, {}, { json: true }]) {
+    const { stdout, stderr, log } = await run(source, way);
+    expect(stdout.length + stderr.length).toBeLessThan(60_000);
+    expect(Math.max(...log.split('\n').map(({ length }) => length))).toBeLessThan(60_000);
+  }
 });

@@ -1,0 +1,212 @@
+// What jobs, containers, dockerd, registries, the kernel, other people and receivers say, against each place where a manager
+// lets it be seen: status, runs, evidence, metrics, webhook, journal, the pool, and the terminal of who asks on the host.
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { FleetError } from '../../../src/base/errors.ts';
+import type { ManagerConfig } from '../../../src/contract/config.ts';
+import { ask } from '../../../src/manager/serve/ask.ts';
+import { runClient } from '../../../src/manager/start/client-commands.ts';
+import { journalLogger } from '../../../src/manager/start/journal-log.ts';
+import { controls, evil, words } from '../../support/hostile-words.ts';
+import { freePort } from '../../support/ssh-port.ts';
+import { failed, ManagerRig, printed } from '../../support/manager-rig.ts';
+
+const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
+const [gpu = ''] = [...healthy.matchAll(/<uuid>(GPU-[^<]+)</g)].map(([, uuid = '']) => uuid);
+
+let rig: ManagerRig;
+let receiver: Server;
+let got: string[];
+let metricsPort: number;
+/** What the receiver of messages says to them. */
+let answer: string;
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+  got = [];
+  metricsPort = await freePort();
+  answer = '';
+  receiver = createServer((request, response) => {
+    let body = '';
+    request.on('data', (chunk) => (body += String(chunk)));
+    request.on('end', () => {
+      got.push(body);
+      response.writeHead(answer === '' ? 200 : 400).end(answer);
+    });
+  });
+  await new Promise<void>((resolve) => void receiver.listen(0, '127.0.0.1', resolve));
+  writeFileSync(
+    join(rig.directory, 'webhook'),
+    `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/\n`,
+  );
+});
+afterEach(async () => {
+  receiver.closeAllConnections();
+  receiver.close();
+  await rig.close();
+});
+
+interface Source {
+  readonly config?: Partial<ManagerConfig>;
+  /** Before the manager starts. */
+  readonly set?: () => void;
+  /** What happens then. */
+  readonly happens?: () => Promise<unknown>;
+  /** That it has been heard, where its words are shown to nobody, or half of them. */
+  readonly sign?: RegExp;
+}
+
+function twoGpus(): void {
+  rig.plugIn('0000:83:00.0');
+  rig.plugIn('0000:84:00.0');
+  rig.programs.set('sh', printed(healthy));
+  rig.programs.set('dmesg', printed(''));
+}
+
+const sources: Readonly<Record<string, Source>> = {
+  'the name of a job, and all that it prints': {
+    happens: async () => {
+      await rig.until('idle');
+      rig.docker.say('box-0', evil);
+      rig.beginJob('box-0', evil);
+      await rig.until('busy', ['0']);
+      rig.docker.say('box-0', `2026-11-21 02:00:02Z: Job ${evil} completed with result: Failed`);
+      rig.docker.say('box-0', evil);
+      rig.docker.end('box-0', 1);
+    },
+  },
+  'an agent that cannot connect, in its own words': {
+    set: () => {
+      rig.docker.onStart = ({ id }) => {
+        rig.docker.say(id, `2026-11-21 02:00:00Z: Agent connect error: ${evil}. Retrying until reconnected.`);
+        rig.docker.say(id, `An error occurred: ${evil}`);
+        rig.docker.end(id, 1);
+      };
+    },
+  },
+  'Docker that makes no container': { set: () => rig.docker.fail(/containers\/create/, 500, evil, 50) },
+  'Docker that does not start one': { set: () => rig.docker.fail(/start$/, 500, evil, 50) },
+  'Docker that does not give out what a run wrote': {
+    happens: async () => {
+      await rig.until('idle');
+      rig.docker.fail(/logs/, 500, evil, 50);
+      rig.endJob('box-0');
+    },
+  },
+  'a registry': {
+    config: { image: { kind: 'registry', reference: 'registry.example/other:1' } },
+    set: () => rig.docker.fail(/images\/create/, 500, evil, 50),
+  },
+  'the kernel': {
+    sign: /XID 79 in the kernel log/,
+    set: twoGpus,
+    happens: async () => {
+      await rig.until('idle');
+      rig.kernelSays(`[ 12.000001] NVRM: Xid (PCI:0000:84:00): 79, pid=1, ${evil}`);
+    },
+  },
+  'nvidia-smi': {
+    sign: /smi\.|driver\./,
+    set: () => {
+      twoGpus();
+      rig.programs.set('sh', failed(9, `NVIDIA-SMI has failed: ${evil}`));
+    },
+  },
+  'names of GPUs': {
+    set: () => {
+      twoGpus();
+      const said = evil.replaceAll(/[<>&]/g, '');
+      rig.programs.set('sh', printed(healthy.replaceAll(/(<product_name>)[^<]*/g, `$1${said}`)));
+    },
+  },
+  'somebody else on a GPU': {
+    set: () => {
+      twoGpus();
+      rig.programs.set('nvidia-smi', (args) =>
+        printed(
+          (args[0] ?? '').startsWith('--query-compute-apps')
+            ? `${gpu}, 4121, 15974\n`
+            : `${gpu}, 15974, Disabled\n`,
+        ),
+      );
+      rig.programs.set('head', printed(`${evil}\0${evil}\0`));
+      rig.programs.set('getent', printed(`${evil.replaceAll(/[:\n]/g, '')}:x:1000:1000::/home/a:/bin/sh\n`));
+      rig.hostPrograms.processes.set(4121, {
+        pid: 4121,
+        parent: 1,
+        uid: 1000,
+        comm: evil,
+        state: 'S',
+        startTicks: 8_121,
+        startedAt: Date.now(),
+        cgroups: [`/user.slice/user-1000.slice/${evil}`],
+      });
+    },
+  },
+  'who drains, and why': { happens: () => rig.post('/v1/drain', { reason: evil, owner: evil, run: evil }) },
+  'the receiver of messages': {
+    sign: /HTTP 400|said /,
+    config: { webhook: { offlineS: 600, queueWaitS: 1800 } },
+    set: () => (answer = evil),
+    happens: () => rig.post('/v1/webhook', {}),
+  },
+};
+
+/** Everything that can be seen of the manager now, by place. */
+async function places(refused: string): Promise<Readonly<Record<string, string>>> {
+  const read = (path: string): Promise<string> => ask(rig.socket, { method: 'GET', path });
+  const journal: string[] = [];
+  const log = journalLogger((line) => journal.push(line), true);
+  for (const { level, message, fields } of rig.logged)
+    log.log(level, message, fields as Record<string, unknown>);
+  const client = (command: string, ...positionals: string[]): Promise<string> =>
+    runClient({ command, positionals, values: {} }, rig.socket, true).catch((error: unknown) =>
+      error instanceof FleetError ? JSON.stringify(error.problem) : String(error),
+    );
+  const kept = globSync(join(rig.directory, 'state/**/*'), { withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'));
+  return {
+    'the status': await read('/v1/status'),
+    'its file': readFileSync(join(rig.directory, 'status.json'), 'utf8'),
+    'the runs': await read('/v1/runs'),
+    'what is kept of them': kept.join('\n'),
+    'the metrics': await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
+    messages: got.join('\n'),
+    'the journal': journal.join(''),
+    'the pool': JSON.stringify(await rig.azure.listAgents(rig.poolId)),
+    'a refusal': refused,
+    'the terminal': [await client('status'), await client('runs'), await client('logs', '0')].join('\n'),
+  };
+}
+
+test.each(Object.entries(sources))('%s', async (_, { config = {}, set, happens, sign = words }) => {
+  set?.();
+  await rig.start({ metricsPort, webhook: { offlineS: 1, queueWaitS: 1800 }, ...config });
+  const isUp = () =>
+    rig.status().then(
+      () => true,
+      () => false,
+    );
+  await expect.poll(isUp).toBe(true);
+  const refused = await (happens?.() ?? Promise.resolve('')).then(
+    () => '',
+    (error: unknown) => (error instanceof FleetError ? JSON.stringify(error.problem) : String(error)),
+  );
+  await expect
+    .poll(async () =>
+      Object.values(await places(refused))
+        .join('\n')
+        .replaceAll('\\n', ' '),
+    )
+    .toMatch(sign);
+  for (const [place, text] of Object.entries(await places(refused))) {
+    expect({ [place]: controls(text) }).toEqual({ [place]: [] });
+    expect({ [place]: /HIDDEN|\\u(?:00[01789]|20[26]|feff)/.exec(text)?.[0] }).toEqual({
+      [place]: undefined,
+    });
+  }
+});
