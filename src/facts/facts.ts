@@ -129,8 +129,10 @@ export interface Facts {
     /** Of the manager that wrote the status, also where that cannot be read. */
     readonly release: Release | undefined;
   };
-  /** Free bytes by path. */
-  readonly disk: Readonly<Record<string, number>>;
+  /** By folder: what is free there, and the file system that it is on. */
+  readonly disk: Readonly<Record<string, { readonly freeBytes: number; readonly mount: string }>>;
+  /** Of the largest one; 0: there is none. */
+  readonly initramfsBytes: number;
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly rebootRequired: boolean;

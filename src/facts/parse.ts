@@ -62,7 +62,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     ...read(filesProbe),
     siteCaTrusted: read(siteCaProbe),
     manager: { ...read(managerProbe), ...read(managerStatusProbe) },
-    disk: read(diskProbe),
+    ...read(diskProbe),
     others: { ...read(othersProbe), containers: foreign },
     changes: read(changesProbe),
     packageLock: read(packageLockProbe),

@@ -55,6 +55,8 @@ export interface Effects {
   readonly installs: readonly Moved[];
   readonly upgrades: readonly Moved[];
   readonly downgrades: readonly Moved[];
+  /** What it takes; undefined: the package manager did not say. `installedBytes` below 0: more goes than comes. */
+  readonly room?: { readonly downloadBytes: number; readonly installedBytes: number };
   /** Packages that stay at their version although a newer one is there. */
   readonly kept: readonly string[];
 }

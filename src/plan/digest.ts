@@ -9,6 +9,7 @@ import type { Fleet } from '../inventory/fleet.ts';
 export function factsDigest(facts: Facts): string {
   const {
     disk: _disk,
+    initramfsBytes: _initramfs,
     memoryMiB: _memory,
     others: _others,
     bootId: _boot,

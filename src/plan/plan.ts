@@ -18,7 +18,7 @@ export interface PlanOptions {
  * package manager answered; undefined: it is not asked, and the plan is for nobody to apply.
  */
 export function planHost(facts: Facts, desired: Desired, options: PlanOptions, said?: Said): HostPlan {
-  const found = refinePackages(missing(facts, desired, options), said);
+  const found = refinePackages(missing(facts, desired, options), said, facts);
   const plan = planOf(facts, desired.host.name, found, options.disturbOthers);
   return said === undefined || Object.keys(said.answers).length === 0
     ? plan

@@ -119,6 +119,7 @@ const answer = z.discriminatedUnion('kind', [
     upgrades: moved,
     downgrades: moved,
     kept: names,
+    room: z.object({ downloadBytes: z.number(), installedBytes: z.number() }).exactOptional(),
   }),
   z.object({ kind: z.literal('not-offered'), offered: names }),
   z.object({ kind: z.literal('impossible'), what: words, next: words }),

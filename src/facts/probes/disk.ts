@@ -1,23 +1,46 @@
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
 
-/** Free bytes for unprivileged users where packages, images and the manager's state go. */
-export const diskProbe: FactProbe<Facts['disk']> = {
+/**
+ * Free bytes for unprivileged users where packages, their archives, kernels, images and the manager's state go, and the file
+ * system of each. Docker's data may lie elsewhere; what is not there yet will be on the file system of what is above it.
+ * `initramfs`: the largest one; a new one is written beside it.
+ */
+export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes'>> = {
   name: 'disk',
-  script: () => `for path in / /boot /opt /var /var/lib/docker; do
-  if [ -d "$path" ]; then set -- "$@" "$path"; fi
+  script:
+    () => `data=$(sed -n 's/.*"data-root"[^"]*"\\(\\/[^"]*\\)".*/\\1/p' /etc/docker/daemon.json 2>/dev/null | head -n 1)
+set --
+for path in / /boot /opt /usr /var /var/cache /var/lib /var/lib/docker "\${data:-/}"; do
+  while [ ! -d "$path" ]; do path=\${path%/*}; path=\${path:-/}; done
+  case " $* " in *" $path "*) ;; *) set -- "$@" "$path" ;; esac
 done
-printf '%s\\n' "$@"
+largest=0
+for image in /boot/initrd.img-* /boot/initramfs-*.img; do
+  size=$(stat -L -c %s "$image" 2>/dev/null) || continue
+  if [ "$size" -gt "$largest" ]; then largest=$size; fi
+done
+echo "initramfs $largest"
+printf 'path %s\\n' "$@"
 df -Pk "$@"`,
   parse: ({ stdout }) => {
     const lines = stdout.split('\n').filter(Boolean);
     const header = lines.findIndex((line) => line.startsWith('Filesystem'));
-    if (header < 0) return {};
-    return Object.fromEntries(
-      lines.slice(0, header).flatMap((path, index) => {
-        const available = / (\d+) +-?\d+% /.exec(lines[header + 1 + index] ?? '')?.[1];
-        return available === undefined ? [] : [[path, Number(available) * 1024]];
-      }),
-    );
+    const paths = lines.flatMap((line) => (line.startsWith('path ') ? [line.slice('path '.length)] : []));
+    const [initramfs = ''] = lines.flatMap((line) => /^initramfs (\d+)$/.exec(line)?.[1] ?? []);
+    return {
+      initramfsBytes: Number(initramfs),
+      disk:
+        header < 0
+          ? {}
+          : Object.fromEntries(paths.flatMap((path, at) => volume(path, lines[header + 1 + at]))),
+    };
   },
 };
+
+function volume(path: string, line = ''): [string, Facts['disk'][string]][] {
+  const [, available, mount] = / (\d+) +-?\d+% (\/.*)$/.exec(line) ?? [];
+  return available === undefined || mount === undefined
+    ? []
+    : [[path, { freeBytes: Number(available) * 1024, mount }]];
+}

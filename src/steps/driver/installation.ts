@@ -42,6 +42,7 @@ export function installation(
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
     },
     timeoutS: 3600,
+    rebuildsInitramfs: true,
     writes: [
       ...platform.packages.folders,
       managedFiles.persistence,

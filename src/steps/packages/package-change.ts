@@ -21,6 +21,8 @@ export interface Pending {
   readonly platform: Platform;
   readonly transaction: Transaction;
   readonly timeoutS: number;
+  /** It lets kernels' initramfs be written anew. */
+  readonly rebuildsInitramfs?: true;
   /** What its script writes beside what packages bring. */
   readonly writes?: readonly string[];
   /** Where the inventory asks for a version: it may be one that no source offers. */

@@ -1,8 +1,10 @@
+import type { Facts } from '../../facts/facts.ts';
 import type { Answer, Answers, Bound, Effects } from '../../packages/simulation.ts';
 import type { Shape } from '../change.ts';
 import { later, refusal } from '../changes.ts';
 import type { Planned, Refusal } from '../step.ts';
 import { boundDetails, boundOf, effectDetails } from './details.ts';
+import { needsOf, Room } from './room.ts';
 import { boundChange, type PackageChange, type Pending } from './package-change.ts';
 import { isDowngrade } from './title.ts';
 
@@ -15,9 +17,21 @@ export interface Said {
   readonly final: boolean;
 }
 
-/** The package changes among these as they are known now. `said` undefined: nobody asked. Pure. */
-export function refinePackages(found: readonly Found[], said?: Said): Found[] {
-  const refined = found.map((item) => (isPackageChange(item) ? refine(item, said) : item));
+/**
+ * The package changes among these as they are known now. `said` undefined: nobody asked. `disks`: what room there is,
+ * measured; undefined: enough. Pure.
+ */
+export function refinePackages(
+  found: readonly Found[],
+  said?: Said,
+  disks: Pick<Facts, 'disk' | 'initramfsBytes'> = { disk: {}, initramfsBytes: 0 },
+): Found[] {
+  const room = new Room(disks);
+  const refined = found.map((item) => {
+    if (!isPackageChange(item)) return item;
+    const obstacle = roomObstacle(item, said, room, disks);
+    return obstacle ?? refine(item, said);
+  });
   const refused = new Set(
     refined.flatMap((item, at) => ('refused' in item && item !== found[at] ? [item.step] : [])),
   );
@@ -27,6 +41,18 @@ export function refinePackages(found: readonly Found[], said?: Said): Found[] {
 
 export function isPackageChange(item: Found): item is PackageChange {
   return 'pending' in item;
+}
+
+function roomObstacle(
+  { id, pending }: PackageChange,
+  said: Said | undefined,
+  room: Room,
+  disks: Pick<Facts, 'disk' | 'initramfsBytes'>,
+): Refusal | undefined {
+  const answer = said?.answers[id];
+  if (answer?.kind !== 'known') return undefined;
+  const found = room.take(needsOf(answer, pending.rebuildsInitramfs === true, disks));
+  return found && refusal(pending.step, `${pending.subject.what} ${found.what}`, found.next);
 }
 
 function refine({ pending, ...change }: PackageChange, said: Said | undefined): Found {

@@ -239,8 +239,14 @@ describe('what the probes print', () => {
 
   it('free disk space by path', () => {
     const text =
-      '/\n/var/lib/docker\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 50 50 50% /\n/dev/mapper/data with-space 2000 1 1000 1% /var/lib/docker\n';
-    expect(diskProbe.parse(frame(text))).toEqual({ '/': 50 * 1024, '/var/lib/docker': 1000 * 1024 });
+      'initramfs 61000000\npath /\npath /var/lib/docker\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 50 50 50% /\n/dev/mapper/data with-space 2000 1 1000 1% /var/lib/docker\n';
+    expect(diskProbe.parse(frame(text))).toEqual({
+      initramfsBytes: 61_000_000,
+      disk: {
+        '/': { freeBytes: 50 * 1024, mount: '/' },
+        '/var/lib/docker': { freeBytes: 1000 * 1024, mount: '/var/lib/docker' },
+      },
+    });
   });
 
   it('other people and their GPU work, without the driver’s own services', () => {

@@ -1,6 +1,6 @@
 import { foreignLine } from '../../../base/foreign-text.ts';
 import { sh } from '../../../base/shell.ts';
-import type { Answer, Answers, Asked, Moved } from '../../simulation.ts';
+import type { Answer, Answers, Asked, Effects, Moved } from '../../simulation.ts';
 import { compareVersions, upstream } from '../../version.ts';
 
 /** Packages of one kind in one answer; a transaction of ours that touches more is none. */
@@ -91,7 +91,14 @@ function effects(lines: readonly string[]): Answer {
     ...moves,
     kept: moves.kept.map(({ name }) => name),
     ...(version === undefined ? {} : { version: upstream(version) }),
+    ...roomIn(lines),
   };
+}
+
+function roomIn(lines: readonly string[]): Pick<Effects, 'room'> {
+  const [, download, installed] = /^(\d{1,15}) (-?\d{1,15})$/.exec(wordsOf(lines, 'room') ?? '') ?? [];
+  if (download === undefined || installed === undefined) return {};
+  return { room: { downloadBytes: Number(download), installedBytes: Number(installed) } };
 }
 
 function moved(

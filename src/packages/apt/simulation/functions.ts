@@ -5,7 +5,7 @@
  * `read_lists` updates apt's own lists, all of them. `listen VENDOR URI FILE` says whether that source has answered.
  * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes dpkg's status as it is
  * without these holds, `lift_pins NAME…` takes away the pins of packages that go, and `ask WORD…` has the answer of
- * `apt-get WORD…`, and names what holds of the host's owner keep it from changing. What else is brought along is in `$brought`.
+ * `apt-get WORD…` with the room that it takes (`--print-uris` changes nothing, and sums up what it would), and names what holds of the host's owner keep it from changing. What else is brought along is in `$brought`.
  */
 export const simulationFunctions = `said() {
   sed -En 's/^(E|Error|W|Warning): //p' "$@" | head -n 1 | tr -s ' ' | cut -c 1-300
@@ -90,6 +90,7 @@ ask() {
   if apt_get -s "$@" >answer 2>words; then
     consequences <answer >&3
     held_back "$@" | sed 's/^/kept /' >&3
+    apt_get --print-uris "$@" 2>/dev/null | room >&3
   elif held=$(held_back "$@" | tr '\\n' ' ') && [ -n "$held" ]; then
     echo "held $held" >&3
   else
@@ -107,6 +108,17 @@ held_back() {
   if [ -s held ] && apt_get -s --ignore-hold "$@" >freed 2>/dev/null; then
     awk '$1 == "Inst" || $1 == "Remv" { print $2 }' freed | grep -xF -f held || :
   fi
+}
+room() {
+  awk '
+    BEGIN { unit["B"] = 1; unit["kB"] = 1e3; unit["MB"] = 1e6; unit["GB"] = 1e9; unit["TB"] = 1e12 }
+    /^\\047/ { download += $3 }
+    /^After this operation, .* disk space/ {
+      gsub(/,/, "")
+      installed = $4 * unit[$5] * (/ freed/ ? -1 : 1)
+      known = 1
+    }
+    END { if (known) printf "room %.0f %.0f\\n", download, installed }'
 }
 consequences() {
   awk '

@@ -129,10 +129,34 @@ export const machineCases: readonly ScriptCase[] = [
   }),
   probe('disk', {
     name: 'of the places that are there',
-    given: (host) => host.folder('/boot', '/var/lib/docker').program('df', 'echo "$*"'),
+    given: (host) =>
+      host
+        .folder('/boot', '/var/lib/docker')
+        .file('/boot/initrd.img-6.1.0', 'x'.repeat(20))
+        .file('/boot/initrd.img-6.8.0', 'x'.repeat(300))
+        .file('/boot/initramfs-6.1.0.img', 'x'.repeat(30))
+        .link('/boot/initrd.img-gone', '/boot/gone')
+        .program('df', 'echo "$*"'),
     after: {
-      stdout: '/\n/boot\n/opt\n/var\n/var/lib/docker\n-Pk / /boot /opt /var /var/lib/docker\n',
-      calls: ['df -Pk / /boot /opt /var /var/lib/docker'],
+      stdout:
+        'initramfs 300\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker\n',
+      calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker'],
+    },
+  }),
+  probe('disk', {
+    name: "of Docker's data, which lies elsewhere",
+    given: (host) =>
+      host
+        .folder('/boot', '/srv/big,disk', '/var/lib/docker')
+        .file(
+          '/etc/docker/daemon.json',
+          `{ "log-driver": "local",\n "data-root": "${host.at('/srv/big,disk/docker')}" }`,
+        )
+        .program('df', 'echo "$*"'),
+    after: {
+      stdout:
+        'initramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk\n',
+      calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk'],
     },
   }),
 ];

@@ -1,7 +1,7 @@
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import { offered } from '../apt-host.ts';
 import { ask } from './simulation-host.ts';
-import { docker, driver, plain, made, heard, read, listed, asked, freed } from './simulation-world.ts';
+import { docker, driver, plain, made, heard, read, listed, asked, freed, uris } from './simulation-world.ts';
 
 /** What apt says. */
 export const answerCases: readonly ScriptCase[] = [
@@ -37,7 +37,7 @@ upgrade tool 1.9 2.0,1-1
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -191,7 +191,7 @@ kept libfoo
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -206,7 +206,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },

@@ -19,6 +19,13 @@ describe('what apt would do', () => {
   it.each<[string, string[], string[], unknown]>([
     ['nothing', ['end'], [], nothing],
     [
+      'the room that it takes',
+      ['room 23445 -12500', 'end'],
+      [],
+      { ...nothing, room: { downloadBytes: 23_445, installedBytes: -12_500 } },
+    ],
+    ['room in words that are none', ['room 1e9 x', 'end'], [], nothing],
+    [
       'each kind',
       [
         'version 5:29.7.2-1~debian.12~bookworm',

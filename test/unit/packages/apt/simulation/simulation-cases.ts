@@ -5,6 +5,7 @@ import { download } from '../../../../../src/packages/apt/download.ts';
 import { offered } from '../apt-host.ts';
 import { answerCases } from './answer-cases.ts';
 import { driverWorldCases } from './driver-world-cases.ts';
+import { roomCases } from './room-cases.ts';
 import { simulatedHost } from './simulation-host.ts';
 import { driver } from './simulation-world.ts';
 import { sourceCases } from './source-cases.ts';
@@ -17,5 +18,5 @@ export const simulationSuite: ScriptSuite = {
     simulatedHost(host);
     offered(host, 'tool 5:2.1-1', 'tool 5:2.0,1-1');
   },
-  cases: [...worldCases, ...driverWorldCases, ...sourceCases, ...answerCases],
+  cases: [...worldCases, ...driverWorldCases, ...sourceCases, ...answerCases, ...roomCases],
 };

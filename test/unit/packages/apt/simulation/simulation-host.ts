@@ -60,6 +60,7 @@ const aptGet = `case " $* " in
   *'Component: contrib'*) [ -e /run/archive ] || echo contrib ;;
   *'Component: main'*) echo 'http://deb.debian.org/debian bookworm /etc/apt/main.list:1' ;;
   *' indextargets '*) [ -e /run/no-list ] || for file in "\${APT_CONFIG%/*}"/sources.list.d/*; do echo "$file:1"; done; exit 0 ;;
+  *' --print-uris '*) cat /run/room 2>/dev/null ;;
   *' -s '*)
     [ ! -e /run/look ] || [ -e ${world} ] || cp -R "\${APT_CONFIG%/*}" ${world}
     case $* in *--ignore-hold*) echo 'a word' >&2; cat /run/freed 2>/dev/null; [ -e /run/freed ]; exit ;; esac

@@ -1,7 +1,7 @@
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { ask, dockerSource, dockerUri } from './simulation-host.ts';
-import { docker, plain, made, heard, read, listed, asked, freed } from './simulation-world.ts';
+import { docker, plain, made, heard, read, listed, asked, freed, uris } from './simulation-world.ts';
 
 /** Sources that did not answer, in whole or in part. */
 export const sourceCases: readonly ScriptCase[] = [
@@ -22,7 +22,7 @@ Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
 E: Failed to  fetch http://archive/x
 E: more
 `,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -62,7 +62,7 @@ end
 0
 sed: can't read docker.words: No such file or directory
 `,
-          calls: [...read, asked, 'apt-mark showhold', freed],
+          calls: [...read, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
         {
@@ -77,7 +77,7 @@ Err:1 http://mirror/docker,x/debian bookworm InRelease
 W: Failed to fetch http://mirror/docker,x/debian/x
 0
 `,
-          calls: [...read, asked, 'apt-mark showhold', freed],
+          calls: [...read, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
         {
@@ -93,7 +93,7 @@ Err:2 http://mirror/docker,x/debian bookworm Packages
 E: no http://mirror/docker,x/debian
 0
 `,
-          calls: [...read, asked, 'apt-mark showhold', freed],
+          calls: [...read, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
         {
@@ -107,7 +107,7 @@ end
 Get:1 http://other bookworm InRelease
 0
 `,
-          calls: [...read, asked, 'apt-mark showhold', freed],
+          calls: [...read, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
         {
@@ -121,7 +121,7 @@ end
 Hit:1 http://mirror/docker,x/debian bookworm InRelease
 0
 `,
-          calls: [...read, listed, asked, 'apt-mark showhold', freed],
+          calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
           files: made,
         },
       ][at] ?? {},
@@ -141,7 +141,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, asked, 'apt-mark showhold', freed],
+      calls: [...read, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },
@@ -163,7 +163,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, asked, 'apt-mark showhold', freed],
+      calls: [...read, asked, 'apt-mark showhold', freed, uris],
       files: made,
     },
   },

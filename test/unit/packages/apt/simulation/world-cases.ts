@@ -1,6 +1,17 @@
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import { ask, dockerUri } from './simulation-host.ts';
-import { docker, plain, made, heard, read, listed, asked, freed, emptyWorld } from './simulation-world.ts';
+import {
+  docker,
+  plain,
+  made,
+  heard,
+  read,
+  listed,
+  asked,
+  freed,
+  uris,
+  emptyWorld,
+} from './simulation-world.ts';
 
 /** What apt is asked in. */
 export const worldCases: readonly ScriptCase[] = [
@@ -32,7 +43,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
       files: {
         ...made,
         ...emptyWorld,
@@ -108,7 +119,7 @@ Get:2 http://mirror/kit/stable/deb/amd64 x
 Get:3 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
 0
 `,
-      calls: [...read, listed, listed, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, listed, listed, asked, 'apt-mark showhold', freed, uris],
       files: {
         ...made,
         ...emptyWorld,
@@ -230,7 +241,7 @@ upgrade tool 1.9 2.0
 end
 `,
       stderr: heard,
-      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
       files: {
         ...made,
         ...emptyWorld,
