@@ -72,7 +72,7 @@ case $was in
     [ "$state" != alive ] || go following " $(cat "$d/owner" 2>/dev/null)"
     [ "$state" != unknown ] || doubt '';;
 esac
-find ${changesFolder} -mindepth 1 -maxdepth 1 -mtime ${`+${keepDays}`} -exec rm -rf {} +
+find ${changesFolder} -mindepth 1 -maxdepth 1 ! -path "$d" -mtime ${`+${keepDays}`} -exec rm -rf {} +
 prepare || refuse ''
 systemctl reset-failed "$u" 2>/dev/null
 systemctl stop "$u" 2>/dev/null

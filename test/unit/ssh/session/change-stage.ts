@@ -84,7 +84,11 @@ export const ended = {
 type Files = Readonly<Record<string, string>>;
 export const bare = (files: Files) =>
   Object.fromEntries(Object.entries(files).filter(([, text]) => text !== '700 /'));
-/** The files of an earlier start keep their modes. */
+/** The files of an earlier start keep their modes; its lock is there. */
 export const wide = (files: Files) =>
-  Object.fromEntries(Object.entries(bare(files)).map(([name, text]) => [name, text.replace(/^600/, '644')]));
+  Object.fromEntries(
+    Object.entries(bare(files))
+      .filter(([name]) => name !== `${folder}/lock`)
+      .map(([name, text]) => [name, text.replace(/^600/, '644')]),
+  );
 export const locked = { [`${folder}/lock`]: '600 ' };

@@ -134,6 +134,12 @@ export const followChangeSuite: ScriptSuite = {
       },
     },
     {
+      name: 'whose unit was cleared away without a code is gone',
+      script: again,
+      given: (host) => left(host, { output: '0123', began: 'inv-1\n' }),
+      after: { ...finished('23', 'dead gone\n'), calls: [look, look, ...cleared] },
+    },
+    {
       name: 'that ends between two looks is not taken for dead',
       script: fromStart,
       given: (host) => {

@@ -193,6 +193,7 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
         host.age('/var/lib/azp-fleet/changes/y-1/code', 40 * 86400);
         host.age('/var/lib/azp-fleet/changes/y-1', 29.5 * 86400);
         host.age('/var/lib/azp-fleet/changes/y 2', 31.5 * 86400);
+        host.file(`${folder}/lock`).age(folder, 40 * 86400);
       },
       after: {
         stdout: output,
@@ -200,7 +201,6 @@ echo "Running as unit"; for last; do :; done; INVOCATION_ID=inv-1 /bin/sh "$last
         calls: [...launched, look, 'sleep 0.3', ...cleared],
         files: {
           ...wide(ended),
-          [`${folder}/lock`]: '600 ',
           [`${folder}/began`]: '600 inv-1\n',
           [`${folder}/code`]: '600 1\n',
           [`${folder}/run`]: '600 r-1 boot-1\n',
