@@ -1,11 +1,16 @@
 import { StringDecoder } from 'node:string_decoder';
 
 /** Characters of one line: what has no end by then is told in pieces. */
-const longestLine = 1024 * 1024;
+const longestLine = 65_536;
+/** Lines of one stream that are told each: more than any change of ours writes. */
+const mostTold = 10_000;
+/** Bytes that room is made for at a time: as many as there are already, within these. */
+const block = { least: 4096, most: 1024 * 1024 };
 
 export interface OutputParts {
   /** Bytes of the whole stream. */
   readonly limit: number;
+  /** Gets each line as it comes; after some thousands only the last one of what comes together. */
   readonly onLine: (line: string) => void;
   /** There is more than that. What comes after it is dropped. */
   readonly onOverflow: () => void;
@@ -20,11 +25,14 @@ export interface OutputParts {
 export class Output {
   readonly #parts: OutputParts;
   readonly #decoder = new StringDecoder('utf8');
-  #bytes = Buffer.alloc(0);
+  #blocks: Buffer[] = [];
   #kept = 0;
+  /** Bytes of the last block. */
+  #free = 0;
   #size = 0;
   #line: string[] = [];
   #lineLength = 0;
+  #told = 0;
 
   constructor(parts: OutputParts) {
     this.#parts = parts;
@@ -44,32 +52,44 @@ export class Output {
   end(): string {
     this.#take(this.#decoder.end());
     if (this.#lineLength > 0) this.#tell();
-    return this.#bytes.toString('utf8', 0, this.#kept);
+    return Buffer.concat(this.#blocks, this.#kept).toString();
   }
 
-  /** Room is doubled, so that each byte is copied twice at most, on average. */
+  /** Room is made in blocks: nothing is copied twice, however small the chunks are. */
   #keep(chunk: Buffer): void {
-    const needed = this.#kept + chunk.length;
-    if (needed > this.#bytes.length) {
-      const larger = Buffer.allocUnsafe(
-        Math.max(needed, Math.min(2 * this.#bytes.length, this.#parts.limit)),
-      );
-      this.#bytes.copy(larger, 0, 0, this.#kept);
-      this.#bytes = larger;
+    for (let from = 0; from < chunk.length;) {
+      const last = this.#blocks.at(-1);
+      if (last === undefined || this.#free === 0) {
+        this.#free = Math.min(Math.max(block.least, this.#kept), block.most);
+        this.#blocks.push(Buffer.allocUnsafe(this.#free));
+        continue;
+      }
+      const copied = chunk.copy(last, last.length - this.#free, from);
+      from += copied;
+      this.#kept += copied;
+      this.#free -= copied;
     }
-    chunk.copy(this.#bytes, this.#kept);
-    this.#kept = needed;
   }
 
   #take(text: string): void {
-    let from = 0;
-    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
+    let from = this.#told < mostTold ? 0 : this.#skip(text);
+    for (let end = text.indexOf('\n', from); end !== -1; end = text.indexOf('\n', from)) {
       this.#grow(text.slice(from, end));
       this.#tell();
       from = end + 1;
     }
     this.#grow(text.slice(from));
     if (this.#lineLength > longestLine) this.#tell();
+  }
+
+  /** Where the last whole line of a text begins; what is before it is left out. */
+  #skip(text: string): number {
+    const end = text.lastIndexOf('\n');
+    const from = end === -1 ? 0 : text.lastIndexOf('\n', end - 1) + 1;
+    if (from === 0) return 0;
+    this.#line = [];
+    this.#lineLength = 0;
+    return from;
   }
 
   #grow(text: string): void {
@@ -82,6 +102,7 @@ export class Output {
     const line = this.#line.join('');
     this.#line = [];
     this.#lineLength = 0;
+    this.#told += 1;
     this.#parts.onLine(line);
   }
 }

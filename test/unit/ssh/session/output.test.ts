@@ -59,6 +59,16 @@ test('what is more than its limit is told once, and nothing after it is kept or 
   expect(out.end()).toBe('1234\n1234\n');
 });
 
+test('of lines without an end the last of each chunk is told, and all are kept', () => {
+  const { out, lines } = output();
+  const chunk = `${Array.from({ length: 999 }, (_, index) => `line ${index}`).join('\n')}\ncut`;
+  for (let count = 0; count < 100; count += 1) out.push(Buffer.from(chunk));
+  expect(out.end()).toBe(chunk.repeat(100));
+  expect(lines.slice(0, 3)).toEqual(['line 0', 'line 1', 'line 2']);
+  expect(lines.slice(-2)).toEqual(['line 998', 'cut']);
+  expect(lines.length).toBeLessThan(12_000);
+});
+
 test('what is only passed on is not kept', () => {
   const seen: Buffer[] = [];
   const room = vi.spyOn(Buffer, 'allocUnsafe');
