@@ -7,6 +7,7 @@ const benches: Readonly<
   azure: () => import('./azure.ts'),
   pools: () => import('./pools/measure.ts'),
   manager: () => import('./manager/measure.ts'),
+  flood: () => import('./flood/measure.ts'),
 };
 
 const [wanted, ...args] = process.argv.slice(2);

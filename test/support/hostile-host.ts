@@ -1,19 +1,22 @@
 import { once } from 'node:events';
 import { connect, type AddressInfo } from 'node:net';
+import type { Readable } from 'node:stream';
 
 import ssh2 from 'ssh2';
 
 import { sshKeyPair } from './ssh-key.ts';
 
-/** What a script on such a host says. */
+/** What a script on such a host says; a stream may have no end. */
 export interface Said {
-  readonly stdout?: string;
+  readonly stdout?: string | Readable;
   readonly stderr?: string;
   readonly code?: number;
 }
 
 export interface HostileHost {
   readonly port: number;
+  /** `ssh-ed25519 AAAA…` */
+  readonly hostKey: string;
   /** All that commands were given on standard input, passwords among it. */
   readonly heard: () => string;
   close(): void;
@@ -33,12 +36,14 @@ interface Behaviour {
   readonly ready?: string;
   /** A socket of this machine that it serves as the manager's. */
   readonly managerSocket?: string;
+  /** Somebody who was logged in has left. */
+  readonly left?: () => void;
 }
 
 /** An SSH server that takes our scripts and answers as it pleases. */
 export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHost> {
   const { asks, managerSocket, greeting, banner } = behaviour;
-  const { private: key } = sshKeyPair();
+  const { private: key, public: hostKey } = sshKeyPair();
   const says = {
     ...(greeting === undefined ? {} : { greeting }),
     ...(banner === undefined ? {} : { banner }),
@@ -46,6 +51,7 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
   let heard = '';
   const server = new ssh2.Server({ hostKeys: [key], ...says }, (client) => {
     client.on('error', () => undefined);
+    client.once('close', () => behaviour.left?.());
     // The types of ssh2 do not know this of a server's side, nor the event of a connection to a socket of the host.
     const untyped = client as unknown as NodeJS.EventEmitter & { setNoDelay(on: boolean): void };
     untyped.setNoDelay(true);
@@ -76,6 +82,7 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
   await once(server, 'listening');
   return {
     port: (server.address() as AddressInfo).port,
+    hostKey: hostKey.split(' ').slice(0, 2).join(' '),
     heard: () => heard,
     close: () => void server.close(),
   };
@@ -107,14 +114,24 @@ function run(
     if (begun || !text.includes('\n')) return;
     const { stdout = '', stderr = '', code = 0 } = answer(text.replaceAll('\u0001', '\n').trimEnd());
     channel.stderr.write(stderr);
-    channel.write(stdout);
-    channel.exit(code);
-    channel.end();
+    const end = (): void => {
+      channel.exit(code);
+      channel.end();
+    };
+    if (typeof stdout === 'string') {
+      channel.write(stdout);
+      return end();
+    }
+    channel.once('close', () => stdout.destroy());
+    stdout.once('end', end).pipe(channel, { end: false });
   });
 }
 
 /** The answer to a script of several probes: by name what each of them found, nothing for the others. */
-export function framesSaid(script: string, found: Readonly<Record<string, string>>): Said {
+export function framesSaid(
+  script: string,
+  found: Readonly<Record<string, string>>,
+): Said & { readonly stdout: string } {
   const nonce = /printf 'frames %s\\n' ([0-9a-f]{24})/.exec(script)?.[1] ?? '';
   const frames = Object.entries(found).map(
     ([name, text]) => `\n${nonce} begin ${name}\n${text}\n${nonce} end 0 1.00 1.01 5\n`,
