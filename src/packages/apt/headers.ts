@@ -33,7 +33,7 @@ export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
     ...tools,
   ];
   const lines = [
-    ...releases.map((release) => needHeaders(release, release === running?.release ? next : undefined)),
+    ...releases.map((release) => needHeaders(release, next)),
     ...twins.map(({ image, headers }) => sh`follow ${image} ${headers}`),
     ...tools.map((tool) => sh`need ${tool} ${tool} 'complete the mirror'`),
     ...host.lacksToBuild.filter((tool) => numbered.test(tool)).map((tool) => sh`want ${tool}`),
@@ -50,10 +50,14 @@ function isPackaged(release: string, packages: BuildHost['packages']): boolean {
 }
 
 function needHeaders(release: string, next: Build['next']): string {
+  const upgrade =
+    'upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian)';
   const way =
     next === undefined
-      ? 'upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian), reboot, run again'
-      : `reboot into Linux ${next.release}, which is installed, and run again`;
+      ? `${upgrade}, reboot, run again`
+      : release === next.release
+        ? `complete the mirror, or ${upgrade}: the newest has its headers`
+        : `reboot into Linux ${next.release}, which is installed, and run again`;
   return sh`need ${`linux-headers-${release}`} ${`the headers of Linux ${release}`} ${way}`;
 }
 

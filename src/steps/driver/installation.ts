@@ -35,7 +35,8 @@ export function installation(
     },
     why:
       (seen === undefined ? 'no driver is loaded' : `${seen} is there`) +
-      (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
+      (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`) +
+      (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it, too`),
     disturbs: facts.driver.loaded === undefined ? reloadDisturbs(facts) : 'machine',
     wish: {
       what: `driver ${version}`,

@@ -11,15 +11,20 @@ export const bare: BuildHost = {
   held: [],
 };
 
-function script(host: Partial<BuildHost>, scope: 'all' | 'next' = 'all'): string {
+/** The transaction in which it stands. */
+function around(before: string): string {
   return installScript({
     packages: [],
     remove: [],
     mayRemove: [],
     proxy: { noProxy: [] },
-    before: kernelBuild({ ...bare, ...host }, scope).script,
+    before,
     after: 'echo built',
   });
+}
+
+function script(host: Partial<BuildHost>, scope: 'all' | 'next' = 'all'): string {
+  return around(kernelBuild({ ...bare, ...host }, scope).script);
 }
 
 const [running] = bare.kernels;
@@ -37,6 +42,7 @@ const brings = (...names: readonly string[]) => ({
 
 export const headersSuite: ScriptSuite = {
   name: 'what modules are built with',
+  elsewhere: around('HERE').split('HERE'),
   given: (host) => {
     aptHost(host);
     host.drop('/var/lib/dpkg/state');
@@ -107,6 +113,24 @@ export const headersSuite: ScriptSuite = {
         'linux-headers-6.8.0-45-generic',
         'reboot into Linux 6.8.0-50-generic, which is installed, and run again',
       ),
+    },
+    {
+      name: 'stops where no source offers the headers of the kernel that waits',
+      script: script({
+        kernels: [...bare.kernels, waiting],
+        packages: { ...packages, 'linux-headers-generic': '1' },
+      }),
+      given: (host) => offered(host, 'linux-headers-6.8.0-45-generic 1'),
+      after: stopped(
+        'the headers of Linux 6.8.0-50-generic',
+        'linux-headers-6.8.0-50-generic',
+        'complete the mirror, or upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian): the newest has its headers',
+      ),
+    },
+    {
+      name: "is nothing where only the kernel's own compiler is missing, and cannot be had",
+      script: script({ lacksToBuild: ['gcc-14'] }),
+      after: { stdout: 'built\n', calls: updating, files: updated },
     },
     {
       name: 'stops where no source offers those of a flavour, or a compiler',
