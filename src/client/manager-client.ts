@@ -62,7 +62,7 @@ export function createManagerClient(
   const send = async (method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> => {
     const { status, text } = await repeatedly(attempts, () => exchange(agent, method, path, body)).catch(
       (error: unknown) => {
-        throw unreachable(host, error);
+        throw isTooLong(error) ? error.at({ host }) : unreachable(host, error);
       },
     );
     if (status < 200 || status >= 300) throw refused(host, `${status} to ${method} ${path}`, text);
@@ -81,6 +81,7 @@ export function createManagerClient(
       met = undefined;
       // Whoever refuses to say what it is gets the order all the same, and may refuse that, too.
       if (error instanceof FleetError && error.problem.code === 'manager.unreachable') throw error;
+      if (isTooLong(error)) throw error;
       return undefined;
     }));
   const call: typeof send = async (...order) => {
@@ -129,7 +130,7 @@ async function repeatedly<T>(attempts: number, work: () => Promise<T>): Promise<
     try {
       return await work();
     } catch (error) {
-      if (left <= 0) throw error;
+      if (left <= 0 || isTooLong(error)) throw error;
       await delay(pauseMs);
     }
   }
@@ -204,8 +205,7 @@ function exchange(agent: Agent, method: string, path: string, body: unknown) {
       let size = 0;
       response.on('data', (chunk: Buffer) => {
         size += chunk.length;
-        if (size > longestAnswer)
-          response.destroy(new Error(`an answer of more than ${longestAnswer / 1024 / 1024} MiB`));
+        if (size > longestAnswer) response.destroy(tooLong());
         else chunks.push(chunk);
       });
       response.on('error', reject);
@@ -222,6 +222,20 @@ function exchange(agent: Agent, method: string, path: string, body: unknown) {
     call.on('error', reject);
     call.end(payload);
   });
+}
+
+function tooLong(): FleetError {
+  return new FleetError({
+    code: 'manager.answer',
+    step: 'manager',
+    what: `the manager gave an answer of more than ${longestAnswer / 1024 / 1024} MiB`,
+    next: 'look at `journalctl -u azp-fleet-manager` on the host',
+  });
+}
+
+/** Asked once more, it would say as much again. */
+function isTooLong(error: unknown): error is FleetError {
+  return error instanceof FleetError && error.problem.code === 'manager.answer';
 }
 
 function unreachable(host: string, cause: unknown): FleetError {

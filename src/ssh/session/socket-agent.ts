@@ -47,7 +47,18 @@ function likeSocket(stream: Duplex): Duplex {
     socket[name] ??= () => socket;
   }
   socket['destroySoon'] ??= () => socket.destroy();
-  return bounded(socket);
+  return bounded(tellingWhy(socket));
+}
+
+/** A channel of ssh2 closes without a word of why: who waits for its end or an error would wait for ever. */
+function tellingWhy(stream: Duplex): Duplex {
+  const close = stream.destroy.bind(stream);
+  const tell = Duplex.prototype.destroy.bind(stream);
+  stream.destroy = (error?: Error) => {
+    tell(error);
+    return close();
+  };
+  return stream;
 }
 
 /** Ends when the other side has said too much: what reads it may keep all of it. */
