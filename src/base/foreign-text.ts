@@ -75,8 +75,10 @@ function scanned(text: string, form: 'line' | 'lines', limit: number): string {
   if (text.length <= limit && /^[\x20-\x7e]*$/.test(text)) return text;
   const scanner = new ForeignScanner(form);
   let result = '';
-  for (let at = 0; at < text.length && result.length <= limit; at += piece)
-    result += scanner.push(text.slice(at, at + piece));
+  // Of a text that is far too long no more is read than is shown.
+  const size = Math.min(piece, limit + 1);
+  for (let at = 0; at < text.length && result.length <= limit; at += size)
+    result += scanner.push(text.slice(at, at + size));
   return cut(result + scanner.end(), limit);
 }
 
