@@ -53,11 +53,13 @@ export interface Outcome {
  * too, and every path of the folder has one: a path that the script forgot to quote falls apart.
  */
 export class ScratchHost {
-  readonly root = mkdtempSync(join(tmpdir(), 'azp,scratch-'));
+  readonly root: string;
 
   readonly #beside: ChildProcess[] = [];
 
-  constructor() {
+  /** `prefix`: of the folder's name, where a program that is no stand-in cannot live with commas. */
+  constructor(prefix = 'azp,scratch-') {
+    this.root = mkdtempSync(join(tmpdir(), prefix));
     for (const folder of ['etc', 'opt', 'root', 'run', 'tmp', 'var/lib', programs.slice(1)])
       mkdirSync(join(this.root, folder), { recursive: true });
     linkTools(join(this.root, 'bin'));
@@ -111,8 +113,17 @@ export class ScratchHost {
     return this;
   }
 
-  async run(script: string, { flags, args, input, env, umask, limitMs }: Run): Promise<Outcome> {
+  async run(script: string, run: Run): Promise<Outcome> {
     const before = this.#tree();
+    const said = await this.execute(script, run);
+    return { ...said, calls: this.#calls(), files: difference(before, this.#tree()) };
+  }
+
+  /** The same without a look at what else has come of it. */
+  async execute(
+    script: string,
+    { flags, args, input, env, umask, limitMs }: Run,
+  ): Promise<Pick<Outcome, 'code' | 'stdout' | 'stderr'>> {
     const file = join(this.root, '.script');
     writeFileSync(
       file,
@@ -143,8 +154,6 @@ ${redirect(script, this.root)}`,
       code: late ? 'late' : code,
       stdout: this.#bare(stdout),
       stderr: this.#bare(stderr),
-      calls: this.#calls(),
-      files: difference(before, this.#tree()),
     };
   }
 
