@@ -34,7 +34,16 @@ export interface DriverSpec {
   readonly branch: string;
   /** Exact version, e.g. `580.95.05`; without it the newest of the branch that the pinning package gives. */
   readonly version?: string;
+  /** Nobody asked for this branch: a newer one that is there does as well. */
+  readonly orNewer?: true;
   readonly flavor: 'auto' | 'open' | 'proprietary';
+}
+
+export interface VersionSpec {
+  /** Upstream's, without packaging suffix, e.g. `29.7.2`, `1.20.0`. */
+  readonly version: string;
+  /** Nobody asked for it: a newer one that is there does as well. */
+  readonly orNewer?: true;
 }
 
 /** A closed network's copies. Each value replaces the vendor's base URL. */
@@ -140,9 +149,8 @@ export interface HostSpec {
   /** Of slots that are not written out. */
   readonly driverCapabilities: DriverCapabilities;
   readonly driver: DriverSpec;
-  /** Upstream versions without packaging suffix, e.g. `29.7.2`, `1.20.0`. */
-  readonly docker: { readonly version: string };
-  readonly toolkit: { readonly version: string };
+  readonly docker: VersionSpec;
+  readonly toolkit: VersionSpec;
   /** Azure Pipelines agent: version and, per architecture, the sha256 of its tarball. */
   readonly agent: {
     readonly version: string;

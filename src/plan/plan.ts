@@ -2,6 +2,7 @@ import type { Facts } from '../facts/facts.ts';
 import type { Desired, Planned, Refusal, Step } from '../steps/step.ts';
 import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { reboots, type Change, type Shape } from '../steps/change.ts';
+import { keptNewer } from '../steps/newer.ts';
 import { refinePackages, type Said } from '../steps/packages/refine.ts';
 import { simulationOf, type Simulation } from '../steps/packages/simulation.ts';
 import { factsDigest } from './digest.ts';
@@ -36,7 +37,8 @@ export function questionFor(
 }
 
 function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Planned | Refusal)[] {
-  return steps.flatMap((step) => [...step.plan(facts, desired)]);
+  const wanted = keptNewer(facts, desired);
+  return steps.flatMap((step) => [...step.plan(facts, wanted)]);
 }
 
 /** These changes on one host, with what stands in their way. Pure. */

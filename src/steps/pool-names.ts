@@ -6,6 +6,7 @@ import { fillPool, placeholdersIn, type PlaceholderValues } from '../inventory/p
 import { agentArch } from './manager-config.ts';
 import { generationOf } from './driver/generations.ts';
 import { driverIsWanted } from './driver/wanted.ts';
+import { keptBranch } from './newer.ts';
 
 /** What a pool of a host is called, as far as its facts tell. */
 export type PoolName =
@@ -83,8 +84,9 @@ function valuesOf(host: HostSpec, facts: Facts): PlaceholderValues {
 function lastingDriver(host: HostSpec, facts: Facts): string | undefined {
   const { loaded } = facts.driver;
   if (loaded === undefined) return undefined;
-  const { version, branch } = host.driver;
-  const lasts = driverIsWanted(facts, host) || branchOf(version ?? branch) === branchOf(loaded);
+  const driver = keptBranch(facts, host.driver);
+  const { version, branch } = driver;
+  const lasts = driverIsWanted(facts, { driver }) || branchOf(version ?? branch) === branchOf(loaded);
   return lasts ? loaded : undefined;
 }
 

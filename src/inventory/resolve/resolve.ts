@@ -15,6 +15,7 @@ import type {
   Proxy,
   RegistrySource,
   UploadLimits,
+  VersionSpec,
   WaveLimits,
   WebhookSpec,
 } from '../fleet.ts';
@@ -52,8 +53,8 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     limits: defined(vars.limits ?? {}),
     driverCapabilities: driverCapabilities(vars),
     driver: resolveDriver(vars.driver),
-    docker: { version: vars.docker?.version ?? defaultVersions.docker },
-    toolkit: { version: vars.toolkit?.version ?? defaultVersions.toolkit },
+    docker: versionOf(vars.docker, defaultVersions.docker),
+    toolkit: versionOf(vars.toolkit, defaultVersions.toolkit),
     agent: {
       version: vars.agent?.version ?? defaultVersions.agent,
       sha256: { x64: vars.agent?.sha256?.x64, arm64: vars.agent?.sha256?.arm64 },
@@ -107,12 +108,17 @@ function driverCapabilities(vars: HostEntry): DriverCapabilities {
   return vars.driverCapabilities ?? ['compute', 'utility'];
 }
 
+function versionOf(wish: { readonly version?: string | undefined } | undefined, usual: string): VersionSpec {
+  return wish?.version === undefined ? { version: usual, orNewer: true } : { version: wish.version };
+}
+
 function resolveDriver(driver: HostEntry['driver']): DriverSpec {
   if (driver === 'none') return { install: false, branch: defaultVersions.driverBranch, flavor: 'auto' };
   return {
     install: true,
     branch: driver?.branch ?? driver?.version?.split('.')[0] ?? defaultVersions.driverBranch,
     ...defined({ version: driver?.version }),
+    ...(driver?.branch === undefined && driver?.version === undefined ? { orNewer: true } : {}),
     flavor: driver?.flavor ?? 'auto',
   };
 }
