@@ -13,6 +13,13 @@ export interface SystemNames {
     readonly conflicts: readonly string[];
   };
   readonly driver: DriverNames;
+  /** Patterns of packages. */
+  readonly desktop: {
+    /** A host that has one of them shows something on a screen; none goes for a change of ours. */
+    readonly own: readonly string[];
+    /** What a desktop draws and plays with, of the driver's. */
+    readonly driver: readonly string[];
+  };
 }
 
 /** NVIDIA's driver as packaged for one distribution, compute only: no display server comes with it. */

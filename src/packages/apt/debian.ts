@@ -1,22 +1,20 @@
 import type { SystemNames } from '../names.ts';
 import { debianContrib } from './contrib.ts';
-import { driverCommons, fabricManager, prepare } from './driver.ts';
+import { desktop } from './desktop.ts';
+import { driverCommons, prepare } from './driver.ts';
+import { namesOf } from './driver-names.ts';
 import { engine } from './engine.ts';
 import { debianSigning } from './signing.ts';
 
 export const debian: SystemNames = {
   engine,
+  desktop,
   driver: {
     ...driverCommons,
     signing: debianSigning,
-    packages: (spec, flavor, nvswitches) => [
-      'nvidia-driver-cuda',
-      flavor === 'open' ? 'nvidia-kernel-open-dkms' : 'nvidia-kernel-dkms',
-      ...fabricManager(spec, nvswitches),
-    ],
+    packages: (spec, flavor, nvswitches) => namesOf('debian', spec).packages(flavor, nvswitches),
     variants: ['nvidia-driver-cuda'],
-    // Keeps the GPUs initialised between containers. Not every branch has it as a package of its own.
-    optional: () => ['nvidia-persistenced'],
+    optional: (spec) => namesOf('debian', spec).persistence,
     prepare: (spec) => prepare(spec, debianContrib),
   },
 };

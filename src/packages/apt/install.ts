@@ -9,9 +9,9 @@ import { prefix, relatives, requestLines } from './request.ts';
 
 /** Unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens in between. */
 export function installScript(transaction: Transaction, bound?: Bound): string {
-  const { vendor, packages, siblings, remove, proxy, before, after } = transaction;
+  const { vendor, packages, siblings, variants, remove, proxy, before, after } = transaction;
   const names = packages.map(({ name }) => name);
-  const related = relatives(names, siblings);
+  const related = relatives(names, siblings, variants);
   const opening = [...proxyExports(proxy), aptPrelude, consequenceFilters, guard(transaction, bound)];
   const lists = sh`update ${vendor === undefined ? '' : sourceFile(vendor)}`;
   if (packages.length === 0) return [...opening, lists, before, after].filter(Boolean).join('\n');

@@ -1,10 +1,11 @@
 import { sh } from '../../base/shell.ts';
 import type { InstalledProbe } from '../package-manager.ts';
+import { desktop } from './desktop.ts';
 
 /** The installed packages and the holds come from one read of dpkg's status file; apt's tools cost ten times that. */
 export const aptInstalled: InstalledProbe = {
   script: (patterns) => `if command -v dpkg-query >/dev/null; then
-  dpkg-query -W -f='\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n' ${sh`${patterns}`} 2>/dev/null || :
+  dpkg-query -W -f='\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || :
 fi`,
   parse: (output) => {
     const packages: Record<string, string> = {};

@@ -68,6 +68,15 @@ choose() {
   [ -n "$version" ] || fail "no package source offers $1 $2" "a version that begins with $2" \\
     "$(offered "$1" | head -n 5 | tr '\\n' ' ')" 'correct the version in the inventory, or complete the mirror'
 }
+# Of the packages NAME… those that some source offers at VERSION, without EXCEPT: \`at VERSION EXCEPT NAME…\`.
+at() {
+  wanted=$1 except=$2
+  shift 2
+  if [ "$#" -gt 0 ]; then
+    apt-cache madison "$@" | awk -v wanted="$wanted" -v except=" $except " '
+      $3 == wanted && !index(except, " " $1 " ") && !seen[$1]++ { print $1 }'
+  fi
+}
 installed() {
   dpkg-query -W -f='\${db:Status-Status} \${Version}\\n' "$1" 2>/dev/null | sed -n 's/^installed //p' || :
 }
@@ -81,10 +90,10 @@ hold() {
   if [ -n "$present" ]; then apt-mark hold $present >/dev/null; fi
 }
 siblings() {
-  common=$(installed "$1")
+  common=$(installed "$1" | tr '\\n' ' ')
   shift
   dpkg-query -W -f='\${db:Status-Status} \${Version} \${Package}\\n' "$@" 2>/dev/null |
-    awk -v common="$common" '$1 == "installed" && $2 == common { print $3 }'
+    awk -v common=" $common" '$1 == "installed" && index(common, " " $2 " ") { print $3 }'
 }
 confirm() {
   seen=$(installed "$1")

@@ -2,16 +2,21 @@ import { Raw, sh } from '../../base/shell.ts';
 import type { Transaction, WantedVersion } from '../transaction.ts';
 
 /**
- * Shell lines that make `"$@"` what apt-get is asked for, and `$version` what was chosen last. They need `choose` and
- * `offered`.
+ * Shell lines that make `"$@"` what apt-get is asked for, and `$version` what was chosen last. They need `choose`,
+ * `offered` and `at`. What has been brought with another version of the first package comes along: apt would not go back
+ * to an older one of what was not named, and takes away what does not fit.
  */
 export function requestLines({
   packages,
   sameVersion = false,
   optional = [],
+  siblings = [],
+  variants,
   remove,
 }: Transaction): string[] {
   const away = remove.map((name) => `${name}-`);
+  const names = packages.map(({ name }) => name);
+  const others = relatives(names, siblings, variants);
   return [
     'set --',
     ...packages.map(({ name, version }, index) => {
@@ -22,13 +27,28 @@ export function requestLines({
     ...optional.map(
       (name) => sh`if offered ${name} | grep -qxF "$version"; then set -- "$@" ${name}="$version"; fi`,
     ),
+    ...(siblings.length === 0
+      ? []
+      : [
+          '# Package names hold no blanks, and are meant to be split.',
+          '# shellcheck disable=SC2046',
+          sh`for name in $(at "$version" ${[...names, ...optional, ...remove].join(' ')} ${others}); do set -- "$@" "$name=$version"; done`,
+        ]),
     sh`set -- install --allow-downgrades "$@" ${away}`.trimEnd(),
   ];
 }
 
-/** Shell text for the packages that are held together with the first one, where they have its version. */
-export function relatives(names: readonly string[], siblings: readonly string[] = []): Raw {
-  return new Raw(siblings.length === 0 ? '' : sh`$(siblings ${[names[0] ?? '', ...siblings]})`);
+/**
+ * Shell text for the packages that are held together with the first one, where they have its version. `variants`: of
+ * whatever it was called before, too, so that what was held with another branch can go with it.
+ */
+export function relatives(
+  [first = '']: readonly string[],
+  siblings: readonly string[] = [],
+  variants: readonly string[] = [first],
+): Raw {
+  if (siblings.length === 0) return new Raw('');
+  return new Raw(variants.map((variant) => sh`$(siblings ${[variant, ...siblings]})`).join(' '));
 }
 
 /** `29.7.2-`, which no other release begins with; `580.`, which every release of the branch does. */

@@ -1,6 +1,7 @@
 import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { Platform } from '../../packages/distribution.ts';
+import { glob } from '../../inventory/glob.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
@@ -17,7 +18,9 @@ export function installation(
   packages: readonly string[],
 ): PackageChange {
   const { driver } = host;
-  const { driver: names } = platform.names;
+  const { driver: names, desktop } = platform.names;
+  const screens = desktop.own.map(glob);
+  const hasDesktop = Object.keys(facts.packages).some((name) => screens.some((fits) => fits(name)));
   const flavor = flavorFor(facts, driver);
   const seen = facts.driver.loaded ?? facts.driver.userspace;
   const version = driver.version ?? driver.branch;
@@ -49,6 +52,7 @@ export function installation(
       managedFiles.persistence,
       ...(facts.driver.nouveau ? [managedFiles.nouveauBlacklist] : []),
     ],
+    keeps: [...desktop.own, ...(hasDesktop ? desktop.driver : [])],
     transaction: {
       vendor: 'nvidia',
       packages: packages.map((name) => ({

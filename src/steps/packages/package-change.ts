@@ -25,6 +25,8 @@ export interface Pending {
   readonly rebuildsInitramfs?: true;
   /** What its script writes beside what packages bring. */
   readonly writes?: readonly string[];
+  /** Patterns of packages that must not go for it; default: what shows something on a screen. */
+  readonly keeps?: readonly string[];
   /** Where the inventory asks for a version: it may be one that no source offers. */
   readonly wish?: Wish;
 }

@@ -1,4 +1,5 @@
 import type { Facts } from '../../facts/facts.ts';
+import { glob } from '../../inventory/glob.ts';
 import type { Answer, Answers, Bound, Effects } from '../../packages/simulation.ts';
 import type { Shape } from '../change.ts';
 import { later, refusal } from '../changes.ts';
@@ -65,6 +66,8 @@ function refine({ pending, ...change }: PackageChange, said: Said | undefined): 
 }
 
 function told(pending: Pending, effects: Effects): Found {
+  const kept = lost(pending, effects);
+  if (kept.length > 0) return desktopLoses(pending, kept);
   if (effects.removes.length + effects.downgrades.length > mostHarm) return tooMuch(pending, effects);
   return {
     ...boundChange(pending, boundOf(effects), effects.version),
@@ -96,6 +99,25 @@ function notOffered({ step, wish, subject }: Pending, offered: readonly string[]
     step,
     `${wish?.what ?? subject.what} is not offered; offered: ${shown === '' ? 'nothing' : shown}`,
     `set ${wish?.key ?? 'the version'} to one that is offered, or complete the mirror`,
+  );
+}
+
+/** Of what would go, what has to stay; the architecture behind a name decides nothing. */
+function lost({ keeps, platform }: Pending, { removes }: Effects): string[] {
+  const patterns = (keeps ?? platform.names.desktop.own).map(glob);
+  return removes
+    .map(({ name }) => name)
+    .filter((name) => patterns.some((fits) => fits(name.replace(/:.*/, ''))))
+    .toSorted();
+}
+
+function desktopLoses({ step, subject, platform }: Pending, names: readonly string[]): Refusal {
+  return refusal(
+    step,
+    `${subject.what} ${subject.to ?? ''} would take ${names.join(', ')} from the desktop of this host`,
+    `${platform.packages.removal(names)} if nobody needs a screen here, or ${
+      step === 'driver' ? 'set driver: none to leave the driver to its owner' : 'leave this host out'
+    }`,
   );
 }
 

@@ -50,7 +50,7 @@ case " $* " in
   *' download '*)
     for name; do :; done
     : >"\${name}_1_all.deb" ;;
-  *' -s '* | *' indextargets '*) exec apt-get-real "$@" ;;
+  *' -s '* | *' indextargets '* | *' --print-uris '*) exec apt-get-real "$@" ;;
   *)
     printf '%s\\n' "$*" >>/run/asked
     apt-get-real -s "$@" >/run/answer

@@ -21,6 +21,8 @@ export function aptIsHere(): boolean {
 
 /** What a host's owner has done to it before we come. */
 export interface Past {
+  /** As `installed`, before it, and from the system's own archive alone. */
+  readonly shipped?: readonly string[];
   /** Words for `apt-get install`, one transaction a line. Recommended packages come along, as they do with people. */
   readonly installed?: readonly string[];
   /** Of their own archive. */
@@ -55,8 +57,10 @@ export class AptWorld {
     const own = system.archive.filter(({ component }) => components.includes(component));
     const sources = (lists: readonly List[]): string =>
       lists.map(({ uri, suite, component }) => `deb [trusted=yes] ${uri} ${suite} ${component}\n`).join('');
+    host.file('/etc/apt/sources.list', sources(own));
+    for (const words of [system.base.join(' '), ...(past.shipped ?? [])]) this.#live(words);
     host.file('/etc/apt/sources.list', sources([...own, ...system.vendors]));
-    for (const words of [system.base.join(' '), ...(past.installed ?? [])]) this.#live(words);
+    for (const words of past.installed ?? []) this.#live(words);
     host.file('/etc/apt/sources.list', sources(own));
     this.#mark(past.held ?? [], /^Status: install /m, 'Status: hold ');
     this.#mark(past.unpacked ?? [], / installed$/m, ' unpacked');

@@ -50,6 +50,7 @@ export const toyPlatform: Platform = {
   packages: toy,
   names: {
     engine: { own: 'toy-engine', conflicts: ['toy-engine', 'toy-runtime'] },
+    desktop: { own: ['toy-screen'], driver: ['toy-paint'] },
     driver: {
       packages: ({ branch }, flavor) => ['toy-driver', `toy-${flavor}-modules-${branch}`],
       variants: ['toy-driver'],

@@ -105,7 +105,7 @@ unmet() {
 }
 held_back() {
   apt-mark showhold >held
-  if [ -s held ] && apt_get -s --ignore-hold "$@" >freed 2>/dev/null; then
+  if [ -s held ] && apt_get -s --ignore-hold --allow-change-held-packages "$@" >freed 2>/dev/null; then
     awk '$1 == "Inst" || $1 == "Remv" { print $2 }' freed | grep -xF -f held || :
   fi
 }

@@ -65,7 +65,7 @@ function addSource(vendor: Vendor, { file, keyFile, text, fetchKey }: SourcePart
 function simulation({ key, transaction }: Asked): string {
   const { packages, siblings, remove, variants, before } = transaction;
   const names = packages.map(({ name }) => name);
-  const related = relatives(names, siblings);
+  const related = relatives(names, siblings, variants);
   return [
     sh`begin ${key}`,
     'set +e',

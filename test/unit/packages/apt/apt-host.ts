@@ -47,8 +47,11 @@ export function locked(host: ScratchHost, file: string, pid: number): void {
   );
 }
 
-const madison = `while read -r name version; do
-  [ "$name" != "$2" ] || echo "      $name | $version | http://mirror stable/main amd64 Packages"
+const madison = `shift
+while read -r name version; do
+  for wanted; do
+    [ "$name" != "$wanted" ] || echo "      $name | $version | http://mirror stable/main amd64 Packages"
+  done
 done <${offers}`;
 
 /** What apt would take first is what is offered first. */

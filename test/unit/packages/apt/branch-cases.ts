@@ -44,6 +44,10 @@ export const branchCases: readonly ScriptCase[] = [
         'persist 5580,1.9-1',
         'compute 580,1.8-1',
         'compute 580,1.9-1',
+        'drvless 580,1.9-1',
+        'drvless 580,1.9-1',
+        'libdrv 580,1.8-1',
+        'libdrv-extra 580,1.9-1',
       );
       host.program(
         'apt-get',
@@ -55,8 +59,8 @@ export const branchCases: readonly ScriptCase[] = [
       calls: [
         ...updating,
         'apt-mark unhold drv drv-dkms drv libdrv drvless drv-dkms',
-        aptGetCall(`-s ${driverInstall} compute=580,1.9-1`),
-        aptGetCall(`${driverInstall} compute=580,1.9-1`),
+        aptGetCall(`-s ${driverInstall} compute=580,1.9-1 drvless=580,1.9-1`),
+        aptGetCall(`${driverInstall} compute=580,1.9-1 drvless=580,1.9-1`),
         'apt-mark hold drv drv-dkms drv libdrv drvless drv-dkms',
       ],
       files: {

@@ -54,7 +54,7 @@ describe('what the package manager says', () => {
         version: '29.7.2',
         removes: [
           { name: 'docker.io', from: '20.10.24+dfsg1-1' },
-          { name: 'gdm3', from: '43.0-3' },
+          { name: 'tool-of-docker', from: '43.0-3' },
         ],
         downgrades: ['libold', 'libtool'].map((name) => ({ name, from: '2.0-1', to: '1.0-1' })),
         upgrades: [
@@ -67,7 +67,7 @@ describe('what the package manager says', () => {
     );
     expect(shown(change)).toEqual([
       '- docker.io 20.10.24+dfsg1',
-      '- gdm3 43.0',
+      '- tool-of-docker 43.0',
       '~ downgrade libold, libtool 2.0 → 1.0',
       '~ upgrade libc6 2.36-9+deb12u1 → 2.36-9+deb12u2',
       '~ upgrade runc 1.1 → 1.2',
@@ -77,7 +77,16 @@ describe('what the package manager says', () => {
     expect(change).toMatchObject({
       title: 'change to Docker Engine 29.7.2',
       marker: 'change',
-      bound: { removes: ['docker.io', 'gdm3'], downgrades: ['libold', 'libtool'] },
+      bound: { removes: ['docker.io', 'tool-of-docker'], downgrades: ['libold', 'libtool'] },
+    });
+  });
+
+  it('is a refusal by name where a desktop would lose what it needs', () => {
+    const removes = [{ name: 'gdm3', from: '43.0-3' }, { name: 'libnvidia-gl-570:i386' }, { name: 'old' }];
+    const [refused] = refined(worn, wanted, { kind: 'known', ...none, removes });
+    expect(refused).toMatchObject({
+      what: 'Docker Engine 29.7.2 would take gdm3 from the desktop of this host',
+      next: 'sudo apt-get remove gdm3 if nobody needs a screen here, or leave this host out',
     });
   });
 
@@ -91,10 +100,10 @@ describe('what the package manager says', () => {
     const harmful = refined(worn, wanted, {
       kind: 'known',
       ...none,
-      removes: [{ name: 'gdm3', from: '43' }],
+      removes: [{ name: 'tool-of-docker', from: '43' }],
     });
-    expect(script(harmful)).toContain('removals | unforeseen gdm3');
-    expect(script(quiet)).not.toContain('gdm3');
+    expect(script(harmful)).toContain('removals | unforeseen tool-of-docker');
+    expect(script(quiet)).not.toContain('tool-of-docker');
     expect([only(quiet), only(harmful)].map((change) => change.known && change.id)).toEqual([
       expect.stringMatching(/^docker-install-/),
       expect.stringMatching(/^docker-install-/),
@@ -163,8 +172,8 @@ describe('what the package manager says', () => {
     [
       'a way',
       wanted,
-      { kind: 'impossible', what: 'gdm3 is held', next: 'unhold it' },
-      { what: 'gdm3 is held', next: 'unhold it' },
+      { kind: 'impossible', what: 'tool-of-docker is held', next: 'unhold it' },
+      { what: 'tool-of-docker is held', next: 'unhold it' },
     ],
     [
       'any sense',

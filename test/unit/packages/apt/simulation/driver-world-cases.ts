@@ -68,7 +68,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
         ),
         'apt-mark showhold',
         aptGetCall(
-          '-s --ignore-hold install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
+          '-s --ignore-hold --allow-change-held-packages install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',
         ),
         aptGetCall(
           '--print-uris install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1 linux-headers-6.1.0-lab gcc-12 nvidia-driver-pinning-580',

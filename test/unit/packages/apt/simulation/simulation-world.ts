@@ -47,7 +47,9 @@ export const read = [
 ];
 export const listed = "apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages'";
 export const asked = aptGetCall('-s install --allow-downgrades tool=5:2.0,1-1 extra old-');
-export const freed = aptGetCall('-s --ignore-hold install --allow-downgrades tool=5:2.0,1-1 extra old-');
+export const freed = aptGetCall(
+  '-s --ignore-hold --allow-change-held-packages install --allow-downgrades tool=5:2.0,1-1 extra old-',
+);
 export const uris = aptGetCall('--print-uris install --allow-downgrades tool=5:2.0,1-1 extra old-');
 /** What apt is asked in, where a host has nothing of its own. */
 export const emptyWorld = {

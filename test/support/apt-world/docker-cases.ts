@@ -1,0 +1,73 @@
+import { dockerStep } from '../../../src/steps/docker.ts';
+import { systems, type SystemName } from './systems.ts';
+import type { ResolverCase, Subject } from './case.ts';
+
+const cpuOnly = { gpus: [] };
+const running = (serverVersion: string) => ({
+  ...cpuOnly,
+  docker: { active: true, enabled: true, serverVersion },
+});
+
+/** Docker Engine is wanted at 29.7.2. */
+export const docker: Subject = { steps: [dockerStep], cases };
+
+function cases(on: SystemName): ResolverCase[] {
+  const { distribution, os } = systems[on];
+  const at = (release: string): string => `5:${release}-1~${distribution}`;
+  const engine = (release: string): string =>
+    `docker-ce=${at(release)} docker-ce-cli=${at(release)} containerd.io docker-buildx-plugin docker-compose-plugin`;
+  const own = os.id === 'debian' ? 'docker.io docker-compose' : 'docker.io docker-compose-v2';
+  const client = os.versionId === '13' ? ['docker-cli'] : [];
+  // Of Debian 12 a leftover that has the command itself; the others have the plugin's package.
+  const leftover = os.versionId === '12' ? 'docker-compose' : 'docker-buildx';
+  return [
+    { history: 'fresh', what: 'nothing there', facts: cpuOnly },
+    {
+      history: 'current',
+      what: 'put there by hand',
+      past: { installed: [engine('29.7.2')] },
+      facts: running('29.7.2'),
+    },
+    { history: 'older', what: '29.6.1', past: { installed: [engine('29.6.1')] }, facts: running('29.6.1') },
+    {
+      history: 'newer',
+      what: '29.9.0, and the inventory asks for 29.7.2',
+      past: { installed: [engine('29.9.0')] },
+      facts: running('29.9.0'),
+    },
+    {
+      history: 'newer',
+      what: '29.9.0, and nobody asked for less',
+      past: { installed: [engine('29.9.0')] },
+      facts: running('29.9.0'),
+      wish: { docker: { version: '29.7.2', orNewer: true } },
+    },
+    {
+      history: 'held',
+      what: 'by its owner, what has to go among it',
+      past: { installed: [own], held: ['docker.io', 'containerd', 'runc', ...client] },
+      facts: running('20.10.24'),
+    },
+    {
+      history: 'conflicting',
+      what: "the distribution's own with all that it recommends",
+      past: { installed: [own] },
+      facts: running('20.10.24'),
+    },
+    {
+      history: 'conflicting',
+      what: 'a plugin that was left over',
+      past: { installed: [leftover] },
+      facts: cpuOnly,
+    },
+    {
+      history: 'half-installed',
+      what: 'dpkg broke off over a file of another package',
+      past: {
+        installed: [leftover, `--no-install-recommends docker-ce-cli=${at('29.7.2')} containerd.io`],
+        unpacked: ['docker-ce-cli', 'containerd.io'],
+      },
+      facts: cpuOnly,
+    },
+  ];
+}

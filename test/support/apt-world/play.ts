@@ -1,0 +1,104 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+
+import type { Facts } from '../../../src/facts/facts.ts';
+import { platformOf } from '../../../src/packages/distribution.ts';
+import { allVendors } from '../../../src/packages/vendors.ts';
+import { planHost, questionFor } from '../../../src/plan/plan.ts';
+import type { Change, Shape } from '../../../src/steps/change.ts';
+import type { Desired, Step } from '../../../src/steps/step.ts';
+import type { AptWorld } from './world.ts';
+import { simulate } from '../../unit/steps/simulate.ts';
+
+/** What one run does to a host. */
+export interface Played {
+  /** What it says: titles, and below each what apt says that it would do. Refusals, with what is to be done. */
+  readonly plan: readonly string[];
+  /** What `apt-get` is then asked for, without the options that all have. */
+  readonly asked: readonly string[];
+  /** Why it broke off. */
+  readonly failed?: string;
+  /** What ran on the host. */
+  readonly scripts: readonly string[];
+  /** The host afterwards. */
+  readonly facts: Facts;
+}
+
+/**
+ * Plans, has apt asked, and runs what concerns packages for real, as far as apt decides. What the other changes do is in
+ * `simulate`.
+ */
+export async function play(
+  world: AptWorld,
+  steps: readonly Step[],
+  before: Facts,
+  desired: Desired,
+): Promise<Played> {
+  const options = { steps, disturbOthers: true };
+  const scripts: string[] = [];
+  const question = questionFor(before, desired, options, {});
+  if (question !== undefined) scripts.push(question.script);
+  const answers =
+    question === undefined ? {} : question.read((await world.run(`set -eu\n${question.script}`)).stdout);
+  const { stages, refusals } = planHost(before, desired, options, { answers, final: false });
+  const plan = [
+    ...refusals.map(({ what, next }) => `refused: ${what}; ${next}`),
+    ...stages.flat().flatMap(told),
+  ];
+  if (refusals.length > 0) return { plan, asked: [], scripts, facts: before };
+  let facts = before;
+  for (const change of stages.flat()) {
+    if (!change.known) throw new Error(`${change.title} is not known: ${change.why ?? ''}`);
+    const failed = await carryOut(world, change, facts, desired, scripts);
+    if (failed !== undefined) return { plan, asked: asked(world), failed, scripts, facts };
+    facts = withModule(facts, await world.seen(simulate(facts, change, desired)));
+  }
+  return { plan, asked: asked(world), scripts, facts };
+}
+
+/** What has just been loaded is what is installed. */
+function withModule(before: Facts, { driver, ...rest }: Facts): Facts {
+  const loads = driver.loaded !== before.driver.loaded;
+  return { ...rest, driver: { ...driver, loaded: loads ? driver.userspace : driver.loaded } };
+}
+
+async function carryOut(
+  world: AptWorld,
+  change: Change,
+  facts: Facts,
+  desired: Desired,
+  scripts: string[],
+): Promise<string | undefined> {
+  const name = change.id.replace(/-[0-9a-f]{10}$/, '');
+  if (name.endsWith('-source')) addSources(world, facts, desired);
+  if (change.bound === undefined && !name.endsWith('-hold')) return undefined;
+  for (const action of change.actions) {
+    if (action.kind !== 'run') continue;
+    scripts.push(action.script);
+    const { code, stderr } = await world.run(action.script);
+    if (code !== 0) return stderr.trim();
+  }
+  return undefined;
+}
+
+/** Where keys come from is tried in other tests. */
+function addSources({ host }: AptWorld, facts: Facts, desired: Desired): void {
+  const platform = platformOf(facts);
+  if (platform === undefined) throw new Error('the system is supported');
+  for (const vendor of allVendors) {
+    const { file, text } = platform.packages.source(vendor, platform, desired);
+    host.file(file, text.replace(/^Signed-By: .*/m, 'Trusted: yes'));
+  }
+}
+
+function told({ title, details = [] }: Change | Shape): string[] {
+  const signs = { add: '+', change: '~', remove: '-' } as const;
+  return [title, ...details.map(({ marker, text }) => `  ${signs[marker]} ${text}`)];
+}
+
+function asked({ host }: AptWorld): string[] {
+  const file = host.at('/run/asked');
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  rmSync(file);
+  return lines.map((line) => line.slice(line.indexOf(' install ') + 1));
+}

@@ -1,0 +1,32 @@
+import { toolkitStep } from '../../../src/steps/toolkit.ts';
+import { driven } from '../host.ts';
+import type { ResolverCase, Subject } from './case.ts';
+
+const packages = [
+  'nvidia-container-toolkit',
+  'nvidia-container-toolkit-base',
+  'libnvidia-container-tools',
+  'libnvidia-container1',
+];
+const at = (version: string): string => packages.map((name) => `${name}=${version}-1`).join(' ');
+const facts = { driver: driven };
+
+/** The toolkit is wanted at 1.20.0, unless nobody asked for it. One repository serves all systems. */
+export const toolkit: Subject = {
+  steps: [toolkitStep],
+  cases: (on) => (on === 'Debian 13' ? cases : cases.slice(0, 1)),
+};
+
+const cases: readonly ResolverCase[] = [
+  { history: 'fresh', what: 'nothing there', facts },
+  { history: 'older', what: '1.19.1', facts, past: { installed: [at('1.19.1')] } },
+  {
+    history: 'newer',
+    what: '1.21.0, and nobody asked for less',
+    facts,
+    past: { installed: [at('1.21.0')] },
+    wish: { toolkit: { version: '1.20.0', orNewer: true } },
+  },
+  { history: 'newer', what: '1.21.0, and 1.20.0 is asked for', facts, past: { installed: [at('1.21.0')] } },
+  { history: 'held', what: 'by its owner', facts, past: { installed: [at('1.18.2')], held: packages } },
+];

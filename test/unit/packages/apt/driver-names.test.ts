@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+
+import { debian } from '../../../../src/packages/apt/debian.ts';
+import { driverRows } from '../../../../src/packages/apt/driver-names.ts';
+import { ubuntu } from '../../../../src/packages/apt/ubuntu.ts';
+import type { Flavor } from '../../../../src/packages/names.ts';
+
+const systems = { debian, ubuntu };
+const spec = (branch: string) => ({ install: true, branch, flavor: 'auto' }) as const;
+
+describe('what NVIDIA calls its packages', () => {
+  it.each<[keyof typeof systems, string, Flavor, number, string]>([
+    ['debian', '570', 'open', 0, 'nvidia-driver-cuda nvidia-kernel-open-dkms'],
+    ['debian', '570', 'proprietary', 4, 'nvidia-driver-cuda nvidia-kernel-dkms nvidia-fabricmanager-570'],
+    ['debian', '595', 'open', 4, 'nvidia-driver-cuda nvidia-kernel-open-dkms nvidia-fabricmanager'],
+    [
+      'ubuntu',
+      '535',
+      'open',
+      4,
+      'libnvidia-compute-535 nvidia-utils-535 nvidia-dkms-535-open nvidia-fabricmanager-535',
+    ],
+    [
+      'ubuntu',
+      '580',
+      'open',
+      4,
+      'libnvidia-compute-580 nvidia-utils-580 nvidia-dkms-580-open nvidia-fabricmanager',
+    ],
+    ['ubuntu', '580', 'proprietary', 0, 'libnvidia-compute-580 nvidia-utils-580 nvidia-dkms-580'],
+    ['ubuntu', '590', 'open', 0, 'libnvidia-compute nvidia-dkms-open'],
+    ['ubuntu', '610', 'proprietary', 1, 'libnvidia-compute nvidia-dkms nvidia-fabricmanager'],
+  ])('%s, branch %s, %s modules, %i NVSwitches', (system, branch, flavor, switches, names) => {
+    expect(systems[system].driver.packages(spec(branch), flavor, switches).join(' ')).toBe(names);
+  });
+
+  it.each(Object.entries(driverRows))('begins with every branch, goes up, and has sources: %s', (_, rows) => {
+    expect(rows.map(({ from }) => from)).toEqual(rows.map(({ from }) => from).toSorted((a, b) => a - b));
+    expect(rows[0].from).toBe(0);
+    for (const { source } of rows) expect(source.length).toBeGreaterThan(20);
+  });
+});
+
+describe('what is in the way of a driver', () => {
+  const installed =
+    'libnvidia-compute-580 nvidia-dkms-580 nvidia-dkms-580-open nvidia-kernel-common-580 nvidia-kernel-source-580 nvidia-kernel-source-580-open nvidia-utils-580 nvidia-headless-580-server libnvidia-compute-570 nvidia-driver-pinning-570 nvidia-driver-pinning-580 nvidia-kernel-source nvidia-container-toolkit';
+  it.each<[string, Flavor, string]>([
+    [
+      '580',
+      'open',
+      'libnvidia-compute-570 nvidia-dkms-580 nvidia-driver-pinning-570 nvidia-headless-580-server nvidia-kernel-source nvidia-kernel-source-580',
+    ],
+    [
+      '595',
+      'proprietary',
+      'libnvidia-compute-570 libnvidia-compute-580 nvidia-dkms-580 nvidia-dkms-580-open nvidia-driver-pinning-570 nvidia-driver-pinning-580 nvidia-headless-580-server nvidia-kernel-common-580 nvidia-kernel-source-580 nvidia-kernel-source-580-open nvidia-utils-580',
+    ],
+  ])('nothing of branch %s with %s modules', (branch, flavor, expected) => {
+    const wanted = ubuntu.driver.packages(spec(branch), flavor, 0);
+    expect(ubuntu.driver.obsolete(installed.split(' '), spec(branch), wanted).join(' ')).toBe(expected);
+  });
+});
