@@ -110,9 +110,7 @@ const driver = z
       z.strictObject({
         branch: version(/^\d{3,4}$/, defaultVersions.driverBranch)
           .optional()
-          .meta({
-            description: `Driver branch; default "${defaultVersions.driverBranch}", or a newer one that is there`,
-          }),
+          .meta({ description: `Driver branch; default "${defaultVersions.driverBranch}" or newer` }),
         version: version(/^\d{3,4}\.\d+(\.\d+)?$/, '580.95.05')
           .optional()
           .meta({ description: 'Exact version; default: the newest of the branch' }),
@@ -238,18 +236,14 @@ const shared = {
     }),
   })
     .optional()
-    .meta({
-      description: `Docker Engine; default version "${defaultVersions.docker}", or a newer one that is there`,
-    }),
+    .meta({ description: `Docker Engine; default version "${defaultVersions.docker}" or newer` }),
   toolkit: section(`a version, e.g. { version: "${defaultVersions.toolkit}" }`, {
     version: version(threeNumbers, defaultVersions.toolkit).meta({
       description: 'Upstream version, without packaging suffix',
     }),
   })
     .optional()
-    .meta({
-      description: `nvidia-container-toolkit; default version "${defaultVersions.toolkit}", or a newer one that is there`,
-    }),
+    .meta({ description: `nvidia-container-toolkit; default version "${defaultVersions.toolkit}" or newer` }),
   agent: agentProgram.optional().meta({ description: 'The Azure Pipelines agent' }),
   image: text.optional().meta({ description: 'Agent image from a registry; default: built on the host' }),
   dockerfile: dockerfile.optional().meta({
