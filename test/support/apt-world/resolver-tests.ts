@@ -5,12 +5,13 @@ import { desiredOf } from '../host.ts';
 import type { ResolverCase, Subject } from './case.ts';
 import { docker } from './docker-cases.ts';
 import { driver } from './driver-cases.ts';
+import { kernels } from './kernel-cases.ts';
 import { play, type Played } from './play.ts';
 import type { SystemName } from './systems.ts';
 import { toolkit } from './toolkit-cases.ts';
 import { aptIsHere, AptWorld } from './world.ts';
 
-const subjects: Readonly<Record<string, Subject>> = { docker, driver, toolkit };
+const subjects: Readonly<Record<string, Subject>> = { docker, driver, kernels, toolkit };
 const tables = join(import.meta.dirname, '../../fixtures/apt/tables');
 
 /**

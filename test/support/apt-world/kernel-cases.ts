@@ -1,0 +1,44 @@
+import { driverStep } from '../../../src/steps/driver.ts';
+import { systems, type SystemName } from './systems.ts';
+import type { ResolverCase, Subject } from './case.ts';
+
+/** What a driver of branch 580 is built with, and for which kernels. */
+export const kernels: Subject = { steps: [driverStep], cases };
+
+function cases(on: SystemName): ResolverCase[] {
+  const { os, kernel } = systems[on];
+  const debian = os.id === 'debian';
+  const image = debian ? 'linux-image-amd64' : 'linux-image-generic';
+  const release = debian ? '580.105.08' : '580.159.04';
+  const driver = (
+    debian
+      ? 'nvidia-driver-cuda nvidia-kernel-open-dkms nvidia-kernel-support nvidia-modprobe firmware-nvidia-gsp libnvidia-ml1 libcuda1 libnvidia-ptxjitcompiler1 libnvidia-pkcs11-openssl3'
+      : 'libnvidia-compute-580 nvidia-utils-580 nvidia-dkms-580-open nvidia-compute-utils-580'
+  )
+    .split(' ')
+    .map((name) => `${name}=${release}-1${debian ? '' : 'ubuntu1'}`);
+  const running = { release: kernel, headers: false, driver: false };
+  const lacking = { kernels: [running], lacksToBuild: ['gcc', 'make'] };
+  const served = {
+    kernels: [{ ...running, headers: true, driver: true }],
+    driver: { loaded: release, open: true },
+  };
+  return [
+    { history: 'fresh', what: 'a kernel without headers, compiler and make', facts: lacking },
+    {
+      history: 'held',
+      what: 'a kernel that its owner keeps',
+      past: { held: [image, `linux-image-${kernel}`] },
+      facts: lacking,
+    },
+    {
+      history: 'current',
+      what: 'a driver that the next kernel upgrade would end',
+      past: {
+        installed: [`--no-install-recommends ${driver.join(' ')} linux-headers-${kernel}`],
+        components: ['main', 'contrib'],
+      },
+      facts: served,
+    },
+  ];
+}
