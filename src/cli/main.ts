@@ -6,6 +6,7 @@ import { ExitCode } from '../base/errors.ts';
 import { guardOutput } from '../base/guard-output.ts';
 import { practiceOf } from '../base/machine/practice.ts';
 import { Redactor } from '../base/redact/redact.ts';
+import { say } from '../render/lines/say.ts';
 import { nameLog, report, warn } from '../render/problem.ts';
 import { version } from '../base/version.ts';
 import { commands } from './commands.ts';
@@ -32,7 +33,7 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   let parsed: Parsed | undefined;
   try {
     parsed = parseArguments(argv, commands, {
-      out: (text) => process.stdout.write(text),
+      out: (text) => say(process.stdout, text),
       err: (text) => process.stderr.write(text),
       env: process.env,
       version,

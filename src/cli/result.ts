@@ -1,6 +1,7 @@
 import type { Context, OutputStream } from '../base/context.ts';
 import { ExitCode, type Problem } from '../base/errors.ts';
 import type { Members } from '../render/envelope.ts';
+import { say } from '../render/lines/say.ts';
 import { warn } from '../render/problem.ts';
 import { problemsLines } from '../render/groups/problems.ts';
 
@@ -13,7 +14,7 @@ export interface Result {
   readonly problems?: readonly Problem[];
   /** For people, on stdout. */
   readonly text?: () => string;
-  /** Where the text goes instead of to stdout. */
+  /** Where the text goes instead of to stdout, as it is: what others wrote, and what programs read. */
   readonly to?: OutputStream;
   /** For people, on stderr: what only looks wrong. */
   readonly warnings?: readonly Problem[];
@@ -32,11 +33,9 @@ export function problemsAmong(
 export const declined: Result = { exitCode: ExitCode.declined, json: {} };
 
 /** Shows a result to people. */
-export function show(
-  { stdout, stderr }: Context,
-  { text, to = stdout, warnings = [], aside = [] }: Result,
-): void {
-  if (text !== undefined) to.write(text());
+export function show({ stdout, stderr }: Context, { text, to, warnings = [], aside = [] }: Result): void {
+  if (text !== undefined && to !== undefined) to.write(text());
+  else if (text !== undefined) say(stdout, text());
   for (const warning of warnings) warn(stderr, warning);
   if (aside.length > 0) stderr.write(`${problemsLines(aside, (stderr.columns ?? 80) - 1).join('\n')}\n`);
 }

@@ -3,7 +3,7 @@ import type { ScriptResult } from '../ssh/transport.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import type { Paint } from './color.ts';
 import { problemsLines } from './groups/problems.ts';
-import { wrap } from './problem.ts';
+import { wrap } from './lines/wrap.ts';
 
 /** What one host answered to `exec`. */
 export type HostAnswer =

@@ -5,23 +5,19 @@ import type { ImageRow, Wanted } from '../status/image.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import type { Paint } from './color.ts';
 import { alike } from './groups/alike.ts';
-import { wrap } from './problem.ts';
+import { wrap } from './lines/wrap.ts';
 import { columns } from './table.ts';
 
 /** The offered bases, newest first, with what each asks of driver and GPUs. */
-export function baseTable({ cuda, cpu, repository, flavour, arch }: Bases): string {
+export function baseTable({ cuda, cpu, repository, flavour, arch }: Bases, width: number): string {
   const rows = cuda.map(({ version, os, minCc, belowCc }) => [
     version.split('.').slice(0, 2).join('.'),
     `${repository}:${version}-${flavour}-${os[0] ?? ''}`,
     belowCc === undefined ? `${minCc} and up` : `${minCc} to below ${belowCc}`,
     os.join(', '),
   ]);
-  const lines = columns([
-    ['CUDA', 'BASE', 'COMPUTE CAPABILITY', 'SYSTEMS'],
-    ...rows,
-    ['-', cpu.tag, 'no GPU', cpu.os],
-  ]);
-  return `${lines.join('\n')}\n\nAll for ${arch.join(' and ')}. A host gets the newest that its driver's CUDA allows.\n`;
+  const all = [['CUDA', 'BASE', 'COMPUTE CAPABILITY', 'SYSTEMS'], ...rows, ['-', cpu.tag, 'no GPU', cpu.os]];
+  return `${columns(all, width).join('\n')}\n\nAll for ${arch.join(' and ')}. A host gets the newest that its driver's CUDA allows.\n`;
 }
 
 /** Each host: the image it gets, why, and what is there. */

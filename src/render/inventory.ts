@@ -5,18 +5,18 @@ import type { Fleet, HostSpec } from '../inventory/fleet.ts';
 import { columns } from './table.ts';
 
 /** One line for each host: what `--limit` can name, and where it leads. */
-export function hostTable(hosts: readonly HostSpec[]): string[] {
+export function hostTable(hosts: readonly HostSpec[], width: number): string[] {
   const rows = hosts.map((host) => [
     host.name,
     address(host),
-    poolsOf(host).join(','),
+    poolsOf(host).join(', '),
     agents(host),
-    host.groups.join(',') || '-',
+    host.groups.join(', ') || '-',
     Object.entries(host.labels)
       .map(([key, value]) => `${key}=${value}`)
-      .join(',') || '-',
+      .join(', ') || '-',
   ]);
-  return columns([['HOST', 'ADDRESS', 'POOL', 'AGENTS', 'GROUPS', 'LABELS'], ...rows]);
+  return columns([['HOST', 'ADDRESS', 'POOL', 'AGENTS', 'GROUPS', 'LABELS'], ...rows], width);
 }
 
 /** What is not said by the inventory is ssh_config's to say. */

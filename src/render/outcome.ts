@@ -4,7 +4,7 @@ import { interruptionLine } from '../apply/interruption.ts';
 import { isBad, type HostOutcome } from '../apply/outcome.ts';
 import { alike } from './groups/alike.ts';
 import { hostLabel, type HostLabel } from './groups/host-label.ts';
-import { wrap } from './problem.ts';
+import { wrap } from './lines/wrap.ts';
 
 interface Style {
   readonly color: boolean;

@@ -4,6 +4,7 @@ import type { Context, OutputStream } from '../base/context.ts';
 import { ExitCode, FleetError, foreignProblem, type Problem } from '../base/errors.ts';
 import { foreignLines } from '../base/foreign-text.ts';
 import { jsonDocument } from './envelope.ts';
+import { wrap } from './lines/wrap.ts';
 
 export interface ReportOptions {
   readonly context: Pick<Context, 'stdout' | 'stderr' | 'log' | 'clock'>;
@@ -98,24 +99,6 @@ function warningLines({ what, next }: Pick<Problem, 'what' | 'next'>, width: num
 /** Says on a stream what only looks wrong. */
 export function warn(stream: OutputStream, warning: Pick<Problem, 'what' | 'next'>): void {
   stream.write(`${warningLines(warning, (stream.columns ?? 80) - 1).join('\n')}\n`);
-}
-
-/** Breaks at spaces; a word longer than the line stays whole, so that a command can be copied. */
-export function wrap(text: string, width: number, firstIndent: number, indent: number): string[] {
-  const lines: string[] = [];
-  for (const paragraph of text.split('\n')) {
-    let line = '';
-    let room = width - (lines.length === 0 ? firstIndent : indent);
-    for (const word of paragraph.split(' ')) {
-      if (line !== '' && line.length + 1 + word.length > room) {
-        lines.push(lines.length === 0 ? line : ' '.repeat(indent) + line);
-        line = word;
-        room = width - indent;
-      } else line = line === '' ? word : `${line} ${word}`;
-    }
-    lines.push(lines.length === 0 ? line : ' '.repeat(indent) + line);
-  }
-  return lines;
 }
 
 const red = (text: string) => styleText('red', text, { stream: process.stderr });

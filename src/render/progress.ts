@@ -4,6 +4,8 @@ import { Listr } from 'listr2';
 
 import type { Context } from '../base/context.ts';
 import type { EventSink } from '../apply/events.ts';
+import { fold } from './lines/fold.ts';
+import { say } from './lines/say.ts';
 import { cleanEvent } from './progress/clean-event.ts';
 import { FleetRenderer, intervalMs } from './progress/fleet-renderer.ts';
 import { eventLine, isRemark, restLines } from './progress/lines.ts';
@@ -53,11 +55,11 @@ function lineProgress({ stderr }: Context): Progress {
     sink(event) {
       if (isRemark(event) && !repeats.isNew(event)) return;
       const line = eventLine(event, width());
-      if (line !== undefined && event.kind !== 'change-output') stderr.write(`${line}\n`);
+      if (line !== undefined && event.kind !== 'change-output') say(stderr, `${line}\n`);
     },
     aside: ask,
     finish() {
-      for (const line of restLines(repeats, width())) stderr.write(`${line}\n`);
+      for (const line of restLines(repeats, width())) say(stderr, `${line}\n`);
       return Promise.resolve();
     },
   };
@@ -97,7 +99,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
   return {
     sink(event) {
       model = advance(model, event);
-      if (isRemark(event) && repeats.isNew(event)) above.push(eventLine(event, width()) ?? '');
+      if (isRemark(event) && repeats.isNew(event)) above.push(fold(eventLine(event, width()) ?? '', width()));
       if (event.kind === 'host-state' && settled.has(event.state)) hostDone.get(event.host)?.resolve();
     },
     async aside(question) {
@@ -111,7 +113,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
       }
     },
     async finish() {
-      above.push(...restLines(repeats, width()));
+      above.push(...restLines(repeats, width()).map((line) => fold(line, width())));
       for (const { resolve } of hostDone.values()) resolve();
       await done;
     },

@@ -5,7 +5,7 @@ import type { Paint } from './color.ts';
 import { alike } from './groups/alike.ts';
 import { hostLabel } from './groups/host-label.ts';
 import { count } from './inventory.ts';
-import { wrap } from './problem.ts';
+import { wrap } from './lines/wrap.ts';
 import { columns, statusCells, verdictStyle } from './status-cells.ts';
 import { tableLines, type Cell } from './table.ts';
 import { merged, troubleLines, troubleOf, type Trouble } from './trouble.ts';

@@ -1,4 +1,5 @@
 import type { Paint, Style } from './color.ts';
+import { wrap } from './lines/wrap.ts';
 
 /** One cell: its text, and shorter ways of saying it, each shorter than the one before. */
 export interface Cell {
@@ -11,43 +12,87 @@ export interface Column {
   readonly heading: readonly [string, ...string[]];
   /** When there is too little room: columns with the lowest number give way first, one step at a time. */
   readonly yields: number;
+  /** It is left out where its shortest texts have no room. */
+  readonly optional?: true;
 }
 
 const gap = '  ';
 
+interface Page {
+  readonly width: number;
+  readonly paint: Paint;
+}
+
 /**
- * Lines of a table no wider than `width`, as long as the shortest texts allow that; what is left over is cut with `…`,
- * in the first column. All cells of a column are shortened alike, so that they can be compared.
+ * Lines of a table no wider than `width`. All cells of a column are shortened alike, so that they can be compared. Where
+ * the shortest texts are too long, the last column is broken between words; where that is not enough, each row becomes a
+ * list of its own.
  */
 export function tableLines(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
-  { width, paint }: { readonly width: number; readonly paint: Paint },
+  page: Page,
 ): string[] {
-  const levels = fit(columns, rows, width);
+  const levels = fit(columns, rows, page.width);
   const widths = columns.map((_, index) => columnWidth(columns, rows, index, levels[index] ?? 0));
-  const excess = Math.max(0, total(widths) - width);
-  widths[0] = Math.max(Math.min(8, widths[0] ?? 0), (widths[0] ?? 0) - excess);
-  const line = (cells: readonly Cell[]): string =>
-    cells
-      .map(({ texts, style }, index) => {
-        const text = cut(at(texts, levels[index] ?? 0), widths[index] ?? 0);
-        const padding = index === cells.length - 1 ? '' : ' '.repeat((widths[index] ?? 0) - text.length);
-        return `${style === undefined || text === '' ? text : paint(style, text)}${padding}`;
-      })
-      .join(gap)
-      .trimEnd();
   const headings = columns.map(({ heading }) => ({ texts: heading, style: 'dim' as const }));
-  return [headings, ...rows].map(line);
+  const table = [headings, ...rows].map((cells) =>
+    cells.map(({ texts, style }, index) => ({
+      text: widths[index] === 0 ? '' : at(texts, levels[index] ?? 0),
+      ...(style === undefined ? {} : { style }),
+    })),
+  );
+  const room = page.width - (total(widths) - (widths.at(-1) ?? 0));
+  const longest = Math.max(
+    ...table.flatMap((row) => (row.at(-1)?.text ?? '').split(' ').map((word) => word.length)),
+  );
+  if (longest > room) return table.slice(1).flatMap((row) => recordLines(table[0] ?? [], row, page));
+  return table.flatMap((row) => rowLines(row, widths, page));
 }
 
-/** Plain aligned columns, as wide as they need; the first row holds the headings. */
-export function columns(rows: readonly (readonly string[])[]): string[] {
+interface Shown {
+  readonly text: string;
+  readonly style?: Style;
+}
+
+function rowLines(row: readonly Shown[], widths: readonly number[], { width, paint }: Page): string[] {
+  const before = total(widths) - (widths.at(-1) ?? 0);
+  const [first = '', ...more] = wrap(row.at(-1)?.text ?? '', width, before, before);
+  const line = row
+    .map(({ text, style }, index) => {
+      const isLast = index === row.length - 1;
+      const shown = isLast ? first : text;
+      const padding = isLast ? '' : ' '.repeat((widths[index] ?? 0) - text.length);
+      return `${style === undefined || shown === '' ? shown : paint(style, shown)}${padding}`;
+    })
+    .filter((_, index) => (widths[index] ?? 0) > 0)
+    .join(gap)
+    .trimEnd();
+  return [line, ...more];
+}
+
+/** The first cell, then line by line the others with their headings. */
+function recordLines(headings: readonly Shown[], row: readonly Shown[], { width, paint }: Page): string[] {
+  const [first, ...rest] = row;
+  const labels = headings.slice(1).map(({ text }) => text);
+  const indent = Math.max(0, ...labels.map((label) => label.length)) + 2 * gap.length;
+  const lines = rest.flatMap(({ text, style }, index) => {
+    const label = labels[index] ?? '';
+    if (label === '' || text === '') return [];
+    const [beside = '', ...more] = wrap(text, width, indent, indent);
+    const shown = style === undefined || beside === '' ? beside : paint(style, beside);
+    return [`${gap}${paint('dim', label.padEnd(indent - gap.length))}${shown}`.trimEnd(), ...more];
+  });
+  return [first?.style === undefined ? (first?.text ?? '') : paint(first.style, first.text), ...lines];
+}
+
+/** Aligned columns in one colour; the first row holds the headings. */
+export function columns(rows: readonly (readonly string[])[], width: number): string[] {
   const [headings = [], ...rest] = rows;
   return tableLines(
     headings.map((heading) => ({ heading: [heading], yields: 0 })),
     rest.map((row) => row.map((text) => ({ texts: [text] }))),
-    { width: Number.POSITIVE_INFINITY, paint: (_, text) => text },
+    { width, paint: (_, text) => text },
   );
 }
 
@@ -60,9 +105,7 @@ function fit(
   rows: readonly (readonly Cell[])[],
   width: number,
 ): readonly number[] {
-  const steps = columns.map(({ heading }, index) =>
-    Math.max(heading.length, ...rows.map((row) => row[index]?.texts.length ?? 1)),
-  );
+  const steps = columns.map((column, index) => stepsOf(column, rows, index));
   const order = columns
     .map((_, index) => index)
     .sort((a, b) => (columns[a]?.yields ?? 0) - (columns[b]?.yields ?? 0));
@@ -89,8 +132,16 @@ function columnWidth(
   index: number,
   level: number,
 ): number {
+  const column = columns[index];
+  const isOut = column?.optional === true && level === stepsOf(column, rows, index) - 1;
   const cells = rows.map((row) => at(row[index]?.texts ?? [''], level).length);
-  return Math.max(at(columns[index]?.heading ?? [''], level).length, ...cells);
+  return isOut ? 0 : Math.max(at(column?.heading ?? [''], level).length, ...cells);
+}
+
+/** How many levels a column has; the last one of an optional column is that it is not there. */
+function stepsOf({ heading, optional }: Column, rows: readonly (readonly Cell[])[], index: number): number {
+  const texts = Math.max(heading.length, ...rows.map((row) => row[index]?.texts.length ?? 1));
+  return optional === true ? texts + 1 : texts;
 }
 
 /** The text for a level; the shortest where there are fewer. */
@@ -99,9 +150,6 @@ function at(texts: readonly string[], level: number): string {
 }
 
 function total(widths: readonly number[]): number {
-  return widths.reduce((sum, width) => sum + width, 0) + gap.length * (widths.length - 1);
-}
-
-function cut(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
+  const there = widths.filter((width) => width > 0);
+  return there.reduce((sum, width) => sum + width, 0) + gap.length * Math.max(0, there.length - 1);
 }

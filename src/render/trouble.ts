@@ -3,7 +3,7 @@ import type { Finding } from '../health/verdict.ts';
 import type { Paint, Style } from './color.ts';
 import { alike } from './groups/alike.ts';
 import { hostLabel } from './groups/host-label.ts';
-import { wrap } from './problem.ts';
+import { wrap } from './lines/wrap.ts';
 
 /** Something that is wrong, with its cure, at one or more places. */
 export interface Trouble {

@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 
 import { foldNames } from '../inventory/fold-names.ts';
 import type { Wave, WavesPlan } from '../plan/waves-plan.ts';
-import { wrap } from './problem.ts';
+import { wrap } from './lines/wrap.ts';
 
 /** Waves that are shown one by one. */
 const shown = 8;

@@ -1,13 +1,14 @@
 import { defined } from '../base/defined.ts';
 import { Secret } from '../base/secret.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
+import { fold } from '../render/lines/fold.ts';
 import { createProgress } from '../render/progress.ts';
 import { questionText } from '../ssh/question-text.ts';
 import { columns } from '../render/table.ts';
 import type { HostChoice } from './choices.ts';
 import { decide, editHost } from './decide-hosts.ts';
 import { testHost, type HostReport } from './test-host.ts';
-import { tell, type Wizard } from './wizard-context.ts';
+import { tell, widthOf, type Wizard } from './wizard-context.ts';
 
 type Tested = Pick<HostSpec, 'name' | 'ssh'>;
 
@@ -30,7 +31,7 @@ export async function checkHosts(
   while (open.length > 0) {
     const reports = await testAll(wizard, { hosts: open, describe, inventory }, interactive);
     for (const notice of wizard.notices()) tell(wizard, notice);
-    wizard.say(...readyLines([...reports.values()]));
+    wizard.say(...readyLines([...reports.values()], widthOf(wizard)));
     const failed: HostChoice[] = [];
     for (const host of open) {
       const report = reports.get(host.name);
@@ -90,10 +91,13 @@ async function testAll(
 /** As many as fit on a screen one by one; more are counted. */
 const shownOneByOne = 12;
 
-function readyLines(reports: readonly HostReport[]): string[] {
+function readyLines(reports: readonly HostReport[], width: number): string[] {
   const ready = reports.filter(({ problem }) => problem === undefined);
   if (ready.length <= shownOneByOne)
-    return columns(ready.map(({ name, summary = '' }) => [`✔ ${name}`, summary]));
+    return columns(
+      ready.map(({ name, summary = '' }) => [`✔ ${name}`, summary]),
+      Infinity,
+    ).map((line) => fold(line, width));
   const gpus = ready.reduce((sum, report) => sum + (report.gpus ?? 0), 0);
   return [`✔ ${ready.length} hosts are ready, with ${gpus} GPUs`];
 }

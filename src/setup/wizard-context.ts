@@ -2,7 +2,7 @@ import type { AzureClient } from '../azure/client.ts';
 import type { Context } from '../base/context.ts';
 import type { Secret } from '../base/secret.ts';
 import type { Fleet, SecretSource } from '../inventory/fleet.ts';
-import { wrap } from '../render/problem.ts';
+import { wrap } from '../render/lines/wrap.ts';
 import type { Question } from '../ssh/ask.ts';
 import type { Target, Transport } from '../ssh/transport.ts';
 import type { Prompts } from './prompts.ts';

@@ -8,6 +8,7 @@ import { hasChanges } from '../../plan/plan.ts';
 import type { WavesPlan } from '../../plan/waves-plan.ts';
 import { changedPlaces } from '../../render/groups/changed-places.ts';
 import { usesColor } from '../../render/color.ts';
+import { say } from '../../render/lines/say.ts';
 import { outcomeText } from '../../render/outcome.ts';
 import { planText } from '../../render/plan/plan-text.ts';
 import { confirm } from '../ask.ts';
@@ -60,7 +61,7 @@ export async function changeHosts<Found extends AnySurvey>(
   const asks = hasChanges(plan) && !options.flag('yes') && changes.isAskedByItself?.(plan) !== true;
   if (asks && !(await confirm(context, changes.question(changedPlaces(plan)), changes.unasked))) {
     await closeAll(found);
-    context.stderr.write('Nothing was changed.\n');
+    say(context.stderr, 'Nothing was changed.\n');
     return declined;
   }
   await changes.agree?.(found);
@@ -100,5 +101,5 @@ function showPlan(context: Context, { options }: CommandInput, plan: FleetPlan, 
     unread: unreadIn(found),
     width: context.stdout.columns ?? 100,
   });
-  context.stdout.write(`${text}\n`);
+  say(context.stdout, `${text}\n`);
 }

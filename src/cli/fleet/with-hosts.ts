@@ -1,6 +1,7 @@
 import type { EventSink } from '../../apply/events.ts';
 import type { Context } from '../../base/context.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
+import { say } from '../../render/lines/say.ts';
 import { createProgress, type Progress } from '../../render/progress.ts';
 import { createTransport } from '../../ssh/create-transport.ts';
 import type { TransportParts } from '../../ssh/connection-tools.ts';
@@ -83,7 +84,7 @@ export async function connected<T, Open extends OpenHosts, Way extends { close()
 export function notesOnly(context: Context, { json }: { readonly json: boolean }): Progress {
   return {
     sink: (event) =>
-      void (event.kind === 'note' && !json && context.stderr.write(`${foreignLine(event.text)}\n`)),
+      void (event.kind === 'note' && !json && say(context.stderr, `${foreignLine(event.text)}\n`)),
     aside: (question) => question(),
     finish: () => Promise.resolve(),
   };

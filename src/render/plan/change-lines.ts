@@ -1,5 +1,5 @@
 import type { Change, Detail, Shape } from '../../steps/change.ts';
-import { wrap } from '../problem.ts';
+import { wrap } from '../lines/wrap.ts';
 import { actionLines } from './action-lines.ts';
 import { diffLines } from './diff-lines.ts';
 import { changeMark, mark, type Paint } from './marks.ts';

@@ -4,7 +4,7 @@ import type { FleetPlan, HostPlan } from '../../plan/fleet-plan.ts';
 import type { FleetChange } from '../../plan/pools.ts';
 import { changeLines, type ChangeLineOptions } from './change-lines.ts';
 import { groups, type Group } from './groups.ts';
-import { wrap } from '../problem.ts';
+import { wrap } from '../lines/wrap.ts';
 import { wavesText } from '../waves.ts';
 import { mark, painter, unknownMark, type Paint } from './marks.ts';
 import { summary, type Unread } from './summary.ts';

@@ -1,6 +1,7 @@
 import type { FleetEvent } from '../../apply/events.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
-import { problemLines, wrap } from '../problem.ts';
+import { wrap } from '../lines/wrap.ts';
+import { problemLines } from '../problem.ts';
 import { settled } from './model.ts';
 import type { Remark, Repeats } from './repeats.ts';
 

@@ -13,9 +13,9 @@ const knownWords = { known: 'same', unknown: 'not there', changed: 'DIFFERENT', 
 const pinnedWords = { none: 'not there', same: 'same', different: 'DIFFERENT' };
 
 /** One line for each host, what wants a look in capitals. */
-export function trustLines(keys: readonly ShownKey[]): string[] {
+export function trustLines(keys: readonly ShownKey[], width: number): string[] {
   if (keys.length === 0) return ['no keys'];
-  return columns([
+  const rows = [
     ['HOST', 'TYPE', 'FINGERPRINT', 'KNOWN_HOSTS', 'INVENTORY'],
     ...keys.map(({ host, key, known, pinned }) => [
       host,
@@ -24,5 +24,6 @@ export function trustLines(keys: readonly ShownKey[]): string[] {
       knownWords[known],
       pinnedWords[pinned],
     ]),
-  ]);
+  ];
+  return columns(rows, width);
 }

@@ -14,9 +14,9 @@ hosts:
 `);
 
 test('the list says what --limit can name and where a host is', () => {
-  expect(hostTable(lab.hosts)).toEqual([
+  expect(hostTable(lab.hosts, 100)).toEqual([
     'HOST     ADDRESS                POOL        AGENTS          GROUPS  LABELS',
-    'h200-1   labadmin@192.0.2.11    gpu-hopper  2, one per GPU  hopper  room=b12,rack=7',
+    'h200-1   labadmin@192.0.2.11    gpu-hopper  2, one per GPU  hopper  room=b12, rack=7',
     'rtx-box  labadmin@rtx-box:2222  gpu-lab     2, shared GPUs  -       -',
     'plain    root@plain             gpu-lab     one per GPU     -       -',
     'slots    labadmin@slots         gpu-lab     2               -       -',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import { FleetError, type Problem } from '../../../src/base/errors.ts';
-import { problemLines, report, wrap } from '../../../src/render/problem.ts';
+import { problemLines, report } from '../../../src/render/problem.ts';
 import { quietContext } from '../../support/command.ts';
 
 const plain = (problem: Problem, width = 80) =>
@@ -45,14 +45,6 @@ describe('a problem on the screen', () => {
       '    next      did you mean hosts?',
       '  ✗ inventory.yaml:9:5 not a number',
     ]);
-  });
-
-  test.each([
-    ['one two three', 8, 0, 2, ['one two', '  three']],
-    ['a-very-long-command-that-must-stay-whole', 10, 0, 2, ['a-very-long-command-that-must-stay-whole']],
-    ['first\nsecond', 20, 4, 4, ['first', '    second']],
-  ])('%j at %d columns', (text, width, first, indent, lines) => {
-    expect(wrap(text, width, first, indent)).toEqual(lines);
   });
 });
 

@@ -32,11 +32,34 @@ test('columns are shortened in their order, and what was too much is given back'
   expect(tableLines(heads, rows, plain(33))[1]).toBe('a          Debian  580.95.05');
 });
 
-test('at last the first column is cut', () => {
-  expect(tableLines(heads, rows, plain(24))).toEqual([
-    'host      system  driver',
-    'a         deb     580',
-    'long-na…  -       -',
+test('at last each row is a list of its own', () => {
+  expect(tableLines(heads, rows, plain(20))).toEqual([
+    'a',
+    '  system  deb',
+    '  driver  580',
+    'long-name',
+    '  system  -',
+    '  driver  -',
+  ]);
+});
+
+test('columns that can be missed are left out before that', () => {
+  const optional = heads.map((head, index) => (index === 1 ? { ...head, optional: true as const } : head));
+  expect(tableLines(optional, rows, plain(20))).toEqual([
+    'host       driver',
+    'a          580.95.05',
+    'long-name  -',
+  ]);
+});
+
+test('words of the last column stand below each other', () => {
+  const words = [
+    [{ texts: ['a'] as const }, { texts: ['-'] as const }, { texts: ['one two three'] as const }],
+  ];
+  expect(tableLines(heads, words, plain(21))).toEqual([
+    'host  system  driver',
+    'a     -       one two',
+    '              three',
   ]);
 });
 
@@ -67,9 +90,12 @@ test('no line is ever wider than asked while the shortest texts fit', () => {
 
 test('plain columns', () => {
   expect(
-    columns([
-      ['A', 'B'],
-      ['xx', 'y'],
-    ]),
+    columns(
+      [
+        ['A', 'B'],
+        ['xx', 'y'],
+      ],
+      80,
+    ),
   ).toEqual(['A   B', 'xx  y']);
 });

@@ -7,6 +7,6 @@ import type { Result } from '../../result.ts';
 
 export function run(context: Context, input: CommandInput): Promise<Result> {
   const { hosts } = openHosts(context, input);
-  const text = () => `${hostTable(hosts).join('\n')}\n`;
+  const text = () => `${hostTable(hosts, context.stdout.columns ?? Infinity).join('\n')}\n`;
   return Promise.resolve({ exitCode: ExitCode.ok, json: { hosts }, text });
 }

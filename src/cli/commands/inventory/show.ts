@@ -5,6 +5,7 @@ import type { Logger } from '../../../base/log.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
 import { type ConnectionDescription, describeConnection } from '../../../ssh/config/describe.ts';
 import { SshResolver } from '../../../ssh/config/resolver.ts';
+import { say } from '../../../render/lines/say.ts';
 import { agentNames, hostYaml } from '../../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../fleet/hosts.ts';
@@ -15,7 +16,7 @@ import type { Result } from '../../result.ts';
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { fleet, hosts } = openHosts(context, input);
   const { home, user } = context;
-  const notice = (line: string): void => void context.stderr.write(`${line}\n`);
+  const notice = (line: string): void => say(context.stderr, `${line}\n`);
   const env = withoutSecrets(context.env, fleet);
   const ssh = new SshResolver({ home, user, env, notice, hosts: fleet.hosts });
   try {

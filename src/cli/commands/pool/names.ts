@@ -5,6 +5,7 @@ import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
 import { poolsOf } from '../../../contract/slots.ts';
 import { mayBecome, plainPools } from '../../../inventory/pool-pattern.ts';
+import { say } from '../../../render/lines/say.ts';
 import { warn } from '../../../render/problem.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
@@ -68,13 +69,13 @@ export async function carryOut(
 ): Promise<Result> {
   const { options } = input;
   tellPatterns(context, input, open);
-  const say = (text: string) => context.stderr.write(`${text}\n`);
-  for (const { title, why } of changes) say(`${title} (${why})`);
+  const tell = (text: string) => say(context.stderr, `${text}\n`);
+  for (const { title, why } of changes) tell(`${title} (${why})`);
   const ask = changes.length > 0 && !options.flag('yes');
   if (ask && !(await confirm(context, 'Make these changes in Azure DevOps?'))) return declined;
   for (const change of changes) {
     await applyFleetChange(open.azure, change);
-    say(`done: ${change.title}`);
+    tell(`done: ${change.title}`);
   }
   const text = () => (changes.length === 0 ? 'no changes\n' : '');
   return { exitCode: ExitCode.ok, json: { changes }, text };

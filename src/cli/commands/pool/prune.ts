@@ -6,6 +6,7 @@ import { ExitCode, usageError } from '../../../base/errors.ts';
 import { agentName, poolOfSlot, poolsOf, slotNames } from '../../../contract/slots.ts';
 import type { Fleet, HostSpec } from '../../../inventory/fleet.ts';
 import { mayBecome, plainPools } from '../../../inventory/pool-pattern.ts';
+import { say } from '../../../render/lines/say.ts';
 import { leftoverLines, prunedLines } from '../../../render/pools.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
@@ -20,7 +21,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const gone = options.list('gone').flatMap((host) => goneHost(fleet, host, options.string('agentName')));
   const looks = await findLeftovers(azure, await poolsToLookAt(azure, fleet, hosts, gone));
   const found = looks.filter((look) => look.found.length > 0);
-  const show = (lines: readonly string[]) => context.stderr.write(lines.map((line) => `${line}\n`).join(''));
+  const show = (lines: readonly string[]) => say(context.stderr, lines.map((line) => `${line}\n`).join(''));
   show(leftoverLines(found));
   const stop = found.length === 0 || options.flag('dryRun');
   if (!stop && !options.flag('yes') && !(await confirm(context, 'Remove these agents from Azure DevOps?'))) {

@@ -1,6 +1,7 @@
 import type { Context } from '../../../base/context.ts';
 import { heldNames } from '../../../client/held-names.ts';
 import { refusedNames, takeNames } from '../../../client/take-names.ts';
+import { say } from '../../../render/lines/say.ts';
 import { adoptText, heldLines } from '../../../render/managers.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
@@ -14,7 +15,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   return withManagers(context, input, input.positionals, async (managers) => {
     const looks = await managers.ask(async (manager) => heldNames(await manager.status(), chosen));
     const held = looks.filter((look) => 'value' in look).filter(({ value }) => value.length > 0);
-    context.stderr.write(
+    say(
+      context.stderr,
       heldLines(held)
         .map((line) => `${line}\n`)
         .join(''),

@@ -7,6 +7,7 @@ import { ExitCode, FleetError, type Problem } from '../../../base/errors.ts';
 import { troubleOf } from '../../../base/host-trouble.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
 import { pinHostKeys } from '../../../inventory/document/pin.ts';
+import { say } from '../../../render/lines/say.ts';
 import { type ShownKey, trustLines } from '../../../render/ssh/trust.ts';
 import { createKeyScanner, type KeyScanner } from '../../../ssh/key-scanner.ts';
 import { writeInventory } from '../../../setup/write.ts';
@@ -37,7 +38,12 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     problems,
   };
   // For people the keys come before the question.
-  if (!json) show(context, { ...result, text: () => `${trustLines(keys).join('\n')}\n`, aside: problems });
+  if (!json)
+    show(context, {
+      ...result,
+      text: () => `${trustLines(keys, context.stdout.columns ?? Infinity).join('\n')}\n`,
+      aside: problems,
+    });
   const fresh = keys.filter(({ pinned }) => pinned !== 'same');
   if (fresh.length === 0 || (json && !options.flag('yes'))) return result;
   const { file } = open.fleet;
@@ -46,7 +52,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const pins = new Map(fresh.map(({ host, key }) => [host, [`${key.type} ${key.base64}`]]));
   const kept = writeInventory(file, pinHostKeys(readFileSync(file, 'utf8'), pins), { replace: true });
   if (!json)
-    context.stderr.write(`pinned in ${file}${kept === undefined ? '' : `; the old file is ${kept}`}\n`);
+    say(context.stderr, `pinned in ${file}${kept === undefined ? '' : `; the old file is ${kept}`}\n`);
   return result;
 }
 

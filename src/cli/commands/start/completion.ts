@@ -5,7 +5,7 @@ import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 import { sharedBy, sharedOptions } from '../../shared-options.ts';
 
-export function run(_: Context, input: CommandInput): Promise<Result> {
+export function run({ stdout }: Context, input: CommandInput): Promise<Result> {
   const shell = shells.find((known) => known === input.positionals[0]);
   if (shell === undefined)
     throw usageError({
@@ -20,5 +20,5 @@ export function run(_: Context, input: CommandInput): Promise<Result> {
     options: [...(spec.options ?? []), ...sharedBy(spec)],
   }));
   const script = completionScript(shell, commands, sharedOptions);
-  return Promise.resolve({ exitCode: ExitCode.ok, json: { shell, script }, text: () => script });
+  return Promise.resolve({ exitCode: ExitCode.ok, json: { shell, script }, text: () => script, to: stdout });
 }

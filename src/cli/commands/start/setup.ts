@@ -3,6 +3,7 @@ import { patCredential } from '../../../azure/http/credential.ts';
 import type { Context } from '../../../base/context.ts';
 import { defined } from '../../../base/defined.ts';
 import { ExitCode, usageError } from '../../../base/errors.ts';
+import { say } from '../../../render/lines/say.ts';
 import { terminalPrompts } from '../../../setup/prompts.ts';
 import { secretReader } from '../../../setup/secret-reader.ts';
 import { runSetup } from '../../../setup/wizard.ts';
@@ -39,7 +40,7 @@ async function provisionNow(
   commands: readonly CommandSpec[],
 ): Promise<ExitCode> {
   const parsed = parseArguments(['provision', ...targets], commands, {
-    out: (text) => context.stdout.write(text),
+    out: (text) => say(context.stdout, text),
     err: (text) => context.stderr.write(text),
     env: context.env,
     version,
@@ -78,6 +79,6 @@ function openWizard(context: Context, sshConfig: string | undefined): Wizard {
         clock: context.clock,
       }),
     notices: () => told.splice(0),
-    say: (...lines) => void context.stdout.write(lines.map((line) => `${line}\n`).join('')),
+    say: (...lines) => say(context.stdout, lines.map((line) => `${line}\n`).join('')),
   };
 }
