@@ -18,6 +18,9 @@ export interface Column {
 
 const gap = '  ';
 
+/** The level of a column that is not there. */
+const leftOut = Number.POSITIVE_INFINITY;
+
 interface Page {
   readonly width: number;
   readonly paint: Paint;
@@ -97,7 +100,8 @@ export function columns(rows: readonly (readonly string[])[], width: number): st
 }
 
 /**
- * How far each column is shortened: one step each in the order in which columns yield, then again, until all fits.
+ * How far each column is shortened: one step each in the order in which columns yield, then again, until all fits; then
+ * those that can be missed are left out, in that order.
  * A step can give more room than was needed; what is left over goes back to the columns that yield last.
  */
 function fit(
@@ -105,7 +109,9 @@ function fit(
   rows: readonly (readonly Cell[])[],
   width: number,
 ): readonly number[] {
-  const steps = columns.map((column, index) => stepsOf(column, rows, index));
+  const steps = columns.map(({ heading }, index) =>
+    Math.max(heading.length, ...rows.map((row) => row[index]?.texts.length ?? 1)),
+  );
   const order = columns
     .map((_, index) => index)
     .sort((a, b) => (columns[a]?.yields ?? 0) - (columns[b]?.yields ?? 0));
@@ -117,7 +123,11 @@ function fit(
       if (!fits(levels)) levels = levels.with(index, Math.min(round, (steps[index] ?? 1) - 1));
     }
   }
+  for (const index of order) {
+    if (columns[index]?.optional === true && !fits(levels)) levels = levels.with(index, leftOut);
+  }
   for (const index of order.toReversed()) {
+    if (levels[index] === leftOut) continue;
     for (let level = 0; level < (levels[index] ?? 0); level += 1) {
       const longer = levels.with(index, level);
       if (fits(longer)) levels = longer;
@@ -126,22 +136,16 @@ function fit(
   return levels;
 }
 
+/** As wide as its longest text at this level; nothing where it is left out. */
 function columnWidth(
   columns: readonly Column[],
   rows: readonly (readonly Cell[])[],
   index: number,
   level: number,
 ): number {
-  const column = columns[index];
-  const isOut = column?.optional === true && level === stepsOf(column, rows, index) - 1;
+  if (level === leftOut) return 0;
   const cells = rows.map((row) => at(row[index]?.texts ?? [''], level).length);
-  return isOut ? 0 : Math.max(at(column?.heading ?? [''], level).length, ...cells);
-}
-
-/** How many levels a column has; the last one of an optional column is that it is not there. */
-function stepsOf({ heading, optional }: Column, rows: readonly (readonly Cell[])[], index: number): number {
-  const texts = Math.max(heading.length, ...rows.map((row) => row[index]?.texts.length ?? 1));
-  return optional === true ? texts + 1 : texts;
+  return Math.max(at(columns[index]?.heading ?? [''], level).length, ...cells);
 }
 
 /** The text for a level; the shortest where there are fewer. */

@@ -15,13 +15,15 @@ export interface CommandResult {
   readonly exitCode: number;
   readonly stdout: string;
   readonly stderr: string;
+  /** Both, as one terminal gets them. */
+  readonly both: string;
 }
 
 interface Place {
   readonly cwd: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** stdout and stderr are one. */
-  readonly terminal?: boolean;
+  /** stdout and stderr are one, of 100 columns and 30 rows or so many. */
+  readonly terminal?: boolean | { readonly columns: number; readonly rows: number };
   /** Where answers come from; nobody unless given. */
   readonly stdin?: Context['stdin'];
   /** Gets what is written to stderr, as it is written. */
@@ -43,12 +45,14 @@ export function quietContext({
   log = silentLogger,
   user = 'me',
 }: Place) {
-  const written = { stdout: '', stderr: '' };
+  const written = { stdout: '', stderr: '', both: '' };
+  const size = typeof terminal === 'object' ? terminal : { columns: 100, rows: 30 };
   const stream = (name: 'stdout' | 'stderr') =>
-    Object.assign(new PassThrough(), terminal ? { isTTY: true, columns: 100, rows: 30 } : {}).on(
+    Object.assign(new PassThrough(), terminal === false ? {} : { isTTY: true, ...size }).on(
       'data',
       (data: Buffer) => {
         written[name] += data.toString();
+        written.both += data.toString();
         if (name === 'stderr') heard?.(data.toString());
       },
     );

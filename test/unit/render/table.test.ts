@@ -99,3 +99,28 @@ test('plain columns', () => {
     ),
   ).toEqual(['A   B', 'xx  y']);
 });
+
+test('no word of a table is broken between 40 and 140 columns, and none is lost', () => {
+  const word = fc.string({ unit: fc.constantFrom('a', 'b', '-'), minLength: 1, maxLength: 60 });
+  const cell = fc
+    .array(word, { minLength: 1, maxLength: 4 })
+    .map((words): Cell => ({ texts: [words.join(' ')] }));
+  const row = fc.tuple(
+    word.map((name): Cell => ({ texts: [name] })),
+    cell,
+    cell,
+  );
+  fc.assert(
+    fc.property(
+      fc.array(row, { minLength: 1, maxLength: 5 }),
+      fc.integer({ min: 40, max: 140 }),
+      (cells, width) => {
+        const lines = tableLines(heads, cells, plain(width));
+        for (const line of lines) if (line.length > width) expect(line.trim(), line).not.toContain(' ');
+        const sorted = (words: readonly string[]) => words.filter((each) => /^[ab-]+$/.test(each)).toSorted();
+        const given = cells.flatMap((each) => each.flatMap(({ texts }) => texts[0].split(' ')));
+        expect(sorted(lines.flatMap((line) => line.split(/\s+/)))).toEqual(sorted(given));
+      },
+    ),
+  );
+});

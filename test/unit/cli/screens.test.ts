@@ -1,0 +1,160 @@
+// The whole screen of every verb, as a person sees it, in files of their own: look at what changes there in review.
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+import { commands } from '../../../src/cli/commands.ts';
+import { runCommand } from '../../support/command.ts';
+import { practiceFleet, type PracticeFleet } from '../../support/practice-fleet.ts';
+import { leftOnScreen } from '../../support/screen.ts';
+import { useFake } from '../azure/fake/server.ts';
+
+// What is uploaded is built beforehand, or not at all where only these tests run.
+vi.mock('../../../src/artifacts/bundle.ts', async () => {
+  const { desiredOf } = await import('../../support/host.ts');
+  return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
+});
+
+interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+/** What is typed, by the name of the file: the command, and after a comma what of it is shown. */
+const screens: Readonly<Record<string, string>> = {
+  'setup, no terminal': 'setup',
+  init: 'init h9 me@192.0.2.7:2222 -o new.yaml --organization https://dev.azure.com/example',
+  'completion, unknown shell': 'completion csh',
+  'inventory list': 'inventory list',
+  'inventory show': 'inventory show h200-1',
+  'inventory check': 'inventory check',
+  'inventory check, mistakes': 'inventory check wrong.yaml',
+  'inventory check, slip': 'inventory check slip.yaml',
+  plan: 'plan l40s-1 away',
+  provision: 'provision --yes h200-1 away',
+  reboot: 'reboot --dry-run',
+  status: 'status',
+  diagnose: 'diagnose kernel.log',
+  logs: 'logs h200-1',
+  'logs, slot': 'logs h200-1/0',
+  drain: 'drain h200-1 rtx-box away --reason "a new fan"',
+  'drain, unknown slot': 'drain h200-1 --slot 7',
+  undrain: 'undrain h200-1 rtx-box',
+  repaired: 'repaired rtx-box --gpu 0000:01:00.0',
+  webhook: 'webhook h200-1',
+  adopt: 'adopt h200-1 rtx-box',
+  'image list': 'image list',
+  'image which': 'image which',
+  'image build': 'image build h200-1',
+  'pool list': 'pool list',
+  'pool list, unknown pool': 'pool list nope',
+  'pool create': 'pool create gpu-COLUMNS --yes',
+  'pool authorize': 'pool authorize gpu-lab --yes',
+  'pool prune': 'pool prune --dry-run',
+  exec: 'exec -- nvidia-smi -L',
+  'ssh, two hosts': 'ssh hopper',
+  trust: 'trust h200-1 l40s-1 away --yes',
+  'unknown command': 'statsu',
+  'nothing left': 'status h200-1 --limit rtx-box',
+};
+const names = Object.keys(screens);
+
+const cwd = mkdtempSync('/tmp/azp-screens-');
+const env = { LOGIN: 'a-login-password' };
+const fake = useFake();
+let fleet: PracticeFleet;
+const inventory = () => `organization: ${fake.server.organization}
+token: { file: ${fake.tokenFile}, expires: 2026-12-01 }
+projects: [vision]
+defaults: { user: lab, pool: gpu-lab, sshConfig: none, loginPassword: { env: LOGIN } }
+groups: { hopper: { hosts: [h200-1, l40s-1] } }
+hosts:
+${fleet.hosts.map((host) => `  ${host}\n`).join('')}`;
+const write = (name: string, text: string) => writeFileSync(join(cwd, name), text);
+
+beforeAll(async () => {
+  fleet = await practiceFleet(cwd);
+  write('inventory.yaml', inventory());
+  write(
+    'wrong.yaml',
+    inventory()
+      .replace('projects:', 'project:')
+      .replace('agents: 1', 'agents: per-gpu')
+      .replaceAll('address:', 'adress:'),
+  );
+  write('slip.yaml', inventory().replace('[h200-1, l40s-1] }', '[h200-1, l40s-1]'));
+  write(
+    'kernel.log',
+    '[ 1.0] Linux version 6.1.0\n[ 9.0] NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus.\n',
+  );
+  // Known from now on: which of several new keys is told first differs from run to run.
+  await runCommand(['exec', '--', 'true'], { cwd, env });
+  await runCommand(['pool', 'authorize', '--yes'], { cwd, env });
+});
+afterAll(() => {
+  fleet.close();
+  rmSync(cwd, { recursive: true });
+});
+
+/** What is left on the terminal; what differs from run to run is replaced by text of the same width. */
+async function screen(name: string, size: Size): Promise<string> {
+  // Each time anew: keys are pinned in it.
+  write('inventory.yaml', inventory());
+  rmSync(join(cwd, 'new.yaml'), { force: true });
+  const line = (screens[name] ?? '').replace('COLUMNS', String(size.columns));
+  const [own = '', rest] = line.split(' -- ');
+  const words = [...own.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain = '']) => quoted ?? plain);
+  const argv = rest === undefined ? words : [...words, '--', ...rest.split(' ')];
+  const { both, exitCode } = await runCommand(argv, { cwd, env, terminal: size });
+  const shown = leftOnScreen(both).join('\n').trimEnd();
+  return `$ azp-fleet ${line}\n${shown}\n[exit ${exitCode}]\n`
+    .replaceAll(/127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:22222')
+    .replaceAll(/port: \d{5}\b/g, 'port: 22222')
+    .replaceAll(/SHA256:[\w+/]{43}/g, `SHA256:${'0'.repeat(43)}`)
+    .replaceAll(/(?<=\.bak-)\d+/g, '1')
+    .replaceAll(cwd, '/tmp/azp-screens-000000');
+}
+
+/** No line is longer than the screen, which would break it in the middle of a word, but for a word that is longer. */
+function expectWhole(shown: string, { columns }: Size): void {
+  const [, ...lines] = shown.split('\n');
+  const exact = /^\s*│/;
+  const broken = lines.filter(
+    (line) => line.length > columns && line.trim().includes(' ') && !exact.test(line),
+  );
+  expect(broken).toEqual([]);
+}
+
+test('every command has one', () => {
+  const shown = new Set(names.map((name) => name.split(',')[0]));
+  expect(commands.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([]);
+});
+
+describe.each([
+  { columns: 80, rows: 24 },
+  { columns: 140, rows: 40 },
+])('$columns × $rows', (size) => {
+  const folder = join(import.meta.dirname, 'screens', `${size.columns}x${size.rows}`);
+  const fileOf = (name: string) => `${name.replaceAll(/,? /g, '-')}.txt`;
+
+  test.each(names)('%s', async (name) => {
+    const shown = await screen(name, size);
+    await expect(shown).toMatchFileSnapshot(join(folder, fileOf(name)));
+    expectWhole(shown, size);
+  });
+
+  test('no other is kept', () => {
+    expect(readdirSync(folder).toSorted()).toEqual(names.map(fileOf).toSorted());
+  });
+});
+
+describe('no word is broken', () => {
+  const widths = [40, 56, 72, 100];
+  // What programs of a host write stays as it is.
+  test.each(names.filter((name) => name !== 'exec'))('%s', async (name) => {
+    for (const columns of widths) {
+      const size = { columns, rows: 24 };
+      expectWhole(await screen(name, size), size);
+    }
+  });
+});
