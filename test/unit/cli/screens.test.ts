@@ -53,11 +53,14 @@ const screens: Readonly<Record<string, string>> = {
   'pool prune': 'pool prune --dry-run',
   exec: 'exec -- nvidia-smi -L',
   'ssh, two hosts': 'ssh hopper',
+  'ssh-config': 'ssh-config h200-1',
   trust: 'trust h200-1 l40s-1 away --yes',
   'unknown command': 'statsu',
   'nothing left': 'status h200-1 --limit rtx-box',
 };
 const names = Object.keys(screens);
+/** What the programs of a host write, and what programs read. */
+const asItIs: ReadonlySet<string> = new Set(['exec', 'ssh-config']);
 
 const cwd = mkdtempSync('/tmp/azp-screens-');
 const env = { LOGIN: 'a-login-password' };
@@ -109,7 +112,7 @@ async function screen(name: string, size: Size): Promise<string> {
   const shown = leftOnScreen(both).join('\n').trimEnd();
   return `$ azp-fleet ${line}\n${shown}\n[exit ${exitCode}]\n`
     .replaceAll(/127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:22222')
-    .replaceAll(/port: \d{5}\b/g, 'port: 22222')
+    .replaceAll(/(?<=\bport:? )\d{5}\b/gi, '22222')
     .replaceAll(/SHA256:[\w+/]{43}/g, `SHA256:${'0'.repeat(43)}`)
     .replaceAll(/(?<=\.bak-)\d+/g, '1')
     .replaceAll(cwd, '/tmp/azp-screens-000000');
@@ -140,7 +143,7 @@ describe.each([
   test.each(names)('%s', async (name) => {
     const shown = await screen(name, size);
     await expect(shown).toMatchFileSnapshot(join(folder, fileOf(name)));
-    expectWhole(shown, size);
+    if (!asItIs.has(name)) expectWhole(shown, size);
   });
 
   test('no other is kept', () => {
@@ -150,8 +153,7 @@ describe.each([
 
 describe('no word is broken', () => {
   const widths = [40, 56, 72, 100];
-  // What programs of a host write stays as it is.
-  test.each(names.filter((name) => name !== 'exec'))('%s', async (name) => {
+  test.each(names.filter((name) => !asItIs.has(name)))('%s', async (name) => {
     for (const columns of widths) {
       const size = { columns, rows: 24 };
       expectWhole(await screen(name, size), size);

@@ -47,6 +47,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     problems,
     aside: problems,
     text: () => (write ? writtenText(file, files) : fleetFileText(file, files)),
+    ...(write ? {} : { to: context.stdout }),
   };
 }
 
