@@ -53,7 +53,8 @@ describe('an error that ends the run', () => {
     const { context, written } = quietContext({ cwd: '/' });
     const parts = { command: 'exec', interrupted: false, debug: false, logFile: '/log', ...options };
     const exitCode = report(error, { context, ...parts });
-    return { exitCode, ...written };
+    const { stdout, stderr } = written;
+    return { exitCode, stdout, stderr };
   };
   const cut = new FleetError({ code: 'interrupted', host: 'a', what: 'interrupted' });
 
