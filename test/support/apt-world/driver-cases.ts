@@ -134,6 +134,12 @@ const drawing = (version: string): string =>
     .map((name) => `${name}=${version}`)
     .join(' ');
 
+const drawingOf580 = (version: string): string =>
+  drawing(version)
+    .replaceAll('-open=', '-580-open=')
+    .replaceAll(/([a-z1])=/g, '$1-580=')
+    .replaceAll('-open-580=', '-open=');
+
 const onUbuntu: readonly ResolverCase[] = [
   { history: 'fresh', what: 'nothing there' },
   { history: 'fresh', what: 'nothing there, and 595 is asked for', wish: asked('595') },
@@ -216,6 +222,18 @@ const onUbuntu: readonly ResolverCase[] = [
     history: 'half-installed',
     what: 'the modules did not get configured',
     past: { installed: [suffixed('580.159.04-1ubuntu1')], unpacked: ['nvidia-dkms-580-open'] },
+  },
+  {
+    history: 'desktop',
+    what: 'another version of the branch',
+    past: {
+      installed: [
+        'gdm3',
+        `${suffixed('580.95.05-0ubuntu1')} nvidia-compute-utils-580=580.95.05-0ubuntu1 ${drawingOf580('580.95.05-0ubuntu1')}`,
+      ],
+    },
+    facts: loaded('580.95.05'),
+    wish: { driver: { version: '580.159.04' } },
   },
   {
     history: 'desktop',

@@ -17,8 +17,6 @@ export interface Played {
   readonly asked: readonly string[];
   /** Why it broke off. */
   readonly failed?: string;
-  /** What ran on the host. */
-  readonly scripts: readonly string[];
   /** The host afterwards. */
   readonly facts: Facts;
 }
@@ -34,9 +32,7 @@ export async function play(
   desired: Desired,
 ): Promise<Played> {
   const options = { steps, disturbOthers: true };
-  const scripts: string[] = [];
   const question = questionFor(before, desired, options, {});
-  if (question !== undefined) scripts.push(question.script);
   const answers =
     question === undefined ? {} : question.read((await world.run(`set -eu\n${question.script}`)).stdout);
   const { stages, refusals } = planHost(before, desired, options, { answers, final: false });
@@ -44,15 +40,15 @@ export async function play(
     ...refusals.map(({ what, next }) => `refused: ${what}; ${next}`),
     ...stages.flat().flatMap(told),
   ];
-  if (refusals.length > 0) return { plan, asked: [], scripts, facts: before };
+  if (refusals.length > 0) return { plan, asked: [], facts: before };
   let facts = before;
   for (const change of stages.flat()) {
     if (!change.known) throw new Error(`${change.title} is not known: ${change.why ?? ''}`);
-    const failed = await carryOut(world, change, facts, desired, scripts);
-    if (failed !== undefined) return { plan, asked: asked(world), failed, scripts, facts };
+    const failed = await carryOut(world, change, facts, desired);
+    if (failed !== undefined) return { plan, asked: asked(world), failed, facts };
     facts = withModule(facts, await world.seen(simulate(facts, change, desired)));
   }
-  return { plan, asked: asked(world), scripts, facts };
+  return { plan, asked: asked(world), facts };
 }
 
 /** What has just been loaded is what is installed. */
@@ -66,14 +62,12 @@ async function carryOut(
   change: Change,
   facts: Facts,
   desired: Desired,
-  scripts: string[],
 ): Promise<string | undefined> {
   const name = change.id.replace(/-[0-9a-f]{10}$/, '');
   if (name.endsWith('-source')) addSources(world, facts, desired);
   if (change.bound === undefined && !name.endsWith('-hold')) return undefined;
   for (const action of change.actions) {
     if (action.kind !== 'run') continue;
-    scripts.push(action.script);
     const { code, stderr } = await world.run(action.script);
     if (code !== 0) return stderr.trim();
   }
