@@ -29,19 +29,17 @@ setsid /bin/sh -c 'd=$1 limit=$2; shift 2
 timeout "$limit" "$@"
 case $? in 0) echo success;; 124) echo timeout;; *) echo exit-code;; esac >"$d/result.new"
 mv "$d/result.new" "$d/result"' - "$d" "$limit" "$@" </dev/null >/dev/null 2>&1 &
-echo "$!" >"$d/pid"
+echo "$!" >"$d/pid.new"
+mv "$d/pid.new" "$d/pid"
 `,
   systemctl: `
-result() {
-  if [ -f "$d/result" ]; then cat "$d/result"
-  elif [ -f "$d/pid" ] && ! kill -0 "$(cat "$d/pid")" 2>/dev/null; then echo signal
-  else echo success; fi
-}
-state() {
-  if [ ! -d "$d" ]; then echo dead
-  elif [ "$(result)" != success ]; then echo failed
-  elif [ -f "$d/result" ]; then echo exited
-  else echo running; fi
+# Looked at once for all that is told of it: \`r\`, and the state that goes with it.
+look() {
+  r=success sub=running
+  if [ ! -d "$d" ]; then sub=dead
+  elif [ ! -f "$d/result" ] && [ -f "$d/pid" ] && ! kill -0 "$(cat "$d/pid")" 2>/dev/null && [ ! -f "$d/result" ]; then r=signal
+  elif [ -f "$d/result" ]; then read -r r <"$d/result"; sub=exited; fi
+  [ "$r" = success ] || sub=failed
 }
 if [ -e ROOT/deaf ]; then
   printf x >>ROOT/unanswered
@@ -54,19 +52,22 @@ case $1 in
     want=' '
     while [ "$1" = -p ]; do want="$want$2 "; shift 2; done
     d=ROOT/units/$1
-    case $want in *' Result '*) echo "Result=$(result)";; esac
+    look
+    case $want in *' Result '*) echo "Result=$r";; esac
     case $want in *' InvocationID '*) echo "InvocationID=$(cat "$d/invocation" 2>/dev/null)";; esac
-    case $want in *' SubState '*) echo "SubState=$(state)";; esac;;
+    case $want in *' SubState '*) echo "SubState=$sub";; esac;;
   stop)
     d=ROOT/units/$2
     [ -d "$d" ] || exit 5
+    look
     [ -f "$d/result" ] || kill -TERM "-$(cat "$d/pid")" 2>/dev/null
     # A failed unit stays until it is reset.
-    [ "$(result)" != success ] || rm -rf "$d";;
+    [ "$r" != success ] || rm -rf "$d";;
   reset-failed)
     d=ROOT/units/$2
     [ -d "$d" ] || exit 1
-    [ "$(result)" = success ] || rm -rf "$d";;
+    look
+    [ "$r" = success ] || rm -rf "$d";;
   *) echo "the stand-in of systemctl does not know $1" >&2; exit 64;;
 esac
 `,

@@ -61,7 +61,7 @@ test.each([
   '{}',
   '{"a":'.repeat(1000) + '1' + '}'.repeat(1000),
 ])('a lock whose note is no note: %.40s', async (note) => {
-  const host = await hostileHost({ answer: () => ({ stdout: `held ${note}\n`, code: 75 }) });
+  const host = await hostileHost({ answer: () => ({ stdout: `held 12 ${note}\n`, code: 75 }) });
   const transport = testTransport();
   const ssh = sshSpec({ address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'word' } });
   const session = await transport.connect({ name: 'gpu-1', ssh });
@@ -75,7 +75,7 @@ test('the owner of a lock, on the host', async () => {
   const note = JSON.stringify({ who: evil, command: evil, since: evil, id: 'x' })
     .replaceAll('\u2028', '\\u2028')
     .replaceAll('\u2029', '\\u2029');
-  const host = await hostileHost({ answer: () => ({ stdout: `held ${note}\n`, code: 75 }) });
+  const host = await hostileHost({ answer: () => ({ stdout: `held 12 ${note}\n`, code: 75 }) });
   const transport = testTransport();
   const ssh = sshSpec({ address: '127.0.0.1', port: host.port, user: 'lab', loginPassword: { env: 'word' } });
   const session = await transport.connect({ name: 'gpu-1', ssh });
