@@ -10,7 +10,7 @@ import { usageError } from '../base/errors.ts';
 export function writeInventory(
   file: string,
   text: string,
-  options: { readonly replace: boolean },
+  options: { readonly replace: boolean; readonly next?: string },
 ): string | undefined {
   const draft = path.join(path.dirname(file), `.${path.basename(file)}.${process.pid}.tmp`);
   try {
@@ -27,7 +27,7 @@ export function writeInventory(
         ? {
             code: 'init.exists',
             what: `${file} exists already`,
-            next: 'name another file with --output FILE, or edit that one',
+            next: options.next ?? 'name another file with --output FILE, or edit that one',
           }
         : { code: 'init.write', what: `${file} cannot be written`, seen: code },
       error,

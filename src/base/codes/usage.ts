@@ -18,6 +18,11 @@ export const usageCodes = {
   'usage.no-hosts': ['no host is left', 'run without the option that leaves them out'],
   'usage.no-terminal': ['there is nobody to ask', 'run it at a terminal, or with --yes'],
   'usage.option': ['the value of an option cannot be used', 'write what the message expects'],
+  'usage.pipeline-kind': [
+    'no agent of the pool can run such a pipeline',
+    'change the inventory as the message says, or take another --kind',
+  ],
+  'usage.pool': ['it is not clear which pool is meant', 'name one that azp-fleet inventory list shows'],
   'usage.practice': ['a variable of the practice server cannot be used', 'unset it'],
   'usage.project-missing': ['no project is named', 'add --project, or projects: to the inventory'],
   'usage.rerun': ['there is no earlier run to take failed hosts from', 'run without --rerun'],

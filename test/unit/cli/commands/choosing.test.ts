@@ -1,0 +1,13 @@
+// The page that says what to choose names commands and kinds as they are.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+import { pipelineKinds } from '../../../../src/render/pipeline/choose.ts';
+
+const page = readFileSync(join(import.meta.dirname, '../../../../docs/choosing.md'), 'utf8');
+
+test('every kind of pipeline is told of, and none that there is not', () => {
+  const told = [...page.matchAll(/--kind (\w+)/g)].map(([, kind]) => kind);
+  expect(new Set(['gpu', ...told])).toEqual(new Set(Object.keys(pipelineKinds)));
+});
