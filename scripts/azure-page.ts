@@ -30,10 +30,20 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
     when: 'looking up a pool',
     evidence: `recorded at 5.1; ${contract}`,
   },
+  managedPools: {
+    sample: calls.managedPools(),
+    when: '`setup`: what the token may do',
+    evidence: 'azure-devops-node-api',
+  },
+  listProjects: {
+    sample: calls.listProjects(1000),
+    when: '`setup`: projects to choose from; refused, their names are typed',
+    evidence: contract,
+  },
   createPool: { sample: calls.createPool('NAME'), when: 'creating a pool', evidence: contract },
   setAutoUpdate: {
     sample: calls.setAutoUpdate(1, false),
-    when: 'automatic updates of agents off, in a pool that we made',
+    when: 'automatic updates of agents off, in a pool that we made; `setup` asks it of a pool that nobody has, to see whether the token may write',
     evidence: `${contract}; Microsoft's Terraform provider`,
   },
   listAgents: {

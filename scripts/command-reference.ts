@@ -24,6 +24,7 @@ ${exceptions(commands, sharedOptions)}
 | --- | --- |
 | \`AZP_FLEET_INVENTORY\` | the inventory where none is named |
 | \`XDG_STATE_HOME\` | debug logs and the last run of each inventory are in \`azp-fleet\` below it; default \`~/.local/state\` |
+| \`XDG_CONFIG_HOME\` | a token that is pasted into \`setup\` is kept in \`azp-fleet\` below it; default \`~/.config\` |
 | \`XDG_CACHE_HOME\` | files for hosts are in \`azp-fleet\` below it; default \`~/.cache\` |
 | \`NO_COLOR\`, \`TERM\` | no colours; \`TERM=dumb\`: no live picture either |
 | \`SSH_AUTH_SOCK\` | the SSH agent that holds the keys |

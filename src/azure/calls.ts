@@ -32,6 +32,20 @@ export const calls = {
     what: name === undefined ? 'list the agent pools' : `look up agent pool ${name}`,
     permission: 'give the token the scope "Agent Pools (Read & manage)"',
   }),
+  managedPools: (): Call => ({
+    method: 'GET',
+    path: `${root}/pools`,
+    query: { actionFilter: 'manage' },
+    what: 'list the agent pools that may be changed',
+    permission: 'give the token the scope "Agent Pools (Read & manage)"',
+  }),
+  listProjects: (most: number): Call => ({
+    method: 'GET',
+    path: '/_apis/projects',
+    query: { $top: most },
+    what: 'list the projects',
+    permission: 'give the token the scope "Project and Team (Read)", or type the names of projects',
+  }),
   createPool: (name: string): Call => ({
     method: 'POST',
     path: `${root}/pools`,

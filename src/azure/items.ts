@@ -92,6 +92,11 @@ export function readQueue(item: unknown): Queue | undefined {
   return isObject(pool) && typeof pool['id'] === 'number' ? { id, pool: { id: pool['id'] } } : undefined;
 }
 
+/** The name of a project, by which we ask for everything in it. */
+export function readProjectName(item: unknown): string | undefined {
+  return isObject(item) && typeof item['name'] === 'string' ? item['name'] : undefined;
+}
+
 /** Reads an object's members one by one; those that are not named here stay as they are. */
 function members(reads: Readonly<Record<string, Read>>): Read {
   const known = new Map(Object.entries(reads));

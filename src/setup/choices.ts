@@ -1,4 +1,4 @@
-import type { SecretSource } from '../inventory/fleet.ts';
+import type { CredentialSource, Mirrors, SecretSource } from '../inventory/fleet.ts';
 
 /** A host as setup and init know it before there is an inventory. */
 export interface HostChoice {
@@ -7,6 +7,8 @@ export interface HostChoice {
   readonly address?: string;
   readonly user?: string;
   readonly port?: number;
+  /** Private key to log in with, where ssh does not find one by itself. */
+  readonly identityFile?: string;
   /** Counted on the PCI bus. */
   readonly gpus?: number;
   readonly sudoPassword?: SecretSource;
@@ -19,17 +21,29 @@ export interface DatasetChoice {
   readonly requireMount: boolean;
 }
 
+/** How a network is left whose machines do not reach the vendors directly. */
+export interface NetworkChoice {
+  /** For http and https alike. */
+  readonly proxy?: string;
+  readonly noProxy?: readonly string[];
+  /** A PEM file on this machine. */
+  readonly ca?: string;
+  readonly mirrors?: Mirrors;
+}
+
 /** The answers that an inventory is written from. */
 export interface Choices {
   readonly organization: string;
+  /** Where editors find the inventory's schema: a path or URL; undefined: nowhere. */
+  readonly schema?: string;
   /** The ssh_config that is read instead of the usual ones: its absolute path, or `none`. */
   readonly sshConfig?: string;
-  readonly token: SecretSource;
-  readonly expires?: string;
+  readonly credential: CredentialSource;
   readonly projects: readonly string[];
   readonly pool: string;
   readonly agents: 'one-per-gpu' | number;
   readonly share: boolean;
   readonly hosts: readonly HostChoice[];
   readonly datasets: readonly DatasetChoice[];
+  readonly network?: NetworkChoice;
 }

@@ -1,11 +1,32 @@
+import path from 'node:path';
+
 import type { AzureClient } from '../azure/client.ts';
+import type { FirstLook } from '../azure/first-look.ts';
 import type { Context } from '../base/context.ts';
 import type { Secret } from '../base/secret.ts';
-import type { Fleet, SecretSource } from '../inventory/fleet.ts';
+import type { CredentialSource, Fleet, SecretSource } from '../inventory/fleet.ts';
 import { wrap } from '../render/lines/wrap.ts';
 import type { Question } from '../ssh/ask.ts';
+import { expandHome } from '../ssh/config/tokens.ts';
 import type { Target, Transport } from '../ssh/transport.ts';
-import type { Prompts } from './prompts.ts';
+import type { NetworkChoice } from './choices.ts';
+import type { Prompts } from './interview/prompts.ts';
+
+/** How the organization's server is reached. */
+interface AzureWay {
+  readonly organization: string;
+  readonly credential: CredentialSource;
+  readonly network: NetworkChoice;
+  /** Of the token, or of the service principal. */
+  readonly secret: Secret;
+}
+
+/** What the server is asked; nothing is changed there. */
+export type AzureQuestions = Pick<
+  AzureClient,
+  'listPools' | 'findProject' | 'parallelJobs' | 'isQueueAuthorized'
+> &
+  FirstLook;
 
 /** What the questions of setup need of the outside. */
 export interface Wizard {
@@ -25,14 +46,16 @@ export interface Wizard {
   readonly secret: (source: SecretSource, purpose: string, again?: 'again') => Promise<Secret>;
   /** Hides the secrets of an inventory that is there already: from the log, and from programs that are started. */
   readonly know: (fleet: Fleet) => void;
-  readonly azure: (
-    organization: string,
-    token: Secret,
-  ) => Pick<AzureClient, 'listPools' | 'findProject' | 'parallelJobs'>;
+  readonly azure: (way: AzureWay) => AzureQuestions;
   /** What the transport had to tell since the last call: new host keys, options that are not honoured. */
   readonly notices: () => readonly string[];
   /** Prints lines for the reader. */
   readonly say: (...lines: string[]) => void;
+}
+
+/** A path as it was typed here, whole: the inventory may lie in another folder. */
+export function typedPath({ context }: Pick<Wizard, 'context'>, text: string): string {
+  return path.resolve(context.cwd, expandHome(text, context.home));
 }
 
 /** Columns for text, one kept free at the edge. */

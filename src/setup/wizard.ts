@@ -3,57 +3,64 @@ import path from 'node:path';
 
 import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
-import type { Fleet, HostSpec } from '../inventory/fleet.ts';
+import type { Fleet } from '../inventory/fleet.ts';
 import { parseFleet } from '../inventory/load.ts';
-import { askAgents, askDatasets } from './ask-agents.ts';
-import { askAzure } from './ask-azure.ts';
-import { askHosts } from './ask-hosts.ts';
-import { checkHosts, type Describe } from './check-hosts.ts';
-import type { HostChoice } from './choices.ts';
-import { describeIn } from './describe-host.ts';
-import { askToWrite } from './finish.ts';
-import { inventoryText, withHosts } from './inventory-text.ts';
-import { agentCount, sayJobs } from './say-jobs.ts';
-import { writeInventory } from './write.ts';
+import { askAzure } from './azure/ask-azure.ts';
+import type { Choices } from './choices.ts';
+import { askToWrite } from './file/finish.ts';
+import { inventoryText, withHosts } from './file/inventory-text.ts';
+import { schemaPlace } from './file/schema-place.ts';
+import { writeInventory } from './file/write.ts';
+import { askHosts } from './hosts/ask-hosts.ts';
+import { checkHosts, type Settled } from './hosts/check-hosts.ts';
+import { describeIn, type Among } from './hosts/describe-host.ts';
+import { nameHosts, oneEach } from './hosts/name-hosts.ts';
+import { askAgents } from './pools/ask-agents.ts';
+import { askDatasets } from './pools/ask-datasets.ts';
+import { agentCount, sayJobs } from './pools/say-jobs.ts';
 import { tell, type Wizard } from './wizard-context.ts';
 
 export interface SetupResult {
   /** As the user named it; undefined when nothing was written. */
   readonly file: string | undefined;
-  /** The hosts to provision at once; empty: none. */
-  readonly provision: readonly string[];
+  /** The hosts that it has more than before. */
+  readonly hosts: readonly string[];
 }
 
-const nothing: SetupResult = { file: undefined, provision: [] };
+const nothing: SetupResult = { file: undefined, hosts: [] };
 
-/** Asks, tests, shows, writes. Nothing is on disk before the last question but one, and nothing on the hosts. */
+/** Asks, tests, shows, writes. Nothing is on disk before the last question, and nothing on the hosts that was not said. */
 export async function runSetup(wizard: Wizard, file: string): Promise<SetupResult> {
-  wizard.say('Your answers become an inventory. Hosts are looked at, not changed.', '');
   const existing = readExisting(wizard, file);
   if (!existing) return createInventory(wizard, file);
-  const add = await wizard.prompts.choose(`${file} has ${count(existing.fleet.hosts.length)}:`, [
-    { name: 'Add hosts to it', value: true },
-    { name: 'Begin a new one', value: false },
+  const way = await wizard.prompts.choose('existing', `${file} has ${count(existing.fleet.hosts.length)}:`, [
+    { name: 'Add hosts to it', value: 'add' },
+    { name: 'Begin a new one', value: 'new' },
   ]);
-  return add ? addHosts(wizard, file, existing) : createInventory(wizard, file);
+  return way === 'add' ? addHosts(wizard, file, existing) : createInventory(wizard, file);
 }
 
 async function createInventory(wizard: Wizard, file: string): Promise<SetupResult> {
-  const hosts = await chooseHosts(wizard, [], describeIn(draft(wizard), file, wizard));
-  const { jobs, ...azure } = await askAzure(wizard);
-  const agents = await askAgents(wizard, hosts);
+  const settled = await chooseHosts(wizard, describeIn(draft(wizard), file, wizard, []));
+  const hosts = settled.map(({ host }) => host);
+  const { jobs, pools, ...azure } = await askAzure(wizard);
+  const agents = await askAgents(wizard, hosts, pools);
   sayJobs(wizard, azure.organization, agentCount(hosts, agents), jobs);
-  const datasets = await askDatasets(wizard);
-  const text = inventoryText({
+  const datasets = await askDatasets(wizard, mountsOf(settled));
+  const choices = {
     ...azure,
     ...agents,
     ...defined({ sshConfig: wizard.sshConfig }),
     hosts,
     datasets,
-  });
-  parseFleet(text, file, wizard.context);
-  const written = await askToWrite(wizard, text, file);
-  return written === undefined ? nothing : askToProvision(wizard, written, hosts);
+  } satisfies Choices;
+  const textFor = (place: string): string => {
+    const schema = schemaPlace(path.dirname(path.resolve(wizard.context.cwd, place)));
+    return inventoryText({ ...choices, ...defined({ schema }) });
+  };
+  parseFleet(textFor(file), file, wizard.context);
+  const written = await askToWrite(wizard, textFor, file);
+  return written === undefined ? nothing : { file: written, hosts: hosts.map(({ name }) => name) };
 }
 
 /** What hosts are tested with before there is an inventory. */
@@ -63,37 +70,45 @@ function draft({ sshConfig }: Wizard): string {
 }
 
 async function addHosts(wizard: Wizard, file: string, { source, fleet }: Existing): Promise<SetupResult> {
-  const hosts = await chooseHosts(wizard, fleet.hosts, describeIn(source, file, wizard));
+  const settled = await chooseHosts(wizard, describeIn(source, file, wizard, fleet.hosts));
+  const hosts = settled.map(({ host }) => host);
   const text = withHosts(source, hosts);
   parseFleet(text, file, wizard.context);
-  for (const { name, gpus = 0 } of hosts) wizard.say(`+ ${name}${gpus > 0 ? `  ${gpus} GPUs` : ''}`);
-  if (!(await wizard.prompts.confirm(`Add ${count(hosts.length)} to ${file}?`, true))) return nothing;
+  for (const line of addedLines(source, text)) wizard.say(line);
+  const add = await wizard.prompts.confirm('write', `Add ${count(hosts.length)} to ${file}?`, true);
+  if (!add) return nothing;
   const kept = writeInventory(path.resolve(wizard.context.cwd, file), text, { replace: true });
   tell(wizard, `✔ ${file} written; the old one is ${path.basename(kept ?? '')}`);
-  return askToProvision(wizard, file, hosts);
+  return { file, hosts: hosts.map(({ name }) => name) };
 }
 
-async function askToProvision(
-  wizard: Wizard,
-  file: string,
-  hosts: readonly HostChoice[],
-): Promise<SetupResult> {
-  const now = await wizard.prompts.confirm('Provision now? The plan is shown and asked about first.', true);
-  return { file, provision: now ? hosts.map(({ name }) => name) : [] };
+/** The lines that the file has more than before: everything else in it stays. */
+function addedLines(before: string, after: string): string[] {
+  const old = new Set(before.split('\n'));
+  return after.split('\n').flatMap((line) => (old.has(line) ? [] : [`+ ${line}`]));
 }
 
 /** Until at least one host is left. */
-async function chooseHosts(
-  wizard: Wizard,
-  inventory: readonly HostSpec[],
-  describe: Describe,
-): Promise<HostChoice[]> {
-  const taken = inventory.flatMap(({ name, groups }) => [name, ...groups]);
+async function chooseHosts(wizard: Wizard, among: Among): Promise<Settled[]> {
+  const taken = among.inventory.flatMap(({ name, groups }) => [name, ...groups]);
   for (;;) {
-    const hosts = await checkHosts(wizard, await askHosts(wizard, taken), describe, inventory);
-    if (hosts.length > 0) return hosts;
-    wizard.say('No host is left. Choose again, or leave with Ctrl-C.');
+    const settled = oneEach(wizard, await checkHosts(wizard, await askHosts(wizard, taken), among));
+    if (settled.length > 0) return nameHosts(wizard, settled, taken);
+    if (!wizard.prompts.canAsk) throw nobodyLeft();
+    wizard.say('No host is left. Choose again; Esc goes back, Ctrl-C leaves.');
   }
+}
+
+function nobodyLeft(): FleetError {
+  return new FleetError({
+    code: 'usage.no-hosts',
+    what: 'no host is left',
+    next: 'mend what is told above each, or keep them as they are: --unready keep',
+  });
+}
+
+function mountsOf(settled: readonly Settled[]): string[] {
+  return [...new Set(settled.flatMap(({ report }) => report.mounts ?? []))];
 }
 
 interface Existing {
@@ -104,13 +119,19 @@ interface Existing {
 /** Undefined when there is none, or none that could be added to. */
 function readExisting(wizard: Wizard, file: string): Existing | undefined {
   const { context } = wizard;
+  let source: string;
   try {
-    const source = readFileSync(path.resolve(context.cwd, file), 'utf8');
+    source = readFileSync(path.resolve(context.cwd, file), 'utf8');
+  } catch {
+    return undefined;
+  }
+  try {
     const fleet = parseFleet(source, file, context);
     wizard.know(fleet);
     return { source, fleet };
   } catch (error) {
-    if (error instanceof FleetError) tell(wizard, `${file} cannot be added to: ${error.problem.what}`);
+    if (!(error instanceof FleetError)) throw error;
+    tell(wizard, `${file} cannot be added to: ${error.problem.what}`);
     return undefined;
   }
 }

@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import type { Terminal } from '../support/terminal.ts';
 import { startAzure, type LabAzure } from './harness/azure.ts';
 import { startLab, type Lab } from './harness/lab.ts';
+import { repository } from './harness/paths.ts';
 import { makeDesk, startCli, type Desk } from './harness/setup-terminal.ts';
 
 let lab: Lab;
@@ -52,7 +53,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   const failed = await terminal.see('? closed is not ready');
   expect(failed).toContain('closed · connect');
   expect(failed).toContain('next ');
-  await terminal.answer('closed is not ready', 'Down', 'Down', 'Enter');
+  await terminal.answer('closed is not ready', 'Down', 'Enter');
   await terminal.see('sudo refused the password of labadmin');
   await terminal.see('? Where is the sudo password kept');
   writeFileSync(password, 'practice makes perfect\n');
@@ -63,18 +64,13 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   await terminal.see('? Azure DevOps organization');
   expect(terminal.history()).toMatch(/✔ gpu-a +Debian 12, no GPU, root/);
   expect(terminal.screen()).toMatch(/✔ gpu-b +Debian 12, no GPU, labadmin/);
-  const pasted = 'https://dev.azure.com/lab/vision';
-  terminal.type(pasted);
+  terminal.type(`${azure.organization}/vision/_build`);
   terminal.press('Enter');
-  await terminal.see('> Write https://dev.azure.com/lab, and name projects under');
-  terminal.press(...Array.from(pasted, () => 'BSpace'));
-  terminal.type(azure.organization);
-  terminal.press('Enter');
-  await terminal.answer('Where is the access token kept', 'Down', 'Enter');
+  await terminal.answer('Does it take a proxy', 'Enter');
+  await terminal.answer('Where is the access token kept', 'Down', 'Down', 'Enter');
   await terminal.see(/\? File:/);
   terminal.type(azure.tokenFile);
   terminal.press('Enter');
-  await terminal.answer('Try the token now', 'Enter');
   await terminal.see('pools there: ');
   await terminal.see('? When does it expire');
   terminal.type('2027-5-1');
@@ -83,22 +79,16 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   terminal.press(...Array.from('5-1', () => 'BSpace'));
   terminal.type('05-01');
   terminal.press('Enter');
-  await terminal.see('? Projects');
-  terminal.type('visio');
-  terminal.press('Enter');
-  await terminal.see('> There is no project visio');
-  terminal.type('n');
-  await terminal.answer('Projects', 'Enter');
-  await terminal.answer('Agent pool', 'Enter');
+  await terminal.answer('Projects that may use the pool', 'Enter');
+  await terminal.answer('Agent pool:', 'Enter');
+  await terminal.answer('Agent pool (created', 'Enter');
   // The stand-in GPUs are only seen by whoever says where they are.
   await terminal.answer('No GPU was found. Agents on each host', 'Enter');
-  await terminal.answer('Share folders of the hosts', 'y', 'Enter');
-  await terminal.see('? Folder on the hosts');
+  await terminal.see('? Folders of the hosts');
   terminal.type('/data/image-net');
   terminal.press('Enter');
   await terminal.answer('Variable that tells jobs', 'Enter');
-  await terminal.answer('Is it a mount', 'Enter');
-  await terminal.answer('Another', 'Enter');
+  await terminal.answer('Is /data/image-net a mount', 'Enter');
   await terminal.see('? Write it to inventory.yaml?');
   expect(readdirSync(desk.folder)).toEqual([]);
   await terminal.answer('Write it to inventory.yaml', 'Enter');
@@ -108,9 +98,13 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
 
   const text = readFileSync(join(desk.folder, 'inventory.yaml'), 'utf8');
   expect(
-    text.replaceAll(desk.ssh, 'SSH').replace(azure.organization, 'URL').replace(azure.tokenFile, 'TOKEN'),
+    text
+      .replaceAll(desk.ssh, 'SSH')
+      .replace(repository, 'PACKAGE')
+      .replace(azure.organization, 'URL')
+      .replace(azure.tokenFile, 'TOKEN'),
   ).toBe(
-    `# yaml-language-server: $schema=node_modules/azp-fleet/inventory.schema.json
+    `# yaml-language-server: $schema=PACKAGE/inventory.schema.json
 
 organization: URL
 token: { file: TOKEN, expires: 2027-05-01 } # where it is found, never the token
@@ -176,14 +170,15 @@ describe('Ctrl-C leaves nothing behind', () => {
     await terminal.see('? Azure DevOps organization');
     terminal.type('example');
     terminal.press('Enter');
-    await terminal.answer('Where is the access token kept', 'Enter');
+    await terminal.answer('Does it take a proxy', 'Enter');
+    await terminal.answer('Where is the access token kept', 'Down', 'Enter');
     await terminal.answer('Variable', 'Enter');
     await terminal.see('AZP_TOKEN is not set here');
     await terminal.answer('When does it expire', 'Enter');
     await terminal.answer('Projects', 'Enter');
     await terminal.answer('Agent pool', 'Enter');
     await terminal.answer('No GPU was found', 'Enter');
-    await terminal.answer('Share folders', 'Enter');
+    await terminal.answer('Folders of the hosts', 'Enter');
     await terminal.see('? inventory.yaml exists');
     terminal.press('C-c');
     await terminal.see('[exit 130]');

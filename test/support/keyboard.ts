@@ -37,6 +37,11 @@ export class Keyboard {
     }
   }
 
+  /** What was drawn until now is not seen any more. */
+  forget(): void {
+    this.#drawn = '';
+  }
+
   async see(text: string): Promise<void> {
     while (!this.#drawn.includes(text)) await new Promise<void>((resolve) => (this.#wake = resolve));
   }

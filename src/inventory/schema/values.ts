@@ -138,7 +138,13 @@ export const userName = z
 export const date = z
   .string({ error: 'a date such as 2027-05-01' })
   .regex(/^\d{4}-\d\d-\d\d$/, 'a date such as 2027-05-01')
-  .refine((value) => !Number.isNaN(Date.parse(value)), 'a date that exists, such as 2027-05-01');
+  .refine(isDay, 'a date that exists, such as 2027-05-01');
+
+/** Not the 31st of a month of 30 days: that is read as the first of the next. */
+function isDay(value: string): boolean {
+  const time = Date.parse(value);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
+}
 
 /** Labels and capabilities; numbers and flags are as good as text here. */
 export const label = z.union([z.string().refine(hasNoControl, noControlExpected), z.number(), z.boolean()], {

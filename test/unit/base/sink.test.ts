@@ -25,6 +25,6 @@ test('what moves the cursor and what was asked for are the only things past the 
     'src/cli/main.ts',
     'src/render/asked-output.ts',
     'src/render/progress.ts',
-    'src/setup/prompts.ts',
+    'src/setup/interview/terminal.ts',
   ]);
 });

@@ -27,7 +27,7 @@ test('among several words, too; line breaks and tabs are none of those', async (
 });
 
 test.each([
-  [['init', 'a', '--pool', 'a\u001b[2Jb'], '--pool has a control character'],
+  [['init', 'a', '--pool', 'a\u001b[2Jb'], 'A name without control characters'],
   [['pool', 'create', 'good', 'a\nb'], 'the name of a pool has a control character'],
   [['pool', 'authorize', 'a\u0000b'], 'the name of a pool has a control character'],
 ])('%j is refused', async (argv, what) => {

@@ -4,79 +4,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { createAzureClient } from '../../../src/azure/create-client.ts';
-import { patCredential } from '../../../src/azure/http/credential.ts';
 import { fakeControl } from '../../../src/azure/fake/control/control.ts';
 import { startFake, type RunningFake } from '../../../src/azure/fake/start.ts';
 import { systemClock } from '../../../src/base/machine/clock.ts';
-import type { Context } from '../../../src/base/context.ts';
-import { machineRoot } from '../../../src/base/machine/host-root.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { resolveSecret } from '../../../src/inventory/secret.ts';
-import { askAgents, askDatasets } from '../../../src/setup/ask-agents.ts';
-import { askAzure } from '../../../src/setup/ask-azure.ts';
-import { askHosts } from '../../../src/setup/ask-hosts.ts';
-import { askSecretSource } from '../../../src/setup/ask-secret.ts';
-import { terminalPrompts } from '../../../src/setup/prompts.ts';
-import { agentCount, sayJobs } from '../../../src/setup/say-jobs.ts';
+import { askAzure } from '../../../src/setup/azure/ask-azure.ts';
+import { askHosts } from '../../../src/setup/hosts/ask-hosts.ts';
+import { askAgents } from '../../../src/setup/pools/ask-agents.ts';
+import { askDatasets } from '../../../src/setup/pools/ask-datasets.ts';
+import { agentCount, sayJobs } from '../../../src/setup/pools/say-jobs.ts';
+import { askSecretSource } from '../../../src/setup/secrets/ask-secret.ts';
 import { runSetup } from '../../../src/setup/wizard.ts';
-import type { Wizard } from '../../../src/setup/wizard-context.ts';
-import { type Answer, Keyboard } from '../../support/keyboard.ts';
-
-interface Sitting {
-  readonly wizard: Wizard;
-  readonly keyboard: Keyboard;
-  readonly said: string[];
-}
-
-function sit(env: Readonly<Record<string, string>> = {}): Sitting {
-  const keyboard = new Keyboard();
-  const said: string[] = [];
-  const context: Context = {
-    env,
-    cwd: '/lab',
-    home: '/home/me',
-    user: 'me',
-    stdin: keyboard.stdin,
-    stdout: keyboard.stdout,
-    stderr: keyboard.stdout,
-    unfiltered: { stdout: keyboard.stdout, stderr: keyboard.stdout },
-    signal: keyboard.signal,
-    clock: systemClock(1),
-    root: machineRoot,
-    log: silentLogger,
-  };
-  const wizard: Wizard = {
-    context,
-    prompts: terminalPrompts(context),
-    secret: (source, purpose) => resolveSecret(source, { ...context, purpose }),
-    know: () => undefined,
-    azure: (organization, token) =>
-      createAzureClient({
-        organization,
-        credential: patCredential(token),
-        log: silentLogger,
-        signal: context.signal,
-        clock: context.clock,
-      }),
-    notices: () => [],
-    say: (...lines) => void said.push(...lines),
-    openTransport: (_ask, inventory) => {
-      throw new Error(`no host is asked here, beside ${inventory.map(({ name }) => name).join(' ')}`);
-    },
-  };
-  return { wizard, keyboard, said };
-}
-
-/** Answers while the questions run. */
-async function answering<T>(
-  { keyboard }: Sitting,
-  asked: Promise<T>,
-  ...script: readonly Answer[]
-): Promise<T> {
-  await keyboard.answer(...script);
-  return asked;
-}
+import type { Answer } from '../../support/keyboard.ts';
+import { answering, sit } from '../../support/sitting.ts';
 
 const hosts = (...gpus: (number | undefined)[]) =>
   gpus.map((count, index) => ({ name: `h${index}`, ...(count === undefined ? {} : { gpus: count }) }));
@@ -120,7 +59,9 @@ describe('agents', () => {
     ],
   ])('%s', async (_, found, script, expected) => {
     const sitting = sit();
-    expect(await answering(sitting, askAgents(sitting.wizard, found), ['Agent pool'], ...script)).toEqual({
+    expect(
+      await answering(sitting, () => askAgents(sitting.wizard, found), ['Agent pool'], ...script),
+    ).toEqual({
       pool: 'gpu-lab',
       ...expected,
     });
@@ -137,18 +78,20 @@ test('a host whose name is taken has to get another one', async () => {
   expect(await asked).toEqual([{ name: 'box', address: 'gpu.lab.example' }, { name: '192.0.2.7' }]);
 });
 
-test('datasets get a variable and a path from their folder', async () => {
+test('datasets get a variable and a path from their folder; mounts that were found are offered', async () => {
   const sitting = sit();
   const answers = answering(
     sitting,
-    askDatasets(sitting.wizard),
-    ['Share folders', 'y'],
-    ['Folder on the hosts', '/data/2024 set/'],
-    ['Variable that tells'],
-    ['Is it a mount', 'y'],
-    ['Another', 'n'],
+    () => askDatasets(sitting.wizard, ['/mnt/imagenet']),
+    ['Mounts of the hosts', 'Space'],
+    ['Other folders', '/data/2024 set/'],
+    ['Variable that tells jobs where /mnt/imagenet'],
+    ['Is /mnt/imagenet a mount'],
+    ['Variable that tells jobs where /data/2024 set/'],
+    ['Is /data/2024 set/ a mount', 'y'],
   );
   expect(await answers).toEqual([
+    { name: 'IMAGENET', host: '/mnt/imagenet', container: '/datasets/imagenet', requireMount: true },
     {
       name: 'DATA_2024_SET',
       host: '/data/2024 set/',
@@ -161,7 +104,11 @@ test('datasets get a variable and a path from their folder', async () => {
 test('a secret typed where its place is asked for is refused', async () => {
   const sitting = sit();
   const { keyboard } = sitting;
-  const asked = askSecretSource(sitting.wizard, 'the access token', 'AZP_TOKEN');
+  const asked = askSecretSource(sitting.wizard, {
+    key: 'token',
+    what: 'the access token',
+    variable: 'AZP_TOKEN',
+  });
   await keyboard.answer(
     ['Where is the access token kept', 'Down', 'Down'],
     ['Command', 'abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst'],
@@ -192,45 +139,47 @@ describe('Azure DevOps', () => {
   });
 
   test('a token that works', async () => {
-    const sitting = sit({ AZP_TOKEN: 'right' });
+    const sitting = sit({ env: { AZP_TOKEN: 'right' } });
     const answers = answering(
       sitting,
-      askAzure(sitting.wizard),
+      () => askAzure(sitting.wizard),
       ['organization', fake.organization],
-      ['Where is the access token kept'],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
       ['Variable'],
-      ['Try the token now'],
       ['When does it expire'],
-      ['Projects', 'vision'],
+      ['Projects'],
     );
     expect(await answers).toEqual({
       organization: fake.organization,
-      token: { env: 'AZP_TOKEN' },
+      credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } },
+      network: {},
+      pools: ['Default'],
       projects: ['vision'],
     });
-    expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools there: 2');
+    expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools there: 1');
   });
 
   test('where the organization may run few jobs at once, that is told beside the number of agents', async () => {
     const control = fakeControl(fake.origin);
     await control.limitJobs(1);
-    const sitting = sit({ AZP_TOKEN: 'right' });
+    const sitting = sit({ env: { AZP_TOKEN: 'right' } });
     const answers = answering(
       sitting,
-      askAzure(sitting.wizard),
+      () => askAzure(sitting.wizard),
       ['organization', fake.organization],
-      ['Where is the access token kept'],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
       ['Variable'],
-      ['Try the token now'],
       ['When does it expire'],
-      ['Projects', 'vision'],
+      ['Projects'],
     );
     const { jobs, organization } = await answers;
     expect(jobs).toEqual({ permitted: 1, used: 0 });
     const hosts = [{ name: 'a', gpus: 6 }, { name: 'b', gpus: 2 }, { name: 'c' }];
     const agents = agentCount(hosts, { pool: 'p', agents: 'one-per-gpu', share: false });
     sayJobs(sitting.wizard, organization, agents, jobs);
-    const said = sitting.said.slice(1).join(' ').replaceAll(/\s+/gu, ' ');
+    const said = sitting.said.join(' ').replaceAll(/\s+/gu, ' ');
     expect(said).toContain(
       '8 agents, 1 permitted parallel job of private projects, 0 in use: only 1 of them',
     );
@@ -240,23 +189,26 @@ describe('Azure DevOps', () => {
   });
 
   test('a wrong token is told with its cure, and organization and token can be corrected', async () => {
-    const sitting = sit({ WRONG: 'wrong', AZP_TOKEN: 'right' });
+    const sitting = sit({ env: { WRONG: 'wrong', AZP_TOKEN: 'right' } });
     const answers = answering(
       sitting,
-      askAzure(sitting.wizard),
+      () => askAzure(sitting.wizard),
       ['organization', fake.organization],
-      ['Where is the access token kept'],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
       ['Variable', 'WRONG'],
-      ['Try the token now'],
       ['The token did not work', 'Down'],
       ['organization', fake.organization],
+      ['Does it take a proxy'],
       ['Where is the access token kept'],
-      ['Variable'],
-      ['Try the token now'],
+      ['Variable', 'AZP_TOKEN'],
       ['When does it expire', '2027-05-01'],
-      ['Projects'],
+      ['Projects', 'Space'],
     );
-    expect(await answers).toMatchObject({ token: { env: 'AZP_TOKEN' }, expires: '2027-05-01', projects: [] });
+    expect(await answers).toMatchObject({
+      credential: { kind: 'pat', token: { env: 'AZP_TOKEN' }, expires: '2027-05-01' },
+      projects: [],
+    });
     expect(sitting.said.join('\n')).toContain('the credential was not accepted');
     expect(sitting.said.join('\n')).toContain('check that the token is not expired');
   });
@@ -265,16 +217,18 @@ describe('Azure DevOps', () => {
     const sitting = sit();
     const answers = answering(
       sitting,
-      askAzure(sitting.wizard),
+      () => askAzure(sitting.wizard),
       ['organization', 'example'],
-      ['Where is the access token kept'],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
       ['Variable'],
       ['When does it expire'],
       ['Projects', 'vision, speech'],
     );
     expect(await answers).toEqual({
       organization: 'https://dev.azure.com/example',
-      token: { env: 'AZP_TOKEN' },
+      credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } },
+      network: {},
       projects: ['vision', 'speech'],
     });
     expect(sitting.said.join(' ')).toContain('AZP_TOKEN is not set here.');

@@ -8,7 +8,7 @@ import { plainPools } from '../../../inventory/pool-pattern.ts';
 import { pipelineKinds, type PipelineKind } from '../../../render/pipeline/choose.ts';
 import { offersOf } from '../../../render/pipeline/offers.ts';
 import { pipelineText } from '../../../render/pipeline/pipeline.ts';
-import { writeInventory } from '../../../setup/write.ts';
+import { writeInventory } from '../../../setup/file/write.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../fleet/hosts.ts';
 import { refuseControl, type Options } from '../../options.ts';

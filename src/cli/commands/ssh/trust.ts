@@ -10,7 +10,7 @@ import { pinHostKeys } from '../../../inventory/document/pin.ts';
 import { say } from '../../../render/lines/say.ts';
 import { type ShownKey, trustLines } from '../../../render/ssh/trust.ts';
 import { createKeyScanner, type KeyScanner } from '../../../ssh/key-scanner.ts';
-import { writeInventory } from '../../../setup/write.ts';
+import { writeInventory } from '../../../setup/file/write.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../fleet/hosts.ts';

@@ -1,33 +1,47 @@
 import path from 'node:path';
 
-import { organizationUrl } from '../../../azure/url.ts';
 import { defined } from '../../../base/defined.ts';
 import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
+import { ExitCode, usageError } from '../../../base/errors.ts';
 import { parseFleet } from '../../../inventory/load.ts';
-import { distinctNames, parseHost } from '../../../setup/host-notation.ts';
-import { inventoryText } from '../../../setup/inventory-text.ts';
-import { sshConfigHosts } from '../../../setup/ssh-hosts.ts';
-import { writeInventory } from '../../../setup/write.ts';
+import { readOrganization } from '../../../setup/azure/organization-forms.ts';
+import { inventoryText } from '../../../setup/file/inventory-text.ts';
+import { schemaPlace } from '../../../setup/file/schema-place.ts';
+import { writeInventory } from '../../../setup/file/write.ts';
+import { distinctNames, parseHost, sameName } from '../../../setup/hosts/host-notation.ts';
+import { sshConfigHosts } from '../../../setup/hosts/ssh-hosts.ts';
+import { poolMistake } from '../../../setup/pools/ask-agents.ts';
 import type { CommandInput } from '../../command.ts';
-import { refuseControl } from '../../options.ts';
 import type { Result } from '../../result.ts';
 
 export async function run(context: Context, { options, positionals }: CommandInput): Promise<Result> {
   const file = options.string('output') ?? 'inventory.yaml';
   const pool = options.string('pool') ?? 'gpu-lab';
-  refuseControl([pool], '--pool');
+  const mistake = poolMistake(pool);
+  if (mistake !== undefined)
+    throw usageError({
+      code: 'usage.option',
+      what: '--pool is no name of a pool',
+      expected: mistake,
+      seen: pool,
+    });
+  const { organization, project } = readOrganization(needed(options.string('organization')));
   const sshConfig = options.sshConfig(context.cwd);
   const known = new Set((await sshConfigHosts(context, sshConfig)).map((host) => host.name));
+  const typed = [...new Set(positionals)].map((host) => parseHost(host, (name) => known.has(name)));
+  const twice = sameName(typed);
+  if (twice !== undefined) throw namedTwice(twice);
+  const projects = options.list('project');
+  const schema = schemaPlace(path.dirname(path.resolve(context.cwd, file)));
   const text = inventoryText({
-    organization: organizationUrl(options.string('organization') ?? 'https://dev.azure.com/example'),
-    token: { env: 'AZP_TOKEN' },
-    ...defined({ sshConfig }),
-    projects: options.list('project'),
+    organization,
+    credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } },
+    ...defined({ sshConfig, schema }),
+    projects: projects.length === 0 && project !== undefined ? [project] : projects,
     pool,
     agents: 'one-per-gpu',
     share: false,
-    hosts: distinctNames(positionals.map((host) => parseHost(host, (name) => known.has(name)))),
+    hosts: distinctNames(typed),
     datasets: [],
   });
   parseFleet(text, file, context);
@@ -37,4 +51,25 @@ export async function run(context: Context, { options, positionals }: CommandInp
     json: { file: path.resolve(context.cwd, file) },
     text: () => `${file} written\nNext: look it over, then azp-fleet plan ${file}\n`,
   };
+}
+
+/** A made-up one would be found out only when everything else is done. */
+function needed(organization: string | undefined): string {
+  if (organization !== undefined) return organization;
+  throw usageError({
+    code: 'usage.option',
+    what: 'init needs to know the organization',
+    expected: '--organization NAME, or any address of it',
+    next: 'run it again with --organization; the browser shows it: https://dev.azure.com/NAME',
+  });
+}
+
+function namedTwice(name: string): Error {
+  return usageError({
+    code: 'usage.host',
+    what: `${name} is there twice`,
+    expected: 'one entry for each machine',
+    seen: `two hosts called ${name}`,
+    next: 'leave one out, or give two machines names: name=address:port',
+  });
 }

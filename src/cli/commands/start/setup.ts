@@ -1,36 +1,104 @@
-import { createAzureClient } from '../../../azure/create-client.ts';
-import { patCredential } from '../../../azure/http/credential.ts';
+import path from 'node:path';
+
 import type { Context } from '../../../base/context.ts';
-import { defined } from '../../../base/defined.ts';
-import { ExitCode, usageError } from '../../../base/errors.ts';
-import { say } from '../../../render/lines/say.ts';
-import { terminalPrompts } from '../../../setup/prompts.ts';
-import { secretReader } from '../../../setup/secret-reader.ts';
-import { runSetup } from '../../../setup/wizard.ts';
-import type { Wizard } from '../../../setup/wizard-context.ts';
-import { defaultUploads } from '../../../inventory/schema/defaults.ts';
-import { createTransport } from '../../../ssh/create-transport.ts';
+import { ExitCode } from '../../../base/errors.ts';
 import { version } from '../../../base/version.ts';
+import { say as sayLines } from '../../../render/lines/say.ts';
+import { Drafts } from '../../../setup/interview/draft.ts';
+import { Interview } from '../../../setup/interview/interview.ts';
+import { terminalAsker, type Asker } from '../../../setup/interview/terminal.ts';
+import { runSetup, type SetupResult } from '../../../setup/wizard.ts';
+import { tell } from '../../../setup/wizard-context.ts';
 import { canAsk } from '../../ask.ts';
+import type { CommandInput, CommandSpec } from '../../command.ts';
 import { parseArguments } from '../../parse.ts';
 import { runCommand } from '../../run-command.ts';
-import type { CommandInput, CommandSpec } from '../../command.ts';
+import { stateFolder } from '../../state-folder.ts';
+import { openWizard } from './open-wizard.ts';
+import { suppliedAnswers } from './supplied-answers.ts';
 
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
-  if (!canAsk(context))
-    throw usageError({
-      code: 'usage.no-terminal',
-      what: 'setup asks questions, and there is no terminal to ask on',
-      next: 'write an inventory without being asked: azp-fleet init HOST…',
-    });
-  const wizard = openWizard(context, input.options.sshConfig(context.cwd));
-  const { file, provision } = await runSetup(wizard, input.options.string('output') ?? 'inventory.yaml');
-  if (file === undefined) return ExitCode.declined;
-  if (provision.length === 0) {
-    wizard.say('', `Next: azp-fleet plan ${file}`);
-    return ExitCode.ok;
+  const { options } = input;
+  const supplied = suppliedAnswers(context, options);
+  const asker = canAsk(context) && !options.flag('yes') ? terminalAsker(context) : undefined;
+  const file = options.string('output') ?? 'inventory.yaml';
+  const say = (...lines: string[]): void =>
+    sayLines(context.stdout, lines.map((line) => `${line}\n`).join(''));
+  const drafts = asker && new Drafts(stateFolder(context.env, context.home), path.resolve(context.cwd, file));
+  const before = asker && drafts ? await askForDraft(asker, drafts, say) : [];
+  let kept = false;
+  const interview = new Interview({
+    asker,
+    supplied,
+    before,
+    keep: (given) => {
+      kept = given.length > 0 && drafts?.keep(given, context.clock.wall()) === true;
+    },
+    say,
+  });
+  const wizard = openWizard(context, interview, options.sshConfig(context.cwd), (...lines) => {
+    if (!interview.silent) say(...lines);
+  });
+  if (asker)
+    say(
+      'Your answers become an inventory. Hosts are looked at, not changed.',
+      'Esc: back one question. Ctrl-C: stop; your answers are kept.',
+      '',
+    );
+  let result: SetupResult;
+  try {
+    result = await interview.run(() => runSetup(wizard, file));
+  } catch (error) {
+    if (kept) say('', 'Your answers are kept: azp-fleet setup goes on from them.');
+    throw error;
   }
-  return await provisionNow(context, [file, ...provision], input.commands);
+  drafts?.remove();
+  interview.seal();
+  for (const key of interview.unused()) tell({ context, say }, `! nothing has asked for the answer "${key}"`);
+  return finish(context, input, { ...result, interview, say });
+}
+
+/** What an earlier sitting left, where the user wants to go on from it. */
+async function askForDraft(asker: Asker, drafts: Drafts, say: (line: string) => void) {
+  const draft = drafts.read();
+  if (draft === undefined) return [];
+  const at = new Date(draft.at).toISOString().slice(0, 16).replace('T', ' ');
+  const answer = await asker.ask({
+    kind: 'choose',
+    key: 'draft',
+    message: `Answers from ${at} UTC were kept:`,
+    choices: [
+      { name: `Go on from them (${draft.given.length})`, short: 'go on', value: 'on' },
+      { name: 'Begin anew', value: 'anew' },
+    ],
+  });
+  if (answer === 'on') return draft.given;
+  drafts.remove();
+  say('');
+  return [];
+}
+
+interface Finish extends SetupResult {
+  readonly interview: Interview;
+  readonly say: (...lines: string[]) => void;
+}
+
+async function finish(
+  context: Context,
+  input: CommandInput,
+  { file, hosts, interview, say }: Finish,
+): Promise<ExitCode> {
+  if (file === undefined) return ExitCode.declined;
+  const now = await interview.run(() =>
+    interview.confirm(
+      'provision',
+      'Provision now? The plan is shown and asked about first.',
+      interview.canAsk,
+    ),
+  );
+  if (now) return await provisionNow(context, [file, ...hosts], input.commands);
+  say('', `Next: azp-fleet plan ${file}`);
+  return ExitCode.ok;
 }
 
 /** As if typed, so that every option has its default. */
@@ -40,7 +108,7 @@ async function provisionNow(
   commands: readonly CommandSpec[],
 ): Promise<ExitCode> {
   const parsed = parseArguments(['provision', ...targets], commands, {
-    out: (text) => say(context.stdout, text),
+    out: (text) => sayLines(context.stdout, text),
     err: (text) => context.stderr.write(text),
     env: context.env,
     version,
@@ -48,37 +116,4 @@ async function provisionNow(
   });
   if (parsed === undefined) throw new TypeError('provision was not understood');
   return runCommand(context, parsed);
-}
-
-function openWizard(context: Context, sshConfig: string | undefined): Wizard {
-  const prompts = terminalPrompts(context);
-  const told: string[] = [];
-  const { read, know, environment } = secretReader(context, (message) => prompts.hidden(message));
-  return {
-    context,
-    prompts,
-    ...defined({ sshConfig }),
-    secret: read,
-    know,
-    openTransport: (ask, inventory) =>
-      createTransport({
-        ...context,
-        env: environment(),
-        ask,
-        resolveSecret: (source) => read(source, 'the sudo password'),
-        notice: (line) => told.push(line),
-        uploads: defaultUploads,
-        hosts: inventory,
-      }),
-    azure: (organization, token) =>
-      createAzureClient({
-        organization,
-        credential: patCredential(token),
-        log: context.log,
-        signal: context.signal,
-        clock: context.clock,
-      }),
-    notices: () => told.splice(0),
-    say: (...lines) => say(context.stdout, lines.map((line) => `${line}\n`).join('')),
-  };
 }

@@ -250,6 +250,8 @@ describe('every request of our own client', () => {
     createQueue: calls.createQueue('vision', { id: 1, name: 'gpu' }),
     readPermission: calls.readPermission('vision', 3),
     authorizeQueue: calls.authorizeQueue('vision', 3),
+    listProjects: calls.listProjects(1000),
+    managedPools: calls.managedPools(),
     resourceUsage: calls.resourceUsage(),
     resourceLimits: calls.resourceLimits(),
   } satisfies Record<keyof typeof calls, unknown>;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -147,7 +147,30 @@ describe('check', () => {
   });
 });
 
+const example = ['--organization', 'https://dev.azure.com/example'] as const;
+
 describe('init', () => {
+  test.each([
+    ['without an organization', ['a'], 'init needs to know the organization'],
+    ['for one name twice', ['a:22', 'a:2222', ...example], 'a is there twice'],
+    ['with a pool that nobody can have', ['a', '--pool', 'a/b', ...example], 'Azure DevOps takes no /'],
+  ])('%s nothing is written', async (_, argv, said) => {
+    const { exitCode, stderr } = await runCommand(['init', '-o', 'none.yaml', ...argv], { cwd });
+    expect({ exitCode, stderr }).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(said) });
+    expect(existsSync(join(cwd, 'none.yaml'))).toBe(false);
+  });
+
+  test('takes the organization and its project out of any address, and names the schema where it is', async () => {
+    const pasted = 'https://ann@dev.azure.com/example/vision/_git/models';
+    const argv = ['init', 'a', '-o', 'pasted.yaml', '--organization', pasted];
+    expect((await runCommand(argv, { cwd })).exitCode).toBe(0);
+    const text = readFileSync(join(cwd, 'pasted.yaml'), 'utf8');
+    expect(text).toContain('organization: https://dev.azure.com/example\n');
+    expect(text).toContain('projects: [ vision ]');
+    const [, schema = ''] = /\$schema=(\S+)/.exec(text) ?? [];
+    expect(existsSync(schema)).toBe(true);
+  });
+
   test('writes an inventory for the hosts named, known ones by name alone', async () => {
     const argv = [
       'init',
@@ -159,6 +182,8 @@ describe('init', () => {
       'big',
       '--project',
       'vision',
+      '--organization',
+      'example',
     ];
     const { exitCode, stdout } = await runCommand(argv, { cwd });
     expect(exitCode).toBe(0);
@@ -170,8 +195,8 @@ describe('init', () => {
   });
 
   test.each([
-    ['after it', ['init', 'rtx.lab', '-o', 'after.yaml', '--ssh-config', 'of.ssh_config']],
-    ['before it', ['--ssh-config', 'of.ssh_config', 'init', 'rtx.lab', '-o', 'before.yaml']],
+    ['after it', ['init', 'rtx.lab', '-o', 'after.yaml', '--ssh-config', 'of.ssh_config', ...example]],
+    ['before it', ['--ssh-config', 'of.ssh_config', 'init', 'rtx.lab', '-o', 'before.yaml', ...example]],
   ])('takes hosts from another configuration of ssh, and names it: the option %s', async (_, argv) => {
     writeFileSync(join(cwd, 'of.ssh_config'), 'Host rtx.lab\n  HostName 192.0.2.17\n');
     expect((await runCommand(argv, { cwd })).exitCode).toBe(0);
@@ -185,15 +210,15 @@ describe('init', () => {
 
   test('never overwrites', async () => {
     const before = readFileSync(join(cwd, 'lab.yaml'), 'utf8');
-    const { exitCode, stderr } = await runCommand(['init', 'a', '-o', 'lab.yaml'], { cwd });
+    const { exitCode, stderr } = await runCommand(['init', 'a', '-o', 'lab.yaml', ...example], { cwd });
     expect(exitCode).toBe(2);
     expect(stderr).toContain('lab.yaml exists already');
     expect(readFileSync(join(cwd, 'lab.yaml'), 'utf8')).toBe(before);
   });
 });
 
-test('setup without a terminal names the way without questions', async () => {
+test('setup without a terminal names the answer that it lacks, and how to give it', async () => {
   const { exitCode, stderr } = await runCommand(['setup'], { cwd });
   expect(exitCode).toBe(2);
-  expect(stderr).toContain('azp-fleet init HOST…');
+  expect(stderr).toMatch(/an answer to "hosts"[^]*--answers\s+FILE/);
 });

@@ -1,0 +1,52 @@
+import { calls } from './calls.ts';
+import { hasCode } from './http/errors.ts';
+import { createRest, type RestOptions } from './http/rest.ts';
+import { readPool, readProjectName } from './items.ts';
+
+/** What a credential may do, asked before anything is done with it. Nothing is changed. */
+export interface FirstLook {
+  /** Names of the organization's projects, in the alphabet; undefined: the credential may not list them. */
+  listProjects(): Promise<readonly string[] | undefined>;
+  /** Names of the pools that its user administers. */
+  managedPools(): Promise<readonly string[]>;
+  /** Whether its scope lets it write to agent pools; undefined: the server did not say. */
+  mayWritePools(): Promise<boolean | undefined>;
+}
+
+/** No pool has it: the number is the largest there can be. */
+const noPool = 2_147_483_647;
+const most = 1000;
+
+export function createFirstLook(options: RestOptions): FirstLook {
+  const rest = createRest(options);
+  return {
+    listProjects: async () => {
+      try {
+        const { value } = Object(await rest.send(calls.listProjects(most))) as { readonly value?: unknown };
+        const projects = Array.isArray(value) ? value.flatMap((item) => readProjectName(item) ?? []) : [];
+        return projects.toSorted((one, other) => one.localeCompare(other));
+      } catch (error) {
+        if (isRefusal(error)) return undefined;
+        throw error;
+      }
+    },
+    managedPools: async () => {
+      const { value } = Object(await rest.send(calls.managedPools())) as { readonly value?: unknown };
+      return Array.isArray(value) ? value.flatMap((item) => readPool(item)?.name ?? []) : [];
+    },
+    mayWritePools: async () => {
+      try {
+        await rest.send(calls.setAutoUpdate(noPool, false));
+        return undefined;
+      } catch (error) {
+        if (hasCode(error, 'azure.not-found')) return true;
+        if (isRefusal(error)) return false;
+        throw error;
+      }
+    },
+  };
+}
+
+function isRefusal(error: unknown): boolean {
+  return hasCode(error, 'azure.auth') || hasCode(error, 'azure.permission');
+}

@@ -1,0 +1,31 @@
+import type { HostSpec } from '../../inventory/fleet.ts';
+import { parseFleet } from '../../inventory/load.ts';
+import type { HostChoice } from '../choices.ts';
+import { withHosts } from '../file/inventory-text.ts';
+import type { Wizard } from '../wizard-context.ts';
+
+/** How a host would be reached with this choice; differs when it joins an inventory that has defaults. */
+type Describe = (host: HostChoice) => HostSpec;
+
+/** Where hosts are to stand. */
+export interface Among {
+  readonly describe: Describe;
+  /** The hosts that stand there already; jump hosts may be among them. */
+  readonly inventory: readonly HostSpec[];
+}
+
+/** The host as it will be once it stands in this inventory: with its defaults, so that the test is the real one. */
+export function describeIn(
+  source: string,
+  file: string,
+  { context }: Pick<Wizard, 'context'>,
+  inventory: readonly HostSpec[],
+): Among {
+  const describe = (host: HostChoice): HostSpec => {
+    const fleet = parseFleet(withHosts(source, [host]), file, context);
+    const described = fleet.hosts.find(({ name }) => name === host.name);
+    if (described === undefined) throw new TypeError(`${host.name} was added and is not there`);
+    return described;
+  };
+  return { describe, inventory };
+}

@@ -1,0 +1,80 @@
+import { readFileSync } from 'node:fs';
+
+import { SSHConfig } from 'ssh-config';
+
+import type { Context } from '../../base/context.ts';
+import { FleetError } from '../../base/errors.ts';
+import { isHostName } from '../../base/notation/hop.ts';
+import { plainSpec } from '../../ssh/config/from-inventory.ts';
+import { SshResolver } from '../../ssh/config/resolver.ts';
+import { forges } from './known-hosts.ts';
+import { looksSecret } from '../secrets/secret-variables.ts';
+
+/** A host that ssh_config names. */
+export interface KnownHost {
+  readonly name: string;
+  /** `user@hostname:port`, the port only when it is not 22; empty where ssh does not say. */
+  readonly leadsTo: string;
+}
+
+/**
+ * Hosts that the user's ssh configuration names outright (no patterns), files it includes as well.
+ * `sshConfig`: this file instead of the usual one.
+ */
+export async function sshConfigHosts(
+  { home, user, env }: Pick<Context, 'home' | 'user' | 'env'>,
+  sshConfig?: string,
+): Promise<KnownHost[]> {
+  const harmless = Object.fromEntries(Object.entries(env).filter(([name]) => !looksSecret(name)));
+  const ssh = new SshResolver({ home, user, env: harmless, notice: () => undefined, hosts: [] });
+  const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
+    const to = await ssh.resolve(name, plainSpec(sshConfig)).catch(nothing);
+    if (to === undefined) return { name, leadsTo: '', hostname: name };
+    const port = to.port === 22 ? '' : `:${to.port}`;
+    return { name, leadsTo: `${to.user}@${to.hostname}${port}`, hostname: to.hostname };
+  };
+  try {
+    const own = sshConfig ?? `${home}/.ssh/config`;
+    // Where ssh refuses the configuration, its names can still be shown.
+    const files = (await ssh.files(sshConfig).catch(nothing)) ?? [];
+    const names = (files.length === 0 ? [own] : files)
+      .filter((file) => !file.startsWith('/etc/ssh/'))
+      .flatMap(namesIn)
+      .filter(isHostName);
+    const hosts = await Promise.all([...new Set(names)].map(resolve));
+    return hosts
+      .filter(({ hostname }) => !forges.test(hostname))
+      .map(({ name, leadsTo }) => ({ name, leadsTo }));
+  } finally {
+    ssh.close();
+  }
+}
+
+function nothing(error: unknown): undefined {
+  if (!(error instanceof FleetError)) throw error;
+}
+
+function namesIn(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => /^\s*"?host"?[\s=]/i.test(line))
+      .flatMap(patternsOf)
+      .filter((name) => !/[*?!]/.test(name));
+  } catch {
+    // What cannot be read names nobody.
+    return [];
+  }
+}
+
+/** What a Host line lists; nothing where the package cannot read the line. */
+function patternsOf(line: string): string[] {
+  try {
+    const [directive] = SSHConfig.parse(line);
+    if (directive === undefined || !('value' in directive)) return [];
+    const { value } = directive;
+    return typeof value === 'string' ? [value] : value.map(({ val }) => val);
+  } catch {
+    return [];
+  }
+}
