@@ -93,7 +93,7 @@ describe('undrain', () => {
   test('names the marks that are left', () => {
     const host = { reason: 'move', at: '2026-11-20T12:30:01Z', owner: 'bob@desk', run: 'r' };
     expect(undrainText('h200-1', { ...managerStatus({ slots: two, drains: [host] }), ended: [fan] })).toBe(
-      'h200-1: its 2 slots take jobs again\n  whole host drained by a run of bob@desk: move, since 2026-11-20 12:30 UTC\n',
+      'h200-1: its 2 slots take jobs again\n  whole host drained by run r of bob@desk: move, since 2026-11-20 12:30 UTC\n',
     );
   });
 });
