@@ -26,6 +26,15 @@ export default defineConfig({
           expect: { poll: { timeout: 50_000, interval: 20 } },
         },
       },
+      {
+        test: {
+          name: 'package',
+          include: ['test/package/*.test.ts'],
+          pool: 'forks',
+          testTimeout: 300_000,
+          hookTimeout: 600_000,
+        },
+      },
       { test: { name: 'lab-core', include: ['test/lab/*.test.ts'], ...lab } },
       { test: { name: 'lab-long', include: ['test/lab/long/*.test.ts'], ...lab } },
     ],

@@ -25,11 +25,7 @@ const withoutUnusedMetrics = {
 const common = { bundle: true, platform: 'node', target: 'node22.13', format: 'esm', logLevel: 'warning' };
 await build({
   ...common,
-  entryPoints: Object.fromEntries(
-    Object.entries({ cli: 'src/cli/main.ts', 'fake-azure': 'src/azure/fake/main.ts' }).filter(([, f]) =>
-      existsSync(f),
-    ),
-  ),
+  entryPoints: { cli: 'src/cli/main.ts' },
   outdir: 'dist',
   splitting: true,
   packages: 'external',
@@ -37,23 +33,22 @@ await build({
   chunkNames: 'chunks/[name]-[hash]',
   outExtension: { '.js': '.mjs' },
 });
-if (existsSync('src/manager/main.ts'))
-  await build({
-    ...common,
-    entryPoints: ['src/manager/main.ts'],
-    outfile: 'dist/manager.mjs',
-    minifySyntax: true,
-    legalComments: 'eof',
-    loader: { '.node': 'empty' },
-    // gRPC and protobuf serve only BuildKit's sessions and output, ssh2 only dockerode's own ssh protocol, the last two
-    // only contexts that dockerode packs itself: the manager uses none of them.
-    alias: Object.fromEntries(
-      ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'ssh2', 'tar-fs', '@balena/dockerignore'].map(
-        (name) => [name, empty],
-      ),
+await build({
+  ...common,
+  entryPoints: ['src/manager/main.ts'],
+  outfile: 'dist/manager.mjs',
+  minifySyntax: true,
+  legalComments: 'eof',
+  loader: { '.node': 'empty' },
+  // gRPC and protobuf serve only BuildKit's sessions and output, ssh2 only dockerode's own ssh protocol, the last two
+  // only contexts that dockerode packs itself: the manager uses none of them.
+  alias: Object.fromEntries(
+    ['@grpc/grpc-js', '@grpc/proto-loader', 'protobufjs', 'ssh2', 'tar-fs', '@balena/dockerignore'].map(
+      (name) => [name, empty],
     ),
-    plugins: [withoutUnusedMetrics],
-    banner: {
-      js: "import { createRequire as __cr } from 'node:module'; import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const require = __cr(import.meta.url); const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
-    },
-  });
+  ),
+  plugins: [withoutUnusedMetrics],
+  banner: {
+    js: "import { createRequire as __cr } from 'node:module'; import { fileURLToPath as __fu } from 'node:url'; import { dirname as __dn } from 'node:path'; const require = __cr(import.meta.url); const __filename = __fu(import.meta.url); const __dirname = __dn(__filename);",
+  },
+});

@@ -9,19 +9,23 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 process.chdir(root);
 
-/** Runs .ts files; the published CLI and the unit tests need less (package.json, engines). */
-const neededNode = { major: 22, minor: 18 };
+const [task = '', ...args] = process.argv.slice(2);
+
+/** 22.18 runs .ts files; the built CLI and the unit tests need less (package.json, engines). */
+const neededNode = { major: 22, minor: task === 'cli' ? 13 : 18 };
 const broughtNode = '24.21.0';
 /** What the unit tests are held to: the lowest minor version of package.json's engines, and each later line. */
 const testedNodes = ['22.13.1', broughtNode, '26.10.0'];
+/** What a clone must be able to begin with. */
+const tooOldNode = '20.20.2';
 const bin = join(root, 'node_modules', '.bin');
 const cache = join(root, 'node_modules', '.cache');
 
 /** Damages the pure core for `test:mutants`. Brought for that alone: 60 MiB, 177 packages. */
 const strykerVersion = '10.1.1';
 
-const [task = '', ...args] = process.argv.slice(2);
 const tasks = {
+  cli: () => sayWhereTheCliIs(),
   check: () => check(),
   'test:unit': () => {
     bringOracles();
@@ -31,10 +35,12 @@ const tasks = {
     bringOracles();
     unitTestsOnEachNode(args);
   },
+  'test:package': () => packageTests(args),
   test: () => {
     check();
     bringOracles();
     unitTests([]);
+    packageTests([]);
     vitest(['--project', 'lab-core']);
     say(
       'left to "npm run test:lab": the long lab tests (test/lab/long), the unit tests on other Node versions',
@@ -44,6 +50,7 @@ const tasks = {
     check();
     bringOracles();
     unitTestsOnEachNode([]);
+    packageTests([]);
     vitest(['--project', 'lab-core', '--project', 'lab-long']);
   },
   'test:mutants': () => node(['test/mutants/main.ts', `--stryker=${bringStryker()}`, ...args]),
@@ -177,6 +184,13 @@ function linkBin() {
   symlinkSync('../../bin/azp-fleet.js', link);
 }
 
+function sayWhereTheCliIs() {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  say(`azp-fleet ${version} is ready
+  in this folder   npx azp-fleet setup
+  everywhere       ln -s "${join(root, 'bin/azp-fleet.js')}" into a folder of your PATH, then azp-fleet setup`);
+}
+
 function check() {
   step('types', [join(bin, 'tsc'), '-p', '.']);
   step('lint', [join(bin, 'oxlint'), '--type-aware', '--deny-warnings']);
@@ -197,6 +211,13 @@ function unitTestsOnEachNode(rest) {
     say(`unit tests on Node ${version}`);
     unitTests(rest, binary);
   }
+}
+
+/** What npm packs and what a clone brings, installed and run on each Node. */
+function packageTests(rest) {
+  const nodes = [...testedNodes, tooOldNode].map((version) => [version, bringNode(version)]);
+  process.env.AZP_FLEET_TEST_NODES = JSON.stringify(nodes);
+  vitest(['--project', 'package', ...rest]);
 }
 
 /** Many of these wait for sockets, not for a processor. */

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -13,6 +14,7 @@ test.each([
   ['scripts/build.mjs', /target: 'node(\d+\.\d+)'/],
   ['scripts/dev.mjs', /testedNodes = \['(\d+\.\d+)\.\d+'/],
   ['README.md', /You need: Node (\d+\.\d+) or newer/],
+  ['README.md', /npm test`: the package on Node (\d+\.\d+),/],
   ['CONTRIBUTING.md', /supports Node (\d+\.\d+)/],
   ['docs/manager.md', /Node (\d+\.\d+) or newer/],
 ])('%s names the lowest Node that the package takes', (path, pattern) => {
@@ -21,6 +23,14 @@ test.each([
 
 test('bin/azp-fleet.js refuses what is older than that', () => {
   const [, major, minor] =
-    /major < (\d+) \|\| \(major === \1 && minor < (\d+)\)/.exec(read('bin/azp-fleet.js')) ?? [];
+    /major > (\d+) \|\| \(major === \1 && minor >= (\d+)\)/.exec(read('bin/azp-fleet.js')) ?? [];
   expect(`${major}.${minor}`).toBe(lowest);
+});
+
+test('bin/azp-fleet.js says where it runs to those who are on Windows itself', () => {
+  const onWindows = "data:text/javascript,Object.defineProperty(process,'platform',{value:'win32'})";
+  const args = ['--import', onWindows, join(root, 'bin/azp-fleet.js'), '--version'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toMatch(/^azp-fleet does not run on Windows itself\.\nnext: .* WSL 2 /);
 });

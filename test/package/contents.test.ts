@@ -1,0 +1,93 @@
+// What npm packs: all that an installed azp-fleet reads, and nothing that only a checkout needs.
+import { execFileSync } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, normalize } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+
+import { packInto } from './packed.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'azp-contents-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const archive = await packInto(folder);
+execFileSync('tar', ['-xzf', archive, '-C', folder]);
+const root = join(folder, 'package');
+const files = globSync('**', { cwd: root, withFileTypes: true })
+  .filter((entry) => entry.isFile())
+  .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
+  .toSorted();
+const text = (file: string) => readFileSync(join(root, file), 'utf8');
+const from = (start: string) => files.filter((file) => file.startsWith(start));
+
+/** What a file of dist imports, with and without `from`, now or later. */
+function importsOf(file: string): readonly string[] {
+  const pattern =
+    /(?:^|[;\n}])\s*(?:import|export)\b[^'"()]*?["']([@a-z.][\w@./:-]*)["']|\bimport\(["']([^'"\n]+)["']\)/g;
+  return [...text(file).matchAll(pattern)].map(([, now, later]) => now ?? later ?? '');
+}
+
+/** The parts of the command that a run can come to, from the first one on. */
+function reached(file: string, seen = new Set<string>()): ReadonlySet<string> {
+  if (seen.has(file)) return seen;
+  seen.add(file);
+  for (const part of importsOf(file).filter((name) => name.startsWith('.')))
+    reached(normalize(join(dirname(file), part)), seen);
+  return seen;
+}
+
+const parts = [...reached('dist/cli.mjs')];
+
+test('beside the pages it holds the program, what goes to hosts, and what describes the inventory', () => {
+  expect(files.filter((file) => !file.startsWith('docs/') && !parts.includes(file))).toEqual([
+    'CHANGELOG.md',
+    'LICENSE',
+    'README.md',
+    'SECURITY.md',
+    'bin/azp-fleet.js',
+    'dist/manager.mjs',
+    'dockeragent/Dockerfile',
+    'dockeragent/README.md',
+    'dockeragent/install.sh',
+    'dockeragent/start.sh',
+    'inventory.example.yaml',
+    'inventory.schema.json',
+    'package.json',
+    'units/azp-fleet-manager.service',
+  ]);
+});
+
+test('of the program every part is there, and none that nothing comes to', () => {
+  expect(parts.filter((part) => !files.includes(part))).toEqual([]);
+  expect(from('dist/').filter((part) => !parts.includes(part))).toEqual(['dist/manager.mjs']);
+});
+
+test('what the command imports is what its package.json asks for', () => {
+  const { dependencies } = JSON.parse(text('package.json')) as { dependencies: Record<string, string> };
+  const named = new Set(parts.flatMap(importsOf).filter((name) => !name.startsWith('.')));
+  const packages = [...named].filter((name) => !name.startsWith('node:'));
+  expect(packages.filter((name) => builtinModules.includes(name))).toEqual([]);
+  expect(packages.toSorted()).toEqual(Object.keys(dependencies).toSorted());
+});
+
+test('the pages that it points at are in it, but for those on working on it', () => {
+  const ofTheCheckout =
+    /^(?:ARCHITECTURE\.md|CONTRIBUTING\.md|docs\/contributing-.*|(?:bench|src|test)\/.*)$/;
+  const pages = files.filter((file) => file.endsWith('.md'));
+  const links = pages.flatMap((page) =>
+    [...text(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, to = '']) => join(dirname(page), to)),
+  );
+  const missing = links.filter((link) => !statSync(join(root, link), { throwIfNoEntry: false }));
+  expect(missing.filter((link) => !ofTheCheckout.test(link))).toEqual([]);
+});
+
+test('what is run can be run, and what is read by everybody has no path of the machine it was made on', () => {
+  for (const program of ['bin/azp-fleet.js', 'dockeragent/install.sh', 'dockeragent/start.sh'])
+    expect(statSync(join(root, program)).mode & 0o777, program).toBe(0o755);
+  const home = join(import.meta.dirname, '../..');
+  expect(files.filter((file) => text(file).includes(home))).toEqual([]);
+});
+
+test('it stays small', () => {
+  expect(statSync(archive).size).toBeLessThan(1_000_000);
+});
