@@ -44,6 +44,8 @@ export interface VersionSpec {
   readonly version: string;
   /** Nobody asked for it: a newer one that is there does as well. */
   readonly orNewer?: true;
+  /** `none` in the file: what is there is its owner's, and only looked at. */
+  readonly left?: true;
 }
 
 /** A closed network's copies. Each value replaces the vendor's base URL. */

@@ -1,5 +1,6 @@
 import type { DriverSpec } from '../inventory/fleet.ts';
 import type { Build, BuildHost } from './build.ts';
+import type { Libraries } from './libraries.ts';
 
 /** Which kernel modules. */
 export type Flavor = Exclude<DriverSpec['flavor'], 'auto'>;
@@ -13,6 +14,8 @@ export interface SystemNames {
     readonly conflicts: readonly string[];
   };
   readonly driver: DriverNames;
+  /** What an agent loads that runs on the host itself, of the packages by name → version. */
+  agentLibraries(packages: Readonly<Record<string, string>>): Libraries;
   /** Patterns of packages. */
   readonly desktop: {
     /** A host that has one of them shows something on a screen; none goes for a change of ours. */

@@ -15,6 +15,7 @@ import {
 } from './docker/daemon-json.ts';
 import { engineFunctions, restartScript, startEngine } from './docker/engine-script.ts';
 import { toldDaemonJson } from './docker/told-daemon-json.ts';
+import { leftEngineObstacle } from './docker/left.ts';
 import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
 import { isRelease } from './docker/release.ts';
@@ -29,6 +30,11 @@ export const dockerStep: Step = {
   name: 'docker',
   *plan(facts, wished) {
     const desired = asFound(facts, wished);
+    if (desired.host.docker.left === true) {
+      const found = leftEngineObstacle(facts);
+      if (found !== undefined) yield refusal('docker', found.what, found.next);
+      return;
+    }
     const kept = isKept(facts);
     const platform = platformOf(facts);
     const obstacle =
@@ -180,13 +186,14 @@ function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: 
   }
 }
 
-/** Where there are GPUs, the toolkit's step looks after what is newer than the running dockerd. */
+/** Where the toolkit is ours, its step looks after what is newer than the running dockerd. */
 function restartReason(facts: Facts, desired: Desired): string | undefined {
   const { version } = desired.host.docker;
   const { serverVersion, restartNeeded } = facts.docker;
   if (!isRelease(serverVersion, version))
     return `${serverVersion ?? 'an unknown version'} runs, ${version} is installed`;
   if (lacksSiteCa(facts, desired)) return "it reads the site's certificate authority when it starts";
-  if (restartNeeded && facts.gpus.length === 0) return 'its configuration is newer than itself';
+  const looked = facts.gpus.length > 0 && desired.host.toolkit.left !== true;
+  if (restartNeeded && !looked) return 'its configuration, or what it starts, is newer than itself';
   return undefined;
 }

@@ -1,5 +1,6 @@
 import { defined } from '../base/defined.ts';
 import type { Facts } from '../facts/facts.ts';
+import type { VersionSpec } from '../inventory/fleet.ts';
 import type { Desired } from './step.ts';
 
 /**
@@ -12,16 +13,20 @@ export function isKept({ platform }: Pick<Facts, 'platform'>): boolean {
 
 /** The wishes with the versions that are there, where those are not ours to choose. */
 export function asFound(facts: Facts, desired: Desired): Desired {
-  if (!isKept(facts)) return desired;
   const { docker, toolkit } = desired.host;
+  const kept = isKept(facts);
   return {
     ...desired,
     host: {
       ...desired.host,
-      docker: { ...docker, ...defined({ version: facts.docker.serverVersion }) },
-      toolkit: { ...toolkit, ...defined({ version: facts.toolkit.version }) },
+      docker: found(docker, facts.docker.serverVersion, kept),
+      toolkit: found(toolkit, facts.toolkit.version, kept),
     },
   };
+}
+
+function found(wish: VersionSpec, version: string | undefined, kept: boolean): VersionSpec {
+  return kept || wish.left === true ? { ...wish, ...defined({ version }) } : wish;
 }
 
 /** What is missing comes with the system, by hand. `what` is one of its parts. */

@@ -11,6 +11,7 @@ import { sharesComing } from './manager/config-details.ts';
 import { waitAfterDriver } from './manager/after-driver.ts';
 import { givenBack } from './manager/drained.ts';
 import { leftovers } from './manager/leftovers.ts';
+import { libraries } from './manager/libraries.ts';
 import { quiet, textArtifact, upload } from './manager/parts.ts';
 import { program } from './manager/program.ts';
 import { secrets } from './manager/secrets.ts';
@@ -41,6 +42,7 @@ export const managerStep: Step = {
       yield refusal('manager', nameless.what, nameless.next);
       return;
     }
+    yield* libraries(facts, desired);
     const host = withPoolNames(desired.host, facts);
     const wanted = managerConfig({ ...desired, host }, arch);
     const config = configText(wanted);

@@ -5,6 +5,7 @@ import { refusal, runChange } from './changes.ts';
 import { reloadDisturbs, restartDisturbs } from './disturbance.ts';
 import { changedKeys, engineConfig } from './docker.ts';
 import { configFolder, configScript } from './docker/config-script.ts';
+import { restartScript } from './docker/engine-script.ts';
 import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker/daemon-json.ts';
 import { isRelease } from './docker/release.ts';
 import { toldDaemonJson } from './docker/told-daemon-json.ts';
@@ -14,6 +15,7 @@ import { packageChange, type PackageChange } from './packages/package-change.ts'
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import type { Desired, Step } from './step.ts';
 import { cdiFolder, cdiScript } from './toolkit/cdi.ts';
+import { leftToolkitObstacle } from './toolkit/left.ts';
 import { replaced, toolkitPackages } from './toolkit/packages.ts';
 
 /** The NVIDIA Container Toolkit at exactly the wanted version, known to Docker, with a current CDI specification. */
@@ -22,6 +24,11 @@ export const toolkitStep: Step = {
   *plan(facts, wished) {
     if (facts.gpus.length === 0) return;
     const desired = asFound(facts, wished);
+    if (desired.host.toolkit.left === true) {
+      const found = leftToolkitObstacle(facts, driverIsWanted(facts, desired.host));
+      if (found !== undefined) yield refusal('toolkit', found.what, found.next);
+      return;
+    }
     const platform = platformOf(facts);
     if (platform === undefined) {
       const { what, next } = unsupported(facts);
@@ -76,6 +83,11 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
 
 /** dockerd looks for the toolkit's programs and reads its configuration only when it starts. */
 function* configuration(facts: Facts, desired: Desired, installing: boolean): Generator<Change> {
+  if (desired.host.docker.left === true) {
+    // Its owner configures it. That it finds the toolkit takes a restart all the same.
+    if (installing || facts.docker.restartNeeded) yield restart(facts);
+    return;
+  }
   const { to: from } = engineConfig(facts, desired);
   const to = withGpuSettings(from, desired.host.docker.version);
   const differs = !sameConfig(from, to);
@@ -101,6 +113,20 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
       timeoutS: 300,
       writes: [configFolder],
     },
+  );
+}
+
+function restart(facts: Facts): Change {
+  return runChange(
+    'toolkit',
+    'restart-docker',
+    {
+      title: 'restart Docker Engine for the NVIDIA Container Toolkit',
+      why: 'it was started before the toolkit was there',
+      disturbs: restartDisturbs(facts),
+      marker: 'change',
+    },
+    { script: restartScript, timeoutS: 300 },
   );
 }
 

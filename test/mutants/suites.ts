@@ -4,6 +4,7 @@ import { probeSuite } from '../unit/facts/probe-cases.ts';
 import { smiSuite } from '../unit/health/smi-cases.ts';
 import { imageSuite } from '../unit/image/image-cases.ts';
 import { agentStartSuite } from '../unit/manager/docker/start-cases.ts';
+import { agentLibrariesSuite } from '../unit/packages/apt/names/agent-libraries-cases.ts';
 import { headersSuite } from '../unit/packages/apt/headers-cases.ts';
 import { installSuite } from '../unit/packages/apt/install-cases.ts';
 import { prepareSuite } from '../unit/packages/apt/prepare-cases.ts';
@@ -27,6 +28,7 @@ export const suites: readonly ScriptSuite[] = [
   sourceSuite,
   prepareSuite,
   headersSuite,
+  agentLibrariesSuite,
   installSuite,
   simulationSuite,
   engineSuite,

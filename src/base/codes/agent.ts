@@ -82,7 +82,7 @@ export const agentCodes = {
   'host-mode.failed': ['a program of the host failed', 'look at journalctl -u azp-fleet-manager'],
   'host-mode.folder-closed': ['agents cannot list a folder above theirs', 'open it: chmod o+rx'],
   'host-mode.folder-stays': ['what a job left cannot be removed', 'look at mounts and attributes there'],
-  'host-mode.libraries': ['the host lacks libraries of the agent', 'run its installdependencies.sh'],
+  'host-mode.libraries': ['the host lacks libraries of the agent', 'run azp-fleet provision'],
   'host-mode.no-agent': [
     'the agent cannot be had or unpacked',
     'check agent.version, proxy and mirrors.agent',

@@ -19,6 +19,10 @@ const packagePatterns = [
   'linux-image-*',
   'linux-headers-*',
   'linux-modules-nvidia-*',
+  'libicu[0-9]*',
+  'libssl[0-9]*',
+  'libgssapi-krb5-*',
+  'zlib1g',
 ] as const;
 
 /** One for each package manager; those that a host does not have find nothing. */

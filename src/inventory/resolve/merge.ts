@@ -74,7 +74,8 @@ export function parseVolume(text: string): { name: string; host: string; contain
 type MapKey = 'limits' | 'labels' | 'capabilities' | 'docker' | 'toolkit' | 'jobs' | 'datasets';
 
 function both(key: MapKey, below: HostVars, above: HostVars): Partial<HostVars> {
-  return below[key] && above[key] ? { [key]: { ...below[key], ...above[key] } } : {};
+  const [lower, upper] = [below[key], above[key]];
+  return typeof lower === 'object' && typeof upper === 'object' ? { [key]: { ...lower, ...upper } } : {};
 }
 
 function mergeAgent(below: HostVars, above: HostVars): Partial<HostVars> {

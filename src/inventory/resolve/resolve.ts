@@ -108,7 +108,8 @@ function driverCapabilities(vars: HostEntry): DriverCapabilities {
   return vars.driverCapabilities ?? ['compute', 'utility'];
 }
 
-function versionOf(wish: { readonly version?: string | undefined } | undefined, usual: string): VersionSpec {
+function versionOf(wish: HostEntry['docker'], usual: string): VersionSpec {
+  if (wish === 'none') return { version: usual, left: true };
   return wish?.version === undefined ? { version: usual, orNewer: true } : { version: wish.version };
 }
 

@@ -19,11 +19,11 @@ import {
   shownName,
   size,
   text,
+  threeNumbers,
   version,
+  versionOrNone,
   wholeNumber,
 } from './values.ts';
-
-const threeNumbers = /^\d+\.\d+\.\d+$/;
 
 const limits = section('limits, e.g. { memory: 64g }', {
   memory: size
@@ -230,18 +230,10 @@ const shared = {
     .optional()
     .meta({ description: 'User capabilities that pipelines can demand' }),
   driver: driver.optional().meta({ description: 'NVIDIA driver' }),
-  docker: section(`a version, e.g. { version: "${defaultVersions.docker}" }`, {
-    version: version(threeNumbers, defaultVersions.docker).meta({
-      description: 'Upstream version, without packaging suffix',
-    }),
-  })
+  docker: versionOrNone(defaultVersions.docker)
     .optional()
     .meta({ description: `Docker Engine; default version "${defaultVersions.docker}" or newer` }),
-  toolkit: section(`a version, e.g. { version: "${defaultVersions.toolkit}" }`, {
-    version: version(threeNumbers, defaultVersions.toolkit).meta({
-      description: 'Upstream version, without packaging suffix',
-    }),
-  })
+  toolkit: versionOrNone(defaultVersions.toolkit)
     .optional()
     .meta({ description: `nvidia-container-toolkit; default version "${defaultVersions.toolkit}" or newer` }),
   agent: agentProgram.optional().meta({ description: 'The Azure Pipelines agent' }),

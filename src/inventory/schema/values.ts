@@ -150,3 +150,19 @@ function isDay(value: string): boolean {
 export const label = z.union([z.string().refine(hasNoControl, noControlExpected), z.number(), z.boolean()], {
   error: 'text',
 });
+
+export const threeNumbers = /^\d+\.\d+\.\d+$/;
+
+/** Of what is installed in three numbers, or left to its owner. `usual`: an example. */
+export const versionOrNone = (usual: string) =>
+  z.union(
+    [
+      z.literal('none'),
+      section(`a version, e.g. { version: "${usual}" }`, {
+        version: version(threeNumbers, usual).meta({
+          description: 'Upstream version, without packaging suffix',
+        }),
+      }),
+    ],
+    { error: `a version, e.g. { version: "${usual}" }, or none to leave what is there alone` },
+  );

@@ -46,6 +46,6 @@ export async function requireLibraries(command: RunCommand, agent: string): Prom
   throw new FleetError({
     code: 'host-mode.libraries',
     what: `the agent cannot run on this host: ${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} missing`,
-    next: `run ${join(agent, 'bin', 'installdependencies.sh')} as root on the host, or install the packages by hand`,
+    next: `run azp-fleet provision, which installs them, or ${join(agent, 'bin', 'installdependencies.sh')} as root on the host`,
   });
 }

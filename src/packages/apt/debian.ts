@@ -1,6 +1,7 @@
 import type { SystemNames } from '../names.ts';
 import { debianContrib } from './contrib.ts';
-import { desktop } from './desktop.ts';
+import { agentLibraries } from './names/agent-libraries.ts';
+import { desktop } from './names/desktop.ts';
 import { driverCommons, prepare } from './driver.ts';
 import { namesOf } from './driver-names.ts';
 import { engine } from './engine.ts';
@@ -9,6 +10,7 @@ import { debianSigning } from './signing.ts';
 export const debian: SystemNames = {
   engine,
   desktop,
+  agentLibraries,
   driver: {
     ...driverCommons,
     signing: debianSigning,

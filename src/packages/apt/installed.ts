@@ -1,6 +1,6 @@
 import { sh } from '../../base/shell.ts';
 import type { InstalledProbe } from '../package-manager.ts';
-import { desktop } from './desktop.ts';
+import { desktop } from './names/desktop.ts';
 
 /** The installed packages and the holds come from one read of dpkg's status file; apt's tools cost ten times that. */
 export const aptInstalled: InstalledProbe = {

@@ -1,5 +1,6 @@
 import type { SystemNames } from '../names.ts';
-import { desktop } from './desktop.ts';
+import { agentLibraries } from './names/agent-libraries.ts';
+import { desktop } from './names/desktop.ts';
 import { driverCommons, prepare } from './driver.ts';
 import { namesOf } from './driver-names.ts';
 import { engine } from './engine.ts';
@@ -8,6 +9,7 @@ import { ubuntuSigning } from './signing.ts';
 export const ubuntu: SystemNames = {
   engine,
   desktop,
+  agentLibraries,
   driver: {
     ...driverCommons,
     signing: ubuntuSigning,

@@ -157,6 +157,18 @@ describe('values', () => {
     });
   });
 
+  test('`none` leaves Docker Engine and the toolkit alone, and a version above it does not', () => {
+    const [left, own] = fleet(
+      'defaults: { pool: p, docker: none, toolkit: none }\nhosts: { a: {}, b: { docker: { version: "29.7.2" } } }\n',
+    ).hosts;
+    expect(left).toMatchObject({ docker: { left: true }, toolkit: { left: true } });
+    expect(own?.docker).toEqual({ version: '29.7.2' });
+    const [above] = fleet(
+      'defaults: { pool: p, docker: { version: "29.7.2" } }\nhosts: { a: { docker: none } }\n',
+    ).hosts;
+    expect(above?.docker.left).toBe(true);
+  });
+
   test('`driver: none` leaves the driver alone', () => {
     expect(fleet('hosts: { a: { pool: p, driver: none } }\n').hosts[0]?.driver.install).toBe(false);
   });

@@ -5,6 +5,7 @@ import { afterwards, lines, plan } from './host-stack-plan.ts';
 import { dgxCases } from './dgx-cases.ts';
 import { interruptedCases } from './interrupted-cases.ts';
 import { kernelCases } from './kernel-cases.ts';
+import { leftCases } from './left-cases.ts';
 import { secureBootCases } from './secure-boot-cases.ts';
 
 const wanted = desiredOf();
@@ -280,6 +281,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   ...dgxCases,
   ...interruptedCases,
   ...kernelCases,
+  ...leftCases,
   ...secureBootCases,
 ];
 

@@ -81,6 +81,8 @@ const effects: Readonly<Record<string, Effect>> = {
     const flavor = flavorFor(facts, host.driver);
     return withHolds(facts, driverPackages(facts, host.driver, flavor));
   },
+  // Which names it has is the package manager's affair.
+  'manager-libraries': (facts) => facts,
   'docker-source': (facts, desired) => withSource(facts, desired, 'docker'),
   'docker-configure': (facts, desired) =>
     merge(facts, {
@@ -133,6 +135,7 @@ const effects: Readonly<Record<string, Effect>> = {
       docker: { daemonJson: renderDaemonJson(to), runtimes: ['nvidia', 'runc'], restartNeeded: false },
     });
   },
+  'toolkit-restart-docker': (facts) => merge(facts, { docker: { restartNeeded: false } }),
   'toolkit-cdi': (facts, { host }) =>
     merge(facts, {
       toolkit: {

@@ -50,6 +50,7 @@ export const toyPlatform: Platform = {
   packages: toy,
   names: {
     engine: { own: 'toy-engine', conflicts: ['toy-engine', 'toy-runtime'] },
+    agentLibraries: () => ({ missing: [], script: '' }),
     desktop: { own: ['toy-screen'], driver: ['toy-paint'] },
     driver: {
       packages: ({ branch }, flavor) => ['toy-driver', `toy-${flavor}-modules-${branch}`],

@@ -1,4 +1,4 @@
-import type { SystemNames } from '../names.ts';
+import type { SystemNames } from '../../names.ts';
 
 /** Debian and Ubuntu name them alike. */
 export const desktop: SystemNames['desktop'] = {
