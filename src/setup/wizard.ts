@@ -25,6 +25,8 @@ export interface SetupResult {
   readonly file: string | undefined;
   /** The hosts that it has more than before. */
   readonly hosts: readonly string[];
+  /** Theirs, where it was asked for. */
+  readonly pool?: string;
 }
 
 const nothing: SetupResult = { file: undefined, hosts: [] };
@@ -60,7 +62,9 @@ async function createInventory(wizard: Wizard, file: string): Promise<SetupResul
   };
   parseFleet(textFor(file), file, wizard.context);
   const written = await askToWrite(wizard, textFor, file);
-  return written === undefined ? nothing : { file: written, hosts: hosts.map(({ name }) => name) };
+  return written === undefined
+    ? nothing
+    : { file: written, hosts: hosts.map(({ name }) => name), pool: agents.pool };
 }
 
 /** What hosts are tested with before there is an inventory. */

@@ -190,7 +190,9 @@ export class Interview implements Prompts {
     this.#given = [...this.#given.slice(0, this.#at), { key: question.key, answer, asked }];
     this.#at = this.#given.length;
     this.#rewinding = false;
-    this.#last.set(question.key, answer);
+    // What was chosen of one host is no proposal for the next; a text is the beginning of its correction.
+    if (question.kind === 'text') this.#last.set(question.key, answer);
+    else this.#last.delete(question.key);
     this.#options.keep(this.#given);
     return answer;
   }

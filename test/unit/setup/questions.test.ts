@@ -200,7 +200,7 @@ describe('Azure DevOps', () => {
       ['The token did not work', 'Down'],
       ['organization', fake.organization],
       ['Does it take a proxy'],
-      ['Where is the access token kept'],
+      ['Where is the access token kept', 'Down'],
       ['Variable', 'AZP_TOKEN'],
       ['When does it expire', '2027-05-01'],
       ['Projects', 'Space'],

@@ -86,7 +86,7 @@ interface Finish extends SetupResult {
 async function finish(
   context: Context,
   input: CommandInput,
-  { file, hosts, interview, say }: Finish,
+  { file, hosts, pool, interview, say }: Finish,
 ): Promise<ExitCode> {
   if (file === undefined) return ExitCode.declined;
   const now = await interview.run(() =>
@@ -96,9 +96,25 @@ async function finish(
       interview.canAsk,
     ),
   );
-  if (now) return await provisionNow(context, [file, ...hosts], input.commands);
-  say('', `Next: azp-fleet plan ${file}`);
-  return ExitCode.ok;
+  if (!now) {
+    say('', ...pipelineLines(file, pool), `Next: azp-fleet plan ${file}`);
+    return ExitCode.ok;
+  }
+  const exitCode = await provisionNow(context, [file, ...hosts], input.commands);
+  if (exitCode === ExitCode.ok) say('', ...pipelineLines(file, pool));
+  return exitCode;
+}
+
+/** The least that a pipeline needs to run there. */
+function pipelineLines(file: string, pool: string | undefined): string[] {
+  const named = pool === undefined || pool.includes('{') ? [] : ['', `  pool: ${quoted(pool)}`];
+  const steps = named.length === 0 ? [] : ['  steps:', '    - script: nvidia-smi', ''];
+  return [`azure-pipelines.yml for it, whole: azp-fleet pipeline ${file}`, ...named, ...steps];
+}
+
+/** YAML takes these as they are. */
+function quoted(pool: string): string {
+  return /^[A-Za-z][\w .-]*$/.test(pool) ? pool : JSON.stringify(pool);
 }
 
 /** As if typed, so that every option has its default. */
