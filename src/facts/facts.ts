@@ -90,6 +90,8 @@ export interface Facts {
     readonly cdiSpec: boolean;
     /** The driver version that it was written for. */
     readonly cdiDriver: string | undefined;
+    /** What else than computing it gives containers the libraries for. */
+    readonly cdiUses: readonly ('graphics' | 'video')[];
     /** The installed toolkit is newer than every such specification. */
     readonly cdiOlder: boolean;
   };

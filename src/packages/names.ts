@@ -5,6 +5,9 @@ import type { Libraries } from './libraries.ts';
 /** Which kernel modules. */
 export type Flavor = Exclude<DriverSpec['flavor'], 'auto'>;
 
+/** What agents may do with the driver beyond computing. */
+export type DriverUse = 'graphics' | 'video';
+
 /** What one distribution calls what steps install, look for and take away. */
 export interface SystemNames {
   readonly engine: {
@@ -29,6 +32,10 @@ export interface SystemNames {
 export interface DriverNames {
   /** All at one version. */
   packages(spec: DriverSpec, flavor: Flavor, nvswitches: number): readonly string[];
+  /** Libraries that come with them, at their version, so that containers can have them. */
+  extras(spec: DriverSpec, uses: readonly DriverUse[]): readonly string[];
+  /** Of such libraries those that an installed driver has not, under the names that they have in its family. */
+  lacks(packages: Readonly<Record<string, string>>, uses: readonly DriverUse[]): readonly string[];
   /** Patterns of the names that the first one of `packages` has in any branch. */
   readonly variants: readonly string[];
   /** Come along where some source offers them at the driver's version. */

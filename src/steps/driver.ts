@@ -11,6 +11,7 @@ import { installObstacle, machineObstacle } from './driver/refusal.ts';
 import { blacklistNouveau, loadScript } from './driver/scripts.ts';
 import { enabledServices, startedServices } from './driver/services.ts';
 import { isSigned, signedFits } from './driver/secure-boot.ts';
+import { lackingLibraries, librariesChange, missingLibraries, usesOf } from './driver/uses.ts';
 import { driverIsWanted, versionFits } from './driver/wanted.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import { siteCa } from './site-ca.ts';
@@ -29,18 +30,17 @@ export const driverStep: Step = {
     if (impossible !== undefined) yield refusal('driver', impossible.what, impossible.next);
     if (impossible !== undefined || facts.gpus.length === 0) return;
 
+    const platform = platformOf(facts);
     if (!host.driver.install) {
-      if (facts.driver.loaded === undefined) yield refusal('driver', missing.what, missing.next);
+      const lacking = platform === undefined ? [] : lackingLibraries(facts, host, platform);
+      const lack = facts.driver.loaded === undefined ? missing : missingLibraries(lacking, host);
+      if (lack === missing || lacking.length > 0) yield refusal('driver', lack.what, lack.next);
       return;
     }
 
-    const platform = platformOf(facts);
     const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
     if (driverIsWanted(facts, host)) {
-      if (platform !== undefined) {
-        if (!isSigned(facts, platform)) yield* hold(platform, facts, packages);
-        if (packagesFit(facts, desired, packages)) yield* forNextKernel(facts, desired, platform);
-      }
+      if (platform !== undefined) yield* completion(facts, desired, platform, packages);
       yield* startedServices(facts);
       return;
     }
@@ -71,7 +71,11 @@ const missing = {
 };
 
 function wantedPackages(platform: Platform, facts: Facts, { host }: Desired): readonly string[] {
-  return platform.names.driver.packages(host.driver, flavorFor(facts, host.driver), facts.nvswitches);
+  const { driver } = platform.names;
+  return [
+    ...driver.packages(host.driver, flavorFor(facts, host.driver), facts.nvswitches),
+    ...driver.extras(host.driver, usesOf(host)),
+  ];
 }
 
 function hold(platform: Platform, facts: Facts, packages: readonly string[]): Iterable<Change> {
@@ -110,6 +114,28 @@ function* activation(facts: Facts, desired: Desired, platform: Platform): Genera
     { script: loadScript(desired.root), timeoutS: 1200, writes: [managedFiles.persistence] },
   );
   yield* nextModule(facts, platform);
+}
+
+/** It runs: held, for kernels to come, and with what agents may use. */
+function* completion(
+  facts: Facts,
+  desired: Desired,
+  platform: Platform,
+  packages: readonly string[],
+): Generator<Change> {
+  const { host } = desired;
+  const extras = new Set(platform.names.driver.extras(host.driver, usesOf(host)));
+  const ours = packagesFit(
+    facts,
+    desired,
+    packages.filter((name) => !extras.has(name)),
+  );
+  const lacking = lackingLibraries(facts, host, platform);
+  if (!isSigned(facts, platform)) yield* hold(platform, facts, packages);
+  if (ours) yield* forNextKernel(facts, desired, platform);
+  if (lacking.length === 0) return;
+  if (ours) yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
+  yield librariesChange(facts, desired, platform, { names: lacking, ours });
 }
 
 /** A kernel that is upgraded to is to find a driver, too. */

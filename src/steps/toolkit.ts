@@ -9,6 +9,7 @@ import { restartScript } from './docker/engine-script.ts';
 import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker/daemon-json.ts';
 import { isRelease } from './docker/release.ts';
 import { toldDaemonJson } from './docker/told-daemon-json.ts';
+import { usesOf } from './driver/uses.ts';
 import { driverIsWanted } from './driver/wanted.ts';
 import { asFound, isKept, keptMissing } from './kept-stack.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
@@ -139,10 +140,12 @@ function textBefore(facts: Facts, desired: Desired): string | undefined {
 /** An old specification names libraries of the driver before, and resolves happily. */
 function* specification(facts: Facts, desired: Desired, installing: boolean): Generator<Change> {
   if (!usesCdi(desired.host.docker.version)) return;
-  const { cdiSpec, cdiDriver, cdiOlder } = facts.toolkit;
+  const { cdiSpec, cdiDriver, cdiUses, cdiOlder } = facts.toolkit;
   const { loaded } = facts.driver;
   const stale = cdiDriver !== undefined && cdiDriver !== loaded;
-  if (cdiSpec && !stale && !cdiOlder && !installing && driverIsWanted(facts, desired.host)) return;
+  const lacks = usesOf(desired.host).filter((use) => !cdiUses.includes(use));
+  const news = installing || cdiOlder || lacks.length > 0;
+  if (cdiSpec && !stale && !news && driverIsWanted(facts, desired.host)) return;
   yield runChange(
     'toolkit',
     'cdi',

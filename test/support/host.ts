@@ -55,7 +55,7 @@ const bare: Facts = {
     rootDir: '/var/lib/docker',
     restartNeeded: false,
   },
-  toolkit: { version: undefined, cdiSpec: false, cdiDriver: undefined, cdiOlder: false },
+  toolkit: { version: undefined, cdiSpec: false, cdiDriver: undefined, cdiUses: [], cdiOlder: false },
   packages: { 'ca-certificates': '20230311+deb12u1' },
   held: [],
   files: {},

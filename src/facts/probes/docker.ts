@@ -9,7 +9,7 @@ import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
 export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
-  readonly toolkitCdi: Pick<Facts['toolkit'], 'cdiSpec' | 'cdiDriver' | 'cdiOlder'>;
+  readonly toolkitCdi: Pick<Facts['toolkit'], 'cdiSpec' | 'cdiDriver' | 'cdiUses' | 'cdiOlder'>;
   /** Names of running containers without our label. */
   readonly foreign: readonly string[];
 };
@@ -58,6 +58,8 @@ for spec in /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.j
   grep -q 'nvidia\\.com/gpu' "$spec" || continue
   echo cdi-spec
   stat -c 'cdi-time %.9Y' "$spec"
+  if grep -q 'libEGL_nvidia\\.so' "$spec"; then echo 'cdi-use graphics'; fi
+  if grep -q 'libnvidia-encode\\.so' "$spec"; then echo 'cdi-use video'; fi
   sed -n '/libcuda\\.so\\.[0-9][0-9]*\\.[0-9]/{s/.*libcuda\\.so\\.\\([0-9.]*[0-9]\\).*/cdi-driver \\1/p;q;}' "$spec"
 done
 :`,
@@ -79,6 +81,7 @@ done
       toolkitCdi: {
         cdiSpec: lines.has('cdi-spec'),
         cdiDriver: lines.first('cdi-driver'),
+        cdiUses: (['graphics', 'video'] as const).filter((use) => lines.all('cdi-use').includes(use)),
         cdiOlder: cdiOlder(lines),
       },
     };

@@ -16,6 +16,8 @@ const packagePatterns = [
   'cuda-keyring',
   'nvidia-*',
   'libnvidia-*',
+  'lib*-nvidia[0-9]*',
+  'libnvcuvid*',
   'linux-image-*',
   'linux-headers-*',
   'linux-modules-nvidia-*',

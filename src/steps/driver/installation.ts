@@ -9,6 +9,7 @@ import { flavorFor } from './flavor.ts';
 import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
 import { blacklistNouveau, loadModule } from './scripts.ts';
 import { enableServices } from './services.ts';
+import { usesOf } from './uses.ts';
 
 /** Brings the wanted packages and takes away what is in their way; loads the module where nothing holds the GPUs. */
 export function installation(
@@ -22,6 +23,8 @@ export function installation(
   const screens = desktop.own.map(glob);
   const hasDesktop = Object.keys(facts.packages).some((name) => screens.some((fits) => fits(name)));
   const flavor = flavorFor(facts, driver);
+  const uses = usesOf(host);
+  const extent = uses.length === 0 ? 'compute only' : `with ${uses.join(' and ')}`;
   const seen = facts.driver.loaded ?? facts.driver.userspace;
   const version = driver.version ?? driver.branch;
   const remove = names.obsolete(Object.keys(facts.packages), driver, packages);
@@ -34,7 +37,7 @@ export function installation(
       what: 'NVIDIA driver',
       from: seen,
       to: version,
-      note: ` (${flavor} kernel modules${seen === undefined ? ', compute only' : ''})`,
+      note: ` (${[`${flavor} kernel modules`, ...(seen === undefined || uses.length > 0 ? [extent] : [])].join(', ')})`,
     },
     why:
       (seen === undefined ? 'no driver is loaded' : `${seen} is there`) +

@@ -4,6 +4,7 @@ import type { ResolverCase, Subject } from './case.ts';
 
 const loaded = (version: string) => ({ driver: { loaded: version, open: true } });
 const asked = (branch: string) => ({ driver: { branch } });
+const draws = { driverCapabilities: ['compute', 'utility', 'graphics', 'video'] } as const;
 const anyBranch = { driver: { orNewer: true } } as const;
 
 /** Branch 580 is wanted, its open modules. */
@@ -33,6 +34,14 @@ function onDebian(on: SystemName): ResolverCase[] {
   return [
     { history: 'fresh', what: 'nothing there' },
     { history: 'fresh', what: 'nothing there, and 595 is asked for', wish: asked('595') },
+    { history: 'fresh', what: 'nothing there, and agents draw and encode', wish: draws },
+    {
+      history: 'current',
+      what: 'put there by hand, and agents draw and encode',
+      past: { installed: ['nvidia-driver-pinning-580', cuda('580.105.08')] },
+      facts: loaded('580.105.08'),
+      wish: draws,
+    },
     {
       history: 'current',
       what: 'put there by hand',
@@ -143,6 +152,26 @@ const drawingOf580 = (version: string): string =>
 const onUbuntu: readonly ResolverCase[] = [
   { history: 'fresh', what: 'nothing there' },
   { history: 'fresh', what: 'nothing there, and 595 is asked for', wish: asked('595') },
+  { history: 'fresh', what: 'nothing there, and agents draw and encode', wish: draws },
+  {
+    history: 'fresh',
+    what: 'nothing there, 595 is asked for, and agents draw and encode',
+    wish: { ...asked('595'), ...draws },
+  },
+  {
+    history: 'current',
+    what: 'put there by hand, and agents draw and encode',
+    past: { installed: [suffixed('580.159.04-1ubuntu1')] },
+    facts: loaded('580.159.04'),
+    wish: draws,
+  },
+  {
+    history: 'current',
+    what: "Canonical's 580 for servers, and agents draw and encode",
+    past: { shipped: ['nvidia-headless-580-server-open nvidia-utils-580-server'] },
+    facts: loaded('580.126.20'),
+    wish: { ...draws, driver: { version: '580.126.20' } },
+  },
   {
     history: 'fresh',
     what: 'nothing there, and proprietary modules are asked for',

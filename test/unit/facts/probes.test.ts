@@ -137,7 +137,7 @@ describe('what the probes print', () => {
       { Id: 'b'.repeat(64), Names: ['/grafana'], Labels: {} },
       { Id: 'c'.repeat(64), Names: [], Labels: null },
     ];
-    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\n\ncdi-spec\ncdi-driver 580.95.05\n`;
+    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\n\ncdi-spec\ncdi-use video\ncdi-driver 580.95.05\n`;
     expect(dockerProbe.parse(frame(text))).toEqual({
       active: true,
       enabled: false,
@@ -150,7 +150,7 @@ describe('what the probes print', () => {
       snap: false,
       restartNeeded: false,
       foreign: ['cccccccccccc', 'grafana'],
-      toolkitCdi: { cdiSpec: true, cdiDriver: '580.95.05', cdiOlder: false },
+      toolkitCdi: { cdiSpec: true, cdiDriver: '580.95.05', cdiUses: ['video'], cdiOlder: false },
     });
   });
 

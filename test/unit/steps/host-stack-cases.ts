@@ -6,6 +6,7 @@ import { dgxCases } from './dgx-cases.ts';
 import { interruptedCases } from './interrupted-cases.ts';
 import { kernelCases } from './kernel-cases.ts';
 import { leftCases } from './left-cases.ts';
+import { usesCases } from './uses-cases.ts';
 import { secureBootCases } from './secure-boot-cases.ts';
 
 const wanted = desiredOf();
@@ -283,6 +284,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   ...kernelCases,
   ...leftCases,
   ...secureBootCases,
+  ...usesCases,
 ];
 
 function without<T>(record: Readonly<Record<string, T>>, ...keys: string[]): Record<string, T> {

@@ -11,6 +11,7 @@ import { dockerPackages, enginePackages } from '../../../src/steps/docker/packag
 import { flavorFor } from '../../../src/steps/driver/flavor.ts';
 import { rebootReason } from '../../../src/steps/driver/installation.ts';
 import { buildOf } from '../../../src/steps/driver/kernels.ts';
+import { usesOf } from '../../../src/steps/driver/uses.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { toolkitPackages } from '../../../src/steps/toolkit/packages.ts';
 import { merge } from '../../support/host.ts';
@@ -35,7 +36,10 @@ const effects: Readonly<Record<string, Effect>> = {
   'driver-install': (facts, { host }) => {
     const flavor = flavorFor(facts, host.driver);
     const version = host.driver.version ?? `${host.driver.branch}.95.05`;
-    const packages = driverPackages(facts, host.driver, flavor);
+    const packages = [
+      ...driverPackages(facts, host.driver, flavor),
+      ...platform(facts).names.driver.extras(host.driver, usesOf(host)),
+    ];
     const installed = withModules(
       withPackages(withBuild(facts), packages, `${version}-1`),
       ({ headers }) => headers,
@@ -77,9 +81,20 @@ const effects: Readonly<Record<string, Effect>> = {
       withModules(facts, ({ release }) => release === facts.kernels[0]?.release),
       { driver: { loaded: facts.driver.userspace, open: true } },
     ),
+  'driver-uses': (facts, { host }) =>
+    withPackages(
+      facts,
+      platform(facts).names.driver.lacks(facts.packages, usesOf(host)),
+      `${facts.driver.loaded}-1`,
+    ),
   'driver-hold': (facts, { host }) => {
     const flavor = flavorFor(facts, host.driver);
-    return withHolds(facts, driverPackages(facts, host.driver, flavor));
+    const extras = platform(facts).names.driver.extras(host.driver, usesOf(host));
+    const names = [...driverPackages(facts, host.driver, flavor), ...extras];
+    return withHolds(
+      facts,
+      names.filter((name) => facts.packages[name] !== undefined),
+    );
   },
   // Which names it has is the package manager's affair.
   'manager-libraries': (facts) => facts,
@@ -141,6 +156,7 @@ const effects: Readonly<Record<string, Effect>> = {
       toolkit: {
         cdiSpec: usesCdi(host.docker.version),
         cdiDriver: facts.driver.loaded,
+        cdiUses: usesOf(host),
         cdiOlder: false,
       },
     }),

@@ -54,6 +54,9 @@ export const toyPlatform: Platform = {
     desktop: { own: ['toy-screen'], driver: ['toy-paint'] },
     driver: {
       packages: ({ branch }, flavor) => ['toy-driver', `toy-${flavor}-modules-${branch}`],
+      extras: (_, uses) => uses.map((use) => `toy-${use}`),
+      lacks: (packages, uses) =>
+        uses.map((use) => `toy-${use}`).filter((name) => packages[name] === undefined),
       variants: ['toy-driver'],
       optional: () => ['toy-daemon'],
       obsolete: (installed) => installed.filter((name) => name.startsWith('toy-old')),

@@ -66,11 +66,11 @@ time /usr/bin/nvidia-ctk
           '/var/run/cdi/nvidia.json',
           '"kind": "nvidia.com/gpu", "libcuda.so.580.95.05"\nlibcuda.so.570.1\n',
         )
-        .file('/etc/cdi/more.json', 'nvidia.com/gpu')
-        .file('/var/run/cdi/more.yaml', 'nvidia.com/gpu')
+        .file('/etc/cdi/more.json', 'nvidia.com/gpu /usr/lib/libnvidia-encode.so.580.95.05 libEGL_nvidiaXso')
+        .file('/var/run/cdi/more.yaml', 'nvidia.com/gpu\nlibEGL_nvidia.so.580.95.05\nlibnvidia-encodeXso')
         .file('/etc/cdi/other.yaml', 'kind: nvidiaXcom/gpu libcuda.so.1.2\n'),
     after: {
-      stdout: 'snap\ncdi-spec\ncdi-spec\ncdi-spec\ncdi-driver 580.95.05\n',
+      stdout: 'snap\ncdi-spec\ncdi-use video\ncdi-spec\ncdi-use graphics\ncdi-spec\ncdi-driver 580.95.05\n',
       calls: [
         ...times,
         ...['/etc/cdi/more.json', '/var/run/cdi/more.yaml', '/var/run/cdi/nvidia.json'].map(

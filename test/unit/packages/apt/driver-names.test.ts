@@ -34,6 +34,30 @@ describe('what NVIDIA calls its packages', () => {
     expect(systems[system].driver.packages(spec(branch), flavor, switches).join(' ')).toBe(names);
   });
 
+  it.each<[keyof typeof systems, string, string]>([
+    [
+      'debian',
+      '580',
+      'nvidia-egl-icd nvidia-vulkan-icd libglx-nvidia0 libgles-nvidia2 libnvidia-encode1 libnvcuvid1',
+    ],
+    ['ubuntu', '580', 'libnvidia-gl-580 libnvidia-encode-580 libnvidia-decode-580'],
+    ['ubuntu', '595', 'libnvidia-gl libnvidia-encode libnvidia-decode'],
+  ])('%s, branch %s, graphics and video', (system, branch, names) => {
+    expect(systems[system].driver.extras(spec(branch), ['graphics', 'video']).join(' ')).toBe(names);
+  });
+
+  it.each<[keyof typeof systems, string, string]>([
+    ['debian', 'nvidia-driver-cuda libnvidia-encode1', 'libnvcuvid1'],
+    ['debian', 'nvidia-driver libnvidia-ml1', ''],
+    ['ubuntu', 'libnvidia-compute', 'libnvidia-encode libnvidia-decode'],
+    ['ubuntu', 'libnvidia-compute-595', 'libnvidia-encode-595 libnvidia-decode-595'],
+    ['ubuntu', 'libnvidia-compute-535-server libnvidia-encode-535-server', 'libnvidia-decode-535-server'],
+    ['ubuntu', 'libnvidia-ml1', ''],
+  ])('%s, %s is there: lacks for video %s', (system, installed, names) => {
+    const packages = Object.fromEntries(installed.split(' ').map((name) => [name, '1']));
+    expect(systems[system].driver.lacks(packages, ['video']).join(' ')).toBe(names);
+  });
+
   it.each(Object.entries(driverRows))('begins with every branch, goes up, and has sources: %s', (_, rows) => {
     expect(rows.map(({ from }) => from)).toEqual(rows.map(({ from }) => from).toSorted((a, b) => a - b));
     expect(rows[0].from).toBe(0);
