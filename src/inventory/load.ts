@@ -8,6 +8,7 @@ import { crossFindings } from './check/cross-check.ts';
 import { InventoryDocument } from './document/document.ts';
 import type { Fleet } from './fleet.ts';
 import { placesOf, problemsOf } from './document/issues.ts';
+import { hostsFrom } from './import/hosts-from.ts';
 import { looksLikeSecret } from './check/literal-secret.ts';
 import { placed } from './check/placed.ts';
 import { remainderOf, type Remainder } from './check/remainder.ts';
@@ -39,8 +40,8 @@ export function parseFleet(source: string, file: string, context: LoadContext): 
   if (!document.readable) stopAt(document.problems, file);
   document.expandVariables(context.env);
   refuseLiterals(document, file);
-  const part = validate(document);
   const full = path.resolve(context.cwd, file);
+  const part = withHostsFrom(validate(document), document, path.dirname(full));
   const fleet = part && build(part.file, { folder: path.dirname(full), home: context.home });
   const across = part && fleet ? crossFindings(part, fleet.hosts, fleet.mirrors) : [];
   stopAt([...document.problems, ...(part ? placed(across, document, part.file) : [])], file);
@@ -51,6 +52,19 @@ export function parseFleet(source: string, file: string, context: LoadContext): 
     organization: organizationUrl(part.file.organization),
     credential: fleet.credential,
   };
+}
+
+/** The same with the hosts of other programs' files. Notes what is wrong with those. */
+function withHostsFrom(
+  part: Remainder | undefined,
+  document: InventoryDocument,
+  folder: string,
+): Remainder | undefined {
+  if (part === undefined) return undefined;
+  const { hosts, problems } = hostsFrom(part.file, folder);
+  const at = document.place(['hostsFrom', 'terraform']);
+  document.problems.push(...problems.map((problem) => ({ ...problem, what: `${at}: ${problem.what}` })));
+  return { ...part, file: { ...part.file, hosts } };
 }
 
 /** What the file means, as far as it can be used. */

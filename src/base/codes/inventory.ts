@@ -28,6 +28,10 @@ export const inventoryCodes = {
     'use registration: rest, or mode: container',
   ],
   'inventory.image-twice': ['a host has an image and a dockerfile', 'take one of them out'],
+  'inventory.import': [
+    'hosts cannot be read from a file of another program',
+    'have it written as docs/inventory.md tells',
+  ],
   'inventory.invalid': ['the file has several mistakes, listed below it', 'correct each'],
   'inventory.key': ['a name cannot be used', 'write it as the message says'],
   'inventory.literal-secret': [

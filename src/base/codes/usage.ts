@@ -19,6 +19,7 @@ export const usageCodes = {
   'usage.file': ['a file that was named cannot be read', 'correct its name'],
   'usage.host': ['this is not a host', 'write address, user@address:port or name=user@address:port'],
   'usage.host-not-gone': ['--gone names a host of the inventory', 'take it out of the inventory first'],
+  'usage.import': ['it is not said what to import', 'name one source'],
   'usage.no-answer': ['nobody can be asked', 'give the answer in an option or a file, or use a terminal'],
   'usage.no-hosts': ['no host is left', 'run without the option that leaves them out'],
   'usage.no-terminal': ['there is nobody to ask', 'run it at a terminal, or with --yes'],

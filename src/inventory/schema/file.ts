@@ -91,6 +91,16 @@ export const inventoryFile = section('organization, token, hosts and so on, each
   hosts: z
     .record(name, hostEntry, { error: 'hosts by name, e.g. { h200-1: {} }' })
     .meta({ description: 'The machines, by name' }),
+  hostsFrom: section('where more hosts are found, e.g. { terraform: hosts.json }', {
+    terraform: text.meta({
+      description:
+        'File that `terraform output -json` wrote; its hosts are those of the output azp_fleet_hosts',
+    }),
+  })
+    .optional()
+    .meta({
+      description: 'More hosts, of a file that another program writes; `hosts` says more of each by its name',
+    }),
   mirrors: mirrors.optional().meta({ description: "A closed network's copies of the vendors' repositories" }),
   registries: z
     .record(registryName, registryLogin, {

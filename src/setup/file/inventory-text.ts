@@ -1,7 +1,8 @@
-import { Document, isMap, isScalar, parseDocument } from 'yaml';
+import { Document, isMap, isScalar } from 'yaml';
 import type { Node, Scalar, YAMLMap } from 'yaml';
 
 import { defined } from '../../base/defined.ts';
+import { addHosts } from '../../inventory/document/add-hosts.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
 import type { Choices, HostChoice, NetworkChoice } from '../choices.ts';
 
@@ -44,14 +45,9 @@ export function inventoryText(choices: Choices): string {
   return document.toString({ lineWidth: 0, flowCollectionPadding: true });
 }
 
-/** An inventory with more hosts in it. Comments stay; spacing and indentation become yaml's usual ones. */
+/** An inventory with more hosts in it. */
 export function withHosts(source: string, hosts: readonly HostChoice[]): string {
-  const document = parseDocument(source);
-  for (const host of hosts) {
-    const entry = document.createNode(entryOf(host), { flow: true });
-    document.setIn(['hosts', host.name], entry);
-  }
-  return document.toString({ lineWidth: 0, flowCollectionPadding: true });
+  return addHosts(source, { hosts: new Map(hosts.map((host) => [host.name, entryOf(host)])) });
 }
 
 interface Style {

@@ -17,14 +17,23 @@ export interface KnownHost {
   readonly leadsTo: string;
 }
 
+/** Those of them that may be GPU hosts. */
+export async function sshConfigHosts(
+  context: Pick<Context, 'home' | 'user' | 'env'>,
+  sshConfig?: string,
+): Promise<KnownHost[]> {
+  const entries = await sshConfigEntries(context, sshConfig);
+  return entries.filter(({ isForge }) => !isForge).map(({ name, leadsTo }) => ({ name, leadsTo }));
+}
+
 /**
  * Hosts that the user's ssh configuration names outright (no patterns), files it includes as well.
  * `sshConfig`: this file instead of the usual one.
  */
-export async function sshConfigHosts(
+export async function sshConfigEntries(
   { home, user, env }: Pick<Context, 'home' | 'user' | 'env'>,
   sshConfig?: string,
-): Promise<KnownHost[]> {
+): Promise<(KnownHost & { readonly isForge: boolean })[]> {
   const harmless = Object.fromEntries(Object.entries(env).filter(([name]) => !looksSecret(name)));
   const ssh = new SshResolver({ home, user, env: harmless, notice: () => undefined, hosts: [] });
   const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
@@ -42,9 +51,7 @@ export async function sshConfigHosts(
       .flatMap(namesIn)
       .filter(isHostName);
     const hosts = await Promise.all([...new Set(names)].map(resolve));
-    return hosts
-      .filter(({ hostname }) => !forges.test(hostname))
-      .map(({ name, leadsTo }) => ({ name, leadsTo }));
+    return hosts.map(({ name, leadsTo, hostname }) => ({ name, leadsTo, isForge: forges.test(hostname) }));
   } finally {
     ssh.close();
   }

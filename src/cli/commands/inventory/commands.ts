@@ -26,6 +26,35 @@ export const inventoryCommands: readonly CommandSpec[] = [
     load: () => import('./check.ts'),
   },
   {
+    name: 'inventory import',
+    summary: 'hosts of an Ansible inventory, of Terraform or of ~/.ssh/config for an inventory',
+    description:
+      'Shows what would be written, and what not and why; --write writes it. An inventory that is there keeps what it has, with its comments; of Ansible hosts, groups and how hosts are reached are taken, of Terraform the output azp_fleet_hosts, or machines of Google Cloud, Azure and AWS.',
+    options: [
+      { flags: '--ansible <file>', description: 'an inventory of Ansible, INI or YAML' },
+      { flags: '--terraform <file>', description: 'what terraform output -json, or show -json, printed' },
+      { flags: '--ssh', description: "the hosts that ssh's configuration names; --ssh-config: in this file" },
+      { flags: '-o, --output <file>', description: 'the inventory', default: 'inventory.yaml' },
+      { flags: '--write', description: 'write it' },
+      { flags: '--organization <url>', description: 'of a new inventory: https://dev.azure.com/NAME' },
+      { flags: '--pool <name>', description: 'of a new inventory: the agent pool', default: 'gpu-lab' },
+      {
+        flags: '--project <name>',
+        description: 'of a new inventory: whose pipelines; repeatable',
+        repeat: true,
+      },
+    ],
+    inventory: false,
+    sshConfig: true,
+    examples: [
+      ['azp-fleet inventory import --ssh', 'what ~/.ssh/config would bring'],
+      ['azp-fleet inventory import --ansible hosts.ini -o lab.yaml --write', 'moving from Ansible'],
+      ['azp-fleet inventory import --terraform hosts.json', 'after terraform output -json > hosts.json'],
+    ],
+    json: ['file', 'written', 'hosts', 'leftOut'],
+    load: () => import('./import.ts'),
+  },
+  {
     name: 'pipeline',
     summary: 'print azure-pipelines.yml for a pool of the inventory',
     description:

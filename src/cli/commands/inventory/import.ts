@@ -1,0 +1,102 @@
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { defined } from '../../../base/defined.ts';
+import type { Context } from '../../../base/context.ts';
+import { ExitCode, usageError } from '../../../base/errors.ts';
+import { fromAnsible } from '../../../inventory/import/ansible.ts';
+import type { Found } from '../../../inventory/import/found-host.ts';
+import { terraformHosts } from '../../../inventory/import/hosts-from.ts';
+import { newHosts, withFound } from '../../../inventory/import/new-hosts.ts';
+import { readSource } from '../../../inventory/import/read-source.ts';
+import { loadFleet, parseFleet } from '../../../inventory/load.ts';
+import { importText } from '../../../render/import.ts';
+import { readOrganization } from '../../../setup/azure/organization-forms.ts';
+import { inventoryText } from '../../../setup/file/inventory-text.ts';
+import { schemaPlace } from '../../../setup/file/schema-place.ts';
+import { sshConfigEntries } from '../../../setup/hosts/ssh-hosts.ts';
+import { writeInventory } from '../../../setup/file/write.ts';
+import type { CommandInput } from '../../command.ts';
+import { refuseControl, type Options } from '../../options.ts';
+import type { Result } from '../../result.ts';
+
+/** Shows which hosts another program's file would bring, and with --write puts them into the inventory. */
+export async function run(context: Context, { options, commandLine }: CommandInput): Promise<Result> {
+  const found = await read(context, options);
+  const name = options.string('output') ?? 'inventory.yaml';
+  const file = path.resolve(context.cwd, name);
+  const isNew = !existsSync(file);
+  const { added, leftOut } = newHosts(found, isNew ? { hosts: [] } : loadFleet(file, context));
+  const text = withFound(
+    isNew ? newInventory(options, path.dirname(file)) : readFileSync(file, 'utf8'),
+    added,
+  );
+  if (added.length > 0) parseFleet(text, name, context);
+  const written = options.flag('write') && added.length > 0;
+  const kept = written ? writeInventory(file, text, { replace: !isNew }) : undefined;
+  const fragment = isNew ? text : withFound('hosts: {}', added);
+  const shown = { file: name, isNew, fragment, added, leftOut, written, commandLine, ...defined({ kept }) };
+  return {
+    exitCode: ExitCode.ok,
+    json: { file, written, hosts: added, leftOut },
+    text: () => importText(shown, (context.stdout.columns ?? 80) - 1),
+  };
+}
+
+async function read(context: Context, options: Options): Promise<Found> {
+  const [ansible, terraform] = [options.string('ansible'), options.string('terraform')];
+  const ssh = options.flag('ssh') || options.string('sshConfig') !== undefined;
+  if ([ansible !== undefined, terraform !== undefined, ssh].filter(Boolean).length !== 1)
+    throw usageError({
+      code: 'usage.import',
+      what: 'it is not said what to import',
+      expected: 'one of --ansible FILE, --terraform FILE, --ssh and --ssh-config FILE',
+      next: 'see azp-fleet inventory import --help',
+    });
+  if (ansible !== undefined) return fromAnsible(readSource(path.resolve(context.cwd, ansible), ansible));
+  if (terraform !== undefined) return terraformHosts(path.resolve(context.cwd, terraform), terraform);
+  const given = options.sshConfig(context.cwd);
+  return fromSsh(context, given === path.join(context.home, '.ssh/config') ? undefined : given);
+}
+
+/** Everything else ssh says itself, each time. `sshConfig`: where, if not in the usual place. */
+async function fromSsh(context: Context, sshConfig: string | undefined): Promise<Found> {
+  const entries = await sshConfigEntries(context, sshConfig);
+  const hosts = entries.filter(({ isForge }) => !isForge);
+  const forges = entries.filter(({ isForge }) => isForge);
+  return {
+    hosts: hosts.map(({ name }) => ({ name, entry: defined({ sshConfig }), groups: [] })),
+    leftOut: forges.map(({ name }) => ({
+      what: `host ${name}`,
+      why: 'it is a home of code, and runs no jobs',
+    })),
+  };
+}
+
+/** Stands there until it is said which. */
+const unnamed = 'https://dev.azure.com/NAME';
+
+/** `folder`: where it will lie. */
+function newInventory(options: Options, folder: string): string {
+  const pool = options.string('pool') ?? 'gpu-lab';
+  refuseControl([pool], '--pool');
+  const organization = options.string('organization') ?? (options.flag('write') ? undefined : unnamed);
+  if (organization === undefined)
+    throw usageError({
+      code: 'usage.option',
+      what: 'a new inventory needs an organization',
+      expected: '--organization https://dev.azure.com/NAME, or a collection of an Azure DevOps Server',
+      next: 'add --organization URL',
+    });
+  return inventoryText({
+    organization: readOrganization(organization).organization,
+    credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } },
+    ...defined({ schema: schemaPlace(folder) }),
+    projects: options.list('project'),
+    pool,
+    agents: 'one-per-gpu',
+    share: false,
+    hosts: [],
+    datasets: [],
+  });
+}

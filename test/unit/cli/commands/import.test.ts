@@ -1,0 +1,90 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { loadFleet } from '../../../../src/inventory/load.ts';
+import { runCommand, type CommandResult } from '../../../support/command.ts';
+
+const server = 'https://dev.azure.com/lab';
+let cwd = '';
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'import-'));
+  writeFileSync(
+    join(cwd, 'hosts.ini'),
+    '[hopper]\nh200-1 ansible_host=192.0.2.11 ansible_user=lab\nh200-2 rack=7\n',
+  );
+});
+afterEach(() => rmSync(cwd, { recursive: true }));
+
+function run(line: string): Promise<CommandResult> {
+  return runCommand(['inventory', 'import', ...line.split(' ')], { cwd });
+}
+
+test('it shows the inventory that it would write, what it leaves, and how to go on; nothing is written', async () => {
+  const { exitCode, stdout } = await run('--ansible hosts.ini -o lab.yaml --pool gpu-x');
+  expect([exitCode, stdout]).toEqual([0, expect.stringContaining('2 hosts would be written to lab.yaml:')]);
+  for (const piece of [
+    'h200-1: { address: 192.0.2.11, user: lab }',
+    'pool: gpu-x',
+    'variable rack',
+    '-o lab.yaml --pool gpu-x --write',
+  ])
+    expect(stdout).toContain(piece);
+  expect(() => readFileSync(join(cwd, 'lab.yaml'))).toThrow('ENOENT');
+});
+
+test('what it writes is a usable inventory', async () => {
+  expect((await run(`--ansible hosts.ini -o lab.yaml --write --organization ${server}`)).exitCode).toBe(0);
+  const { hosts, organization } = loadFleet('lab.yaml', { cwd, env: {}, home: cwd });
+  expect(organization).toBe(server);
+  expect(hosts.map(({ name, groups }) => [name, groups])).toEqual([
+    ['h200-1', ['hopper']],
+    ['h200-2', ['hopper']],
+  ]);
+});
+
+test('an inventory that is there keeps its comments and its hosts, and the file before', async () => {
+  const before = `# ours
+organization: https://dev.azure.com/example
+token: { env: AZP_TOKEN }
+defaults: { pool: gpu-lab }
+groups:
+  hopper: { hosts: [big] } # the large ones
+hosts:
+  big: { address: 192.0.2.11 } # the first
+`;
+  writeFileSync(join(cwd, 'lab.yaml'), before);
+  const { stdout } = await run('--ansible hosts.ini -o lab.yaml --write');
+  expect(stdout).toContain('1 host added to lab.yaml');
+  expect(stdout).toContain('host h200-1: it is reached as big is');
+  expect(readFileSync(join(cwd, 'lab.yaml'), 'utf8')).toBe(
+    before.replace('[big]', '[ big, h200-2 ]').concat('  h200-2: {}\n'),
+  );
+  expect(readFileSync(join(cwd, 'lab.yaml.bak-1'), 'utf8')).toBe(before);
+  const again = await run('--ansible hosts.ini -o lab.yaml --write');
+  expect(again.stdout).toContain('nothing to add to lab.yaml');
+  expect(again.stdout).toContain('host h200-2: the inventory has a host of that name');
+});
+
+test("hosts of ssh's configuration need no more than their names and where they are told; homes of code are left", async () => {
+  writeFileSync(join(cwd, 'mine'), 'Host rtx h200-*\n  HostName 192.0.2.7\nHost github.com\n  User git\n');
+  const { stdout } = await run('--ssh-config mine');
+  expect(stdout).toContain(`rtx: { sshConfig: ${join(cwd, 'mine')} }`);
+  expect(stdout).toContain('host github.com: it is a home of code');
+  expect((await run('--ssh')).exitCode).toBe(0);
+});
+
+test.each([
+  ['--write', 'usage.import'],
+  ['--ansible a --terraform b', 'usage.import'],
+  ['--ansible none.ini', 'inventory.import'],
+  ['--terraform hosts.ini', 'inventory.import'],
+  ['--ansible hosts.ini --write', 'usage.option'],
+])('%s is told', async (line, code) => {
+  const { exitCode, stdout } = await run(`${line} --json`);
+  expect([exitCode, JSON.parse(stdout)]).toEqual([
+    2,
+    expect.objectContaining({ problems: [expect.objectContaining({ code })] }),
+  ]);
+});
