@@ -46,11 +46,13 @@ export const probes = [
 export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   const read = <T>(probe: FactProbe<T>): T => probe.parse(frames.get(probe.name) ?? missing);
   const { foreign, toolkitCdi, ...engine } = read(dockerProbe);
-  const { packages, held } = together(packagesProbes.map(read));
+  const { packages, held, awaitsReboot } = together(packagesProbes.map(read));
+  const machine = read(machineProbe);
   const toolkit = packages['nvidia-container-toolkit'];
   const facts: Facts = {
     os: read(osProbe),
-    ...read(machineProbe),
+    ...machine,
+    rebootRequired: machine.rebootRequired || awaitsReboot,
     ...read(gpusProbe),
     ignoredGpus: [],
     ...read(kernelsProbe),

@@ -28,7 +28,7 @@ export type CredentialSource =
     };
 
 export interface DriverSpec {
-  /** False (`driver: none` in the file) leaves the driver alone. */
+  /** False (`driver: none` in the file, or `method: none`) leaves the driver alone. */
   readonly install: boolean;
   /** e.g. `580`. */
   readonly branch: string;
@@ -37,6 +37,8 @@ export interface DriverSpec {
   /** Nobody asked for this branch: a newer one that is there does as well. */
   readonly orNewer?: true;
   readonly flavor: 'auto' | 'open' | 'proprietary';
+  /** NVIDIA's package source, the distribution's own, or a `.run` file that its owner runs. */
+  readonly method: 'repo' | 'distro' | 'runfile';
 }
 
 export interface VersionSpec {

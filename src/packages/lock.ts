@@ -2,21 +2,39 @@ import { sh } from '../base/shell.ts';
 
 /**
  * Shell function `package_lock_holder`: prints `NAME (pid N) holds FILE` for each holder of these lock files.
- * The files always exist; only the kernel's table tells whether anybody holds them.
+ * The files may always exist; only the kernel's table tells whether anybody holds them. It has files by device and number,
+ * where the device is that of the mounted file system: what `stat` gives is another one on btrfs. Where it cannot be told, the number decides. A file that ends in
+ * `.pid` is no lock of the kernel's: it has its holder's process id, and counts as long as that process lives.
  */
 export function lockHolder(files: readonly string[]): string {
-  return `package_lock_holder() {
-  ${sh`stat -c '%i %n' ${files}`} 2>/dev/null |
-    while read -r inode lock; do
+  const pidFiles = files.filter((file) => file.endsWith('.pid'));
+  const locks = files.filter((file) => !file.endsWith('.pid'));
+  return `lock_held_by() {
+  name=unknown
+  if [ -r "/proc/$1/comm" ]; then read -r name <"/proc/$1/comm"; fi
+  echo "$name (pid $1) holds $2"
+}
+lock_device() {
+  awk -v mount="$1" '$5 == mount { split($3, number, ":") }
+    END { if (number[1] != "") printf "%02x:%02x", number[1], number[2] }' /proc/self/mountinfo 2>/dev/null || :
+}
+package_lock_holder() {
+  ${sh`stat -c '%i %m %n' ${locks}`} 2>/dev/null |
+    while read -r inode mount lock; do
       while read -r _ _ _ _ pid file _; do
         [ "\${file##*:}" = "$inode" ] || continue
-        name=unknown
-        if [ -r "/proc/$pid/comm" ]; then read -r name <"/proc/$pid/comm"; fi
-        echo "$name (pid $pid) holds $lock"
+        case $(lock_device "$mount") in '' | "\${file%:*}") ;; *) continue ;; esac
+        lock_held_by "$pid" "$lock"
         break
       done </proc/locks
-    done
+    done${pidFiles.length === 0 ? '' : `\n${pidLocks(pidFiles)}`}
 }`;
+}
+
+function pidLocks(files: readonly string[]): string {
+  return `  for lock in ${sh`${files}`}; do
+    if [ -r "$lock" ] && read -r pid <"$lock" && [ -d "/proc/$pid" ]; then lock_held_by "$pid" "$lock"; fi
+  done`;
 }
 
 /** Shell function `wait_for_lock`. It needs `package_lock_holder` and `fail`. */

@@ -15,6 +15,8 @@ export interface SystemNames {
     readonly own: string;
     /** The distribution's packages that hold the same files as Docker's. */
     readonly conflicts: readonly string[];
+    /** Docker has no packages for this system: the distribution's engine stays, at its version. */
+    readonly kept?: true;
   };
   readonly driver: DriverNames;
   /** What an agent loads that runs on the host itself, of the packages by name → version. */

@@ -64,6 +64,8 @@ export interface Installed {
   readonly packages: Readonly<Record<string, string>>;
   /** Sorted. */
   readonly held: readonly string[];
+  /** Something that only a reboot brings into use is newer than the boot, and nothing else on such systems says so. */
+  readonly awaitsReboot: boolean;
 }
 
 /** The system's certificate authorities. */

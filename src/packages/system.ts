@@ -7,8 +7,8 @@ export interface System {
   readonly nvidia: {
     /** Folder in the CUDA repositories: `debian12`. */
     readonly folder: string;
-    /** sha256 of the file in its x86_64 folder that carries the key. */
-    readonly keySha256: string;
+    /** sha256 of the file in its x86_64 folder that carries the key; undefined: TLS alone vouches for it. */
+    readonly keySha256?: string;
   };
   readonly docker: {
     /** Folder below `linux/`: `debian`. */

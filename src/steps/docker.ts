@@ -20,7 +20,7 @@ import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
 import { isRelease } from './docker/release.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
-import { asFound, isKept, keptMissing } from './kept-stack.ts';
+import { asFound, engineObstacle, keepsEngine } from './kept-stack.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import { lacksSiteCa } from './site-ca.ts';
 import type { Desired, Step } from './step.ts';
@@ -35,14 +35,12 @@ export const dockerStep: Step = {
       if (found !== undefined) yield refusal('docker', found.what, found.next);
       return;
     }
-    const kept = isKept(facts);
+    const kept = keepsEngine(facts);
     const platform = platformOf(facts);
     const obstacle =
       platform === undefined
         ? unsupported(facts)
-        : kept && facts.packages['docker-ce'] === undefined
-          ? keptMissing('Docker Engine')
-          : dockerRefusal(platform, facts, desired);
+        : (engineObstacle(facts, platform) ?? dockerRefusal(platform, facts, desired));
     if (platform === undefined || obstacle !== undefined) {
       if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
       return;
@@ -151,7 +149,7 @@ function* completion(platform: Platform, facts: Facts, desired: Desired): Genera
 
 /** The right engine is there: is it complete and held, and does the engine run, with this version and its configuration? */
 function* upkeep(platform: Platform, facts: Facts, desired: Desired, restarted: boolean): Generator<Change> {
-  if (!isKept(facts)) {
+  if (!keepsEngine(facts)) {
     yield* completion(platform, facts, desired);
     yield* holdPackages('docker', 'Docker packages', { platform, facts }, dockerPackages);
   }

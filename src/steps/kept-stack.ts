@@ -1,6 +1,7 @@
 import { defined } from '../base/defined.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { VersionSpec } from '../inventory/fleet.ts';
+import { platformOf, type Platform } from '../packages/distribution.ts';
 import type { Desired } from './step.ts';
 
 /**
@@ -14,19 +15,37 @@ export function isKept({ platform }: Pick<Facts, 'platform'>): boolean {
 /** The wishes with the versions that are there, where those are not ours to choose. */
 export function asFound(facts: Facts, desired: Desired): Desired {
   const { docker, toolkit } = desired.host;
-  const kept = isKept(facts);
   return {
     ...desired,
     host: {
       ...desired.host,
-      docker: found(docker, facts.docker.serverVersion, kept),
-      toolkit: found(toolkit, facts.toolkit.version, kept),
+      docker: found(docker, facts.docker.serverVersion, keepsEngine(facts)),
+      toolkit: found(toolkit, facts.toolkit.version, isKept(facts)),
     },
   };
 }
 
 function found(wish: VersionSpec, version: string | undefined, kept: boolean): VersionSpec {
   return kept || wish.left === true ? { ...wish, ...defined({ version }) } : wish;
+}
+
+/** The system's own Docker Engine stays, because it comes with everything else, or because Docker has none for it. */
+export function keepsEngine(facts: Facts): boolean {
+  return isKept(facts) || platformOf(facts)?.names.engine.kept === true;
+}
+
+/** Why there is no engine to configure, where the system's own one is kept. */
+export function engineObstacle(
+  facts: Facts,
+  { names, packages }: Platform,
+): { readonly what: string; readonly next: string } | undefined {
+  if (!keepsEngine(facts) || facts.packages['docker-ce'] !== undefined) return undefined;
+  if (isKept(facts)) return keptMissing('Docker Engine');
+  if (facts.packages[names.engine.own] !== undefined) return undefined;
+  return {
+    what: `Docker has no packages for ${facts.os.pretty}, and its own Docker Engine is not there`,
+    next: `sudo ${packages.name} install ${names.engine.own}, and run again`,
+  };
 }
 
 /** What is missing comes with the system, by hand. `what` is one of its parts. */

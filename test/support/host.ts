@@ -119,7 +119,7 @@ const host: HostSpec = {
   agentName: '{host}-{slot}',
   limits: {},
   driverCapabilities: ['compute', 'utility'],
-  driver: { install: true, branch: '580', flavor: 'auto' },
+  driver: { install: true, branch: '580', flavor: 'auto', method: 'repo' },
   docker: { version: '29.7.2' },
   toolkit: { version: '1.20.0' },
   agent: { version: '4.260.0', sha256: { x64: 'a'.repeat(64), arm64: undefined } },

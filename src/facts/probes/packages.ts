@@ -25,6 +25,15 @@ const packagePatterns = [
   'libssl[0-9]*',
   'libgssapi-krb5-*',
   'zlib1g',
+  'libicu',
+  'openssl-libs',
+  'krb5-libs',
+  'zlib',
+  'zlib-ng-compat',
+  'kernel*',
+  'kmod-nvidia*',
+  'akmod-nvidia*',
+  'xorg-x11-drv-nvidia*',
 ] as const;
 
 /** One for each package manager; those that a host does not have find nothing. */
@@ -39,6 +48,7 @@ export function together(found: readonly Installed[]): Installed {
   return {
     packages: Object.fromEntries(found.flatMap(({ packages }) => Object.entries(packages))),
     held: found.flatMap(({ held }) => held).toSorted(),
+    awaitsReboot: found.some(({ awaitsReboot }) => awaitsReboot),
   };
 }
 

@@ -113,14 +113,16 @@ function versionOf(wish: HostEntry['docker'], usual: string): VersionSpec {
   return wish?.version === undefined ? { version: usual, orNewer: true } : { version: wish.version };
 }
 
-function resolveDriver(driver: HostEntry['driver']): DriverSpec {
-  if (driver === 'none') return { install: false, branch: defaultVersions.driverBranch, flavor: 'auto' };
+function resolveDriver(entry: HostEntry['driver']): DriverSpec {
+  const driver: Exclude<HostEntry['driver'], 'none'> = entry === 'none' ? { method: 'none' } : entry;
+  const method = driver?.method ?? 'repo';
   return {
-    install: true,
+    install: method !== 'none',
     branch: driver?.branch ?? driver?.version?.split('.')[0] ?? defaultVersions.driverBranch,
     ...defined({ version: driver?.version }),
     ...(driver?.branch === undefined && driver?.version === undefined ? { orNewer: true } : {}),
     flavor: driver?.flavor ?? 'auto',
+    method: method === 'none' ? 'repo' : method,
   };
 }
 

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 
 import { defaultVersions, defaultWebhook } from './defaults.ts';
+import { driver } from './driver.ts';
 import { gpu, gpus } from './gpus.ts';
 import { secretSource } from './secret.ts';
 import {
@@ -102,27 +103,6 @@ const hostKey = z
     /^(SHA256:[A-Za-z0-9+/]{43}=?|(ssh|ecdsa|sk)-\S+ [A-Za-z0-9+/]+={0,2}( .*)?)$/,
     'a public key (ssh-ed25519 AAAA…) or a fingerprint (SHA256:…)',
   );
-
-const driver = z
-  .union(
-    [
-      z.literal('none'),
-      z.strictObject({
-        branch: version(/^\d{3,4}$/, defaultVersions.driverBranch)
-          .optional()
-          .meta({ description: `Driver branch; default "${defaultVersions.driverBranch}" or newer` }),
-        version: version(/^\d{3,4}\.\d+(\.\d+)?$/, '580.95.05')
-          .optional()
-          .meta({ description: 'Exact version; default: the newest of the branch' }),
-        flavor: z
-          .enum(['auto', 'open', 'proprietary'], { error: 'auto, open or proprietary' })
-          .optional()
-          .meta({ description: 'Kernel modules; auto (default) decides by the GPU' }),
-      }),
-    ],
-    { error: 'driver settings such as { branch: "580" }, or none to leave the driver alone' },
-  )
-  .meta({ id: 'driver' });
 
 const agentProgram = section(`agent settings, e.g. { version: "${defaultVersions.agent}" }`, {
   version: version(threeNumbers, defaultVersions.agent)

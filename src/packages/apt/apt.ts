@@ -1,6 +1,6 @@
 import { sh } from '../../base/shell.ts';
 import type { PackageManager } from '../package-manager.ts';
-import { parseAnswers } from './simulation/answers.ts';
+import { aptAnswers } from './simulation/answers.ts';
 import { aptFiles, aptFolders } from './files.ts';
 import { holdScript, installScript } from './install.ts';
 import { aptInstalled } from './installed.ts';
@@ -20,7 +20,7 @@ export const apt: PackageManager = {
   driverLibraries: /^(libnvidia-ml1|libnvidia-compute(-\d+(-server)?)?|nvidia-driver-cuda)$/,
   trust: aptTrust,
   source: aptSource,
-  simulator: { script: simulateScript, parse: parseAnswers },
+  simulator: { script: simulateScript, parse: aptAnswers },
   install: installScript,
   hold: holdScript,
   removal: (names) => sh`sudo apt-get remove ${names}`,

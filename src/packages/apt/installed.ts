@@ -16,6 +16,7 @@ fi`,
       packages[name] = version;
       if (want === 'hold') held.push(name);
     }
-    return { packages, held: [...new Set(held)].sort() };
+    // Debian's packages say so themselves, in /run/reboot-required.
+    return { packages, held: [...new Set(held)].sort(), awaitsReboot: false };
   },
 };

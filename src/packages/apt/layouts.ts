@@ -24,7 +24,8 @@ export const layouts: Layouts = {
    */
   nvidia: (base, { nvidia, machine }, mirrored) => {
     const uri = `${base}/${nvidia.folder}/${nvidiaMachine[machine]}`;
-    const pin = mirrored || machine !== 'x86_64' ? '' : ` ${nvidia.keySha256}`;
+    const pin =
+      mirrored || machine !== 'x86_64' || nvidia.keySha256 === undefined ? '' : ` ${nvidia.keySha256}`;
     return {
       uri,
       suite: '/',

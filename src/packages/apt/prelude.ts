@@ -1,5 +1,6 @@
 import { failFunction } from '../../base/shell.ts';
 import { lockHolder, waitForLock } from '../lock.ts';
+import { awaitFirstBoot, newestOffered } from '../shell.ts';
 
 export const aptLocks: readonly string[] = [
   '/var/lib/dpkg/lock-frontend',
@@ -30,11 +31,9 @@ apt() {
   wait_for_lock
   apt_get "$@"
 }
+${awaitFirstBoot}
 update() {
-  if [ -x /usr/bin/cloud-init ] && [ ! -e /run/cloud-init/result.json ]; then
-    echo 'waiting for cloud-init to end'
-    timeout 1200 cloud-init status --wait >/dev/null || :
-  fi
+  await_first_boot
   if [ -n "$(dpkg --audit)" ] || [ -n "$(ls /var/lib/dpkg/updates)" ]; then
     wait_for_lock
     dpkg --configure -a --force-confdef --force-confold ||
@@ -60,9 +59,7 @@ update() {
 offered() {
   apt-cache madison "$1" | awk '{ print $3 }'
 }
-newest() {
-  offered "$1" | awk -v prefix="$2" '{ bare = $0; sub(/^[0-9]+:/, "", bare) } index(bare, prefix) == 1 { print; exit }'
-}
+${newestOffered}
 choose() {
   version=$(newest "$1" "$2")
   [ -n "$version" ] || fail "no package source offers $1 $2" "a version that begins with $2" \\

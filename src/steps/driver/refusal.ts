@@ -41,6 +41,14 @@ export function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefi
 
 /** Why the wanted driver cannot be installed over what is there. */
 export function installObstacle(facts: Facts, host: HostSpec, platform: Platform): Obstacle | undefined {
+  const { method } = host.driver;
+  if (method === 'distro') {
+    return {
+      what: `azp-fleet installs no driver from the package sources of ${facts.os.pretty} itself`,
+      next: "set driver: { method: repo } for this host in the inventory, for NVIDIA's package source",
+    };
+  }
+  if (method === 'runfile') return runfileObstacle(facts, host);
   if (facts.driver.runfile) {
     return {
       what: 'a driver from a .run file is installed, and packages must not be mixed with it',
@@ -48,4 +56,18 @@ export function installObstacle(facts: Facts, host: HostSpec, platform: Platform
     };
   }
   return generationObstacle(facts, host.driver) ?? secureBootObstacle(facts, host, platform);
+}
+
+/** What a .run file puts on a host no package manager knows, replaces or takes away: its owner runs it, and says how. */
+function runfileObstacle({ arch }: Facts, { driver }: HostSpec): Obstacle {
+  const { branch, version } = driver;
+  const file = `NVIDIA-Linux-${arch}-${version ?? `${branch}.*`}.run`;
+  const from =
+    version === undefined
+      ? `the newest of branch ${branch}`
+      : `https://us.download.nvidia.com/tesla/${version}/`;
+  return {
+    what: `driver ${version ?? branch} does not run, and the inventory says that it comes from a .run file`,
+    next: `take ${file} (${from}), sudo sh ${file} --silent --dkms, and run again`,
+  };
 }

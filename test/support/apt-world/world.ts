@@ -5,6 +5,7 @@ import { env } from 'node:process';
 import { machineRoot } from '../../../src/base/machine/host-root.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import { packagesProbes, together, userspaceVersion } from '../../../src/facts/probes/packages.ts';
+import type { Installed } from '../../../src/packages/package-manager.ts';
 import { upstream } from '../../../src/packages/version.ts';
 import { factsOf, merge } from '../host.ts';
 import { ScratchHost, type Outcome } from '../scratch/host.ts';
@@ -74,12 +75,11 @@ export class AptWorld {
 
   /** The same host, with its packages as they are now. */
   async seen(facts: Facts): Promise<Facts> {
-    const read = await Promise.all(
-      packagesProbes.map(async (probe) => {
-        const { stdout } = await this.run(probe.script({ root: machineRoot }));
-        return probe.parse({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false });
-      }),
-    );
+    const read: Installed[] = [];
+    for (const probe of packagesProbes) {
+      const { stdout } = await this.run(probe.script({ root: machineRoot }));
+      read.push(probe.parse({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false }));
+    }
     const { packages, held } = together(read);
     const toolkit = packages['nvidia-container-toolkit'];
     return merge(

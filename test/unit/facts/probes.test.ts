@@ -110,8 +110,12 @@ describe('what the probes print', () => {
 
   it('packages: those of all package managers together, and the version of the NVIDIA libraries', () => {
     const { packages, held } = together([
-      { packages: { 'libnvidia-ml1': '580.95.05-1', runc: '1.1.5' }, held: ['runc', 'libnvidia-ml1'] },
-      { packages: { 'docker-ce': '3:29.7.2-1.el9' }, held: ['docker-ce'] },
+      {
+        packages: { 'libnvidia-ml1': '580.95.05-1', runc: '1.1.5' },
+        held: ['runc', 'libnvidia-ml1'],
+        awaitsReboot: false,
+      },
+      { packages: { 'docker-ce': '3:29.7.2-1.el9' }, held: ['docker-ce'], awaitsReboot: true },
     ]);
     expect(packages).toEqual({
       'libnvidia-ml1': '580.95.05-1',

@@ -23,7 +23,7 @@ test('a host needs no more than its name and a pool', () => {
     agentName: '{host}-{slot}',
     limits: {},
     driverCapabilities: ['compute', 'utility'],
-    driver: { install: true, branch: '580', orNewer: true, flavor: 'auto' },
+    driver: { install: true, branch: '580', orNewer: true, flavor: 'auto', method: 'repo' },
     docker: { version: '29.7.2', orNewer: true },
     toolkit: { version: '1.20.0', orNewer: true },
     agent: { version: '5.279.0', sha256: { x64: undefined, arm64: undefined } },
@@ -84,7 +84,7 @@ hosts:
     const [host] = fleet(
       'defaults: { pool: p, driver: { branch: "580", version: "580.95.05" } }\nhosts: { a: { driver: { branch: "570" } } }\n',
     ).hosts;
-    expect(host?.driver).toEqual({ install: true, branch: '570', flavor: 'auto' });
+    expect(host?.driver).toEqual({ install: true, branch: '570', flavor: 'auto', method: 'repo' });
   });
 
   test('digests of one agent version are not carried over to another', () => {

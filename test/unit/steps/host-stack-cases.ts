@@ -3,10 +3,12 @@ import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
 import { dgxCases } from './dgx-cases.ts';
+import { enterpriseCases } from './enterprise-cases.ts';
 import { interruptedCases } from './interrupted-cases.ts';
 import { kernelCases } from './kernel-cases.ts';
 import { leftCases } from './left-cases.ts';
 import { usesCases } from './uses-cases.ts';
+import { methodCases } from './method-cases.ts';
 import { secureBootCases } from './secure-boot-cases.ts';
 
 const wanted = desiredOf();
@@ -280,6 +282,8 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   ],
   ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, lines(plan(factsOf(), wanted))],
   ...dgxCases,
+  ...enterpriseCases,
+  ...methodCases,
   ...interruptedCases,
   ...kernelCases,
   ...leftCases,

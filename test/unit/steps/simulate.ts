@@ -12,6 +12,7 @@ import { flavorFor } from '../../../src/steps/driver/flavor.ts';
 import { rebootReason } from '../../../src/steps/driver/installation.ts';
 import { buildOf } from '../../../src/steps/driver/kernels.ts';
 import { usesOf } from '../../../src/steps/driver/uses.ts';
+import { asFound } from '../../../src/steps/kept-stack.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { toolkitPackages } from '../../../src/steps/toolkit/packages.ts';
 import { merge } from '../../support/host.ts';
@@ -20,7 +21,7 @@ import { merge } from '../../support/host.ts';
 export function simulate(facts: Facts, change: Change, desired: Desired): Facts {
   const effect = effects[change.id.replace(/-[0-9a-f]{10}$/, '')];
   if (effect === undefined) throw new Error(`no simulated effect for ${change.id}`);
-  return effect(facts, desired);
+  return effect(facts, asFound(facts, desired));
 }
 
 type Effect = (facts: Facts, desired: Desired) => Facts;
@@ -179,7 +180,7 @@ function withBuild(facts: Facts): Facts {
     packages: Object.fromEntries(packages.map((name) => [name, '1'])),
     kernels: facts.kernels.map((kernel) => ({
       ...kernel,
-      headers: kernel.headers || packages.includes(`linux-headers-${kernel.release}`),
+      headers: kernel.headers || packages.some((name) => name.endsWith(`-${kernel.release}`)),
     })),
     lacksToBuild: [],
   });

@@ -17,6 +17,7 @@ export const toy: PackageManager = {
         }),
       ),
       held: [],
+      awaitsReboot: false,
     }),
   },
   driverLibraries: /^toy-driver$/,

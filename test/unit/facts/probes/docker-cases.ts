@@ -3,7 +3,7 @@ import type { ScriptCase } from '../../../support/scratch/case.ts';
 
 const curl = 'curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json';
 const times = [
-  "stat -c 'time %n %.9Y %.9Z' /run/docker.pid /etc/docker/daemon.json /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook /usr/local/share/ca-certificates/azp-fleet-site.crt",
+  "stat -c 'time %n %.9Y %.9Z' /run/docker.pid /etc/docker/daemon.json /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook /usr/local/share/ca-certificates/azp-fleet-site.crt /etc/pki/ca-trust/source/anchors/azp-fleet-site.crt",
   "stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk",
 ];
 

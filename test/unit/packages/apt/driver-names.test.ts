@@ -6,7 +6,7 @@ import { ubuntu } from '../../../../src/packages/apt/ubuntu.ts';
 import type { Flavor } from '../../../../src/packages/names.ts';
 
 const systems = { debian, ubuntu };
-const spec = (branch: string) => ({ install: true, branch, flavor: 'auto' }) as const;
+const spec = (branch: string) => ({ install: true, branch, flavor: 'auto', method: 'repo' }) as const;
 
 describe('what NVIDIA calls its packages', () => {
   it.each<[keyof typeof systems, string, Flavor, number, string]>([

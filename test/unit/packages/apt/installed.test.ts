@@ -15,6 +15,7 @@ describe("what dpkg's status says", () => {
     expect(aptInstalled.parse(text)).toEqual({
       packages: { 'docker-ce': '5:29.7.2-1~debian.12~bookworm', 'libnvidia-ml1': '580.95.05-1' },
       held: ['docker-ce'],
+      awaitsReboot: false,
     });
   });
 

@@ -5,7 +5,7 @@ import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 import { aptGetCall, aptHost, offered, updated, updating } from './apt-host.ts';
 
-const spec = { install: true, branch: '580', flavor: 'auto' } as const;
+const spec = { install: true, branch: '580', flavor: 'auto', method: 'repo' } as const;
 
 /** The script in which it stands, and what is around it there. */
 function before(text: string) {

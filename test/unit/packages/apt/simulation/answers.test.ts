@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { parseAnswers } from '../../../../../src/packages/apt/simulation/answers.ts';
+import { aptAnswers } from '../../../../../src/packages/apt/simulation/answers.ts';
 import type { Answer, Asked } from '../../../../../src/packages/simulation.ts';
 
 const asked: readonly Asked[] = [
@@ -11,7 +11,7 @@ const asked: readonly Asked[] = [
   },
 ];
 const said = (lines: readonly string[], head: readonly string[] = []): Answer | undefined =>
-  parseAnswers([...head, 'begin docker-install-0', ...lines, ''].join('\n'), asked)['docker-install-0'];
+  aptAnswers([...head, 'begin docker-install-0', ...lines, ''].join('\n'), asked)['docker-install-0'];
 
 const nothing = { kind: 'known', removes: [], installs: [], upgrades: [], downgrades: [], kept: [] };
 
@@ -150,7 +150,7 @@ describe('what apt would do', () => {
   });
 
   it('is unknown where nothing was answered', () => {
-    expect(parseAnswers('', asked)).toEqual({
+    expect(aptAnswers('', asked)).toEqual({
       'docker-install-0': { kind: 'unknown', why: 'the host broke off' },
     });
   });

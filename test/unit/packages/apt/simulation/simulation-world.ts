@@ -33,7 +33,7 @@ export const driver: Transaction = {
       },
       'all',
     ).script,
-    debian.driver.prepare({ install: true, branch: '580', flavor: 'auto' }),
+    debian.driver.prepare({ install: true, branch: '580', flavor: 'auto', method: 'repo' }),
   ].join('\n'),
 };
 export const plain = ask(docker);

@@ -1,0 +1,52 @@
+import type { DriverSpec } from '../../inventory/fleet.ts';
+import type { DriverNames, DriverUse } from '../names.ts';
+import { kernelBuild } from './headers.ts';
+
+/**
+ * NVIDIA's packages for Red Hat's systems and Amazon Linux, compute only (driver installation guide, "compute-only"; spec
+ * files of NVIDIA/yum-packaging-nvidia-driver). The names are those of every branch.
+ */
+export const driverCommons = {
+  packages: (spec: DriverSpec, flavor: 'open' | 'proprietary', nvswitches: number) => [
+    'nvidia-driver-cuda',
+    flavor === 'open' ? 'kmod-nvidia-open-dkms' : 'kmod-nvidia-latest-dkms',
+    ...(nvswitches === 0 ? [] : [fabricManager(spec)]),
+  ],
+  extras: (_: DriverSpec, uses: readonly DriverUse[]) => librariesFor(uses),
+  lacks: (packages: Readonly<Record<string, string>>, uses: readonly DriverUse[]) =>
+    packages['nvidia-driver-cuda'] === undefined
+      ? []
+      : librariesFor(uses).filter((name) => packages[name] === undefined),
+  variants: ['nvidia-driver-cuda'],
+  // Keeps the GPUs initialised between containers. Newer branches need it anyway.
+  optional: () => ['nvidia-persistenced'],
+  obsolete: (installed: readonly string[], _: DriverSpec, wanted: readonly string[]) =>
+    installed.filter((name) => inTheWay.test(name) && !wanted.includes(name)).toSorted(),
+  family: ['nvidia-*', 'libnvidia-*', 'kmod-nvidia-*'],
+  replaced: ['*nvidia*', 'libcuda*', 'libxnvctrl*', 'cuda-drivers*'],
+  build: kernelBuild,
+  refreshInitramfs: 'if command -v dracut >/dev/null; then dracut --force --regenerate-all; fi',
+} as const satisfies Partial<DriverNames>;
+
+/** The other kind of modules, modules built beforehand for one kernel, RPM Fusion's driver, and Amazon's. */
+const inTheWay =
+  /^(kmod-nvidia(-.+)?|akmod-nvidia.*|xorg-x11-drv-nvidia.*|nvidia-fabricmanager-\d+|nvidia-fabric-manager)$/;
+
+/** The libraries for video come with nvidia-driver-cuda-libs, those for EGL and Vulkan do not. */
+function librariesFor(uses: readonly DriverUse[]): string[] {
+  return uses.includes('graphics') ? ['nvidia-driver-libs'] : [];
+}
+
+/** NVSwitches need it. Its name lost the dash with 580. */
+function fabricManager({ branch }: DriverSpec): string {
+  return Number(branch) < 580 ? 'nvidia-fabric-manager' : 'nvidia-fabricmanager';
+}
+
+/** DKMS makes its key when it first builds, or when it is told to. Nothing here is signed by a distribution. */
+export const dkmsSigning: DriverNames['signing'] = {
+  certificate: '/var/lib/dkms/mok.pub',
+  create: 'sudo dnf install dkms mokutil && sudo dkms generate_mok',
+  covers: () => false,
+  builtHere: (packages) => Object.keys(packages).some((name) => /^kmod-nvidia-.*dkms$/.test(name)),
+  readyMade: () => undefined,
+};

@@ -1,0 +1,106 @@
+/**
+ * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
+ * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`.
+ *
+ * `read_lists` reads dnf's own lists, all of them. `listen VENDOR ID` says whether that repository has answered.
+ * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes the list of locks as it is
+ * without these, and `ask WORD…` has dnf's answer, with what else is brought along in `$brought`, the room that it takes,
+ * and what locks of the host's owner keep it from changing.
+ */
+export const simulationFunctions = `dnf_run() {
+  dnf --setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0 \\
+    '--setopt=*.skip_if_unavailable=1' --setopt=timeout=10 --setopt=retries=1 \\
+    --setopt=reposdir="$sources" --setopt=cachedir="$scratch/cache" --setopt=logdir="$scratch/log" \\
+    --setopt=pluginconfpath="$scratch/plugins" \${authority:+"$authority"} \\
+    --disableplugin=subscription-manager --disableplugin=product-id "$@"
+}
+fail() {
+  printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3
+  exit 0
+}
+of_any_branch() {
+  for pattern in "$@"; do offered "$pattern"; done
+}
+choose() {
+  version=$(newest "$1" "$2")
+  if [ -z "$version" ]; then
+    echo missing >&3
+    variants | head -n 500 | sed 's/^/offer /' >&3
+    exit 0
+  fi
+  version=\${version#*:}
+  version=\${version%-*}
+}
+bring() {
+  brought="$brought $*"
+}
+update() {
+  :
+}
+more_packages() {
+  brought="$brought $1"
+  printf '[epel]\nname=epel\nenabled=1\ngpgcheck=1\nmetalink=https://mirrors.fedoraproject.org/metalink?repo=epel-%s&arch=%s\n' \
+    "$2" "$(uname -m)" >"$sources/azp-fleet-epel.repo"
+}
+lock_list() {
+  [ "$1" = list ] && dnf -q --disablerepo='*' versionlock list
+}
+read_lists() {
+  dnf_run --refresh makecache >update.words 2>&1 </dev/null || :
+  cat update.words
+  ignored=$(sed -n 's/^Ignoring repositories: *//p' update.words)
+  if [ -n "$ignored" ]; then echo "partial $(unread <update.words)" >&3; fi
+}
+listen() {
+  case ", $ignored," in
+    *", $2,"*)
+      echo "silent $1 $(sed -n "/repository '$2'/,/^Error/p" update.words | unread)" >&3 ;;
+  esac
+}
+begin() {
+  brought=
+  echo "begin $1" >&3
+}
+finish() {
+  if [ "$1" -ne 0 ]; then echo "broken $1" >&3; fi
+  echo end >&3
+}
+lock_names() {
+  sed -n 's/^ *\\([^ #!][^ ]*\\)-[^-]*-[^-]*$/\\1/p' "$@"
+}
+unheld() {
+  awk -v names=" $* " '
+    { name = $1; sub(/-[^-]*-[^-]*$/, "", name) }
+    /^ *[^#!]/ && index(names, " " name " ") > 0 { next }
+    { print }' all-locks >locks
+}
+ask() {
+  request "$@" | dnf_run --assumeno --allowerasing shell >answer 2>&1 || :
+  trouble=$(troubles <answer)
+  if [ -z "$trouble" ]; then
+    effects <answer | told >&3
+    room <answer >&3
+  elif held=$(held_back "$@" | tr '\\n' ' ') && [ -n "$held" ]; then
+    echo "held $held" >&3
+  else
+    cat answer
+    echo "words $trouble" >&3
+  fi
+}
+held_back() {
+  lock_names locks >held
+  if [ -s held ]; then
+    request "$@" | dnf_run --assumeno --allowerasing --disableplugin=versionlock shell >freed 2>&1 || :
+    if [ -z "$(troubles <freed)" ]; then
+      effects <freed | awk '{ print $2 }' | grep -xF -f held | sort -u || :
+    fi
+  fi
+}
+told() {
+  while read -r verb name to; do
+    case $verb in
+      upgrade | downgrade) echo "$verb $name $(installed "\${name%%:*}") $to" ;;
+      *) echo "$verb $name $to" ;;
+    esac
+  done
+}`;

@@ -1,0 +1,83 @@
+import { quote, sh } from '../../base/shell.ts';
+import type { PackageSource } from '../package-manager.ts';
+import { proxyExports } from '../proxy.ts';
+import type { Site } from '../site.ts';
+import type { System } from '../system.ts';
+import { vendors, type Vendor } from '../vendors.ts';
+import { keyFile, repositoryId, sourceFile } from './files.ts';
+import { layouts } from './layouts.ts';
+import { dnfPrelude } from './prelude.ts';
+
+/** A source as it has to be. */
+export interface SourceParts {
+  readonly uri: string;
+  readonly file: string;
+  readonly keyFile: string;
+  readonly text: string;
+  /** Extended regular expression: files that match it, or name the URI, are for the same repository. */
+  readonly supersedes: string;
+  /** Address of the key. */
+  readonly key: string;
+}
+
+/**
+ * Packages are signed, and checked. Lists are not: NVIDIA's signature of the toolkit's does not always fit them
+ * (NVIDIA/holodeck). NVIDIA's driver comes as streams of a module on releases 8 and 9; `module_hotfixes` shows all of
+ * them, whichever stream is enabled, so that the branch is chosen by its version and kept by locks, as everywhere.
+ */
+export function sourceParts(vendor: Vendor, system: System, { mirrors }: Pick<Site, 'mirrors'>): SourceParts {
+  const { base, mirror, pattern } = vendors[vendor];
+  const { uri, key } = layouts[vendor](mirrors[mirror] ?? base, system);
+  const [file, keyPath] = [sourceFile(vendor), keyFile(vendor)];
+  const text = `# Written by azp-fleet, which writes it again when it differs.
+[${repositoryId(vendor)}]
+name=${repositoryId(vendor)}
+baseurl=${uri}
+enabled=1
+gpgcheck=1
+repo_gpgcheck=0
+gpgkey=file://${keyPath}
+module_hotfixes=1
+`;
+  return { uri, file, keyFile: keyPath, text, supersedes: pattern, key };
+}
+
+export function dnfSource(vendor: Vendor, system: System, site: Site): PackageSource {
+  const parts = sourceParts(vendor, system, site);
+  const { file, text, keyFile: key } = parts;
+  return {
+    file,
+    text,
+    keyFile: key,
+    script: [...proxyExports(site.proxy), dnfPrelude, writeSource(parts)].join('\n'),
+  };
+}
+
+/**
+ * Writes key and source; rpm itself needs curl, so it is there. Another file for the same repository would offer its
+ * packages unfiltered beside ours, and is renamed to `.disabled`, which dnf passes over.
+ */
+function writeSource({ uri, file, keyFile: keyPath, text, supersedes, key }: SourceParts): string {
+  return `${sh`uri=${uri} file=${file} key_file=${keyPath} supersedes=${supersedes} address=${key}`}
+for other in /etc/yum.repos.d/*.repo; do
+  if [ ! -e "$other" ] || [ "$other" = "$file" ]; then continue; fi
+  if grep -Eq "$supersedes" "$other" || grep -Fq "$uri" "$other"; then
+    echo "switching off $other: $file replaces it"
+    mv "$other" "$other.disabled"
+  fi
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+words=$(curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 -o "$work/key" "$address" 2>&1) ||
+  fail "$address cannot be downloaded" 'the key of the package source' "$words" \\
+    'check the network, the proxy and the mirrors in the inventory'
+grep -q 'BEGIN PGP PUBLIC KEY' "$work/key" ||
+  fail "$address is not the key of a package source" 'a PGP public key' "$(head -c 200 "$work/key")" 'check the mirror'
+install -d -m 755 "\${key_file%/*}" "\${file%/*}"
+install -m 644 "$work/key" "$key_file"
+rpm --import "$key_file" ||
+  fail "rpm does not take the key of $uri" 'a key that the host accepts' 'the messages above' \\
+    'look at update-crypto-policies --show on the host: newer systems refuse old keys'
+printf %s ${quote(text)} >"$work/source"
+install -m 644 "$work/source" "$file"`;
+}

@@ -1,0 +1,93 @@
+import { apt } from './apt/apt.ts';
+import { debian } from './apt/debian.ts';
+import { ubuntu } from './apt/ubuntu.ts';
+import { dnf } from './dnf/dnf.ts';
+import { amazonLinux, enterpriseLinux } from './dnf/el.ts';
+import type { SystemNames } from './names.ts';
+import type { PackageManager } from './package-manager.ts';
+import type { System } from './system.ts';
+
+/** One supported operating system. */
+export interface Distribution extends Omit<System, 'machine'> {
+  /** As in os-release. */
+  readonly id: string;
+  /** `24.04`; `9` stands for 9.1, 9.2, … as well. */
+  readonly versionId: string;
+  readonly packages: PackageManager;
+  readonly names: SystemNames;
+}
+
+/**
+ * The supported systems. NVIDIA's folders are those of its driver installation guide ("Choose an Installation Method"),
+ * with the sha256 of their keyring packages as GoogleCloudPlatform/compute-gpu-installation has them; Docker's are those of
+ * docs.docker.com/engine/install, where rebuilds of Red Hat's system use the folder of CentOS.
+ */
+export const systems: readonly Distribution[] = [
+  debianSystem('12', 'bookworm', 'e7f219eab6fe4819cdb5c15b98233dc3420302d9c00883219cd3d896857cf48d'),
+  debianSystem('13', 'trixie', 'dd28f1f6ba0038180d6b23f846cefca1e3de4c9327751665241370bacea452a1'),
+  ubuntuSystem('22.04', 'jammy', 'd93190d50b98ad4699ff40f4f7af50f16a76dac3bb8da1eaaf366d47898ff8df'),
+  ubuntuSystem('24.04', 'noble', 'd2a6b11c096396d868758b86dab1823b25e14d70333f1dfa74da5ddaf6a06dba'),
+  ubuntuSystem('26.04', 'resolute', 'f7f474b5f6a4adf987aa587920df00e713285958ef6a913dda1945a544a3099e'),
+  ...['8', '9', '10'].flatMap((major) => [
+    redHatSystem('rhel', major, 'rhel'),
+    redHatSystem('rocky', major, 'centos'),
+    redHatSystem('almalinux', major, 'centos'),
+    redHatSystem('ol', major, 'centos', `oracle-epel-release-el${major}`),
+  ]),
+  {
+    id: 'amzn',
+    versionId: '2023',
+    packages: dnf,
+    names: amazonLinux,
+    nvidia: { folder: 'amzn2023' },
+    docker: { folder: 'centos', release: '9' },
+  },
+];
+
+/** Systems that once were served, and why they are not any more. */
+export const retired: readonly (Pick<Distribution, 'id' | 'versionId'> & { readonly why: string })[] = [
+  {
+    id: 'ubuntu',
+    versionId: '20.04',
+    why: 'it gets updates by a subscription only (ESM), and NVIDIA and Docker have no current packages for it',
+  },
+  {
+    id: 'debian',
+    versionId: '11',
+    why: 'its support has ended, and NVIDIA has no current driver packages for it',
+  },
+];
+
+function debianSystem(versionId: string, release: string, keySha256: string): Distribution {
+  return {
+    id: 'debian',
+    versionId,
+    packages: apt,
+    names: debian,
+    nvidia: { folder: `debian${versionId}`, keySha256 },
+    docker: { folder: 'debian', release },
+  };
+}
+
+function ubuntuSystem(versionId: string, release: string, keySha256: string): Distribution {
+  return {
+    id: 'ubuntu',
+    versionId,
+    packages: apt,
+    names: ubuntu,
+    nvidia: { folder: `ubuntu${versionId.replace('.', '')}`, keySha256 },
+    docker: { folder: 'ubuntu', release },
+  };
+}
+
+/** `epel`: the package of the system's own that brings EPEL. */
+function redHatSystem(id: string, major: string, folder: string, epel = 'epel-release'): Distribution {
+  return {
+    id,
+    versionId: major,
+    packages: dnf,
+    names: enterpriseLinux({ release: epel, major }),
+    nvidia: { folder: `rhel${major}` },
+    docker: { folder, release: major },
+  };
+}

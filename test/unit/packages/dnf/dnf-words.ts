@@ -1,0 +1,92 @@
+/** What dnf 4.14 prints, from real runs of it; `narrow` is put together as older ones break their lines. */
+const rule = '='.repeat(80);
+const head = `${rule}
+ Package               Architecture   Version                  Repository  Size
+${rule}`;
+const checked = 'Last metadata expiration check: 0:00:46 ago on Sun Nov 22 12:00:32 2026.\n';
+
+/** docker-ce where buildah, runc and podman-docker are. */
+export const conflict = `${checked}> > > ${head}
+Installing:
+ containerd.io         noarch         1.7.27-3.1.el9           r          6.1 k
+     replacing  runc.noarch 4:1.1.12-1.el9
+ docker-ce             noarch         3:29.7.2-1.el9           r          6.0 k
+Removing:
+ podman-docker         noarch         4:4.9-1.el9              @r           4${'  '}
+Removing dependent packages:
+ buildah               noarch         2:1.33-1.el9             @r           5${'  '}
+
+Transaction Summary
+${rule}
+Install  2 Packages
+Remove   2 Packages
+
+Total download size: 18 k
+Error: Operation aborted.
+${checked}> Leaving Shell
+`;
+
+export const downgrade = `${checked}> > ${head}
+Downgrading:
+ docker-ce          noarch          3:29.7.1-1.el9             r          6.0 k
+
+Transaction Summary
+${rule}
+Downgrade  1 Package
+
+Total size: 6.0 k
+Error: Operation aborted.
+${checked}> Leaving Shell
+`;
+
+export const narrow = `${checked}> > ${head}
+Installing:
+ a-package-whose-name-is-longer-than-any-column
+                       x86_64         1.0.0-1.module_el9.6.0+123+abcdef
+                                                               os         6.4 k
+Upgrading:
+ glibc                 i686           2.34-168.el9             os         2.0 M
+     replacing  glibc-gconv-extra.i686 2.34-100.el9
+ dkms                  noarch         3.1.8-1.el9              epel        80 k
+Reinstalling:
+ gcc                   x86_64         11.5.0-1.el9             os          30 M
+Skipping packages with broken dependencies:
+ never-mind            x86_64         1-1                      os          30 M
+
+Transaction Summary
+${rule}
+Install  1 Package
+
+Total download size: 100 M
+Installed size: 2 G
+Error: Operation aborted.
+`;
+
+export const nothing = `${checked}> Package docker-ce-3:29.7.2-1.el9.noarch is already installed.
+> Nothing to do.
+Complete!
+${checked}> Leaving Shell
+`;
+
+export const unmet = `${checked}> >${' '}
+ Problem: conflicting requests
+  - nothing provides dkms needed by kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch
+Nothing to do.
+Complete!
+${checked}> Leaving Shell
+`;
+
+/** The wanted version is kept away by a lock. */
+export const held = `${checked}> All matches were filtered out by exclude filtering for argument: docker-ce-29.10.0
+Error: Unable to find a match: docker-ce-29.10.0
+> Nothing to do.
+Complete!
+${checked}> Leaving Shell
+`;
+
+/** A mirror that does not answer, and that it goes on without. */
+export const dead = `Errors during downloading metadata for repository 'dead':
+  - Curl error (7): Couldn't connect to server for http://127.0.0.1:8098/x/repodata/repomd.xml [Failed to connect to 127.0.0.1 port 8098 after 0 ms: Couldn't connect to server]
+Error: Failed to download metadata for repo 'dead': Cannot download repomd.xml: Cannot download repodata/repomd.xml: All mirrors were tried
+Ignoring repositories: dead
+`;

@@ -1,0 +1,43 @@
+import type { Facts } from '../../../src/facts/facts.ts';
+import type { Desired } from '../../../src/steps/step.ts';
+import { desiredOf, driven, factsOf } from '../../support/host.ts';
+import { lines, plan } from './host-stack-plan.ts';
+
+const wanted = desiredOf();
+const distro = desiredOf({ driver: { method: 'distro' } });
+const runfile = desiredOf({ driver: { method: 'runfile' } });
+const rest = lines(plan(factsOf(), wanted)).slice(2);
+
+/** Where the driver comes from, in the form of host-stack-cases.ts. */
+export const methodCases: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'the driver is to come from a system that has none for us',
+    factsOf({ os: { id: 'rocky', versionId: '9.4', pretty: 'Rocky Linux 9.4' } }),
+    distro,
+    ['refused: azp-fleet installs no driver from the package sources of Rocky Linux 9.4 itself', ...rest],
+  ],
+  ["a driver of a system's own that runs", factsOf({ driver: driven }), distro, rest],
+  [
+    'the driver is to come from a .run file, and does not run',
+    factsOf(),
+    runfile,
+    ['refused: driver 580 does not run, and the inventory says that it comes from a .run file', ...rest],
+  ],
+  [
+    'a driver of another branch from a .run file',
+    factsOf({
+      driver: { loaded: '570.86.10', open: true, runfile: true },
+    }),
+    desiredOf({ driver: { method: 'runfile', version: '580.95.05' } }),
+    [
+      'refused: driver 580.95.05 does not run, and the inventory says that it comes from a .run file',
+      ...rest,
+    ],
+  ],
+  [
+    'the driver of a .run file that runs',
+    factsOf({ driver: { loaded: '580.95.05', open: true, runfile: true } }),
+    runfile,
+    rest,
+  ],
+];
