@@ -102,6 +102,16 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
     when: '`projects:`',
     evidence: contract,
   },
+  runPipeline: {
+    sample: calls.runPipeline('PROJECT', 1),
+    when: '`setup --test-pipeline`',
+    evidence: 'azure-devops-node-api',
+  },
+  readRun: {
+    sample: calls.readRun('PROJECT', 1, 1),
+    when: 'the same, each 5 s until it has ended',
+    evidence: 'azure-devops-node-api',
+  },
   resourceUsage: {
     sample: calls.resourceUsage(),
     when: 'once in `status` and in `setup`: how many jobs may run at once; refused, that line is missing',

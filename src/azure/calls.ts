@@ -10,6 +10,8 @@ const queues =
   'make the user of the token Administrator of agent pools in the project (Project settings > Agent pools > Security)';
 const permissions =
   'give the token the scope "Pipeline Resources (Use and manage)", or permit the pool for all pipelines by hand (Project settings > Agent pools > the pool > Security)';
+const builds =
+  'give the token the scope "Build (Read & execute)", and its user the permission to queue builds of the pipeline';
 const limits = 'look in the browser: Organization settings > Parallel jobs';
 
 const root = '/_apis/distributedtask';
@@ -147,6 +149,19 @@ export const calls = {
     body: { name: pool.name, pool: { id: pool.id } },
     what: `make pool ${pool.name} known in project ${project}`,
     permission: queues,
+  }),
+  runPipeline: (project: string, pipeline: number): Call => ({
+    method: 'POST',
+    path: `${inProject(project)}/_apis/pipelines/${pipeline}/runs`,
+    body: {},
+    what: `run pipeline ${pipeline} of project ${project}`,
+    permission: builds,
+  }),
+  readRun: (project: string, pipeline: number, run: number): Call => ({
+    method: 'GET',
+    path: `${inProject(project)}/_apis/pipelines/${pipeline}/runs/${run}`,
+    what: `read run ${run} of pipeline ${pipeline}`,
+    permission: builds,
   }),
   resourceUsage: (): Call => ({
     method: 'GET',

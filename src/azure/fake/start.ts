@@ -53,6 +53,7 @@ export async function startFake(options: FakeOptions): Promise<RunningFake> {
     tokenState: 'valid',
     bearers: new Map(),
     denied: new Set(),
+    pipelines: new Map(),
     faults: [],
     settleMs: 0,
     ignoresDemands: false,

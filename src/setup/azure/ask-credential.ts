@@ -34,6 +34,7 @@ function sayHowToMake(wizard: Wizard, organization: string): void {
     '  Agent Pools (Read & manage)            needed',
     '  Pipeline Resources (Use and manage)    permits the pool for pipelines',
     '  Project and Team (Read)                lists the projects here',
+    '  Build (Read & execute)                 only for --test-pipeline',
   );
 }
 

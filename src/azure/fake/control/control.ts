@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../base/machine/clock.ts';
-import type { FakeJob, FakeOverview, MakeAgents, QueueJobs } from './types.ts';
+import type { FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
 import type { LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 import type { Fault } from '../world/faults.ts';
 
@@ -25,6 +25,8 @@ export interface FakeControl {
   readDemands(isSo: boolean): Promise<void>;
   /** Jobs that may run at once on machines of one's own; null: as many as there are agents. */
   limitJobs(parallelJobs: number | null): Promise<void>;
+  /** A pipeline that can be run, whose one job goes to a pool. */
+  addPipeline(pipeline: NewPipeline): Promise<void>;
   /** Registers agents that nobody runs. */
   makeAgents(agents: MakeAgents): Promise<void>;
   /** Withdraws an agent's login, as when somebody deletes it in the browser. */
@@ -70,6 +72,7 @@ export function fakeControl(origin: string): FakeControl {
     settle: (ms) => send('PUT', '/settle', { ms }),
     readDemands: (demands) => send('PUT', '/filters', { demands }),
     limitJobs: (parallelJobs) => send('PUT', '/limits', { parallelJobs }),
+    addPipeline: (pipeline) => send('POST', '/pipelines', pipeline),
     makeAgents: (agents) => send('POST', '/agents', agents),
     revokeAgent: (name) => send('POST', `${agent(name)}/revoke`),
     endSession: (name) => send('POST', `${agent(name)}/end-session`),

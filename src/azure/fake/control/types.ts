@@ -29,6 +29,13 @@ export interface MakeAgents {
   readonly namePattern?: string;
 }
 
+export interface NewPipeline {
+  readonly id: number;
+  readonly title: string;
+  readonly project: string;
+  readonly pool: string;
+}
+
 /** One queued job, times in ISO 8601. */
 export interface FakeJob {
   readonly id: number;

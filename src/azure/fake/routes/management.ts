@@ -3,6 +3,7 @@ import { agentRoutes } from './agents.ts';
 import { maintenanceRoutes } from './maintenance.ts';
 import { packageRoutes } from './packages.ts';
 import { permissionRoutes } from './permissions.ts';
+import { pipelineRoutes } from './pipelines.ts';
 import { poolRoutes } from './pools.ts';
 import { processRoutes } from './processes.ts';
 import { projectRoutes } from './projects.ts';
@@ -26,5 +27,6 @@ export const managementRoutes: readonly Route[] = [
   ...processRoutes,
   ...queueRoutes,
   ...permissionRoutes,
+  ...pipelineRoutes,
   ...sharedRoutes,
 ];

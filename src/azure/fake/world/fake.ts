@@ -25,6 +25,14 @@ export interface Poll {
   readonly wake: () => void;
 }
 
+/** One that can be run: its one job goes to a pool. */
+export interface FakePipeline {
+  readonly title: string;
+  /** The project's name. */
+  readonly project: string;
+  readonly poolId: number;
+}
+
 /** The running server's parts, handed to each route. */
 export interface Fake {
   readonly state: State;
@@ -41,6 +49,8 @@ export interface Fake {
   /** Bearer tokens given to service principals: value → end. */
   readonly bearers: Map<string, number>;
   readonly denied: Set<Permission>;
+  /** By number, which is one over all projects, as the service has it. */
+  readonly pipelines: Map<number, FakePipeline>;
   readonly faults: { fault: Fault; left: number }[];
   /** Reads see a write this many milliseconds later. */
   settleMs: number;

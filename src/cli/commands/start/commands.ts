@@ -31,6 +31,10 @@ export const startCommands: readonly CommandSpec[] = [
       { flags: '--unready <what>', description: 'hosts that are not ready: keep or drop' },
       { flags: '--answers <file>', description: 'YAML with the answer to any question, by its key' },
       { flags: '--provision', description: 'provision the hosts once the inventory is written' },
+      {
+        flags: '--test-pipeline <id>',
+        description: 'once they are provisioned, run this pipeline (definitionId= in its address) to its end',
+      },
     ],
     inventory: false,
     sshConfig: true,

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { createAzureClient } from '../../../azure/create-client.ts';
 import { createFirstLook } from '../../../azure/first-look.ts';
 import { patCredential, servicePrincipalCredential } from '../../../azure/http/credential.ts';
+import type { RestOptions } from '../../../azure/http/rest.ts';
 import { createFetch } from '../../../azure/http/proxy.ts';
 import type { Context } from '../../../base/context.ts';
 import { defined } from '../../../base/defined.ts';
@@ -44,14 +45,22 @@ export function openWizard(
   };
 }
 
-function azureQuestions(
+function azureQuestions(context: Context, way: Way): ReturnType<Wizard['azure']> {
+  const options = restOptions(context, way);
+  return { ...createAzureClient(options), ...createFirstLook(options) };
+}
+
+type Way = Parameters<Wizard['azure']>[0];
+
+/** How the organization is asked, by what was answered. */
+export function restOptions(
   context: Context,
-  { organization, credential, network, secret }: Parameters<Wizard['azure']>[0],
-): ReturnType<Wizard['azure']> {
+  { organization, credential, network, secret }: Way,
+): RestOptions {
   const { proxy, noProxy = [], ca } = network;
   const caPem = ca === undefined ? undefined : readFileSync(ca, 'utf8');
   const fetch = createFetch({ ...defined({ http: proxy, https: proxy, caPem }), noProxy });
-  const options = {
+  return {
     organization,
     credential:
       credential.kind === 'pat'
@@ -69,5 +78,4 @@ function azureQuestions(
     clock: context.clock,
     userAgent: `azp-fleet/${version}`,
   };
-  return { ...createAzureClient(options), ...createFirstLook(options) };
 }

@@ -1,8 +1,7 @@
 import path from 'node:path';
 
 import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { version } from '../../../base/version.ts';
+import type { ExitCode } from '../../../base/errors.ts';
 import { say as sayLines } from '../../../render/lines/say.ts';
 import { Drafts } from '../../../setup/interview/draft.ts';
 import { Interview } from '../../../setup/interview/interview.ts';
@@ -10,16 +9,16 @@ import { terminalAsker, type Asker } from '../../../setup/interview/terminal.ts'
 import { runSetup, type SetupResult } from '../../../setup/wizard.ts';
 import { tell } from '../../../setup/wizard-context.ts';
 import { canAsk } from '../../ask.ts';
-import type { CommandInput, CommandSpec } from '../../command.ts';
-import { parseArguments } from '../../parse.ts';
-import { runCommand } from '../../run-command.ts';
+import type { CommandInput } from '../../command.ts';
 import { stateFolder } from '../../state-folder.ts';
+import { finishSetup } from './finish-setup.ts';
 import { openWizard } from './open-wizard.ts';
 import { suppliedAnswers } from './supplied-answers.ts';
 
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {
   const { options } = input;
   const supplied = suppliedAnswers(context, options);
+  const pipeline = options.integer('testPipeline', { min: 1, max: 2_147_483_647 });
   const asker = canAsk(context) && !options.flag('yes') ? terminalAsker(context) : undefined;
   const file = options.string('output') ?? 'inventory.yaml';
   const say = (...lines: string[]): void =>
@@ -55,7 +54,7 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
   drafts?.remove();
   interview.seal();
   for (const key of interview.unused()) tell({ context, say }, `! nothing has asked for the answer "${key}"`);
-  return finish(context, input, { ...result, interview, say });
+  return finishSetup({ context, input, wizard, interview, say, pipeline }, result);
 }
 
 /** What an earlier sitting left, where the user wants to go on from it. */
@@ -76,60 +75,4 @@ async function askForDraft(asker: Asker, drafts: Drafts, say: (line: string) => 
   drafts.remove();
   say('');
   return [];
-}
-
-interface Finish extends SetupResult {
-  readonly interview: Interview;
-  readonly say: (...lines: string[]) => void;
-}
-
-async function finish(
-  context: Context,
-  input: CommandInput,
-  { file, hosts, pool, interview, say }: Finish,
-): Promise<ExitCode> {
-  if (file === undefined) return ExitCode.declined;
-  const now = await interview.run(() =>
-    interview.confirm(
-      'provision',
-      'Provision now? The plan is shown and asked about first.',
-      interview.canAsk,
-    ),
-  );
-  if (!now) {
-    say('', ...pipelineLines(file, pool), `Next: azp-fleet plan ${file}`);
-    return ExitCode.ok;
-  }
-  const exitCode = await provisionNow(context, [file, ...hosts], input.commands);
-  if (exitCode === ExitCode.ok) say('', ...pipelineLines(file, pool));
-  return exitCode;
-}
-
-/** The least that a pipeline needs to run there. */
-function pipelineLines(file: string, pool: string | undefined): string[] {
-  const named = pool === undefined || pool.includes('{') ? [] : ['', `  pool: ${quoted(pool)}`];
-  const steps = named.length === 0 ? [] : ['  steps:', '    - script: nvidia-smi', ''];
-  return [`azure-pipelines.yml for it, whole: azp-fleet pipeline ${file}`, ...named, ...steps];
-}
-
-/** YAML takes these as they are. */
-function quoted(pool: string): string {
-  return /^[A-Za-z][\w .-]*$/.test(pool) ? pool : JSON.stringify(pool);
-}
-
-/** As if typed, so that every option has its default. */
-async function provisionNow(
-  context: Context,
-  targets: readonly string[],
-  commands: readonly CommandSpec[],
-): Promise<ExitCode> {
-  const parsed = parseArguments(['provision', ...targets], commands, {
-    out: (text) => sayLines(context.stdout, text),
-    err: (text) => context.stderr.write(text),
-    env: context.env,
-    version,
-    columns: context.stdout.columns ?? 80,
-  });
-  if (parsed === undefined) throw new TypeError('provision was not understood');
-  return runCommand(context, parsed);
 }

@@ -24,6 +24,7 @@ export function bareWorld(agents: number): Fake & { time: number } {
     tokenState: 'valid' as const,
     bearers: new Map<string, number>(),
     denied: new Set<never>(),
+    pipelines: new Map<number, never>(),
     faults: [],
     settleMs: 0,
     ignoresDemands: false,

@@ -94,6 +94,8 @@ const walk: readonly Step[] = [
   ['DELETE', '/_apis/projects/PROJECT'],
   ['DELETE', `${root}/pools/1/agents/AGENT`],
   ['DELETE', `${root}/pools/1`],
+  ['POST', '/vision/_apis/pipelines/7/runs', {}],
+  ['GET', '/vision/_apis/pipelines/7/runs/RUN'],
 ];
 
 interface Walked {
@@ -113,6 +115,7 @@ const placeholders = [
   ['POST /_apis/projects', 'OPERATION'],
   ['GET /_apis/projects/new', 'PROJECT'],
   [`POST /new${root}/queues`, 'QUEUE'],
+  ['POST /vision/_apis/pipelines/7/runs', 'RUN'],
 ] as const;
 
 async function goThrough(): Promise<Walked[]> {
@@ -136,6 +139,7 @@ async function goThrough(): Promise<Walked[]> {
 }
 
 beforeAll(async () => {
+  await fake.control.addPipeline({ id: 7, title: 'check', project: 'vision', pool: 'Default' });
   walked = await goThrough();
 });
 
@@ -250,6 +254,8 @@ describe('every request of our own client', () => {
     createQueue: calls.createQueue('vision', { id: 1, name: 'gpu' }),
     readPermission: calls.readPermission('vision', 3),
     authorizeQueue: calls.authorizeQueue('vision', 3),
+    runPipeline: calls.runPipeline('vision', 7),
+    readRun: calls.readRun('vision', 7, 8),
     listProjects: calls.listProjects(1000),
     managedPools: calls.managedPools(),
     resourceUsage: calls.resourceUsage(),
@@ -257,7 +263,7 @@ describe('every request of our own client', () => {
   } satisfies Record<keyof typeof calls, unknown>;
 
   /** The contract does not have these resources. */
-  const unpublished = /\/jobrequests|\/usercapabilities$|\/resource(?:usage|limits)$/u;
+  const unpublished = /\/jobrequests|\/usercapabilities$|\/resource(?:usage|limits)$|\/runs(?:\/|$)/u;
 
   test.each(Object.entries(made).filter(([, { path }]) => !unpublished.test(path)))('%s', (_, each) => {
     const operation = operationOf(each.method, each.path);

@@ -58,6 +58,7 @@ export const bodies = {
   denied: z.strictObject({
     permissions: z.array(z.enum(['pools.create', 'pools.manage', 'queues.create', 'queues.authorize'])),
   }),
+  pipeline: z.strictObject({ id: some, title: z.string(), project: z.string(), pool: z.string() }),
   filters: z.strictObject({ demands: z.boolean() }),
   settle: z.strictObject({ ms: natural }),
   limits: z.strictObject({ parallelJobs: natural.nullable() }),

@@ -72,6 +72,16 @@ export const controlRoutes: readonly Route[] = [
     }),
   ],
   [
+    'POST',
+    /^\/_fake\/pipelines$/u,
+    withBody(bodies.pipeline, ({ fake }, { id, title, project, pool }) => {
+      const poolId = fake.state.pools.find(({ name }) => name === pool)?.id;
+      if (poolId === undefined) return bad(`no pool ${pool}`);
+      fake.pipelines.set(id, { title, project, poolId });
+      return empty;
+    }),
+  ],
+  [
     'PUT',
     /^\/_fake\/settle$/u,
     withBody(bodies.settle, ({ fake }, { ms }) => {

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+
+import type { TestRun } from '../../../../../src/azure/test-run.ts';
+import { runTestPipeline } from '../../../../../src/cli/commands/start/test-pipeline.ts';
+
+const run = { id: 12, url: 'https://dev.azure.com/example/vision/_build/results?buildId=12' };
+
+async function outcome(result: string | undefined, projects: readonly string[]) {
+  const said: string[] = [];
+  const ended: TestRun = result === undefined ? run : { ...run, result };
+  const exitCode = await runTestPipeline({
+    pipelines: {
+      start: (project) => Promise.resolve(project === 'vision' ? run : undefined),
+      wait: () => Promise.resolve(ended),
+    },
+    projects,
+    id: 7,
+    say: (line) => void said.push(line),
+  });
+  return { exitCode, said: said.join('\n') };
+}
+
+test.each([
+  ['succeeded', 0, '✔ it succeeded: the pool runs pipelines'],
+  ['failed', 1, '✗ it ended: failed\n  next      look at its log: https://dev.azure.com/'],
+  [undefined, 1, '✗ it has not ended after 30 minutes'],
+])('a run that comes to %s', async (result, exitCode, text) => {
+  const told = await outcome(result, ['speech', 'vision']);
+  expect(told.exitCode).toBe(exitCode);
+  expect(told.said).toContain(`Pipeline 7 of vision runs: ${run.url}\n${text}`);
+});
+
+test.each([
+  [[], 'no projects in the inventory'],
+  [['speech'], 'not in speech'],
+])('a pipeline that none of %j has', async (projects, seen) => {
+  await expect(outcome('succeeded', projects)).rejects.toMatchObject({ problem: { seen }, exitCode: 2 });
+});
