@@ -79,7 +79,7 @@ test('every wrong answer is told where it is typed, and the rest is an inventory
   await refused('proxy:3128', 'http://… or https://…');
   type('');
   await terminal.see('? PEM file');
-  await refused('/no/ca.pem', 'There is no file /no/ca.pem');
+  await refused('/no/ca.pem', '/no/ca.pem cannot be read');
   type('');
   await terminal.answer('Are there mirrors', 'Enter');
   await terminal.answer('Where is the access token kept', 'Enter');

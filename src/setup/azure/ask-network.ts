@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 import { defined } from '../../base/defined.ts';
 import type { Mirrors } from '../../inventory/fleet.ts';
@@ -43,7 +43,7 @@ export async function askNetwork(wizard: Wizard): Promise<NetworkChoice> {
   const file = (text: string): string => typedPath(wizard, text);
   const ca = await prompts.text('network.ca', 'PEM file of your certificate authority (Enter for none):', {
     default: '',
-    check: (text) => (text === '' || existsSync(file(text)) ? undefined : `There is no file ${file(text)}`),
+    check: (text) => (text === '' ? undefined : pemMistake(file(text))),
   });
   const mirrors = await askMirrors(prompts);
   return defined({
@@ -52,6 +52,16 @@ export async function askNetwork(wizard: Wizard): Promise<NetworkChoice> {
     ca: ca === '' ? undefined : file(ca),
     mirrors,
   });
+}
+
+/** A folder, and a certificate in another form than PEM, are named by mistake. */
+function pemMistake(file: string): string | undefined {
+  try {
+    const isPem = readFileSync(file, 'utf8').includes('-----BEGIN CERTIFICATE-----');
+    return isPem ? undefined : `${file} holds no certificate in PEM form`;
+  } catch {
+    return `${file} cannot be read`;
+  }
 }
 
 function mirrorKeys(): string[] {
