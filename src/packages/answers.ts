@@ -5,13 +5,14 @@ import { compareVersions, upstream } from './version.ts';
 /** Packages of one kind in one answer; a transaction of ours that touches more is none. */
 const mostPackages = 2000;
 const longestWords = 400;
-const packageName = /^[A-Za-z0-9][A-Za-z0-9_+.-]{0,100}(?::[a-z0-9_-]{1,20})?$/;
 const packageVersion = /^[A-Za-z0-9.+:~^_-]{1,120}$/;
 
 /** What one package manager says in its own way. */
 export interface Dialect {
   /** `apt` */
   readonly program: string;
+  /** What a package may be called, with its architecture where it is another than the machine's. */
+  readonly packageName: RegExp;
   /** What a person types to let held packages change. */
   readonly unhold: (names: readonly string[]) => string;
   /** Where a person looks when it finds no way. */
@@ -46,11 +47,14 @@ function answerIn(dialect: Dialect, lines: readonly string[], partial: string | 
     return { kind: 'unknown', why: `${dialect.program} ended with exit code ${broken}` };
   if (lines.includes('missing')) return { kind: 'not-offered', offered: offered(lines) };
   const obstacle = obstacleIn(dialect, lines);
-  if (obstacle === undefined) return effects(lines);
+  if (obstacle === undefined) return effects(lines, dialect);
   return partial === undefined ? obstacle : { kind: 'unknown', why: partial };
 }
 
-function obstacleIn({ program, unhold, next, known }: Dialect, lines: readonly string[]): Answer | undefined {
+function obstacleIn(
+  { program, packageName, unhold, next, known }: Dialect,
+  lines: readonly string[],
+): Answer | undefined {
   const what = wordsOf(lines, 'what');
   if (what !== undefined) return { kind: 'impossible', what, next: wordsOf(lines, 'next') ?? '' };
   const held = wordsOf(lines, 'held')
@@ -74,7 +78,7 @@ function obstacleIn({ program, unhold, next, known }: Dialect, lines: readonly s
   );
 }
 
-function effects(lines: readonly string[]): Answer {
+function effects(lines: readonly string[], { packageName }: Dialect): Answer {
   const version = wordsOf(lines, 'version');
   const moves = {
     removes: moved(lines, 'remove', (from) => ({ from })),
@@ -85,7 +89,10 @@ function effects(lines: readonly string[]): Answer {
   };
   const all = Object.values(moves);
   // A line that is not understood may be a removal: then nothing is.
-  if (!all.every(understood) || (version !== undefined && !packageVersion.test(version)))
+  if (
+    !all.every((each) => understood(each, packageName)) ||
+    (version !== undefined && !packageVersion.test(version))
+  )
     return { kind: 'unknown', why: 'its answer is not one that can be understood' };
   return {
     kind: 'known',
@@ -115,7 +122,7 @@ function moved(
     });
 }
 
-function understood(moves: readonly Moved[]): boolean {
+function understood(moves: readonly Moved[], packageName: RegExp): boolean {
   return (
     moves.length <= mostPackages &&
     moves.every(

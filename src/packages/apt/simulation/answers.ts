@@ -5,6 +5,7 @@ import { upstream } from '../../version.ts';
 
 const dialect: Dialect = {
   program: 'apt',
+  packageName: /^[a-z0-9][a-z0-9+.-]{1,100}(?::[a-z0-9-]{1,20})?$/,
   unhold: (names) => sh`sudo apt-mark unhold ${names}`,
   next: 'complete the mirror, or look at the pins in /etc/apt/preferences.d of the host',
   known: oldDkms,
