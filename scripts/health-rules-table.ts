@@ -13,7 +13,10 @@ function table(rules: readonly Rule<never>[]): string {
   const rows = rules.map(
     ({ code, when, severity, source = '' }) => `| \`${code}\` | ${when} | ${severity} | ${source} |`,
   );
-  return ['| code | when | severity | source of the threshold |', '|---|---|---|---|', ...rows, ''].join(
-    '\n',
-  );
+  return [
+    '| code | when | severity | source of the threshold |',
+    '| --- | --- | --- | --- |',
+    ...rows,
+    '',
+  ].join('\n');
 }

@@ -1,6 +1,6 @@
 import { globSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
 const pages = globSync(['*.md', 'docs/*.md', 'dockeragent/*.md'], { cwd: root });
@@ -29,6 +29,60 @@ test.each(pages)('%s names no file and no folder of the repository that is not t
   );
   const missing = [...inText, ...links].filter((path) => !exists(path) && !exists(join(dirname(page), path)));
   expect(missing).toEqual([]);
+});
+
+/** The anchor that GitHub gives a heading. */
+function anchor(heading: string): string {
+  const plain = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+  return plain
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-');
+}
+
+/** The lines of a page outside its blocks of code. */
+function proseLines(page: string): readonly string[] {
+  return readFileSync(join(root, page), 'utf8')
+    .replaceAll(/^```[\s\S]*?^```/gm, '')
+    .split('\n');
+}
+
+function anchorsOf(page: string): ReadonlySet<string> {
+  return new Set(proseLines(page).flatMap((line) => /^#+ (.*)$/.exec(line)?.slice(1).map(anchor) ?? []));
+}
+
+test.each(pages)('%s points at no heading that is not there', (page) => {
+  const prose = proseLines(page).join('\n');
+  const missing = [...prose.matchAll(/\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)/g)]
+    .filter(([, to = '', name = '']) => {
+      const target = to === '' ? page : join(dirname(page), to);
+      return target.endsWith('.md') && !(exists(target) && anchorsOf(target).has(name));
+    })
+    .map(([link]) => link);
+  expect(missing).toEqual([]);
+});
+
+test('the README leads to every page', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const docs = pages.filter((page) => page.startsWith('docs/') && !page.includes('contributing'));
+  expect(docs.filter((page) => !readme.includes(`](${page})`))).toEqual([]);
+});
+
+describe('one style', () => {
+  // The changelog has its own, by releases.
+  const styled = pages.filter((page) => page !== 'CHANGELOG.md');
+
+  test.each(styled)('%s has one title, headings with a line around them, and tables of one dress', (page) => {
+    const lines = proseLines(page);
+    expect(lines[0]).toMatch(/^# \S/);
+    expect(lines.filter((line) => line.startsWith('# '))).toHaveLength(1);
+    const wrong = lines.filter((line, index) => {
+      const before = lines[index - 1] ?? '';
+      if (/^#+ /.test(line)) return before !== '' || (lines[index + 1] ?? '') !== '' || /[.:]$/.test(line);
+      return /^\|[-\s|:]+\|$/.test(line) && /-\||\|-/.test(line);
+    });
+    expect(wrong).toEqual([]);
+  });
 });
 
 test('the unit points at no page that we do not have', () => {
