@@ -8,7 +8,8 @@ import { provisionCodes } from '../src/base/codes/provision.ts';
 import { sshCodes } from '../src/base/codes/ssh.ts';
 import { usageCodes } from '../src/base/codes/usage.ts';
 
-const sections: readonly (readonly [title: string, entries: Entries])[] = [
+/** Where something can go wrong, and the codes of it. */
+export const sections: readonly (readonly [title: string, entries: Entries])[] = [
   ['The call, and setup', usageCodes],
   ['The inventory', inventoryCodes],
   ['The way to a host', sshCodes],

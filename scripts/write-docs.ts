@@ -7,6 +7,7 @@ import { withAzureTables } from './azure-page.ts';
 import { commandReference } from './command-reference.ts';
 import { errorsPage } from './errors-page.ts';
 import { withRulesTable } from './health-rules-table.ts';
+import { troubleshootingPage } from './troubleshooting-page.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
 const azure = join(docs, 'azure.md');
@@ -14,5 +15,6 @@ const health = join(docs, 'health.md');
 
 writeFileSync(join(docs, 'commands.md'), commandReference(commands));
 writeFileSync(join(docs, 'errors.md'), errorsPage());
+writeFileSync(join(docs, 'troubleshooting.md'), troubleshootingPage());
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));

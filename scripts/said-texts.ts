@@ -1,0 +1,108 @@
+import { globSync, readFileSync } from 'node:fs';
+
+import { type Expression, parseSync, Visitor } from 'oxc-parser';
+
+/** What differs from case to case. */
+const blank = '…';
+
+/**
+ * What the program says with each code, as a user reads it, by the code: read from the source, from the objects that have
+ * a `code` and a `what`, and from the calls that are given both. What is only known when it runs is `…`.
+ */
+export function saidTexts(codes: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
+  const said = new Map<string, Set<string>>([...codes].map((code) => [code, new Set()]));
+  for (const file of globSync('src/**/*.ts').toSorted())
+    if (!file.startsWith('src/base/codes/')) readFile(file, said);
+  return new Map([...said].map(([code, texts]) => [code, [...texts]]));
+}
+
+/** The code that the plan gives to what a step says of a host that is not worked on. */
+const refusal = 'plan.refused';
+const refusing = /^src\/(?:steps|packages)\//;
+
+interface Constant {
+  readonly name: string;
+  readonly start: number;
+  readonly init: Expression;
+}
+
+function readFile(file: string, said: ReadonlyMap<string, Set<string>>): void {
+  const source = readFileSync(file, 'utf8');
+  if (!/\bwhat\b|'[a-z]+\.[a-z-]+'/.test(source)) return;
+  const constants: Constant[] = [];
+  const { program } = parseSync(file, source);
+  new Visitor({
+    VariableDeclarator({ id, init, start }) {
+      if (id.type === 'Identifier' && init !== null) constants.push({ name: id.name, start, init });
+    },
+  }).visit(program);
+  const add = (from: Expression | typeof refusal, what: Expression) => {
+    for (const code of typeof from === 'string' ? [from] : texts(from, constants))
+      for (const text of texts(what, constants)) if (tells(text)) said.get(code)?.add(text);
+  };
+  new Visitor({
+    ObjectExpression({ properties }) {
+      const value = (name: string) =>
+        properties.flatMap((each) =>
+          each.type === 'Property' && each.key.type === 'Identifier' && each.key.name === name
+            ? [each.value]
+            : [],
+        )[0];
+      const [code, what] = [value('code'), value('what')];
+      if (code && what) add(code, what);
+      else if (what && value('next') && refusing.test(file)) add(refusal, what);
+    },
+    CallExpression({ arguments: given }) {
+      for (const [index, code] of given.entries()) {
+        const what = given[index + 1];
+        if (code.type !== 'SpreadElement' && what && what.type !== 'SpreadElement') add(code, what);
+      }
+    },
+  }).visit(program);
+}
+
+/** Two words at least: fewer find nothing. */
+function tells(text: string): boolean {
+  return (
+    text
+      .replaceAll(blank, ' ')
+      .split(/\P{L}+/u)
+      .filter((word) => word.length > 1).length > 1
+  );
+}
+
+/** What an expression can come to, with blanks. */
+function texts(of: Expression, constants: readonly Constant[]): readonly string[] {
+  const each = (part: Expression) => texts(part, constants);
+  switch (of.type) {
+    case 'Literal':
+      return [typeof of.value === 'string' ? of.value : blank];
+    case 'TemplateLiteral':
+      return of.quasis
+        .map(({ value }) => value.cooked ?? blank)
+        .reduce<readonly string[]>((begun, quasi, index) => {
+          const between = of.expressions[index - 1];
+          const middles = between?.type === 'ConditionalExpression' ? each(between) : [blank];
+          return index === 0
+            ? [quasi]
+            : begun.flatMap((start) => middles.map((middle) => start + middle + quasi));
+        }, []);
+    case 'ConditionalExpression':
+      return [...each(of.consequent), ...each(of.alternate)];
+    case 'LogicalExpression':
+      return each(of.right);
+    case 'BinaryExpression':
+      return each(of.right).flatMap((right) =>
+        of.left.type === 'PrivateIdentifier' ? [right] : each(of.left).map((left) => left + right),
+      );
+    case 'TSAsExpression':
+    case 'ParenthesizedExpression':
+      return each(of.expression);
+    case 'Identifier': {
+      const declared = constants.findLast(({ name, start }) => name === of.name && start < of.start);
+      return declared === undefined ? [blank] : each(declared.init);
+    }
+    default:
+      return [blank];
+  }
+}
