@@ -86,7 +86,7 @@ async function testAll(
   } finally {
     await progress.finish();
     await transport.close();
-    for (const notice of wizard.notices()) tell(wizard, notice);
+    for (const notice of wizard.notices().toSorted()) tell(wizard, notice);
   }
 }
 
