@@ -7,7 +7,7 @@ export interface Transaction {
   readonly vendor?: Vendor;
   /** They are held. Empty where `before` brings all. */
   readonly packages: readonly WantedPackage[];
-  /** All packages take the version that was chosen for the first one. */
+  /** All packages take the version that was chosen for the first one, or its release as their packagers have it. */
   readonly sameVersion?: boolean;
   /** Patterns of packages that are held together with the first one, where they have its version. */
   readonly siblings?: readonly string[];

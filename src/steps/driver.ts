@@ -4,6 +4,7 @@ import { platformOf, unsupported, type Platform } from '../packages/distribution
 import { upstream } from '../packages/version.ts';
 import type { Change } from './change.ts';
 import { rebootChange, refusal, runChange } from './changes.ts';
+import { fabricSwitches } from './driver/fabric.ts';
 import { flavorFor } from './driver/flavor.ts';
 import { installation, rebootReason } from './driver/installation.ts';
 import { buildPackages, nextModule } from './driver/kernels.ts';
@@ -73,7 +74,7 @@ const missing = {
 function wantedPackages(platform: Platform, facts: Facts, { host }: Desired): readonly string[] {
   const { driver } = platform.names;
   return [
-    ...driver.packages(host.driver, flavorFor(facts, host.driver), facts.nvswitches),
+    ...driver.packages(host.driver, flavorFor(facts, host.driver), fabricSwitches(facts)),
     ...driver.extras(host.driver, usesOf(host)),
   ];
 }

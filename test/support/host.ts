@@ -29,6 +29,7 @@ const bare: Facts = {
   gpus: [h200],
   ignoredGpus: [],
   nvswitches: 0,
+  nvlink5: { switches: 0, umad: false },
   kernels: [{ release: '6.1.0-32-amd64', headers: true, driver: false }],
   lacksToBuild: [],
   driver: {

@@ -53,6 +53,7 @@ const collected = [
   'src/packages/apt/simulation/script.ts',
   'src/packages/apt/source.ts',
   'src/packages/apt/trust.ts',
+  'src/packages/libraries.ts',
   'src/packages/lock.ts',
   'src/packages/proxy.ts',
   'src/ssh/session/bootstrap.ts',

@@ -5,11 +5,14 @@ import type { FactProbe } from '../probe.ts';
 
 /**
  * NVIDIA devices on the PCI bus, with or without a driver.
- * Class 0300 (VGA) and 0302 (3D) are GPUs, 0680 (bridge) are NVSwitches.
+ * Class 0300 (VGA) and 0302 (3D) are GPUs, 0680 (bridge) are NVSwitches. Those of NVLink 5 show as devices of Mellanox's
+ * with SW_MNG in their product data, as NVIDIA's fabric manager user guide tells them; reading that is slow, so only beside
+ * GPUs of such boards.
  */
-export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'nvswitches'>> = {
+export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'nvswitches' | 'nvlink5'>> = {
   name: 'gpus',
   script: ({ root }) => `${sh`root=${root.prefix}`}
+board=
 for device in "$root"/sys/bus/pci/devices/*; do
   [ -r "$device/vendor" ] || continue
   read -r vendor <"$device/vendor"
@@ -19,10 +22,20 @@ for device in "$root"/sys/bus/pci/devices/*; do
   driver=
   if [ -L "$device/driver" ]; then driver=$(readlink "$device/driver"); fi
   case $class in
-    0x0300* | 0x0302*) echo "gpu \${device##*/} \${id#0x} \${driver##*/}" ;;
+    0x0300* | 0x0302*)
+      echo "gpu \${device##*/} \${id#0x} \${driver##*/}"
+      case $id in 0x29* | 0x31*) board=NVLink5 ;; esac ;;
     0x0680*) echo nvswitch ;;
   esac
-done`,
+done
+if [ -n "$board" ]; then
+  for data in "$root"/sys/bus/pci/devices/*/vpd; do
+    [ -r "$data" ] || continue
+    read -r vendor <"\${data%/vpd}/vendor"
+    if [ "$vendor" = 0x15b3 ] && timeout 1 grep -qa SW_MNG "$data"; then echo nvlink5; fi
+  done
+  if [ -d "$root/sys/module/ib_umad" ]; then echo umad; fi
+fi`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
     return {
@@ -32,6 +45,7 @@ done`,
         return [{ address, deviceId: deviceId.toLowerCase(), boundTo }];
       }),
       nvswitches: lines.all('nvswitch').length,
+      nvlink5: { switches: lines.all('nvlink5').length, umad: lines.has('umad') },
     };
   },
 };

@@ -18,6 +18,7 @@ const packagePatterns = [
   'libnvidia-*',
   'lib*-nvidia[0-9]*',
   'libnvcuvid*',
+  'nvlsm',
   'linux-image-*',
   'linux-headers-*',
   'linux-modules-nvidia-*',

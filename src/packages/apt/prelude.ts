@@ -65,6 +65,15 @@ choose() {
   [ -n "$version" ] || fail "no package source offers $1 $2" "a version that begins with $2" \\
     "$(offered "$1" | head -n 5 | tr '\\n' ' ')" 'correct the version in the inventory, or complete the mirror'
 }
+# The version of NAME beside $version: the same, or the newest that its packager has of the same release.
+beside() {
+  beside=$version
+  if ! offered "$1" | grep -qxF "$version"; then
+    release=\${version#*:}
+    release=$(newest "$1" "\${release%-*}-")
+    beside=\${release:-$version}
+  fi
+}
 # Of the packages NAME… those that some source offers at VERSION, without EXCEPT: \`at VERSION EXCEPT NAME…\`.
 at() {
   wanted=$1 except=$2

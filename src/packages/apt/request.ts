@@ -3,7 +3,7 @@ import type { Transaction, WantedVersion } from '../transaction.ts';
 
 /**
  * Shell lines that make `"$@"` what apt-get is asked for, and `$version` what was chosen last. They need `choose`,
- * `offered` and `at`. What has been brought with another version of the first package comes along: apt would not go back
+ * `beside`, `offered` and `at`. What has been brought with another version of the first package comes along: apt would not go back
  * to an older one of what was not named, and takes away what does not fit.
  */
 export function requestLines({
@@ -21,8 +21,8 @@ export function requestLines({
     'set --',
     ...packages.map(({ name, version }, index) => {
       if (version === undefined) return sh`set -- "$@" ${name}`;
-      const choice = sameVersion && index > 0 ? '' : sh`choose ${name} ${prefix(version)}; `;
-      return `${choice}${sh`set -- "$@" ${name}="$version"`}`;
+      if (sameVersion && index > 0) return sh`beside ${name}; set -- "$@" ${name}="$beside"`;
+      return sh`choose ${name} ${prefix(version)}; set -- "$@" ${name}="$version"`;
     }),
     ...optional.map(
       (name) => sh`if offered ${name} | grep -qxF "$version"; then set -- "$@" ${name}="$version"; fi`,

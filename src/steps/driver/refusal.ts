@@ -2,6 +2,7 @@ import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { isKept } from '../kept-stack.ts';
+import { fabricObstacle } from './fabric.ts';
 import { generationObstacle } from './flavor.ts';
 import { secureBootObstacle } from './secure-boot.ts';
 
@@ -36,7 +37,7 @@ export function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefi
       next: 'put the virtual machines into the inventory instead, or unbind the GPUs from vfio-pci',
     };
   }
-  return undefined;
+  return fabricObstacle(facts);
 }
 
 /** Why the wanted driver cannot be installed over what is there. */

@@ -7,6 +7,7 @@ import { managedFiles } from '../../facts/probes/files.ts';
 import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import { reloadDisturbs } from '../disturbance.ts';
+import { fabricSwitches } from './fabric.ts';
 
 const each = (work: string) => `for service in ${driverServices.join(' ')}; do
   if systemctl cat "$service" >/dev/null 2>&1; then ${work}; fi
@@ -52,7 +53,7 @@ export function* enabledServices({ driver }: Facts): Generator<Change> {
 
 /** The driver is as wanted. What its owner has disabled stays so, but no GPU works behind NVSwitches without theirs. */
 export function* startedServices(facts: Facts): Generator<Change> {
-  const { driver, nvswitches } = facts;
+  const { driver } = facts;
   if (driver.loaded === undefined) return;
   const daemon = driver.services.find(({ forgets }) => forgets === true);
   if (daemon !== undefined && !['disabled', 'masked'].includes(daemon.file)) {
@@ -76,7 +77,7 @@ export function* startedServices(facts: Facts): Generator<Change> {
   const missing = driver.services.filter(
     ({ unit, file, active }) =>
       (file === 'enabled' && active === 'inactive') ||
-      (file === 'disabled' && nvswitches > 0 && unit === 'nvidia-fabricmanager.service'),
+      (file === 'disabled' && fabricSwitches(facts) > 0 && unit === 'nvidia-fabricmanager.service'),
   );
   if (missing.length === 0) return;
   const title = `start ${missing.map(({ unit }) => unit).join(' and ')}`;

@@ -41,10 +41,11 @@ sub save {
 sub pins {
     my ($name, $there) = @_;
     return unless $name =~ /^nvidia-driver-pinning-/;
-    my ($file, $list) = ("$root/etc/apt/preferences.d/$name", "$root/var/lib/dpkg/info/$name.list");
+    (my $plain = $name) =~ tr/./-/;  # apt passes over names with dots
+    my ($file, $list) = ("$root/etc/apt/preferences.d/$plain", "$root/var/lib/dpkg/info/$name.list");
     unlink $file, $list;
     return unless $there;
-    system('cp', "$root/run/contents/$name/etc/apt/preferences.d/$name", $file);
+    system('cp', "$root/run/contents/$name/etc/apt/preferences.d/$plain", $file);
     open(my $out, '>', $list) or die $!;
     print {$out} "$file\n";
     close $out;

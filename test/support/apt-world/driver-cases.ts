@@ -166,6 +166,12 @@ const onUbuntu: readonly ResolverCase[] = [
     wish: draws,
   },
   {
+    history: 'fresh',
+    what: 'NVSwitches, and 580.95.05 is asked for, whose fabric manager is of another revision',
+    facts: { nvswitches: 4 },
+    wish: { driver: { version: '580.95.05' } },
+  },
+  {
     history: 'current',
     what: "Canonical's 580 for servers, and agents draw and encode",
     past: { shipped: ['nvidia-headless-580-server-open nvidia-utils-580-server'] },

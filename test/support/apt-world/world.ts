@@ -129,7 +129,7 @@ export class AptWorld {
       if (pinned === undefined) continue;
       const version = pinned.includes('.') ? `${pinned}-*` : `${pinned}.*`;
       this.host.file(
-        `/run/contents/${name}/etc/apt/preferences.d/${name}`,
+        `/run/contents/${name}/etc/apt/preferences.d/${name.replaceAll('.', '-')}`,
         `Package: *nvidia* libcuda* cuda-drivers*\nPin: version ${version}\nPin-Priority: 1000\n`,
       );
     }

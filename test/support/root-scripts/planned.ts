@@ -40,6 +40,12 @@ const wishes: readonly Desired[] = [
   desiredOf({}, { proxy, mirrors }),
   desiredOf({ driver: { version: '580.95.05' } }),
   desiredOf({ driver: { flavor: 'proprietary', branch: '570' } }),
+  desiredOf({
+    agents: {
+      kind: 'slots',
+      slots: [{ gpus: [], share: false, limits: {}, capabilities: ['graphics'], mode: 'host' }],
+    },
+  }),
   desiredOf(
     {},
     {

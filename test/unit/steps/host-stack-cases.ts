@@ -4,6 +4,7 @@ import { desiredOf, factsOf } from '../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
 import { dgxCases } from './dgx-cases.ts';
 import { enterpriseCases } from './enterprise-cases.ts';
+import { fabricCases } from './fabric-cases.ts';
 import { interruptedCases } from './interrupted-cases.ts';
 import { kernelCases } from './kernel-cases.ts';
 import { leftCases } from './left-cases.ts';
@@ -284,6 +285,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
   ...dgxCases,
   ...enterpriseCases,
   ...methodCases,
+  ...fabricCases,
   ...interruptedCases,
   ...kernelCases,
   ...leftCases,

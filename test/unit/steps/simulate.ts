@@ -8,6 +8,7 @@ import type { Change } from '../../../src/steps/change.ts';
 import { engineConfig } from '../../../src/steps/docker.ts';
 import { renderDaemonJson, usesCdi, withGpuSettings } from '../../../src/steps/docker/daemon-json.ts';
 import { dockerPackages, enginePackages } from '../../../src/steps/docker/packages.ts';
+import { fabricSwitches } from '../../../src/steps/driver/fabric.ts';
 import { flavorFor } from '../../../src/steps/driver/flavor.ts';
 import { rebootReason } from '../../../src/steps/driver/installation.ts';
 import { buildOf } from '../../../src/steps/driver/kernels.ts';
@@ -170,7 +171,7 @@ function platform(facts: Facts) {
 }
 
 function driverPackages(facts: Facts, spec: DriverSpec, flavor: Flavor) {
-  return platform(facts).names.driver.packages(spec, flavor, facts.nvswitches);
+  return platform(facts).names.driver.packages(spec, flavor, fabricSwitches(facts));
 }
 
 /** What modules are built with has come. It is not held. */

@@ -31,6 +31,34 @@ export const driverCases: readonly ScriptCase[] = [
     },
     after: { stdout: 'gpu 0000:01:00.0 2684 vfio-pci\ngpu 0000:83:00.0 2335 \nnvswitch\n' },
   }),
+  probe('gpus', {
+    name: 'an NVLink 5 board, whose switches are InfiniBand devices with a mark',
+    given: (host) => {
+      const device = (address: string) => `/practice/sys/bus/pci/devices/${address}`;
+      pci(host, '0000:1b:00.0', { vendor: '0x10de', class: '0x030200', device: '0x2901' });
+      pci(host, '0000:3d:00.0', { vendor: '0x10de', class: '0x030200', device: '0x3182' });
+      pci(host, '0000:90:00.0', { vendor: '0x15b3', class: '0x020700', device: '0x1021' });
+      pci(host, '0000:91:00.0', { vendor: '0x15b3', class: '0x020700', device: '0x1021' });
+      pci(host, '0000:92:00.0', { vendor: '0x8086', class: '0x020000', device: '0x1021' });
+      host
+        .file(`${device('0000:90:00.0')}/vpd`, 'ConnectX\0SW_MNG\n')
+        .file(`${device('0000:91:00.0')}/vpd`, 'ConnectX\n')
+        .file(`${device('0000:92:00.0')}/vpd`, 'SW_MNG\n')
+        .folder('/practice/sys/module/ib_umad');
+    },
+    after: { stdout: 'gpu 0000:1b:00.0 2901 \ngpu 0000:3d:00.0 3182 \nnvlink5\numad\n' },
+  }),
+  probe('gpus', {
+    name: 'another card beside such a device',
+    given: (host) => {
+      pci(host, '0000:1b:00.0', { vendor: '0x10de', class: '0x030000', device: '0x2b85' });
+      pci(host, '0000:90:00.0', { vendor: '0x15b3', class: '0x020700', device: '0x1021' });
+      host
+        .file('/practice/sys/bus/pci/devices/0000:90:00.0/vpd', 'SW_MNG\n')
+        .folder('/practice/sys/module/ib_umad');
+    },
+    after: { stdout: 'gpu 0000:1b:00.0 2b85 \n' },
+  }),
   probe('gpus', { name: 'a machine without a PCI bus', after: {} }),
   probe('driver', {
     name: 'nothing, without firmware of our time',

@@ -1,0 +1,40 @@
+import type { Facts } from '../../../src/facts/facts.ts';
+import type { Desired } from '../../../src/steps/step.ts';
+import { desiredOf, factsOf } from '../../support/host.ts';
+import { lines, plan } from './host-stack-plan.ts';
+
+const wanted = desiredOf();
+const b200 = { address: '0000:1b:00.0', deviceId: '2901', boundTo: undefined };
+const board = (umad: boolean, packages: Facts['packages']) =>
+  factsOf({ gpus: [b200], nvlink5: { switches: 4, umad }, packages });
+const missing = (what: string) =>
+  `refused: this is an NVLink 5 board (HGX B200 or B300), and without ${what} CUDA ends with error 802`;
+const rest = lines(plan(factsOf(), wanted)).slice(2);
+
+/** GPUs behind switches, in the form of host-stack-cases.ts. */
+export const fabricCases: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'an NVLink 5 board with nothing for its switches',
+    board(false, {}),
+    wanted,
+    [missing('the package nvlsm and the kernel module ib_umad'), ...rest],
+  ],
+  [
+    'an NVLink 5 board without ib_umad, whose driver is left alone',
+    factsOf({ ...board(false, { nvlsm: '2025.03.1-1' }), driver: { loaded: '580.95.05' } }),
+    desiredOf({ driver: { install: false } }),
+    [missing('the kernel module ib_umad'), ...rest],
+  ],
+  [
+    'an NVLink 5 board whose owner has both',
+    board(true, { nvlsm: '2025.03.1-1' }),
+    wanted,
+    lines(plan(factsOf(), wanted)),
+  ],
+  [
+    'nouveau drives GPUs behind NVSwitches: the fabric manager is enabled before the reboot',
+    factsOf({ nvswitches: 4, driver: { nouveau: true } }),
+    wanted,
+    lines(plan(factsOf({ driver: { nouveau: true } }), wanted)),
+  ],
+];
