@@ -89,12 +89,18 @@ export interface Facts {
   };
   readonly toolkit: {
     readonly version: string | undefined;
-    /** Some CDI specification describes nvidia.com/gpu. */
+    /** Some CDI specification describes nvidia.com/gpu. What follows is of those that win: /run's, where it has any. */
     readonly cdiSpec: boolean;
     /** The driver version that it was written for. */
     readonly cdiDriver: string | undefined;
     /** What else than computing it gives containers the libraries for. */
     readonly cdiUses: readonly ('graphics' | 'video')[];
+    /** It describes other MIG instances than there are. */
+    readonly cdiMigDiffers: boolean;
+    /** Files in /etc/cdi that describe GPUs, too. */
+    readonly cdiInEtc: readonly string[];
+    /** There is one in /run: those lose against it. */
+    readonly cdiInRun: boolean;
     /** The installed toolkit is newer than every such specification. */
     readonly cdiOlder: boolean;
   };

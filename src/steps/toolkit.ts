@@ -15,7 +15,7 @@ import { asFound, isKept, keptMissing } from './kept-stack.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import type { Desired, Step } from './step.ts';
-import { cdiFolder, cdiScript } from './toolkit/cdi.ts';
+import { asideOf, cdiFolder, cdiScript } from './toolkit/cdi.ts';
 import { leftToolkitObstacle } from './toolkit/left.ts';
 import { replaced, toolkitPackages } from './toolkit/packages.ts';
 
@@ -140,11 +140,12 @@ function textBefore(facts: Facts, desired: Desired): string | undefined {
 /** An old specification names libraries of the driver before, and resolves happily. */
 function* specification(facts: Facts, desired: Desired, installing: boolean): Generator<Change> {
   if (!usesCdi(desired.host.docker.version)) return;
-  const { cdiSpec, cdiDriver, cdiUses, cdiOlder } = facts.toolkit;
+  const { cdiSpec, cdiDriver, cdiUses, cdiOlder, cdiMigDiffers, cdiInEtc, cdiInRun } = facts.toolkit;
   const { loaded } = facts.driver;
   const stale = cdiDriver !== undefined && cdiDriver !== loaded;
   const lacks = usesOf(desired.host).filter((use) => !cdiUses.includes(use));
-  const news = installing || cdiOlder || lacks.length > 0;
+  const hidden = cdiInRun && cdiInEtc.length > 0;
+  const news = installing || cdiOlder || cdiMigDiffers || hidden || lacks.length > 0;
   if (cdiSpec && !stale && !news && driverIsWanted(facts, desired.host)) return;
   yield runChange(
     'toolkit',
@@ -153,14 +154,22 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
       title: 'write the CDI specification',
       why: whySpecification(facts),
       disturbs: 'new-containers',
+      details: cdiInEtc.map((path) => ({
+        marker: 'change',
+        text: `${path}: set aside as ${asideOf(path)}`,
+        effect: 'where /run has a specification, which wins over it',
+      })),
     },
-    { script: cdiScript, timeoutS: 120, writes: [cdiFolder] },
+    { script: cdiScript(cdiInEtc), timeoutS: 120, writes: [cdiFolder] },
   );
 }
 
 function whySpecification({ driver, toolkit }: Facts): string {
   if (!toolkit.cdiSpec) return 'no file describes nvidia.com/gpu';
-  if (toolkit.cdiDriver === undefined || toolkit.cdiDriver === driver.loaded)
-    return 'driver or toolkit are new';
+  if (toolkit.cdiDriver === undefined || toolkit.cdiDriver === driver.loaded) {
+    if (toolkit.cdiMigDiffers) return 'it describes other MIG instances than there are';
+    const hidden = toolkit.cdiInRun && toolkit.cdiInEtc.length > 0;
+    return hidden ? 'a second file describes the GPUs' : 'driver, toolkit, or what agents may use are new';
+  }
   return `it was made for driver ${toolkit.cdiDriver}, and ${driver.loaded ?? 'none'} is loaded`;
 }

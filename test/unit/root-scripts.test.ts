@@ -53,7 +53,6 @@ const collected = [
   'src/packages/apt/simulation/script.ts',
   'src/packages/apt/source.ts',
   'src/packages/apt/trust.ts',
-  'src/packages/libraries.ts',
   'src/packages/lock.ts',
   'src/packages/proxy.ts',
   'src/ssh/session/bootstrap.ts',

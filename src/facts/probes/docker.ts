@@ -9,7 +9,7 @@ import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
 export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
-  readonly toolkitCdi: Pick<Facts['toolkit'], 'cdiSpec' | 'cdiDriver' | 'cdiUses' | 'cdiOlder'>;
+  readonly toolkitCdi: Omit<Facts['toolkit'], 'version'>;
   /** Names of running containers without our label. */
   readonly foreign: readonly string[];
 };
@@ -22,7 +22,7 @@ export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
 export const dockerProbe: FactProbe<EngineFacts> = {
   name: 'docker',
   timeoutS: 8,
-  script: () => `
+  script: ({ root }) => `
 ask() {
   if command -v curl >/dev/null; then
     curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json
@@ -53,14 +53,29 @@ for entry in /snap/docker/current /var/lib/snapd/snaps/docker_*.snap; do
   if [ -e "$entry" ]; then echo snap; fi
 done
 stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk 2>/dev/null
-for spec in /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json; do
+# What is in /run wins over /etc.
+found=
+for spec in /var/run/cdi/*.yaml /var/run/cdi/*.json /etc/cdi/*.yaml /etc/cdi/*.json; do
   [ -r "$spec" ] || continue
   grep -q 'nvidia\\.com/gpu' "$spec" || continue
+  case $spec in
+    /etc/*)
+      echo "cdi-etc $spec"
+      [ -z "$found" ] || continue ;;
+    *)
+      found=there
+      echo cdi-run ;;
+  esac
   echo cdi-spec
   stat -c 'cdi-time %.9Y' "$spec"
   if grep -q 'libEGL_nvidia\\.so' "$spec"; then echo 'cdi-use graphics'; fi
   if grep -q 'libnvidia-encode\\.so' "$spec"; then echo 'cdi-use video'; fi
+  grep -o 'nvidia-caps/nvidia-cap[0-9]*' "$spec" | sort -u | sed 's/.*cap/cdi-mig /'
   sed -n '/libcuda\\.so\\.[0-9][0-9]*\\.[0-9]/{s/.*libcuda\\.so\\.\\([0-9.]*[0-9]\\).*/cdi-driver \\1/p;q;}' "$spec"
+done
+${sh`capabilities=${`${root.prefix}/proc/driver/nvidia/capabilities`}`}
+for access in "$capabilities"/gpu*/mig/gi*/access "$capabilities"/gpu*/mig/gi*/ci*/access; do
+  if [ -r "$access" ]; then sed -n 's/^DeviceFileMinor: */mig /p' "$access"; fi
 done
 :`,
   parse: ({ stdout }) => {
@@ -82,6 +97,9 @@ done
         cdiSpec: lines.has('cdi-spec'),
         cdiDriver: lines.first('cdi-driver'),
         cdiUses: (['graphics', 'video'] as const).filter((use) => lines.all('cdi-use').includes(use)),
+        cdiMigDiffers: lines.has('cdi-spec') && migDiffers(lines),
+        cdiInEtc: lines.all('cdi-etc'),
+        cdiInRun: lines.has('cdi-run'),
         cdiOlder: cdiOlder(lines),
       },
     };
@@ -114,6 +132,17 @@ function restartNeeded(times: readonly string[]): boolean {
   const files = times.map((line) => line.split(' '));
   const started = Number(files.find(([name]) => name === '/run/docker.pid')?.[1] ?? Number.POSITIVE_INFINITY);
   return files.some(([name, , changed]) => name !== '/run/docker.pid' && Number(changed) > started);
+}
+
+/**
+ * Each MIG instance has device files by the minor numbers of its capabilities; 1 and 2 are those of MIG itself. It is not
+ * made anew when instances change.
+ */
+function migDiffers(lines: KeyedLines): boolean {
+  const [there, described] = ['mig', 'cdi-mig'].map((key) =>
+    [...new Set(lines.all(key))].filter((minor) => !['1', '2'].includes(minor)).toSorted(),
+  );
+  return there?.join(' ') !== described?.join(' ');
 }
 
 /** By the ctime again: the package's files have the mtime of its build. */

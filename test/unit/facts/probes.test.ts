@@ -142,7 +142,7 @@ describe('what the probes print', () => {
       { Id: 'b'.repeat(64), Names: ['/grafana'], Labels: {} },
       { Id: 'c'.repeat(64), Names: [], Labels: null },
     ];
-    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\n\ncdi-spec\ncdi-use video\ncdi-driver 580.95.05\n`;
+    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\n\ncdi-run\ncdi-spec\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n`;
     expect(dockerProbe.parse(frame(text))).toEqual({
       active: true,
       enabled: false,
@@ -155,7 +155,15 @@ describe('what the probes print', () => {
       snap: false,
       restartNeeded: false,
       foreign: ['cccccccccccc', 'grafana'],
-      toolkitCdi: { cdiSpec: true, cdiDriver: '580.95.05', cdiUses: ['video'], cdiOlder: false },
+      toolkitCdi: {
+        cdiSpec: true,
+        cdiDriver: '580.95.05',
+        cdiUses: ['video'],
+        cdiMigDiffers: false,
+        cdiInEtc: ['/etc/cdi/nvidia.yaml'],
+        cdiInRun: true,
+        cdiOlder: false,
+      },
     });
   });
 
@@ -189,6 +197,17 @@ describe('what the probes print', () => {
     ['somebody else’s, without a toolkit', 'cdi-spec\ncdi-time 9\n', false],
   ])('the CDI specification: %s', (_, text, expected) => {
     expect(dockerProbe.parse(frame(text)).toolkitCdi.cdiOlder).toBe(expected);
+  });
+
+  it.each([
+    ['the same instances', 'cdi-spec\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\n', false],
+    ['another instance', 'cdi-spec\ncdi-mig 12\ncdi-mig 13\nmig 12\nmig 21\n', true],
+    ['MIG was switched on since', 'cdi-spec\nmig 12\nmig 13\n', true],
+    ['MIG was switched off since', 'cdi-spec\ncdi-mig 12\n', true],
+    ['MIG and no instance', 'cdi-spec\ncdi-mig 1\ncdi-mig 2\n', false],
+    ['no specification', 'mig 12\n', false],
+  ])('the CDI specification and MIG: %s', (_, text, expected) => {
+    expect(dockerProbe.parse(frame(text)).toolkitCdi.cdiMigDiffers).toBe(expected);
   });
 
   it('a dockerd that does not answer is active and has no version', () => {

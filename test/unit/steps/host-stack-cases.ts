@@ -2,6 +2,7 @@ import type { Facts } from '../../../src/facts/facts.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf } from '../../support/host.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { cdiCases } from './cdi-cases.ts';
 import { dgxCases } from './dgx-cases.ts';
 import { enterpriseCases } from './enterprise-cases.ts';
 import { fabricCases } from './fabric-cases.ts';
@@ -282,6 +283,7 @@ export const cases: readonly [string, Facts, Desired, readonly string[]][] = [
     ],
   ],
   ['a bare Ubuntu 24.04', factsOf({ os: ubuntu }), wanted, lines(plan(factsOf(), wanted))],
+  ...cdiCases,
   ...dgxCases,
   ...enterpriseCases,
   ...methodCases,

@@ -159,6 +159,8 @@ const effects: Readonly<Record<string, Effect>> = {
         cdiSpec: usesCdi(host.docker.version),
         cdiDriver: facts.driver.loaded,
         cdiUses: usesOf(host),
+        cdiMigDiffers: false,
+        ...(facts.toolkit.cdiInRun ? { cdiInEtc: [] } : {}),
         cdiOlder: false,
       },
     }),

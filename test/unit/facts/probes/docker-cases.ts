@@ -7,6 +7,8 @@ const times = [
   "stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk",
 ];
 
+const mig = '/practice/proc/driver/nvidia/capabilities/gpu0/mig';
+
 export const dockerCases: readonly ScriptCase[] = [
   probe('docker', {
     name: 'a running engine, asked by curl',
@@ -66,14 +68,19 @@ time /usr/bin/nvidia-ctk
           '/var/run/cdi/nvidia.json',
           '"kind": "nvidia.com/gpu", "libcuda.so.580.95.05"\nlibcuda.so.570.1\n',
         )
-        .file('/etc/cdi/more.json', 'nvidia.com/gpu /usr/lib/libnvidia-encode.so.580.95.05 libEGL_nvidiaXso')
+        .file('/etc/cdi/hand.yaml', 'nvidia.com/gpu\nlibcuda.so.560.35.03\nlibEGL_nvidia.so.560.35.03\n')
+        .file(
+          '/var/run/cdi/more.json',
+          'nvidia.com/gpu /usr/lib/libnvidia-encode.so.580.95.05 libEGL_nvidiaXso',
+        )
         .file('/var/run/cdi/more.yaml', 'nvidia.com/gpu\nlibEGL_nvidia.so.580.95.05\nlibnvidia-encodeXso')
         .file('/etc/cdi/other.yaml', 'kind: nvidiaXcom/gpu libcuda.so.1.2\n'),
     after: {
-      stdout: 'snap\ncdi-spec\ncdi-use video\ncdi-spec\ncdi-use graphics\ncdi-spec\ncdi-driver 580.95.05\n',
+      stdout:
+        'snap\ncdi-run\ncdi-spec\ncdi-use graphics\ncdi-run\ncdi-spec\ncdi-use video\ncdi-run\ncdi-spec\ncdi-driver 580.95.05\ncdi-etc /etc/cdi/hand.yaml\n',
       calls: [
         ...times,
-        ...['/etc/cdi/more.json', '/var/run/cdi/more.yaml', '/var/run/cdi/nvidia.json'].map(
+        ...['/var/run/cdi/more.yaml', '/var/run/cdi/more.json', '/var/run/cdi/nvidia.json'].map(
           (file) => `stat -c 'cdi-time %.9Y' ${file}`,
         ),
       ],
@@ -88,9 +95,15 @@ time /usr/bin/nvidia-ctk
         .program('curl', 'exit 28')
         .program('stat', '[ "$2" = "cdi-time %.9Y" ] || { echo "cannot statx" >&2; exit 1; }')
         .folder('/snap/docker/current')
-        .file('/etc/cdi/a b.yaml', 'kind: nvidia.com/gpu\nhostPath: /usr/lib/libcuda.so.1\n'),
+        .file(
+          '/etc/cdi/a b.yaml',
+          'kind: nvidia.com/gpu\nhostPath: /usr/lib/libcuda.so.1\npath: /dev/nvidia-caps/nvidia-cap13\npath: /dev/nvidia-caps/nvidia-cap12\npath: /dev/nvidia-caps/nvidia-cap13\n',
+        )
+        .file(`${mig}/gi1/access`, 'DeviceFileMinor: 12\nDeviceFileMode: 292\nDeviceFileModify: 1\n')
+        .file(`${mig}/gi1/ci0/access`, 'DeviceFileMinor: 21\nDeviceFileMode: 292\n')
+        .file('/practice/proc/driver/nvidia/capabilities/mig/config', 'DeviceFileMinor: 1\n'),
     after: {
-      stdout: 'active\n\nsnap\ncdi-spec\n',
+      stdout: 'active\n\nsnap\ncdi-etc /etc/cdi/a b.yaml\ncdi-spec\ncdi-mig 12\ncdi-mig 13\nmig 12\nmig 21\n',
       calls: [curl, ...times, "stat -c 'cdi-time %.9Y' '/etc/cdi/a b.yaml'"],
     },
   }),

@@ -24,7 +24,7 @@ export const cdiSuite: ScriptSuite = {
   cases: [
     {
       name: 'an older toolkit writes it itself',
-      script: cdiScript,
+      script: cdiScript([]),
       run: { umask: '077' },
       after: {
         calls: withoutService,
@@ -33,25 +33,65 @@ export const cdiSuite: ScriptSuite = {
     },
     {
       name: 'a toolkit with a service of its own has the service write it, wherever that is, and no second file',
-      script: cdiScript,
+      script: cdiScript([]),
       given: (host) => refreshes(host, '/var/run/cdi/nvidia.yaml'),
       after: { calls: withService, files: { '/var/run/cdi/nvidia.yaml': `644 ${spec}` } },
     },
     {
       name: 'a specification in JSON is one',
-      script: cdiScript,
+      script: cdiScript([]),
       given: (host) => refreshes(host, '/var/run/cdi/nvidia.json'),
       after: { calls: withService, files: { '/var/run/cdi/nvidia.json': `644 ${spec}` } },
     },
     {
       name: 'and so is one that an administrator keeps',
-      script: cdiScript,
+      script: cdiScript([]),
       given: (host) => refreshes(host, '/etc/cdi/site.json'),
       after: { calls: withService, files: { '/etc/cdi/site.json': `644 ${spec}` } },
     },
     {
+      name: 'a file that was made by hand is set aside when the service has written its own',
+      script: cdiScript(['/etc/cdi/nvidia.yaml', '/etc/cdi/gone.json']),
+      given: (host) => {
+        refreshes(host, '/var/run/cdi/nvidia.yaml');
+        host
+          .file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu')
+          .file('/etc/cdi/fpga.yaml', 'kind: intel.com/fpga');
+      },
+      after: {
+        calls: withService,
+        files: {
+          '/var/run/cdi/nvidia.yaml': `644 ${spec}`,
+          '/etc/cdi/nvidia.yaml': 'gone',
+          '/etc/cdi/nvidia.yaml.before-azp-fleet': '644 by hand: nvidia.com/gpu',
+        },
+      },
+    },
+    {
+      name: 'an older toolkit writes over one that was made by hand',
+      script: cdiScript(['/etc/cdi/nvidia.yaml']),
+      given: (host) => host.file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu'),
+      after: { calls: withoutService, files: { '/etc/cdi/nvidia.yaml': `644 ${spec}` } },
+    },
+    {
+      name: 'and over the one that wins',
+      script: cdiScript(['/etc/cdi/nvidia.yaml']),
+      given: (host) =>
+        host
+          .file('/var/run/cdi/nvidia.yaml', 'by a unit: nvidia.com/gpu')
+          .file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu'),
+      after: {
+        calls: [`systemctl cat ${service}`, 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml'],
+        files: {
+          '/var/run/cdi/nvidia.yaml': `644 ${spec}`,
+          '/etc/cdi/nvidia.yaml': 'gone',
+          '/etc/cdi/nvidia.yaml.before-azp-fleet': '644 by hand: nvidia.com/gpu',
+        },
+      },
+    },
+    {
       name: "the service's failure is told with its journal",
-      script: cdiScript,
+      script: cdiScript([]),
       given: (host) => host.program('systemctl', '[ "$1" = cat ]'),
       after: {
         code: 1,
@@ -65,7 +105,7 @@ next: see whether nvidia-smi works on the host
     },
     {
       name: "nvidia-ctk's failure is told",
-      script: cdiScript,
+      script: cdiScript([]),
       given: (host) => host.program('nvidia-ctk', 'echo "failed to get driver version" >&2; exit 1'),
       after: {
         code: 1,
@@ -81,7 +121,7 @@ next: see whether nvidia-smi works on the host
     },
     {
       name: 'a specification that describes something else is none',
-      script: cdiScript,
+      script: cdiScript([]),
       given: (host) => refreshes(host, '/var/run/cdi/other.yaml', 'kind: nvidiaXcom/gpu'),
       after: {
         code: 1,
