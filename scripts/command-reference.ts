@@ -1,3 +1,4 @@
+import { argumentsOf } from '../src/cli/arguments.ts';
 import type { CommandSpec, OptionSpec } from '../src/cli/command.ts';
 import { sharedBy, sharedOptions } from '../src/cli/shared-options.ts';
 
@@ -83,6 +84,8 @@ function row({ flags, description, default: value }: OptionSpec): string {
 function section(command: CommandSpec): string {
   const usage = ['azp-fleet', command.name, command.positionals].filter(Boolean).join(' ');
   const options = (command.options ?? []).map(row);
+  const places = argumentsOf(command).map(({ notation, about }) => `| \`${notation}\` | ${about} |`);
+  const given = places.length === 0 ? [] : ['| argument | meaning |', '| --- | --- |', ...places, ''];
   const table = options.length === 0 ? [] : ['| option | meaning |', '| --- | --- |', ...options, ''];
   const members =
     command.json === false ? [] : [`JSON: ${command.json.map((name) => `\`${name}\``).join(', ')}`, ''];
@@ -95,6 +98,7 @@ function section(command: CommandSpec): string {
     `${command.summary[0]?.toUpperCase() ?? ''}${command.summary.slice(1)}.`,
     ...(command.description === undefined ? [] : ['', command.description]),
     '',
+    ...given,
     ...table,
     ...members,
     '```sh',

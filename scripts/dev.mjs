@@ -149,15 +149,21 @@ function bringOracles() {
   if (missing.length === 0) return;
   const canInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
   if (!canInstall) return say(`${missing.join(', ')} not installed: what needs it is not checked`);
-  say(`installing ${missing.join(', ')} (once)`);
-  const names = missing.flatMap((program) => packages[program] ?? []);
-  if (names.length > 0)
-    run('sh', [
-      '-c',
-      `apt-get -qq update && apt-get -qq install -y --no-install-recommends ${names.join(' ')} >/dev/null`,
-    ]);
+  bringPackages(packages);
   if (missing.includes('promtool') && !takePromtool())
     say('promtool cannot be had: what needs it is not checked');
+}
+
+/** Programs of packages of this Debian, where they are missing and can be had. */
+function bringPackages(packages) {
+  const missing = Object.keys(packages).filter((program) => spawnSync(program, ['-V']).error !== undefined);
+  if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return;
+  say(`installing ${missing.join(', ')} (once)`);
+  const names = missing.map((program) => packages[program]).join(' ');
+  run('sh', [
+    '-c',
+    `apt-get -qq update && apt-get -qq install -y --no-install-recommends ${names} >/dev/null`,
+  ]);
 }
 
 /** Out of its package, which would start a server if it were installed. */
@@ -215,6 +221,7 @@ function unitTestsOnEachNode(rest) {
 
 /** What npm packs and what a clone brings, installed and run on each Node. */
 function packageTests(rest) {
+  bringPackages({ bash: 'bash', zsh: 'zsh', fish: 'fish', tmux: 'tmux', man: 'man-db' });
   const nodes = [...testedNodes, tooOldNode].map((version) => [version, bringNode(version)]);
   process.env.AZP_FLEET_TEST_NODES = JSON.stringify(nodes);
   vitest(['--project', 'package', ...rest]);

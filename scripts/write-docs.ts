@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { commands } from '../src/cli/commands.ts';
 import { gpuRules } from '../src/health/rules/gpu-rules.ts';
 import { withAzureTables } from './azure-page.ts';
+import { version } from '../src/base/version.ts';
 import { commandReference } from './command-reference.ts';
 import { errorsPage } from './errors-page.ts';
 import { withRulesTable } from './health-rules-table.ts';
+import { manPage } from './man-page.ts';
 import { troubleshootingPage } from './troubleshooting-page.ts';
 
 const docs = join(import.meta.dirname, '..', 'docs');
@@ -14,6 +16,7 @@ const azure = join(docs, 'azure.md');
 const health = join(docs, 'health.md');
 
 writeFileSync(join(docs, 'commands.md'), commandReference(commands));
+writeFileSync(join(docs, '..', 'man', 'azp-fleet.1'), manPage(commands, version));
 writeFileSync(join(docs, 'errors.md'), errorsPage());
 writeFileSync(join(docs, 'troubleshooting.md'), troubleshootingPage());
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));

@@ -37,6 +37,8 @@ interface Declaration {
   readonly description?: string;
   /** commander's notation: `[targets...]`, `<hosts> [command...]`. */
   readonly positionals?: string;
+  /** Those of them that mean something else here than in `arguments.ts`, by name. */
+  readonly arguments?: Readonly<Record<string, string>>;
   readonly options?: readonly OptionSpec[];
   /** Command line → what it does. */
   readonly examples: readonly (readonly [string, string])[];

@@ -12,7 +12,7 @@ import { version } from '../base/version.ts';
 import { commands } from './commands.ts';
 import { parseArguments, type Parsed } from './parse.ts';
 import { runCommand } from './run-command.ts';
-import { openRunLog } from './run-log.ts';
+import { noRunLog, openRunLog } from './run-log.ts';
 import { stateFolder } from './state-folder.ts';
 
 /** The entry point: builds the context, finds the command, reports what went wrong. Returns the exit code. */
@@ -25,7 +25,8 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
   const redactor = new Redactor();
   const state = stateFolder(process.env, user.homedir);
   const clock = systemClock(1);
-  const log = openRunLog(state, clock, process.pid, redactor);
+  // It runs at each Tab, and would push the logs of other runs out.
+  const log = argv[0] === 'completion' ? noRunLog(redactor) : openRunLog(state, clock, process.pid, redactor);
   const stdout = guardOutput(process.stdout, redactor);
   const stderr = guardOutput(process.stderr, redactor);
   const speaking = { stdout: process.stdout, stderr: process.stderr, clock, log };

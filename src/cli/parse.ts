@@ -4,6 +4,7 @@ import { usageError } from '../base/errors.ts';
 import type { CommandInput, CommandSpec, OptionSpec } from './command.ts';
 import { declareHelp, unknownCommand } from './help.ts';
 import { Options } from './options.ts';
+import { argumentsOf } from './arguments.ts';
 import { sharedBy, sharedOptions } from './shared-options.ts';
 
 const seeHelp = 'see the commands: azp-fleet --help; the options of one: azp-fleet COMMAND --help';
@@ -103,10 +104,11 @@ function parentOf(program: Command, spec: CommandSpec, specs: readonly CommandSp
 
 function declare(parent: Command, spec: CommandSpec, io: ParseIo): Command {
   const name = spec.name.split(' ').at(-1) ?? spec.name;
-  const command = base(parent.command(`${name} ${spec.positionals ?? ''}`.trim()), io)
+  const command = base(parent.command(name), io)
     .allowExcessArguments()
     .summary(spec.summary)
     .description(`${spec.summary}\n${spec.description ?? ''}`.trim());
+  for (const { notation, about } of argumentsOf(spec)) command.argument(notation, about);
   for (const option of [...(spec.options ?? []), ...sharedBy(spec)])
     command.addOption(declaredOption(option));
   const width = Math.max(...spec.examples.map(([line]) => line.length));

@@ -26,13 +26,20 @@ export function openRunLog(stateFolder: string, clock: Clock, pid: number, redac
     const code = (error as NodeJS.ErrnoException).code;
     if (code === undefined) throw error;
     return {
-      path: undefined,
-      log: () => undefined,
-      redact: (secret) => redactor.add(secret),
-      close: () => undefined,
+      ...noRunLog(redactor),
       note: `no debug log: ${stateFolder} cannot be written (${code}); next: set XDG_STATE_HOME to a folder that can`,
     };
   }
+}
+
+/** Secrets are hidden all the same; nothing is written. */
+export function noRunLog(redactor: Redactor): RunLog {
+  return {
+    path: undefined,
+    log: () => undefined,
+    redact: (secret) => redactor.add(secret),
+    close: () => undefined,
+  };
 }
 
 function newPath(folder: string, at: string, pid: number): string {

@@ -1,132 +1,77 @@
-interface Flag {
-  readonly flags: string;
-  readonly description: string;
-}
-
-/** What completion needs to know of a command. */
-export interface Completable {
-  readonly name: string;
-  readonly summary: string;
-  /** Its own and those it shares with others. */
-  readonly options: readonly Flag[];
-}
-
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-/** A static completion script: commands, their options, and inventory files. `shared`: what may stand before a command. */
-export function completionScript(
-  shell: Shell,
-  commands: readonly Completable[],
-  shared: readonly Flag[],
-): string {
-  if (shell === 'fish') return fish(commands, shared);
-  const cases = commands.map(
-    (command) => `    '${command.name}') words='${longOptions(command.options).join(' ')}';;`,
-  );
-  const firstWords = [...new Set(commands.map((command) => command.name.split(' ')[0]))].join(' ');
-  const groups = Map.groupBy(
-    commands.filter((command) => command.name.includes(' ')),
-    (command) => command.name.split(' ')[0] ?? '',
-  );
-  const second = [...groups].map(
-    ([group, members]) => `    ${group}) words='${members.map(leaf).join(' ')}';;`,
-  );
-  const body = `_azp_fleet() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" one='' two='' words='' word i
+/**
+ * What a shell loads. It knows no word itself: at each Tab it asks `azp-fleet completion SHELL -- WORDS`, whose first
+ * line says which files fit too (none, files, inventories), and whose others are a word, a tab, and what it is.
+ */
+export function completionScript(shell: Shell): string {
+  return scripts[shell];
+}
+
+const bash = `_azp_fleet() {
+  local line="\${COMP_LINE:0:COMP_POINT}" current='' piece="\${COMP_WORDS[COMP_CWORD]}" paths='' value
+  local -a words
   COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    word="\${COMP_WORDS[i]}"
-    case "$word" in
-      ${takingValues(shared).join('|')}) i=$((i + 1));;
-      -*) ;;
-      *) if [ -z "$one" ]; then one="$word"; elif [ -z "$two" ]; then two="$word"; fi;;
-    esac
+  # By blanks: bash itself also breaks words at = and :.
+  read -ra words <<<"$line"
+  case "$line" in
+    *[[:space:]]) words+=('') ;;
+    *) current="\${words[\${#words[@]} - 1]}" ;;
+  esac
+  # What bash puts in place of the last of its pieces must not repeat those before it.
+  local kept="\${current##*[=:]}"
+  local begun="\${current%"$kept"}"
+  [ "$piece" = "$current" ] && begun=''
+  while IFS=$'\\t' read -r value _; do
+    if [ -z "$paths" ]; then paths="$value"; else COMPREPLY+=("\${value#"$begun"}"); fi
+  done < <(azp-fleet completion bash -- "\${words[@]:1}" 2>/dev/null)
+  current="\${current#"$begun"}"
+  case "$paths" in
+    files) while IFS= read -r value; do COMPREPLY+=("$value"); done < <(compgen -f -- "$current") ;;
+    inventories)
+      while IFS= read -r value; do
+        case "$value" in *.yaml|*.yml) COMPREPLY+=("$value") ;; *) [ -d "$value" ] && COMPREPLY+=("$value") ;; esac
+      done < <(compgen -f -- "$current") ;;
+  esac
+  # Nothing of ours is a file: a host that is called like a folder gets no slash.
+  if [ "$paths" != none ]; then compopt -o filenames 2>/dev/null; fi
+}
+complete -F _azp_fleet azp-fleet
+`;
+
+const zsh = `#compdef azp-fleet
+(( $+functions[compdef] )) || { autoload -U +X compinit && compinit -u }
+_azp_fleet() {
+  local paths line
+  local -a lines offers
+  lines=("\${(@f)$(azp-fleet completion zsh -- "\${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+  paths="$lines[1]"
+  for line in "\${(@)lines[2,-1]}"; do
+    offers+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
   done
-  if [ -z "$one" ]; then
-    case "$current" in
-      -*) words='${longOptions(shared).join(' ')}';;
-      *) words='${firstWords} help';;
-    esac
-  elif [ -z "$two" ] && [ "\${current#-}" = "$current" ]; then
-    case "$one" in
-${second.join('\n')}
-    esac
-  fi
-  if [ -z "$words" ]; then
-    case "$one $two" in
-${cases.filter((line) => line.slice(5, line.indexOf(')')).includes(' ')).join('\n')}
-    esac
-    [ -n "$words" ] || case "$one" in
-${cases.filter((line) => !line.slice(5, line.indexOf(')')).includes(' ')).join('\n')}
-    esac
-  fi
-  while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -W "$words" -- "$current")
-  case "$current" in
-    -*) ;;
-    *) while IFS= read -r word; do COMPREPLY+=("$word"); done < <(compgen -f -X '!*.y*ml' -- "$current") ;;
+  (( $#offers )) && _describe -V 'azp-fleet' offers
+  case "$paths" in
+    files) _files ;;
+    inventories) _files -g '*.(yaml|yml)' ;;
   esac
 }
-complete -o filenames -F _azp_fleet azp-fleet
+compdef _azp_fleet azp-fleet
 `;
-  return shell === 'bash'
-    ? body
-    : `autoload -U +X compinit && compinit -u\nautoload -U +X bashcompinit && bashcompinit\n${body}`;
-}
 
-function fish(commands: readonly Completable[], shared: readonly Flag[]): string {
-  const lines = [
-    `function __azp_fleet_no_command
-    set -l skip 0
-    for word in (commandline -opc)[2..]
-        if test $skip = 1
-            set skip 0
-            continue
-        end
-        switch $word
-            case ${takingValues(shared).join(' ')}
-                set skip 1
-            case '-*'
-            case '*'
-                return 1
-        end
+const fish = `function __azp_fleet_offers
+    set -l current (commandline -ct)
+    set -l words (commandline -opc)
+    set -l lines (azp-fleet completion fish -- $words[2..] "$current" 2>/dev/null)
+    printf '%s\\n' $lines[2..]
+    switch "$lines[1]"
+        case files
+            __fish_complete_path "$current"
+        case inventories
+            __fish_complete_path "$current" | string match -r '^.*(?:/|\\.ya?ml)(?:\\t.*)?$'
     end
-    return 0
-end`,
-    'complete -c azp-fleet -f',
-  ];
-  const plain = (text: string) => text.replaceAll("'", '');
-  const before = (rest: string) => `complete -c azp-fleet -n __azp_fleet_no_command ${rest}`;
-  for (const option of shared)
-    for (const name of longOptions([option]))
-      lines.push(before(`-l ${name.slice(2)} -d '${plain(option.description)}'`));
-  for (const command of commands) {
-    const [first = '', second] = command.name.split(' ');
-    if (second === undefined) lines.push(before(`-a ${first} -d '${plain(command.summary)}'`));
-    else {
-      lines.push(before(`-a ${first} -d '${first} commands'`));
-      lines.push(
-        `complete -c azp-fleet -n '__fish_seen_subcommand_from ${first}' -a ${second} -d '${plain(command.summary)}'`,
-      );
-    }
-    for (const option of longOptions(command.options))
-      lines.push(
-        `complete -c azp-fleet -n '__fish_seen_subcommand_from ${second ?? first}' -l ${option.slice(2)}`,
-      );
-  }
-  lines.push(`complete -c azp-fleet -n 'not __azp_fleet_no_command' -a '(__fish_complete_suffix .yaml)'`);
-  return `${[...new Set(lines)].join('\n')}\n`;
-}
+end
+complete -c azp-fleet -f -a '(__azp_fleet_offers)'
+`;
 
-function leaf(command: Completable): string {
-  return command.name.split(' ').at(-1) ?? '';
-}
-
-function longOptions(options: readonly Flag[]): string[] {
-  return [...options.flatMap(({ flags }) => /--[\w-]+/.exec(flags) ?? []), '--help'];
-}
-
-/** The names, short ones too, of those that another word follows. */
-function takingValues(options: readonly Flag[]): string[] {
-  return options.flatMap(({ flags }) => (flags.includes('<') ? (flags.match(/-[\w-]+/g) ?? []) : []));
-}
+const scripts: Readonly<Record<Shell, string>> = { bash, zsh, fish };

@@ -52,6 +52,7 @@ test('beside the pages it holds the program, what goes to hosts, and what descri
     'dockeragent/start.sh',
     'inventory.example.yaml',
     'inventory.schema.json',
+    'man/azp-fleet.1',
     'package.json',
     'units/azp-fleet-manager.service',
   ]);

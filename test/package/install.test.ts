@@ -1,4 +1,5 @@
 // As the README says it to those who have the package: installed, and run, on each line of Node that it takes.
+import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
@@ -18,9 +19,11 @@ const { taken } = broughtNodes();
 const packed = await packInto(folder);
 const quickly = ['--prefer-offline', '--no-audit', '--no-fund'];
 
+const prefixOf = (node: TestNode) => join(folder, node.version);
+
 /** Where somebody else works who has this Node and the installed command. */
 async function installed(node: TestNode) {
-  const prefix = join(folder, node.version);
+  const prefix = prefixOf(node);
   const cwd = join(prefix, 'work');
   mkdirSync(cwd, { recursive: true });
   const install = ['install', '-g', '--prefix', prefix, ...quickly, packed];
@@ -58,6 +61,16 @@ describe.each(taken)('npm install -g on Node $version', (node) => {
     const { status, stdout, stderr } = await here.azpFleet('--help');
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: azp-fleet .*^ {2}provision .*^Exit codes: /ms);
+  });
+
+  test('man azp-fleet', () => {
+    const page = join(prefixOf(node), 'share/man/man1/azp-fleet.1');
+    const { stdout, stderr, status } = spawnSync('man', ['--warnings', '-l', page], {
+      encoding: 'utf8',
+      env: { ...process.env, MANWIDTH: '80', LC_ALL: 'C.UTF-8' },
+    });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout).toMatch(/^NAME\n +azp-fleet - .*^ +azp-fleet pool prune \[hosts\.\.\.\]$/ms);
   });
 
   test('an inventory is made and checked, and the example too', async () => {

@@ -85,3 +85,14 @@ describe('an inventory named twice', () => {
     expect(told(line)).toMatchObject({ what: 'two inventories were given', next: 'name one' });
   });
 });
+
+describe('examples in help are understood', () => {
+  const words = (line: string) =>
+    [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, one, two, bare]) => one ?? two ?? bare ?? '');
+  const all = commands.flatMap(({ name, examples }) => examples.map(([line]) => [line, name] as const));
+  test.each(all)('%s', (line, name) => {
+    const [, own = ''] = /azp-fleet ((?:'[^']*'|"[^"]*"|[^)|>&])+)/.exec(line) ?? [];
+    const io = { out: () => undefined, err: () => undefined, env: {}, version: '0', columns: 80 };
+    expect(parseArguments(words(own), commands, io)?.spec.name).toBe(name);
+  });
+});

@@ -3,11 +3,26 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 
 import { commandReference } from '../../../scripts/command-reference.ts';
+import { manPage } from '../../../scripts/man-page.ts';
 import { version } from '../../../src/base/version.ts';
+import { argumentsOf } from '../../../src/cli/arguments.ts';
 import { commands } from '../../../src/cli/commands.ts';
 
 test('docs/commands.md is what "npm run docs" writes', () => {
   expect(readFileSync('docs/commands.md', 'utf8')).toBe(commandReference(commands));
+});
+
+test('man/azp-fleet.1 is what "npm run docs" writes', () => {
+  expect(readFileSync('man/azp-fleet.1', 'utf8')).toBe(manPage(commands, version));
+});
+
+test('every argument is told in help', () => {
+  const untold = commands.flatMap((command) =>
+    argumentsOf(command).flatMap(({ notation, about }) =>
+      about === '' ? `${command.name} ${notation}` : [],
+    ),
+  );
+  expect(untold).toEqual([]);
 });
 
 test('the version is that of package.json', () => {

@@ -52,6 +52,9 @@ export const startCommands: readonly CommandSpec[] = [
     description:
       'A host is an entry of ~/.ssh/config, an address, user@address:port or name=user@address:port.',
     positionals: '<hosts...>',
+    arguments: {
+      hosts: 'entries of ~/.ssh/config, ADDRESS, USER@ADDRESS:PORT, or NAME= before one of these',
+    },
     options: [
       { flags: '-o, --output <file>', description: 'the inventory to write', default: 'inventory.yaml' },
       {
@@ -77,13 +80,23 @@ export const startCommands: readonly CommandSpec[] = [
   {
     name: 'completion',
     summary: 'print the completion script for bash, zsh or fish',
+    description:
+      'It completes commands, options, topics of help, files, and what the inventory names: hosts, groups, labels, slots, pools. At each Tab it asks for what fits: azp-fleet completion SHELL -- WORDS, the last word as far as it is typed.',
     positionals: '<shell>',
     inventory: false,
     examples: [
       ['source <(azp-fleet completion bash)', 'completion for this shell'],
       ['azp-fleet completion fish > ~/.config/fish/completions/azp-fleet.fish', 'for good, in fish'],
     ],
-    json: ['shell', 'script'],
+    json: ['shell', 'script', 'paths', 'offers'],
     load: () => import('./completion.ts'),
+  },
+  {
+    name: 'version',
+    summary: 'print the version, that of what is said to managers, and the Node that runs it',
+    inventory: false,
+    examples: [['azp-fleet version', 'what a report of a mistake should begin with']],
+    json: ['protocol', 'node', 'platform', 'arch', 'hostsNode'],
+    load: () => import('./version.ts'),
   },
 ];

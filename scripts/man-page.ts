@@ -1,0 +1,114 @@
+import { argumentsOf } from '../src/cli/arguments.ts';
+import type { CommandSpec, OptionSpec } from '../src/cli/command.ts';
+import { sharedOptions } from '../src/cli/shared-options.ts';
+
+/** man/azp-fleet.1, from the same tables that `--help` uses. In the macros of man(7), which every man reads. */
+export function manPage(commands: readonly CommandSpec[], version: string): string {
+  return [
+    `.TH AZP\\-FLEET 1 "" "azp\\-fleet ${escaped(version)}" "User Commands"`,
+    // No word is broken, none is moved apart: commands are copied from here.
+    '.nh',
+    '.ad l',
+    '.SH NAME',
+    'azp\\-fleet \\- self\\-hosted GPU CI for Azure Pipelines on machines reached by SSH',
+    '.SH SYNOPSIS',
+    '.B azp\\-fleet',
+    '.RI [ options ]',
+    '.I command',
+    '.RI [ arguments ]',
+    '.SH DESCRIPTION',
+    ...paragraph(
+      'Takes machines from bare to agents that run jobs: driver, Docker Engine, container toolkit, agent image, a manager as a systemd service, the pool in Azure DevOps. What is wanted stands in an inventory (inventory.yaml), which azp-fleet setup writes by asking.',
+    ),
+    '.SH OPTIONS OF ALL COMMANDS',
+    ...paragraph('They may stand before a command or after it.'),
+    ...sharedOptions.flatMap(option),
+    '.SH COMMANDS',
+    ...commands.flatMap(section),
+    '.SH EXIT STATUS',
+    ...exitCodes.flatMap(([code, what]) => ['.TP', `.B ${code}`, text(what)]),
+    '.SH ENVIRONMENT',
+    ...environment.flatMap(([name, what]) => ['.TP', `.B ${escaped(name)}`, text(what)]),
+    '.SH FILES',
+    '.TP',
+    `.I ${escaped('inventory.yaml')}`,
+    text('the inventory where none is named'),
+    '.TP',
+    `.I ${escaped('~/.local/state/azp-fleet/logs')}`,
+    text('a debug log of each run, without secrets'),
+    '.SH SEE ALSO',
+    '.BR ssh (1),',
+    '.BR ssh_config (5)',
+    '.PP',
+    text('The pages in the folder docs of the package: npm root -g says where it lies.'),
+    '',
+  ].join('\n');
+}
+
+const exitCodes = [
+  ['0', 'well'],
+  ['1', 'some host failed, is unhealthy, hung or unreachable, or a drain timed out'],
+  ['2', 'usage or inventory'],
+  ['3', 'changes pending'],
+  ['4', 'declined at the prompt'],
+  ['70', 'a bug of azp-fleet'],
+  ['130', 'interrupted'],
+] as const;
+
+const environment = [
+  ['AZP_FLEET_INVENTORY', 'the inventory where none is named'],
+  ['XDG_STATE_HOME', 'debug logs are in azp-fleet below it'],
+  ['XDG_CACHE_HOME', 'files for hosts are in azp-fleet below it'],
+  ['NO_COLOR', 'no colours'],
+  ['TERM', 'dumb: no colours and no live picture'],
+  ['SSH_AUTH_SOCK', 'the SSH agent that holds the keys'],
+] as const;
+
+function section(command: CommandSpec): string[] {
+  const places = (command.positionals ?? '').split(' ').filter(Boolean);
+  return [
+    `.SS azp\\-fleet ${escaped([command.name, ...places].join(' '))}`,
+    ...paragraph(`${command.summary}.`),
+    ...(command.description === undefined ? [] : paragraph(command.description)),
+    ...argumentsOf(command).flatMap(({ notation, about }) => ['.TP', `.I ${escaped(notation)}`, text(about)]),
+    ...(command.options ?? []).flatMap(option),
+    ...command.examples.flatMap(([line, what]) => [
+      '.PP',
+      text(`${what}:`),
+      '.PP',
+      '.nf',
+      '.RS 4',
+      text(line),
+      '.RE',
+      '.fi',
+    ]),
+  ];
+}
+
+function option({ flags, description, default: value }: OptionSpec): string[] {
+  const more = value === undefined ? '' : ` (default ${value})`;
+  return ['.TP', `.B ${escaped(flags)}`, text(`${description}${more}`)];
+}
+
+function paragraph(words: string): string[] {
+  return ['.PP', text(words)];
+}
+
+/** A line of text: none that begins as a macro does. */
+function text(line: string): string {
+  const safe = escaped(line);
+  return /^[.']/.test(safe) ? `\\&${safe}` : safe;
+}
+
+/** As it stands on the screen: roff would make typographic signs of these. */
+function escaped(words: string): string {
+  return words
+    .replaceAll('\\', '\\e')
+    .replaceAll('-', '\\-')
+    .replaceAll("'", '\\(aq')
+    .replaceAll('`', '\\(ga')
+    .replaceAll('~', '\\(ti')
+    .replaceAll('^', '\\(ha')
+    .replaceAll('"', '\\(dq')
+    .replaceAll('…', '...');
+}

@@ -1,0 +1,136 @@
+import { argumentsOf, valueOf, type Kind } from '../arguments.ts';
+import type { CommandSpec } from '../command.ts';
+import { sharedBy, sharedOptions } from '../shared-options.ts';
+import { emptyNames, type FleetNames } from './fleet-names.ts';
+import type { Offer } from './offer.ts';
+import { readWords } from './words.ts';
+
+export interface Offers {
+  readonly offers: readonly Offer[];
+  /** Which files fit too, and the folders on the way to them: the shell knows them. */
+  readonly paths: 'none' | 'files' | 'inventories';
+}
+
+/** Words that no shell reads as more than a word: others are not offered. */
+const plain = /^[\w@%+=:,./!-]+$/;
+
+/**
+ * What fits at the end of a command line. `words`: those after the program's name, the last one as far as it is typed.
+ * `names`: what the inventory has; it is asked for the file only where that matters.
+ */
+export function offersFor(
+  words: readonly string[],
+  specs: readonly CommandSpec[],
+  names: (inventory: string | undefined) => FleetNames,
+): Offers {
+  const { command, group, topic, pending, given, inventory, isOver } = readWords(words.slice(0, -1), specs);
+  const current = words.at(-1) ?? '';
+  const nothing: Offers = { offers: [], paths: 'none' };
+  if (isOver) return nothing;
+  const options = command === undefined ? sharedOptions : [...(command.options ?? []), ...sharedBy(command)];
+  const known = () => (command?.inventory === false ? emptyNames : names(inventory));
+  const fitting = (kind: Kind, head = ''): Offers => {
+    const typed = current.slice(head.length);
+    const begun = kind === 'hosts' ? typed.slice(0, typed.lastIndexOf(',') + 1) : '';
+    const mark = typed.slice(begun.length).startsWith('!') && kind === 'hosts' ? '!' : '';
+    const offers = valuesOf(kind, known, given).map(({ value, about }) => ({
+      value: `${head}${begun}${mark}${value}`,
+      about,
+    }));
+    return { offers: begins(offers, current), paths: pathsOf(kind) };
+  };
+  if (pending !== undefined) return fitting(pending);
+  const [, head, name] = /^((--[\w-]+)=)/.exec(current) ?? [];
+  if (head !== undefined) {
+    const kind = options
+      .map(({ flags }) => (flags.includes(`${name} `) ? valueOf(flags) : undefined))
+      .find(Boolean);
+    return kind === undefined ? nothing : fitting(kind, head);
+  }
+  if (current.startsWith('-')) {
+    const offers = options.map(({ flags, description }) => ({ value: longName(flags), about: description }));
+    return {
+      offers: begins([...offers, { value: '--help', about: 'display help for command' }], current),
+      paths: 'none',
+    };
+  }
+  if (command === undefined || topic)
+    return {
+      offers: begins(topic && command !== undefined ? [] : commandsIn(group, specs), current),
+      paths: 'none',
+    };
+  const declared = argumentsOf(command);
+  const place =
+    declared[given.length] ??
+    (declared.at(-1)?.notation.includes('...') === true ? declared.at(-1) : undefined);
+  const at = place === undefined ? nothing : fitting(place.kind);
+  const takesFile = command.inventory !== false && inventory === undefined;
+  return takesFile && at.paths === 'none' ? { ...at, paths: 'inventories' } : at;
+}
+
+function begins(offers: readonly Offer[], typed: string): readonly Offer[] {
+  const seen = new Set<string>();
+  return offers.filter(({ value }) => {
+    if (!value.startsWith(typed) || !plain.test(value) || seen.has(value)) return false;
+    seen.add(value);
+    return true;
+  });
+}
+
+function longName(flags: string): string {
+  return /--[\w-]+/.exec(flags)?.[0] ?? flags;
+}
+
+/** Commands and groups, or those of a group. */
+function commandsIn(group: string | undefined, specs: readonly CommandSpec[]): readonly Offer[] {
+  const help = { value: 'help', about: 'help for one command' };
+  if (group !== undefined)
+    return [
+      ...specs.flatMap(({ name, summary }) =>
+        name.startsWith(`${group} `) ? { value: name.slice(group.length + 1), about: summary } : [],
+      ),
+      help,
+    ];
+  return [
+    ...specs.map(({ name, summary }) => {
+      const [first = '', leaf] = name.split(' ');
+      return { value: first, about: leaf === undefined ? summary : `${first} commands` };
+    }),
+    help,
+  ];
+}
+
+function valuesOf(kind: Kind, known: () => FleetNames, given: readonly string[]): readonly Offer[] {
+  switch (kind) {
+    case 'hosts': {
+      const { hosts, groups, labels } = known();
+      const all = hosts.length === 0 ? [] : [{ value: 'all', about: 'every host' }];
+      return [...hosts, ...groups, ...labels, ...all].filter(({ value }) => !given.includes(value));
+    }
+    case 'host':
+      return known().hosts;
+    case 'target':
+      return [...known().hosts, ...known().slots];
+    case 'slot': {
+      const { slots } = known();
+      const of = slots.filter(({ value }) => given.includes(value.slice(0, value.lastIndexOf('/'))));
+      return (of.length === 0 ? slots : of).map(({ value }) => ({
+        value: value.slice(value.lastIndexOf('/') + 1),
+        about: 'slot',
+      }));
+    }
+    case 'pools':
+      return known().pools;
+    case 'projects':
+      return known().projects;
+    case 'shell':
+      return ['bash', 'zsh', 'fish'].map((value) => ({ value, about: 'shell' }));
+    default:
+      return [];
+  }
+}
+
+function pathsOf(kind: Kind): Offers['paths'] {
+  if (kind === 'files') return 'files';
+  return kind === 'inventory' ? 'inventories' : 'none';
+}
