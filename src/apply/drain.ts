@@ -61,7 +61,8 @@ export async function drain(
     }
   };
   const leftBehind = drainsOfRuns(before);
-  const deadline = tools.clock.monotonic() + tools.options.drainTimeoutMs;
+  const wait = { since: tools.clock.monotonic(), limitMs: tools.options.drainTimeoutMs };
+  const deadline = wait.since + wait.limitMs;
   try {
     // We hold the host's lock: whichever run has left a mark, it is over.
     for (const left of leftBehind) note(`takes over from an interrupted run: ${drainLine(left)}`);
@@ -69,9 +70,15 @@ export async function drain(
     else if (!before.drained) await (await manager()).drain({ reason: reasonWithRun(reason, mark), ...mark });
     for (let said = ''; ;) {
       const left = occupied(await (await manager()).status());
-      if (left.length === 0) return { giveBack, keep, leave };
+      if (left.length === 0) {
+        if (said !== '') tools.emit({ kind: 'host-state', host: host.name, state: 'applying' });
+        return { giveBack, keep, leave };
+      }
       const text = `draining: waiting for ${left.map(describe).join(', ')}`;
-      if (text !== said) note(text);
+      if (text !== said) {
+        note(text);
+        tools.emit({ kind: 'host-state', host: host.name, state: 'draining', text: waitingFor(left), wait });
+      }
       said = text;
       if (tools.clock.monotonic() >= deadline) {
         const pages = await pagesOf(left, host, tools);
@@ -103,6 +110,15 @@ export function withoutMarksOf(run: string, facts: Facts): Facts {
   if (status?.drains === undefined) return facts;
   const drains = status.drains.filter((mark) => mark.run !== run);
   return { ...facts, manager: { ...facts.manager, status: { ...status, drains } } };
+}
+
+/** `waiting for job train-1 and 2 more`. */
+function waitingFor(left: readonly SlotStatus[]): string {
+  const [first, ...others] = left.toSorted(
+    (a, b) => Number(a.job === undefined) - Number(b.job === undefined),
+  );
+  const who = first?.job === undefined ? `slot ${first?.slot} (${first?.state})` : `job ${first.job}`;
+  return `waiting for ${who}${others.length === 0 ? '' : ` and ${others.length} more`}`;
 }
 
 function describe({ slot, job, state }: SlotStatus): string {

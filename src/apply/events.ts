@@ -4,7 +4,14 @@ import type { Verdict } from '../health/verdict.ts';
 /** What the engine says while it works. Renderers (listr2, lines, JSON) draw it; nothing else prints. */
 export type FleetEvent =
   | { readonly kind: 'phase'; readonly phase: 'facts' | 'plan' | 'apply' | 'done' }
-  | { readonly kind: 'host-state'; readonly host: string; readonly state: HostState; readonly text?: string }
+  | {
+      readonly kind: 'host-state';
+      readonly host: string;
+      readonly state: HostState;
+      readonly text?: string;
+      /** Where this may take long: since when, on the monotonic clock of this process, and how long at most. */
+      readonly wait?: { readonly since: number; readonly limitMs: number };
+    }
   | { readonly kind: 'note'; readonly host?: string; readonly text: string }
   | {
       readonly kind: 'change-start';
@@ -13,6 +20,8 @@ export type FleetEvent =
       readonly title: string;
       /** On the monotonic clock of this process. */
       readonly since: number;
+      /** Longer than that it does not go on, in milliseconds. */
+      readonly limitMs?: number;
     }
   /** The last line of live output of a running change. */
   | { readonly kind: 'change-output'; readonly host: string; readonly id: string; readonly line: string }
@@ -35,6 +44,7 @@ export type HostState =
   | 'planned'
   | 'asking'
   | 'applying'
+  | 'draining'
   | 'running'
   | 'rebooting'
   | 'proving'

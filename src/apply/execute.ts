@@ -1,3 +1,4 @@
+import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
 import type { Secret } from '../base/secret.ts';
 import { changeUnit } from '../contract/paths.ts';
@@ -24,7 +25,14 @@ export async function executeChange(
   if (!stage.includes(change)) throw new Error(`"${change.title}" is not in the plan of ${host}`);
   const { id, title } = change;
   const started = tools.clock.monotonic();
-  tools.emit({ kind: 'change-start', host, id, title, since: started });
+  tools.emit({
+    kind: 'change-start',
+    host,
+    id,
+    title,
+    since: started,
+    ...defined({ limitMs: limitOf(change) }),
+  });
   const outcome = { ok: false, resumed: false };
   let begun: Begun = { goesOn: false };
   try {
@@ -48,6 +56,13 @@ export async function executeChange(
       ...outcome,
     });
   }
+}
+
+/** The limits of its actions together, in milliseconds; undefined: some have none. */
+function limitOf({ actions }: Change): number | undefined {
+  const limits = actions.map((action) => ('timeoutS' in action ? action.timeoutS : undefined));
+  const known = limits.filter((limit) => limit !== undefined);
+  return known.length < limits.length ? undefined : 1000 * known.reduce((sum, limit) => sum + limit, 0);
 }
 
 type Begun = Pick<Extract<Interruption, { during: 'change' }>, 'goesOn' | 'unit'>;

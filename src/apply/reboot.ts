@@ -20,7 +20,8 @@ export async function reboot(
   tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'signal'>,
 ): Promise<void> {
   const before = await bootId(connection);
-  tools.emit({ kind: 'host-state', host, state: 'rebooting' });
+  const wait = { since: tools.clock.monotonic(), limitMs: timeoutS * 1000 };
+  tools.emit({ kind: 'host-state', host, state: 'rebooting', wait });
   await (await connection.session()).script(rebootScript, { totalTimeoutMs: 15_000 });
   await connection.drop();
   const deadline = tools.clock.monotonic() + timeoutS * 1000;

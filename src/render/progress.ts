@@ -98,7 +98,7 @@ function liveProgress(context: Context, hosts: readonly string[]): Progress {
   const done = listr.run();
   return {
     sink(event) {
-      model = advance(model, event);
+      model = advance(model, event, context.clock.monotonic());
       if (isRemark(event) && repeats.isNew(event)) above.push(fold(eventLine(event, width()) ?? '', width()));
       if (event.kind === 'host-state' && settled.has(event.state)) hostDone.get(event.host)?.resolve();
     },

@@ -29,7 +29,8 @@ export async function watch(
   host: string,
   { clock, sleep, emit }: Pick<ApplyTools, 'clock' | 'sleep' | 'emit'>,
 ): Promise<Verdict> {
-  const deadline = clock.monotonic() + patienceMs;
+  const wait = { since: clock.monotonic(), limitMs: patienceMs };
+  const deadline = wait.since + wait.limitMs;
   const seenWell = new Set<string>();
   for (let said = ''; ;) {
     const { sight, problems } = await look();
@@ -38,7 +39,7 @@ export async function watch(
     if (!patient || left.length === 0) return provenBy(verdict, problems);
     if (clock.monotonic() >= deadline) return provenBy(judge({ ...sight, waited: true }).verdict, problems);
     const text = waitingLine(left);
-    if (text !== said) emit({ kind: 'host-state', host, state: 'proving', text });
+    if (text !== said) emit({ kind: 'host-state', host, state: 'proving', text, wait });
     said = text;
     await sleep(pollMs);
   }

@@ -61,7 +61,9 @@ export class FleetRenderer implements ListrRenderer {
     return this.#options.stream.columns ?? 80;
   }
 
+  /** Line by line first: what is erased at once from the top left corner on, tmux keeps in its history. */
   #erase(): string {
-    return this.#drawn === 0 ? '' : `\u001b[${this.#drawn}A\u001b[0J`;
+    const up = `\u001b[${this.#drawn}A`;
+    return this.#drawn === 0 ? '' : `${up}${'\u001b[2K\n'.repeat(this.#drawn)}${up}\u001b[0J`;
   }
 }

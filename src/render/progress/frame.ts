@@ -38,7 +38,7 @@ export function frame(model: ProgressModel, size: FrameSize, now: number): strin
 
 function rowLines(row: HostRow, width: number, columns: number, now: number, withOutput: boolean): string[] {
   const mark = marks[row.state] ?? spinner[Math.floor(now / 100) % spinner.length] ?? '⠋';
-  const clock = row.since === undefined || now === 0 ? '' : elapsed(now - row.since);
+  const clock = row.since === undefined || now === 0 ? '' : clockText(now - row.since, row.limitMs, columns);
   const what = row.text === '' ? row.state : row.text;
   const head = `${mark} ${filled(row.host, width)}  `;
   const body = clip(
@@ -73,10 +73,21 @@ function rank(row: HostRow): number {
   return row.state === 'waiting' ? 2 : 1;
 }
 
+/** `2 h 10 min, at most 4 h`; where the terminal is narrow, without the limit. */
+function clockText(milliseconds: number, limitMs: number | undefined, columns: number): string {
+  const limit = limitMs === undefined || columns < 70 ? '' : `, at most ${elapsed(limitMs)}`;
+  return `${elapsed(milliseconds)}${limit}`;
+}
+
+/** `40 s`, `12 min 40 s`, `2 h 10 min`. */
 export function elapsed(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));
-  const two = (value: number) => String(value).padStart(2, '0');
-  return `${two(Math.floor(seconds / 60))}:${two(seconds % 60)}`;
+  const minutes = Math.floor(seconds / 60);
+  const parts =
+    minutes >= 60
+      ? [`${Math.floor(minutes / 60)} h`, minutes % 60 === 0 ? '' : `${minutes % 60} min`]
+      : [minutes === 0 ? '' : `${minutes} min`, minutes > 0 && seconds % 60 === 0 ? '' : `${seconds % 60} s`];
+  return parts.filter(Boolean).join(' ');
 }
 
 function filled(text: string, columns: number): string {

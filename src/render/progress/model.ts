@@ -10,6 +10,8 @@ export interface HostRow {
   readonly output: string;
   /** Milliseconds since the epoch when the present change began. */
   readonly since: number | undefined;
+  /** How long it may take, in milliseconds. */
+  readonly limitMs: number | undefined;
   readonly changesDone: number;
 }
 
@@ -24,14 +26,22 @@ export function emptyModel(hosts: readonly string[]): ProgressModel {
     rows: new Map(
       hosts.map((host) => [
         host,
-        { host, state: 'waiting', text: '', output: '', since: undefined, changesDone: 0 },
+        {
+          host,
+          state: 'waiting',
+          text: '',
+          output: '',
+          since: undefined,
+          limitMs: undefined,
+          changesDone: 0,
+        },
       ]),
     ),
   };
 }
 
-/** Applies one event. Pure. */
-export function advance(model: ProgressModel, event: FleetEvent): ProgressModel {
+/** Applies one event. `now`: on the monotonic clock of the events. Pure. */
+export function advance(model: ProgressModel, event: FleetEvent, now?: number): ProgressModel {
   switch (event.kind) {
     case 'host-state':
       return update(model, event.host, (row) => ({
@@ -39,7 +49,8 @@ export function advance(model: ProgressModel, event: FleetEvent): ProgressModel 
         state: event.state,
         text: event.text ?? (settled.has(event.state) ? row.text : ''),
         output: '',
-        since: undefined,
+        since: event.wait?.since ?? begunAt(row, event.state, now),
+        limitMs: event.wait?.limitMs,
       }));
     case 'change-start':
       return update(model, event.host, (row) => ({
@@ -47,6 +58,7 @@ export function advance(model: ProgressModel, event: FleetEvent): ProgressModel 
         text: event.title,
         output: '',
         since: event.since,
+        limitMs: event.limitMs,
       }));
     case 'change-output':
       return update(model, event.host, (row) => ({ ...row, output: event.line }));
@@ -55,6 +67,7 @@ export function advance(model: ProgressModel, event: FleetEvent): ProgressModel 
         ...row,
         output: '',
         since: undefined,
+        limitMs: undefined,
         changesDone: row.changesDone + (event.ok ? 1 : 0),
       }));
     case 'problem':
@@ -64,6 +77,12 @@ export function advance(model: ProgressModel, event: FleetEvent): ProgressModel 
     default:
       return model;
   }
+}
+
+/** What has gone on under the same name goes on. */
+function begunAt(row: HostRow, state: HostState, now: number | undefined): number | undefined {
+  if (state === 'waiting' || settled.has(state)) return undefined;
+  return row.state === state ? (row.since ?? now) : now;
 }
 
 function update(model: ProgressModel, host: string, change: (row: HostRow) => HostRow): ProgressModel {

@@ -21,12 +21,27 @@ describe('the live display', () => {
 
   test('shows active hosts first, with their change, its clock and its last line of output', () => {
     expect(frame(model, { columns: 60, rows: 20 }, 73_000)).toEqual([
-      '⠋ h200-1   install Docker Engine 29.7.2               01:12',
+      '⠋ h200-1   install Docker Engine 29.7.2          1 min 12 s',
       '           Unpacking docker-ce',
       '✗ old      nothing listens on port 22',
       '· rtx-box  waiting',
       '0 of 3 done · 1 failed · 1 waiting',
     ]);
+  });
+
+  test('says what is waited for, for how long, and how long at most', () => {
+    const waiting = after(['h200-1'], {
+      kind: 'host-state',
+      host: 'h200-1',
+      state: 'draining',
+      text: 'waiting for job resnet50-nightly-4',
+      wait: { since: 1_000, limitMs: 14_400_000 },
+    });
+    expect(frame(waiting, { columns: 80, rows: 20 }, 7_801_000)).toEqual([
+      '⠋ h200-1  waiting for job resnet50-nightly-4            2 h 10 min, at most 4 h',
+      '0 of 1 done',
+    ]);
+    expect(frame(waiting, { columns: 60, rows: 20 }, 7_801_000)[0]).toMatch(/ {2}2 h 10 min$/);
   });
 
   test('is never taller or wider than the terminal, whatever happens', () => {
@@ -99,9 +114,11 @@ describe('the line display', () => {
   });
 
   test.each([
-    [0, '00:00'],
-    [61_000, '01:01'],
-    [6_000_000, '100:00'],
+    [0, '0 s'],
+    [61_000, '1 min 1 s'],
+    [120_000, '2 min'],
+    [7_800_000, '2 h 10 min'],
+    [14_400_000, '4 h'],
   ])('%d ms is shown as %s', (milliseconds, text) => {
     expect(elapsed(milliseconds)).toBe(text);
   });
