@@ -27,6 +27,8 @@ export interface ApplyHostOptions {
   readonly exactFacts: boolean;
   /** How a drained host is proven, before its agents take jobs again. Absent: that is not asked for. */
   readonly proof?: Proof;
+  /** The changes take the manager away: once they are begun, there is nobody to give agents back to. */
+  readonly removes?: true;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface ApplyHostOptions {
 export async function applyHost(
   survey: Survey,
   tools: ApplyTools,
-  { exactFacts, proof }: ApplyHostOptions,
+  { exactFacts, proof, removes }: ApplyHostOptions,
 ): Promise<HostOutcome> {
   const { host, connection, plan: announced } = survey;
   const { name } = host;
@@ -87,7 +89,7 @@ export async function applyHost(
     }
     const changes = done.size === 0 ? 0 : done.size + waitsMet(announced, [...done.values()]);
     const outcome: HostOutcome = { host: name, state: changes === 0 ? 'ok' : 'changed', changes };
-    if (drained === undefined) return outcome;
+    if (drained === undefined || removes) return outcome;
     const aside = drained;
     drained = undefined;
     if (proof !== undefined) return { ...outcome, verdict: await proveDrained(name, aside, proof) };
@@ -97,7 +99,8 @@ export async function applyHost(
     const interrupted = tools.signal.aborted;
     const atWork = begun > begunBefore ? await leftAtWork(connection) : nothingAtWork;
     const end = { begun: begun > begunBefore, interrupted, atWork };
-    const verdict = drained && (await endEarly(name, drained, end, proof));
+    const ended = removes === true && end.begun;
+    const verdict = drained && !ended ? await endEarly(name, drained, end, proof) : undefined;
     if (interrupted) return interruptedOutcome(name, done.size, interruptionOf(error, atWork));
     const failed = failure(name, error, tools.log, { changes: done.size, begun });
     return {

@@ -5,6 +5,7 @@ import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
 import type { LockOwner, Session, Transport } from '../ssh/transport.ts';
 import type { HostPlan } from '../plan/fleet-plan.ts';
+import type { Action } from '../steps/change.ts';
 import type { Said } from '../steps/packages/refine.ts';
 import type { Simulation } from '../steps/packages/simulation.ts';
 import type { EventSink } from './events.ts';
@@ -40,6 +41,8 @@ export interface ApplyTools extends HostTools {
    * Absent: Azure DevOps is not asked.
    */
   readonly poolsReady?: (host: HostSpec, facts: Facts) => Promise<void>;
+  /** Takes the agents of an owner out of pools; rejects where one has a job. Absent: nothing is planned that would need it. */
+  readonly deregister?: (asked: Extract<Action, { kind: 'deregister' }>) => Promise<void>;
   /** Agent's name → page of the job that it runs, for those that have one. Absent: Azure DevOps is not asked. */
   readonly jobPages?: (pool: string) => Promise<ReadonlyMap<string, string>>;
   /** Written to the hosts that need it; never part of a plan. */

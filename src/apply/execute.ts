@@ -103,6 +103,10 @@ async function runAction(
     case 'webhook':
       await storeSecret(action.path, tools.webhooks?.get(host), await connection.session(), tools.signal);
       break;
+    case 'deregister':
+      if (tools.deregister === undefined) throw new Error('nobody can be asked to take agents out of a pool');
+      await tools.deregister(action);
+      break;
     case 'reboot':
       await reboot(connection, host, action.timeoutS, tools);
       break;

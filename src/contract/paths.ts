@@ -36,6 +36,21 @@ export function changeUnit(id: string): string {
 /** The manager's unit sets it to a digest of its own text, so that the process knows by which one it was started. */
 export const unitMarkVariable = 'AZP_FLEET_UNIT';
 
+/** The users of agents straight on the host: below no others' numbers, so that name and number together are ours. */
+export const agentUsers = { prefix: 'azp-agent-', ids: { first: 58_000, last: 58_999 } } as const;
+
+/** Bridge of the agents' network on the host. */
+export const agentBridge = 'azp-fleet0';
+
+/** The network of the agents' containers. */
+export const agentNetwork = 'azp-fleet';
+
+/** Routing rules of the fence: before the rules of VPNs and of hosts with several networks. */
+export const fencePreferences = { names: '50', closed: '51', past: '52' } as const;
+
+/** Begins the names of the units of agents straight on the host. */
+export const agentUnits = 'azp-fleet-agent-';
+
 /** Labels on every container and image that is ours. */
 export const Labels = {
   /** `agent`, `probe`, `config` or `image`. */

@@ -153,6 +153,15 @@ export interface Facts {
     readonly gpuProcesses: readonly string[];
     readonly logins: readonly string[];
   };
+  /** What we have put there and nothing else tells. Only undoing asks for it. */
+  readonly ours: {
+    /** Our folders that hold more than locks and the notes of changes. */
+    readonly folders: readonly string[];
+    /** Users that the manager has made for agents straight on the host. */
+    readonly users: readonly string[];
+    /** Raw text of daemon.json as it was before we first wrote it; undefined: nothing is kept. */
+    readonly daemonJsonBefore: string | undefined;
+  };
   /** Durable changes found on the host. */
   readonly changes: readonly {
     readonly id: string;

@@ -17,6 +17,7 @@ import { managerProbe } from './probes/manager.ts';
 import { osProbe } from './probes/os.ts';
 import { othersProbe } from './probes/others.ts';
 import { packageLockProbe } from './probes/package-lock.ts';
+import { daemonJsonBeforeProbe, oursProbe } from './probes/ours.ts';
 import { siteCaProbe } from './probes/site-ca.ts';
 import { packagesProbes, together, userspaceVersion } from './probes/packages.ts';
 import { daemonJsonProbe, managerStatusProbe } from './probes/texts.ts';
@@ -37,6 +38,8 @@ export const probes = [
   managerStatusProbe,
   diskProbe,
   othersProbe,
+  oursProbe,
+  daemonJsonBeforeProbe,
   changesProbe,
   packageLockProbe,
   hostLockProbe,
@@ -66,6 +69,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     manager: { ...read(managerProbe), ...read(managerStatusProbe) },
     ...read(diskProbe),
     others: { ...read(othersProbe), containers: foreign },
+    ours: { ...read(oursProbe), daemonJsonBefore: read(daemonJsonBeforeProbe) },
     changes: read(changesProbe),
     packageLock: read(packageLockProbe),
     hostLock: read(hostLockProbe),
@@ -74,7 +78,14 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   // Names and titles go into notes, refusals and scripts. Texts that are files stay as they are: they are parsed.
   const clean = foreignValue(facts, (text) => foreignLine(text));
   const { texts } = facts;
-  return { ...clean, texts, docker: { ...clean.docker, daemonJson: facts.docker.daemonJson } };
+  const { daemonJson } = facts.docker;
+  const { daemonJsonBefore } = facts.ours;
+  return {
+    ...clean,
+    texts,
+    docker: { ...clean.docker, daemonJson },
+    ours: { ...clean.ours, daemonJsonBefore },
+  };
 }
 
 const missing: Frame = { code: 127, stdout: '', stderr: '', durationMs: 0, timedOut: false };

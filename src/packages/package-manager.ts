@@ -36,6 +36,12 @@ export interface PackageManager {
    * version of the first.
    */
   hold(names: readonly string[], siblings?: readonly string[]): string;
+  /** Script: lets packages be upgraded again. */
+  unhold(names: readonly string[]): string;
+  /** Script: takes these packages away, held or not, and no other: where more would go, it ends before. Their settings stay. */
+  remove(names: readonly string[]): string;
+  /** Takes a vendor's source and its key away, as `source` has written them. */
+  withdraw(vendor: Vendor): Withdrawal;
   /** What a person types to take packages away. */
   removal(names: readonly string[]): string;
 }
@@ -48,6 +54,13 @@ export interface PackageSource {
   /** Where the key goes. Its content is the vendor's. */
   readonly keyFile: string;
   /** Script: fetches the key, writes both, and switches off other sources for the same repository. */
+  readonly script: string;
+}
+
+/** How a source is undone. */
+interface Withdrawal {
+  /** All that may have been written for it. */
+  readonly files: readonly string[];
   readonly script: string;
 }
 
@@ -76,4 +89,6 @@ export interface TrustStore {
   readonly trusted: string;
   /** Script: writes the file, and has the system trust it. */
   script(caPem: string, proxy: Proxy): string;
+  /** Script: takes the file away again, and has the system forget it. */
+  readonly withdraw: string;
 }

@@ -4,7 +4,8 @@ import type { Fleet } from '../inventory/fleet.ts';
 
 /**
  * sha256 over the facts that a plan rests on. Left out is what moves by itself without changing what has to be done:
- * free disk, memory, who works on the host, its locks, boots, and the manager's live status; and texts, whose digests count.
+ * free disk, memory, who works on the host, its locks, boots, and the manager's live status; texts, whose digests count;
+ * and what only undoing asks for.
  */
 export function factsDigest(facts: Facts): string {
   const {
@@ -18,6 +19,7 @@ export function factsDigest(facts: Facts): string {
     packageLock: _lock,
     hostLock: _hostLock,
     texts: _texts,
+    ours: _ours,
     ...lasting
   } = facts;
   const { status: _status, release: _release, ...manager } = facts.manager;

@@ -25,7 +25,7 @@ type Members<T> = Record<keyof T, z.ZodType>;
 
 const words = z.string();
 const step = z.enum(['driver', 'docker', 'toolkit', 'image', 'manager', 'pool', 'probe', 'command']);
-const disturbs = z.enum(['nothing', 'new-containers', 'containers', 'machine']);
+const disturbs = z.enum(['nothing', 'new-containers', 'agents', 'containers', 'machine']);
 const marker = z.enum(['add', 'change', 'remove']);
 const names = z.array(words.max(200)).max(most.packages);
 const told = {
@@ -66,6 +66,7 @@ const action = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('credential'), path }),
   z.object({ kind: z.literal('registries'), path }),
   z.object({ kind: z.literal('webhook'), path }),
+  z.object({ kind: z.literal('deregister'), owner: words, pools: z.array(words).max(most.slots) }),
   z.object({ kind: z.literal('reboot'), timeoutS }),
   z.object({ kind: z.literal('await-manager'), configHash: words, timeoutS }),
 ]);

@@ -69,7 +69,7 @@ export function waitsMet(announced: HostPlan, made: readonly Change[]): number {
   return Math.max(0, waits - made.filter(onlyWaits).length);
 }
 
-const order: readonly Disturbs[] = ['nothing', 'new-containers', 'containers', 'machine'];
+const order: readonly Disturbs[] = ['nothing', 'new-containers', 'agents', 'containers', 'machine'];
 
 /** True when `disturbs` is no worse than `bound`. */
 function atMost(disturbs: Disturbs, bound: Disturbs): boolean {

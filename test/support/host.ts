@@ -92,6 +92,7 @@ const bare: Facts = {
   cpus: 16,
   rebootRequired: false,
   others: { containers: [], gpuProcesses: [], logins: [] },
+  ours: { folders: [], users: [], daemonJsonBefore: undefined },
   changes: [],
   packageLock: undefined,
   hostLock: undefined,

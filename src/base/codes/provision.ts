@@ -48,4 +48,8 @@ export const provisionCodes = {
     'the waves stopped before the turn of the host',
     'cure the hosts that are named, then run it again',
   ],
+  'remove.agent-busy': [
+    'the server still counts a job as running on an agent that is to go',
+    'wait, or cancel the job, then run again',
+  ],
 } as const satisfies Entries;

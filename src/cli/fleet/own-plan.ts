@@ -5,7 +5,9 @@ import { proofOf } from '../../apply/proof/prove.ts';
 import { surveyHosts, type HostsSurvey, type Survey } from '../../apply/survey.ts';
 import { wavesOf } from '../../apply/waves/survey-waves.ts';
 import type { Context } from '../../base/context.ts';
+import { defined } from '../../base/defined.ts';
 import type { Facts } from '../../facts/facts.ts';
+import type { HostSpec } from '../../inventory/fleet.ts';
 import { isEmpty, planOf } from '../../plan/plan.ts';
 import { isInstalled, leftDrained } from '../../plan/waves/agents.ts';
 import { planWaves } from '../../plan/waves/waves.ts';
@@ -13,7 +15,7 @@ import type { Transport } from '../../ssh/transport.ts';
 import type { Planned, Refusal } from '../../steps/step.ts';
 import { changeHosts, type HostChanges } from './change-hosts.ts';
 import type { CommandInput } from '../command.ts';
-import { openHosts } from './hosts.ts';
+import { openHosts, type OpenHosts } from './hosts.ts';
 import { hostTools } from './planning-tools.ts';
 import type { Result } from '../result.ts';
 import { waveLimits } from './wave-limits.ts';
@@ -25,34 +27,38 @@ export interface OwnPlan extends Pick<HostChanges<never>, 'question' | 'unasked'
    * What is to be done on a host as it is now, `before` being what the first look has seen. Asked again after each stage:
    * what has been done must show in the facts, or the host ends with `plan.no-effect`. Pure.
    */
-  readonly changes: (now: Facts, before: Facts) => readonly (Planned | Refusal)[];
+  readonly changes: (now: Facts, before: Facts, host: HostSpec) => readonly (Planned | Refusal)[];
+  /** The manager goes: no host is proven, and no agents are given back. */
+  readonly removes?: true;
   /** How a person goes on after failures, or after Ctrl-C: an imperative. `since`: ISO 8601, when the run began. */
   readonly again?: (since: string) => string;
 }
 
-/** Tests bring their own. */
-interface Ends extends Partial<Pick<ApplyTools, 'gather' | 'sleep'>> {
+/** Tests bring their own; commands what they need beside the hosts. */
+interface Ends extends Partial<Pick<ApplyTools, 'gather' | 'sleep' | 'deregister'>> {
   readonly wiring?: Wiring<Transport>;
+  /** What has been opened already. */
+  readonly opened?: OpenHosts;
 }
 
 /**
  * Runs such a command by the rules of `provision`: the hosts' locks, other people's work refused by name, our agents
- * drained, in waves, and given back where the probe works, changes of an earlier run followed first. No token is read
- * and Azure DevOps is not asked: what a pool consists of the inventory says, and who listens the managers.
+ * drained, in waves, and given back where the probe works, changes of an earlier run followed first. By itself it reads no
+ * token and does not ask Azure DevOps: what a pool consists of the inventory says, and who listens the managers.
  */
 export function carryOut(
   context: Context,
   input: CommandInput,
-  { changes, question, unasked, again }: OwnPlan,
-  { wiring = overSsh, ...ends }: Ends = {},
+  { changes, question, unasked, again, removes }: OwnPlan,
+  { wiring = overSsh, opened = openHosts(context, input), ...ends }: Ends = {},
 ): Promise<Result> {
   const firstLooks = new Map<string, Facts>();
-  const plan: ApplyTools['plan'] = (facts, { name }) => {
+  const plan: ApplyTools['plan'] = (facts, host) => {
+    const { name } = host;
     const before = firstLooks.get(name) ?? facts;
     firstLooks.set(name, before);
-    return planOf(facts, name, changes(facts, before), input.options.flag('disturbOthers'));
+    return planOf(facts, name, changes(facts, before, host), input.options.flag('disturbOthers'));
   };
-  const opened = openHosts(context, input);
   const limits = waveLimits(input.options, opened.fleet);
   return connected(context, input, opened, wiring, (open) => {
     const tools: ApplyTools = { ...hostTools(context, input, open), plan, ...ends };
@@ -68,7 +74,8 @@ export function carryOut(
         const outcomes = await applyHosts(found, waves, tools, (host) =>
           finishHost(host, tools, {
             exactFacts: false,
-            ...(isToBeProven(host) ? { proof: proofOf(host, undefined, tools) } : {}),
+            ...defined({ removes }),
+            ...(removes !== true && isToBeProven(host) ? { proof: proofOf(host, undefined, tools) } : {}),
           }),
         );
         if (context.signal.aborted && toGoOn !== undefined)

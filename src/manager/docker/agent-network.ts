@@ -1,7 +1,8 @@
 import type { Logger } from '../../base/log.ts';
 import type { Engine, FoundNetwork } from '../../engine/engine.ts';
 import type { Cause } from '../model.ts';
-import { agentNetwork, agentNetworkOptions, isOurs, networkFaults } from './network-faults.ts';
+import { agentNetwork } from '../../contract/paths.ts';
+import { agentNetworkOptions, isOurs, networkFaults } from './network-faults.ts';
 
 interface Judged {
   readonly network: FoundNetwork;

@@ -1,5 +1,5 @@
 import type Docker from 'dockerode';
-import { Labels } from '../../contract/paths.ts';
+import { agentNetwork, Labels } from '../../contract/paths.ts';
 import { bytes } from '../../contract/size.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { deviceRequests } from '../../health/device-request.ts';
@@ -10,7 +10,6 @@ import { bundleIn } from './site-files.ts';
 import type { Slot } from '../model.ts';
 import type { EngineWays } from './engine-start.ts';
 import { agentMounts } from './mounts.ts';
-import { agentNetwork } from './network-faults.ts';
 
 /** What a container is made from, besides the slot. */
 export interface Recipe extends Pick<EngineWays, 'gpuPath' | 'dockerGid' | 'readOnlyBelow' | 'sizes'> {

@@ -1,5 +1,4 @@
-/** Bridge of the agents' network on the host. */
-export const agentBridge = 'azp-fleet0';
+import { agentBridge, fencePreferences as preferences } from '../../contract/paths.ts';
 
 /** Whose connections: those from the agents' containers, or those of a user on the host. */
 export type Fenced = 'containers' | { readonly uid: number };
@@ -32,12 +31,9 @@ export const closedAddresses: Readonly<Record<Family, readonly string[]>> = {
 };
 
 /**
- * Before the rules of VPNs and of hosts with several networks. Names go past the closed addresses: Azure (168.63.129.16),
- * AWS (169.254.169.253, fd00:ec2::253), Google and Oracle (169.254.169.254) answer DNS on them.
- */
-const preferences = { names: '50', closed: '51', past: '52' } as const;
-
-/**
+ * Names go past the closed addresses: Azure (168.63.129.16), AWS (169.254.169.253, fd00:ec2::253), Google and Oracle
+ * (169.254.169.254) answer DNS on them.
+ *
  * Routing rules, not firewall rules: they survive a reload of whatever firewall the host has. In the order in which they are
  * put up: without its target a jump is none, and names would be closed, too. Pure.
  */

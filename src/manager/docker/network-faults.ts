@@ -1,11 +1,8 @@
 import { BlockList, isIPv4 } from 'node:net';
 import type Docker from 'dockerode';
-import { Labels } from '../../contract/paths.ts';
+import { agentBridge, agentNetwork, Labels } from '../../contract/paths.ts';
 import type { FoundNetwork } from '../../engine/engine.ts';
-import { agentBridge, closedAddresses } from './fence-rules.ts';
-
-/** The network of the agents' containers. */
-export const agentNetwork = 'azp-fleet';
+import { closedAddresses } from './fence-rules.ts';
 
 const ours = { [Labels.kind]: 'network' };
 const bridgeName = 'com.docker.network.bridge.name';

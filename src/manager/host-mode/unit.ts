@@ -1,5 +1,6 @@
 import type { ManagerConfig } from '../../contract/config.ts';
 import { stopSignal } from '../docker/agent-start.ts';
+import { agentUnits } from '../../contract/paths.ts';
 import { bytes } from '../../contract/size.ts';
 import { stopTimeoutS } from '../docker/container.ts';
 import { locale, networkVariables, variableLines } from '../docker/environment.ts';
@@ -22,7 +23,7 @@ export interface HostUnit {
 const systemBus = '/run/dbus/system_bus_socket';
 
 export function unitName(slot: string): string {
-  return `azp-fleet-agent-${slotFile(slot)}.service`;
+  return `${agentUnits}${slotFile(slot)}.service`;
 }
 
 /** The arguments of systemd-run for one run of an agent straight on the host. Pure; nothing of it is secret. */

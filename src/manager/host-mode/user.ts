@@ -1,5 +1,6 @@
 import { sha256 } from '../../base/digest.ts';
 import { FleetError } from '../../base/errors.ts';
+import { agentUsers } from '../../contract/paths.ts';
 import type { RunCommand } from '../machine/command.ts';
 
 export interface HostUser {
@@ -14,7 +15,8 @@ const commandMs = 60_000;
  * Below those that systemd gives away itself (61184), above those of people's accounts in use, and none that images use, as
  * they do those from 999 downwards: all that lives under such a number is the agent's.
  */
-const ids = ['SYS_UID_MIN=58000', 'SYS_UID_MAX=58999', 'SYS_GID_MIN=58000', 'SYS_GID_MAX=58999'];
+const { first, last } = agentUsers.ids;
+const ids = ['UID', 'GID'].flatMap((kind) => [`SYS_${kind}_MIN=${first}`, `SYS_${kind}_MAX=${last}`]);
 
 /** The slot's name in the names of its unit and its folder, which no two slots share. */
 export function slotFile(slot: string): string {
@@ -24,7 +26,7 @@ export function slotFile(slot: string): string {
 
 /** Login names have at most 32 characters; no two slots share one, since its owner reads the agent's key. */
 export function userName(slot: string): string {
-  const whole = `azp-agent-${slot}`;
+  const whole = `${agentUsers.prefix}${slot}`;
   const name = whole
     .toLowerCase()
     .replaceAll(/[^a-z0-9_-]/g, '_')

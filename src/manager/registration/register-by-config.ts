@@ -1,13 +1,12 @@
 import { FleetError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import { tar, untar } from '../../base/tar.ts';
-import { Labels } from '../../contract/paths.ts';
+import { agentNetwork, Labels } from '../../contract/paths.ts';
 import { helperLabels } from '../../engine/helpers.ts';
 import { AgentLayout } from '../../image/layout.ts';
 import { writableHome } from '../docker/agent-start.ts';
 import { environment } from '../docker/container.ts';
 import { bundleFile, bundleIn } from '../docker/site-files.ts';
-import { agentNetwork } from '../docker/network-faults.ts';
 import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
 import type { Outside } from '../outside.ts';
 import type { Helpers } from '../docker/helpers.ts';

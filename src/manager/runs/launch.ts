@@ -1,10 +1,10 @@
+import { agentNetwork } from '../../contract/paths.ts';
 import { FleetError } from '../../base/errors.ts';
 import { tar } from '../../base/tar.ts';
 import { isEngineFault } from '../../engine/fault.ts';
 import { AgentLayout } from '../../image/layout.ts';
 import { containerOptions } from '../docker/container.ts';
 import { jobUser } from '../docker/job-user.ts';
-import { agentNetwork } from '../docker/network-faults.ts';
 import { siteFiles } from '../docker/site-files.ts';
 import { createOnHost, requireFree, type HostTools } from '../host-mode/create.ts';
 import type { LaunchOrder } from '../docker/launch-order.ts';

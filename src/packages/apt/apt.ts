@@ -6,6 +6,8 @@ import { holdScript, installScript } from './install.ts';
 import { aptInstalled } from './installed.ts';
 import { aptLocks } from './prelude.ts';
 import { simulateScript } from './simulation/script.ts';
+import { removeScript, unholdScript } from './removal/packages.ts';
+import { withdrawal } from './removal/source.ts';
 import { aptSource } from './source.ts';
 import { aptTrust } from './trust.ts';
 
@@ -23,5 +25,8 @@ export const apt: PackageManager = {
   simulator: { script: simulateScript, parse: aptAnswers },
   install: installScript,
   hold: holdScript,
+  unhold: unholdScript,
+  remove: removeScript,
+  withdraw: withdrawal,
   removal: (names) => sh`sudo apt-get remove ${names}`,
 };

@@ -9,6 +9,9 @@ export function keyFile(vendor: Vendor): string {
   return `/etc/apt/keyrings/azp-fleet-${vendor}.${vendor === 'nvidia' ? 'gpg' : 'asc'}`;
 }
 
+/** Of Debian's contrib, where NVIDIA's packages need it. */
+export const contribFile = '/etc/apt/sources.list.d/azp-fleet-contrib.sources';
+
 export const siteCaFile = '/usr/local/share/ca-certificates/azp-fleet-site.crt';
 
 export const aptFolders: readonly string[] = [

@@ -23,4 +23,6 @@ printf %s ${caPem} >${siteCaFile}.new
 mv ${siteCaFile}.new ${siteCaFile}
 update-ca-certificates`,
     ].join('\n'),
+  withdraw: sh`rm -f ${siteCaFile} ${siteCaFile}.new
+update-ca-certificates --fresh`,
 };

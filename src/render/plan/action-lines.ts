@@ -22,6 +22,8 @@ export function actionLines(action: Action): string[] {
       return [`write ${action.path} (mode 600): users and passwords, from memory`];
     case 'webhook':
       return [`write ${action.path} (mode 600): the address, from memory`];
+    case 'deregister':
+      return [`delete the agents of owner ${action.owner} from ${action.pools.join(', ')} in Azure DevOps`];
     case 'reboot':
       return [`reboot, and wait at most ${action.timeoutS} s for a new boot id`];
     default:

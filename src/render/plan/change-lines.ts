@@ -16,6 +16,7 @@ export interface ChangeLineOptions {
 const disturbance = {
   nothing: undefined,
   'new-containers': 'for a moment no container can start; running jobs go on',
+  agents: 'ends our agents, which are drained first; nothing else is disturbed',
   containers: 'disturbs running containers: our agents are drained first',
   machine: 'disturbs the whole machine: our agents are drained first',
 } as const;

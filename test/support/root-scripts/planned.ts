@@ -1,6 +1,9 @@
 import { sha256 } from '../../../src/base/digest.ts';
 import { HostPaths } from '../../../src/contract/paths.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
+import { managedFiles } from '../../../src/facts/probes/files.ts';
+import { packageManagers } from '../../../src/packages/distribution.ts';
+import { removalOf } from '../../../src/steps/remove/remove.ts';
 import { allSteps } from '../../../src/steps/all.ts';
 import { refinePackages } from '../../../src/steps/packages/refine.ts';
 import { simulationOf } from '../../../src/steps/packages/simulation.ts';
@@ -98,6 +101,26 @@ export function packageScripts(): [string, string][] {
     const items = found(worn, desired);
     const { script } = simulationOf(items, worn, desired, {}) ?? { script: '' };
     return [['simulation', script], ...scriptsOf(refinePackages(items, { answers: {}, final: true }))];
+  });
+}
+
+/** What takes all of it away again, from a worn machine of each family that we have provisioned. */
+export function removalScripts(): [string, string][] {
+  const parts = new Set(['toolkit', 'docker', 'driver'] as const);
+  const files = [...packageManagers.flatMap((manager) => manager.files), ...Object.values(managedFiles)];
+  const ids = new Map(systems.map((facts) => [facts.os.id, facts]));
+  return [...ids.values()].flatMap((facts) => {
+    const worn = merge(facts, {
+      packages: { 'docker-ce': '5:29', 'nvidia-container-toolkit': '1', 'nvidia-driver-cuda': '1' },
+      held: ['docker-ce'],
+      files: Object.fromEntries(files.map((file) => [file, 'x'])),
+      docker: { daemonJson: `{"live-restore":true,"a":"it's"}` },
+      ours: { folders: [HostPaths.opt], users: ['azp-agent-0'], daemonJsonBefore: `{"a":"it's"}` },
+    });
+    const wish = { host: desiredOf().host, owner: 'me' };
+    return [new Set<never>(), parts].flatMap((asked) =>
+      scriptsOf(removalOf(worn, { ...wish, parts: asked })),
+    );
   });
 }
 

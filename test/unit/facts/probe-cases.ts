@@ -5,9 +5,18 @@ import { kernelCases } from './probes/kernel-cases.ts';
 import { machineCases } from './probes/machine-cases.ts';
 import { managerCases } from './probes/manager-cases.ts';
 import { othersCases } from './probes/others-cases.ts';
+import { oursCases } from './probes/ours-cases.ts';
 
 export const probeSuite: ScriptSuite = {
   name: 'the facts',
   flags: [],
-  cases: [...machineCases, ...driverCases, ...kernelCases, ...dockerCases, ...managerCases, ...othersCases],
+  cases: [
+    ...machineCases,
+    ...driverCases,
+    ...kernelCases,
+    ...dockerCases,
+    ...managerCases,
+    ...othersCases,
+    ...oursCases,
+  ],
 };

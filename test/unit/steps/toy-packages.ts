@@ -25,6 +25,7 @@ export const toy: PackageManager = {
     file: '/toy/authority',
     trusted: 'toy trusts /toy/authority',
     script: (caPem) => `toy trust ${JSON.stringify(caPem)}`,
+    withdraw: 'toy distrust',
   },
   source: (vendor, system) => ({
     file: `/toy/${vendor}`,
@@ -40,6 +41,12 @@ export const toy: PackageManager = {
   install: (asked, bound) =>
     `toy install ${JSON.stringify(bound === undefined ? asked : { ...asked, bound })}`,
   hold: (names) => `toy hold ${names.join(' ')}`,
+  unhold: (names) => `toy free ${names.join(' ')}`,
+  remove: (names) => `toy remove ${names.join(' ')}`,
+  withdraw: (vendor) => ({
+    files: [`/toy/${vendor}`, `/toy/${vendor}.key`],
+    script: `toy withdraw ${vendor}`,
+  }),
   removal: (names) => `toy away ${names.join(' ')}`,
 };
 

@@ -113,6 +113,45 @@ export const fleetCommands: readonly CommandSpec[] = [
     load: () => import('./reboot.ts'),
   },
   {
+    name: 'remove',
+    summary: 'take away what azp-fleet has put on hosts, and nothing else',
+    description:
+      'Lets running jobs end, stops the manager, takes its agents out of Azure DevOps, and deletes all that is ours. Toolkit, Docker Engine and driver stay unless they are named. With --gone no host is reached: its agents are removed as by "pool prune", and the document has the members of that command.',
+    positionals: '[hosts...]',
+    options: [
+      {
+        flags: '--toolkit',
+        description: 'also the NVIDIA Container Toolkit, where its packages are from our source',
+      },
+      { flags: '--docker', description: 'also Docker Engine, likewise; what it stores stays' },
+      { flags: '--driver', description: 'also the NVIDIA driver, likewise' },
+      {
+        flags: '--gone <host>',
+        description: 'a machine that will not come back: only its agents in Azure DevOps; repeatable',
+        repeat: true,
+      },
+      {
+        flags: '--agent-name <pattern>',
+        description: 'agentName of the --gone hosts, where the inventory has none',
+      },
+      { flags: '--dry-run', description: 'stop after the plan' },
+      diff,
+      { flags: '--show-scripts', description: 'the exact scripts of every change' },
+      parallel,
+      ...waveOptions,
+      disturbOthers,
+      drainTimeout,
+      breakLock,
+    ],
+    examples: [
+      ['azp-fleet remove h200-1', 'one host; its jobs end first'],
+      ['azp-fleet remove h200-1 --toolkit --docker --driver', 'and the stack that came with it'],
+      ['azp-fleet remove --gone h100-3', 'the agents of a machine that no longer answers'],
+    ],
+    json: ['plan', 'hosts'],
+    load: () => import('./remove.ts'),
+  },
+  {
     name: 'status',
     summary: 'one table of all hosts: software, GPUs, agents here and in Azure, verdict, cause and cure',
     description:

@@ -1,5 +1,4 @@
 import { applyFleetChange } from '../../../apply/azure-pools.ts';
-import type { AzureClient } from '../../../azure/client.ts';
 import type { FleetChange } from '../../../plan/pools.ts';
 import type { Context } from '../../../base/context.ts';
 import { ExitCode } from '../../../base/errors.ts';
@@ -10,6 +9,7 @@ import { warn } from '../../../render/problem.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { refuseControl } from '../../options.ts';
+import { fittingPools } from '../../fleet/fitting-pools.ts';
 import { openFleet, type OpenFleet } from '../../fleet/fleet.ts';
 import { declined, type Result } from '../../result.ts';
 
@@ -29,22 +29,6 @@ export async function openPools(context: Context, input: CommandInput): Promise<
   const patterns = [...new Set(open.hosts.flatMap(poolsOf))].filter((pool) => !plain.includes(pool));
   const fitting = await fittingPools(open.azure, patterns);
   return { ...open, pools: [...new Set([...plain, ...fitting])], patterns };
-}
-
-/** Names of pools that these patterns may have become. */
-export async function fittingPools(
-  azure: Pick<AzureClient, 'listPools'>,
-  patterns: readonly string[],
-): Promise<readonly string[]> {
-  if (patterns.length === 0) return [];
-  const all = await azure.listPools();
-  return all
-    .filter(({ isHosted, name }) => isHosted !== true && fits(patterns, name))
-    .map(({ name }) => name);
-}
-
-function fits(patterns: readonly string[], name: string): boolean {
-  return patterns.some((pattern) => mayBecome(pattern, name));
 }
 
 /** Says what is to be known of pools that only the hosts can name. */

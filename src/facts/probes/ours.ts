@@ -1,0 +1,39 @@
+import { Raw, sh } from '../../base/shell.ts';
+import { agentUsers, HostPaths } from '../../contract/paths.ts';
+import type { Facts } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+const { first, last } = agentUsers.ids;
+
+/** Looking at a host leaves its lock there, and undoing the notes of its own changes: neither says that something is left. */
+export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore'>> = {
+  name: 'ours',
+  script: () => sh`for folder in ${[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents]}; do
+  [ -d "$folder" ] || continue
+  for entry in "$folder"/* "$folder"/.[!.]*; do
+    case $entry in ${HostPaths.state}/lock.last | ${HostPaths.changes}) continue ;; esac
+    [ -e "$entry" ] || [ -L "$entry" ] || continue
+    echo "folder $folder"
+    break
+  done
+done
+while IFS=: read -r name _ id _; do
+  case $name in ${new Raw(agentUsers.prefix)}*) ;; *) continue ;; esac
+  if [ "$id" -ge ${first} ] && [ "$id" -le ${last} ]; then echo "user $name"; fi
+done </etc/passwd`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    return {
+      folders: lines.all('folder').filter((path) => /^[\w./-]+$/.test(path)),
+      users: lines.all('user').filter((name) => /^[a-z0-9_-]{1,32}$/.test(name)),
+    };
+  },
+};
+
+/** The copy that is made before daemon.json is first written. */
+export const daemonJsonBeforeProbe: FactProbe<string | undefined> = {
+  name: 'daemon-json-before',
+  script: () => 'cat /etc/docker/daemon.json.before-azp-fleet 2>/dev/null',
+  parse: ({ code, stdout }) => (code === 0 ? stdout : undefined),
+};

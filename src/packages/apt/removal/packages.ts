@@ -1,0 +1,24 @@
+import { sh } from '../../../base/shell.ts';
+import { consequenceFilters } from '../consequences.ts';
+import { aptPrelude } from '../prelude.ts';
+
+/** Lets packages be upgraded again; those that are not there, or not held, do not matter. */
+export function unholdScript(names: readonly string[]): string {
+  return [aptPrelude, 'wait_for_lock', sh`apt-mark unhold ${names} >/dev/null`].join('\n');
+}
+
+/** apt takes what leans on a package along with it: looked at before, and refused. */
+export function removeScript(names: readonly string[]): string {
+  return [
+    aptPrelude,
+    consequenceFilters,
+    'wait_for_lock',
+    sh`apt-mark unhold ${names} >/dev/null 2>&1 || :
+answer=$(apt_get -s remove ${names} 2>&1) ||
+  fail 'apt cannot take the packages away' 'a transaction that apt can do' "$answer" 'mend the packages of the host (apt-get -f install), and run again'
+unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
+[ -z "$unforeseen" ] || fail 'apt would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
+  'remove them by hand if nothing needs them, and run again'
+apt remove ${names}`,
+  ].join('\n');
+}

@@ -1,0 +1,9 @@
+import { sh } from '../../../base/shell.ts';
+import type { Vendor } from '../../vendors.ts';
+import { contribFile, keyFile, sourceFile } from '../files.ts';
+
+/** A source, its key, and what of Debian's contrib came with it. apt forgets it with its next update. */
+export function withdrawal(vendor: Vendor): { readonly files: readonly string[]; readonly script: string } {
+  const files = [sourceFile(vendor), keyFile(vendor), ...(vendor === 'nvidia' ? [contribFile] : [])];
+  return { files, script: sh`rm -f ${files} /run/azp-fleet/package-lists` };
+}

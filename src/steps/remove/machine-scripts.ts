@@ -1,0 +1,97 @@
+import { failFunction, Raw, sh } from '../../base/shell.ts';
+import {
+  agentBridge,
+  agentNetwork,
+  agentUnits,
+  fencePreferences,
+  HostPaths,
+  Labels,
+  managerUnit,
+} from '../../contract/paths.ts';
+
+/** Folders that hold nothing but ours. */
+export const ownFolders: readonly string[] = [HostPaths.agents, HostPaths.etc, HostPaths.opt];
+
+const units = new Raw(`'${agentUnits}*.service'`);
+const kind = Labels.kind;
+
+/**
+ * Ends the manager and what it runs. A job that runs without its manager has not been waited for: then nothing is ended.
+ */
+export const stopScript = sh`${new Raw(failFunction)}
+unit=${managerUnit}
+has_docker() { command -v docker >/dev/null && docker version >/dev/null 2>&1; }
+own_units() { systemctl list-units --all --plain --no-legend ${units} | awk '{ print $1 }'; }
+busy=
+if has_docker; then
+  for id in $(docker ps -q --filter label=${kind}=agent); do
+    if docker top "$id" -eo comm 2>/dev/null | grep -qxF Agent.Worker; then busy="$busy $id"; fi
+  done
+fi
+for each in $(own_units); do
+  group=$(systemctl show -p ControlGroup --value "$each")
+  for pid in $(cat "/sys/fs/cgroup$group/cgroup.procs" 2>/dev/null); do
+    if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = Agent.Worker ]; then busy="$busy $each"; fi
+  done
+done
+[ -z "$busy" ] || fail 'a job still runs on this host' 'agents without jobs' "$busy" \
+  "wait for it to end, or have its manager wait: systemctl start $unit on the host, and run again"
+if systemctl cat "$unit" >/dev/null 2>&1; then
+  systemctl disable -q "$unit"
+  systemctl stop "$unit"
+fi
+for each in $(own_units); do
+  systemctl stop "$each"
+  systemctl reset-failed "$each" 2>/dev/null || :
+done
+rm -f ${HostPaths.unit} ${HostPaths.unit}.*
+systemctl daemon-reload
+systemctl reset-failed "$unit" 2>/dev/null || :`;
+
+/** What is in Docker and in the routing rules. What others have built on our image has a name of their own, and stays. */
+export const containersScript = sh`${new Raw(failFunction)}
+if command -v docker >/dev/null; then
+  docker version >/dev/null 2>&1 || fail 'Docker Engine does not answer' 'its containers and images can be asked for' \
+    "$(systemctl is-active docker.service || :)" 'start it (systemctl start docker), and run again'
+  for id in $(docker ps -aq --filter label=${kind}); do docker rm -fv "$id" >/dev/null; done
+  docker image ls --filter label=${kind}=image --format '{{.Repository}}:{{.Tag}}' azp-fleet/agent |
+    while read -r image; do
+      docker image rm "$image" >/dev/null || echo "left: $image is in use by containers that are not ours"
+    done
+  for id in $(docker network ls -q --filter name=^${agentNetwork}$ --filter label=${kind}=network); do
+    docker network rm "$id" >/dev/null || echo 'left: the network azp-fleet has containers that are not ours'
+  done
+fi
+# Names of users hold no blanks, and rules are words: both are meant to be split.
+uids=$(awk -F: '$1 ~ /^azp-agent-/ { print "uidrange " $3 "-" $3 " " }' /etc/passwd)
+for family in -4 -6; do
+  ip "$family" rule show 2>/dev/null |
+    sed -n 's/ *\[[a-z]*\]//g; s/^\(${fencePreferences.names}\|${fencePreferences.closed}\):[[:space:]]*from all \(.*\)$/\1 \2 /p' |
+    while read -r preference rule; do
+      case "$rule " in *"iif ${agentBridge} "*) ;; *uidrange*)
+        printf '%s\n' "$uids" | while read -r range; do
+          case "$rule " in *"$range "*) echo ours ;; esac
+        done | grep -q ours || continue ;;
+      *) continue ;; esac
+      # shellcheck disable=SC2086
+      ip "$family" rule del pref "$preference" $rule || :
+    done
+  ip "$family" rule del pref ${fencePreferences.past} nop 2>/dev/null || :
+done`;
+
+/** Users first, that nothing of theirs writes any more; what keeps notes of this very work goes by itself, last. */
+export function filesScript(users: readonly string[]): string {
+  const each = sh`for user in ${users}; do
+  pkill -KILL -U "$user" || :
+  userdel "$user"
+  if getent group "$user" >/dev/null; then groupdel "$user"; fi
+done
+`;
+  return sh`${new Raw(users.length === 0 ? '' : each)}rm -rf --one-file-system ${ownFolders}
+find ${HostPaths.state} -mindepth 1 -maxdepth 1 ! -name changes ! -name lock.last -exec rm -rf --one-file-system {} +`;
+}
+
+/** The notes of changes, and the lock's: no unit may write them while they go. In /run the lock itself goes with the boot. */
+export const traceScript = sh`rm -rf --one-file-system ${HostPaths.state}
+find ${HostPaths.run} -mindepth 1 ! -name 'lock*' -delete 2>/dev/null || :
+[ ! -e ${HostPaths.state} ]`;

@@ -1,0 +1,112 @@
+import { sh } from '../../base/shell.ts';
+import type { Facts } from '../../facts/facts.ts';
+import { managedFiles } from '../../facts/probes/files.ts';
+import type { Platform } from '../../packages/distribution.ts';
+import type { Change } from '../change.ts';
+import { refusal, runChange } from '../changes.ts';
+import type { Refusal } from '../step.ts';
+import { listed } from '../told/items.ts';
+import { partsOf, type Part, type PartName } from './parts.ts';
+
+/** Toolkit, engine and driver: what is asked for goes, and of the others only that their versions are kept. */
+export function* packages(
+  facts: Facts,
+  platform: Platform,
+  asked: ReadonlySet<PartName>,
+): Generator<Change | Refusal> {
+  for (const part of partsOf(facts, platform)) {
+    const { files, script } = platform.packages.withdraw(part.vendor);
+    const isOurs = files.some((file) => facts.files[file] !== undefined);
+    const goes = asked.has(part.name) && part.installed.length > 0;
+    if (goes && !isOurs) {
+      yield notOurs(part, platform);
+      continue;
+    }
+    if (goes) yield removal(part, facts, platform);
+    else if (isOurs) yield* releasedHolds(part, facts, platform);
+    if (part.installed.length > 0 && !goes) continue;
+    if (isOurs)
+      yield runChange(
+        part.name,
+        'withdraw-source',
+        {
+          title: `take the package source of ${part.title} away`,
+          why: goes ? 'its packages go' : 'none of its packages is installed',
+          disturbs: 'nothing',
+          marker: 'remove',
+        },
+        { script, timeoutS: 60, writes: [...files] },
+      );
+    if (part.files.length > 0) yield settings(part, platform);
+  }
+}
+
+function removal(part: Part, facts: Facts, platform: Platform): Change {
+  const { name, title, installed } = part;
+  const stays = name === 'driver' && facts.driver.loaded !== undefined;
+  const kept =
+    name === 'docker' ? `what Docker stores in ${facts.docker.rootDir} stays` : 'their settings stay';
+  return runChange(
+    name,
+    'remove',
+    {
+      title: `remove ${title}`,
+      why: `--${name} asks for it; ${stays ? 'its module stays loaded until the next boot' : kept}`,
+      disturbs: 'containers',
+      marker: 'remove',
+      details: [{ marker: 'remove', text: listed(installed) }],
+    },
+    { script: platform.packages.remove(installed), timeoutS: 1800 },
+  );
+}
+
+/** No other may name a source of ours: whoever has installed them knows why. */
+function notOurs({ name, title, installed }: Part, { packages: { removal: typed } }: Platform): Refusal {
+  return refusal(
+    name,
+    `${title} was not installed by azp-fleet: its packages come from no source of ours`,
+    `take it away by hand (${typed(installed)}), or leave --${name} out`,
+  );
+}
+
+function* releasedHolds(
+  { name, title, installed }: Part,
+  facts: Facts,
+  platform: Platform,
+): Generator<Change> {
+  const held = installed.filter((each) => facts.held.includes(each));
+  if (held.length === 0) return;
+  yield runChange(
+    name,
+    'unhold',
+    {
+      title: `release the hold on ${title}`,
+      why: 'nobody keeps its version any more; its source stays, so that it gets upgrades',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: [{ marker: 'remove', text: `hold on ${listed(held)}` }],
+    },
+    { script: platform.packages.unhold(held), timeoutS: 1800 },
+  );
+}
+
+/** What keeps nouveau away, and GPUs initialised. */
+function settings({ name, files }: Part, { names }: Platform): Change {
+  const refresh = files.includes(managedFiles.nouveauBlacklist) ? `\n${names.driver.refreshInitramfs}` : '';
+  return runChange(
+    name,
+    'settings',
+    {
+      title: 'take our settings for the NVIDIA driver away',
+      why: 'no driver is left that needs them',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: files.map((file) => ({ marker: 'remove', text: file })),
+    },
+    {
+      script: `${sh`rm -f ${files}\nrmdir /etc/systemd/system/nvidia-persistenced.service.d 2>/dev/null || :\nsystemctl daemon-reload`}${refresh}`,
+      timeoutS: 600,
+      writes: [...files],
+    },
+  );
+}

@@ -1,0 +1,59 @@
+// remove as a user runs it where no host is reached: who is meant, and the agents of machines that are gone.
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+
+import { generateAgentKey } from '../../../../src/azure/keys.ts';
+import { runCommand } from '../../../support/command.ts';
+import { newAgent, useFake } from '../../azure/fake/server.ts';
+
+const fake = useFake();
+
+beforeAll(() => {
+  writeFileSync(
+    join(fake.folder, 'inventory.yaml'),
+    `organization: ${fake.server.organization}
+token: { file: ${fake.tokenFile} }
+defaults: { user: lab, pool: gpu-gone, agents: 2 }
+hosts:
+  one: { address: 192.0.2.1, port: 2222 }
+  two: { address: 192.0.2.2 }
+  three: { address: 192.0.2.3, agentName: "bench-{slot}" }
+`,
+  );
+});
+
+const azpFleet = (...argv: string[]) => runCommand(argv, { cwd: fake.folder });
+
+test('hosts have to be named: none is not all', async () => {
+  const { exitCode, stderr } = await azpFleet('remove', '--yes');
+  expect(exitCode).toBe(2);
+  expect(stderr).toContain('remove needs the names of hosts');
+  expect(stderr).toContain('all of them with "*"');
+});
+
+test('of a machine that is gone all agents go, once the server says twice that nothing runs there; the rest is told', async () => {
+  const client = fake.client();
+  const { pool } = await client.ensurePool('gpu-gone');
+  const key = await generateAgentKey();
+  for (const name of ['one-0', 'one-1', 'two-0']) {
+    const userCapabilities = { 'azp-fleet.owner': name.slice(0, 3) };
+    await client.createAgent(pool.id, { ...newAgent(name, key), userCapabilities });
+  }
+  const dry = await azpFleet('remove', '--gone', 'one', '--dry-run');
+  expect(dry.stderr).toContain('one-0');
+  expect(await client.listAgents(pool.id)).toHaveLength(3);
+  const { exitCode, stdout } = await azpFleet('remove', '--gone', 'one', '--yes');
+  expect(exitCode).toBe(0);
+  expect(stdout).toContain('gpu-gone: one-0, one-1 removed');
+  expect(stdout).toContain('take it out there');
+  expect(stdout).toContain("ssh-keygen -R '[192.0.2.1]:2222'");
+  expect((await client.listAgents(pool.id)).map(({ name }) => name)).toEqual(['two-0']);
+});
+
+test('a machine whose agents cannot be told from others by name is refused, as are hosts beside it', async () => {
+  expect(await azpFleet('remove', '--gone', 'three')).toMatchObject({ exitCode: 2 });
+  const both = await azpFleet('remove', 'two', '--gone', 'one');
+  expect(both.exitCode).toBe(2);
+  expect(both.stderr).toContain('--gone reaches no host');
+});

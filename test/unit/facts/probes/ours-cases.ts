@@ -1,0 +1,39 @@
+import { HostPaths } from '../../../../src/contract/paths.ts';
+import type { ScriptCase } from '../../../support/scratch/case.ts';
+import { probe } from './probe-case.ts';
+
+const people = 'root:x:0:0::/root:/bin/sh\nann:x:58000:58000::/:/bin/sh\n';
+
+export const oursCases: readonly ScriptCase[] = [
+  probe('ours', {
+    name: 'a host that we have only looked at has nothing of ours',
+    given: (host) =>
+      host
+        .file('/etc/passwd', people)
+        .file(`${HostPaths.state}/lock.last`, 'me')
+        .file(`${HostPaths.changes}/a/script`, 'x')
+        .folder(HostPaths.etc),
+    after: {},
+  }),
+  probe('ours', {
+    name: 'folders with something in them, and users with both the name and the number',
+    given: (host) =>
+      host
+        .file(
+          '/etc/passwd',
+          `${people}azp-agent-0:x:58001:58001::/:/bin/false\nazp-agent-1:x:998:998::/:/bin/false\n`,
+        )
+        .link(HostPaths.current, '/opt/azp-fleet/versions/gone')
+        .file(HostPaths.token, 'x')
+        .file(HostPaths.managerState, '{}')
+        .file(`${HostPaths.agents}/.x`, 'x'),
+    after: {
+      stdout: [
+        ...[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents].map(
+          (path) => `folder ${path}\n`,
+        ),
+        'user azp-agent-0\n',
+      ].join(''),
+    },
+  }),
+];

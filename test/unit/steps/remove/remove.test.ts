@@ -1,0 +1,163 @@
+// What is done so that nothing of ours is left on a host, from what is found there.
+import { describe, expect, test } from 'vitest';
+
+import { HostPaths } from '../../../../src/contract/paths.ts';
+import type { Facts } from '../../../../src/facts/facts.ts';
+import { managedFiles } from '../../../../src/facts/probes/files.ts';
+import { needsDrain } from '../../../../src/plan/refine.ts';
+import { renderDaemonJson } from '../../../../src/steps/docker/daemon-json.ts';
+import type { PartName } from '../../../../src/steps/remove/parts.ts';
+import { removalOf } from '../../../../src/steps/remove/remove.ts';
+import { desiredOf, factsOf, merge } from '../../../support/host.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+
+const source = (vendor: string) => `/etc/apt/sources.list.d/azp-fleet-${vendor}.sources`;
+const bare = factsOf();
+const ours = renderDaemonJson({
+  'live-restore': true,
+  'log-opts': { 'max-size': '100m', 'max-file': '3' },
+  runtimes: { nvidia: { args: [], path: 'nvidia-container-runtime' } },
+});
+const provisioned = factsOf({
+  packages: {
+    'docker-ce': '5:29.7.2-1',
+    'docker-ce-cli': '5:29.7.2-1',
+    'nvidia-container-toolkit': '1.18.0-1',
+    'libnvidia-container1': '1.18.0-1',
+    'nvidia-driver-cuda': '580.95.05-1',
+    'nvidia-kernel-open-dkms': '580.95.05-1',
+    'linux-headers-amd64': '6.1',
+  },
+  held: ['docker-ce', 'nvidia-driver-cuda', 'postgresql'],
+  files: {
+    [HostPaths.unit]: 'a',
+    [source('docker')]: 'b',
+    [source('nvidia')]: 'c',
+    [source('nvidia-container-toolkit')]: 'd',
+    [managedFiles.nouveauBlacklist]: 'e',
+  },
+  docker: { active: true, daemonJson: ours },
+  driver: { loaded: '580.95.05' },
+  toolkit: { version: '1.18.0' },
+  manager: { current: '/opt/azp-fleet/versions/1', unitActive: 'active', installation: 'i' },
+  ours: { folders: [HostPaths.opt, HostPaths.state], users: ['azp-agent-0'], daemonJsonBefore: undefined },
+});
+
+const plan = (facts: Facts, ...parts: readonly PartName[]) =>
+  removalOf(facts, { host: desiredOf().host, owner: 'me', parts: new Set(parts) });
+const titles = (...args: Parameters<typeof plan>) =>
+  plan(...args).map((item) => ('refused' in item ? `refused: ${item.what}` : item.title));
+
+const agents = [
+  'stop the manager and take its unit away',
+  'take its agents out of Azure DevOps, pool gpu-lab',
+  "take the agents' containers, image, network and fence away",
+];
+const files = [
+  'delete program, configuration, credentials, state and evidence',
+  'delete the notes of this work',
+];
+
+describe('a host', () => {
+  test('that has nothing of ours is left alone, also with a Docker Engine and a hold of its own', () => {
+    expect(plan(bare)).toEqual([]);
+    const theirs = merge(bare, {
+      packages: { 'docker-ce': '5:29.7.2-1' },
+      held: ['docker-ce'],
+      docker: { active: true, daemonJson: '{"live-restore": true}' },
+    });
+    expect(plan(theirs)).toEqual([]);
+  });
+
+  test('loses its agents first and the notes of the work last; what was not named stays, and gets upgrades again', () => {
+    expect(titles(provisioned)).toEqual([
+      ...agents,
+      'put daemon.json back to what it was before, without our settings',
+      'release the hold on Docker Engine',
+      'release the hold on NVIDIA driver',
+      ...files,
+    ]);
+  });
+
+  test('loses toolkit, engine and driver with their sources and settings, where they are named', () => {
+    expect(titles(provisioned, 'toolkit', 'docker', 'driver')).toEqual([
+      ...agents,
+      'remove daemon.json, which was not there before',
+      'remove NVIDIA Container Toolkit',
+      'take the package source of NVIDIA Container Toolkit away',
+      'remove Docker Engine',
+      'take the package source of Docker Engine away',
+      'remove NVIDIA driver',
+      'take the package source of NVIDIA driver away',
+      'take our settings for the NVIDIA driver away',
+      ...files,
+    ]);
+  });
+
+  test('the driver is its packages, and neither the toolkit nor the kernel is any of them', () => {
+    const removal = plan(provisioned, 'driver').find(
+      (item) => 'title' in item && item.title === 'remove NVIDIA driver',
+    );
+    expect(removal).toMatchObject({
+      details: [{ text: 'nvidia-driver-cuda, nvidia-kernel-open-dkms' }],
+    });
+  });
+
+  test('packages that came from elsewhere are refused with the words to take them away by hand', () => {
+    const theirs = { ...provisioned, files: { [HostPaths.unit]: 'a' } };
+    expect(plan(theirs, 'docker')).toContainEqual(
+      expect.objectContaining({
+        refused: true,
+        step: 'docker',
+        next: expect.stringContaining('sudo apt-get remove docker-ce docker-ce-cli') as string,
+      }),
+    );
+  });
+
+  test('a system that is not known loses what is ours all the same, and nothing by name', () => {
+    const other = merge(provisioned, { os: { id: 'plan9', pretty: 'Plan 9' } });
+    expect(titles(other)).toEqual([...agents, ...files]);
+    expect(titles(other, 'driver')).toContain('refused: Plan 9 on x86_64 is not supported');
+  });
+
+  test("the site's authority goes", () => {
+    const trusting = merge(bare, { files: { '/usr/local/share/ca-certificates/azp-fleet-site.crt': 'x' } });
+    expect(titles(trusting)).toEqual(["no longer trust the site's certificate authority", files.at(-1)]);
+  });
+
+  test('with halves of an interrupted removal loses the other half', () => {
+    const half = merge(bare, { ours: { folders: [HostPaths.etc], users: [], daemonJsonBefore: undefined } });
+    expect(titles(half)).toEqual([...agents, ...files]);
+  });
+});
+
+test('its agents are drained, and containers of others are not disturbed unless systemd takes their GPUs', () => {
+  const [stop] = plan(provisioned);
+  expect(stop).toMatchObject({ disturbs: 'agents' });
+  expect(needsDrain(plan(provisioned).filter((item) => 'title' in item))).toBe(true);
+  const byHook = merge(provisioned, { docker: { cgroupDriver: 'systemd', serverVersion: '28.0.0' } });
+  expect(plan(byHook)[0]).toMatchObject({ disturbs: 'containers' });
+});
+
+test('agents are sought in the pools of the inventory and in those that the manager names', () => {
+  const status = managerStatus({ pool: { name: 'gpu-old' }, slots: [] });
+  const told = merge(provisioned, {
+    manager: {
+      status: {
+        ...status,
+        slots: [
+          { slot: '0', agent: 'a', state: 'idle', gpus: [], since: status.at, jobsRun: 0, pool: 'gpu-own' },
+        ],
+      },
+    },
+  });
+  const deregister = plan(told).find((item) => 'title' in item && item.step === 'pool');
+  expect(deregister).toMatchObject({
+    actions: [{ kind: 'deregister', owner: 'me', pools: ['gpu-lab', 'gpu-own'] }],
+  });
+});
+
+test('a manager that has never had an agent has none to take out', () => {
+  const found = removalOf(provisioned, { host: desiredOf().host, owner: undefined, parts: new Set() });
+  expect(found.some((item) => item.step === 'pool')).toBe(false);
+});
