@@ -30,9 +30,11 @@ if has_docker; then
 fi
 for each in $(own_units); do
   group=$(systemctl show -p ControlGroup --value "$each")
-  for pid in $(cat "/sys/fs/cgroup$group/cgroup.procs" 2>/dev/null); do
+  procs=/sys/fs/cgroup$group/cgroup.procs
+  [ -r "$procs" ] || continue
+  while read -r pid; do
     if [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = Agent.Worker ]; then busy="$busy $each"; fi
-  done
+  done <"$procs"
 done
 [ -z "$busy" ] || fail 'a job still runs on this host' 'agents without jobs' "$busy" \
   "wait for it to end, or have its manager wait: systemctl start $unit on the host, and run again"
@@ -48,18 +50,23 @@ rm -f ${HostPaths.unit} ${HostPaths.unit}.*
 systemctl daemon-reload
 systemctl reset-failed "$unit" 2>/dev/null || :`;
 
-/** What is in Docker and in the routing rules. What others have built on our image has a name of their own, and stays. */
+/**
+ * What is in Docker and in the routing rules. What others have built on our image has a name of its own, and stays; so does
+ * what they run from it: such a container has the image's label, and none of these kinds.
+ */
 export const containersScript = sh`${new Raw(failFunction)}
 if command -v docker >/dev/null; then
   docker version >/dev/null 2>&1 || fail 'Docker Engine does not answer' 'its containers and images can be asked for' \
     "$(systemctl is-active docker.service || :)" 'start it (systemctl start docker), and run again'
-  for id in $(docker ps -aq --filter label=${kind}); do docker rm -fv "$id" >/dev/null; done
+  for kind in agent probe config; do
+    for id in $(docker ps -aq --filter "label=${new Raw(kind)}=$kind"); do docker rm -fv "$id" >/dev/null; done
+  done
   docker image ls --filter label=${kind}=image --format '{{.Repository}}:{{.Tag}}' azp-fleet/agent |
     while read -r image; do
       docker image rm "$image" >/dev/null || echo "left: $image is in use by containers that are not ours"
     done
   for id in $(docker network ls -q --filter name=^${agentNetwork}$ --filter label=${kind}=network); do
-    docker network rm "$id" >/dev/null || echo 'left: the network azp-fleet has containers that are not ours'
+    docker network rm "$id" >/dev/null || echo 'left: containers that are not ours are on our network'
   done
 fi
 # Names of users hold no blanks, and rules are words: both are meant to be split.
@@ -81,13 +88,13 @@ done`;
 
 /** Users first, that nothing of theirs writes any more; what keeps notes of this very work goes by itself, last. */
 export function filesScript(users: readonly string[]): string {
-  const each = sh`for user in ${users}; do
-  pkill -KILL -U "$user" || :
-  userdel "$user"
-  if getent group "$user" >/dev/null; then groupdel "$user"; fi
-done
-`;
-  return sh`${new Raw(users.length === 0 ? '' : each)}rm -rf --one-file-system ${ownFolders}
+  const each = users.map(
+    (user) => sh`pkill -KILL -U ${user} || :
+userdel ${user}
+if getent group ${user} >/dev/null; then groupdel ${user}; fi
+`,
+  );
+  return sh`${new Raw(each.join(''))}rm -rf --one-file-system ${ownFolders}
 find ${HostPaths.state} -mindepth 1 -maxdepth 1 ! -name changes ! -name lock.last -exec rm -rf --one-file-system {} +`;
 }
 

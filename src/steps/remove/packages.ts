@@ -104,7 +104,9 @@ function settings({ name, files }: Part, { names }: Platform): Change {
       details: files.map((file) => ({ marker: 'remove', text: file })),
     },
     {
-      script: `${sh`rm -f ${files}\nrmdir /etc/systemd/system/nvidia-persistenced.service.d 2>/dev/null || :\nsystemctl daemon-reload`}${refresh}`,
+      script: `${sh`rm -f ${files}
+rmdir /etc/systemd/system/nvidia-persistenced.service.d 2>/dev/null || :
+systemctl daemon-reload`}${refresh}`,
       timeoutS: 600,
       writes: [...files],
     },

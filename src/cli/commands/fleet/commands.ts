@@ -114,7 +114,7 @@ export const fleetCommands: readonly CommandSpec[] = [
   },
   {
     name: 'remove',
-    summary: 'take away what azp-fleet has put on hosts, and nothing else',
+    summary: 'take away what is ours on hosts, and nothing else',
     description:
       'Lets running jobs end, stops the manager, takes its agents out of Azure DevOps, and deletes all that is ours. Toolkit, Docker Engine and driver stay unless they are named. With --gone no host is reached: its agents are removed as by "pool prune", and the document has the members of that command.',
     positionals: '[hosts...]',

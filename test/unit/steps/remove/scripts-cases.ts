@@ -17,7 +17,7 @@ const file = '/etc/docker/daemon.json';
 const docker = (worker: string) => `case "$1 $*" in
   *"ps -q"*) echo c1 ;;
   top*) printf 'COMMAND\\nAgent.Listener\\n${worker}\\n' ;;
-  *"ps -aq"*) printf 'c1\\nc2\\n' ;;
+  *"ps -aq"*kind=agent*) printf 'c1\\nc2\\n' ;;
   image*ls*) echo azp-fleet/agent:4-cuda-1 ;;
   network*ls*) echo n1 ;;
 esac`;
@@ -88,9 +88,11 @@ fi`,
       after: {
         calls: [
           'docker version',
-          'docker ps -aq --filter label=azp-fleet.kind',
+          'docker ps -aq --filter label=azp-fleet.kind=agent',
           'docker rm -fv c1',
           'docker rm -fv c2',
+          'docker ps -aq --filter label=azp-fleet.kind=probe',
+          'docker ps -aq --filter label=azp-fleet.kind=config',
           "docker image ls --filter label=azp-fleet.kind=image --format '{{.Repository}}:{{.Tag}}' azp-fleet/agent",
           'docker image rm azp-fleet/agent:4-cuda-1',
           "docker network ls -q --filter 'name=^azp-fleet$' --filter label=azp-fleet.kind=network",
