@@ -31,7 +31,6 @@ const collected = [
   'src/facts/probes/machine.ts',
   'src/facts/probes/manager.ts',
   'src/facts/probes/others.ts',
-  'src/facts/probes/ours.ts',
   'src/facts/probes/site-ca.ts',
   'src/facts/probes/texts.ts',
   'src/health/smi-script.ts',
@@ -48,8 +47,6 @@ const collected = [
   'src/packages/apt/installed.ts',
   'src/packages/apt/layouts.ts',
   'src/packages/apt/prelude.ts',
-  'src/packages/apt/removal/packages.ts',
-  'src/packages/apt/removal/source.ts',
   'src/packages/apt/request.ts',
   'src/packages/apt/simulation/functions.ts',
   'src/packages/apt/simulation/scratch.ts',
@@ -75,9 +72,6 @@ const collected = [
   'src/steps/manager/drained.ts',
   'src/steps/manager/leftovers.ts',
   'src/steps/manager/secrets.ts',
-  'src/steps/remove/daemon-json-script.ts',
-  'src/steps/remove/machine-scripts.ts',
-  'src/steps/remove/packages.ts',
   'src/steps/toolkit/cdi.ts',
 ];
 

@@ -4,6 +4,8 @@ import { dnfFiles, dnfFolders } from './files.ts';
 import { holdScript, installScript } from './install.ts';
 import { dnfInstalled } from './installed.ts';
 import { dnfLocks } from './prelude.ts';
+import { removeScript, unholdScript } from './removal/packages.ts';
+import { withdrawal } from './removal/source.ts';
 import { dnfAnswers } from './simulation/answers.ts';
 import { simulateScript } from './simulation/script.ts';
 import { dnfSource } from './source.ts';
@@ -22,5 +24,8 @@ export const dnf: PackageManager = {
   simulator: { script: simulateScript, parse: dnfAnswers },
   install: installScript,
   hold: holdScript,
+  unhold: unholdScript,
+  remove: removeScript,
+  withdraw: withdrawal,
   removal: (names) => sh`sudo dnf remove ${names}`,
 };

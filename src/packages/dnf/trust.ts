@@ -14,4 +14,6 @@ export const dnfTrust: TrustStore = {
 printf %s ${caPem} >${siteCaFile}.new
 mv ${siteCaFile}.new ${siteCaFile}
 update-ca-trust extract`,
+  withdraw: sh`rm -f ${siteCaFile} ${siteCaFile}.new
+update-ca-trust extract`,
 };

@@ -33,7 +33,6 @@ const screens: Readonly<Record<string, string>> = {
   plan: 'plan l40s-1 away',
   provision: 'provision --yes h200-1 away',
   reboot: 'reboot --dry-run',
-  remove: 'remove --dry-run "*"',
   status: 'status',
   diagnose: 'diagnose kernel.log',
   logs: 'logs h200-1',

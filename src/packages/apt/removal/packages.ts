@@ -1,4 +1,5 @@
 import { sh } from '../../../base/shell.ts';
+import { unforeseenNames } from '../../shell.ts';
 import { consequenceFilters } from '../consequences.ts';
 import { aptPrelude } from '../prelude.ts';
 
@@ -11,6 +12,7 @@ export function unholdScript(names: readonly string[]): string {
 export function removeScript(names: readonly string[]): string {
   return [
     aptPrelude,
+    unforeseenNames,
     consequenceFilters,
     'wait_for_lock',
     sh`apt-mark unhold ${names} >/dev/null 2>&1 || :

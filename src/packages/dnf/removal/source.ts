@@ -1,0 +1,9 @@
+import { sh } from '../../../base/shell.ts';
+import type { Vendor } from '../../vendors.ts';
+import { keyFile, sourceFile } from '../files.ts';
+
+/** A repository and its key. What rpm has imported of it stays: other repositories may be signed with the same one. */
+export function withdrawal(vendor: Vendor): { readonly files: readonly string[]; readonly script: string } {
+  const files = [sourceFile(vendor), keyFile(vendor)];
+  return { files, script: sh`rm -f ${files} /run/azp-fleet/package-lists` };
+}
