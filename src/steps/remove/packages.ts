@@ -61,11 +61,11 @@ function removal(part: Part, facts: Facts, platform: Platform): Change {
 }
 
 /** No other may name a source of ours: whoever has installed them knows why. */
-function notOurs({ name, title, installed }: Part, { packages: { removal: typed } }: Platform): Refusal {
+function notOurs({ name, title, installed }: Part, { packages: manager }: Platform): Refusal {
   return refusal(
     name,
     `${title} was not installed by azp-fleet: its packages come from no source of ours`,
-    `take it away by hand (${typed(installed)}), or leave --${name} out`,
+    `take it away by hand (${manager.removal(installed)}), or leave --${name} out`,
   );
 }
 
