@@ -29,7 +29,7 @@ export function importText(
       ? [`nothing to add to ${file}`]
       : written
         ? [done]
-        : [would, '', ...fragment.trimEnd().split('\n')];
+        : [would, '', ...fragment.trim().split('\n')];
   const left = leftOut.flatMap(({ what, why }) =>
     wrap(`${what}: ${why}`, width - 2, 2, 4).map((line) => `  ${line}`),
   );

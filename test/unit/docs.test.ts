@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
-const pages = globSync(['*.md', 'docs/*.md', 'dockeragent/*.md'], { cwd: root });
+const pages = globSync(['*.md', 'docs/*.md', 'dockeragent/*.md', 'examples/**/*.md'], { cwd: root });
 
 function exists(path: string): boolean {
   if (path.includes('*')) return globSync(path, { cwd: root }).length > 0;

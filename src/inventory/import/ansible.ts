@@ -33,7 +33,7 @@ export function fromAnsible(text: string): Found {
     .filter((name) => !usable.includes(name) && name !== 'all' && name !== 'ungrouped')
     .map((name): LeftOut => ({
       what: `group ${shown(name)}`,
-      why: isHost.has(name) ? 'a host has that name' : 'azp-fleet takes no such name',
+      why: isHost.has(name) ? 'a host has that name' : 'no name that can stand in an inventory',
     }));
   const all = together([{ hosts: [], leftOut: groups.leftOut }, ...hosts, { hosts: [], leftOut: refused }]);
   return { ...all, leftOut: [...all.leftOut, ...variablesLeft(groups)] };
@@ -111,5 +111,5 @@ function whyLeft(name: string): string {
     return 'secrets never stand in an inventory; sudoPassword: and loginPassword: say where they are found';
   if (/^ansible_ssh_.*args$/.test(name))
     return 'options of ssh belong into ~/.ssh/config; a jump host is jump:';
-  return name.startsWith('ansible_') ? 'azp-fleet goes its own way there' : "Ansible's, for playbooks";
+  return name.startsWith('ansible_') ? 'of no use here' : "Ansible's, for playbooks";
 }
