@@ -17,7 +17,8 @@ export const words = /said\s[^]*by a host/;
 
 /** Everything that is not text, without our own styles and what moves the cursor of the live picture. */
 export function controls(text: string): string[] {
-  const own = /\u001b\[(?:[012]|22|3[0-7]|39|9[0-7])m|\u001b\[\?25[lh]|\u001b\[\d+A\u001b\[0J/g;
+  const own =
+    /\u001b\[(?:[012]|22|3[0-7]|39|9[0-7])m|\u001b\[\?25[lh]|\u001b\[(\d+)A(?:\u001b\[2K\n)+\u001b\[\1A\u001b\[0J/g;
   return (
     text
       .replaceAll(own, '')
