@@ -50,6 +50,12 @@ test('beside the pages it holds the program, what goes to hosts, and what descri
     'dockeragent/README.md',
     'dockeragent/install.sh',
     'dockeragent/start.sh',
+    'examples/terraform/README.md',
+    ...['aws', 'azure', 'gcp'].flatMap((cloud) =>
+      ['deregister', 'main', 'outputs', 'variables'].map((part) => `examples/terraform/${cloud}/${part}.tf`),
+    ),
+    'examples/terraform/hosts.example.json',
+    'examples/terraform/inventory.yaml',
     'inventory.example.yaml',
     'inventory.schema.json',
     'man/azp-fleet.1',
@@ -73,7 +79,7 @@ test('what the command imports is what its package.json asks for', () => {
 
 test('the pages that it points at are in it, but for those on working on it', () => {
   const ofTheCheckout =
-    /^(?:ARCHITECTURE\.md|CONTRIBUTING\.md|docs\/contributing-.*|(?:bench|src|test)\/.*)$/;
+    /^(?:(?:ARCHITECTURE|CONTRIBUTING|RELEASING)\.md|docs\/contributing-.*|(?:bench|src|test)\/.*)$/;
   const pages = files.filter((file) => file.endsWith('.md'));
   const links = pages.flatMap((page) =>
     [...text(page).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, to = '']) => join(dirname(page), to)),
