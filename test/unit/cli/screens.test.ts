@@ -30,9 +30,13 @@ const screens: Readonly<Record<string, string>> = {
   'inventory check': 'inventory check',
   'inventory check, mistakes': 'inventory check wrong.yaml',
   'inventory check, slip': 'inventory check slip.yaml',
+  'inventory import': 'inventory import --ansible hosts.ini',
+  pipeline: 'pipeline gpu-lab --kind matrix',
+  'pipeline, no such agent': 'pipeline gpu-lab --kind container',
   plan: 'plan l40s-1 away',
   provision: 'provision --yes h200-1 away',
   reboot: 'reboot --dry-run',
+  remove: 'remove --dry-run "*"',
   status: 'status',
   diagnose: 'diagnose kernel.log',
   logs: 'logs h200-1',
@@ -56,6 +60,7 @@ const screens: Readonly<Record<string, string>> = {
   'ssh-config': 'ssh-config h200-1',
   trust: 'trust h200-1 l40s-1 away --yes',
   'unknown command': 'statsu',
+  version: 'version',
   'nothing left': 'status h200-1 --limit rtx-box',
 };
 const names = Object.keys(screens);
@@ -86,6 +91,10 @@ beforeAll(async () => {
       .replaceAll('address:', 'adress:'),
   );
   write('slip.yaml', inventory().replace('[h200-1, l40s-1] }', '[h200-1, l40s-1]'));
+  write(
+    'hosts.ini',
+    '[lab]\nnode[01:02].lab.example ansible_user=admin ansible_become_password=x\nodd ansible_host="$(reboot)"\n',
+  );
   write(
     'kernel.log',
     '[ 1.0] Linux version 6.1.0\n[ 9.0] NVRM: Xid (PCI:0000:01:00): 79, pid=1, GPU has fallen off the bus.\n',
