@@ -7,6 +7,8 @@ import { agentStart } from '../../../src/manager/docker/agent-start.ts';
 import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';
 import { vacateScript } from '../../../src/manager/host-mode/vacate-script.ts';
 import { endScript } from '../../../src/manager/tenants/end-processes.ts';
+import { installKey } from '../../../src/setup/hosts/give-key.ts';
+import { lookScript } from '../../../src/setup/hosts/look-around.ts';
 import { configScript } from '../../../src/manager/registration/register-by-config.ts';
 import { bootProgram, type BootRequest, type Elevation } from '../../../src/ssh/session/bootstrap.ts';
 import { followChangeScript } from '../../../src/ssh/session/follow-change.ts';
@@ -38,6 +40,8 @@ export function fixedScripts(): [string, string][] {
       script,
     ]),
     ['facts in practice', frameScript(factProbes({ root: { prefix: "/practice it's" } }))],
+    ['setup looks around', lookScript],
+    ['setup gives a key', installKey("ssh-ed25519 AAAA it's")],
     ['boot id', readBootId],
     ['reboot', rebootScript],
     ['settle', settle],

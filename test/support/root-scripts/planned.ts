@@ -24,6 +24,7 @@ const systems = [
   factsOf({ os: system('debian', '13') }),
   factsOf({ os: system('ubuntu', '22.04') }),
   factsOf({ os: system('ubuntu', '24.04') }),
+  factsOf({ os: system('rocky', '9.6') }),
 ].flatMap((facts) => [facts, merge(facts, { arch: 'aarch64' })]);
 
 const proxy = {
@@ -92,7 +93,7 @@ export function plannedScripts(): [string, string][] {
   return hosts.flatMap(([facts, desired]) => scriptsOf(found(facts, desired)));
 }
 
-/** What package managers are asked before, and what is run when they have answered, on worn machines of two families. */
+/** What package managers are asked before, and what is run when they have answered, on worn machines of each family. */
 export function packageScripts(): [string, string][] {
   const desired = desiredOf({}, { proxy, mirrors });
   const ids = new Map(systems.map((facts) => [facts.os.id, facts]));
