@@ -92,8 +92,11 @@ function scriptsOf(table: readonly Case[], ...names: readonly string[]): Map<str
   );
 }
 
+/** The stand-in host has the programs of apt's systems alone. */
+const onApt = hostStackCases.filter(([, { os }]) => ['debian', 'ubuntu'].includes(os.id));
+
 const scripts = new Map([
-  ...scriptsOf(hostStackCases, 'driver', 'docker', 'toolkit'),
+  ...scriptsOf(onApt, 'driver', 'docker', 'toolkit'),
   ...scriptsOf(managerCases, 'image', 'manager'),
 ]);
 

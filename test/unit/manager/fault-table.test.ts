@@ -9,7 +9,7 @@ const [, section = ''] = readFileSync(join(docs, 'manager.md'), 'utf8').split(
 );
 const rows = (section.split('\n## ')[0] ?? '')
   .split('\n')
-  .filter((line) => line.startsWith('| '))
+  .filter((line) => line.startsWith('| ') && !line.startsWith('| ---'))
   .slice(1)
   .map((line) => line.split(' | '));
 

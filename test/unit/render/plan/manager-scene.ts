@@ -32,7 +32,13 @@ export const slots = (...all: SlotSpec[]): Wish => ({ agents: { kind: 'slots', s
 /** A host with four GPUs whose manager runs with what was wanted then. */
 export function runningWith(then: Desired, gpus = 4, parts: Partial<ManagerStatus> = {}): Facts {
   const card = (slot: number) => ({ address: `0000:8${slot}:00.0`, deviceId: '2335', boundTo: 'nvidia' });
-  const base = factsOf({ driver: driven, gpus: Array.from({ length: gpus }, (_, slot) => card(slot)) });
+  // What agents straight on a host load, which a plan otherwise brings.
+  const packages = { libicu72: '72.1', libssl3: '3.0.17', 'libgssapi-krb5-2': '1.20.1', zlib1g: '1.2.13' };
+  const base = factsOf({
+    driver: driven,
+    packages,
+    gpus: Array.from({ length: gpus }, (_, slot) => card(slot)),
+  });
   const text = configText(managerConfig(then, 'x64'));
   const facts = converged(then, base);
   const { status } = facts.manager;

@@ -34,6 +34,9 @@ export const wanted = desiredOf(
   { artifacts: artifacts(), credentialDigest: (machineId) => sha256(`${machineId}:pat`) },
 );
 
+const configOf = (desired: Desired, { arch }: Facts): string =>
+  configText(managerConfig(desired, arch === 'aarch64' ? 'arm64' : 'x64'));
+
 const programOf = (desired: Desired, { arch }: Facts): string =>
   managerVersion(desired, desired.artifacts.runtime(arch) ?? text('')).directory;
 
@@ -43,7 +46,7 @@ export function status(
   base: Facts = factsOf(),
 ): ManagerStatus {
   return managerStatus({
-    configHash: sha256(configText(managerConfig(desired, 'x64'))),
+    configHash: sha256(configOf(desired, base)),
     started: {
       program: programOf(desired, base),
       unit: managerUnitFor(desired.artifacts.unit, base.systemd).mark,
@@ -59,7 +62,7 @@ export function converged(desired: Desired = wanted, base: Facts = factsOf({ dri
   return merge(base, {
     files: {
       ...base.files,
-      [HostPaths.config]: sha256(configText(managerConfig(desired, 'x64'))),
+      [HostPaths.config]: sha256(configOf(desired, base)),
       [HostPaths.unit]: sha256(managerUnitFor(desired.artifacts.unit, base.systemd).text),
       ...(caPem === undefined ? {} : { [HostPaths.caBundle]: sha256(caPem) }),
     },
