@@ -46,7 +46,7 @@ for each in $(own_units); do
   systemctl stop "$each"
   systemctl reset-failed "$each" 2>/dev/null || :
 done
-rm -f ${HostPaths.unit} ${HostPaths.unit}.*
+rm -f ${HostPaths.unit} ${HostPaths.unit}.*.part*
 systemctl daemon-reload
 systemctl reset-failed "$unit" 2>/dev/null || :`;
 

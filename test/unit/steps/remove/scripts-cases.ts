@@ -35,9 +35,14 @@ export const removeSuite: ScriptSuite = {
     {
       name: 'the manager and its agents end, and its unit goes',
       script: stopScript,
-      given: (host) => host.file(HostPaths.unit, 'unit').file('/etc/systemd/system/other.service', 'x'),
+      given: (host) =>
+        host
+          .file(HostPaths.unit, 'unit')
+          .file(`${HostPaths.unit}.ab.part`, 'half')
+          .file(`${HostPaths.unit}.d/theirs.conf`, 'a drop-in of its owner')
+          .file('/etc/systemd/system/other.service', 'x'),
       after: {
-        files: { [HostPaths.unit]: 'gone' },
+        files: { [HostPaths.unit]: 'gone', [`${HostPaths.unit}.ab.part`]: 'gone' },
         calls: [
           ...asked,
           'docker top c1 -eo comm',
