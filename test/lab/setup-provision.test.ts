@@ -57,7 +57,9 @@ test('a host is added to an inventory, provisioned, and its agents are online', 
   ]);
   const { pools } = await azure.control.overview();
   const agents = pools.filter(({ name }) => name === 'gpu-lab').flatMap((pool) => pool.agents);
-  expect(agents.map(({ name, status }) => ({ name, status }))).toEqual([
+  // In whichever order they came.
+  const byName = agents.toSorted((a, b) => a.name.localeCompare(b.name));
+  expect(byName.map(({ name, status }) => ({ name, status }))).toEqual([
     { name: 'gpu-new-0', status: 'online' },
     { name: 'gpu-new-1', status: 'online' },
   ]);

@@ -100,7 +100,7 @@ test('hosts of ~/.ssh/config are tested, cured or left out, and become an invent
   expect(
     text
       .replaceAll(desk.ssh, 'SSH')
-      .replace(repository, 'PACKAGE')
+      .replace(repository, 'PACKAGE/')
       .replace(azure.organization, 'URL')
       .replace(azure.tokenFile, 'TOKEN'),
   ).toBe(
