@@ -89,7 +89,7 @@ export interface Facts {
   };
   readonly toolkit: {
     readonly version: string | undefined;
-    /** Some CDI specification describes nvidia.com/gpu. What follows is of those that win: /run's, where it has any. */
+    /** Some CDI specification describes nvidia.com/gpu. What follows is of those that win: /run's before /etc's. */
     readonly cdiSpec: boolean;
     /** The driver version that it was written for. */
     readonly cdiDriver: string | undefined;
