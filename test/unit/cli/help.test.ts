@@ -44,6 +44,11 @@ describe('help', () => {
     expect(usage(line)).toBe(expected);
   });
 
+  test('of a command that refuses to go on without a host does not say that it takes all', () => {
+    expect(told('remove --help').printed).not.toContain('without any');
+    expect(told('status --help').printed).toContain('without any');
+  });
+
   test.each(commands.map(({ name }) => name))('help %s is what %s --help prints', (name) => {
     expect(told(`help ${name}`).printed).toBe(told(`${name} --help`).printed);
   });

@@ -118,6 +118,7 @@ export const fleetCommands: readonly CommandSpec[] = [
     description:
       'Lets running jobs end, stops the manager, takes its agents out of Azure DevOps, and deletes all that is ours. Toolkit, Docker Engine and driver stay unless they are named. With --gone no host is reached: its agents are removed as by "pool prune", and the document has the members of that command.',
     positionals: '[hosts...]',
+    arguments: { hosts: 'hosts, named: names, groups, labels, globs; "*" is all of them' },
     options: [
       {
         flags: '--toolkit',
