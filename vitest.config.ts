@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from 'node:fs';
+
 import { defineConfig } from 'vitest/config';
 
 /** Lab tests share two cores and one engine: one file after the other. */
@@ -9,6 +11,20 @@ const lab = {
   hookTimeout: 900_000,
 } as const;
 
+const unit = {
+  // Not threads: a program that a test writes is "busy" while another thread of the same process forks.
+  pool: 'forks',
+  // Limits for what hangs, not for what a busy machine makes slow.
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  expect: { poll: { timeout: 50_000, interval: 20 } },
+} as const;
+
+/** They need their own modules: one that an earlier file of the same process has loaded is no longer replaced. */
+const replaceModules = globSync('test/unit/**/*.test.ts').filter((file) =>
+  readFileSync(file, 'utf8').includes('vi.mock('),
+);
+
 export default defineConfig({
   test: {
     env: { FORCE_COLOR: '0', NO_COLOR: '1' },
@@ -17,15 +33,12 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
-          // Not threads: a program that a test writes is "busy" while another thread of the same process forks.
-          pool: 'forks',
+          exclude: replaceModules,
           isolate: false,
-          // Limits for what hangs, not for what a busy machine makes slow.
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          expect: { poll: { timeout: 50_000, interval: 20 } },
+          ...unit,
         },
       },
+      { test: { name: 'unit-replaced-modules', include: replaceModules, ...unit } },
       {
         test: {
           name: 'package',

@@ -229,7 +229,7 @@ function packageTests(rest) {
 
 /** Many of these wait for sockets, not for a processor. */
 function unitTests(rest, binary = nodeBinary) {
-  vitest(['--project', 'unit', '--maxWorkers=4', ...rest], binary);
+  vitest(['--project', 'unit*', '--maxWorkers=4', ...rest], binary);
 }
 
 function vitest(rest, binary = nodeBinary) {
