@@ -6,6 +6,7 @@ import { watchEngine } from './engine-watch.ts';
 import { controlHandlers } from './handlers.ts';
 import { Manager } from './manager.ts';
 import { serveMetrics } from './serve/metrics-server.ts';
+import type { WorkPlaces } from './machine/at-work.ts';
 import { LifeSigns } from './serve/life-signs.ts';
 import type { Notifier } from './serve/notify.ts';
 import { StatusFile } from './serve/status-file.ts';
@@ -14,7 +15,7 @@ import { Surroundings, type ImagePlaces } from './surroundings.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { Messenger } from './webhook/messenger.ts';
 
-export interface DaemonPlaces extends ImagePlaces {
+export interface DaemonPlaces extends ImagePlaces, WorkPlaces {
   readonly status: string;
   readonly socket: string;
 }
@@ -48,7 +49,7 @@ export async function runDaemon(
   publish();
   const control = await serveControl(
     places.socket,
-    controlHandlers(tools, manager, around, () => manager.status(loaded), wake, messenger),
+    controlHandlers(tools, manager, around, () => manager.status(loaded), wake, messenger, places),
   );
   const metrics =
     tools.config.metricsPort === 0

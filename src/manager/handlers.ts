@@ -6,6 +6,7 @@ import { newestFirst } from './runs/evidence.ts';
 import { checkNames } from './slots/resolve.ts';
 import { withoutRejections } from './image/choice.ts';
 import { Labels } from '../contract/paths.ts';
+import { workHere, type WorkHere, type WorkPlaces } from './machine/at-work.ts';
 import type { ControlHandlers } from './serve/control.ts';
 import type { Manager } from './manager.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -20,6 +21,7 @@ export function controlHandlers(
   status: () => ManagerStatus,
   wake: () => void,
   messenger: Pick<Messenger, 'test'>,
+  places: WorkPlaces,
 ): ControlHandlers {
   const known = (): readonly string[] => manager.slots().map(({ name }) => name);
   const changed = (): ManagerStatus => {
@@ -54,6 +56,12 @@ export function controlHandlers(
       return changed();
     },
     async undrain(order) {
+      const isOfAll = order.run === undefined && !order.hostOnly && order.slots.length === 0;
+      // A run that is at work, or has left a change at work, has drained the host for that.
+      if (isOfAll && tools.state.value.drain.provision !== undefined) {
+        const work = await workHere(places, tools.command);
+        if (work !== undefined) throw besideWork(work);
+      }
       await tools.state.update((state) => ({ drain: withoutDrain(state.drain, order, known()) }));
       tools.log.log('info', 'undrain', { ...order });
       return changed();
@@ -83,6 +91,14 @@ export function controlHandlers(
       return status();
     },
   };
+}
+
+function besideWork({ what, next }: WorkHere): FleetError {
+  return new FleetError({
+    code: 'drain.at-work',
+    what: `${what}; jobs would start beside it, and the agents stay drained`,
+    next,
+  });
 }
 
 function noDiagnostics(slot: string, run: string | undefined): FleetError {

@@ -212,6 +212,8 @@ export class ManagerRig {
         socket: this.socket,
         context: this.context,
         folders: this.#in('folders'),
+        changes: this.#in('changes'),
+        hostLock: this.#in('lock'),
       },
       {
         ready: async () => void this.told.push('ready'),

@@ -16,6 +16,10 @@ export const provisionCodes = {
   ],
   'change.failed': ['the script of a change failed', 'cure the cause and run the same command again'],
   'docker.down': ['the Docker Engine is not running', 'see systemctl status docker on the host'],
+  'drain.at-work': [
+    'a run is at work on a host, or has left a change at work there: agents stay drained beside it',
+    'wait for its end, or run azp-fleet provision, which follows it',
+  ],
   'drain.timeout': ['jobs still run at the end of the wait', 'wait on, or azp-fleet undrain'],
   'facts.unreadable': ['the facts of a host could not be read', 'look at the host by hand'],
   'host.same-machine': [

@@ -159,6 +159,7 @@ function bad(what: string): FleetError {
 function statusOf(code: string): number {
   if (code === 'control.bad-request' || code === 'slot.unknown' || code === 'gpu.unknown') return 400;
   if (code === 'webhook.none') return 400;
+  if (code === 'drain.at-work') return 409;
   return code === 'control.not-found' || code === 'runs.no-diagnostics' ? 404 : 500;
 }
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { sha256 } from '../../base/digest.ts';
 import { usageError } from '../../base/errors.ts';
 import { HostPaths } from '../../contract/paths.ts';
@@ -25,12 +25,17 @@ export interface RunPlaces {
   readonly context: string;
   /** Archives of teams' folders. */
   readonly folders: string;
+  /** A folder for each durable change. */
+  readonly changes: string;
+  /** The lock of whoever changes the host. */
+  readonly hostLock: string;
 }
 
 /** `program`: the folder that the manager was started from. */
 export function runPlaces(values: Values, program: string, env: NodeJS.ProcessEnv): RunPlaces {
   // Beside the manager on a host; beside its folder in the package.
   const state = values.state ?? HostPaths.state;
+  const socket = values.socket ?? HostPaths.socket;
   const contexts = [join(program, 'dockeragent'), join(program, '..', 'dockeragent')];
   return {
     tokens: tokenPaths(values['token-file'], env['CREDENTIALS_DIRECTORY'], HostPaths.token),
@@ -38,7 +43,9 @@ export function runPlaces(values: Values, program: string, env: NodeJS.ProcessEn
     folders: join(state, 'folders'),
     agents: values.state === undefined ? HostPaths.agents : `${resolve(values.state)}-agents`,
     docker: values.docker ?? '/var/run/docker.sock',
-    socket: values.socket ?? HostPaths.socket,
+    socket,
+    changes: join(state, 'changes'),
+    hostLock: join(dirname(socket), 'lock'),
     status: values['status-file'] ?? HostPaths.status,
     context: values.context ?? contexts.find((path) => existsSync(path)) ?? join(program, 'dockeragent'),
   };

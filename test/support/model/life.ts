@@ -117,6 +117,8 @@ export class Life implements Mortal {
         socket: at('/run/manager.sock'),
         context: at('/context'),
         folders: at('/state/folders'),
+        changes: at('/state/changes'),
+        hostLock: at('/run/lock'),
       },
       {
         ready: async () => undefined,

@@ -35,6 +35,13 @@ describe('removing', () => {
     expect(done(fake)).toEqual(['lock', 'drain', 'undrain', 'unlock']);
   });
 
+  it('follows a change that goes on there to its end, before the first of its own', async () => {
+    const fake = await host([stop]);
+    fake.begin('driver');
+    expect(await remove(fake)).toMatchObject({ state: 'changed', changes: 1 });
+    expect(done(fake)).toEqual(['lock', 'follow driver', 'drain', 'stop', 'unlock']);
+  });
+
   it('asks Azure DevOps between the changes of the host; what it refuses ends the work there', async () => {
     const asked: unknown[] = [];
     const fake = await host([stop, deregister, change('files')]);

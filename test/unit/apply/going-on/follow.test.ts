@@ -23,6 +23,13 @@ it('a change that goes on is followed under the lock, and the plan is made of wh
   );
 });
 
+it('so is one whose run has had its lock broken', async () => {
+  const fake = new FakeHost([change('driver'), change('docker')]);
+  fake.begin('driver');
+  await surveyHosts([host], fake.tools({ breakLock: true }), { follow: true });
+  expect(fake.log).toEqual(['lock', 'follow driver', 'unlock']);
+});
+
 it('one whose run still holds the lock is left to it', async () => {
   const fake = new FakeHost([change('driver')]);
   fake.begin('driver');

@@ -113,3 +113,29 @@ test('unless --disturb-others says that it may be hurt', async () => {
   await rebootHosts({ yes: true, disturbOthers: true }).result;
   expect(machine.log).toContain('reboot');
 });
+
+test.each([{}, { breakLock: true }])(
+  'a change that goes on there is followed to its end first (%j)',
+  async (more) => {
+    machine.begin('driver');
+    await rebootHosts({ yes: true, ...more }).result;
+    const did = machine.log.filter((line) => ['lock', 'follow driver', 'reboot'].includes(line));
+    expect(did.slice(0, 4)).toEqual(['lock', 'follow driver', 'lock', 'reboot']);
+  },
+);
+
+test('one whose run still holds the lock is refused by name, and the host is left alone', async () => {
+  machine.begin('driver');
+  machine.lockedBy = new FleetError({ code: 'ssh.locked', what: 'bob@desk is working on this host' });
+  const { result } = rebootHosts({ yes: true });
+  expect(await result).toMatchObject({ problems: [{ what: 'bob@desk is working on this host' }, {}] });
+  expect(machine.log).toEqual([]);
+});
+
+test('one that somebody begins while the person is asked is followed, too, before anything is done', async () => {
+  machine.onLog = (line) => {
+    if (line === 'lock' && machine.log.length === 1) machine.begin('driver');
+  };
+  await rebootHosts({ yes: true }).result;
+  expect(machine.log.slice(0, 3)).toEqual(['lock', 'follow driver', 'reboot']);
+});

@@ -1,0 +1,115 @@
+// A person takes drains back while a run of ours is at work on the host, or a change of one that was cut off lives there.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { FleetError } from '../../../src/base/errors.ts';
+import { failed, ManagerRig, printed } from '../../support/manager-rig.ts';
+
+let rig: ManagerRig;
+const unit = 'azp-fleet-change-driver-0a1b.service';
+
+beforeEach(async () => {
+  rig = await ManagerRig.create();
+  await rig.start();
+  await rig.until('idle');
+});
+afterEach(() => rig.close());
+
+const ofRun = { reason: 'install the driver', owner: 'ann@laptop', run: 'r1' };
+
+/** What the run has written of it. */
+function begin(files: Readonly<Record<string, string>> = {}): void {
+  const folder = join(rig.directory, 'changes/driver-0a1b');
+  mkdirSync(folder, { recursive: true });
+  const all = { title: 'install the driver', owner: 'ann@laptop', since: '2026-11-22T09:30:00Z', ...files };
+  for (const [name, text] of Object.entries(all)) writeFileSync(join(folder, name), `${text}\n`);
+}
+
+function systemdSays(state: string): void {
+  rig.programs.set('systemctl', (args) =>
+    args.includes(unit) ? printed(`SubState=${state}\n`) : failed(1, 'asked of another unit'),
+  );
+}
+
+async function undrain(body: object = {}): Promise<unknown> {
+  return rig.post('/v1/undrain', body).then(
+    ({ drains }) => drains,
+    (error: unknown) => (error instanceof FleetError ? error.problem : error),
+  );
+}
+
+test.each(['running', 'stop-sigterm', 'final-sigkill', 'start'])(
+  'a change that lives (%s): refused by name, the agents stay drained, and what to do is told',
+  async (state) => {
+    await rig.post('/v1/drain', ofRun);
+    await rig.post('/v1/drain', { reason: 'new fan', owner: 'bob@desk' });
+    begin();
+    systemdSays(state);
+    expect(await undrain()).toEqual({
+      code: 'drain.at-work',
+      what: `"install the driver" goes on on the host as ${unit}, since 2026-11-22 09:30 UTC; jobs would start beside it, and the agents stay drained`,
+      next: `wait for its end, seen on the host with "tail -f ${rig.directory}/changes/driver-0a1b/output", or run "azp-fleet provision": it follows that, proves the host and gives its agents back`,
+    });
+    expect((await rig.status()).drains).toHaveLength(2);
+  },
+);
+
+test.each([
+  ['systemd does not answer', failed(-1, '')],
+  ['systemd says nothing', printed('')],
+])('whether it lives is not known: refused as well (%s)', async (_, answer) => {
+  await rig.post('/v1/drain', ofRun);
+  begin();
+  rig.programs.set('systemctl', answer);
+  expect(await undrain()).toMatchObject({ code: 'drain.at-work' });
+});
+
+test.each([
+  ['has ended', () => begin({ code: '0' }), 'running'],
+  ['was lost with a crash', () => begin(), 'dead'],
+  ['was killed', () => begin(), 'failed'],
+  ['has ended, and systemd keeps what is left of it', () => begin(), 'exited'],
+])('a change that %s is in nobody’s way', async (_, set, state) => {
+  await rig.post('/v1/drain', ofRun);
+  set();
+  systemdSays(state);
+  expect(await undrain()).toEqual([]);
+});
+
+test('the run itself takes its mark back at any time: it knows what it does', async () => {
+  await rig.post('/v1/drain', ofRun);
+  begin();
+  systemdSays('running');
+  expect(await undrain({ run: 'r1', hostOnly: true })).toEqual([]);
+});
+
+test('what people have drained is theirs, where the change needs no drain', async () => {
+  await rig.post('/v1/drain', { reason: 'new fan', owner: 'bob@desk' });
+  begin();
+  systemdSays('running');
+  expect(await undrain()).toEqual([]);
+});
+
+test('a run that holds the lock, between its changes: refused until it has ended, whatever its note says then', async () => {
+  await rig.post('/v1/drain', ofRun);
+  const lock = join(rig.directory, 'lock');
+  const note = { who: 'ann@laptop', command: 'azp-fleet provision', since: '2026-11-22T09:20:00Z' };
+  writeFileSync(`${lock}.owner`, JSON.stringify(note));
+  const run = spawn('flock', [lock, '-c', 'echo held; read -r _'], { stdio: ['pipe', 'pipe', 'inherit'] });
+  await once(run.stdout, 'data');
+  expect(await undrain()).toEqual({
+    code: 'drain.at-work',
+    what: 'ann@laptop is at work on the host with azp-fleet provision, since 2026-11-22 09:20 UTC; jobs would start beside it, and the agents stay drained',
+    next: 'wait for that run to end, or end it there with Ctrl-C: it gives the agents back by itself',
+  });
+  writeFileSync(`${lock}.owner`, 'no note');
+  expect(await undrain()).toMatchObject({
+    what: 'somebody is at work on the host with a command; jobs would start beside it, and the agents stay drained',
+  });
+  run.stdin.end('\n');
+  await once(run, 'close');
+  expect(await undrain()).toEqual([]);
+});
