@@ -10,6 +10,7 @@ import { createGzip } from 'node:zlib';
 
 import { FleetError } from '../base/errors.ts';
 import { childEnvironment } from './child-environment.ts';
+import { npmEnvironment, type NpmSite } from './npm-environment.ts';
 import { nodeVersion, runtimePin, type RuntimePin } from './runtime.ts';
 
 const run = promisify(execFile);
@@ -18,6 +19,8 @@ export interface FetchOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
   readonly note: (text: string) => void;
+  /** What the inventory says of the network. */
+  readonly site: NpmSite;
 }
 
 /**
@@ -52,8 +55,9 @@ async function installed(pin: RuntimePin): Promise<string | undefined> {
 
 async function packed(pin: RuntimePin, scratch: string, options: FetchOptions): Promise<string> {
   const name = `${pin.package}@${nodeVersion}`;
-  options.note(`fetching ${name} from the npm registry (52 MB, once)`);
-  const child = { cwd: scratch, env: childEnvironment(options.env), signal: options.signal };
+  options.note(`fetching ${name} from ${options.site.registry ?? 'the npm registry'} (52 MB, once)`);
+  const env = childEnvironment(await npmEnvironment(options.env, options.site, scratch));
+  const child = { cwd: scratch, env, signal: options.signal };
   try {
     await run('npm', ['pack', name, '--ignore-scripts', '--silent'], child);
   } catch (error) {
@@ -105,7 +109,7 @@ function unavailable(name: string, seen: string, cause: unknown): FleetError {
       step: 'manager',
       what: `the Node runtime for the hosts could not be fetched: npm pack ${name} failed`,
       seen: seen.split('\n').slice(-3).join(' · '),
-      next: `check that "npm view ${name} version" answers here (registry, proxy), then run again`,
+      next: `check that "npm view ${name} version" answers here (proxy and mirrors.npm in the inventory), then run again`,
     },
     { cause },
   );

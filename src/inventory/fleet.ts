@@ -62,8 +62,10 @@ export interface Mirrors {
   readonly agent?: string;
   /** Base of Ubuntu's and Debian's archives while the agent image is built: `BASE/ubuntu`, `BASE/debian`, … */
   readonly apt?: string;
-  /** Registry prefix that replaces `docker.io/` for the CUDA base images and the probe image. */
+  /** Registry prefix that replaces `docker.io/`: of the CUDA bases, and of images that name no registry. */
   readonly images?: string;
+  /** Registry of npm's packages, for the CLI. */
+  readonly npm?: string;
 }
 
 /** Who we are to a registry that asks. */

@@ -3,6 +3,7 @@ import { agentDownloads, agentSha256, agentUrl } from '../contract/agent-release
 import type { ImageConfig, ManagerConfig } from '../contract/config.ts';
 import { sha256 } from '../base/digest.ts';
 import { defined } from '../base/defined.ts';
+import { withRegistry } from '../image/build.ts';
 import { buildsImage, pushedReference } from './pushed-image.ts';
 import type { Desired } from './step.ts';
 
@@ -23,7 +24,7 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
     organization: desired.organization,
     credential: credentialConfig(credential),
     pool: host.pool,
-    agents: host.agents,
+    agents: mirrored(host.agents, desired.mirrors.images),
     share: host.share,
     ...defined({ gpus: host.gpus, ignoredGpus: host.ignoredGpus }),
     agentName: host.agentName,
@@ -46,6 +47,15 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
   };
 }
 
+/** Images of slots that name no registry come from the mirror of images, as those of hosts do. */
+function mirrored(agents: ManagerConfig['agents'], registry: string | undefined): ManagerConfig['agents'] {
+  if (agents.kind !== 'slots') return agents;
+  const slots = agents.slots.map((slot) =>
+    slot.image === undefined ? slot : { ...slot, image: withRegistry(slot.image, registry) },
+  );
+  return { ...agents, slots };
+}
+
 /** When it is told; its address is a secret, and no part of this. */
 function webhookConfig({ webhook }: Desired['host']): ManagerConfig['webhook'] {
   return webhook && { offlineS: webhook.offlineS, queueWaitS: webhook.queueWaitS };
@@ -64,7 +74,8 @@ export function configText(config: ManagerConfig): string {
 
 function imageConfig(desired: Desired, arch: AgentArch): ImageConfig {
   const { host, mirrors } = desired;
-  if (host.image !== undefined) return { kind: 'registry', reference: host.image };
+  if (host.image !== undefined)
+    return { kind: 'registry', reference: withRegistry(host.image, mirrors.images) };
   const pushed = pushedReference(desired, arch);
   if (pushed !== undefined && !buildsImage(desired))
     return { kind: 'registry', reference: pushed, ...defined({ builtBy: host.dockerfile?.builder }) };

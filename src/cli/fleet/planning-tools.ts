@@ -88,12 +88,13 @@ export async function openPlanning(
   };
   const prepare = async ({ hosts }: FleetSurvey) => {
     const note = (text: string) => emit({ kind: 'note', text });
+    const site = { proxy: fleet.proxy, caPem, registry: fleet.mirrors.npm };
     for (const arch of new Set(
       hosts.filter(({ plan }) => uploadsRuntime(plan)).map(({ facts }) => facts.arch),
     )) {
       const runtime = artifacts.runtime(arch);
       if (runtime?.kind === 'file')
-        await fetchRuntime(arch, runtime.file, { env: context.env, signal: context.signal, note });
+        await fetchRuntime(arch, runtime.file, { env: context.env, signal: context.signal, note, site });
     }
   };
   return { tools, blocked, prepare };

@@ -170,8 +170,8 @@ function resolveSource(source: NonNullable<HostEntry['sudoPassword']>, folders: 
 }
 
 export function resolveMirrors(mirrors: InventoryFile['mirrors']): Mirrors {
-  const { nvidiaDriver, docker, toolkit, agent, apt, images } = mirrors ?? {};
-  const trimmed = { nvidiaDriver, docker, toolkit, agent, apt, images };
+  const { nvidiaDriver, docker, toolkit, agent, apt, images, npm } = mirrors ?? {};
+  const trimmed = { nvidiaDriver, docker, toolkit, agent, apt, images, npm };
   return defined(
     Object.fromEntries(Object.entries(trimmed).map(([key, value]) => [key, value?.replace(/\/+$/, '')])),
   );

@@ -20,6 +20,10 @@ const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.exam
   images: text
     .optional()
     .meta({ description: 'Registry prefix instead of docker.io, e.g. registry.lab.example' }),
+  npm: httpUrl.optional().meta({
+    description:
+      'Instead of https://registry.npmjs.org, from which this machine fetches the Node of the hosts',
+  }),
 });
 
 const proxy = section('proxies, e.g. { https: http://proxy.lab.example:3128 }', {

@@ -13,6 +13,7 @@ const mirrorNames: Readonly<Record<keyof Mirrors, string>> = {
   agent: 'the Azure Pipelines agent (https://download.agent.dev.azure.com)',
   apt: "Ubuntu's and Debian's archives",
   images: 'images instead of docker.io, e.g. registry.lab.example',
+  npm: 'npm packages (https://registry.npmjs.org), for this machine',
 };
 
 /** Proxy, certificate authority and mirrors, of those who have any. */

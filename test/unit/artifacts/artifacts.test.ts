@@ -19,6 +19,7 @@ function withNpm(script: string) {
     env: { PATH: `${bin}:/usr/bin:/bin` },
     signal: new AbortController().signal,
     note: () => undefined,
+    site: { proxy: { noProxy: [] }, caPem: undefined, registry: undefined },
   };
 }
 
@@ -64,6 +65,24 @@ describe('the Node runtime for the hosts', () => {
     });
     expect(existsSync(target)).toBe(false);
     expect(readdirSync(cache)).toEqual([]);
+  });
+
+  it('is fetched through the proxy, from the mirror and with the certificates of the inventory', async () => {
+    const own = join(folder, 'own.pem');
+    writeFileSync(own, 'OWN');
+    const npm = withNpm(
+      'echo "$https_proxy $HTTP_PROXY $no_proxy $npm_config_registry $(tr "\\n" " " <"$NODE_EXTRA_CA_CERTS")" >&2; exit 1',
+    );
+    const site = {
+      proxy: { http: 'http://p:1', https: 'http://p:2', noProxy: ['localhost', '.lab'] },
+      caPem: 'SITE',
+      registry: 'https://npm.lab',
+    };
+    const env = { ...npm.env, https_proxy: 'http://of-the-shell:3', NODE_EXTRA_CA_CERTS: own };
+    const fetched = fetchRuntime('aarch64', join(folder, 'site/node.gz'), { ...npm, env, site });
+    await expect(fetched).rejects.toMatchObject({
+      problem: { seen: 'http://p:2 http://p:1 localhost,.lab https://npm.lab OWN SITE' },
+    });
   });
 
   it('says what npm said when there is no registry', async () => {

@@ -69,6 +69,27 @@ describe('the image and manager steps', () => {
     expect(site()).toEqual({ noProxy: [], ca: false });
   });
 
+  it('have images that name no registry come from the mirror of docker.io', () => {
+    const slot = {
+      name: '1',
+      gpus: [0],
+      share: false,
+      limits: {},
+      capabilities: [],
+      mode: 'container',
+    } as const;
+    const image = (reference: string) => {
+      const agents = { kind: 'slots', slots: [{ ...slot, image: reference }] } as const;
+      const host = { ...wanted.host, image: reference, agents };
+      const config = managerConfig({ ...wanted, host, mirrors: { images: 'registry.lab/hub' } }, 'x64');
+      const of = config.agents.kind === 'slots' ? config.agents.slots[0]?.image : undefined;
+      return [config.image, of];
+    };
+    const at = (reference: string) => [{ kind: 'registry', reference }, reference];
+    expect(image('team/agent:7')).toEqual(at('registry.lab/hub/team/agent:7'));
+    expect(image('ghcr.io/team/agent:7')).toEqual(at('ghcr.io/team/agent:7'));
+  });
+
   it('never carry the credential in the plan', () => {
     const secret = desiredOf({}, { ...wanted, credentialDigest: () => sha256('machine:s3cret-token') });
     expect(JSON.stringify([...managerStep.plan(factsOf(), secret)])).not.toContain('s3cret-token');
