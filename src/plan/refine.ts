@@ -42,9 +42,9 @@ function beyondBound({ bound: now }: Change | Shape, { bound: before }: Change |
   return older.length > 0 ? `would downgrade ${older.join(', ')} as well` : undefined;
 }
 
-/** The announced one is this one, or a shape that it may fill in. */
+/** The announced one is this one, a shape that it may fill in, or waits for the same: the status may lag behind. */
 function names(before: Change | Shape, change: Change | Shape): boolean {
-  if (before.known) return change.known && before.id === change.id;
+  if (before.known) return change.known && (before.id === change.id || (waits(before) && onlyWaits(change)));
   return before.step === change.step && (before.waits !== true || onlyWaits(change));
 }
 
@@ -54,19 +54,22 @@ function names(before: Change | Shape, change: Change | Shape): boolean {
  */
 export function withoutNewWaits(now: HostPlan, announced: HostPlan): HostPlan {
   const before = announced.stages.flat();
-  const expected = before.some(
-    (change) => change.known && change.actions.some(({ kind }) => kind === 'await-manager'),
-  );
   const stays = (change: Change | Shape): boolean =>
-    expected || !onlyWaits(change) || before.some((each) => names(each, change));
+    !onlyWaits(change) || before.some((each) => names(each, change));
   const stages = now.stages.map((stage) => stage.filter(stays)).filter((stage) => stage.length > 0);
   return { ...now, stages };
 }
 
-/** Waits that were announced and not needed in the end: what was to be waited for is there. */
+function waits({ actions }: Change): boolean {
+  return actions.some(({ kind }) => kind === 'await-manager');
+}
+
+/**
+ * Waits that were announced and not needed in the end: what was to be waited for is there. Below 0: waited for more often
+ * than was announced.
+ */
 export function waitsMet(announced: HostPlan, made: readonly Change[]): number {
-  const waits = announced.stages.flat().filter(onlyWaits).length;
-  return Math.max(0, waits - made.filter(onlyWaits).length);
+  return announced.stages.flat().filter(onlyWaits).length - made.filter(onlyWaits).length;
 }
 
 const order: readonly Disturbs[] = ['nothing', 'new-containers', 'agents', 'containers', 'machine'];
