@@ -5,6 +5,7 @@ import { Labels } from '../contract/paths.ts';
 import { poolsOf } from '../contract/slots.ts';
 import { Alarm, repeat } from './alarm.ts';
 import { Datasets } from './machine/datasets.ts';
+import { countsLost } from './docker/btrfs-counts.ts';
 import { learnEngine, type EngineWays } from './docker/engine-start.ts';
 import { lookEveryMs } from './gpus/look.ts';
 import { GpuWatch } from './gpus/watch.ts';
@@ -42,6 +43,7 @@ const noEngine: EngineWays = {
   below: [],
   users: new ImageUsers(),
   sizes: new Sizes({ driver: '', byContainerd: false }),
+  rootDir: '',
 };
 
 const probeMs = 20_000;
@@ -103,7 +105,8 @@ export class Surroundings {
 
   /** What the engine and this host cannot do that the configuration asks for. */
   shortfalls(slots: readonly Slot[]): readonly Finding[] {
-    return shortfalls(slots, { below: this.#ways?.below ?? [], sizes: this.#ways?.sizes.lack });
+    const { below = [], sizes } = this.#ways ?? {};
+    return shortfalls(slots, { below, sizes: sizes?.lack, uncounted: sizes?.uncounted === true });
   }
 
   /** Something has happened that a bad GPU may be the cause of. */
@@ -206,6 +209,8 @@ export class Surroundings {
     const proven = provenImages(state.value, { slots, hosts: config.image });
     const needed = isComing || ready.length === 0 ? undefined : [...ready, ...proven];
     await this.janitor.round(needed);
+    const { sizes, rootDir } = this.#ways ?? noEngine;
+    await sizes.look(() => countsLost(rootDir, this.#tools.root));
   }
 
   async #sweep(slots: readonly Slot[]): Promise<void> {

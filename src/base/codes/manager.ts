@@ -53,7 +53,7 @@ export const managerCodes = {
   'pool.missing': ['the pool is not there, or may not be seen', 'make it, or correct pool:'],
   'pool.unknown': ['the pool has not been found yet', 'look at the problem of the pool'],
   'slot.no-size-limit': [
-    'limits.disk is not held: the storage of Docker, or mode: host, knows no sizes',
+    'limits.disk is not held: the storage of Docker, or mode: host, knows no sizes, or btrfs has stopped counting',
     'take it out of the inventory, or put the root directory of Docker on xfs with pquota',
   ],
   'state.not-written': [

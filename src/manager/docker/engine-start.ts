@@ -21,6 +21,8 @@ export interface EngineWays {
   readonly below: Lacks['below'];
   readonly users: ImageUsers;
   readonly sizes: Sizes;
+  /** Where the engine keeps everything. */
+  readonly rootDir: string;
 }
 
 /** After a start of the engine: what it can do may have changed, and its network may be gone. */
@@ -47,6 +49,7 @@ export async function learnEngine(
       : mountsBelow(config.datasets, mountPoints(await readFile('/proc/self/mountinfo', 'utf8'))),
     users: new ImageUsers(),
     sizes: new Sizes(info.storage),
+    rootDir: info.rootDir,
   };
 }
 

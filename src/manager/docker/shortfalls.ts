@@ -8,13 +8,19 @@ export interface Lacks {
   readonly below: readonly { readonly name: string; readonly mounts: readonly string[] }[];
   /** Why containers are held to no size; undefined: they are, or it is not known yet. */
   readonly sizes: string | undefined;
+  /** Sizes were given to containers, and their storage no longer counts. */
+  readonly uncounted: boolean;
 }
 
 const noLimit = 'take limits.disk out of the inventory';
 const onXfs = `${noLimit}, or put the root directory of Docker on xfs with the mount option pquota`;
 
+const stopped = 'btrfs has stopped counting what containers hold';
+const again =
+  'run `btrfs quota rescan` on the root directory of Docker, and set drop_subtree_threshold to 8 (docs/manager.md)';
+
 /** What is not as the configuration wants it and keeps nobody from working. Pure. */
-export function shortfalls(slots: readonly Slot[], { below, sizes }: Lacks): readonly Finding[] {
+export function shortfalls(slots: readonly Slot[], { below, sizes, uncounted }: Lacks): readonly Finding[] {
   const sized = slots.filter(({ limits }) => limits.disk !== undefined);
   const onHost = sized.filter(({ mode }) => mode === 'host');
   const inContainers = sized.filter(({ mode }) => mode === 'container');
@@ -32,6 +38,9 @@ export function shortfalls(slots: readonly Slot[], { below, sizes }: Lacks): rea
     ...(inContainers.length === 0 || sizes === undefined
       ? []
       : [warn('slot.no-size-limit', `limits.disk is not held (${names(inContainers)}): ${sizes}`, onXfs)]),
+    ...(inContainers.length === 0 || !uncounted
+      ? []
+      : [warn('slot.no-size-limit', `limits.disk is not held (${names(inContainers)}): ${stopped}`, again)]),
   ];
 }
 

@@ -6,14 +6,27 @@ import type { EngineInfo } from '../../engine/engine.ts';
  */
 export class Sizes {
   #lack: string | undefined;
+  readonly #onBtrfs: boolean;
+  #uncounted = false;
 
   constructor(storage: EngineInfo['storage']) {
+    this.#onBtrfs = storage.driver === 'btrfs';
     if (storage.byContainerd) this.#lack = 'its containerd image store knows no sizes';
   }
 
   /** Why not, as far as it is known; undefined: it does, or has not been asked. */
   get lack(): string | undefined {
     return this.#lack;
+  }
+
+  /** Asked for and given, yet not held: btrfs has stopped counting. */
+  get uncounted(): boolean {
+    return this.#uncounted;
+  }
+
+  /** Containers come and go, and with them what is counted. */
+  async look(countsLost: () => Promise<boolean>): Promise<void> {
+    if (this.#onBtrfs) this.#uncounted = await countsLost();
   }
 
   /** The engine has refused to make a container for its size. */

@@ -81,13 +81,10 @@ function unusable(name: string, what: string, next: string): Cause {
 
 /** The fifth field of each line, with the kernel's octal escapes undone. */
 export function mountPoints(mountinfo: string): ReadonlySet<string> {
-  return new Set(
-    mountinfo
-      .split('\n')
-      .map((line) =>
-        (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, octal: string) =>
-          String.fromCharCode(Number.parseInt(octal, 8)),
-        ),
-      ),
-  );
+  return new Set(mountinfo.split('\n').map((line) => unescaped(line.split(' ')[4] ?? '')));
+}
+
+/** A field of /proc/self/mountinfo as it is: the kernel writes blanks, tabs, line ends and backslashes as octal numbers. */
+export function unescaped(field: string): string {
+  return field.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

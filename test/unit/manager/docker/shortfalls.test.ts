@@ -8,7 +8,7 @@ const datasets = ['/data/i', '/data/m'].map((host) => ({
   container: host,
   requireMount: false,
 }));
-const none = { below: [], sizes: undefined };
+const none = { below: [], sizes: undefined, uncounted: false };
 
 test('what is mounted below a dataset is found, and nothing beside it', () => {
   const points = ['/', '/data/i', '/data/i2', '/data/i/b', '/data/i/a', '/data'];
@@ -36,5 +36,17 @@ test('straight on the host nothing can be held to a size', () => {
   const bare = { ...plainSlot, name: 'bare', mode: 'host', limits: { disk: '1g' } } as const;
   expect(shortfalls([bare, plainSlot], none).map(({ what }) => what)).toEqual([
     'limits.disk does nothing straight on the host (bare)',
+  ]);
+});
+
+test('sizes that were given and are no longer counted are said to be not held', () => {
+  const sized = { ...plainSlot, limits: { disk: '1g' } };
+  expect(shortfalls([plainSlot], { ...none, uncounted: true })).toEqual([]);
+  expect(shortfalls([sized], { ...none, uncounted: true })).toMatchObject([
+    {
+      code: 'slot.no-size-limit',
+      what: 'limits.disk is not held (0): btrfs has stopped counting what containers hold',
+      next: expect.stringContaining('btrfs quota rescan') as unknown,
+    },
   ]);
 });
