@@ -36,7 +36,9 @@ function onceOrLost(
   const isCut = faults.some(
     ({ cutsJobs, hosts, from, over }) => cutsJobs && hosts.includes(host) && began <= over && ended >= from,
   );
-  return isCut ? [] : [`${job.name} on ${run.agent} was lost: ${job.result} ${job.message ?? ''}`.trim()];
+  if (isCut) return [];
+  const words = [job.result, job.message, ...job.log.trimEnd().split('\n').slice(-6)].filter(Boolean);
+  return [`${job.name} on ${run.agent} was lost, given at ${run.at}: ${words.join(' | ')}`];
 }
 
 /** From when a job is given to its agent until its script looks at the GPUs, on a machine under load. */

@@ -8,7 +8,7 @@ import { hostRunArguments } from './host-options.ts';
 import { ensureDropbearImage, ensureHostImage } from './images.ts';
 import { practiceRoot, type Release } from './paths.ts';
 import { type Output, run, type RunOptions, until } from './run.ts';
-import { removeSmallDisk, smallDisk } from './small-disk.ts';
+import { removeSmallDisk, smallDisk, type SmallDisk } from './small-disk.ts';
 
 export const logins = ['root', 'sudo', 'sudo-password'] as const;
 export type Login = (typeof logins)[number];
@@ -24,7 +24,7 @@ export interface HostOptions {
   /** Who answers to SSH; default openssh. Dropbear is bookworm's. */
   readonly server?: 'openssh' | 'dropbear';
   /** A disk of so many MiB for Docker and the manager, instead of this machine's. */
-  readonly diskMib?: number;
+  readonly disk?: SmallDisk;
 }
 
 /** What nvidia-smi does wrong from now on; the number is the GPU's index. `[]`: all is well. */
@@ -192,7 +192,7 @@ export async function startHost(place: Place, options: HostOptions): Promise<Lab
     const image = await (options.server === 'dropbear'
       ? ensureDropbearImage()
       : ensureHostImage(host.release));
-    const disk = options.diskMib === undefined ? [] : await smallDisk(container, options.diskMib);
+    const disk = options.disk === undefined ? [] : await smallDisk(container, options.disk);
     await docker(
       hostRunArguments({
         host,

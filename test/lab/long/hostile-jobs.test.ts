@@ -1,5 +1,5 @@
 // A host among whose jobs every tenth means harm: to the disk, the manager's reading, the processes, the kernel log, the
-// key. Real: systemd, Docker Engine, cgroups, the kernel and its log, a disk that is really full, the manager.
+// key. Real: systemd, Docker Engine, cgroups, the kernel and its log, btrfs and its quota, the manager.
 // Stand-ins: the GPUs, the agent program, Azure DevOps.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
@@ -15,17 +15,18 @@ import { type Lab, removeLab, startLab } from '../harness/lab.ts';
 import { say } from '../harness/say.ts';
 
 const prefix = 'hostile';
+const disk = { mib: 6_000, type: 'btrfs' } as const;
 let lab: Lab;
 let fleet: SoakFleet;
 
 beforeAll(async () => {
   await removeLab(prefix);
-  lab = await startLab({ prefix, hosts: [{ name: 'h', gpus: ['h200', 'h200'], diskMib: 6_000 }] });
+  lab = await startLab({ prefix, hosts: [{ name: 'h', gpus: ['h200', 'h200'], disk }] });
   const azure = await startAzure(prefix, lab.folder, { speed: 20 });
   const pool = 'gpu-hostile';
   const inventory = await writeInventory(lab, azure, {
     pool,
-    defaults: { agents: 4, share: true, limits: { pids: 512 } },
+    defaults: { agents: 4, share: true, limits: { pids: 512, disk: '1g' } },
   });
   const cli: SoakFleet['cli'] = async (args) => {
     const output = await azpFleet(lab.folder, args);

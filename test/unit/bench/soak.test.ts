@@ -62,6 +62,9 @@ const evidence = (more: Partial<Evidence>): Evidence => ({
   ...more,
 });
 
+/** With its last words. */
+const lost = (agent: string, second: number, result: string): string =>
+  `j1 on ${agent} was lost, given at ${at(second)}: ${result} | container ${id('2')} | gpu 0`;
 const run = (agent: string, second: number) => ({ agent, session: '', container: '', at: at(second) });
 
 describe('what a soak lets pass and what it does not', () => {
@@ -85,17 +88,17 @@ describe('what a soak lets pass and what it does not', () => {
     [
       'a job lost on another host than the rebooted one',
       { jobs: [job('j1', 'b-0', 9, 60, { result: 'abandoned' })], faults: [fault()] },
-      ['j1 on b-0 was lost: abandoned'],
+      [lost('b-0', 9, 'abandoned')],
     ],
     [
       'a job lost before the reboot',
       { jobs: [job('j1', 'a-0', 1, 9, { result: 'canceled' })], faults: [fault()] },
-      ['j1 on a-0 was lost: canceled'],
+      [lost('a-0', 1, 'canceled')],
     ],
     [
       'a job lost to a drain, which may cut none',
       { jobs: [job('j1', 'a-0', 9, 12, { result: 'canceled' })], faults: [fault({ cutsJobs: false })] },
-      ['j1 on a-0 was lost: canceled'],
+      [lost('a-0', 9, 'canceled')],
     ],
     [
       'two jobs at once on one name',
