@@ -116,10 +116,16 @@ function meant(value: unknown, path: Path, schema: z.core.$ZodType): Pick<Proble
 function quotes(issue: Issue, value: unknown, written: string | undefined): Partial<Problem> | undefined {
   const text = written ?? String(value);
   if (typeof value === 'number' && wants(issue, ['string']))
-    return { seen: `the number ${text}`, next: `put it in quotes: "${text}"` };
+    return { seen: `the number ${text}`, next: unit(issue, text) ?? `put it in quotes: "${text}"` };
   const inQuotes = typeof value === 'string' && text === value && /^(\d+(\.\d+)?|true|false)$/.test(value);
   if (!inQuotes || !wants(issue, ['number', 'int', 'boolean'])) return undefined;
   return { seen: `"${text}"`, next: `take the quotes away: ${text}` };
+}
+
+/** What means nothing without its unit, in quotes or not. */
+function unit({ message }: Issue, text: string): string | undefined {
+  const [, , example = ''] = /^a (duration|size|rate)\b.*?\b\d+([a-zA-Z][\w/]*)\b/.exec(message) ?? [];
+  return example === '' ? undefined : `write its unit behind it: ${text}${example}`;
 }
 
 /** Whether a value of one of these types would do, by its type. */
