@@ -1,3 +1,4 @@
+import type { IdleConfig } from './idle.ts';
 import type { Agents, DriverCapabilities, SlotLimits, SlotSpec } from './slots.ts';
 
 /** /etc/azp-fleet/manager.json: what the CLI asks of the manager. Holds no secret. Readers ignore unknown keys. */
@@ -49,6 +50,8 @@ export interface ManagerConfig {
     /** A job has waited longer than this. */
     readonly queueWaitS: number;
   };
+  /** What ends the machine when nobody uses it; undefined: nothing does. */
+  readonly idle?: IdleConfig;
   /** Loopback port of the metrics, 0: none. */
   readonly metricsPort: number;
 }

@@ -86,6 +86,7 @@ const keys = {
     caSha256: text.exactOptional(),
   }),
   webhook: z.object({ offlineS: count, queueWaitS: count }),
+  idle: z.object({ afterS: count, run: text }),
   metricsPort: count,
 } satisfies Record<keyof ManagerConfig, z.ZodType>;
 

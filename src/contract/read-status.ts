@@ -49,6 +49,15 @@ const status = z.looseObject({
       }),
     )
     .optional(),
+  idle: z
+    .looseObject({
+      afterS: z.number(),
+      run: text,
+      idleS: z.number(),
+      stays: z.looseObject({ what: text, next: text }).optional(),
+      ending: z.boolean().optional(),
+    })
+    .optional(),
   slots: z.array(
     z.looseObject({
       slot: text,

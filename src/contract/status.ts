@@ -1,4 +1,5 @@
 import type { Drain } from './drain.ts';
+import type { IdleStatus } from './idle.ts';
 
 /** /run/azp-fleet/status.json (0600) and GET /v1/status on the control socket. */
 export interface ManagerStatus {
@@ -41,6 +42,8 @@ export interface ManagerStatus {
   readonly drained: boolean;
   /** Who keeps jobs away, the weightiest first; absent: the manager is of a version that does not tell. */
   readonly drains?: readonly Drain[];
+  /** When the machine ends because nobody uses it; absent: it does not, or the manager is of a version that does not tell. */
+  readonly idle?: IdleStatus;
   readonly slots: readonly SlotStatus[];
   readonly health: HostHealth;
   /** What stops everything, in plain words with the next action: a bad credential, no Docker, … */

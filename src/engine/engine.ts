@@ -89,6 +89,12 @@ export interface Labelled {
   readonly networks: readonly { readonly id: string; readonly name: string }[];
 }
 
+/** A container that runs and that nobody of ours has made. */
+interface OtherContainer {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 /** The Docker Engine as we use it. Every call has a deadline. The manager and the CLI share this. */
 export interface Engine {
   version(): Promise<{ readonly version: string; readonly apiVersion: string }>;
@@ -163,6 +169,8 @@ export interface Engine {
   freeEndpoint(network: string, name: string): Promise<void>;
   /** Containers, running or not, and networks with this label, also those that are not ours. */
   withLabel(label: string): Promise<Labelled>;
+  /** Containers that run, or are paused, without a label of ours. */
+  runningOthers(): Promise<readonly OtherContainer[]>;
   /** Never forced: a network that a container is on stays; that, and one that is gone, is no error. */
   removeNetwork(id: string): Promise<void>;
   /**

@@ -1,11 +1,19 @@
 import type Docker from 'dockerode';
-import { containerName, neededList, neededText, text } from './answers.ts';
+import { Labels } from '../contract/paths.ts';
+import { containerName, neededList, neededText, text, textsByName } from './answers.ts';
 import { bounded, deadlines } from './deadline.ts';
 import type { Engine } from './engine.ts';
 
-/** What others than we made, found by its label. */
-export function labelled(docker: Docker): Pick<Engine, 'withLabel'> {
+/** What others than we made: found by its label, or because it has none of ours. */
+export function labelled(docker: Docker): Pick<Engine, 'withLabel' | 'runningOthers'> {
   return {
+    async runningOthers() {
+      return bounded('listing running containers', deadlines.short, async (abortSignal) =>
+        neededList(await docker.listContainers({ abortSignal }))
+          .map((found) => ({ name: containerName(found), labels: textsByName(found['Labels']) }))
+          .filter(({ labels }) => labels[Labels.kind] === undefined),
+      );
+    },
     async withLabel(label) {
       return bounded('looking for a label', deadlines.short, async (abortSignal) => {
         const filters = { label: [label] };

@@ -2,7 +2,8 @@ import type { Code } from '../base/codes/code.ts';
 
 /** The judgement on one host, with its cause and the next action. */
 export interface Verdict {
-  readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unreachable' | 'unknown';
+  /** `off`: it cannot be reached, and its agents say in the pool that nobody used it. */
+  readonly state: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unreachable' | 'off' | 'unknown';
   /** One line; empty when healthy. */
   readonly cause: string;
   readonly next: string;

@@ -5,6 +5,7 @@
 
 import type { Share } from '../base/notation/share.ts';
 import type { Dataset } from '../contract/config.ts';
+import type { IdleConfig } from '../contract/idle.ts';
 import type { Agents, DriverCapabilities, SlotLimits } from '../contract/slots.ts';
 
 /** Where a secret comes from. Never the secret itself. */
@@ -173,6 +174,8 @@ export interface HostSpec {
   readonly fence: 'best-effort' | 'required';
   readonly registration: 'rest' | 'config';
   readonly webhook?: WebhookSpec;
+  /** What ends the machine when nobody uses it; absent: nothing does. */
+  readonly idle?: IdleConfig;
   /** User capabilities published for demands. */
   readonly capabilities: Readonly<Record<string, string>>;
 }

@@ -69,6 +69,7 @@ export async function runDaemon(
   const watches = Promise.all([
     around.run(signal, () => manager.slots()),
     manager.tenants.run(signal),
+    manager.idle?.run(signal),
     watchEngine(tools, wake, () => around.meetEngine()),
     tools.config.webhook && repeat(tools, { ms: tellEveryMs, signal }, () => messenger.deliver()),
   ]);

@@ -36,6 +36,7 @@ import { followCommand } from './machine/follow-command.ts';
 import { HostEngine } from './host-mode/host-engine.ts';
 import { withHostRuns } from './host-mode/with-host-runs.ts';
 import { journalLogger } from './start/journal-log.ts';
+import { readPresence } from './idle/presence.ts';
 import { KeyStock } from './registration/key-stock.ts';
 import { Metrics } from './serve/metrics.ts';
 import { systemdNotifier } from './serve/notify.ts';
@@ -129,6 +130,11 @@ async function run({ values }: Invocation): Promise<void> {
       machine: machineSize(),
       fence: new Fence({ command: runCommand, engine: docker, log }),
       process: (pid) => readProcess(pid, '/proc', () => clock.wall()),
+      presence: () =>
+        readPresence(
+          { systemd: '/run/systemd', proc: '/proc', changes: HostPaths.changes },
+          { command: runCommand, process: (pid) => readProcess(pid, '/proc', () => clock.wall()) },
+        ),
       webhook: { fetch: siteFetch(config, caPem), address: addressReader(HostPaths.webhook, log) },
       diskSpace,
     },

@@ -5,6 +5,7 @@ import type { Helpers } from './docker/helpers.ts';
 import type { AgentStore } from './host-mode/agent-store.ts';
 import type { HostEngine } from './host-mode/host-engine.ts';
 import type { Outside } from './outside.ts';
+import type { ReadPresence } from './idle/presence.ts';
 import type { KeyStock } from './registration/key-stock.ts';
 import type { Evidence } from './runs/evidence.ts';
 import type { Archives } from './machine/archives.ts';
@@ -28,6 +29,8 @@ export interface ManagerTools extends Outside {
   readonly metrics: Metrics;
   readonly helpers: Helpers;
   readonly fence: Fence;
+  /** Who is at work on this machine beside the agents. */
+  readonly presence: ReadPresence;
   /** How messages go out, and where to. */
   readonly webhook: { readonly fetch: Fetch; readonly address: () => Promise<Secret> };
 }

@@ -9,6 +9,8 @@ import { causeOf, isFromOutside } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
 import { PresentRuns } from './host-mode/present-runs.ts';
+import { idleScene } from './idle-scene.ts';
+import { IdleWatch } from './idle/watch.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
 import { Operator } from './operator.ts';
@@ -41,6 +43,8 @@ export class Manager {
   readonly #runs: PresentRuns;
   /** Who is on the GPUs beside the jobs. */
   readonly tenants: TenantWatch;
+  /** Ends the machine; undefined: nothing does. */
+  readonly idle: IdleWatch | undefined;
   #passProblem: Cause | undefined;
 
   /** `wake` asks for another pass soon. */
@@ -56,7 +60,22 @@ export class Manager {
       isBusy: (slot) => this.#isBusy(slot),
       changed: wake,
     });
-    this.#scene = new Scene(tools, around, this.#book, this.#logs, this.tenants);
+    const { idle } = tools.config;
+    this.idle =
+      idle &&
+      new IdleWatch(
+        tools,
+        idle,
+        idleScene(tools, around, this.#book, this.tenants, {
+          slots: () => this.slots(),
+          takesJobs: (slot) => this.#scene.takesJobs(slot),
+          busy: () =>
+            this.#mayRunJobs().map(({ id, name }) => ({ agent: name, job: this.#logs.of(id)?.job })),
+          isEmpty: () => this.#runs.isEmpty,
+          changed: wake,
+        }),
+      );
+    this.#scene = new Scene(tools, around, this.#book, this.#logs, this.tenants, () => this.idle?.hold);
     this.#operator = new Operator(
       tools,
       around,
@@ -148,6 +167,7 @@ export class Manager {
       owner: state.owner,
       archives: state.value.archives,
       drains: drainsOf(state.value.drain),
+      idle: this.idle?.status,
       slots: slots.flatMap((slot) => this.#scene.status([slot], this.#runs.of(slot))),
       look: gpus.latest,
       shortfalls: this.#around.shortfalls(slots),
@@ -158,6 +178,7 @@ export class Manager {
         ...pools.problems,
         janitor.cause,
         gpus.problem,
+        this.idle?.problem,
         ...this.#imageProblems(slots),
         slots.some((slot) => pools.of(slot).wantsUpdate(slot.agent)) ? outdated : undefined,
         ...fence.problems,
@@ -175,12 +196,16 @@ export class Manager {
     }
   }
 
-  /** Not known to be without a job. */
   #isBusy(slot: string): boolean {
-    const up = this.#runs.all.filter(
-      ({ labels, state }) => labels[Labels.slot] === slot && state === 'running',
+    return this.#mayRunJobs().some(({ labels }) => labels[Labels.slot] === slot);
+  }
+
+  /** Not known to be without a job. */
+  #mayRunJobs(): readonly OwnContainer[] {
+    const up = this.#runs.all.filter(({ state }) => state === 'running');
+    return up.filter(
+      ({ id }) => !['connecting', 'listening'].includes(this.#logs.of(id)?.phase ?? 'unknown'),
     );
-    return up.some(({ id }) => !['connecting', 'listening'].includes(this.#logs.of(id)?.phase ?? 'unknown'));
   }
 
   /** Of this status, what concerns whoever is not looking. */

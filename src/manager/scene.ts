@@ -34,6 +34,7 @@ export class Scene {
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
   readonly #tenants: Pick<TenantWatch, 'hold'>;
+  readonly #idle: () => Hold | undefined;
   readonly #shown = new Map<string, SlotStatus>();
 
   constructor(
@@ -42,12 +43,14 @@ export class Scene {
     book: SlotBook,
     logs: LogWatch,
     tenants: Pick<TenantWatch, 'hold'>,
+    idle: () => Hold | undefined,
   ) {
     this.#tools = tools;
     this.#around = around;
     this.#book = book;
     this.#logs = logs;
     this.#tenants = tenants;
+    this.#idle = idle;
   }
 
   slots(): readonly Slot[] {
@@ -117,12 +120,22 @@ export class Scene {
     });
   }
 
+  /** Nothing but the end of the machine keeps the slot from jobs for good. */
+  takesJobs(slot: Slot): boolean {
+    return this.#holdBeside(slot, undefined)?.kind !== 'close';
+  }
+
   #hold(slot: Slot): Hold | undefined {
+    return this.#holdBeside(slot, this.#idle());
+  }
+
+  #holdBeside(slot: Slot, idle: Hold | undefined): Hold | undefined {
     const { state, clock, leaving, config, fence } = this.#tools;
     const { latest: look, gates } = this.#around.gpus;
     return holdOf(slot, {
       drain: state.value.drain,
       leaving: leaving.aborted,
+      idle,
       look,
       lookIsOld: look !== undefined && isOld(look, clock),
       fence: config.fence === 'required' ? fence.gap(slot.mode) : undefined,

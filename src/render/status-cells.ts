@@ -23,6 +23,7 @@ export const verdictStyle: Readonly<Record<Verdict['state'], Style>> = {
   failed: 'red',
   hung: 'red',
   unreachable: 'red',
+  off: 'dim',
   unknown: 'red',
 };
 

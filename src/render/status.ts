@@ -1,5 +1,6 @@
 import { gibText } from '../contract/shares.ts';
 import { drainEnd, drainLine } from '../contract/drain.ts';
+import { idleLine } from '../contract/idle.ts';
 import type { StatusRow } from '../status/row.ts';
 import type { Paint } from './color.ts';
 import { alike } from './groups/alike.ts';
@@ -26,7 +27,7 @@ export function statusText(rows: readonly StatusRow[], options: StatusTextOption
     ...troubles(rows).map((trouble) => troubleLines(trouble, options)),
     ...placeLines(rows, options),
     shareLines(rows, options),
-    ...[...drains(rows), ...notes(rows)].map((told) => troubleLines(told, options)),
+    ...[...drains(rows), ...idle(rows), ...notes(rows)].map((told) => troubleLines(told, options)),
     driftLines(rows, options),
     [summary(rows, options)],
   ];
@@ -54,7 +55,8 @@ function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
       const serious = findings.filter(({ severity }) => severity !== 'info');
       if (serious.length > 0) return serious.map((finding) => troubleOf(host, finding));
       const { cause: what, next } = verdict;
-      return what === '' ? [] : [{ places: [host], severity: 'fail', what, next }];
+      const severity = verdict.state === 'off' ? 'info' : 'fail';
+      return what === '' ? [] : [{ places: [host], severity, what, next }];
     }),
   );
 }
@@ -71,6 +73,17 @@ function drains(rows: readonly StatusRow[]): readonly Trouble[] {
           what: drainLine(mark),
           next: drainEnd(mark),
         })),
+    ),
+  );
+}
+
+/** When hosts that cost money by the hour power off, or what keeps them on. */
+function idle(rows: readonly StatusRow[]): readonly Trouble[] {
+  return merged(
+    rows.flatMap(({ host, idle: told }): Trouble[] =>
+      told === undefined
+        ? []
+        : [{ places: [host], severity: 'info', what: idleLine(told), next: told.stays?.next ?? '' }],
     ),
   );
 }

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../base/codes/code.ts';
-import { FleetError } from '../base/errors.ts';
+import { FleetError, type Problem } from '../base/errors.ts';
 import { quote } from '../base/shell.ts';
 import type { ConnectionOptions } from './config/connection-options.ts';
 
@@ -156,4 +156,9 @@ export function interrupted(host: string): FleetError {
     what: 'interrupted',
     next: 'run the same command again',
   });
+}
+
+/** Nothing answers there: the address may be wrong, or the host is off. Pure. */
+export function cannotReach({ code }: Problem): boolean {
+  return /^ssh\.(unreachable|refused|timeout|dns|connection-lost)$/.test(code);
 }

@@ -3,7 +3,8 @@ import type { StatusRow } from './row.ts';
 
 /**
  * With `drift`, pending changes come before the state of health, since they were asked for; a host or pool that could
- * not be read comes before both, since nothing is known about it. Degraded is well, unless `strict`.
+ * not be read comes before both, since nothing is known about it. One that powered itself off is as it should be, but what
+ * it lacks is not known. Degraded is well, unless `strict`.
  */
 export function statusExitCode(
   rows: readonly StatusRow[],
@@ -15,7 +16,8 @@ export function statusExitCode(
   },
 ): ExitCode {
   const states = new Set(rows.map(({ verdict }) => verdict.state));
-  if (states.has('unreachable') || asked.problems > 0) return ExitCode.hostFailed;
+  const unread = states.has('unreachable') || (asked.drift && states.has('off'));
+  if (unread || asked.problems > 0) return ExitCode.hostFailed;
   const pending = asked.fleetDrift || rows.some(({ drift = [] }) => drift.length > 0);
   if (asked.drift && pending) return ExitCode.changesPending;
   if (states.has('failed') || states.has('hung') || states.has('unknown')) return ExitCode.hostFailed;

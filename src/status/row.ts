@@ -2,13 +2,16 @@ import { defined } from '../base/defined.ts';
 import type { Problem } from '../base/errors.ts';
 import { agentName, poolOfSlot, slotNames } from '../contract/slots.ts';
 import type { Drain } from '../contract/drain.ts';
+import type { IdleStatus } from '../contract/idle.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Checkup } from '../health/checkup.ts';
 import type { Finding, Verdict } from '../health/verdict.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
+import { cannotReach } from '../ssh/failures.ts';
 import { withPoolNames } from '../steps/pool-names.ts';
 import { judge } from '../verdict/judge.ts';
+import { switchedOff } from '../verdict/off.ts';
 import type { AgentsIn } from '../verdict/sight.ts';
 
 /** One host as it was found. */
@@ -50,6 +53,8 @@ export interface StatusRow {
   readonly drained: boolean;
   /** Who keeps jobs away, the weightiest first; undefined when the manager does not tell. */
   readonly drains?: readonly Drain[];
+  /** When it ends because nobody uses it; undefined when it does not, or its manager does not tell. */
+  readonly idle?: IdleStatus;
   /** ISO 8601: when the GPUs were looked at. */
   readonly checkedAt?: string;
   /** Titles of the changes that `provision` would make; only with `--drift`. */
@@ -92,7 +97,7 @@ export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRo
   const agents = agentsOf(named, status);
   const { verdict, findings } =
     facts === undefined
-      ? { verdict: unreachable(problem), findings: [] }
+      ? { verdict: notReached(host, problem, agentsOf(host, undefined), agentsIn), findings: [] }
       : judge({ facts, agentsIn, now: facts.time ?? now, ...defined({ probe: look.probe }) });
   return {
     host: host.name,
@@ -103,6 +108,7 @@ export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRo
     ...(facts === undefined ? {} : software(facts, look.probe)),
     ...defined({
       drains: status?.drains,
+      idle: status?.idle,
       slots: status === undefined ? undefined : placesOf(status),
       shares: status === undefined ? undefined : sharesOf(status),
       local: facts === undefined ? undefined : localCounts(status, agents.length),
@@ -141,6 +147,26 @@ function placesOf({ slots, pool: first }: ManagerStatus): readonly SlotPlace[] |
 function sharesOf({ slots }: ManagerStatus): readonly AgentShare[] | undefined {
   const known = slots.flatMap(({ slot, share }) => (share === undefined ? [] : [{ slot, ...share }]));
   return known.length === 0 ? undefined : known;
+}
+
+/** Of such a host only the pool tells. */
+function notReached(
+  { idle }: HostSpec,
+  problem: Problem | undefined,
+  agents: readonly AgentPlace[],
+  agentsIn: AgentsIn,
+): Verdict {
+  const isSilent = problem !== undefined && cannotReach(problem);
+  const off = isSilent
+    ? switchedOff(agents.flatMap(({ agent, pool }) => agentsIn(pool)?.get(agent) ?? []))
+    : undefined;
+  if (off !== undefined) return off;
+  const verdict = unreachable(problem);
+  if (idle === undefined || !isSilent) return verdict;
+  return {
+    ...verdict,
+    next: `${verdict.next}; it has idle: and may have powered itself off: see its provider`,
+  };
 }
 
 function unreachable(problem: Problem | undefined): Verdict {

@@ -42,7 +42,7 @@ export function managerConfig(desired: Desired, arch: AgentArch): ManagerConfig 
       ca: proxy.caPem !== undefined,
       ...(proxy.caPem === undefined ? {} : { caSha256: sha256(proxy.caPem) }),
     },
-    ...defined({ webhook: webhookConfig(host) }),
+    ...defined({ webhook: webhookConfig(host), idle: host.idle }),
     metricsPort,
   };
 }

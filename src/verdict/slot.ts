@@ -59,7 +59,7 @@ export function judgeSlot(slot: SlotStatus, scene: SlotScene): SlotVerdict {
     case 'quarantined':
       return trouble(`agents.${state}`, cause ?? state, true, false);
     case 'stopping':
-      return code === 'drained'
+      return code === 'drained' || code === 'idle.ending'
         ? well
         : trouble(`agents.${state}`, cause ?? 'is still being stopped', age.away(startMs));
     case 'busy':

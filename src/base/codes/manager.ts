@@ -24,6 +24,14 @@ export const managerCodes = {
   ],
   'fence.open': ['jobs may reach the metadata of the cloud', 'make ip rule work (package iproute2)'],
   'fence.unknown': ['whether the fence stands around jobs is being looked at', 'wait a moment'],
+  'idle.ending': [
+    'nobody used the machine for as long as idle.after says, and it is being ended',
+    'start it when it is needed',
+  ],
+  'idle.not-ended': [
+    'nobody uses the machine, and it does not end as the inventory says',
+    'see journalctl -u azp-fleet-idle on the host, and correct idle.run',
+  ],
   'manager.already-running': ['another manager runs on this machine', 'use that one, or stop it'],
   'manager.answer': ['the answer of the manager cannot be read', 'run azp-fleet provision'],
   'manager.config': ['the configuration of the manager cannot be used', 'run azp-fleet provision'],

@@ -63,7 +63,7 @@ export function resolveHost(name: string, file: InventoryFile, folders: Folders)
     jobs: { sudo: vars.jobs?.sudo ?? false, docker: vars.jobs?.docker ?? false },
     fence: vars.network ?? 'best-effort',
     registration: vars.registration ?? 'rest',
-    ...defined({ webhook: resolveWebhook(vars.webhook, folders) }),
+    ...defined({ webhook: resolveWebhook(vars.webhook, folders), idle: resolveIdle(vars.idle) }),
     capabilities: texts(vars.capabilities),
   };
 }
@@ -148,6 +148,11 @@ function resolveWebhook(webhook: HostEntry['webhook'], folders: Folders): Webhoo
     offlineS: (parseDuration(offline) ?? 0) / 1000,
     queueWaitS: (parseDuration(queueWait) ?? 0) / 1000,
   };
+}
+
+function resolveIdle(idle: HostEntry['idle']): HostSpec['idle'] {
+  if (typeof idle !== 'object') return undefined;
+  return { afterS: (parseDuration(idle.after) ?? 0) / 1000, run: idle.run ?? 'poweroff' };
 }
 
 /** Undefined when neither or both ways are given; check.ts reports that. */

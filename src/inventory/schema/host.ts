@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { defaultVersions, defaultWebhook } from './defaults.ts';
 import { driver } from './driver.ts';
 import { gpu, gpus } from './gpus.ts';
+import { idle } from './idle.ts';
 import { secretSource } from './secret.ts';
 import {
   duration,
@@ -248,6 +249,9 @@ const shared = {
   }),
   webhook: webhook.optional().meta({
     description: 'Who is told when slots are closed or open again, agents are away, and jobs wait long',
+  }),
+  idle: idle.optional().meta({
+    description: 'Ends a host that costs money by the hour when nobody has used it for so long',
   }),
   registration: z
     .enum(['rest', 'config'], { error: 'rest or config' })

@@ -58,15 +58,20 @@ export const rate = z
   .string({ error: rateExpected })
   .refine((value) => parseRate(value) !== undefined, rateExpected);
 
-/** From a minute to a week; always with its unit, because a number alone could be anything. */
-const durationExpected = 'a duration from 1m to 7d, e.g. 10m or 2h';
-export const duration = z
-  .string({ error: durationExpected })
-  .regex(/^\d+[smhd]$/, { error: durationExpected, abort: true })
-  .refine((value) => {
-    const ms = parseDuration(value) ?? 0;
-    return ms >= 60_000 && ms <= 7 * 86_400_000;
-  }, durationExpected);
+/** To a week at most; always with its unit, because a number alone could be anything. */
+export function durationFrom(least: string) {
+  const expected = `a duration from ${least} to 7d, e.g. 10m or 2h`;
+  const leastMs = parseDuration(least) ?? 0;
+  return z
+    .string({ error: expected })
+    .regex(/^\d+[smhd]$/, { error: expected, abort: true })
+    .refine((value) => {
+      const ms = parseDuration(value) ?? 0;
+      return ms >= leastMs && ms <= 7 * 86_400_000;
+    }, expected);
+}
+
+export const duration = durationFrom('1m');
 
 /** `3` or `25%`; `least`: the smallest that means something, of either. */
 export function share(least: number) {

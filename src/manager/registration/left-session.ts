@@ -1,5 +1,6 @@
 import type { AzureAgent, JobRequest } from '../../azure/client.ts';
 import type { Cause, LeftSession } from '../model.ts';
+import { isWaiting } from '../pool/waiting.ts';
 
 /**
  * A job that waits and that nobody but this agent may come to take: while there is one, its entry is not deleted.
@@ -15,12 +16,6 @@ export function onlyTaker(agent: AzureAgent, requests: readonly JobRequest[]): J
     );
     return matched.some(({ id }) => id === agent.id) && others.length === 0;
   });
-}
-
-function isWaiting({ result, assignTime, receiveTime, reservedAgent }: JobRequest): boolean {
-  return [result, assignTime, receiveTime, reservedAgent].every(
-    (known) => (known ?? undefined) === undefined,
-  );
 }
 
 /** `job`: why the entry is not made anew; `unknown`: it cannot be told whether a job waits for this agent alone. */

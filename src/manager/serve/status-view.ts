@@ -2,6 +2,7 @@ import type { FirstSights } from '../machine/archives.ts';
 import { defined } from '../../base/defined.ts';
 import { foreignLine, foreignValue } from '../../base/foreign-text.ts';
 import type { Drain } from '../../contract/drain.ts';
+import type { IdleStatus } from '../../contract/idle.ts';
 import type { Finding } from '../../health/verdict.ts';
 import { ourRelease } from '../../contract/release.ts';
 import type {
@@ -151,7 +152,7 @@ function healthStatus(look: HostLook | undefined, shortfalls: readonly Finding[]
   if (look === undefined) return { state: 'unknown', findings: shortfalls };
   const { verdict, findings, report } = look.checkup;
   return {
-    state: verdict.state === 'unreachable' ? 'unknown' : verdict.state,
+    state: verdict.state === 'unreachable' || verdict.state === 'off' ? 'unknown' : verdict.state,
     checkedAt: look.at,
     ...defined({
       cudaVersion: report?.cudaVersion,
@@ -190,6 +191,7 @@ export function managerStatus(parts: {
   readonly asked: AskedWork | undefined;
   readonly archives: FirstSights;
   readonly drains: readonly Drain[];
+  readonly idle: IdleStatus | undefined;
   readonly slots: readonly SlotStatus[];
   readonly look: HostLook | undefined;
   /** What the configuration asks for and this host cannot do. */
@@ -218,6 +220,7 @@ export function managerStatus(parts: {
     owner: parts.owner,
     drained: parts.drains.some(({ slot }) => slot === undefined),
     drains: parts.drains,
+    ...defined({ idle: parts.idle }),
     slots: parts.slots,
     health: healthStatus(parts.look, parts.shortfalls),
     problems: parts.problems.map(({ code, what, next }) => ({ code, what, next })),

@@ -9,6 +9,8 @@ import { markOn } from './marks.ts';
 /** What may keep a slot from taking jobs. */
 export interface Circumstances {
   readonly drain: DrainMarks;
+  /** The machine is being ended because nobody uses it. */
+  readonly idle: Hold | undefined;
   /** The manager is being stopped, and takes its idle agents along. */
   readonly leaving: boolean;
   /** Undefined: nobody has looked yet. */
@@ -34,6 +36,7 @@ export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
     const cause: Cause = { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) };
     return { kind: 'close', state: 'drained', cause };
   }
+  if (now.idle !== undefined) return now.idle;
   if (now.fence !== undefined) {
     // An agent from before a restart was started within it: not known is no reason to send it away.
     const kind = now.fence.code === 'fence.unknown' ? 'pause' : 'close';

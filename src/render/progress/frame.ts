@@ -1,3 +1,4 @@
+import { elapsed } from '../../base/notation/elapsed.ts';
 import { clip, columnsOf } from '../../base/columns.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
 import type { HostState } from '../../apply/events.ts';
@@ -77,17 +78,6 @@ function rank(row: HostRow): number {
 function clockText(milliseconds: number, limitMs: number | undefined, columns: number): string {
   const limit = limitMs === undefined || columns < 70 ? '' : `, at most ${elapsed(limitMs)}`;
   return `${elapsed(milliseconds)}${limit}`;
-}
-
-/** `40 s`, `12 min 40 s`, `2 h 10 min`. */
-export function elapsed(milliseconds: number): string {
-  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
-  const minutes = Math.floor(seconds / 60);
-  const parts =
-    minutes >= 60
-      ? [`${Math.floor(minutes / 60)} h`, minutes % 60 === 0 ? '' : `${minutes % 60} min`]
-      : [minutes === 0 ? '' : `${minutes} min`, minutes > 0 && seconds % 60 === 0 ? '' : `${seconds % 60} s`];
-  return parts.filter(Boolean).join(' ');
 }
 
 function filled(text: string, columns: number): string {

@@ -8,7 +8,8 @@ import type { Among } from './describe-host.ts';
 import { giveKey, nameKey } from './give-key.ts';
 import { hostMistake, isNamedByAddress, parseHost } from './host-notation.ts';
 import { sshConfigHosts } from './ssh-hosts.ts';
-import { cannotReach, type HostReport } from './test-host.ts';
+import { cannotReach } from '../../ssh/failures.ts';
+import type { HostReport } from './test-host.ts';
 
 interface Failed {
   readonly host: HostChoice;

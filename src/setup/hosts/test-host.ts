@@ -5,6 +5,7 @@ import type { Facts } from '../../facts/facts.ts';
 import { gatherFacts } from '../../facts/gather.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import type { HostState } from '../../apply/events.ts';
+import { cannotReach } from '../../ssh/failures.ts';
 import type { Transport } from '../../ssh/transport.ts';
 import { platformOf, unsupported } from '../../packages/distribution.ts';
 import { lookAround, type Surroundings } from './look-around.ts';
@@ -49,11 +50,6 @@ export async function testHost(
     stage(cannotReach(problem) ? 'unreachable' : 'failed', problem.what);
     return { name, problem };
   }
-}
-
-/** Nothing answers there: the address may be wrong. */
-export function cannotReach({ code }: Problem): boolean {
-  return /^ssh\.(unreachable|refused|timeout|dns|connection-lost)$/.test(code);
 }
 
 const gib = 1024 ** 3;

@@ -44,7 +44,7 @@ export function configDetails(seen: OnHost, wanted: ManagerConfig): Telling {
 /** Only what is not as an inventory that does not say it, and the agents. */
 function newConfig(wanted: ManagerConfig, seen: OnHost): readonly Detail[] {
   const { gpus } = seen;
-  const { fence: _, ...said } = wanted;
+  const { fence: _, idle: __, ...said } = wanted;
   const plain: ManagerConfig = {
     ...said,
     agents: wanted.agents.kind === 'slots' ? { kind: 'slots', slots: [] } : wanted.agents,

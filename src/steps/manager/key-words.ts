@@ -48,8 +48,27 @@ export const keyWords: { readonly [K in keyof ManagerConfig]-?: Words<K> } = {
     ...item('webhook.offline', from && `${from.offlineS} s`, to && `${to.offlineS} s`),
     ...item('webhook.queueWait', from && `${from.queueWaitS} s`, to && `${to.queueWaitS} s`),
   ],
+  idle: (from, to) => [
+    ...item(
+      'idle.after',
+      from && timeText(from.afterS),
+      to && timeText(to.afterS),
+      idleEffect[to ? 'on' : 'off'],
+    ),
+    ...item('idle.run', from?.run, to?.run),
+  ],
   metricsPort: (from, to) => item('port of the metrics', from && port(from), to && port(to)),
 };
+
+const idleEffect = {
+  on: 'then the machine ends; jobs that run or wait, logins and containers of others keep it on',
+  off: 'it stays on, used or not',
+} as const;
+
+/** Of seconds; no two have the same text. */
+function timeText(seconds: number): string {
+  return seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`;
+}
 
 const webhookEffect = {
   on: 'it is told of closed slots, agents that are away and long waits; no job is disturbed',

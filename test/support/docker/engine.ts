@@ -283,7 +283,10 @@ export class StandInEngine {
 
   #list(url: URL): unknown {
     const matches = labelFilter(url);
-    return [...this.containers.values()].filter(({ body }) => matches(body.Labels)).map(listed);
+    const all = ['1', 'true'].includes(url.searchParams.get('all') ?? '');
+    return [...this.containers.values()]
+      .filter(({ body, state }) => matches(body.Labels) && (all || state === 'running'))
+      .map(listed);
   }
 
   #stream(response: ServerResponse, listeners: Set<ServerResponse>): void {

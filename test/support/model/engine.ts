@@ -106,6 +106,7 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
     networksNamed: (name) => call('networksNamed', () => dockerd.networksNamed(name)),
     createNetwork: (options) => call('createNetwork', () => dockerd.createNetwork(options)),
     freeEndpoint: () => call('freeEndpoint', () => undefined),
+    runningOthers: () => call('runningOthers', () => []),
     withLabel: () => call('withLabel', () => ({ containers: [], networks: [] })),
     removeNetwork: (id) =>
       call('removeNetwork', () => {

@@ -108,6 +108,7 @@ export class Life implements Mortal {
             ended.addEventListener('abort', () => resolve({ complaint: '' }), { once: true });
           }),
         process: async () => undefined,
+        presence: async () => [],
         machine: { memoryMiB: 131_072, cpus: 16 },
         webhook: { fetch: unreached, address: unreached },
         diskSpace,

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import type { FleetEvent, HostState } from '../../../src/apply/events.ts';
-import { elapsed, frame } from '../../../src/render/progress/frame.ts';
+import { elapsed } from '../../../src/base/notation/elapsed.ts';
+import { frame } from '../../../src/render/progress/frame.ts';
 import { eventLine } from '../../../src/render/progress/lines.ts';
 import { advance, emptyModel } from '../../../src/render/progress/model.ts';
 

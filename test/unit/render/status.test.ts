@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 
+import type { ManagerStatus } from '../../../src/contract/status.ts';
 import { statusText } from '../../../src/render/status.ts';
 import { statusRow, type StatusRow } from '../../../src/status/row.ts';
 import { facts, host, now, pool, slot, status } from '../status/look.ts';
@@ -138,6 +139,37 @@ test('who keeps jobs away is told with the time and what ends it; only a run’s
   expect(lines).toContain('2 hosts, all degraded');
   const byHand = facts({ status: status({ drained: true, drains: drains.slice(0, 1) }) });
   expect(text([statusRow({ host, facts: byHand }, () => pool, now)])).toContain('1 host: 1 healthy');
+});
+
+test('a host that powers itself off says when, or what keeps it on', () => {
+  const idle = { afterS: 1800, run: 'poweroff', idleS: 720 };
+  const rowOf = (name: string, told: typeof idle & ManagerStatus['idle']) =>
+    statusRow({ host: { ...host, name }, facts: facts({ status: status({ idle: told }) }) }, () => pool, now);
+  const stays = { what: 'lab is logged in since 2026-11-20 09:30 UTC', next: 'log out' };
+  const lines = text([rowOf('a', idle), rowOf('b', idle), rowOf('c', { ...idle, stays })]);
+  expect(lines).toContain(`
+· a, b: idle for 12 min, powers off in 18 min
+
+· c: stays on: lab is logged in since 2026-11-20 09:30 UTC
+  next  log out
+`);
+  expect(lines).toContain('3 hosts, all healthy');
+});
+
+test('a host that has powered itself off is told beside the others, and nothing is wrong', () => {
+  const off: StatusRow = {
+    ...away,
+    verdict: {
+      state: 'off',
+      cause: 'idle since 2026-11-20 09:30 UTC, and powered itself off',
+      next: 'start it',
+    },
+  };
+  const lines = text([well, off], 80);
+  expect(lines).toContain(
+    '· h200-3: idle since 2026-11-20 09:30 UTC, and powered itself off\n  next  start it',
+  );
+  expect(lines).toContain('2 hosts: 1 healthy, 1 off');
 });
 
 test('a job from before the last change is named, and nothing is wrong', () => {

@@ -153,6 +153,36 @@ describe('verdict and cause', () => {
   });
 });
 
+describe('a host that may have powered itself off', () => {
+  const problem = { code: 'ssh.timeout', what: 'no answer', next: 'see whether it is on' } as const;
+  const idle = { afterS: 1800, run: 'poweroff' };
+  const mark = { 'azp-fleet.disabled': 'powered off: idle since 2026-11-20 09:30 UTC' };
+  const marked = new Map([agent('0', { enabled: false, status: 'offline', userCapabilities: mark })]);
+  const verdictOf = (look: object, agents: PoolAgents) =>
+    statusRow({ host, problem, ...look }, () => agents, now).verdict;
+
+  test('is off where its agents say so in the pool', () => {
+    expect(verdictOf({}, marked)).toMatchObject({
+      state: 'off',
+      cause: expect.stringContaining('idle since 2026-11-20 09:30 UTC'),
+      next: expect.stringContaining('start it at its provider'),
+    });
+  });
+
+  test('is unreachable where they do not, and that it may be off is said where it has idle:', () => {
+    expect(verdictOf({}, pool)).toMatchObject({ state: 'unreachable', next: problem.next });
+    expect(verdictOf({ host: { ...host, idle } }, undefined)).toMatchObject({
+      state: 'unreachable',
+      next: `${problem.next}; it has idle: and may have powered itself off: see its provider`,
+    });
+  });
+
+  test('is not off where it answers and lets nobody in', () => {
+    const refused = { ...problem, code: 'ssh.auth' };
+    expect(verdictOf({ problem: refused }, marked).state).toBe('unreachable');
+  });
+});
+
 test('a fresh probe replaces the manager’s look at the GPUs, but not its kernel log', () => {
   const finding = (code: string) => ({ code, severity: 'fail', what: code, next: 'n' }) as const;
   const health = { state: 'failed', findings: [finding('gpu.lost'), finding('xid.79')] } as const;
@@ -180,6 +210,8 @@ describe('exit code', () => {
     [3, rows('failed', ['install Docker']), { ...plain, drift: true }],
     [3, rows('healthy', []), { ...plain, drift: true, fleetDrift: true }],
     [1, rows('unreachable', ['install Docker']), { ...plain, drift: true }],
+    [0, rows('off'), { ...plain, strict: true }],
+    [1, rows('off'), { ...plain, drift: true }],
   ])('%i', (code, seen, asked) => {
     expect(statusExitCode(seen, asked)).toBe(code);
   });

@@ -43,6 +43,7 @@ const look = (...findings: readonly Finding[]) => ({
 const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   drain: { slots: {} },
   leaving: false,
+  idle: undefined,
   look: look(),
   lookIsOld: false,
   fence: undefined,

@@ -51,6 +51,7 @@ const full: Required<ManagerConfig> = {
   capabilities: { site: 'munich' },
   proxy: { http: 'http://a:1', https: 'http://b:1', noProxy: ['.lab'], ca: true, caSha256: 'c'.repeat(64) },
   webhook: { offlineS: 600, queueWaitS: 1800 },
+  idle: { afterS: 1800, run: 'poweroff' },
   metricsPort: 9417,
 };
 /** The same, where a key has more than one form. */
@@ -235,6 +236,12 @@ describe('a configuration that comes', () => {
           effect: "jobs may use Docker's socket: root on this host",
         },
         { marker: 'add', text: 'network: required', effect: 'no job starts while the fence is not up' },
+        {
+          marker: 'add',
+          text: 'idle.after: 30 min',
+          effect: 'then the machine ends; jobs that run or wait, logins and containers of others keep it on',
+        },
+        { marker: 'add', text: 'idle.run: poweroff' },
         { marker: 'add', text: 'memory of each agent: 60 GiB of 128 GiB' },
         { marker: 'add', text: 'registers h200-1-0, h200-1-1 in pool gpu-lab' },
       ],

@@ -1,0 +1,54 @@
+import type { OwnContainer } from '../../engine/engine.ts';
+import { drainedBy, drainEnd, type DrainMark } from '../../contract/drain.ts';
+import type { ImageState } from '../image/keeper.ts';
+import type { Cause } from '../model.ts';
+import type { Use } from './use.ts';
+
+/** What the manager knows anyhow. */
+export interface OwnView {
+  /** Agents that may run a job, with its name where it is known. */
+  readonly busy: readonly { readonly agent: string; readonly job?: string }[];
+  /** Jobs that the server shows on agents of ours. */
+  readonly assigned: readonly { readonly agent: string; readonly job: string }[];
+  /** On the whole host, the weightiest first. */
+  readonly drains: readonly DrainMark[];
+  readonly images: readonly Pick<ImageState, 'state'>[];
+  /** Somebody has asked for an image, which is being made. */
+  readonly isRenewing: boolean;
+  /** What is on the slots' GPUs beside jobs. */
+  readonly tenants: readonly Cause[];
+}
+
+/** What of that keeps the machine on. Pure. */
+export function ownUses(view: OwnView): readonly Use[] {
+  const work = view.images.some(({ state }) => state === 'pulling' || state === 'building');
+  return [
+    ...view.busy.map(({ agent, job = 'a job' }) => use(agent, `${agent} runs ${job}`, 'let it end')),
+    ...view.assigned.map(({ agent, job }) =>
+      use(agent, `the server shows ${job} on ${agent}`, 'let it end, or cancel it in Azure DevOps'),
+    ),
+    ...view.drains.map((mark) => use('drain', `it is ${drainedBy(mark)}`, drainEnd(mark))),
+    ...(work || view.isRenewing ? [use('image', 'the agent image is being made', 'wait for it')] : []),
+    ...view.tenants.map(({ what, next }) => use('gpu', what, next)),
+  ];
+}
+
+/** A container that is not ours and that nobody has marked as one that may end with the machine. Pure. */
+export function otherContainers(running: readonly Pick<OwnContainer, 'name' | 'labels'>[]): readonly Use[] {
+  return running
+    .filter(({ labels }) => labels[mayEnd] !== 'ignore')
+    .map(({ name }) =>
+      use(
+        `container ${name}`,
+        `container ${name} runs, which is not ours`,
+        `stop it; one that may end with the machine is started with --label ${mayEnd}=ignore`,
+      ),
+    );
+}
+
+/** The label by which somebody says that a container does not keep the machine on. */
+const mayEnd = 'azp-fleet.idle';
+
+function use(key: string, what: string, next: string): Use {
+  return { key, kind: 'use', what, next };
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+
+import { fleet, mistakes } from '../fixture.ts';
+
+test('what ends an idle host; a stronger layer takes its place, or takes it away', () => {
+  const { hosts } = fleet(`
+defaults: { pool: p, idle: { after: 30m, run: /usr/local/sbin/deallocate } }
+groups: { test: { vars: { idle: { after: 2h } }, hosts: [b] } }
+hosts: { a: {}, b: {}, c: { idle: none }, d: { idle: { after: 7d, run: poweroff } } }
+`);
+  expect(hosts.map(({ idle }) => idle)).toEqual([
+    { afterS: 1800, run: '/usr/local/sbin/deallocate' },
+    { afterS: 7200, run: 'poweroff' },
+    undefined,
+    { afterS: 604_800, run: 'poweroff' },
+  ]);
+});
+
+const place = (host: string): string => `defaults: { pool: p }\nhosts: { a: { idle: ${host} } }\n`;
+const run = 'expected: poweroff, or the absolute path of a program, e.g. /usr/local/sbin/deallocate\nseen:';
+const after = 'inventory.yaml:4:';
+
+test.each<[string, string, string]>([
+  [
+    'a word that is none of systemd',
+    '{ after: 30m, run: suspend }',
+    `hosts.a.idle.run cannot be used as it is\n${run} suspend`,
+  ],
+  [
+    'a command with arguments',
+    '{ after: 30m, run: /sbin/halt -p }',
+    `hosts.a.idle.run cannot be used as it is\n${run} /sbin/halt -p`,
+  ],
+  [
+    'a program that is found somewhere',
+    '{ after: 30m, run: halt }',
+    `hosts.a.idle.run cannot be used as it is\n${run} halt`,
+  ],
+  [
+    'a way around',
+    '{ after: 30m, run: /opt/../x }',
+    `hosts.a.idle.run cannot be used as it is\n${run} /opt/../x`,
+  ],
+  [
+    'too soon to log in',
+    '{ after: 4m }',
+    'hosts.a.idle.after cannot be used as it is\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nseen: 4m',
+  ],
+  [
+    'a number without its unit',
+    '{ after: 30 }',
+    'hosts.a.idle.after cannot be used as it is\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nseen: the number 30\nnext: write its unit behind it: 30m',
+  ],
+  [
+    'no time',
+    '{ run: poweroff }',
+    'hosts.a.idle.after is missing\nexpected: a duration from 5m to 7d, e.g. 10m or 2h\nnext: add `after:` under hosts.a.idle',
+  ],
+  [
+    'yes',
+    'true',
+    'hosts.a.idle cannot be used as it is\nexpected: what ends an idle host, e.g. { after: 30m, run: poweroff }, or none\nseen: true',
+  ],
+])('%s', (_, written, expected) => {
+  const [first = '', ...more] = mistakes(place(written));
+  expect(more).toEqual([]);
+  expect(first).toMatch(new RegExp(`^${after}\\d+: `));
+  expect(first.replace(/^[^ ]+ /, '')).toBe(expected);
+});

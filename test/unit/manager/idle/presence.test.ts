@@ -1,0 +1,76 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { readPresence } from '../../../../src/manager/idle/presence.ts';
+import { readProcess } from '../../../../src/manager/machine/process.ts';
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'presence-'));
+  write('proc/uptime', '1000.0 900.0\n');
+  process(1, 'systemd', 0, '0::/init.scope');
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+}
+
+function process(pid: number, comm: string, uid: number, cgroup: string, parent = 1): void {
+  const fields = Array.from({ length: 50 }, () => '0');
+  [fields[0], fields[1], fields[19]] = ['S', String(parent), '500'];
+  write(`proc/${pid}/stat`, `${pid} (${comm}) ${fields.join(' ')}\n`);
+  write(`proc/${pid}/status`, `Name:\t${comm}\nUid:\t${uid}\t${uid}\t${uid}\t${uid}\n`);
+  write(`proc/${pid}/cgroup`, `${cgroup}\n`);
+}
+
+/** `units`: what systemctl says of the units of changes, by id. */
+const look = async (units: Readonly<Record<string, string>> = {}): Promise<readonly string[]> => {
+  const places = { systemd: join(root, 'run'), proc: join(root, 'proc'), changes: join(root, 'changes') };
+  const uses = await readPresence(places, {
+    command: async (_, args) => {
+      const [, id = ''] = /change-(\w+)\.service/.exec(args.join(' ')) ?? [];
+      return { code: 0, output: `SubState=${units[id] ?? ''}\n`, timedOut: false, stillRunning: () => false };
+    },
+    process: (pid) => readProcess(pid, join(root, 'proc'), () => 0),
+  });
+  return uses.map(({ what }) => what);
+};
+
+test('a machine without logind, on which nothing goes on', async () => {
+  expect(await look()).toEqual([]);
+});
+
+test('sessions, what is left of one, and what is held up', async () => {
+  write('run/sessions/3', 'USER=ann\nCLASS=user\nSTATE=online\n');
+  write('run/sessions/4', 'USER=bob\nCLASS=user\nSTATE=closing\n');
+  process(70, 'tmux: server', 1001, '0::/user.slice/user-1001.slice/session-4.scope');
+  process(71, 'sshd', 1000, '0::/user.slice/user-1000.slice/session-3.scope', 70);
+  write('run/inhibit/2', 'WHAT=shutdown\nMODE=block\nWHO=dnf\n');
+  expect(await look()).toEqual([
+    'ann is logged in',
+    'bob has logged out and left tmux: server running',
+    'dnf keeps it from powering off',
+  ]);
+});
+
+test('a login over SSH of which logind knows nothing', async () => {
+  process(50, 'sshd', 0, '0::/system.slice/ssh.service');
+  process(51, 'sshd', 1000, '0::/system.slice/ssh.service', 50);
+  expect(await look()).toEqual(['somebody is logged in over SSH (uid 1000, process 51)']);
+});
+
+test('changes that go on', async () => {
+  write('changes/aa/title', 'install Docker\n');
+  write('changes/bb/title', 'build the image\n');
+  write('changes/bb/code', '0\n');
+  write('changes/cc/title', 'lost in a crash\n');
+  write('changes/dd/title', 'nobody can say\n');
+  expect(await look({ aa: 'running', bb: 'running', cc: 'dead' })).toEqual([
+    '"install Docker" of azp-fleet goes on',
+    '"nobody can say" of azp-fleet goes on',
+  ]);
+});

@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+
+import type { JobRequest } from '../../../../src/azure/client.ts';
+import { otherContainers, ownUses, type OwnView } from '../../../../src/manager/idle/own-uses.ts';
+import { jobWaiting } from '../../../../src/manager/idle/queue.ts';
+
+const none: OwnView = { busy: [], assigned: [], drains: [], images: [], isRenewing: false, tenants: [] };
+
+test.each<[string, Partial<OwnView>, readonly string[]]>([
+  ['nothing', { images: [{ state: 'ready' }] }, []],
+  ['an image that could not be made', { images: [{ state: 'failed' }, { state: 'missing' }] }, []],
+  ['a job', { busy: [{ agent: 'box-0', job: 'train' }] }, ['box-0 runs train']],
+  ['what may be a job', { busy: [{ agent: 'box-0' }] }, ['box-0 runs a job']],
+  [
+    'a job that the server shows',
+    { assigned: [{ agent: 'box-0', job: 'train' }] },
+    ['the server shows train on box-0'],
+  ],
+  [
+    'a drain',
+    { drains: [{ reason: 'new fan', at: '', owner: 'ann@laptop' }] },
+    ['it is drained by ann@laptop: new fan'],
+  ],
+  ['an image that is pulled', { images: [{ state: 'pulling' }] }, ['the agent image is being made']],
+  ['an image that is built', { images: [{ state: 'building' }] }, ['the agent image is being made']],
+  ['an image that somebody wants anew', { isRenewing: true }, ['the agent image is being made']],
+  [
+    'somebody on a GPU',
+    { tenants: [{ code: 'gpu.in-use', what: '15.6 GiB held by alice', next: 'wait' }] },
+    ['15.6 GiB held by alice'],
+  ],
+])('what keeps a machine on: %s', (_, view, told) => {
+  const uses = ownUses({ ...none, ...view });
+  expect(uses.map(({ what }) => what)).toEqual(told);
+  expect(uses.every(({ kind }) => kind === 'use')).toBe(true);
+});
+
+test("others' containers do, unless somebody has marked them", () => {
+  const running = [
+    { name: 'train', labels: {} },
+    { name: 'dcgm-exporter', labels: { 'azp-fleet.idle': 'ignore' } },
+    { name: 'odd', labels: { 'azp-fleet.idle': 'yes' } },
+  ];
+  expect(otherContainers(running).map(({ what }) => what)).toEqual([
+    'container train runs, which is not ours',
+    'container odd runs, which is not ours',
+  ]);
+});
+
+const waiting: JobRequest = { requestId: 7, jobName: 'train', queueTime: '2026-11-22T13:00:00Z' };
+const matched = (...ids: readonly number[]) => ({ ...waiting, matchedAgents: ids.map((id) => ({ id })) });
+
+test.each<[string, readonly JobRequest[], readonly number[], string | undefined]>([
+  ['none', [], [1], undefined],
+  ['one for us', [matched(1, 2)], [1], 'job train waits in pool gpu'],
+  ['one for others', [matched(2, 3)], [1], undefined],
+  ['one that nobody can take', [matched()], [1], undefined],
+  ['one of which the server does not tell whom it matched', [waiting], [1], 'job train waits in pool gpu'],
+  ['the same, and nobody here takes jobs', [waiting], [], undefined],
+  ['one without a name', [{ requestId: 7 }], [1], 'job 7 waits in pool gpu'],
+  ['one that runs', [{ ...matched(1), receiveTime: '2026-11-22T13:00:00Z' }], [1], undefined],
+  ['one that has an agent', [{ ...matched(1), reservedAgent: { id: 2, name: 'b' } }], [1], undefined],
+  ['one that has ended', [{ ...matched(1), result: 'canceled' }], [1], undefined],
+])('jobs that wait: %s', (_, requests, agents, told) => {
+  expect(jobWaiting('gpu', requests, new Set(agents))?.what).toBe(told);
+});
