@@ -144,6 +144,16 @@ export class LabHost {
     await this.booted();
   }
 
+  /** Powered off from inside it stays so, until `powerOn`; other hosts of the lab come back at once. */
+  async staysOff(): Promise<void> {
+    await docker(['update', '--restart', 'no', this.container]);
+  }
+
+  async isOff(): Promise<boolean> {
+    const { stdout } = await docker(['inspect', '--format', '{{.State.Status}}', this.container]);
+    return stdout.trim() === 'exited';
+  }
+
   /** A machine that hangs: packets are accepted, nothing ever answers. */
   async freeze(on: boolean): Promise<void> {
     await docker([on ? 'pause' : 'unpause', this.container]);
