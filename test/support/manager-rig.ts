@@ -20,7 +20,6 @@ import { Evidence } from '../../src/manager/runs/evidence.ts';
 import { ownContainers } from '../../src/manager/docker/own-containers.ts';
 import { Helpers } from '../../src/manager/docker/helpers.ts';
 import { Archives } from '../../src/manager/machine/archives.ts';
-import type { Use } from '../../src/manager/idle/use.ts';
 import { AgentStore } from '../../src/manager/host-mode/agent-store.ts';
 import type { HostEngine } from '../../src/manager/host-mode/host-engine.ts';
 import { withHostRuns } from '../../src/manager/host-mode/with-host-runs.ts';
@@ -80,8 +79,6 @@ export class ManagerRig {
   kernelLog = '';
   /** What systemd was told. */
   readonly told: string[] = [];
-  /** Who is at work on the machine beside the agents. */
-  presence: readonly Use[] = [];
   /** What is measured of the disk of Docker. */
   disk: DiskSpace = { freeBytes: 1e12, totalBytes: 2e12, freeInodes: 1 };
   /** The daemon's. */
@@ -207,7 +204,7 @@ export class ManagerRig {
         machine: this.machine,
         fence: new Fence({ command: this.command, engine: createEngine(this.docker), log: silentLogger }),
         process: this.hostPrograms.process,
-        presence: () => Promise.resolve(this.presence),
+        presence: () => Promise.resolve(this.hostPrograms.presence),
         webhook: webhookTools(this.directory),
         diskSpace: () => Promise.resolve(this.disk),
       },

@@ -1,4 +1,5 @@
 import { runCommand, type CommandResult, type RunCommand } from '../../src/manager/machine/command.ts';
+import type { Use } from '../../src/manager/idle/use.ts';
 import type { ProcessFacts, ReadProcess } from '../../src/manager/machine/process.ts';
 import type { FakeSystemd } from './fake-systemd.ts';
 
@@ -24,6 +25,8 @@ export class StandInPrograms {
   /** Of the machine, by pid. */
   readonly processes = new Map<number, ProcessFacts>();
   readonly process: ReadProcess = (pid) => Promise.resolve(this.processes.get(pid));
+  /** Who is at work on the machine beside the agents. */
+  presence: readonly Use[] = [];
   /** How long each program was given the last time, milliseconds. */
   readonly deadlines = new Map<string, number>();
   /** For slots straight on the host; then programs that copy and remove are the real ones. */

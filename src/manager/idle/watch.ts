@@ -117,7 +117,7 @@ export class IdleWatch {
       phaseAt: this.#phaseAt,
       uses: uses.map((use) => ({ ...use, seenAt: this.#seen.get(use.key) ?? now })),
       closed: this.#phase === 'leaving' && (await this.#isClosed()),
-      scaled: clock.scaled,
+      scaled: (ms) => clock.scaled(ms),
     });
     if (!signal.aborted) await this.#take(step, now);
   }
@@ -222,7 +222,7 @@ export class IdleWatch {
     const found = await Promise.all(
       this.#scene
         .agents()
-        .map(({ poolId, agent }) =>
+        .map(async ({ poolId, agent }) =>
           poolId === undefined ? undefined : this.#tools.azure.findAgent(poolId, agent),
         ),
     ).catch(() => 'unknown' as const);

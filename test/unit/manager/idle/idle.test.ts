@@ -92,7 +92,7 @@ test('nobody knows whether a job waits: it stays on', async () => {
 test('a login keeps it on; who only looks does not, but no machine ends under them', async () => {
   await started();
   pass(500);
-  rig.presence = [login];
+  rig.hostPrograms.presence = [login];
   const before = (await status())?.idleS ?? 0;
   pass(100);
   await expect.poll(stays, { timeout: 20_000 }).toBe('lab is logged in');
@@ -100,7 +100,7 @@ test('a login keeps it on; who only looks does not, but no machine ends under th
   // More than the minute of a visit.
   pass(90);
   await expect.poll(async () => (await status())?.idleS).toBeLessThan(60);
-  rig.presence = [];
+  rig.hostPrograms.presence = [];
   await expect.poll(async () => (await status())?.stays).toBeUndefined();
   expect(told()).toEqual([]);
 });
@@ -112,7 +112,7 @@ test('somebody who comes while its agents are being sent away has them back', as
     await rig.control.fail({ method, path: 'agents', status: 500, count: 1000 });
   pass(600);
   await expect.poll(status, { timeout: 20_000 }).toMatchObject({ ending: true });
-  rig.presence = [login];
+  rig.hostPrograms.presence = [login];
   await expect.poll(stays, { timeout: 20_000 }).toBe('lab is logged in');
   await rig.control.clearFaults();
   await rig.until('idle');
