@@ -35,6 +35,7 @@ export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {
     'the manager answered … without a reason of its own',
   ],
   'dataset.writable-below': ['dataset …: what is mounted below it … is not read-only with it'],
+  'idle.ending': ['powered off: idle since …'],
   'dataset.unusable': [
     'dataset …: … is empty',
     'dataset …: … is not mounted',
