@@ -33,7 +33,7 @@ export function hasCode(error: unknown, code: string): boolean {
   return error instanceof FleetError && error.problem.code === code;
 }
 
-const patScope = 'a personal access token needs the scope "Agent Pools (Read & manage)"';
+const patScope = 'scope "Agent Pools (Read & manage)"';
 
 /** Undefined when the answer is a success. A sign-in page is one however it is dressed: 203, a redirect, HTML with 200. */
 export function failureOf(
@@ -42,10 +42,15 @@ export function failureOf(
   organization: string,
 ): AzureError | undefined {
   const { status } = answer;
-  if (isSignIn(answer)) return authFailure('Azure DevOps answered with its sign-in page', answer, operation);
+  const elsewhere = sentElsewhere(answer, organization);
+  if (elsewhere !== undefined)
+    return interposed(`HTTP ${status} to ${elsewhere}`, status, operation, organization);
+  if (status === networkLogin) return interposed(`HTTP ${status}`, status, operation, organization);
+  const at = { ...answer, organization };
+  if (isSignIn(answer)) return authFailure('Azure DevOps answered with its sign-in page', at, operation);
   if (status >= 200 && status < 300) return undefined;
   const { message, typeKey } = errorBody(answer.json);
-  if (status === 401) return authFailure(message ?? 'HTTP 401', answer, operation);
+  if (status === 401) return authFailure(message ?? 'HTTP 401', at, operation);
   if (message !== undefined && stopped.test(message))
     return deactivated(message, status, operation, organization);
   const kind = kindOf(typeKey, status);
@@ -53,7 +58,7 @@ export function failureOf(
     {
       code: kind.code,
       what: `cannot ${operation.what}`,
-      seen: message ?? `HTTP ${status}`,
+      seen: message ?? `HTTP ${status} from ${organization}`,
       next: kind.next ?? operation.permission,
     },
     { status, ...(typeKey === undefined ? {} : { typeKey }) },
@@ -64,6 +69,36 @@ function isSignIn({ status, headers, json, empty }: Answer): boolean {
   if (status === 203 || (status >= 300 && status < 400)) return true;
   if (status < 200 || status >= 300 || json !== undefined) return false;
   return !empty && headers.has('content-type');
+}
+
+/** Network Authentication Required (RFC 6585). */
+const networkLogin = 511;
+
+/** Where Azure DevOps sends people to sign in. */
+const ownSignIn = /(?:^|\.)(?:visualstudio\.com|azure\.com|microsoftonline\.com|microsoft\.com|live\.com)$/u;
+
+/** The address that an answer sends on to, where neither the server nor Microsoft would. */
+function sentElsewhere({ status, headers }: Answer, organization: string): string | undefined {
+  const location = headers.get('location');
+  if (status < 300 || status >= 400 || location === null || !URL.canParse(location, organization))
+    return undefined;
+  const { hostname, origin } = new URL(location, organization);
+  const own = hostname === new URL(organization).hostname || ownSignIn.test(hostname);
+  return own ? undefined : origin;
+}
+
+/** A hotel's network, a proxy that nobody named. */
+function interposed(seen: string, status: number, operation: Operation, organization: string): AzureError {
+  return new AzureError(
+    {
+      code: 'azure.unexpected',
+      what: `cannot ${operation.what}: something in between answers for ${organization}`,
+      expected: 'an answer of Azure DevOps',
+      seen,
+      next: 'log in to this network in a browser, or name its proxy in the inventory: "proxy:"',
+    },
+    { status },
+  );
 }
 
 /** TF24668 with status 503, recorded from the live service in April 2026: nobody has used the organization for long. */
@@ -103,18 +138,22 @@ export function tooLong(limit: number, operation: Operation): AzureError {
   });
 }
 
-function authFailure(seen: string, { status, json }: Answer, operation: Operation): AzureError {
+function authFailure(
+  seen: string,
+  { status, json, organization }: Answer & { readonly organization: string },
+  operation: Operation,
+): AzureError {
   const expired = /expired/iu.test(seen);
   const { typeKey } = errorBody(json);
   return new AzureError(
     {
       code: 'azure.auth',
       what: `cannot ${operation.what}: ${expired ? 'the token has expired' : 'the credential was not accepted'}`,
-      expected: 'a valid token of this organization',
+      expected: `a valid token of ${organization}`,
       seen,
       next: expired
-        ? 'make a new token, put it where "token:" of the inventory points, then run "azp-fleet provision"'
-        : `check that the token is not expired, revoked or of another organization; ${patScope}`,
+        ? `make a new token at ${organization}/_usersSettings/tokens, put it where "token:" of the inventory points, then run "azp-fleet provision"`
+        : `check that the token is of this organization and not expired or revoked; a new one, with the ${patScope}, is made at ${organization}/_usersSettings/tokens`,
     },
     { status, ...(typeKey === undefined ? {} : { typeKey }) },
   );
@@ -127,6 +166,8 @@ interface Kind {
 }
 
 const later = 'wait some minutes and run it again; https://status.dev.azure.com tells of known trouble';
+
+const asItSays = 'do what the answer asks for, then run it again';
 
 const nameTaken: Kind = {
   code: 'azure.conflict',
@@ -153,7 +194,10 @@ const kinds: readonly (readonly [RegExp, Kind])[] = [
 
 const byStatus: Readonly<Record<number, Kind>> = {
   403: { code: 'azure.permission' },
-  404: { code: 'azure.not-found', next: 'check the organization URL (without a project) and the name' },
+  404: {
+    code: 'azure.not-found',
+    next: 'correct "organization:" in the inventory (without a project), or the name',
+  },
   409: nameTaken,
   429: {
     code: 'azure.throttled',
@@ -165,7 +209,8 @@ function kindOf(typeKey: string | undefined, status: number): Kind {
   const byType = kinds.find(([pattern]) => typeKey !== undefined && pattern.test(typeKey))?.[1];
   return (
     byType ??
-    byStatus[status] ?? { code: status >= 500 ? 'azure.server-error' : 'azure.refused', next: later }
+    byStatus[status] ??
+    (status >= 500 ? { code: 'azure.server-error', next: later } : { code: 'azure.refused', next: asItSays })
   );
 }
 
@@ -186,10 +231,35 @@ function errorBody(json: unknown): { message?: string; typeKey?: string } {
 /** No connection that could be trusted: trying again does not help. */
 const certificateProblem = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/u;
 
+/** What to do where no answer came, by why. */
+function nextAbout(seen: string): string {
+  if (/answered 407 to CONNECT/u.test(seen))
+    return 'have the proxy let this machine through without a password: the inventory holds none for it';
+  if (seen.startsWith('the proxy ')) return 'correct "proxy:" in the inventory, or have the proxy looked at';
+  return 'check the network, "organization:", and "proxy:" (with "ca:") in the inventory';
+}
+
+/** The certificate is good, at another time than it is here. */
+const byTheClock = /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/u;
+
+function notNow(organization: string, operation: Operation, code: string, cause: unknown): AzureError {
+  const early = code === 'CERT_NOT_YET_VALID';
+  return new AzureError(
+    {
+      code: 'azure.certificate',
+      what: `cannot ${operation.what}: by the clock of this machine the certificate of ${organization} ${early ? 'is not valid yet' : 'has expired'}`,
+      seen: `${textOf(rootOf(cause))} (${code})`,
+      next: 'correct the clock of this machine (date tells it), or have the certificate renewed',
+    },
+    { cause },
+  );
+}
+
 /** No answer at all. */
 export function unreachable(organization: string, operation: Operation, cause: unknown): AzureError {
   const root = rootOf(cause);
   const { code = '' } = Object(root) as { code?: string };
+  if (byTheClock.test(code)) return notNow(organization, operation, code, cause);
   if (certificateProblem.test(code)) {
     return new AzureError(
       {
@@ -206,7 +276,7 @@ export function unreachable(organization: string, operation: Operation, cause: u
       code: 'azure.unreachable',
       what: `cannot ${operation.what}: ${organization} does not answer`,
       seen: textOf(root),
-      next: 'check the network, the organization URL, and "proxy:" (with "ca:") in the inventory',
+      next: nextAbout(textOf(root)),
     },
     { cause },
   );

@@ -64,7 +64,10 @@ function connect(
       }
     });
     request.on('response', (answer) => refuse(answer.statusCode));
-    request.on('error', reject);
+    request.on('error', (error) => {
+      error.message = `the proxy ${proxy.host} does not let us through: ${error.message}`;
+      reject(error);
+    });
     request.end();
   });
 }

@@ -53,7 +53,7 @@ test('the plan carried out leaves nothing to plan, and reading changes nothing',
 test('a wrong organization is not called a missing project', async () => {
   const client = fake.client({ organization: `${fake.server.origin}/elsewhere` });
   await expect(readPoolState(client, ['gpu-a'], ['vision'])).rejects.toMatchObject({
-    problem: { code: 'azure.not-found', next: expect.stringContaining('organization URL') },
+    problem: { code: 'azure.not-found', next: expect.stringContaining('correct "organization:"') },
   });
 });
 

@@ -210,7 +210,7 @@ describe('Azure DevOps', () => {
       projects: [],
     });
     expect(sitting.said.join('\n')).toContain('the credential was not accepted');
-    expect(sitting.said.join('\n')).toContain('check that the token is not expired');
+    expect(sitting.said.join('\n')).toContain('check that the token is of this organization');
   });
 
   test('a variable that is not set is no obstacle, and the name of the organization is enough', async () => {
