@@ -28,6 +28,14 @@ export function reviewKey(options: ConnectionOptions): string {
     : `${byHand(options, '-o StrictHostKeyChecking=ask ')} true   # shows the key for review and files it`;
 }
 
+/** What to do about a name that nobody knows. */
+function nameNext({ name, typed, hostname, inInventory }: ConnectionOptions): string {
+  if (!inInventory)
+    return `correct "jump:" in the inventory, or the name servers of this machine: getent hosts ${hostname} must find it`;
+  const key = typed === name ? 'give' : 'correct';
+  return `${key} "address:" of ${name} in the inventory: getent hosts must find the name, and an IP address always does`;
+}
+
 interface Parts {
   readonly code: ErrorCode;
   readonly what: string;
@@ -51,7 +59,7 @@ export function connectFailure(options: ConnectionOptions, error: unknown): Flee
     return make({
       code: 'ssh.dns',
       what: `the name ${options.hostname} cannot be resolved`,
-      next: `getent hosts ${options.hostname}   # or give the host an "address:" in the inventory`,
+      next: nameNext(options),
     });
   }
   if (code === 'ECONNREFUSED') {
@@ -79,31 +87,75 @@ export function connectFailure(options: ConnectionOptions, error: unknown): Flee
   return make({
     code: 'ssh.connection-lost',
     what: `${address} closed the connection before login`,
-    next: `${byHand(options, '-v ')}   # the server may be limiting connections (MaxStartups) or blocking this address`,
+    next: 'look at journalctl -u ssh on the host: MaxStartups, fail2ban or a firewall may be turning this machine away',
   });
 }
 
-export function authFailure(
-  options: ConnectionOptions,
-  { tried, leftOut = [] }: { readonly tried: readonly string[]; readonly leftOut?: readonly string[] },
-  cause?: unknown,
-): FleetError {
+/** A key that was not offered. */
+export interface LeftOut {
+  /** Its file. */
+  readonly key: string;
+  readonly why: string;
+  /** What makes it one that is offered. */
+  readonly next?: string;
+}
+
+interface Attempts {
+  readonly tried: readonly string[];
+  readonly leftOut?: readonly LeftOut[];
+}
+
+export function authFailure(options: ConnectionOptions, attempts: Attempts, cause?: unknown): FleetError {
+  const { tried, leftOut = [] } = attempts;
+  const offered = tried.length === 0 ? 'nothing to offer' : `tried ${tried.join(', ')}`;
+  const others = leftOut.map(({ key, why }) => `key ${key} (${why})`).join(', ');
+  const none = tried.length === 0 && leftOut.length === 0;
   return connectError(
     options,
     {
       code: 'ssh.auth',
       what: `${where(options)} accepted no credential`,
       expected: 'one of the keys to be in ~/.ssh/authorized_keys there',
-      seen: [
-        tried.length === 0
-          ? 'nothing to offer: no key file and no agent key found'
-          : `tried ${tried.join(', ')}`,
-        ...(leftOut.length === 0 ? [] : [`left out: ${leftOut.join(', ')}`]),
-      ].join('; '),
-      next: `ssh-copy-id ${options.port === 22 ? '' : `-p ${options.port} `}${options.user}@${options.typed}   # certificates, security keys and Kerberos need "transport: openssh"`,
+      seen: none
+        ? `${offered}: no key file and no agent key found`
+        : [offered, others && `left out: ${others}`].filter(Boolean).join('; '),
+      next: curedBy(options, attempts),
     },
     cause,
   );
+}
+
+/** What keeps a key from being offered comes first, where it was named or nothing else was tried. */
+function curedBy(options: ConnectionOptions, { tried, leftOut = [] }: Attempts): string {
+  const { identitiesNamed, identityOfInventory } = options;
+  const counts = ({ key }: LeftOut): boolean =>
+    identitiesNamed || tried.length === 0 || key === identityOfInventory;
+  const kept = leftOut.find((each) => each.next !== undefined && counts(each));
+  if (kept?.next !== undefined) return kept.next;
+  const named = options.identitiesNamed ? options.identityFiles[0] : undefined;
+  const copy = `${copyKey(options, named)}   # certificates, security keys and Kerberos need "transport: openssh"`;
+  return tried.length === 0
+    ? `ssh-keygen -t ed25519 -f ~/.ssh/id_ed25519 && ${copy}`
+    : `check that ${options.user} is the right user ("user:" in the inventory), then: ${copy}`;
+}
+
+function copyKey(options: ConnectionOptions, key: string | undefined): string {
+  const { port, user, typed, jump, ofInventory } = options;
+  const file = key === undefined ? '' : `-i ${quote(key)} `;
+  const by = port === 22 ? '' : `-p ${port} `;
+  const through = ofInventory.has('proxyjump') && jump.length > 0 ? `-o ProxyJump=${jump.join(',')} ` : '';
+  return `ssh-copy-id ${file}${by}${through}${user}@${typed}`;
+}
+
+/** Whoever answers on the port speaks something else. `said`: its first line. */
+export function noSshServer(options: ConnectionOptions, said: string): FleetError {
+  return connectError(options, {
+    code: 'ssh.no-server',
+    what: `${options.hostname}:${options.port} answers, but not as an SSH server`,
+    expected: 'an SSH server, which begins with SSH-2.0',
+    seen: said,
+    next: 'correct "port:" or "address:" of the host in the inventory',
+  });
 }
 
 export function connectionLost(host: string, during: string, cause?: unknown): FleetError {

@@ -63,6 +63,10 @@ export const sshCodes = {
     'wait for them to finish; where that run is dead for certain, add --break-lock',
   ],
   'ssh.no-openssh': ['the program ssh cannot be started', 'install the OpenSSH client'],
+  'ssh.no-server': [
+    'something else than an SSH server answers there',
+    'correct port: or address: of the host',
+  ],
   'ssh.no-session': [
     'the host opened no session for a command',
     'allow at least 3 sessions (MaxSessions), and look at ForceCommand and nologin',

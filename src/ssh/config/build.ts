@@ -96,6 +96,7 @@ export function buildOptions(
     identityFiles: identitiesNamed
       ? written.filter((file) => file.toLowerCase() !== 'none').map(expanded)
       : [...handedKeys.map(expanded), ...defaultIdentities.map((file) => posix.join(folder, file))],
+    identityOfInventory: spec.identityFile === undefined ? undefined : expanded(spec.identityFile),
     identitiesNamed,
     identitiesOnly: first('identitiesonly') === 'yes',
     agent: agentSocket(first('identityagent'), local),
@@ -188,7 +189,8 @@ function lowercase(hostname: string): string {
 
 /** ssh has expanded all of it but the name of a variable. */
 function agentSocket(value: string | undefined, { env, home }: Local): string | undefined {
-  if (value === undefined || value === 'SSH_AUTH_SOCK') return env['SSH_AUTH_SOCK'];
+  // Empty is as good as not set.
+  if (value === undefined || value === 'SSH_AUTH_SOCK') return env['SSH_AUTH_SOCK'] || undefined;
   if (value.toLowerCase() === 'none') return undefined;
   return value.startsWith('$') && !value.startsWith('${') ? env[value.slice(1)] : expandHome(value, home);
 }

@@ -22,6 +22,8 @@ export interface ConnectionOptions {
   readonly port: number;
   readonly user: string;
   readonly identityFiles: readonly string[];
+  /** What the inventory names; ssh leaves it out of its list where there is no such file. */
+  readonly identityOfInventory: string | undefined;
   /** The identity files were named by somebody, not guessed. */
   readonly identitiesNamed: boolean;
   readonly identitiesOnly: boolean;

@@ -10,10 +10,11 @@ import type {
 import ssh2 from 'ssh2';
 
 import type { Secret } from '../../base/secret.ts';
+import { quote } from '../../base/shell.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
 import type { Prompter, Question } from '../ask.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
-import { where } from '../failures.ts';
+import { type LeftOut, where } from '../failures.ts';
 import { type PromptTurn, HungUp } from './prompt-turn.ts';
 import type { KeyRing } from './keys.ts';
 import { serverQuestion } from './server-question.ts';
@@ -22,8 +23,7 @@ import { serverQuestion } from './server-question.ts';
 export interface Login {
   readonly handler: AuthHandlerMiddleware;
   readonly tried: readonly string[];
-  /** Keys that were not offered, each with the reason. */
-  readonly leftOut: readonly string[];
+  readonly leftOut: readonly LeftOut[];
 }
 
 interface LoginParts {
@@ -47,7 +47,7 @@ type Kind = 'publickey' | 'password' | 'keyboard-interactive';
  */
 export function startLogin(parts: LoginParts): Login {
   const tried: string[] = [];
-  const leftOut: string[] = [];
+  const leftOut: LeftOut[] = [];
   const attempts = plan(parts, leftOut);
   /** ssh2 gives null for `left` at first, and takes false for "no more". */
   const choose = async (left: readonly string[] | null): Promise<AnyAuthMethod | false> => {
@@ -72,7 +72,7 @@ export function startLogin(parts: LoginParts): Login {
   return { handler, tried, leftOut };
 }
 
-async function* plan(parts: LoginParts, leftOut: string[]): AsyncGenerator<Attempt, void, undefined> {
+async function* plan(parts: LoginParts, leftOut: LeftOut[]): AsyncGenerator<Attempt, void, undefined> {
   const { options, keys, prompter } = parts;
   const username = options.user;
   const named = options.identityFiles.map((file) => keys.publicBlob(file));
@@ -92,7 +92,15 @@ async function* plan(parts: LoginParts, leftOut: string[]): AsyncGenerator<Attem
     }
   }
   const files = options.identityFiles.map((file) => keys.file(file));
-  for (const file of files) if (file?.kind === 'unusable') leftOut.push(`key ${file.file} (${file.why})`);
+  for (const [at, file] of files.entries()) {
+    if (fromAgent.has(named[at] ?? '')) continue;
+    const path = options.identityFiles[at] ?? '';
+    if (file?.kind === 'unusable') leftOut.push({ key: path, ...file });
+    if (file === undefined && options.identitiesNamed) leftOut.push(missing(path, options));
+  }
+  const own = options.identityOfInventory;
+  const isDropped = own !== undefined && !options.identityFiles.includes(own) && keys.file(own) === undefined;
+  if (isDropped && !fromAgent.has(keys.publicBlob(own) ?? '')) leftOut.push(missing(own, options));
   for (const file of files) {
     if (file?.kind !== 'ready' || fromAgent.has(file.key.getPublicSSH().toString('base64'))) continue;
     yield {
@@ -105,7 +113,10 @@ async function* plan(parts: LoginParts, leftOut: string[]): AsyncGenerator<Attem
     if (file?.kind !== 'encrypted' || fromAgent.has(keys.publicBlob(file.file) ?? '')) continue;
     const resume = parts.pause();
     const key = await keys.unlock(file, options.name).finally(resume);
-    if (key === undefined) continue;
+    if (key === undefined) {
+      leftOut.push(locked(file.file));
+      continue;
+    }
     yield { say: `key ${file.file}`, kind: 'publickey', method: { type: 'publickey', username, key } };
   }
   const given = parts.password === undefined ? undefined : await prompter.resolve(parts.password);
@@ -119,6 +130,21 @@ async function* plan(parts: LoginParts, leftOut: string[]): AsyncGenerator<Attem
       method: { type: 'password', username, password: password.reveal() },
     };
   }
+}
+
+function missing(file: string, { ofInventory }: ConnectionOptions): LeftOut {
+  const wrong = ofInventory.has('identityfile')
+    ? '"identityFile:" in the inventory'
+    : 'IdentityFile in ~/.ssh/config';
+  return { key: file, why: 'no such file', next: `correct ${wrong}: there is no ${file}` };
+}
+
+function locked(file: string): LeftOut {
+  return {
+    key: file,
+    why: 'it has a passphrase that nobody gave',
+    next: `ssh-add ${quote(file)}   # or run this at a terminal, to be asked for its passphrase`,
+  };
 }
 
 function sayAgentKey(key: ParsedKey, file: string | undefined): string {

@@ -11,12 +11,12 @@ import { algorithmsFor } from './algorithms.ts';
 import type { Prompter } from '../ask.ts';
 import { type Login, startLogin } from './auth.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
-import { authFailure, byHand, connectError, connectFailure, interrupted } from '../failures.ts';
+import { authFailure, byHand, connectError, connectFailure, interrupted, noSshServer } from '../failures.ts';
 import { askForKey } from './ask-for-key.ts';
 import { type PromptTurn, HungUp } from './prompt-turn.ts';
 import { hostKeyOf, type HostKeyStore } from '../host-keys/store.ts';
 import type { KeyRing } from './keys.ts';
-import { softwareOf } from './software.ts';
+import { greetingOf } from './software.ts';
 
 /** One authenticated SSH connection. */
 export interface Connection {
@@ -57,6 +57,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     stream.destroy(error);
   });
   let refusal: FleetError | HungUp | undefined;
+  let greeting: ReturnType<typeof greetingOf> | undefined;
   const hangUp = (error: HungUp): void => {
     refusal = error;
     stream.destroy();
@@ -97,7 +98,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
         login.handler(left, partial, next);
       },
     });
-    const software = softwareOf(stream);
+    greeting = greetingOf(stream);
     const { connection: client } = ssh;
     if (client === null) throw new Error('node-ssh gave no client');
     // node-ssh drops its error listener once connected; a later reset would end the process.
@@ -110,7 +111,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     return {
       ssh,
       client,
-      software: software(),
+      software: greeting().software,
       closed: closed.signal,
       close() {
         client.end();
@@ -120,15 +121,25 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
   } catch (error) {
     ssh.dispose();
     stream.destroy();
-    throw refusal ?? watch.reason ?? why(options, login, closed.signal.reason ?? error);
+    const instead = greeting?.().instead ?? '';
+    throw refusal ?? watch.reason ?? why(options, { ...login, instead }, closed.signal.reason ?? error);
   } finally {
     watch.stop();
     parts.signal?.removeEventListener('abort', abort);
   }
 }
 
-function why(options: ConnectionOptions, { tried, leftOut }: Login, error: unknown): FleetError {
+/** sshd says in plain words that it has no room, or bars an address for a while; then trying again helps. */
+const turnedAway = /MaxStartups|Not allowed at this time/;
+
+interface Course extends Login {
+  /** What the server said in place of its name. */
+  readonly instead: string;
+}
+
+function why(options: ConnectionOptions, { tried, leftOut, instead }: Course, error: unknown): FleetError {
   if (error instanceof FleetError) return error;
+  if (instead !== '' && tried.length === 0 && !turnedAway.test(instead)) return noSshServer(options, instead);
   const { level, message = '' } = error as { level?: string; message?: string };
   const rejected = level === 'client-authentication' || /too many authentication failures/i.test(message);
   return rejected || tried.length > 0
@@ -141,7 +152,7 @@ function silent(options: ConnectionOptions): FleetError {
     code: 'ssh.timeout',
     what: `${options.hostname}:${options.port} accepted the connection and then said nothing for ${options.connectTimeoutMs / 1000} s`,
     expected: 'an SSH server that answers',
-    next: `${byHand(options, '-v ')}   # an overloaded machine, or something else than sshd on that port`,
+    next: `check that the port is right ("port:" in the inventory), and that the machine is not overloaded: ${byHand(options, '-v ')}`,
   });
 }
 

@@ -11,7 +11,7 @@ const { utils, createAgent } = ssh2;
 export type KeyFile =
   | { readonly kind: 'ready'; readonly file: string; readonly key: ParsedKey }
   | { readonly kind: 'encrypted'; readonly file: string; readonly text: Buffer }
-  | { readonly kind: 'unusable'; readonly file: string; readonly why: string };
+  | { readonly kind: 'unusable'; readonly file: string; readonly why: string; readonly next?: string };
 
 /** Bits of a mode that let others at a file. */
 const others = 0o077;
@@ -97,6 +97,12 @@ function isOpen(path: string): boolean {
   return uid === process.getuid?.() && (mode & others) !== 0;
 }
 
+/** The two halves lie beside each other. */
+function namePrivate(path: string): string {
+  const half = path.endsWith('.pub') ? `: ${path.slice(0, -'.pub'.length)}` : '';
+  return `name the private key${half}`;
+}
+
 function load(path: string): KeyFile | undefined {
   let text: Buffer;
   try {
@@ -107,10 +113,20 @@ function load(path: string): KeyFile | undefined {
   }
   const key = utils.parseKey(text);
   if (!(key instanceof Error) && !key.isPrivateKey())
-    return { kind: 'unusable', file: path, why: 'a public key' };
+    return { kind: 'unusable', file: path, why: 'a public key', next: namePrivate(path) };
   if (isOpen(path))
-    return { kind: 'unusable', file: path, why: `others can read it: chmod 600 ${quote(path)}` };
+    return {
+      kind: 'unusable',
+      file: path,
+      why: 'others can read it',
+      next: `chmod 600 ${quote(path)}`,
+    };
   if (!(key instanceof Error)) return { kind: 'ready', file: path, key };
   if (/encrypted|passphrase/i.test(key.message)) return { kind: 'encrypted', file: path, text };
-  return { kind: 'unusable', file: path, why: key.message };
+  return {
+    kind: 'unusable',
+    file: path,
+    why: key.message,
+    next: `name a private key as OpenSSH writes it; one of PuTTY becomes one by: puttygen ${quote(path)} -O private-openssh -o NEW`,
+  };
 }

@@ -2,12 +2,19 @@ import type { Readable } from 'node:stream';
 
 /** Characters before a server's own line, and of that line, that are looked at: ssh allows 255 in it. */
 const longestHead = 8192;
+/** Characters of a line that are shown. */
+const longestLine = 200;
 
-/**
- * What a server calls itself in its first line, `dropbear_2022.83`; empty until it has. Reads along with who reads the
- * stream already.
- */
-export function softwareOf(stream: Readable): () => string {
+/** What a server has said first. */
+export interface Greeting {
+  /** What it calls itself in its own line, `dropbear_2022.83`; empty until it has. */
+  readonly software: string;
+  /** The first line of one that has not, cut short; empty where it said nothing. */
+  readonly instead: string;
+}
+
+/** Reads along with who reads the stream already. */
+export function greetingOf(stream: Readable): () => Greeting {
   let head = '';
   let software = '';
   const hear = (chunk: Buffer): void => {
@@ -16,5 +23,8 @@ export function softwareOf(stream: Readable): () => string {
     if (software !== '' || head.length > longestHead) stream.removeListener('data', hear);
   };
   stream.on('data', hear);
-  return () => software;
+  return () => {
+    const [first = ''] = head.trim().split(/\r?\n/);
+    return { software, instead: /^SSH-/m.test(head) ? '' : first.slice(0, longestLine) };
+  };
 }

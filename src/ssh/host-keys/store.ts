@@ -144,7 +144,7 @@ function pinnedMismatch(options: ConnectionOptions, key: HostKey): FleetError {
     what: `the host key of ${options.name} is not the one pinned in the inventory`,
     expected: options.pinned.join(', '),
     seen: `${key.type} ${key.fingerprint}`,
-    next: `compare with "ssh-keygen -lf /etc/ssh/ssh_host_${key.type.replace(/^ssh-|-sha2.*$/g, '')}_key.pub" at the machine's console, then correct hostKeys: in the inventory`,
+    next: `compare with "ssh-keygen -lf /etc/ssh/ssh_host_${key.type.replace(/^ssh-|-sha2.*$/g, '')}_key.pub" at the machine's console, then: azp-fleet trust ${options.name}`,
   });
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Writable } from 'node:stream';
 
 import { FleetError } from '../../base/errors.ts';
+import { quote } from '../../base/shell.ts';
 import { bootCommand, type Elevation, markers, scriptLine } from './bootstrap.ts';
 import { connectionLost, interrupted, lookAtHost } from '../failures.ts';
 import { Limit } from './limit.ts';
@@ -90,7 +91,7 @@ async function open(wire: Wire, host: string, command: string): Promise<WireProc
         step: 'connect',
         what: 'the host opened no session for a command',
         seen: error instanceof Error ? error.message : String(error),
-        next: 'sshd -T | grep -i maxsessions   # on the host: at least 3 are needed; also check ForceCommand and nologin',
+        next: 'set MaxSessions to 10 in /etc/ssh/sshd_config on the host and reload sshd; fewer than 3 are too few',
       },
       { cause: error },
     );
@@ -201,7 +202,8 @@ class Start {
     const failure = this.#sudo.failure(said);
     if (failure !== undefined) return this.#reject(failure);
     if (kind === 'password') return this.#reject(this.#sudo.passwordNeeded());
-    this.#reject(noShell(host, ending, `${this.#noise.stdout.text}${this.#noise.stderr.text}`));
+    const noise = `${this.#noise.stdout.text}${this.#noise.stderr.text}`;
+    this.#reject(noShell({ host, user: this.#sudo.user }, ending, noise));
   }
 }
 
@@ -225,7 +227,11 @@ function notBegun(host: string): FleetError {
   });
 }
 
-function noShell(host: string, ending: Ending, said: string): FleetError {
+function noShell(
+  { host, user }: { readonly host: string; readonly user: string },
+  ending: Ending,
+  said: string,
+): FleetError {
   return new FleetError({
     code: 'ssh.no-shell',
     host,
@@ -233,6 +239,6 @@ function noShell(host: string, ending: Ending, said: string): FleetError {
     what: `the login ended (${ending.signal ?? ending.code}) before our script could run`,
     expected: 'a login shell that can start /bin/sh',
     seen: said.trim().slice(-500) || 'no output',
-    next: 'getent passwd "$USER"   # on the host: is the login shell a shell, and does sshd set a ForceCommand?',
+    next: `usermod -s /bin/bash ${quote(user)}   # as root on the host, where its shell is none; else look for a ForceCommand of sshd`,
   });
 }

@@ -2,9 +2,11 @@ import type { ErrorCode } from '../../base/codes/code.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
+import { describeSource } from '../../inventory/secret.ts';
 import type { Prompter } from '../ask.ts';
 import type { Elevation } from './bootstrap.ts';
 import type { ConnectionOptions } from '../config/connection-options.ts';
+import { byHand } from '../failures.ts';
 
 /** How this session becomes root, learnt with the first script. */
 export class Sudo {
@@ -17,6 +19,11 @@ export class Sudo {
     this.#options = options;
     this.#source = source;
     this.#prompter = prompter;
+  }
+
+  /** Who logs in. */
+  get user(): string {
+    return this.#options.user;
   }
 
   get canAnswer(): boolean {
@@ -48,12 +55,11 @@ export class Sudo {
 
   /** A prompt with our marker, which any host can read in the command, where no sudo of ours can have put it. */
   notRun(): FleetError {
-    const { user, typed } = this.#options;
     return this.#error(
       'ssh.sudo-not-run',
       'the host asks for the sudo password where sudo is not run; it was given none',
       'no question: the command runs as the login user, or sudo needs no password',
-      `find out what asks before this host is used again: ssh ${user}@${typed} id   # is it the machine that you mean?`,
+      `find out what asks before this host is used again: ${byHand(this.#options)} id   # is it the machine that you mean?`,
     );
   }
 
@@ -72,8 +78,14 @@ export class Sudo {
       'ssh.sudo-wrong-password',
       `sudo refused the password of ${this.#options.user}`,
       'the password that this user types after sudo on this host',
-      `ssh -t ${this.#options.user}@${this.#options.typed} sudo -k -v   # try it; then correct sudoPassword: for the host`,
+      `${this.#where()}; try it by hand: ${byHand(this.#options, '-t ')} sudo -k -v`,
     );
+  }
+
+  #where(): string {
+    const source = this.#source;
+    if (source === undefined || 'prompt' in source) return 'run it again, and type the password of this host';
+    return `correct the password: ${describeSource(source)} has another`;
   }
 
   /** Why sudo ended without running anything, by what it said. */

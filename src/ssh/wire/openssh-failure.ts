@@ -16,7 +16,7 @@ export function opensshFailure(options: ConnectionOptions, said: string): FleetE
       what: `the host key of ${options.name} is not the one pinned in the inventory`,
       expected: options.pinned.join(', '),
       seen: shownKey(said) ?? lastLine(seen),
-      next: "compare with the key at the machine's console, then correct hostKeys: in the inventory",
+      next: `compare with the key at the machine's console, then: azp-fleet trust ${options.name}`,
     });
   }
   if (isChanged) {

@@ -140,7 +140,7 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
         code: 'ssh.host-key-mismatch',
         what: 'jump host bastion: the host key of bastion is not the one pinned in the inventory',
         seen: expect.stringContaining('SHA256:') as string,
-        next: expect.stringContaining('correct hostKeys: in the inventory') as string,
+        next: expect.stringContaining('then: azp-fleet trust bastion') as string,
       });
       expect(logins(first)).toBe(before);
     });

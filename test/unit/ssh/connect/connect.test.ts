@@ -67,15 +67,31 @@ describe('a host that answers otherwise', () => {
     expect(sshd.log().slice(before)).not.toContain('Accepted');
   });
 
-  test('with what is not SSH', async () => {
-    const web = createServer((socket) =>
-      socket.on('error', () => undefined).end('HTTP/1.1 400 Bad Request\r\n\r\n'),
-    );
-    await new Promise<void>((resolve) => void web.listen(0, '127.0.0.1', resolve));
+  const saying = async (line: string) => {
+    const server = createServer((socket) => socket.on('error', () => undefined).end(`${line}\r\n\r\n`));
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+    return server;
+  };
+
+  test('with what is not SSH, which is told', async () => {
+    const web = await saying('HTTP/1.1 400 Bad Request');
+    const { port } = web.address() as AddressInfo;
+    let dials = 0;
+    web.on('connection', () => (dials += 1));
+    expect(await problemOf(open().connect(sshd.target({ port })))).toMatchObject({
+      code: 'ssh.no-server',
+      seen: 'HTTP/1.1 400 Bad Request',
+    });
+    expect(dials).toBe(1);
+    web.close();
+  });
+
+  test('with a server that has no room now', async () => {
+    const web = await saying('Exceeded MaxStartups');
     const { port } = web.address() as AddressInfo;
     const stop = new AbortController();
     let dials = 0;
-    // What drops us before the login may be MaxStartups: it is dialled again, until somebody ends that.
+    // It is dialled again, until somebody ends that.
     web.on('connection', () => {
       dials += 1;
       if (dials === 2) stop.abort();

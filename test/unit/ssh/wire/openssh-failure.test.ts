@@ -3,7 +3,16 @@ import { expect, test } from 'vitest';
 import type { ConnectionOptions } from '../../../../src/ssh/config/connection-options.ts';
 import { opensshFailure } from '../../../../src/ssh/wire/openssh-failure.ts';
 
-const options = { name: 'gpu-1', hostname: 'gpu-1.lab', port: 22, user: 'ann', typed: 'gpu-1', pinned: [] };
+const options = {
+  name: 'gpu-1',
+  hostname: 'gpu-1.lab',
+  port: 22,
+  user: 'ann',
+  typed: 'gpu-1',
+  pinned: [],
+  identityFiles: [],
+  ofInventory: new Set(),
+};
 
 function nextOf(said: string): string | undefined {
   return opensshFailure(options as unknown as ConnectionOptions, said).problem.next;
