@@ -68,6 +68,20 @@ export function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : String(error);
 }
 
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'no permission',
+  EPERM: 'no permission',
+  EISDIR: 'a folder, not a file',
+  ENOTDIR: 'a part of its path is no folder',
+};
+
+/** Why a file cannot be had, for people; `ENOENT` and the like only where they are rare. */
+export function whyNot(error: unknown): string {
+  const code = codeOf(error);
+  return reasons[code] ?? code;
+}
+
 /** Usage and inventory mistakes: exit code 2. */
 export function usageError(problem: Problem, cause?: unknown): FleetError {
   return new FleetError(problem, { cause, exitCode: ExitCode.usage });

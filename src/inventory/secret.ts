@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 
-import { usageError, type Problem } from '../base/errors.ts';
+import { codeOf, FleetError, usageError, whyNot, type Problem } from '../base/errors.ts';
 import { Secret } from '../base/secret.ts';
 import { quote } from '../base/shell.ts';
 import type { SecretSource } from './fleet.ts';
@@ -94,15 +94,19 @@ function readPrivateFile(file: string, context: SecretContext): string {
       what: `lies in a file that others may read: ${file}`,
       expected: 'mode 0600',
       seen: `mode 0${(mode & 0o777).toString(8)}`,
-      next: `chmod 600 ${file}`,
+      next: `chmod 600 ${quote(file)}`,
     });
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === undefined) throw error;
-    const next = code === 'ENOENT' ? writeIt(file) : `look at its owner and mode: ls -l ${file}`;
-    throw failed(context, { what: `cannot be read from ${file}`, seen: code, next }, error);
+    if (error instanceof FleetError) throw error;
+    const next = cures[codeOf(error)]?.(file) ?? `look at its owner and mode: ls -l ${quote(file)}`;
+    throw failed(context, { what: `cannot be read from ${file}`, seen: whyNot(error), next }, error);
   }
 }
+
+const cures: Readonly<Record<string, (file: string) => string>> = {
+  ENOENT: writeIt,
+  EISDIR: () => 'correct its path in the inventory: it must name a file',
+};
 
 /** A command that takes the secret on stdin and lets nobody else read the file. */
 export function writeIt(file: string): string {

@@ -7,10 +7,11 @@ import { createFetch } from '../../azure/http/proxy.ts';
 import { organizationUrl } from '../../azure/url.ts';
 import type { Context } from '../../base/context.ts';
 import { defined } from '../../base/defined.ts';
-import { codeOf, usageError } from '../../base/errors.ts';
+import { usageError, whyNot } from '../../base/errors.ts';
 import type { Secret } from '../../base/secret.ts';
 import { version } from '../../base/version.ts';
 import type { Fleet } from '../../inventory/fleet.ts';
+import { checkToken } from '../../inventory/check/token.ts';
 import { expiryWarning } from '../../inventory/secret.ts';
 import { credentialSource } from '../../inventory/secret-sources.ts';
 import { warn } from '../../render/problem.ts';
@@ -42,7 +43,9 @@ export async function openFleet(
   const json = input.options.flag('json');
   const expiry = expiryWarning(fleet.credential.expires, context.clock.wall());
   if (!json && expiry !== undefined) warn(context.stderr, expiry);
-  const credential = await resolve(context, fleet, credentialSource(fleet), 'the token');
+  const source = credentialSource(fleet);
+  const credential = await resolve(context, fleet, source, 'the token');
+  checkToken(credential, source, fleet.credential.kind);
   const caPem = await readCa(fleet.proxy.ca);
   let say = (text: string): void => {
     if (!json) warn(context.stderr, { what: text });
@@ -124,8 +127,8 @@ async function readCa(file: string | undefined): Promise<string | undefined> {
       {
         code: 'inventory.ca',
         what: `the CA file ${file} cannot be read`,
-        seen: codeOf(error),
-        next: 'correct "ca" in the inventory, or put the file there',
+        seen: whyNot(error),
+        next: 'correct "ca:" in the inventory, or put the file there',
       },
       error,
     );

@@ -74,6 +74,7 @@ function invalidKey(issue: Extract<Issue, { code: 'invalid_key' }>, path: Path, 
     says: 'has a name that cannot be used',
     expected: issue.issues[0]?.message ?? issue.message,
     seen: shown(String(path.at(-1))),
+    next: 'rename it',
   };
 }
 
@@ -96,6 +97,7 @@ function invalidValue(issue: Issue, path: Path, read: Read): Mistake {
     says: 'cannot be used as it is',
     ...(quotes(issue, value, written) ?? {
       seen: seen(value, named, written),
+      next: 'put what is expected in its place',
       ...(mayHoldSecret(named) ? {} : meant(value, path, read.schema)),
     }),
   };
@@ -154,7 +156,7 @@ function withoutUserInfo(text: string): string {
 }
 
 function mayHoldSecret(name: string): boolean {
-  return /token|secret|password|webhook(\.url)?$/i.test(name);
+  return /token|secret|password|webhook(\.url)?$/i.test(name) && !name.endsWith('.expires');
 }
 
 function valueAt(value: unknown, path: Path): unknown {

@@ -65,7 +65,7 @@ const quoteIt = 'put the text in quotes';
 const byCode: Readonly<Partial<Record<string, Omit<Slip, 'offset'>>>> = {
   TAB_AS_INDENT: {
     what: 'a tab is used for indentation',
-    next: 'put spaces in its place: YAML knows no tabs there',
+    next: 'put spaces in place of the tab, as many as the keys beside it have (2 where there are none)',
   },
   TAG_RESOLVE_FAILED: {
     what: 'tags (words that begin with !) are not used in an inventory',
@@ -124,7 +124,7 @@ function openQuote({ source, code, message, offset }: Found): Slip | undefined {
     return {
       offset: quoted.offset,
       what: `the ${quoted.text.charAt(0)} here is not closed on its line`,
-      next: 'close it',
+      next: `close it with ${quoted.text.charAt(0)} at the end of its text`,
     };
   const isBehind = code === 'UNEXPECTED_TOKEN' && source.slice(end(quoted), offset).trim() === '';
   return isBehind
@@ -159,7 +159,7 @@ function unlike({ source, code, offset }: Found): Slip | undefined {
   return {
     offset: offset + source.slice(offset).search(/[^ ]|$/),
     what: 'this line is indented unlike the keys beside it',
-    next: 'give all keys of one level the same indentation',
+    next: 'give it the same indentation as the keys beside it',
   };
 }
 

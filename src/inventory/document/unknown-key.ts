@@ -37,7 +37,8 @@ export function knownKeys(
   if (near !== undefined) return { next: `did you mean "${near}"?` };
   const places = placesOfKey(schema, key);
   if (places.length > 0) return { next: `move it: ${key} can stand ${placesText(places)}` };
-  if (known.length <= listed) return { expected: `one of ${known.join(', ')}` };
+  if (known.length <= listed)
+    return { expected: `one of ${known.join(', ')}`, next: 'use one of these, or take it out' };
   return {
     expected: `a key such as ${known.slice(0, needed).join(', ')}`,
     next: 'see docs/inventory.md for all of them, or take it out',

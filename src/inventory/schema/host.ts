@@ -52,7 +52,11 @@ const driverCapabilities = z.array(
   { error: 'a list of driver capabilities' },
 );
 
-const pool = shownName.max(256, 'a name of at most 256 characters');
+/** What Azure DevOps takes, and nobody's machines but one's own. A pattern may be longer than what becomes of it. */
+const pool = shownName
+  .max(256, 'a name of at most 256 characters')
+  .regex(/^[^"*/:<>?\\|]*$/, 'a name as Azure DevOps takes it, without " * / : < > ? \\ and |')
+  .regex(/^(?!azure pipelines$)/i, 'a pool of your own: that of Azure Pipelines has machines of Microsoft');
 
 const slot = section('a slot, e.g. { gpus: [0] }', {
   name: name.optional().meta({ description: 'Name of the slot; default: its position, from 0' }),

@@ -17,7 +17,7 @@ writeFileSync(join(cwd, 'nothing.yaml'), inventory('{ cmd: "true" }'));
 test.each([
   ['plan file.yaml', `(umask 077; cat > ${cwd}/token.txt)`],
   ['plan nothing.yaml', 'run it yourself: true'],
-  ['plan ca.yaml', 'correct "ca" in the inventory'],
+  ['plan ca.yaml', 'correct "ca:" in the inventory'],
   ['provision lab.yaml --plan none.json', 'azp-fleet plan -o FILE'],
   ['provision lab.yaml --rerun foo', '--rerun failed'],
   ['provision lab.yaml --paralel 3', 'azp-fleet COMMAND --help'],

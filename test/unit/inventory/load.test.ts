@@ -127,7 +127,7 @@ describe('values', () => {
 
   test('what a variable holds is not repeated in a message', () => {
     expect(mistakes('hosts: { a: { pool: p, port: "${PORT}" } }\n', { PORT: 'hunter2' })).toEqual([
-      'inventory.yaml:3:30: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: ${PORT}',
+      'inventory.yaml:3:30: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: ${PORT}\nnext: put what is expected in its place',
     ]);
   });
 

@@ -71,7 +71,7 @@ describe('not found', () => {
     [
       'no file',
       { file: path.join(folder, 'none') },
-      'the token cannot be read from FOLDER/none\nseen: ENOENT\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/none)',
+      'the token cannot be read from FOLDER/none\nseen: no such file\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/none)',
     ],
     [
       'file open to others',

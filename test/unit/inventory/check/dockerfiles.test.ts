@@ -55,7 +55,7 @@ describe('dockerfile', () => {
     ],
     [
       'hosts: { a: { pool: p, dockerfile: { folder: y, builder: a, push: "r.lab/x:1" } } }\n',
-      'inventory.yaml:3:67: hosts.a.dockerfile.push cannot be used as it is\nexpected: a repository of a registry, without a tag, e.g. registry.lab.example/vision/agent\nseen: r.lab/x:1',
+      'inventory.yaml:3:67: hosts.a.dockerfile.push cannot be used as it is\nexpected: a repository of a registry, without a tag, e.g. registry.lab.example/vision/agent\nseen: r.lab/x:1\nnext: put what is expected in its place',
     ],
     [
       'hosts: { a: { pool: p, dockerfile: 5 } }\n',

@@ -12,7 +12,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'an unknown key that resembles nothing',
     'defaults: { pool: p }\nhosts: { a: { docker: { flavour: x, version: "1.2.3" } } }\n',
-    'inventory.yaml:4:25: hosts.a.docker.flavour is not a known key\nexpected: one of version',
+    'inventory.yaml:4:25: hosts.a.docker.flavour is not a known key\nexpected: one of version\nnext: use one of these, or take it out',
   ],
   [
     'an unknown key inside a list of slots',
@@ -32,32 +32,32 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a port out of range',
     'defaults: { pool: p }\nhosts: { a: { port: 70000 } }\n',
-    'inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: the number 70000',
+    'inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: the number 70000\nnext: put what is expected in its place',
   ],
   [
     'a rate without its unit',
     'defaults: { pool: p }\nhosts: { a: {} }\nuploads: { bandwidth: 50M }\n',
-    'inventory.yaml:5:23: uploads.bandwidth cannot be used as it is\nexpected: a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s\nseen: 50M',
+    'inventory.yaml:5:23: uploads.bandwidth cannot be used as it is\nexpected: a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s\nseen: 50M\nnext: put what is expected in its place',
   ],
   [
     'a path that is not absolute',
     'defaults: { pool: p, datasets: { X: { host: data, container: /d } } }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:45: defaults.datasets.X.host cannot be used as it is\nexpected: an absolute path\nseen: data',
+    'inventory.yaml:3:45: defaults.datasets.X.host cannot be used as it is\nexpected: an absolute path\nseen: data\nnext: put what is expected in its place',
   ],
   [
     'a volume without its variable',
     'defaults: { pool: p, volumes: ["/data:/data"] }\nhosts: { a: {} }\n',
-    'inventory.yaml:3:32: defaults.volumes.0 cannot be used as it is\nexpected: host:container:ENV, e.g. /data/models:/models:MODELS\nseen: /data:/data',
+    'inventory.yaml:3:32: defaults.volumes.0 cannot be used as it is\nexpected: host:container:ENV, e.g. /data/models:/models:MODELS\nseen: /data:/data\nnext: put what is expected in its place',
   ],
   [
     'a host name that cannot be part of an agent name',
     'defaults: { pool: p }\nhosts: { "a/b": {} }\n',
-    'inventory.yaml:4:10: hosts has a name that cannot be used\nexpected: a name: letters, digits, ".", "_", "-", at most 63 of them\nseen: a/b',
+    'inventory.yaml:4:10: hosts has a name that cannot be used\nexpected: a name: letters, digits, ".", "_", "-", at most 63 of them\nseen: a/b\nnext: rename it',
   ],
   [
     'a registry by its address',
     'defaults: { pool: p }\nhosts: { a: {} }\nregistries: { "https://registry.lab": { user: ci, secret: { env: R } } }\n',
-    'inventory.yaml:5:15: registries has a name that cannot be used\nexpected: a registry as images name it: HOST or HOST:PORT, without https:// and path\nseen: https://registry.lab',
+    'inventory.yaml:5:15: registries has a name that cannot be used\nexpected: a registry as images name it: HOST or HOST:PORT, without https:// and path\nseen: https://registry.lab\nnext: rename it',
   ],
   [
     'a registry without its password',
@@ -67,7 +67,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a password itself, which is not repeated',
     'defaults: { pool: p }\nhosts: { a: {} }\nregistries: { "registry.lab:5000": { user: ci, secret: hunter2 } }\n',
-    'inventory.yaml:5:56: registries.registry.lab:5000.secret cannot be used as it is\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)',
+    'inventory.yaml:5:56: registries.registry.lab:5000.secret cannot be used as it is\nexpected: where the secret is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }\nseen: a literal value (not shown)\nnext: put what is expected in its place',
   ],
   [
     'a variable that is not set',
@@ -99,12 +99,12 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a list where names are wanted',
     'defaults: { pool: p }\nhosts: { a: { labels: [b12] } }\n',
-    'inventory.yaml:4:23: hosts.a.labels cannot be used as it is\nexpected: labels by name, e.g. { room: b12 }\nseen: a list',
+    'inventory.yaml:4:23: hosts.a.labels cannot be used as it is\nexpected: labels by name, e.g. { room: b12 }\nseen: a list\nnext: put what is expected in its place',
   ],
   [
     'text with control characters, and a long one',
     `defaults: { pool: p }\nhosts: { a: { port: "\\e[31m${'x'.repeat(200)}" } }\n`,
-    `inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: \\u001b[31m${'x'.repeat(62)}…`,
+    `inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: \\u001b[31m${'x'.repeat(62)}…\nnext: put what is expected in its place`,
   ],
   [
     'hosts left out',
@@ -203,7 +203,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a password in a URL',
     'defaults: { pool: p }\nhosts: { a: {} }\nproxy: { http: "http://me:hunter2@proxy:3128" }\n',
-    'inventory.yaml:5:16: proxy.http cannot be used as it is\nexpected: a URL without user and password\nseen: http://***@proxy:3128',
+    'inventory.yaml:5:16: proxy.http cannot be used as it is\nexpected: a URL without user and password\nseen: http://***@proxy:3128\nnext: put what is expected in its place',
   ],
   [
     'an agent over plain http without a digest',
@@ -233,7 +233,9 @@ test.each([
   ['one word', 'hello\n', 'inventory.yaml:1:1: the inventory cannot be used as it is', 'seen: hello'],
 ])('%s is no inventory', (_, text, what, seen) => {
   const expected = 'expected: organization, token, hosts and so on, each with its value';
-  expect(mistakesIn(text)).toEqual([[what, expected, seen].join('\n')]);
+  expect(mistakesIn(text)).toEqual([
+    [what, expected, seen, 'next: put what is expected in its place'].join('\n'),
+  ]);
 });
 
 test('an organization that is left out is told with an example', () => {
@@ -263,7 +265,7 @@ describe('credentials', () => {
 
   test('two sources', () => {
     expect(mistakesIn(`${rest}token: { env: A, cmd: b }\n`)).toEqual([
-      `inventory.yaml:3:8: token cannot be used as it is\nexpected: ${reference}, exactly one of them\nseen: keys env, cmd`,
+      `inventory.yaml:3:8: token cannot be used as it is\nexpected: ${reference}, exactly one of them\nseen: keys env, cmd\nnext: put what is expected in its place`,
     ]);
   });
 
@@ -276,7 +278,7 @@ describe('credentials', () => {
 
   test('a literal where a reference belongs is not repeated in the message', () => {
     expect(mistakesIn(`${rest}token: hunter2\n`)).toEqual([
-      `inventory.yaml:3:8: token cannot be used as it is\nexpected: ${reference}\nseen: a literal value (not shown)`,
+      `inventory.yaml:3:8: token cannot be used as it is\nexpected: ${reference}\nseen: a literal value (not shown)\nnext: put what is expected in its place`,
     ]);
   });
 

@@ -48,7 +48,7 @@ describe('a value that is nearly one', () => {
     ['network: require', 'did you mean "required"?'],
     ['driver: non', 'did you mean "none"?'],
     ['driver: branch:580', 'put a colon and a blank behind the key: branch: 580'],
-    ['labels: { room b12 }', undefined],
+    ['labels: { room b12 }', 'rename it'],
     ['limits: memory 64g', 'put a colon and a blank behind the key: memory: 64g'],
   ])('%s', (key, next) => {
     expect(/^next: (.*)$/m.exec(mistakes(host(key))[0] ?? '')?.[1]).toBe(next);

@@ -19,7 +19,7 @@ test.each([
 ])('%s is refused', (key, name, column, expected) => {
   const seen = key.replace(/^\w+: /, '').replaceAll('"', '');
   expect(mistakes(one(key))).toEqual([
-    `inventory.yaml:6:${column}: hosts.a.${name} cannot be used as it is\nexpected: ${expected}\nseen: ${seen}`,
+    `inventory.yaml:6:${column}: hosts.a.${name} cannot be used as it is\nexpected: ${expected}\nseen: ${seen}\nnext: put what is expected in its place`,
   ]);
 });
 

@@ -54,15 +54,20 @@ const cases: readonly (readonly [text: string, place: string, what: string, next
     'defaults:\n  pool: "gpu-lab\nhosts:\n  a: {}\n',
     '2:9',
     'the " here is not closed on its line',
-    'close it',
+    'close it with " at the end of its text',
   ],
   [
     "defaults:\n  pool: 'gpu-lab\nhosts:\n  a: {}\n",
     '2:9',
     "the ' here is not closed on its line",
-    'close it',
+    "close it with ' at the end of its text",
   ],
-  ['defaults:\n  pool: "p\n  user: "lab"\n', '2:9', 'the " here is not closed on its line', 'close it'],
+  [
+    'defaults:\n  pool: "p\n  user: "lab"\n',
+    '2:9',
+    'the " here is not closed on its line',
+    'close it with " at the end of its text',
+  ],
   [
     'defaults:\n  pool: "gpu" lab\n',
     '2:15',
@@ -79,7 +84,7 @@ const cases: readonly (readonly [text: string, place: string, what: string, next
     'defaults:\n    pool: p\n  user: x\nhosts: {}\n',
     '3:3',
     'this line is indented unlike the keys beside it',
-    'give all keys of one level the same indentation',
+    'give it the same indentation as the keys beside it',
   ],
   [
     'defaults:\n  pool: gpu: lab\n',

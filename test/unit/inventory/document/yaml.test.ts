@@ -12,7 +12,7 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
   [
     'a tab',
     'hosts:\n\ta: {}\n',
-    'inventory.yaml:4:1: a tab is used for indentation\nnext: put spaces in its place: YAML knows no tabs there',
+    'inventory.yaml:4:1: a tab is used for indentation\nnext: put spaces in place of the tab, as many as the keys beside it have (2 where there are none)',
   ],
   [
     'a tag',
