@@ -1,0 +1,91 @@
+import type { Told } from './told.ts';
+
+interface Place {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+type Change = (text: string) => string;
+
+/** A change of a file, or of the command line where no file is named. */
+export interface Edit {
+  readonly file: string | undefined;
+  readonly change: Change;
+}
+
+/** What a text about a file or a command line asks for, literally; undefined where it asks for nothing of the kind. */
+export function editFor(told: Told): Edit | undefined {
+  const [, file, line, column] = /(\S+\.ya?ml):(\d+):(\d+): /.exec(told.what) ?? [];
+  if (file === undefined) {
+    const change = onTheLine(told);
+    return change && { file, change };
+  }
+  const place = { file, line: Number(line), column: Number(column) };
+  for (const form of forms) {
+    const change = form(told, place);
+    if (change !== undefined) return { file, change };
+  }
+  return undefined;
+}
+
+const meantIn = ({ next }: Told): string | undefined => /did you mean "([^"]+)"/.exec(next)?.[1];
+
+/** Another word on the command line. */
+function onTheLine(told: Told): Change | undefined {
+  const [, wrong] =
+    /(?:matches|no (?:command|pool|host|group|topic|project|option)) "?([^\s",?]+)/.exec(told.what) ?? [];
+  const meant = meantIn(told);
+  return meant === undefined || wrong === undefined ? undefined : (typed) => typed.replace(wrong, meant);
+}
+
+/** A word or text of YAML, with its quotes. */
+const token = /^(?:"[^"]*"|'[^']*'|[^\s,:{}[\]]+)/;
+
+/** Replaces the token at a place. */
+const swap = (place: Place, to: string): Change =>
+  onLine(place, (old) => {
+    const [head, tail] = [old.slice(0, place.column - 1), old.slice(place.column - 1)];
+    return head + tail.replace(token, () => to);
+  });
+
+const onLine =
+  ({ line }: Place, change: Change): Change =>
+  (text) =>
+    text
+      .split('\n')
+      .map((old, at) => (at === line - 1 ? change(old) : old))
+      .join('\n');
+
+/** The line is indented as the next one above with text on it. */
+const asAbove =
+  (place: Place): Change =>
+  (text) => {
+    const lines = text.split('\n').slice(0, place.line - 1);
+    const above = lines.findLast((line) => line.trim() !== '') ?? '';
+    return onLine(place, (old) => (/^ */.exec(above)?.[0] ?? '') + old.trim())(text);
+  };
+
+type Form = (told: Told, place: Place) => Change | undefined;
+
+/** A form that is a pattern of the next action, with what it names. */
+const whereNext =
+  (pattern: RegExp, change: (place: Place, named: string) => Change): Form =>
+  ({ next }, place) => {
+    const found = pattern.exec(next);
+    return found === null ? undefined : change(place, found[1] ?? '');
+  };
+
+const forms: readonly Form[] = [
+  (told, place) => {
+    const meant = meantIn(told);
+    return meant === undefined ? undefined : swap(place, meant);
+  },
+  whereNext(/^put it in quotes: (".*")$/, swap),
+  whereNext(/^take the quotes away: (.*)$/, swap),
+  whereNext(/^put a colon and a blank behind the key: (.*)$/, (place, line) =>
+    onLine(place, (old) => old.slice(0, place.column - 1) + line),
+  ),
+  whereNext(/the same indentation as the keys beside it|put spaces in place of the tab/, asAbove),
+  whereNext(/^close it with (.)/, (place, sign) => onLine(place, (old) => old + sign)),
+];

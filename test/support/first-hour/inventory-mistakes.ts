@@ -1,0 +1,79 @@
+import type { Mistake } from './mistake.ts';
+
+const typed = 'inventory check';
+
+/** The file itself. */
+export const inventoryMistakes: readonly Mistake[] = [
+  {
+    name: 'a tab in place of spaces',
+    make: (world) => world.slip('  pool: gpu-lab', '\tpool: gpu-lab'),
+    typed,
+    place: 'inventory.yaml:7:1',
+  },
+  {
+    name: 'a colon is missing',
+    make: (world) => world.slip('pool: gpu-lab', 'pool gpu-lab'),
+    typed,
+    place: 'inventory.yaml:7:3',
+  },
+  {
+    name: 'no blank behind a colon',
+    make: (world) => world.slip('pool: gpu-lab', 'pool:gpu-lab'),
+    typed,
+    place: 'inventory.yaml:7:3',
+  },
+  {
+    name: 'a line is indented too far',
+    make: (world) => world.slip('    gpus: 2', '      gpus: 2'),
+    typed,
+    place: 'inventory.yaml:18:7',
+  },
+  {
+    name: 'a line is not indented far enough',
+    make: (world) => world.slip('    gpus: 2', '   gpus: 2'),
+    typed,
+    place: 'inventory.yaml:18:4',
+  },
+  {
+    name: 'a quote is not closed',
+    make: (world) => world.slip('pool: gpu-lab', 'pool: "gpu-lab'),
+    typed,
+    place: 'inventory.yaml:7:9',
+  },
+  {
+    name: 'a brace is not closed',
+    make: (world) => world.slip('{ hosts: [h200-1] }', '{ hosts: [h200-1]'),
+    typed,
+    place: 'inventory.yaml:12:11',
+  },
+  {
+    name: 'a key is misspelt',
+    make: (world) => world.slip('address: 127', 'adress: 127'),
+    typed,
+    place: 'inventory.yaml:16:5',
+  },
+  {
+    name: 'a key by the name that Ansible has for it',
+    make: (world) => world.slip('address: 127', 'ansible_host: 127'),
+    typed,
+    place: 'inventory.yaml:16:5',
+  },
+  {
+    name: 'a host of a group is misspelt',
+    make: (world) => world.slip('[h200-1]', '[h200-l]'),
+    typed,
+    place: 'inventory.yaml:12:21',
+  },
+  {
+    name: 'a port in quotes',
+    make: (world) => world.slip(`port: ${world.host.port}`, `port: "${world.host.port}"`),
+    typed,
+    place: 'inventory.yaml:17:11',
+  },
+  {
+    name: 'a driver branch without quotes',
+    make: (world) => world.slip('gpus: 2', 'driver: { branch: 580 }'),
+    typed,
+    place: 'inventory.yaml:18:23',
+  },
+];

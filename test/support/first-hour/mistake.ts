@@ -1,0 +1,25 @@
+import type { World } from './world.ts';
+
+/** A mistake of the first hour. */
+export interface Mistake {
+  readonly name: string;
+  /** Makes it, in a sound world. */
+  readonly make: (world: World) => unknown;
+  /** What is typed behind `azp-fleet`. */
+  readonly typed: string;
+  /** File, line and column, host or server, as the screen must name it. */
+  readonly place: string;
+  /** Where no program can do what is told: who does it. The text must ask for exactly that. */
+  readonly by?: Helper;
+  /** It is said, and the command goes on. */
+  readonly warns?: boolean;
+}
+
+export interface Helper {
+  /** `the network's administrator` */
+  readonly who: string;
+  readonly asked: RegExp;
+  /** What was done, in words. */
+  readonly does: string;
+  readonly carry: (world: World, asked: RegExpExecArray) => unknown;
+}

@@ -1,0 +1,292 @@
+import { execFileSync } from 'node:child_process';
+
+import { startAgent } from '../ssh-agent.ts';
+import { sshKeyPair } from '../ssh-key.ts';
+import type { Helper, Mistake } from './mistake.ts';
+import { closedPort, silentPort, webPort } from './other-ports.ts';
+import type { World } from './world.ts';
+
+const onHost = { typed: 'exec h200-1 -- true', place: 'h200-1 · connect' } as const;
+const portOf = (world: World) => `port: ${world.host.port}`;
+const key = 'identityFile: ~/.ssh/id_ed25519';
+
+/** Whoever wrote the inventory corrects it, as it was before the slip. */
+const corrects = (asked: RegExp, does: string, carry: Helper['carry']): Helper => ({
+  who: 'whoever wrote the inventory',
+  asked,
+  does,
+  carry,
+});
+
+/** Keys, users, host keys: what a login takes. */
+export const loginMistakes: readonly Mistake[] = [
+  {
+    ...onHost,
+    name: 'the path of the key is wrong',
+    make: (world) => world.slip(key, 'identityFile: ~/.ssh/id_ed25591'),
+    by: corrects(
+      /^correct "identityFile:" in the inventory: there is no \S+id_ed25591$/,
+      `writes ${key}`,
+      (world) => world.slip('id_ed25591', 'id_ed25519'),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'the public key in place of the private one',
+    make: (world) => world.slip(key, `${key}.pub`),
+    by: corrects(/^name the private key: (\S+)$/, `writes ${key}`, (world, [, file = '']) =>
+      world.slip(`${key}.pub`, `identityFile: ${file}`),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'a key that others may read',
+    make: (world) => world.write('.ssh/id_ed25519', world.read('.ssh/id_ed25519'), 0o644),
+  },
+  {
+    ...onHost,
+    name: 'a key with a passphrase, and nobody to ask',
+    make: async (world) => {
+      world.passphrase = 'open sesame';
+      execFileSync('ssh-keygen', [
+        '-q',
+        '-p',
+        '-P',
+        '',
+        '-N',
+        world.passphrase,
+        '-f',
+        world.path('.ssh/id_ed25519'),
+      ]);
+      const agent = await startAgent(world.folder);
+      world.onEnd(() => agent.stop());
+      world.env['SSH_AUTH_SOCK'] = agent.socket;
+    },
+  },
+  {
+    ...onHost,
+    name: 'the key is not on the host',
+    make: (world) => world.host.authorize(sshKeyPair().public),
+  },
+  {
+    ...onHost,
+    name: 'there is no key at all',
+    make: async (world) => {
+      await world.shell('rm .ssh/id_ed25519*');
+      world.slip(`  ${key}\n`, '');
+    },
+  },
+  {
+    ...onHost,
+    name: 'a key as PuTTY writes it',
+    make: (world) => {
+      world.write('.ssh/lab.ppk', 'PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\n', 0o600);
+      world.slip(key, 'identityFile: ~/.ssh/lab.ppk');
+    },
+    by: corrects(
+      /^name a private key as OpenSSH writes it; .*: puttygen (\S+) -O private-openssh -o NEW$/,
+      'puttygen makes ~/.ssh/id_ed25519 of it, and that is named',
+      (world) => world.slip('lab.ppk', 'id_ed25519'),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'the wrong user',
+    make: (world) => world.slip('user: ann', 'user: anne'),
+    by: corrects(
+      /^check that anne is the right user \("user:" in the inventory\)/,
+      'writes user: ann',
+      (world) => world.slip('user: anne', 'user: ann'),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'the host was installed anew',
+    make: async (world) => {
+      await world.type(onHost.typed);
+      await world.host.reinstall();
+    },
+  },
+  {
+    ...onHost,
+    name: 'the host was installed anew, and its key is pinned',
+    make: async (world) => {
+      await world.type('trust h200-1 --yes');
+      await world.host.reinstall();
+    },
+  },
+  {
+    ...onHost,
+    name: 'an unknown host where only known ones are wanted',
+    make: (world) => world.slip('  user: ann', '  hostKeyPolicy: strict\n  user: ann'),
+  },
+];
+
+const admin = (asked: RegExp, does: string, carry: Helper['carry']): Helper => ({
+  who: 'the administrator of h200-1',
+  asked,
+  does,
+  carry,
+});
+
+/** Addresses, ports, ways. */
+export const wayMistakes: readonly Mistake[] = [
+  {
+    ...onHost,
+    name: 'the address is a name that nobody knows',
+    make: (world) => world.slip('address: 127.0.0.1', 'address: h200-1.lab.invalid'),
+    by: corrects(
+      /^correct "address:" of h200-1 in the inventory: .* an IP address/,
+      'writes 127.0.0.1',
+      (world) => world.slip('h200-1.lab.invalid', '127.0.0.1'),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'the port is wrong',
+    make: async (world) => world.slip(portOf(world), `port: ${await closedPort()}`),
+    by: corrects(/that the port is right \("port:" in the inventory\)$/, 'writes the port', (world) =>
+      world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'sshd does not run',
+    make: (world) => world.host.stop(),
+    by: admin(/^check that sshd runs there/, 'starts sshd', (world) => world.host.start()),
+  },
+  {
+    ...onHost,
+    name: 'something else than SSH on that port',
+    make: async (world) => world.slip(portOf(world), `port: ${await webPort(world)}`),
+    by: corrects(/^correct "port:" or "address:" of the host in the inventory$/, 'writes the port', (world) =>
+      world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'a server that says nothing',
+    make: async (world) => {
+      world.write('ssh_config', 'Host *\n  ConnectTimeout 1\n  UserKnownHostsFile /dev/null\n');
+      world.slip('sshConfig: none', 'sshConfig: ssh_config');
+      world.slip(portOf(world), `port: ${await silentPort(world)}`);
+    },
+    by: corrects(/^check that the port is right \("port:" in the inventory\)/, 'writes the port', (world) =>
+      world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'the host hangs up at once',
+    make: (world) => (world.host.settings.hangsUp = true),
+    by: admin(
+      /^look at journalctl -u ssh on the host: .*fail2ban/,
+      'takes the laptop off the list of fail2ban',
+      (world) => (world.host.settings.hangsUp = false),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'sshd allows no session',
+    make: (world) => (world.host.settings.maxSessions = 0),
+    by: admin(
+      /^set MaxSessions to (\d+) in \/etc\/ssh\/sshd_config on the host/,
+      'does so',
+      (world, [, most]) => (world.host.settings.maxSessions = Number(most)),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'the jump host is misspelt',
+    make: (world) => world.slip(portOf(world), `${portOf(world)}\n    jump: gate.lab.invalid`),
+    by: corrects(/^correct "jump:" in the inventory/, 'writes the name of the jump host', async (world) => {
+      const gate = await world.another();
+      world.slip('jump: gate.lab.invalid', `jump: ann@127.0.0.1:${gate.port}`);
+    }),
+  },
+  {
+    ...onHost,
+    name: 'the jump host does not forward',
+    make: async (world) => {
+      const gate = await world.another();
+      gate.settings.forwards = false;
+      world.notes.set('forward', () => (gate.settings.forwards = true));
+      world.slip(portOf(world), `${portOf(world)}\n    jump: ann@127.0.0.1:${gate.port}`);
+    },
+    by: {
+      who: 'the administrator of the jump host',
+      asked: /AllowTcpForwarding/,
+      does: 'sets AllowTcpForwarding yes',
+      carry: (world) => world.notes.get('forward')?.(),
+    },
+  },
+  {
+    name: 'blanks in the name of the jump host',
+    make: (world) => world.slip(portOf(world), `${portOf(world)}\n    jump: the gate`),
+    typed: 'inventory check',
+    place: 'inventory.yaml:18:11',
+    by: corrects(/^put what is expected in its place$/, 'writes jump: gate', (world) =>
+      world.slip('the gate', 'gate'),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'a login that ends at once',
+    make: (world) => world.host.shell('echo "This account is currently not available."; exit 1'),
+  },
+];
+
+const onSudo = { typed: 'exec h200-1 -- true', place: 'h200-1 · sudo' } as const;
+
+export const sudoMistakes: readonly Mistake[] = [
+  {
+    ...onSudo,
+    name: 'sudo wants a password, and nobody is asked',
+    make: (world) => world.host.sudo('secret'),
+    by: {
+      who: 'ann',
+      asked: /^run this at a terminal to be asked/,
+      does: 'does so, and types the password',
+      carry: (world) => (world.answers = [['sudo password of ann', 'secret']]),
+    },
+  },
+  { ...onSudo, name: 'sudo wants a terminal', make: (world) => world.host.sudo('tty') },
+  {
+    ...onSudo,
+    name: 'the user is not in sudoers',
+    make: (world) => {
+      world.host.sudo('outsider');
+      world.answers = [['sudo password of ann', 'ann-s-password']];
+    },
+  },
+  {
+    ...onSudo,
+    name: 'the wrong sudo password',
+    make: (world) => {
+      world.host.sudo('secret');
+      world.slip('  user: ann', '  sudoPassword: { env: SUDO }\n  user: ann');
+      world.env['SUDO'] = 'sekret';
+    },
+    by: {
+      who: 'ann',
+      asked: /^correct the password: the variable (\w+) has another/,
+      does: 'exports the right one',
+      carry: (world, [, name = '']) => (world.env[name] = 'secret'),
+    },
+  },
+  {
+    typed: 'exec h200-1 -- true',
+    place: 'h200-1',
+    name: 'the variable of the sudo password is not set',
+    make: (world) => {
+      world.host.sudo('secret');
+      world.slip('  user: ann', '  sudoPassword: { env: SUDO }\n  user: ann');
+    },
+    by: {
+      who: 'ann',
+      asked: /^read -rs SUDO && export (SUDO)$/,
+      does: 'does so, and types the password',
+      carry: (world, [, name = '']) => (world.env[name] = 'secret'),
+    },
+  },
+];

@@ -1,0 +1,80 @@
+// Mistakes of the first hour: each is made, what the screen says is carried out literally, and it is cured. What is seen
+// at 80 columns is kept in docs/first-hour-mistakes.txt: look at what changes there in review.
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+import { networkMistakes, poolMistakes } from '../../support/first-hour/azure-mistakes.ts';
+import { carryOut } from '../../support/first-hour/carry-out.ts';
+import { inventoryMistakes } from '../../support/first-hour/inventory-mistakes.ts';
+import type { Mistake } from '../../support/first-hour/mistake.ts';
+import { toldOn } from '../../support/first-hour/told.ts';
+import { loginMistakes, sudoMistakes, wayMistakes } from '../../support/first-hour/ssh-mistakes.ts';
+import { tokenMistakes } from '../../support/first-hour/token-mistakes.ts';
+import { World } from '../../support/first-hour/world.ts';
+
+const themes: Readonly<Record<string, readonly Mistake[]>> = {
+  'The inventory': inventoryMistakes,
+  'Logging in': loginMistakes,
+  'The way to a host': wayMistakes,
+  sudo: sudoMistakes,
+  'The token': tokenMistakes,
+  'The network': networkMistakes,
+  'Pools and projects': poolMistakes,
+};
+const table = join(import.meta.dirname, '../../../docs/first-hour-mistakes.txt');
+const head = `Mistakes of the first hour, as they are seen at 80 columns: what is typed, what is
+said, what is done (>), and how the same command ends afterwards. Made by a test
+(test/unit/cli/first-hour.test.ts), which does what is said literally.
+`;
+
+/** One mistake from beginning to end, as text. */
+async function story(mistake: Mistake, world: World): Promise<string> {
+  await mistake.make(world);
+  world.typed = mistake.typed;
+  const before = await world.type(world.typed);
+  const shown = world.shown(before.text);
+  expect(shown).toContain(mistake.place);
+  expect(before.exitCode === 0).toBe(mistake.warns === true);
+  expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  const told = toldOn(before.text);
+  expect(told).not.toEqual([]);
+  expect(told.filter(({ next }) => next === '')).toEqual([]);
+  const done: string[] = [];
+  // From the last to the first: lines below move when one above is changed.
+  for (const each of told.toReversed()) done.push(...(await carryOut(world, each, mistake.by)));
+  const after = await world.type(world.typed);
+  expect(`${after.text}\n[exit ${after.exitCode}]`).toMatch(/\[exit 0\]$/);
+  expect(toldOn(after.text)).toEqual([]);
+  return [
+    `$ azp-fleet ${world.shown(mistake.typed)}`,
+    shown,
+    `[exit ${before.exitCode}]`,
+    ...done.map((line) => world.shown(`> ${line}`)),
+    `$ azp-fleet ${world.shown(world.typed)}`,
+    `[exit ${after.exitCode}]`,
+  ].join('\n');
+}
+
+const stories = new Map<Mistake, string>();
+
+describe.each(Object.entries(themes))('%s', (_, mistakes) => {
+  test.concurrent.each(mistakes)('$name', async (mistake) => {
+    const world = await World.start();
+    try {
+      stories.set(mistake, await story(mistake, world));
+    } finally {
+      await world.end();
+    }
+  });
+});
+
+test('there are at least 60, and what is seen of them is kept', async () => {
+  const all = Object.values(themes).flat();
+  expect(all.length).toBeGreaterThanOrEqual(60);
+  expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
+  const text = Object.entries(themes).map(
+    ([theme, mistakes]) =>
+      `\n${`== ${theme} `.padEnd(80, '=')}\n${mistakes.map((each) => `\n-- ${each.name}\n${stories.get(each) ?? ''}\n`).join('')}`,
+  );
+  await expect(`${head}${text.join('')}`).toMatchFileSnapshot(table);
+});
