@@ -73,7 +73,7 @@ describe('a host that answers otherwise', () => {
     return server;
   };
 
-  test('with what is not SSH, which is told', async () => {
+  test('with what is not SSH', async () => {
     const web = await saying('HTTP/1.1 400 Bad Request');
     const { port } = web.address() as AddressInfo;
     let dials = 0;
