@@ -119,15 +119,21 @@ export class LabHost {
     let sessions = 0;
     client.on('session', (accept, reject) => {
       sessions += 1;
-      if (sessions > settings.maxSessions) return void reject();
+      if (sessions > settings.maxSessions) {
+        reject();
+        return;
+      }
       const session = accept();
       session.once('close', () => (sessions -= 1));
       session.on('exec', (acceptExec, _reject, { command }) => this.#run(acceptExec(), command));
     });
     client.on('tcpip', (accept, reject, { destIP, destPort }) => {
-      if (!settings.forwards) return void reject();
+      if (!settings.forwards) {
+        reject();
+        return;
+      }
       const socket = connect(destPort, destIP);
-      socket.once('error', () => void reject());
+      socket.once('error', reject);
       socket.once('connect', () => {
         const channel = accept();
         channel.pipe(socket).pipe(channel);

@@ -16,7 +16,7 @@ export { freePort as closedPort };
 export function silentPort(world: World): Promise<number> {
   return listening(
     world,
-    createServer((socket) => void world.onEnd(() => socket.destroy())),
+    createServer((socket) => world.onEnd(() => socket.destroy())),
   );
 }
 

@@ -205,7 +205,7 @@ hosts:
 }
 
 /** The words of a command line; quotes keep blanks. */
-export function wordsOf(line: string): string[] {
+function wordsOf(line: string): string[] {
   return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? '',
   );
