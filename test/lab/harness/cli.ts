@@ -1,13 +1,13 @@
 // By hand: node test/lab/harness/cli.ts up PREFIX NAME:RELEASE:LOGIN:GPU+GPU … | down PREFIX | prepare | clean
 import { cleanLab } from './clean.ts';
+import { type HostRelease, hostReleases } from './dressed.ts';
 import type { GpuModel } from './gpus.ts';
 import { type HostOptions, type Login, logins } from './host.ts';
 import { removeLab, startLab } from './lab.ts';
-import { type Release, releases } from './paths.ts';
 import { prepareLab } from './prepare.ts';
 
 const usage = `usage: cli.ts prepare
-       cli.ts up PREFIX NAME[:bookworm|trixie[:root|sudo|sudo-password[:GPU+GPU]]] …
+       cli.ts up PREFIX NAME[:${hostReleases.join('|')}[:root|sudo|sudo-password[:GPU+GPU]]] …
        cli.ts down PREFIX
        cli.ts clean`;
 
@@ -32,11 +32,11 @@ async function up(name: string, hosts: readonly HostOptions[]): Promise<void> {
 
 function parse(text: string): HostOptions {
   const [name = '', release = 'bookworm', login = 'root', gpus = 'h200'] = text.split(':');
-  const isKnown = releases.includes(release as Release) && logins.includes(login as Login);
+  const isKnown = hostReleases.includes(release as HostRelease) && logins.includes(login as Login);
   if (name === '' || !isKnown) throw new Error(`cannot read the host ${text}\n${usage}`);
   return {
     name,
-    release: release as Release,
+    release: release as HostRelease,
     login: login as Login,
     gpus: gpus === 'none' ? [] : (gpus.split('+') as GpuModel[]),
   };

@@ -33,7 +33,7 @@ export async function buildDeb(deb: Deb, folder: string): Promise<string> {
   const tree = mkdtempSync(inState('tmp', 'deb-'));
   chmodSync(tree, 0o755);
   try {
-    for (const file of deb.files ?? []) put(tree, file);
+    for (const file of deb.files ?? []) putFile(tree, file);
     mkdirSync(join(tree, 'DEBIAN'), { recursive: true });
     writeFileSync(join(tree, 'DEBIAN/control'), control(deb));
     for (const [name, body] of Object.entries(deb.scripts ?? {})) {
@@ -51,7 +51,8 @@ export async function buildDeb(deb: Deb, folder: string): Promise<string> {
   }
 }
 
-function put(tree: string, file: DebFile): void {
+/** Puts a file of a package where it will be installed, below `tree`. */
+export function putFile(tree: string, file: DebFile): void {
   const target = join(tree, file.path);
   mkdirSync(dirname(target), { recursive: true });
   if ('link' in file.content) {

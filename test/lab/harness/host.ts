@@ -1,12 +1,13 @@
 import { clockVariable } from '../../../src/base/machine/practice.ts';
 import { managerUnit } from '../../../src/contract/paths.ts';
 import { freeAddress, takeAddress } from './addresses.ts';
+import type { HostRelease } from './dressed.ts';
 import { docker } from './engine.ts';
 import { setBlackHole } from './firewall.ts';
 import { gpusOf, type GpuModel, type LabGpu } from './gpus.ts';
 import { hostRunArguments } from './host-options.ts';
 import { ensureDropbearImage, ensureHostImage } from './images.ts';
-import { practiceRoot, type Release } from './paths.ts';
+import { practiceRoot } from './paths.ts';
 import { type Output, run, type RunOptions, until } from './run.ts';
 import { removeSmallDisk, smallDisk, type SmallDisk } from './small-disk.ts';
 
@@ -18,7 +19,7 @@ export const sudoPassword = 'practice makes perfect';
 
 export interface HostOptions {
   readonly name: string;
-  readonly release?: Release;
+  readonly release?: HostRelease;
   readonly login?: Login;
   readonly gpus?: readonly GpuModel[];
   /** Who answers to SSH; default openssh. Dropbear is bookworm's. */
@@ -40,7 +41,7 @@ export class LabHost {
   readonly name: string;
   readonly container: string;
   readonly address: string;
-  readonly release: Release;
+  readonly release: HostRelease;
   readonly login: Login;
   readonly gpus: readonly LabGpu[];
   readonly #key: string;

@@ -3,15 +3,20 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { bases } from '../../../src/image/choose.ts';
 import { ensureBase, hasImage } from './base-images.ts';
 import { contents, digest } from './digest.ts';
+import { dressed, isDressed, type HostRelease } from './dressed.ts';
 import { docker } from './engine.ts';
-import { inState, labFiles, registry, type Release } from './paths.ts';
-import { cudaBase, dropbearBase, hostBase } from './recipes.ts';
+import { inState, labFiles, network, registry } from './paths.ts';
+import { cudaBase, dressedBase, dropbearBase, hostBase } from './recipes.ts';
 import { say } from './say.ts';
 
-/** The image of a lab host: the release's base with the lab's boot script on it. */
-export async function ensureHostImage(release: Release): Promise<string> {
-  const base = await ensureBase(hostBase(release));
-  return derive(`host-${release}`, base, labFiles('host'));
+/** The image of a lab host: the release's base with the lab's boot script on it, and what dresses it up. */
+export async function ensureHostImage(release: HostRelease): Promise<string> {
+  if (!isDressed(release))
+    return derive(`host-${release}`, await ensureBase(hostBase(release)), labFiles('host'));
+  const dress = dressed[release];
+  const base = await ensureBase(dressedBase(release, dress));
+  const image = await derive(`host-${release}`, base, labFiles('host'));
+  return derive(release, image, labFiles(release), await dress.prepare(image));
 }
 
 /** The same with dropbear as its only SSH server. */
@@ -44,10 +49,22 @@ function baseTags(): string[] {
   return [...tags, cpu.tag, `library/${cpu.tag}`];
 }
 
-async function derive(name: string, base: string, folder: string): Promise<string> {
-  const tag = `azp-fleet-lab/${name}:${digest(base, contents(folder))}`;
+/** `settings`: arguments of the Dockerfile, which reads from the lab's mirror where there are any. */
+async function derive(
+  name: string,
+  base: string,
+  folder: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const given = Object.entries(settings);
+  const tag = `azp-fleet-lab/${name}:${digest(base, contents(folder), ...given)}`;
   if (await hasImage(tag)) return tag;
-  await docker(['build', '--network', 'none', '--build-arg', `BASE=${base}`, '-t', tag, folder], {
+  const arguments_ = [['BASE', base] as const, ...given].flatMap(([key, value]) => [
+    '--build-arg',
+    `${key}=${value}`,
+  ]);
+  const net = given.length === 0 ? 'none' : network.name;
+  await docker(['build', '--network', net, ...arguments_, '-t', tag, folder], {
     env: { DOCKER_BUILDKIT: '0' },
   });
   return tag;

@@ -11,6 +11,8 @@ export const repository = fileURLToPath(new URL('../../../', import.meta.url));
 export const state = process.env['AZP_FLEET_LAB_DIR'] ?? '/var/lib/azp-fleet-lab';
 
 export const inState = (...parts: string[]): string => join(state, ...parts);
+/** What the lab's mirror serves, laid out as the vendors lay it out. */
+export const mirrorRoot = inState('mirror');
 /** Where the lab's machines have the /sys, /proc and /dev of their stand-in GPUs. */
 export const practiceRoot: HostRoot = { prefix: '/opt/azp-lab-sysroot' };
 export const labFiles = (...parts: string[]): string => join(repository, 'test/lab/images', ...parts);

@@ -1,3 +1,4 @@
+import type { Dress, DressedRelease } from './dressed.ts';
 import type { Release } from './paths.ts';
 
 /** A root file system made by mmdebstrap. */
@@ -23,6 +24,13 @@ export const hostBase = (suite: Release): BaseRecipe => ({
   name: `host-base-${suite}`,
   suite,
   packages: hostPackages,
+});
+
+/** What is dressed up as another system has that system's package manager, too. */
+export const dressedBase = (name: DressedRelease, { of, packages }: Dress): BaseRecipe => ({
+  name: `host-base-${name}`,
+  suite: of,
+  packages: [...hostPackages, ...packages],
 });
 
 /** Dropbear in OpenSSH's place, as on small machines, without an sftp-server; ssh-keygen makes its host keys. */

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { buildDeb, type Deb } from './deb.ts';
 import { contents, digest } from './digest.ts';
 import { dockerPackages } from './docker-packages.ts';
+import { dressed, type DressedRelease, type HostRelease } from './dressed.ts';
 import {
   cudaDistribution,
   cudaKeyring,
@@ -19,18 +20,18 @@ import {
   driverVersions,
   toolkitPackages,
 } from './nvidia-packages.ts';
-import { inState, labFiles, type Release, releases } from './paths.ts';
+import { inState, labFiles, mirrorRoot, type Release, releases } from './paths.ts';
 import { run } from './run.ts';
 import { say } from './say.ts';
 import { armoredKey, ensureSigningKey, keyring, sign, stopAgent } from './signing.ts';
 
-/** What the mirror serves, laid out as the vendors lay it out. */
-export const mirrorRoot = inState('mirror');
 const versionsFile = join(mirrorRoot, 'docker-versions.json');
 
-/** Docker's version in each release's repository, without packaging suffix. */
-export function dockerVersions(): Readonly<Record<Release, string>> {
-  return JSON.parse(readFileSync(versionsFile, 'utf8')) as Record<Release, string>;
+/** Docker's version in the repository of each lab host, without packaging suffix: it is that of Debian's own. */
+export function dockerVersions(): Readonly<Record<HostRelease, string>> {
+  const versions = JSON.parse(readFileSync(versionsFile, 'utf8')) as Record<Release, string>;
+  const others = Object.entries(dressed).map(([name, { of }]) => [name, versions[of]]);
+  return { ...versions, ...(Object.fromEntries(others) as Record<DressedRelease, string>) };
 }
 
 /** Builds and signs the stand-in repositories of NVIDIA and Docker, unless nothing they are made of has changed. */

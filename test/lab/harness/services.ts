@@ -3,8 +3,7 @@ import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
 
 import { contents, digest } from './digest.ts';
-import { mirrorRoot } from './repositories.ts';
-import { inState, network, ports } from './paths.ts';
+import { inState, mirrorRoot, network, ports } from './paths.ts';
 import { commandLine, endProcess, environment, pidIn, startTime } from './processes.ts';
 import { alive, detach, until } from './run.ts';
 import { registryConfig } from './tls.ts';

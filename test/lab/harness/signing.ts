@@ -3,14 +3,14 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { inState } from './paths.ts';
 import { run } from './run.ts';
 
-const home = inState('gnupg');
+export const signingHome = inState('gnupg');
 export const keyring = inState('lab-key.gpg');
 export const armoredKey = inState('lab-key.asc');
 
 const gpg = (...args: readonly string[]): Promise<unknown> =>
   run('gpg', [
     '--homedir',
-    home,
+    signingHome,
     '--batch',
     '--yes',
     '--pinentry-mode',
@@ -23,7 +23,7 @@ const gpg = (...args: readonly string[]): Promise<unknown> =>
 /** The key that signs the lab's apt repositories, made once. */
 export async function ensureSigningKey(): Promise<void> {
   if (existsSync(armoredKey)) return;
-  mkdirSync(home, { recursive: true, mode: 0o700 });
+  mkdirSync(signingHome, { recursive: true, mode: 0o700 });
   await gpg('--quick-generate-key', 'azp-fleet lab <lab@azp-fleet.invalid>', 'rsa3072', 'sign', 'never');
   await gpg('--output', keyring, '--export');
   await gpg('--armor', '--output', armoredKey, '--export');
@@ -44,5 +44,5 @@ export async function sign(release: string): Promise<void> {
 }
 
 export async function stopAgent(): Promise<void> {
-  await run('gpgconf', ['--homedir', home, '--kill', 'all'], { allowFailure: true });
+  await run('gpgconf', ['--homedir', signingHome, '--kill', 'all'], { allowFailure: true });
 }

@@ -1,0 +1,127 @@
+import type { Deb } from './deb.ts';
+import { dockerPackages } from './docker-packages.ts';
+import { enterpriseSystem, epel } from './enterprise-system.ts';
+import { driverPackages, toolkitPackages } from './nvidia-packages.ts';
+import type { Rpm } from './rpm.ts';
+
+export interface Repository {
+  /** Below the mirror's root, as the vendors lay it out for release 9. */
+  readonly path: string;
+  readonly rpms: readonly Rpm[];
+  readonly modules?: string;
+}
+
+/** Of two branches; the older one had a release before. */
+const drivers = ['580.65.06', '580.95.05', '595.71.05'];
+
+export async function enterpriseRepositories(): Promise<readonly Repository[]> {
+  const { debs } = await dockerPackages('bookworm');
+  return [
+    { path: 'rocky/9', rpms: enterpriseSystem },
+    { path: 'epel/9', rpms: epel },
+    { path: 'docker/centos/9/x86_64/stable', rpms: debs.map(dockerRpm) },
+    { path: 'nvidia/rhel9/x86_64', rpms: drivers.flatMap(driverRpms), modules: drivers.map(stream).join('') },
+    { path: 'toolkit/stable/rpm/x86_64', rpms: toolkitPackages().map(toolkitRpm) },
+  ];
+}
+
+/** The same files under rpm's names; what Debian's packages do after their installation is Debian's own. */
+function as(deb: Deb, version: string, rest: Partial<Rpm> = {}): Rpm {
+  const files = (deb.files ?? []).map((file) => ({
+    ...file,
+    path: file.path.replace(/^\/lib\//, '/usr/lib/'),
+  }));
+  return { name: deb.name, version, files, ...rest };
+}
+
+function upstream({ version }: Deb): string {
+  return version.replace(/^\d+:/, '').replace(/-.*$/, '');
+}
+
+/** The relations are those of docker/docker-ce-packaging and docker/containerd-packaging. Nothing is started. */
+function dockerRpm(deb: Deb): Rpm {
+  const version = `${upstream(deb)}-1.el9`;
+  switch (deb.name) {
+    case 'docker-ce':
+      return as(deb, `3:${version}`, {
+        requires: ['docker-ce-cli', 'containerd.io', 'container-selinux'],
+        conflicts: ['docker', 'docker-io', 'docker-ee'],
+        obsoletes: ['docker-engine'],
+        post: 'getent group docker >/dev/null || groupadd --system docker\nsystemctl daemon-reload',
+      });
+    case 'docker-ce-cli':
+      return as(deb, `1:${version}`, { conflicts: ['docker', 'docker-ee-cli'] });
+    case 'containerd.io':
+      return as(deb, `0:${version}`, {
+        conflicts: ['containerd', 'runc'],
+        obsoletes: ['containerd', 'runc'],
+      });
+    default:
+      return as(deb, `0:${version}`);
+  }
+}
+
+/** The relations are those of NVIDIA/yum-packaging-nvidia-driver, compute only. */
+function driverRpms(version: string): Rpm[] {
+  const full = `3:${version}`;
+  const debs = Object.fromEntries(driverPackages(version).map((deb) => [deb.name, deb]));
+  const from = (name: string, rest: Partial<Rpm>): Rpm[] => {
+    const deb = debs[name];
+    return deb === undefined ? [] : [as(deb, `${full}-1.el9`, rest)];
+  };
+  const module = (name: string, other: string): Partial<Rpm> => ({
+    name,
+    provides: [`nvidia-kmod = ${full}`],
+    conflicts: [other],
+    requires: ['dkms', 'kernel-devel', `nvidia-kmod-common = ${full}`],
+    post: 'systemctl enable -q nvidia-boot.service\ndkms autoinstall -k "$(uname -r)" || :',
+  });
+  return [
+    ...from('nvidia-driver-cuda', {
+      provides: [`nvidia-kmod-common = ${full}`],
+      requires: ['nvidia-driver-cuda-libs', 'nvidia-kmod', 'nvidia-persistenced'].map(
+        (name) => `${name} = ${full}`,
+      ),
+    }),
+    ...from('libcuda1', { name: 'nvidia-driver-cuda-libs' }),
+    ...from('nvidia-persistenced', { post: 'systemctl daemon-reload' }),
+    ...from('nvidia-kernel-open-dkms', module('kmod-nvidia-open-dkms', 'kmod-nvidia-latest-dkms')),
+    ...from('nvidia-kernel-dkms', module('kmod-nvidia-latest-dkms', 'kmod-nvidia-open-dkms')),
+  ];
+}
+
+function toolkitRpm(deb: Deb): Rpm {
+  const version = deb.version.replace(/-1$/, '');
+  const requires = (deb.depends ?? []).map((each) => each.replace(/^(\S+) .*/, `$1 = ${version}`));
+  const refreshes = deb.files?.some(({ path }) => path.endsWith('.path')) === true;
+  return as(deb, `0:${version}-1`, { requires, ...(refreshes ? { post: refresh } : {}) });
+}
+
+const refresh = `systemctl daemon-reload
+systemctl enable -q --now nvidia-cdi-refresh.path
+systemctl enable -q nvidia-cdi-refresh.service`;
+
+/** The branch as a stream of NVIDIA's module: where another stream is enabled, its packages are hidden. */
+function stream(version: string): string {
+  const artifacts = driverRpms(version).map((rpm) => {
+    const [, epoch = '', rest = ''] = /^(\d+):(.*)$/.exec(rpm.version) ?? [];
+    return `      - ${rpm.name}-${epoch}:${rest}.x86_64\n`;
+  });
+  return `---
+document: modulemd
+version: 2
+data:
+  name: nvidia-driver
+  stream: "${version.split('.')[0] ?? ''}-open"
+  version: ${version.replaceAll('.', '')}
+  context: 12345678
+  arch: x86_64
+  summary: driver
+  description: driver
+  license:
+    module: [MIT]
+  artifacts:
+    rpms:
+${artifacts.join('')}...
+`;
+}

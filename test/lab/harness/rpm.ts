@@ -1,0 +1,70 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { type DebFile, putFile } from './deb.ts';
+
+/** A package of rpm, whose files come from where those of Debian's packages do. */
+export interface Rpm {
+  readonly name: string;
+  /** `3:29.7.2-1.el9`; the epoch is always there. */
+  readonly version: string;
+  readonly requires?: readonly string[];
+  readonly provides?: readonly string[];
+  readonly conflicts?: readonly string[];
+  readonly obsoletes?: readonly string[];
+  readonly files?: readonly DebFile[];
+  /** Body of a script that is run after the installation, with `sh`. */
+  readonly post?: string;
+}
+
+/** Writes what rpmbuild makes the package from: NAME-VERSION.spec and NAME-VERSION/ in `folder`. */
+export function writeRpmSource(rpm: Rpm, folder: string): void {
+  const name = `${rpm.name}-${rpm.version.replace(':', '-')}`;
+  const tree = join(folder, name);
+  mkdirSync(tree, { recursive: true });
+  chmodSync(tree, 0o755);
+  for (const file of rpm.files ?? []) putFile(tree, file);
+  writeFileSync(`${tree}.spec`, specOf(rpm, name));
+}
+
+/**
+ * Builds all of `$1/REPOSITORY/*.spec` into the repositories below `$2`, for the script's container: signed with the key in
+ * `$GNUPGHOME`, lightly compressed. A `modules.yaml` beside them becomes the repository's modules.
+ */
+export const buildRepositories = `set -eu
+sources=$1 out=$2
+printf '%s\\n' '%_gpg_name azp-fleet lab' '%__gpg /usr/bin/gpg' '%_buildhost lab' '%debug_package %{nil}' \\
+  '%__os_install_post %{nil}' '%_build_id_links none' '%_binary_payload w1.gzdio' '%_topdir /tmp/rpmbuild' >/root/.rpmmacros
+cd "$sources"
+find . -name '*.spec' | while read -r spec; do
+  folder=$(dirname "$spec")
+  rpmbuild -bb --quiet --define "_sourcedir $sources/$folder" --define "_rpmdir $out/$folder" "$spec" >/tmp/words 2>&1 ||
+    { cat "$spec" /tmp/words; exit 1; }
+done
+find "$out" -name '*.rpm' -exec rpmsign --addsign {} + >/tmp/words 2>&1 || { cat /tmp/words; exit 1; }
+find . -name '*.spec' -exec dirname {} + | sort -u | while read -r folder; do
+  createrepo_c -q "$out/$folder"
+  if [ -e "$folder/modules.yaml" ]; then
+    modifyrepo_c --mdtype=modules "$folder/modules.yaml" "$out/$folder/repodata" >/dev/null
+  fi
+done
+gpgconf --kill all`;
+
+function specOf({ name, version, post, files = [], ...relations }: Rpm, tree: string): string {
+  const [, epoch = '', upstream = '', release = ''] = /^(\d+):(.+)-([^-]+)$/.exec(version) ?? [];
+  const list = (label: string, names: readonly string[] = []): string[] =>
+    names.map((each) => `${label}: ${each}`);
+  return [
+    `Name: ${name}\nEpoch: ${epoch}\nVersion: ${upstream}\nRelease: ${release}`,
+    'Summary: of the lab\nLicense: MIT\nAutoReqProv: no',
+    ...list('Requires', relations.requires),
+    ...list('Provides', relations.provides),
+    ...list('Conflicts', relations.conflicts),
+    ...list('Obsoletes', relations.obsoletes),
+    `%description\nof the lab\n%install\ncp -a %{_sourcedir}/${tree}/. %{buildroot}`,
+    ...(post === undefined ? [] : [`%post\n${post}`]),
+    '%files',
+    ...files.map(({ path }) => `"${path}"`),
+    '',
+  ].join('\n');
+}
