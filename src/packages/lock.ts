@@ -33,7 +33,10 @@ package_lock_holder() {
 
 function pidLocks(files: readonly string[]): string {
   return `  for lock in ${sh`${files}`}; do
-    if [ -r "$lock" ] && read -r pid <"$lock" && [ -d "/proc/$pid" ]; then lock_held_by "$pid" "$lock"; fi
+    pid=
+    # dnf writes the number without a newline, where read says no, and has read it.
+    if [ -r "$lock" ]; then { read -r pid <"$lock" || :; } 2>/dev/null; fi
+    if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then lock_held_by "$pid" "$lock"; fi
   done`;
 }
 

@@ -51,6 +51,8 @@ it('a lock is held where nothing tells the device', async () => {
 
 it.each([
   ['holds where that process lives', '812\n', `${held}apt-get (pid 812) holds ${pidFile}\n`],
+  ['as dnf writes it, without a newline, holds', '812', `${held}apt-get (pid 812) holds ${pidFile}\n`],
+  ['holds nothing where it is empty', '', held],
   ['holds nothing where it is gone', '813\n', held],
 ])('a file with a process id %s', async (_, pid, expected) => {
   expect(await holders(() => '', pid)).toBe(expected);
