@@ -23,7 +23,7 @@ export interface Dialect {
 
 /**
  * What simulations print: `partial` and `silent` first, then for each key a section from `begin KEY` to `end` with what the
- * package manager would do, or why it would not.
+ * package manager would do, or why it would not. `partial` in a section: a source that only this transaction brings.
  */
 export function parseAnswers(dialect: Dialect, output: string, asked: readonly Asked[]): Answers {
   const [head = '', ...parts] = output.split(/^begin /m);
@@ -48,7 +48,8 @@ function answerIn(dialect: Dialect, lines: readonly string[], partial: string | 
   if (lines.includes('missing')) return { kind: 'not-offered', offered: offered(lines) };
   const obstacle = obstacleIn(dialect, lines);
   if (obstacle === undefined) return effects(lines, dialect);
-  return partial === undefined ? obstacle : { kind: 'unknown', why: partial };
+  const unread = wordsOf(lines, 'partial') ?? partial;
+  return unread === undefined ? obstacle : { kind: 'unknown', why: unread };
 }
 
 function obstacleIn(

@@ -23,9 +23,9 @@ fi`;
   const url = `https://dl.fedoraproject.org/pub/epel/epel-release-latest-${epel.major}.noarch.rpm`;
   return `${have}
   if [ -n "$(offered ${quote(epel.release)})" ]; then
-    ${sh`more_packages ${epel.release} ${epel.major}`}
+    ${sh`more_packages ${epel.release}`}
   else
-    ${sh`more_packages ${url} ${epel.major}`}
+    ${sh`more_packages ${url}`}
   fi
 fi`;
 }

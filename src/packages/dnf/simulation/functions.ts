@@ -4,7 +4,7 @@
  *
  * `read_lists` reads dnf's own lists, all of them. `listen VENDOR ID` says whether that repository has answered.
  * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes the list of locks as it is
- * without these, and `ask WORD…` has dnf's answer, with what else is brought along in `$brought`, the room that it takes,
+ * without these, `more_packages PACKAGE` unpacks one that brings a repository and reads that, and `ask WORD…` has dnf's answer, with what else is brought along in `$brought`, the room that it takes,
  * and what locks of the host's owner keep it from changing.
  */
 export const simulationFunctions = `dnf_run() {
@@ -39,8 +39,16 @@ update() {
 }
 more_packages() {
   brought="$brought $1"
-  printf '[epel]\nname=epel\nenabled=1\ngpgcheck=1\nmetalink=https://mirrors.fedoraproject.org/metalink?repo=epel-%s&arch=%s\n' \
-    "$2" "$(uname -m)" >"$sources/azp-fleet-epel.repo"
+  if dnf_run -y --nogpgcheck --downloadonly --downloaddir="$scratch/more" install "$1" >more.words 2>&1 </dev/null &&
+    rpm --root "$scratch/more" --dbpath /db -i --nodeps --noscripts --notriggers --nosignature more/*.rpm >>more.words 2>&1 &&
+    cp more/etc/yum.repos.d/*.repo "$sources/" && dnf_run makecache >lists.words 2>&1 </dev/null; then
+    case $(cat lists.words) in
+      *'Ignoring repositories'*) echo "partial $(unread <lists.words)" >&3 ;;
+    esac
+  else
+    cat more.words
+    echo "partial what $1 brings is not known before it is there" >&3
+  fi
 }
 lock_list() {
   [ "$1" = list ] && dnf -q --disablerepo='*' versionlock list

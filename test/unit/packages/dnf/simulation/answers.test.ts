@@ -61,6 +61,13 @@ describe('what dnf would do', () => {
     });
   });
 
+  it('is unknown where what a package brings along could not be read', () => {
+    const why = 'http://epel/repodata/repomd.xml cannot be read: Status code: 404';
+    expect(
+      answer('begin docker-install', `partial ${why}`, 'words nothing provides dkms needed by x', 'end'),
+    ).toEqual({ kind: 'unknown', why });
+  });
+
   it('is unknown where the vendor does not answer, or dnf broke off', () => {
     const silent = 'http://mirror/repodata/repomd.xml cannot be read: Status code: 404';
     expect(answer(`silent docker ${silent}`, 'begin docker-install', 'end')).toEqual({
