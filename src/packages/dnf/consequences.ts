@@ -46,7 +46,7 @@ troubles() {
   sed -En '
     /^(> )*Errors during downloading metadata/,/^(> )*Error: Failed to download metadata/d
     s/^(> )*Error: Operation aborted\\.?$//
-    s/^(> )*Error: *(.+)/\\2/p
+    s/^(> )*Error: *([^ ].*)/\\2/p
     s/^ Problem[ 0-9]*: (.*)/\\1/p
     s/^  - (.*)/\\1/p' | head -n 6 | tr -s ' \\n' ' ' | cut -c 1-400
 }

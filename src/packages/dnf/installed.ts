@@ -2,7 +2,10 @@ import { sh } from '../../base/shell.ts';
 import type { InstalledProbe } from '../package-manager.ts';
 import { lockList } from './files.ts';
 
-/** Those after which dnf's own `needs-restarting` asks for a reboot (dnf-plugins-core, needs_restarting.py). */
+/**
+ * Those after which dnf's own `needs-restarting` asks for a reboot (dnf-plugins-core, needs_restarting.py). Like it, of the
+ * two times of a boot we take the later one: a machine's clock may have been wrong when its kernel started.
+ */
 const bootedOnce = [
   'kernel',
   'kernel-core',
@@ -24,7 +27,8 @@ export const dnfInstalled: InstalledProbe = {
   rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${patterns}`} 2>/dev/null || :
   sed -n 's/^ *\\([^ #!][^ ]*\\).*/lock \\1/p' ${lockList} 2>/dev/null || :
   rpm -q --qf '%{INSTALLTIME}\\n' ${sh`${bootedOnce}`} 2>/dev/null |
-    awk -v boot="$(sed -n 's/^btime //p' /proc/stat)" '$1 + 0 > boot + 0 { print "reboot"; exit }'
+    awk -v kernel="$(sed -n 's/^btime //p' /proc/stat)" -v first="$(stat -c %Y /proc/1)" '
+      $1 + 0 > kernel + 0 && $1 + 0 > first + 0 { print "reboot"; exit }'
 fi`,
   parse: (output) => {
     const lines = output.split('\n');

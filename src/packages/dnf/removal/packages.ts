@@ -15,11 +15,11 @@ export function removeScript(names: readonly string[]): string {
     unforeseenNames,
     consequenceFilters,
     'wait_for_lock',
-    sh`lock_list delete ${names} >/dev/null 2>&1 || :
-answer=$(dnf_run --assumeno remove ${names} 2>&1) || :
+    sh`answer=$(dnf_run --assumeno remove ${names} 2>&1) || :
 unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
 [ -z "$unforeseen" ] || fail 'dnf would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
   'remove them by hand if nothing needs them, and run again'
+lock_list delete ${names} >/dev/null 2>&1 || :
 dnf_run -y remove ${names}`,
   ].join('\n');
 }
