@@ -10,6 +10,10 @@ import { installSuite } from '../unit/packages/apt/install-cases.ts';
 import { prepareSuite } from '../unit/packages/apt/prepare-cases.ts';
 import { simulationSuite } from '../unit/packages/apt/simulation/simulation-cases.ts';
 import { sourceSuite } from '../unit/packages/apt/source-cases.ts';
+import { headersSuite as dnfHeadersSuite } from '../unit/packages/dnf/headers-cases.ts';
+import { installSuite as dnfInstallSuite } from '../unit/packages/dnf/install-cases.ts';
+import { simulationSuite as dnfSimulationSuite } from '../unit/packages/dnf/simulation/simulation-cases.ts';
+import { sourceSuite as dnfSourceSuite } from '../unit/packages/dnf/source-cases.ts';
 import { followChangeSuite } from '../unit/ssh/session/follow-change-cases.ts';
 import { lockSuite } from '../unit/ssh/session/lock-cases.ts';
 import { framesSuite } from '../unit/ssh/session/frames-cases.ts';
@@ -31,6 +35,10 @@ export const suites: readonly ScriptSuite[] = [
   agentLibrariesSuite,
   installSuite,
   simulationSuite,
+  dnfSourceSuite,
+  dnfHeadersSuite,
+  dnfInstallSuite,
+  dnfSimulationSuite,
   engineSuite,
   configSuite,
   loadSuite,

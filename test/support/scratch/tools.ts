@@ -37,6 +37,7 @@ const names = [
   'stat',
   'tail',
   'tar',
+  'tee',
   'timeout',
   'touch',
   'tr',

@@ -14,7 +14,7 @@ const kernelPackages = {
 };
 
 /** A freshly installed system of the family, without a compiler and without headers. */
-function bareOf(id: string, versionId: string, arch = 'x86_64'): Facts {
+export function bareOf(id: string, versionId: string, arch = 'x86_64'): Facts {
   return {
     ...factsOf({
       os: { id, idLike: ['fedora'], versionId, codename: '', pretty: `${id} ${versionId}` },
@@ -39,7 +39,8 @@ const fresh = [
   'write the CDI specification [new-containers]',
 ];
 
-const withDriver = (facts: Facts, version: string): Facts =>
+/** The same host with another driver, of the same packages. */
+export const withDriver = (facts: Facts, version: string): Facts =>
   merge(facts, {
     driver: { loaded: version, userspace: version, open: true },
     packages: Object.fromEntries(

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 
 import { headersOf, kernelBuild } from '../../../../src/packages/dnf/headers.ts';
+import { testSuite } from '../../../support/scratch/suite-tests.ts';
+import { headersSuite } from './headers-cases.ts';
+
+testSuite(headersSuite);
 
 const running = '5.14.0-503.11.1.el9_5.x86_64';
 const newer = '5.14.0-570.12.1.el9_6.x86_64';

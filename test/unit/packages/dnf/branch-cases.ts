@@ -1,0 +1,108 @@
+import { installScript } from '../../../../src/packages/dnf/install.ts';
+import type { ScriptCase } from '../../../support/scratch/case.ts';
+import {
+  asked,
+  database,
+  dnfCall,
+  has,
+  lockCall,
+  lockList,
+  offered,
+  query,
+  stateOf,
+  updated,
+  updating,
+} from './dnf-host.ts';
+
+const driver = installScript({
+  vendor: 'nvidia',
+  packages: [
+    { name: 'drv', version: { branch: '580' } },
+    { name: 'drv-dkms', version: { branch: '580' } },
+  ],
+  sameVersion: true,
+  siblings: ['drv*', 'libdrv*'],
+  optional: ['persist', 'compute'],
+  remove: [],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+});
+const chosen = [query('drv'), query('persist'), query('compute')];
+const shells = [dnfCall('--assumeno --allowerasing shell'), dnfCall('-y --allowerasing shell')];
+const only = (vendor: string): string => dnfCall(`--refresh makecache --repo=azp-fleet-${vendor}`);
+
+/** Packages that go by a branch and belong together, and what is locked with them. */
+export const branchCases: readonly ScriptCase[] = [
+  {
+    name: 'takes the newest version of a branch for all, with what comes along and what is locked with it',
+    script: driver,
+    given: (host) => {
+      has(host, 'drv 3:580.1-1', 'drv-dkms 3:580.1-1', 'libdrv 3:580.1-1', 'libdrv-extra 3:570.1-1');
+      offered(
+        host,
+        'drv 3:580.1-1',
+        'drv 3:580.9-1',
+        'drv 3:590.1-1',
+        'drv-dkms 3:580.9-1',
+        'persist 3:580.8-1',
+        'compute 3:580.8-1',
+        'compute 3:580.9-1',
+      );
+      host.file(lockList, 'libdrv-extra-3:570.1-1.*\nlibdrv-3:580.1-1.*\n');
+    },
+    after: {
+      stdout: 'Complete!\n',
+      calls: [
+        ...updating,
+        lockCall('list'),
+        lockCall('delete drv drv-dkms drv drv-dkms libdrv'),
+        ...chosen,
+        ...shells,
+        lockCall('delete drv drv-dkms'),
+        lockCall('add drv drv-dkms'),
+      ],
+      files: {
+        ...updated,
+        ...asked(...['', ''].map(() => 'install drv-580.9 drv-dkms-580.9 compute-580.9 $\nrun $\n')),
+        [database]: `644 ${stateOf('libdrv 3:580.1-1', 'libdrv-extra 3:570.1-1', 'drv 3:580.9-1', 'drv-dkms 3:580.9-1', 'compute 3:580.9-1')}`,
+        [lockList]: '644 libdrv-extra-3:570.1-1.*\ndrv-3:580.9-1.*\ndrv-dkms-3:580.9-1.*\n',
+      },
+    },
+  },
+  {
+    name: 'is not content with another branch, whose source alone was read again',
+    script: driver,
+    given: (host) => {
+      has(host, 'drv 3:590.1-1');
+      offered(host, 'drv 3:580.9-1', 'drv-dkms 3:580.9-1');
+      host
+        .file(lockList)
+        .file('/run/idle')
+        .file('/run/azp-fleet/package-lists')
+        .file('/etc/yum.repos.d/azp-fleet-nvidia.repo');
+    },
+    after: {
+      code: 1,
+      stdout: 'Nothing to do.\n',
+      stderr: `failed: drv has the wrong version after its installation
+expected: 580.
+seen: 3:590.1-1
+next: look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version
+`,
+      calls: [
+        updating[0] ?? '',
+        only('nvidia'),
+        lockCall('list'),
+        lockCall('delete drv drv-dkms drv'),
+        ...chosen,
+        ...shells,
+        lockCall('delete drv'),
+        lockCall('add drv'),
+      ],
+      files: {
+        ...asked(...['', ''].map(() => 'install drv-580.9 drv-dkms-580.9 $\nrun $\n')),
+        [lockList]: '644 drv-3:590.1-1.*\n',
+      },
+    },
+  },
+];

@@ -1,0 +1,169 @@
+import type { ScratchHost } from '../../../support/scratch/host.ts';
+
+/** What rpm has: a line a package, `NAME EPOCH VERSION RELEASE ARCH`. */
+export const database = '/var/lib/rpm/state';
+/** What the sources offer: a line a package, `NAME EPOCH:VERSION-RELEASE`. */
+const offers = '/var/lib/dnf/offers';
+export const lockList = '/etc/dnf/plugins/versionlock.list';
+/** What dnf says that a transaction would do. */
+export const simulation = '/run/answer';
+/** What dnf's shell was told, `$` at the end of each of its lines. */
+const told = '/run/told';
+
+/** dnf and rpm with a small memory, and with the words of dnf 4.14 where our scripts read them. */
+export function dnfHost(host: ScratchHost): void {
+  host
+    .file(database)
+    .file(offers)
+    .file(lockList)
+    .file('/proc/locks')
+    // What a pattern without quotes would turn into.
+    .file('/root/drv-file')
+    .file('/root/libdrv-file')
+    .folder('/etc/yum.repos.d', '/var/cache/dnf')
+    .program('uname', 'echo x86_64', { silent: true })
+    .program('rpm', rpmMemory, { silent: true })
+    .program('dnf', dnfMemory);
+}
+
+/** `NAME EPOCH:VERSION-RELEASE`. */
+export function has(host: ScratchHost, ...packages: readonly string[]): void {
+  host.file(database, stateOf(...packages));
+}
+
+export function stateOf(...packages: readonly string[]): string {
+  return packages.map((each) => `${each.replace(':', ' ').replace(/-([^-]*)$/, ' $1')} x86_64\n`).join('');
+}
+
+export function offered(host: ScratchHost, ...packages: readonly string[]): void {
+  host.file(offers, packages.map((each) => `${each}\n`).join(''));
+}
+
+/** The table in which dnf says what it would do: a line a package, as dnf prints it. */
+export function would(host: ScratchHost, ...lines: readonly string[]): void {
+  host.file(
+    simulation,
+    `${lines.join('\n')}\n\nTransaction Summary\n${'='.repeat(80)}\nError: Operation aborted.\n`,
+  );
+}
+
+/** What dnf's shell was told, as a file of the outcome. */
+export function asked(...requests: readonly string[]): Record<string, string> {
+  return { [told]: `644 ${requests.join('')}` };
+}
+
+export const rpmMemory = `case $1 in
+  --rebuilddb) echo rebuilt >>/run/rpm; exit ;;
+  --import) cat "$2" >>/run/keys; chmod 644 /run/keys; exit ;;
+esac
+verb=$1 format='%{NAME}\\n'
+shift
+if [ "\${1-}" = --qf ]; then format=$2; shift 2; fi
+[ ! -e /run/damaged ] || [ -e /run/rpm ] || { echo 'error: rpmdb: damaged' >&2; exit 1; }
+[ "$#" -gt 0 ] || set -- '*'
+for pattern; do
+  found=
+  while read -r name epoch version release arch; do
+    case $name in $pattern) ;; *) continue ;; esac
+    found=yes
+    printf '%s' "$format" | sed "s/%{NAME}/$name/; s/%{EPOCHNUM}/$epoch/; s/%{VERSION}/$version/; s/%{RELEASE}/$release/; s/%{ARCH}/$arch/; s/%{INSTALLTIME}/1700000000/; s/\\\\\\\\n/\\\\n/"
+  done <${database}
+  if [ -z "$found" ] && [ "$verb" = -q ]; then echo "package $pattern is not installed"; code=1; fi
+done
+exit "\${code-0}"`;
+
+const put = `put() { # NAME EPOCH:VERSION-RELEASE
+  sed -i "/^$1 /d" ${database}
+  rest=\${2#*:}
+  echo "$1 \${2%%:*} \${rest%-*} \${rest##*-} x86_64" >>${database}
+}
+get() { # NAME, or NAME-VERSION
+  while read -r name version; do
+    bare=\${version#*:}
+    case $1 in "$name" | "$name-\${bare%-*}") put "$name" "$version"; return ;; esac
+  done <${offers}
+  printf '%s\\n' "No match for argument: $1" "Error: Unable to find a match: $1"
+  return 1
+}`;
+
+export const dnfMemory = `${put}
+set -f
+words= yes= no= format=
+while [ "$#" -gt 0 ]; do
+  case $1 in
+    -y) yes=y ;;
+    --assumeno) no=n ;;
+    --qf) format=$2; shift ;;
+    -*) ;;
+    *) words="$words $1" ;;
+  esac
+  shift
+done
+set -- $words
+verb=$1
+shift
+case $verb in
+  makecache) cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf; exit 1; } ;;
+  repoquery)
+    [ -n "$format" ] || { cat /run/twice 2>/dev/null; exit 0; }
+    while read -r name version; do
+      for pattern; do case $name in $pattern) echo "$version" ;; esac; done
+    done <${offers} ;;
+  versionlock)
+    [ -e ${lockList} ] || { echo 'No such command: versionlock. Please use /usr/bin/dnf --help' >&2; exit 1; }
+    verb=$1
+    shift
+    case $verb in
+      list) cat ${lockList} ;;
+      add)
+        for wanted; do
+          while read -r name epoch version release _; do
+            [ "$name" != "$wanted" ] || echo "$name-$epoch:$version-$release.*" >>${lockList}
+          done <${database}
+        done
+        echo 'Adding versionlock on: x' ;;
+      delete) for wanted; do sed -i "/^$wanted-[0-9]*:/d" ${lockList}; done; echo 'a word' >&2 ;;
+    esac ;;
+  install)
+    echo "dnf did install $*"
+    for word; do
+      case $word in
+        'dnf-command(versionlock)') : >${lockList} ;;
+        *://*) put epel-release 0:9-10 ;;
+        *) get "$word" || exit 1 ;;
+      esac
+    done ;;
+  remove)
+    if [ -n "$no" ]; then cat ${simulation} 2>/dev/null; exit 1; fi
+    echo "dnf did remove $*"
+    for word; do sed -i "/^$word /d" ${database}; done ;;
+  shell)
+    sed 's/$/ $/' >/run/request
+    cat /run/request >>${told}
+    if [ -n "$no" ]; then cat ${simulation} 2>/dev/null; rm /run/request; exit 0; fi
+    if [ -e /run/idle ]; then echo 'Nothing to do.'; rm /run/request; exit 0; fi
+    while read -r verb words; do
+      words=\${words%$}
+      case $verb in
+        install) for word in $words; do get "$word"; done ;;
+        remove) for word in $words; do sed -i "/^$word /d" ${database}; done ;;
+        run*) cat /run/trouble 2>/dev/null || echo Complete! ;;
+      esac
+    done </run/request
+    rm /run/request ;;
+esac`;
+
+const options = '--setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0';
+
+/** A call of dnf as all of ours are. */
+export function dnfCall(words: string, without = '--setopt=skip_if_unavailable=0'): string {
+  return `dnf ${options} ${without} ${words}`;
+}
+
+/** Reading all package lists. */
+export const settled = `dnf -q '--disablerepo=*' repoquery --duplicates`;
+export const updating = [settled, dnfCall('--refresh makecache')];
+export const updated = { '/run/azp-fleet': '755 /', '/run/azp-fleet/package-lists': '755 ' };
+export const lockCall = (words: string): string => `dnf -q '--disablerepo=*' versionlock ${words}`;
+export const query = (name: string): string =>
+  dnfCall(`-q repoquery --available --arch=x86_64,noarch --qf '%{epoch}:%{version}-%{release}' ${name}`);

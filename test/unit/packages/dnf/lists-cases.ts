@@ -1,0 +1,162 @@
+import { statSync } from 'node:fs';
+
+import type { ScriptCase } from '../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../support/scratch/host.ts';
+import { dnfCall, settled, updating } from './dnf-host.ts';
+import { bought, engine, stdout, well } from './engine-transaction.ts';
+
+const url = 'http://mirror/x/repodata/repomd.xml';
+/** What dnf 4.14 prints of a mirror that does not answer. */
+const dead = `Errors during downloading metadata for repository 'x':
+  - Status code: 404 for ${url} (IP: 10.0.0.1)
+Error: Failed to download metadata for repo 'x': Cannot download repomd.xml
+`;
+const again = (pause: number) => `not all package lists could be read, trying again in ${pause} s\n`;
+const read = updating[1] ?? '';
+const tried = [settled, read, 'sleep 3', read, 'sleep 10'];
+const waiting = (holder: string) => `waiting, because ${holder} (0 s)\n`;
+/** It lets go once the script has waited. */
+const ends = (host: ScratchHost, file: string) => host.program('sleep', `rm -f ${file}`);
+
+/** Before anything is installed: lists, a first boot, what an interruption left, and whoever holds the database. */
+export const listsCases: readonly ScriptCase[] = [
+  {
+    name: 'tries again where a repository does not answer',
+    script: engine,
+    given: (host) => {
+      host.file('/run/deaf', dead);
+      host.program('sleep', '[ "$1" = 3 ] || rm /run/deaf');
+    },
+    after: {
+      ...well,
+      stdout: `${again(3)}${again(10)}${stdout}`,
+      calls: [...tried, ...bought.slice(1)],
+      files: { ...well.files, '/run/deaf': 'gone' },
+    },
+  },
+  {
+    name: 'goes on without the one that does not answer three times, in one line with its address',
+    script: engine,
+    given: (host) => host.file('/run/deaf', dead),
+    after: {
+      ...well,
+      stdout: `${again(3)}${again(10)}going on without a package source: ${url} cannot be read: Status code: 404\n${stdout}`,
+      calls: [
+        ...tried,
+        read,
+        ...bought
+          .slice(2)
+          .map((call) =>
+            call.replace('--setopt=skip_if_unavailable=0', `'--setopt=*.skip_if_unavailable=1'`),
+          ),
+      ],
+    },
+  },
+  {
+    name: 'goes on where it says nothing that can be understood',
+    script: engine,
+    given: (host) => host.file('/run/deaf', 'what?\n'),
+    after: {
+      ...well,
+      stdout: `${again(3)}${again(10)}going on without a package source: it cannot be read\n${stdout}`,
+      calls: [
+        ...tried,
+        read,
+        ...bought
+          .slice(2)
+          .map((call) =>
+            call.replace('--setopt=skip_if_unavailable=0', `'--setopt=*.skip_if_unavailable=1'`),
+          ),
+      ],
+    },
+  },
+  ...(['/var/lib/rpm/.rpm.lock', '/usr/lib/sysimage/rpm/.rpm.lock'] as const).map((lock) => ({
+    name: `waits for who holds ${lock}`,
+    script: engine,
+    given: (host: ScratchHost) => {
+      host.file(lock).file('/proc/812/comm', 'dnf-automatic\n');
+      const { ino } = statSync(host.at(lock));
+      host.file('/proc/locks', `1: POSIX  ADVISORY  WRITE 812 fe:00:${ino} 0 EOF\n`);
+      host.program('sleep', ': >/proc/locks');
+    },
+    after: {
+      ...well,
+      stdout: `${waiting(`dnf-automatic (pid 812) holds ${lock}`)}${stdout}`,
+      calls: [settled, 'sleep 2', ...bought.slice(1)],
+      files: { ...well.files, '/proc/locks': '644 ' },
+    },
+  })),
+  ...[
+    '/var/lib/dnf/rpmdb_lock.pid',
+    '/var/cache/dnf/metadata_lock.pid',
+    '/var/cache/dnf/download_lock.pid',
+  ].map((lock) => ({
+    name: `waits for the process whose number is in ${lock}`,
+    script: engine,
+    given: (host: ScratchHost) => {
+      host.file(lock, '812').file('/proc/812/comm', 'dnf\n');
+      ends(host, lock);
+    },
+    after: {
+      ...well,
+      stdout: `${waiting(`dnf (pid 812) holds ${lock}`)}${stdout}`,
+      calls: [settled, 'sleep 2', ...bought.slice(1)],
+      files: { ...well.files, [lock]: 'gone' },
+    },
+  })),
+  {
+    name: 'waits for nobody who is gone',
+    script: engine,
+    given: (host) => host.file('/var/lib/dnf/rpmdb_lock.pid', '812'),
+    after: well,
+  },
+  {
+    name: 'waits half an hour at most',
+    script: engine,
+    given: (host) => {
+      host.file('/var/lib/dnf/rpmdb_lock.pid', '812').file('/proc/812/comm', 'dnf\n');
+      host.program('sleep', '', { silent: true });
+    },
+    after: {
+      code: 1,
+      stdout: Array.from(
+        { length: 61 },
+        (_, at) => `waiting, because dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid (${at * 30} s)\n`,
+      ).join(''),
+      stderr: `failed: the package database stays locked
+expected: a free lock within 30 minutes
+seen: dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid
+next: let that process end, or end it by hand, and run again
+`,
+      calls: [settled],
+    },
+    run: { limitMs: 60_000 },
+  },
+  {
+    name: 'takes away what an interrupted transaction left twice',
+    script: engine,
+    given: (host) => host.file('/run/twice', 'tool-1.8-1.el9.x86_64\ntool-1.9-1.el9.x86_64\n'),
+    after: {
+      ...well,
+      stdout: `dnf did remove\n${stdout}`.replace('remove\n', 'remove \n'),
+      calls: [settled, dnfCall('-y remove --duplicates'), ...bought.slice(1)],
+    },
+  },
+  {
+    name: 'rebuilds a damaged database',
+    script: engine,
+    given: (host) => host.file('/run/damaged'),
+    after: { ...well, files: { ...well.files, '/run/rpm': '644 rebuilt\n' } },
+  },
+  {
+    name: 'waits for a first boot to end',
+    script: engine,
+    given: (host) =>
+      host.program('/usr/bin/cloud-init', 'echo done').program('timeout', '', { silent: false }),
+    after: {
+      ...well,
+      stdout: `waiting for cloud-init to end\n${stdout}`,
+      calls: ['timeout 1200 cloud-init status --wait', ...bought],
+    },
+  },
+];

@@ -1,0 +1,215 @@
+import { platformOf } from '../../../../../src/packages/distribution.ts';
+import { consequenceFilters } from '../../../../../src/packages/dnf/consequences.ts';
+import { withDkms } from '../../../../../src/packages/dnf/epel.ts';
+import { dnfPrelude } from '../../../../../src/packages/dnf/prelude.ts';
+import { simulateScript } from '../../../../../src/packages/dnf/simulation/script.ts';
+import { dnfSource } from '../../../../../src/packages/dnf/source.ts';
+import type { Question } from '../../../../../src/packages/simulation.ts';
+import type { Transaction } from '../../../../../src/packages/transaction.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { bareOf } from '../../../steps/enterprise-cases.ts';
+import { has, lockList, offered } from '../dnf-host.ts';
+import { conflict, dead, unmet } from '../dnf-words.ts';
+import { simulatedHost, worldAs } from './simulation-host.ts';
+
+const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
+const site = { mirrors: { docker: 'http://mirror/docker' }, proxy: { noProxy: ['.lab'] } };
+const ours = dnfSource('docker', system, site);
+const docker: Transaction = {
+  vendor: 'docker',
+  packages: [{ name: 'tool', version: { release: '2.0' } }, { name: 'extra' }],
+  remove: ['old'],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+};
+
+function ask(transaction: Transaction, parts: Partial<Question> = {}): string {
+  return simulateScript({
+    asked: [{ key: 'docker-install-1', transaction }],
+    missing: [],
+    system,
+    site,
+    ...parts,
+  });
+}
+
+const plain = ask(docker);
+const answered = (...lines: readonly string[]): string =>
+  ['begin docker-install-1', ...lines, 'end', ''].join('\n');
+const asked = (...brought: readonly string[]): Record<string, string> => ({
+  '/run/told': `644 install ${['tool-2.0', 'extra', ...brought].join(' ')}\nremove  old\nrun\n`,
+});
+const locks = '# ours\ntool-5:1.9-1.el9.*\n runc-4:1.1-1.*\n!never-1-1.*\n';
+const twice = {
+  '/run/told': `${asked()['/run/told'] ?? ''}${(asked()['/run/told'] ?? '').slice('644 '.length)}`,
+};
+const world = {
+  'all-locks': `644 ${locks}`,
+  locks: '644 # ours\n runc-4:1.1-1.*\n!never-1-1.*\n',
+  answer: '644 ',
+  'update.words': '644 0\n',
+};
+const engine = [
+  'version 2.0',
+  'install containerd.io 1.7.27-3.1.el9',
+  'remove runc 4:1.1.12-1.el9',
+  'install docker-ce 3:29.7.2-1.el9',
+  'remove podman-docker 4:4.9-1.el9',
+  'remove buildah 2:1.33-1.el9',
+  'room 18432 0',
+];
+const kernel: Transaction = { ...docker, before: withDkms({ release: 'epel-release', major: '9' }) };
+
+export const simulationSuite: ScriptSuite = {
+  name: 'asking dnf what it would do',
+  elsewhere: [dnfPrelude, consequenceFilters, kernel.before ?? ''],
+  given: (host) => {
+    simulatedHost(host);
+    has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');
+    offered(host, 'tool 5:2.1-1.el9', 'tool 5:2.0-1.el9', 'extra 0:9.9-1.el9', 'epel-release 0:9-10');
+    host.file(lockList, locks);
+    host.file(ours.file, ours.text).file('/run/answer', conflict);
+  },
+  cases: [
+    {
+      name: 'in a world that begins as the host, without its own locks',
+      script: plain,
+      given: (host) =>
+        host
+          .file('/run/look')
+          .file('/etc/yum.repos.d/my own.repo', 'x')
+          .file('/etc/yum.repos.d/other.txt', 'x')
+          .file('/etc/dnf/plugins/copr.conf', 'of the host')
+          .file('/var/cache/dnf/os.solv', 'lists')
+          .file('/var/cache/dnf/metadata_lock.pid', '1')
+          .folder('/run/azp-fleet-simulation.old', '/run/azp-fleet-simulation.new', '/run/other.old')
+          .age('/run/azp-fleet-simulation.old', 70 * 60)
+          .age('/run/azp-fleet-simulation.new', 50 * 60)
+          .age('/run/other.old', 70 * 60),
+      run: { umask: '077' },
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: worldAs(
+          {
+            ...world,
+            'cache/os.solv': '-> /var/cache/dnf/./os.solv',
+            'plugins/copr.conf': '644 of the host',
+            'repos/my own.repo': '-> /etc/yum.repos.d/my own.repo',
+            'repos/azp-fleet-docker.repo': `-> ${ours.file}`,
+          },
+          { ...asked(), '/run/azp-fleet-simulation.old': 'gone' },
+        ),
+      },
+    },
+    {
+      name: "takes a source that is to come in place of what stands in its way, and a site's authority",
+      script: ask(docker, { missing: ['docker'], site: { ...site, caPem: "it's PEM" } }),
+      given: (host) =>
+        host
+          .file('/run/look')
+          .file('/etc/pki/tls/certs/ca-bundle.crt', 'many\n')
+          .file('/etc/yum.repos.d/docker-ce.repo', 'baseurl=https://download.docker.com/linux/centos/9')
+          .file('/etc/yum.repos.d/mirror.repo', 'baseurl=http://mirror/docker/centos/9/x86_64/stable')
+          .file('/etc/yum.repos.d/rocky.repo', 'x'),
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: worldAs(
+          {
+            ...world,
+            'ca.crt': "644 many\nit's PEM\n",
+            'repos/rocky.repo': '-> /etc/yum.repos.d/rocky.repo',
+            'repos/azp-fleet-docker.repo': `644 ${ours.text}`,
+          },
+          asked(),
+        ),
+      },
+    },
+    {
+      name: 'says that a vendor does not answer, and why',
+      script: plain,
+      given: (host) =>
+        host.file(
+          '/run/heard',
+          dead.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker'),
+        ),
+      after: {
+        stdout: `partial http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
+silent docker http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
+${answered(...engine)}`,
+        stderr: `${dead.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker')}0\n`,
+        files: asked(),
+      },
+    },
+    {
+      name: 'names the lock of the owner that is in the way',
+      script: plain,
+      given: (host) => host.file('/run/answer', unmet).file('/run/freed', conflict),
+      after: { stdout: answered('version 2.0', 'held runc '), stderr: '0\n', files: twice },
+    },
+    {
+      name: 'says why it cannot be done, where no lock is in the way',
+      script: plain,
+      given: (host) => host.file('/run/answer', unmet).file('/run/freed', unmet),
+      after: {
+        stdout: answered(
+          'version 2.0',
+          'words conflicting requests nothing provides dkms needed by kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch ',
+        ),
+        stderr: `0\n${unmet}`,
+        files: twice,
+      },
+    },
+    {
+      name: 'names what is offered instead',
+      script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
+      after: { stdout: answered('missing', 'offer 5:2.1-1.el9', 'offer 5:2.0-1.el9'), stderr: '0\n' },
+    },
+    {
+      name: 'says what a part of it would have said',
+      script: ask({ ...docker, before: "fail 'no way' here 'the\nhost' 'go home'" }),
+      after: {
+        stdout: answered('what no way (expected here; seen: the host)', 'next go home'),
+        stderr: '0\n',
+      },
+    },
+    {
+      name: 'says that it broke off',
+      script: ask({ ...docker, before: 'exit 7' }),
+      after: { stdout: answered('broken 7'), stderr: '0\n' },
+    },
+    {
+      name: 'reads the repository that a package brings, and asks with it',
+      script: ask(kernel),
+      given: (host) => host.file('/run/brings', '[epel]\n'),
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: asked('epel-release'),
+      },
+    },
+    {
+      name: 'does not know what it cannot read of it',
+      script: ask(kernel),
+      given: (host) => host.file('/run/brings', '[epel]\n').file('/run/later', dead),
+      after: {
+        stdout: answered(
+          "partial http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server",
+          ...engine,
+        ),
+        stderr: '0\n',
+        files: asked('epel-release'),
+      },
+    },
+    {
+      name: 'does not know what it brings where that cannot be had',
+      script: ask(kernel),
+      after: {
+        stdout: answered('partial what epel-release brings is not known before it is there', ...engine),
+        stderr: '0\ncurl: (7) no route\n',
+        files: asked('epel-release'),
+      },
+    },
+  ],
+};

@@ -1,0 +1,195 @@
+import { platformOf } from '../../../../src/packages/distribution.ts';
+import { dnfPrelude } from '../../../../src/packages/dnf/prelude.ts';
+import { removeScript, unholdScript } from '../../../../src/packages/dnf/removal/packages.ts';
+import { dnfSource } from '../../../../src/packages/dnf/source.ts';
+import { dnfTrust } from '../../../../src/packages/dnf/trust.ts';
+import type { ScriptSuite } from '../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../support/scratch/host.ts';
+import { bareOf } from '../../steps/enterprise-cases.ts';
+import { database, dnfCall, dnfHost, has, lockCall, lockList, stateOf, would } from './dnf-host.ts';
+
+const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
+const site = { mirrors: {}, proxy: { http: 'http://proxy:3128', noProxy: [] } };
+const docker = dnfSource('docker', system, site);
+const mirrored = dnfSource('docker', system, { ...site, mirrors: { docker: 'http://mirror/docker' } });
+
+const sources = '/etc/yum.repos.d';
+const keyAt = (address: string): string =>
+  `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 -o /tmp/tmp.XXXXXX/key ${address}`;
+const dockerKey = keyAt('https://download.docker.com/linux/centos/gpg');
+const key = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n';
+const written = (source: typeof docker) => ({
+  '/etc/pki': '755 /',
+  '/etc/pki/rpm-gpg': '755 /',
+  [source.keyFile]: `644 ${key}`,
+  [source.file]: `644 ${source.text}`,
+  '/run/keys': `644 ${key}`,
+});
+
+/** What curl brings. */
+function brings(host: ScratchHost, body: string): void {
+  host.program('curl', `echo "$http_proxy"; [ ! -e "$9" ] || echo 'there already'; ${body}`);
+}
+
+const trust = dnfTrust.script("it's a certificate\n", { noProxy: [] });
+const remove = removeScript(['tool', 'old']);
+
+export const sourceSuite: ScriptSuite = {
+  name: 'adding a source for dnf, trusting a site, taking packages away',
+  elsewhere: [dnfPrelude],
+  given: (host) => {
+    dnfHost(host);
+    brings(host, `printf '%s' '${key}' >"$9"`);
+    host.program('update-ca-trust', '');
+    has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'rest 0:1-1');
+    host.file(lockList, 'other-0:1-1.*\ntool-5:1.9-1.el9.*\n');
+  },
+  cases: [
+    {
+      name: 'fetches the key, has rpm know it, and writes it and the source for all to read',
+      script: docker.script,
+      run: { umask: '077' },
+      after: { calls: [dockerKey], files: written(docker) },
+    },
+    {
+      name: "switches off others' sources for the same repository, and no more",
+      script: docker.script,
+      given: (host) =>
+        host
+          .file(`${sources}/docker-ce.repo`, 'baseurl=https://download.docker.com/linux/centos/9\n')
+          .file(`${sources}/my own.repo`, 'baseurl=https://download.docker.com/linux/rhel/9\n')
+          .file(`${sources}/docker-ce.repo.disabled`, 'of earlier days')
+          .file(`${sources}/other.repo`, 'baseurl=https://downloadXdocker.com/linux/centos/9\n')
+          .file(docker.file, 'baseurl=https://download.docker.com/linux/centos/9\n')
+          .file(docker.keyFile, 'old', { mode: 0o600 }),
+      after: {
+        stdout: `switching off ${sources}/docker-ce.repo: ${docker.file} replaces it
+switching off ${sources}/my own.repo: ${docker.file} replaces it
+`,
+        calls: [dockerKey],
+        files: {
+          [docker.keyFile]: `644 ${key}`,
+          [docker.file]: `644 ${docker.text}`,
+          '/run/keys': `644 ${key}`,
+          [`${sources}/docker-ce.repo`]: 'gone',
+          [`${sources}/docker-ce.repo.disabled`]: '644 baseurl=https://download.docker.com/linux/centos/9\n',
+          [`${sources}/my own.repo`]: 'gone',
+          [`${sources}/my own.repo.disabled`]: '644 baseurl=https://download.docker.com/linux/rhel/9\n',
+        },
+      },
+    },
+    {
+      name: "takes a site's mirror, and switches off sources for it, too",
+      script: mirrored.script,
+      given: (host) =>
+        host.file(`${sources}/mirror.repo`, 'baseurl=http://mirror/docker/centos/9/x86_64/stable\n'),
+      after: {
+        stdout: `switching off ${sources}/mirror.repo: ${mirrored.file} replaces it\n`,
+        calls: [keyAt('http://mirror/docker/centos/gpg')],
+        files: {
+          ...written(mirrored),
+          [`${sources}/mirror.repo`]: 'gone',
+          [`${sources}/mirror.repo.disabled`]: '644 baseurl=http://mirror/docker/centos/9/x86_64/stable\n',
+        },
+      },
+    },
+    {
+      name: 'a key that cannot be had leaves everything as it was',
+      script: docker.script,
+      given: (host) => host.program('curl', 'echo "curl: (22) 404" >&2; exit 22'),
+      after: {
+        code: 1,
+        stderr: `failed: https://download.docker.com/linux/centos/gpg cannot be downloaded
+expected: the key of the package source
+seen: curl: (22) 404
+next: check the network, the proxy and the mirrors in the inventory
+`,
+        calls: [dockerKey],
+      },
+    },
+    {
+      name: 'a page in the place of the key is none',
+      script: docker.script,
+      given: (host) => brings(host, `printf '%s' '<html>log in' >"$9"`),
+      after: {
+        code: 1,
+        stderr: `failed: https://download.docker.com/linux/centos/gpg is not the key of a package source
+expected: a PGP public key
+seen: <html>log in
+next: check the mirror
+`,
+        calls: [dockerKey],
+      },
+    },
+    {
+      name: 'a key that rpm refuses brings no source',
+      script: docker.script,
+      given: (host) =>
+        host.program('rpm', 'echo "error: key 1 import failed." >&2; exit 1', { silent: true }),
+      after: {
+        code: 1,
+        stderr: `error: key 1 import failed.
+failed: rpm does not take the key of https://download.docker.com/linux/centos/9/x86_64/stable
+expected: a key that the host accepts
+seen: the messages above
+next: look at update-crypto-policies --show on the host: newer systems refuse old keys
+`,
+        calls: [dockerKey],
+        files: { '/etc/pki': '755 /', '/etc/pki/rpm-gpg': '755 /', [docker.keyFile]: `644 ${key}` },
+      },
+    },
+    {
+      name: "a site's authority is put in place in one move, and trusted",
+      script: trust,
+      given: (host) =>
+        host.file(`${dnfTrust.file}.new`, 'cut off, and longer than the new one').file(dnfTrust.file, 'old'),
+      after: {
+        calls: ['update-ca-trust extract'],
+        files: { [dnfTrust.file]: "644 it's a certificate\n", [`${dnfTrust.file}.new`]: 'gone' },
+      },
+    },
+    {
+      name: "a site's authority is forgotten again",
+      script: dnfTrust.withdraw,
+      given: (host) => host.file(`${dnfTrust.file}.new`).file(dnfTrust.file, 'old'),
+      after: {
+        calls: ['update-ca-trust extract'],
+        files: { [dnfTrust.file]: 'gone', [`${dnfTrust.file}.new`]: 'gone' },
+      },
+    },
+    {
+      name: 'packages go, locked or not, and nothing else',
+      script: remove,
+      given: (host) => would(host, 'Removing:', ' old x86_64 1.0-1 @os 4', ' tool i686 1.9-1 @os 4'),
+      after: {
+        stdout: 'dnf did remove tool old\n',
+        calls: [
+          dnfCall('--assumeno remove tool old'),
+          lockCall('delete tool old'),
+          dnfCall('-y remove tool old'),
+        ],
+        files: { [database]: `644 ${stateOf('rest 0:1-1')}`, [lockList]: '644 other-0:1-1.*\n' },
+      },
+    },
+    {
+      name: 'packages stay where others would go with them',
+      script: remove,
+      given: (host) =>
+        would(host, 'Removing dependent packages:', ' rest x86_64 1-1 @os 4', ' old x86_64 1.0-1 @os 4'),
+      after: {
+        code: 1,
+        stderr: `failed: dnf would also remove other packages
+expected: only tool, old go
+seen: rest${' '}
+next: remove them by hand if nothing needs them, and run again
+`,
+        calls: [dnfCall('--assumeno remove tool old')],
+      },
+    },
+    {
+      name: 'packages may be upgraded again',
+      script: unholdScript(['tool', 'absent']),
+      after: { calls: [lockCall('delete tool absent')], files: { [lockList]: '644 other-0:1-1.*\n' } },
+    },
+  ],
+};
