@@ -6,7 +6,7 @@ export const database = '/var/lib/rpm/state';
 const offers = '/var/lib/dnf/offers';
 export const lockList = '/etc/dnf/plugins/versionlock.list';
 /** What dnf says that a transaction would do. */
-export const simulation = '/run/answer';
+const simulation = '/run/answer';
 /** What dnf's shell was told, `$` at the end of each of its lines. */
 const told = '/run/told';
 
