@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 import type { Context } from '../base/context.ts';
-import { usageError, type FleetError, type Problem } from '../base/errors.ts';
+import { usageError, whyNot, type FleetError, type Problem } from '../base/errors.ts';
 import { organizationUrl } from '../azure/url.ts';
 import { crossFindings } from './check/cross-check.ts';
 import { InventoryDocument } from './document/document.ts';
@@ -12,6 +12,7 @@ import { hostsFrom } from './import/hosts-from.ts';
 import { looksLikeSecret } from './check/literal-secret.ts';
 import { placed } from './check/placed.ts';
 import { remainderOf, type Remainder } from './check/remainder.ts';
+import { typographicQuotes } from './check/typographic-quotes.ts';
 import {
   resolveCredential,
   resolveHost,
@@ -40,6 +41,7 @@ export function parseFleet(source: string, file: string, context: LoadContext): 
   if (!document.readable) stopAt(document.problems, file);
   document.expandVariables(context.env);
   refuseLiterals(document, file);
+  document.problems.push(...typographicQuotes(document.texts()));
   const full = path.resolve(context.cwd, file);
   const part = withHostsFrom(validate(document), document, path.dirname(full));
   const fleet = part && build(part.file, { folder: path.dirname(full), home: context.home });
@@ -94,7 +96,7 @@ function read(full: string, shown: string): string {
     step: 'inventory',
     what: `${shown} is not a text file`,
     expected: 'YAML in UTF-8',
-    next: 'name the inventory with -i FILE',
+    next: 'save it as UTF-8, or name the inventory with -i FILE',
   });
 }
 
@@ -108,11 +110,13 @@ function readBytes(full: string, shown: string): Buffer {
         code: 'inventory.unreadable',
         step: 'inventory',
         what: code === 'ENOENT' ? `there is no inventory ${shown}` : `the inventory ${shown} cannot be read`,
-        ...(code === 'ENOENT' ? {} : { seen: code ?? String(error) }),
+        ...(code === 'ENOENT' ? {} : { seen: whyNot(error) }),
         next:
           code === 'ENOENT'
             ? 'make one by answering questions (azp-fleet setup) or from arguments (azp-fleet init HOST…), or name yours with -i FILE'
-            : `check the file's permissions: ls -l ${shown}`,
+            : code === 'EISDIR'
+              ? `name the file in it: -i ${shown}/FILE`
+              : `check the file's permissions: ls -l ${shown}`,
       },
       error,
     );

@@ -1,6 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
 
-import { codeOf, type Problem } from '../../base/errors.ts';
+import { whyNot, type Problem } from '../../base/errors.ts';
 import type { Fleet, HostSpec, SecretSource } from '../fleet.ts';
 import { foldNames } from '../fold-names.ts';
 import { credentialSource } from '../secret-sources.ts';
@@ -36,7 +36,7 @@ export function checkReferences(fleet: Fleet, place: Place): Problem[] {
     ...(expiry ? [expiry] : []),
     ...(proxy.ca === undefined
       ? []
-      : missingFile(proxy.ca, 'the CA file', 'correct "ca" in the inventory, or put the file there')),
+      : missingFile(proxy.ca, 'the CA file', 'correct "ca:" in the inventory, or put the file there')),
     ...[...keys].flatMap((file) =>
       missingFile(file, 'the private key', 'correct identityFile in the inventory, or put the key there'),
     ),
@@ -95,7 +95,7 @@ function missingFile(file: string, what: string, next: string): Problem[] {
     accessSync(file, constants.R_OK);
     return [];
   } catch (error) {
-    const seen = codeOf(error);
+    const seen = whyNot(error);
     return [
       { code: 'inventory.file', step: 'inventory', what: `${what} ${file} cannot be read`, seen, next },
     ];

@@ -19,7 +19,22 @@ export function problemsOf(
   document: InventoryDocument,
   value: unknown,
 ): Problem[] {
-  return problemsOnce(mistakesOf(issues, { schema, document, value }, []));
+  return problemsOnce(withoutEchoes(mistakesOf(issues, { schema, document, value }, [])));
+}
+
+/** A key that is missing because it is misspelt is one mistake. */
+function withoutEchoes(mistakes: readonly Mistake[]): Mistake[] {
+  const beside = (path: Path): string => JSON.stringify(path.slice(0, -1));
+  return mistakes.filter(
+    ({ code, path }) =>
+      code !== 'inventory.missing' ||
+      !mistakes.some(
+        (other) =>
+          other.code === 'inventory.unknown-key' &&
+          beside(other.path) === beside(path) &&
+          other.next === `did you mean "${String(path.at(-1))}"?`,
+      ),
+  );
 }
 
 interface Read {
@@ -98,20 +113,36 @@ function invalidValue(issue: Issue, path: Path, read: Read): Mistake {
     ...(quotes(issue, value, written) ?? {
       seen: seen(value, named, written),
       next: 'put what is expected in its place',
-      ...(mayHoldSecret(named) ? {} : meant(value, path, read.schema)),
+      ...(mayHoldSecret(named) ? {} : meant(value, path, { ...read, expected: found.expected })),
     }),
   };
 }
 
 /** What somebody probably meant by a text: one of the words that would do, or a key with its value. */
-function meant(value: unknown, path: Path, schema: z.core.$ZodType): Pick<Problem, 'next'> {
+function meant(
+  value: unknown,
+  path: Path,
+  { schema, expected }: { readonly schema: z.core.$ZodType; readonly expected: string },
+): Pick<Problem, 'next'> {
+  if (Array.isArray(value) && path.length === 1 && path[0] === 'hosts')
+    return { next: 'write each as a key, with a colon behind it and no - before it' };
   if (typeof value !== 'string') return {};
+  if (expected.startsWith('a list of ')) return { next: shown(`write it as a list: [${value}]`) };
+  const parts = path.at(-1) === 'address' ? addressParts(value) : [];
+  if (parts.length > 1) return { next: shown(`write ${parts.join(' and ')}, each on a line of its own`) };
   const words = wordsAt(schema, path);
   const near = nearest(value, words) ?? completed(value, words);
   if (near !== undefined) return { next: `did you mean "${near}"?` };
   const [, key, rest] = /^([\w.-]+)(?::|\s+)(\S.*)$/.exec(value) ?? [];
   if (key === undefined || rest === undefined || !keysAt(schema, path).includes(key)) return {};
   return { next: shown(`put a colon and a blank behind the key: ${key}: ${rest}`) };
+}
+
+/** An address with user and port, as ssh's own programs take it. */
+function addressParts(text: string): string[] {
+  const [, user, host, port] = /^(?:([^@\s]+)@)?([^@:\s]+)(?::(\d+))?$/.exec(text) ?? [];
+  const parts = { user, address: host, port };
+  return Object.entries(parts).flatMap(([key, value]) => (value === undefined ? [] : [`${key}: ${value}`]));
 }
 
 /** A number without the quotes that make it text, or with quotes that it must not have. */

@@ -9,7 +9,7 @@ import {
   duration,
   environmentName,
   flag,
-  hostName,
+  address,
   hostPath,
   jump,
   label,
@@ -266,7 +266,7 @@ const shared = {
 export const hostVars = section('settings, e.g. { pool: gpu-lab }', shared).meta({ id: 'hostVars' });
 
 export const hostEntry = section('settings such as { address: 192.0.2.11 }, or {}', {
-  address: hostName
+  address: address
     .optional()
     .meta({ description: 'Host name or IP address; default: the name, as ssh_config knows it' }),
   ...shared,

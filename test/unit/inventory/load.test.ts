@@ -272,7 +272,7 @@ test.each([
         step: 'inventory',
         what: 'binary is not a text file',
         expected: 'YAML in UTF-8',
-        next: 'name the inventory with -i FILE',
+        next: 'save it as UTF-8, or name the inventory with -i FILE',
       },
     }),
   );

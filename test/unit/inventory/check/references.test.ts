@@ -33,9 +33,9 @@ hosts:
   expect(warnings(text)).toEqual([
     'the token is expected in the variable AZP_TOKEN, which is not set here\nnext: read -rs AZP_TOKEN && export AZP_TOKEN',
     'the sudo password of a lies in a file that others may read: FOLDER/open\nexpected: mode 0600\nseen: mode 0644\nnext: chmod 600 FOLDER/open',
-    'the file of the sudo password of b FOLDER/none cannot be read\nseen: ENOENT\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/none)',
-    'the CA file FOLDER/ca.pem cannot be read\nseen: ENOENT\nnext: correct "ca" in the inventory, or put the file there',
-    'the private key FOLDER/key cannot be read\nseen: ENOENT\nnext: correct identityFile in the inventory, or put the key there',
+    'the file of the sudo password of b FOLDER/none cannot be read\nseen: no such file\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/none)',
+    'the CA file FOLDER/ca.pem cannot be read\nseen: no such file\nnext: correct "ca:" in the inventory, or put the file there',
+    'the private key FOLDER/key cannot be read\nseen: no such file\nnext: correct identityFile in the inventory, or put the key there',
   ]);
 });
 
