@@ -6,6 +6,8 @@ import { parseRate, rateExpected } from '../base/notation/rate.ts';
 import { noControl } from '../base/unseen.ts';
 import { parseShare, shareExpected, type Share } from '../base/notation/share.ts';
 
+const inItsPlace = 'put what is expected in its place';
+
 /** Typed access to parsed options. Names are camel case, as commander gives them. */
 export class Options {
   readonly #values: Readonly<Record<string, unknown>>;
@@ -45,6 +47,7 @@ export class Options {
       what: `--${kebab(name)} is not a usable number`,
       expected: `a whole number from ${bounds.min} to ${bounds.max}`,
       seen: text,
+      next: inItsPlace,
     });
   }
 
@@ -59,6 +62,7 @@ export class Options {
       what: `--${kebab(name)} is not a duration`,
       expected: 'a number with s, m, h or d, e.g. 90s, 15m, 4h',
       seen: text,
+      next: inItsPlace,
     });
   }
 
@@ -74,6 +78,7 @@ export class Options {
       what: `--${kebab(name)} is not a time`,
       expected: 'how long ago, e.g. 90m, 4h, 30d, or a time such as 2026-11-22T05:40:00Z',
       seen: text,
+      next: inItsPlace,
     });
   }
 
@@ -87,6 +92,7 @@ export class Options {
       what: `--${kebab(name)} is not a usable number or share`,
       expected: shareExpected(least),
       seen: text,
+      next: inItsPlace,
     });
   }
 
@@ -100,6 +106,7 @@ export class Options {
       what: `--${kebab(name)} is not a usable rate`,
       expected: rateExpected,
       seen: text,
+      next: inItsPlace,
     });
   }
 }

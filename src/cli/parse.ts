@@ -60,8 +60,7 @@ export function parseArguments(
       throw usageError({ code: 'usage.arguments', what: 'no command is named', next: seeHelp }, error);
     io.out(help);
     if (error.exitCode === 0 || isUnnamed) return undefined;
-    const what = error.message.replace(/^error: /, '');
-    throw usageError({ code: 'usage.arguments', what, next: seeHelp }, error);
+    throw misunderstood(error, own, specs);
   }
   return found;
 }
@@ -164,7 +163,7 @@ function understand(
       code: 'usage.two-inventories',
       what: 'two inventories were given',
       seen: files.join(', '),
-      next: 'name one',
+      next: 'name one of them',
     });
   const positionals = command.args.filter((argument) => !isFile(argument));
   checkCount(command, positionals);
@@ -176,6 +175,17 @@ function understand(
     inventory,
     commandLine: ['azp-fleet', ...argv].join(' '),
   };
+}
+
+/** What commander found, with what it thinks was meant, or else the help of the command. */
+function misunderstood(error: CommanderError, own: readonly string[], specs: readonly CommandSpec[]): Error {
+  const told = error.message.replace(/^error: /, '').trim();
+  const [, what = told, meant] = /^([^]*?)\s*\(Did you mean ([^)]+)\?\)$/.exec(told) ?? [];
+  const named = specs.filter(({ name }) => own.slice(0, 2).join(' ').startsWith(name) || own[0] === name);
+  const [spec] = named.toSorted((one, other) => other.name.length - one.name.length);
+  const see = spec === undefined ? seeHelp : `see azp-fleet ${spec.name} --help`;
+  const next = meant === undefined ? see : `did you mean "${meant}"? ${see}`;
+  return usageError({ code: 'usage.arguments', what, next }, error);
 }
 
 /** Counted here and not by commander, because an inventory file may stand anywhere among the arguments. */

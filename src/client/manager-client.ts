@@ -246,7 +246,7 @@ function unreachable(host: string, cause: unknown): FleetError {
       step: 'manager',
       what: 'the manager does not answer on its socket',
       seen: cause instanceof Error ? cause.message : String(cause),
-      next: 'look at `systemctl status azp-fleet-manager` on the host',
+      next: 'run azp-fleet provision, where the host has no manager yet; else look at `systemctl status azp-fleet-manager` there',
     },
     { cause },
   );

@@ -18,8 +18,9 @@ export function readOrganization(text: string): Pasted {
       typed,
     ) ?? [];
   if (owner !== undefined) return withProject(`https://dev.azure.com/${owner}`, project);
-  if (!/[/.:]/.test(typed))
-    return { organization: organizationUrl(`https://dev.azure.com/${encodeURIComponent(typed)}`) };
+  // What has to be encoded is in no name, and no address: that is told.
+  if (!/[/.:]/.test(typed) && encodeURIComponent(typed) === typed)
+    return { organization: organizationUrl(`https://dev.azure.com/${typed}`) };
   const url = withScheme(typed);
   if (url === undefined) return { organization: organizationUrl(typed) };
   if (url.password !== '') return { organization: organizationUrl(typed) };

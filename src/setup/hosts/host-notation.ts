@@ -22,11 +22,18 @@ export function parseHost(text: string, known: (name: string) => boolean): HostC
       what: 'this is not a host',
       expected: 'address, user@address:port or name=user@address:port',
       seen: text,
+      next: inItsPlace,
     });
   const name = parts?.['name'] ?? (known(written) ? written : shortName(written));
   const bad = unusable(name, written, parts?.['user']);
   if (bad !== undefined)
-    throw usageError({ code: 'usage.host', what: 'this is not a host', seen: text, ...bad });
+    throw usageError({
+      code: 'usage.host',
+      what: 'this is not a host',
+      seen: text,
+      next: inItsPlace,
+      ...bad,
+    });
   return {
     name,
     ...(name === written ? {} : { address: written }),
@@ -34,6 +41,8 @@ export function parseHost(text: string, known: (name: string) => boolean): HostC
     ...(port === undefined ? {} : { port }),
   };
 }
+
+const inItsPlace = 'put what is expected in its place';
 
 /** What no inventory, or no ssh, would take. */
 function unusable(

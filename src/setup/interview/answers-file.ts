@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { parse } from 'yaml';
 
-import { codeOf, usageError } from '../../base/errors.ts';
+import { usageError, whyNot } from '../../base/errors.ts';
 import { looksLikeSecret } from '../../inventory/check/literal-secret.ts';
 import type { Answer } from './question.ts';
 
@@ -15,7 +15,7 @@ export function readAnswers(file: string): Map<string, Answer> {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw bad(file, codeOf(error), 'correct its name', error);
+    throw bad(file, whyNot(error), 'correct its name', error);
   }
   if (text.length > longest) throw bad(file, `${text.length} characters`, 'name a file of answers');
   let found: unknown;

@@ -179,8 +179,7 @@ export class Interview implements Prompts {
     }
     throw usageError({
       code: 'usage.answer',
-      what: `the answer to "${question.key}" cannot be used`,
-      expected: mistake,
+      what: `the answer to "${question.key}" cannot be used: ${mistake}`,
       seen: String(raw),
       next: 'correct it in the file of answers, or in its option',
     });

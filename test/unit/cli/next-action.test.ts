@@ -20,7 +20,7 @@ test.each([
   ['plan ca.yaml', 'correct "ca:" in the inventory'],
   ['provision lab.yaml --plan none.json', 'azp-fleet plan -o FILE'],
   ['provision lab.yaml --rerun foo', '--rerun failed'],
-  ['provision lab.yaml --paralel 3', 'azp-fleet COMMAND --help'],
+  ['provision lab.yaml --paralel 3', 'did you mean "--parallel"? see azp-fleet provision --help'],
   ['completion csh', 'azp-fleet completion bash'],
   ['diagnose none.xml', 'nvidia-smi -q -x'],
   ['logs /0', 'azp-fleet status'],

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 
 import type { Context } from '../../../base/context.ts';
-import { codeOf, ExitCode, usageError } from '../../../base/errors.ts';
+import { whyNot, ExitCode, usageError } from '../../../base/errors.ts';
 import { diagnose } from '../../../health/diagnose.ts';
 import { painter } from '../../../render/color.ts';
 import { diagnosisText, type NamedDiagnosis } from '../../../render/diagnosis.ts';
@@ -37,7 +37,7 @@ async function read(file: string): Promise<string> {
       {
         code: 'usage.file',
         what: `${file} cannot be read`,
-        seen: codeOf(error),
+        seen: whyNot(error),
         next: 'save one: nvidia-smi -q -x > gpus.xml, or journalctl -k > kernel.log',
       },
       error,

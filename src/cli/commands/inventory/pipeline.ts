@@ -2,6 +2,7 @@ import path from 'node:path';
 
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, usageError } from '../../../base/errors.ts';
+import { completed, nearest } from '../../../base/nearest.ts';
 import { poolsOf } from '../../../contract/slots.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
 import { plainPools } from '../../../inventory/pool-pattern.ts';
@@ -46,11 +47,12 @@ function place(file: string, text: string, options: Options): string | undefined
 function kindOf(options: Options): PipelineKind {
   const kind = options.string('kind') ?? 'gpu';
   if (Object.hasOwn(pipelineKinds, kind)) return kind as PipelineKind;
+  const kinds = Object.keys(pipelineKinds);
   throw usageError({
     code: 'usage.option',
-    what: '--kind is not a kind of pipeline',
-    expected: Object.keys(pipelineKinds).join(', '),
-    seen: kind,
+    what: `there is no kind ${kind} of pipeline`,
+    expected: kinds.join(', '),
+    next: `did you mean "${nearest(kind, kinds) ?? completed(kind, kinds) ?? 'gpu'}"?`,
   });
 }
 

@@ -129,7 +129,11 @@ describe('where nobody can be asked', () => {
 
   test('an answer that cannot be used is an error', async () => {
     await expect(run({ word: 'bad' })).rejects.toMatchObject({
-      problem: { code: 'usage.answer', expected: 'Another one', seen: 'bad' },
+      problem: {
+        code: 'usage.answer',
+        what: 'the answer to "word" cannot be used: Another one',
+        seen: 'bad',
+      },
     });
   });
 });
