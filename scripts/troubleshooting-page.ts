@@ -50,6 +50,9 @@ where they help; and \`next\`, what to do in this very case, which goes before w
 Where that is not enough: \`--debug\` shows more, and each run leaves a log, which is named at its end
 (\`~/.local/state/azp-fleet/logs\`). Secrets are \`***\` in it; names and addresses of hosts are not.
 
+How more than a hundred mistakes of the first hour look at 80 columns, and what ends each:
+[first-hour-mistakes.txt](first-hour-mistakes.txt).
+
 Written by \`npm run docs\` from the source; a code without an entry fails a test.
 `;
 

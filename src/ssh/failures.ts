@@ -74,7 +74,7 @@ export function connectFailure(options: ConnectionOptions, error: unknown): Flee
     return make({
       code: code === 'ETIMEDOUT' ? 'ssh.timeout' : 'ssh.unreachable',
       what: `${address} does not answer`,
-      next: `ping -c 3 ${options.hostname}   # is the machine up, and does a firewall or a VPN stand between?`,
+      next: `correct "address:" or "port:" in the inventory, or have the way opened: is the machine up (ping -c 3 ${options.hostname}), does a firewall or a VPN stand between?`,
     });
   }
   if (level === 'handshake' || /no matching/i.test(seen)) {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { startFake, type RunningFake } from '../../src/azure/fake/start.ts';
 import { systemClock } from '../../src/base/machine/clock.ts';
 import { ensurePackages } from '../lab/harness/prerequisites.ts';
+import { gpuPrograms, writeGpuMachine } from './gpu-machine.ts';
 import { type OwnSshd, startOwnSshd } from './own-sshd.ts';
 import { Terminal } from './terminal.ts';
 
@@ -21,39 +22,9 @@ export interface Desk {
   readonly end: () => Promise<void>;
 }
 
-/** What stands in for a GPU machine with systemd: whatever else a login asks for is this machine's own. */
-const programs = {
-  moved: `bin=ROOT/../bin
-exec sed -e "s#/run/azp-fleet#ROOT/run/azp-fleet#g" -e "s#/var/lib/azp-fleet#ROOT/var/lib/azp-fleet#g" \\
-  -e "s#/opt/azp-fleet#ROOT/opt/azp-fleet#g" -e "s#PATH=/usr/local/sbin#PATH=$bin:/usr/local/sbin#g" \\
-  -e "s#/etc/machine-id#ROOT/machine-id#g" -e "s#/run/systemd/system#ROOT#g" -e "s#/sys/bus/pci#ROOT/pci#g" \\
-  -e "s#/proc/mounts#ROOT/mounts#g" -e "s#~/.ssh#ROOT/ssh#g" -e "s#^PRETTY#&#"
-`,
-  systemctl: `[ "$*" != --version ] || echo 'systemd 252 (252.39-1~deb12u1)'\n`,
-  uname: `case $* in -n) cat ROOT/hostname ;; *) exec /usr/bin/uname "$@" ;; esac\n`,
-  df: `printf 'Filesystem 1024-blocks Used Available Capacity Mounted on\\n'
-shift
-for path; do echo "/dev/sda1 900000000 1 $(cat ROOT/free) 1% /"; done
-`,
-};
-
 async function startMachine(hostname: string, gpus: number): Promise<OwnSshd> {
-  const sshd = await startOwnSshd({ programs });
-  const write = (file: string, text: string) => writeFileSync(sshd.path(file), text);
-  write('machine-id', `${hostname.padEnd(32, '0').replaceAll(/[^\da-f]/g, 'a')}\n`);
-  write('hostname', `${hostname}.lab.example\n`);
-  write('free', '500000000\n');
-  write('mounts', '/dev/sda1 / ext4 rw 0 0\nnas:/data /mnt/imagenet nfs4 rw 0 0\n');
-  for (let at = 0; at < gpus; at += 1) {
-    const device = sshd.path(`pci/devices/0000:0${at + 1}:00.0`);
-    mkdirSync(device, { recursive: true });
-    for (const [name, value] of [
-      ['vendor', '0x10de'],
-      ['class', '0x030200'],
-      ['device', '0x2335'],
-    ] as const)
-      writeFileSync(join(device, name), `${value}\n`);
-  }
+  const sshd = await startOwnSshd({ programs: gpuPrograms });
+  writeGpuMachine((file) => sshd.path(file), hostname, gpus);
   return sshd;
 }
 

@@ -5,25 +5,25 @@ import type { Helper } from './mistake.ts';
 import type { Told } from './told.ts';
 import type { World } from './world.ts';
 
-/** Does literally what the text says, and tells what that was. Throws where it says nothing that can be done. */
-export async function carryOut(world: World, told: Told, by: Helper | undefined): Promise<string[]> {
+/** Does literally what the text says, and tells what that was, but for another command. Throws where it says nothing to do. */
+export async function carryOut(world: World, told: Told, by: Helper | undefined): Promise<string> {
   const asked = by?.asked.exec(told.next);
   if (by !== undefined && asked) {
     await by.carry(world, asked);
-    return [`${by.who}: ${by.does}`];
+    return `${by.who}: ${by.does}`;
   }
   const command = commandIn(told.next);
-  if (command !== undefined) return [await run(world, command)];
+  if (command !== undefined) return run(world, command);
   const edit = editFor(told);
   if (edit !== undefined) {
     const { file, change } = edit;
     if (file === undefined) {
       world.typed = change(world.typed);
-      return [];
+      return '';
     }
     const old = world.read(file);
     world.write(file, change(old));
-    return [`${file}: ${difference(old, world.read(file))}`];
+    return `${file}: ${difference(old, world.read(file))}`;
   }
   throw new Error(`nothing that can be carried out: ${JSON.stringify(told)}`);
 }
@@ -33,7 +33,7 @@ function difference(before: string, after: string): string {
   const old = before.split('\n');
   const lines = after.split('\n');
   const at = lines.findIndex((line, index) => line !== old[index]);
-  return `line ${at + 1} is now ${(lines[at] ?? '').trim()}`;
+  return `line ${at + 1} is now "${lines[at] ?? ''}"`;
 }
 
 const program =
@@ -57,6 +57,11 @@ async function run(world: World, { text, where }: Command): Promise<string> {
     const { code, text: said } = await world.host.typed(text);
     assert.equal(code, 0, said);
     return `on the host $ ${text}`;
+  }
+  const [, ours] = /^azp-fleet (.*)$/.exec(text) ?? [];
+  if (ours !== undefined && ours.split(' ')[0] === world.typed.split(' ')[0]) {
+    world.typed = ours;
+    return '';
   }
   if (text.startsWith('azp-fleet ')) {
     const { exitCode, text: said } = await world.type(text.slice('azp-fleet '.length), [['?', 'y']]);

@@ -33,9 +33,12 @@ const meantIn = ({ next }: Told): string | undefined => /did you mean "([^"]+)"/
 
 /** Another word on the command line. */
 function onTheLine(told: Told): Change | undefined {
-  const [, wrong] =
-    /(?:matches|no (?:command|pool|host|group|topic|project|option)) "?([^\s",?]+)/.exec(told.what) ?? [];
-  const meant = meantIn(told);
+  const [, quoted, bare] =
+    /there is no command "([^"]+)"|(?:matches|no (?:pool|kind)|in pool|unknown option) '?([^\s"',?]+)/.exec(
+      told.what,
+    ) ?? [];
+  const wrong = quoted ?? bare;
+  const meant = meantIn(told)?.replace(/^azp-fleet /, '');
   return meant === undefined || wrong === undefined ? undefined : (typed) => typed.replace(wrong, meant);
 }
 
@@ -43,10 +46,11 @@ function onTheLine(told: Told): Change | undefined {
 const token = /^(?:"[^"]*"|'[^']*'|[^\s,:{}[\]]+)/;
 
 /** Replaces the token at a place. */
-const swap = (place: Place, to: string): Change =>
+const swap = (place: Place, to: string, seen = ''): Change =>
   onLine(place, (old) => {
     const [head, tail] = [old.slice(0, place.column - 1), old.slice(place.column - 1)];
-    return head + tail.replace(token, () => to);
+    const isSeen = seen !== '' && tail.startsWith(seen);
+    return head + (isSeen ? to + tail.slice(seen.length) : tail.replace(token, () => to));
   });
 
 const onLine =
@@ -66,6 +70,15 @@ const asAbove =
     return onLine(place, (old) => (/^ */.exec(above)?.[0] ?? '') + old.trim())(text);
   };
 
+const indentOf = (line: string): string => /^ */.exec(line)?.[0] ?? '';
+
+/** One more line below, indented alike. */
+const insertBelow = (place: Place, line: string): Change =>
+  onLine(place, (old) => `${old}\n${indentOf(old)}${line}`);
+
+const replaceBy = (place: Place, lines: readonly string[]): Change =>
+  onLine(place, (old) => lines.map((line) => indentOf(old) + line).join('\n'));
+
 type Form = (told: Told, place: Place) => Change | undefined;
 
 /** A form that is a pattern of the next action, with what it names. */
@@ -79,7 +92,7 @@ const whereNext =
 const forms: readonly Form[] = [
   (told, place) => {
     const meant = meantIn(told);
-    return meant === undefined ? undefined : swap(place, meant);
+    return meant === undefined ? undefined : swap(place, meant, told.seen);
   },
   whereNext(/^put it in quotes: (".*")$/, swap),
   whereNext(/^take the quotes away: (.*)$/, swap),
@@ -87,5 +100,10 @@ const forms: readonly Form[] = [
     onLine(place, (old) => old.slice(0, place.column - 1) + line),
   ),
   whereNext(/the same indentation as the keys beside it|put spaces in place of the tab/, asAbove),
+  whereNext(/^write it as a list: (\[.*\])$/, swap),
+  whereNext(/^add `([^`]+)` if /, (place, line) => insertBelow(place, line)),
+  whereNext(/^write (.*), each on a line of its own$/, (place, lines) =>
+    replaceBy(place, lines.split(' and ')),
+  ),
   whereNext(/^close it with (.)/, (place, sign) => onLine(place, (old) => old + sign)),
 ];

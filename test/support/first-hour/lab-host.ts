@@ -7,6 +7,7 @@ import { join } from 'node:path';
 
 import ssh2 from 'ssh2';
 
+import { gpuPrograms, writeGpuMachine } from '../gpu-machine.ts';
 import { writePrograms } from '../own-sshd.ts';
 import { ownSudo } from '../own-sudo.ts';
 import { sshKeyPair } from '../ssh-key.ts';
@@ -43,7 +44,8 @@ export class LabHost {
   readonly #connections = new Set<ssh2.Connection>();
 
   constructor() {
-    writePrograms(this.folder, { ...ownSudo, sudo: atConsole + ownSudo.sudo, usermod });
+    writePrograms(this.folder, { ...ownSudo, ...gpuPrograms, sudo: atConsole + ownSudo.sudo, usermod });
+    writeGpuMachine((file) => this.#path(file), 'h200-1', 2);
     mkdirSync(join(this.home, '.ssh'), { recursive: true, mode: 0o700 });
     mkdirSync(this.#path('etc/sudoers.d'), { recursive: true });
     this.sudo('free');

@@ -11,6 +11,8 @@ export interface Mistake {
   readonly place: string;
   /** Where no program can do what is told: who does it. The text must ask for exactly that. */
   readonly by?: Helper;
+  /** The exit code of the command where all is well; 3: changes are pending. */
+  readonly well?: number;
   /** It is said, and the command goes on. */
   readonly warns?: boolean;
 }
@@ -23,3 +25,14 @@ export interface Helper {
   readonly does: string;
   readonly carry: (world: World, asked: RegExpExecArray) => unknown;
 }
+
+/** Who wrote the inventory, or types at the laptop. */
+export const ann = (asked: RegExp, does: string, carry: Helper['carry']): Helper => ({
+  who: 'ann',
+  asked,
+  does,
+  carry,
+});
+
+/** What is asked for where only the person knows what was meant. */
+export const inItsPlace = /^put what is expected in its place$/;

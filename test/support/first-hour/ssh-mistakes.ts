@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { startAgent } from '../ssh-agent.ts';
 import { sshKeyPair } from '../ssh-key.ts';
 import type { Helper, Mistake } from './mistake.ts';
-import { closedPort, silentPort, webPort } from './other-ports.ts';
+import { closedPort, deafPort, silentPort, webPort } from './other-ports.ts';
 import type { World } from './world.ts';
 
 const onHost = { typed: 'exec h200-1 -- true', place: 'h200-1 · connect' } as const;
@@ -172,6 +172,18 @@ export const wayMistakes: readonly Mistake[] = [
       world.slip(portOf(world), `port: ${await silentPort(world)}`);
     },
     by: corrects(/^check that the port is right \("port:" in the inventory\)/, 'writes the port', (world) =>
+      world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
+    ),
+  },
+  {
+    ...onHost,
+    name: 'no answer comes back',
+    make: async (world) => {
+      world.write('ssh_config', 'Host *\n  ConnectTimeout 1\n  UserKnownHostsFile /dev/null\n');
+      world.slip('sshConfig: none', 'sshConfig: ssh_config');
+      world.slip(portOf(world), `port: ${await deafPort(world)}`);
+    },
+    by: corrects(/^correct "address:" or "port:" in the inventory/, 'writes the port', (world) =>
       world.write('inventory.yaml', world.read('inventory.yaml').replace(/port: \d+/, portOf(world))),
     ),
   },
