@@ -94,7 +94,7 @@ export const httpUrl = z
 
 /** As ssh takes it. */
 const hostNameExpected = 'a host name or an address, without blanks and signs that a shell obeys';
-export const hostName = text.refine(isHostName, hostNameExpected);
+const hostName = text.refine(isHostName, hostNameExpected);
 const aloneExpected = 'a host name or an address alone: user and port have keys of their own';
 export const address = hostName.regex(/^[^@]*$/, aloneExpected).regex(/^(?![^:]+:\d+$)/, aloneExpected);
 

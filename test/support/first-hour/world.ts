@@ -162,7 +162,7 @@ export class World {
     return (
       text
         // Ports that the system gives out: nothing else is such a number.
-        .replaceAll(/\b(?:3[2-9]|[45]\d|60)\d{3}\b/g, '22222')
+        .replaceAll(/(?<!\d)(?:3[2-9]|[45]\d|60)\d{3}(?!\d)/g, '22222')
         .replaceAll(/(?<=AAAAC3NzaC1lZDI1NTE5AAAAI)[\w+/]{43}/g, '0'.repeat(43))
         .replaceAll(/SHA256:[\w+/]{43}/g, `SHA256:${'0'.repeat(43)}`)
         .replaceAll(/(?<=\.bak-)\d+/g, '1')
