@@ -19,6 +19,6 @@ if [ -z "$(apt-get indextargets --format '$(COMPONENT)' 'Created-By: Packages' '
     # Whoever comes after an interruption here reads all lists again, this source's among them.
     rm -f /run/azp-fleet/package-lists
     mv "$contrib.new" "$contrib"
-    if apt-get indextargets >/dev/null 2>&1; then update "$contrib"; else rm -f "$contrib"; fi
+    if apt-get indextargets >/dev/null 2>&1; then update "$contrib" optional; else rm -f "$contrib"; fi
   fi
 fi`;

@@ -4,7 +4,10 @@
  */
 export const download = `download() {
   rm -f "$2"
-  /usr/lib/apt/apt-helper -o Acquire::Retries=3 download-file "$1" "$2" \${3:+"SHA256:$3"} ||
-    fail "$1 cannot be downloaded" "the file\${3:+ with sha256 $3}" 'the messages above' \\
-      'check the network, the proxy and the mirrors in the inventory'
+  taken=yes
+  words=$(/usr/lib/apt/apt-helper -o Acquire::Retries=3 download-file "$1" "$2" \${3:+"SHA256:$3"} 2>&1) || taken=
+  printf '%s\\n' "$words"
+  [ -n "$taken" ] || fail "$1 cannot be downloaded" "the file\${3:+ with sha256 $3}" \\
+    "$(printf '%s\\n' "$words" | sed -En 's/^(E|Error): (Failed to fetch [^ ]+ +)?//p' | head -n 1)" \\
+    'check the network, the proxy and the mirrors in the inventory'
 }`;

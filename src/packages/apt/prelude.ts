@@ -11,9 +11,13 @@ export const aptLocks: readonly string[] = [
 /**
  * Shell functions that every script for an apt host starts with.
  * `DPkg::Lock::Timeout` waits for dpkg's locks, but not for that of the package lists: `update` does that itself.
- * Nothing may ask, restart services on its own, or bring packages that were not named.
- * A download that fails is a warning to apt; `update` takes it for an error, tries again, and then goes on without.
- * `update FILE` reads all package lists, or, within half an hour of that, only those of the source FILE.
+ * Nothing may ask, restart services on its own, or bring packages that were not named. Ubuntu keeps an update from a share of
+ * its hosts at first (phasing), by a number of each host's own: what a transaction needs comes all the same, on every host as
+ * it was announced.
+ * `update FILE [optional]` reads all package lists, or, within half an hour of that, only those of the source FILE. A download that
+ * fails is a warning to apt; `update` takes it for an error, and tries again. What fails twice is told in one line with its URL:
+ * where it is of FILE, that ends the script, unless FILE is optional; without the others it goes on.
+ * `apt WORD…` has whoever waited for a lock look again at what would go (`guard`), and fetches a second time.
  * Versions are compared without their epoch, which is the packager's.
  */
 export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
@@ -25,11 +29,31 @@ ${waitForLock}
 apt_get() {
   apt-get -q -y -o DPkg::Lock::Timeout=1800 -o Dpkg::Use-Pty=0 \\
     -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \\
-    -o APT::Install-Recommends=false "$@"
+    -o APT::Install-Recommends=false -o APT::Get::Always-Include-Phased-Updates=true "$@"
+}
+guard() { :; }
+unread() {
+  sed -En "s/^(E|Error|W|Warning): Failed to fetch ([^ ]+) +(.*)/\\2 cannot be read: \\3/p
+    s/^(E|Error): The repository '([^ ']+)[^']*' (.*)/\\2 cannot be read: the repository \\3/p"
+}
+stop_at() {
+  line=$(printf '%s\\n' "$1" | head -n 1)
+  [ -z "$line" ] || fail "\${line%%: *}" 'an answer, at the second try at the latest' "\${line#*: }" \\
+    'check the network, the proxy and the mirrors in the inventory, and run again'
 }
 apt() {
   wait_for_lock
-  apt_get "$@"
+  if [ "$waited" -gt 0 ]; then guard "$@"; fi
+  failed=0
+  apt_get "$@" || failed=$?
+  if [ "$failed" -ne 0 ] && apt_get --print-uris "$@" 2>/dev/null | grep -q "^'"; then
+    echo 'not all packages could be fetched, trying again in 10 s'
+    sleep 10
+    words=$(apt_get --download-only "$@" 2>&1) || stop_at "$(printf '%s\\n' "$words" | unread)"
+    failed=0
+    apt_get "$@" || failed=$?
+  fi
+  return "$failed"
 }
 ${awaitFirstBoot}
 update() {
@@ -39,19 +63,25 @@ update() {
     dpkg --configure -a --force-confdef --force-confold ||
       echo 'going on: what dpkg cannot configure, apt unpacks again'
   fi
+  own=
+  if [ -z "\${2:-}" ] && [ -r "$1" ]; then own=$(sed -n 's/^URIs: //p' "$1"); fi
   set -- "$1" "$(find /run/azp-fleet/package-lists -mmin -30 2>/dev/null)"
   if [ -n "$2" ] && [ -e "$1" ]; then
     set -- -o Dir::Etc::SourceList="$1" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0
   else
     set --
   fi
-  for pause in 3 10 0; do
-    if apt update -o APT::Update::Error-Mode=any "$@"; then break; fi
-    if [ "$pause" -eq 0 ]; then
-      echo 'going on with the package lists that could be read'
-    else
+  for pause in 10 0; do
+    wait_for_lock
+    if words=$(apt_get update -o APT::Update::Error-Mode=any "$@" 2>&1); then break; fi
+    if [ "$pause" -gt 0 ]; then
       echo "not all package lists could be read, trying again in $pause s"
       sleep "$pause"
+    else
+      lines=$(printf '%s\\n' "$words" | unread)
+      [ -z "$own" ] || stop_at "$(printf '%s\\n' "$lines" | grep -F "$own")"
+      lines=$(printf '%s\\n' "$lines" | head -n 1)
+      echo "going on with the package lists that could be read: \${lines:-$words}"
     fi
   done
   if [ "$#" -eq 0 ]; then install -D /dev/null /run/azp-fleet/package-lists; fi

@@ -99,7 +99,7 @@ case $words in
 esac`;
 
 const options =
-  '-q -y -o DPkg::Lock::Timeout=1800 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold -o APT::Install-Recommends=false';
+  '-q -y -o DPkg::Lock::Timeout=1800 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold -o APT::Install-Recommends=false -o APT::Get::Always-Include-Phased-Updates=true';
 
 /** A call of apt-get as all of ours are. */
 export function aptGetCall(words: string): string {

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
+
 import { installScript } from '../../../../src/packages/apt/install.ts';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
-import { aptGetCall, has, simulation, updated, updating } from './apt-host.ts';
+import { aptGetCall, has, locked, simulation, updated, updating } from './apt-host.ts';
 
 const transaction = {
   vendor: 'docker',
@@ -15,6 +17,7 @@ const nothing = installScript(transaction, { removes: [], downgrades: [] });
 
 const lower = 'The following packages will be DOWNGRADED:\n  libtool libc6:i386\n';
 const opening = [...updating, 'apt-mark unhold tool'];
+const looked = aptGetCall('-s install --allow-downgrades tool');
 const brought = ['headers more', 'pinned'].flatMap((names) => [
   aptGetCall(`-s install ${names}`),
   aptGetCall(`install ${names}`),
@@ -50,6 +53,29 @@ export const boundCases: readonly ScriptCase[] = [
         '/var/lib/dpkg/state':
           '644 old 1.0 installed\nheaders 9.9 installed\nmore 9.9 installed\npinned 9.9 installed\ntool 9.9 installed\n',
       },
+    },
+  },
+  {
+    name: 'looks again where unattended-upgrades has had the lock in between, and has made it a downgrade',
+    script: installScript({ ...transaction, before: '' }, { removes: [], downgrades: [] }),
+    given: (host) => {
+      locked(host, '/var/lib/dpkg/lock-frontend', 812);
+      host
+        .file('/proc/812/comm', 'unattended-upgr\n')
+        .file('/var/lib/locks.then', readFileSync(host.at('/proc/locks')))
+        .file('/proc/locks')
+        .file('/var/lib/simulation.then', lower)
+        .program(
+          'apt-get',
+          `case $* in *' -s '*) cat ${simulation} 2>/dev/null || cp /var/lib/locks.then /proc/locks ;; esac`,
+        )
+        .program('sleep', `cp /var/lib/simulation.then ${simulation}; : >/proc/locks`);
+    },
+    after: {
+      ...stopped('downgrade', 'none may get older', 'libtool libc6:i386'),
+      stdout: 'waiting, because unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend (0 s)\n',
+      calls: [...opening, looked, 'sleep 2', looked, 'apt-mark hold tool'],
+      files: { ...updated, [simulation]: `644 ${lower}` },
     },
   },
   {

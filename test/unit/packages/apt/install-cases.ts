@@ -1,8 +1,8 @@
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
-import { aptHost, database, has, offered, simulation, updated, updating } from './apt-host.ts';
+import { aptGetCall, aptHost, database, has, offered, simulation, updated, updating } from './apt-host.ts';
 import { boundCases } from './bound-cases.ts';
 import { branchCases } from './branch-cases.ts';
-import { bought, engine, simulated, unhold, well, words } from './engine-transaction.ts';
+import { bought, engine, install, simulated, unhold, well, words } from './engine-transaction.ts';
 import { listsCases } from './lists-cases.ts';
 
 export const installSuite: ScriptSuite = {
@@ -82,7 +82,7 @@ next: correct the version in the inventory, or complete the mirror
         code: 100,
         stdout: words,
         stderr: 'E: broken\n',
-        calls: [...bought.slice(0, -1), 'apt-mark hold tool'],
+        calls: [...bought.slice(0, -1), aptGetCall(`--print-uris ${install}`), 'apt-mark hold tool'],
         files: updated,
       },
     },

@@ -1,21 +1,55 @@
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
-import { database, locked, updated, updating } from './apt-host.ts';
-import { bought, engine, only, result, stdout, well, words } from './engine-transaction.ts';
+import { aptGetCall, database, locked, updated, updating } from './apt-host.ts';
+import { bought, engine, install, only, result, stdout, well, words } from './engine-transaction.ts';
 
 const source = '/etc/apt/sources.list.d/azp-fleet-docker.sources';
-/** apt-get update fails so many times. */
-function flaky(host: ScratchHost, times: number): void {
+const installs = `*' install '*) printf 'tool 5:2.0,1-1 installed\\nextra 9.9 installed\\n' >${database} ;;`;
+/** apt-get update fails so many times, with these words. */
+function flaky(host: ScratchHost, times: number, said = ''): void {
   host.program(
     'apt-get',
     `case $* in
-  *' update '*) echo x >>/run/.tried; [ "$(wc -l </run/.tried)" -gt ${times} ] || exit 100 ;;
+  *' update '*) echo x >>/run/.tried; [ "$(wc -l </run/.tried)" -gt ${times} ] || { cat >&2 <<'END'; exit 100; } ;;
+${said}
+END
   *' -s '*) ;;
-  *' install '*) printf 'tool 5:2.0,1-1 installed\\nextra 9.9 installed\\n' >${database} ;;
+  ${installs}
 esac`,
   );
 }
-const again = (pause: number) => `not all package lists could be read, trying again in ${pause} s\n`;
+/** Packages can be fetched after so many tries; before, apt says this. */
+function slow(host: ScratchHost, times: number, said: string): void {
+  host.program(
+    'apt-get',
+    `case $* in
+  *' update '*) exit ;;
+  *' -s '*) exit ;;
+  *' --print-uris '*) echo "'http://mirror/tool.deb' tool.deb 1 SHA256:0"; exit ;;
+esac
+echo x >>/run/.tried
+[ "$(wc -l </run/.tried)" -gt ${times} ] || { echo '${said}' >&2; exit 100; }
+case $* in
+  *' --download-only '*) ;;
+  ${installs}
+esac`,
+  );
+}
+const again = 'not all package lists could be read, trying again in 10 s\n';
+const anew = 'not all packages could be fetched, trying again in 10 s\n';
+const update = updating[1] ?? '';
+const bad = {
+  docker: 'E: Failed to fetch http://mirror/docker/dists/bookworm/InRelease  Could not connect to mirror:80',
+  ubuntu: "Error: The repository 'http://archive/ubuntu noble Release' does not have a Release file.",
+} as const;
+const twice = [updating[0] ?? '', update, 'sleep 10', update];
+const fetched = aptGetCall(`--print-uris ${install}`);
+const downloaded = aptGetCall(`--download-only ${install}`);
+const refused = (what: string, seen: string) => `failed: ${what} cannot be read
+expected: an answer, at the second try at the latest
+seen: ${seen}
+next: check the network, the proxy and the mirrors in the inventory, and run again
+`;
 const held = (holder: string) => `waiting, because ${holder} (0 s)\n`;
 
 /** Before anything is installed: package lists, a first boot, an interrupted dpkg, and whoever holds the database. */
@@ -23,21 +57,72 @@ export const listsCases: readonly ScriptCase[] = [
   {
     name: 'tries again where an archive does not answer',
     script: engine,
-    given: (host) => flaky(host, 2),
+    given: (host) => flaky(host, 1, bad.docker),
     after: {
-      stdout: `${again(3)}${again(10)}${words}after\n`,
-      calls: [updating[0], updating[1], 'sleep 3', updating[1], 'sleep 10', ...bought.slice(1)] as string[],
+      stdout: `${again}${words}after\n`,
+      calls: [...twice, ...bought.slice(2)],
       files: { ...updated, ...result },
     },
   },
   {
-    name: 'goes on with the lists that it has where none answers',
+    name: 'goes on without an archive that fails twice, and says which in one line',
     script: engine,
-    given: (host) => flaky(host, 9),
+    given: (host) => {
+      host.file(source, 'URIs: http://mirror/docker\n');
+      flaky(host, 9, `Hit:1 http://mirror/docker\n${bad.ubuntu}\nE: Some index files failed to download.`);
+    },
     after: {
-      stdout: `${again(3)}${again(10)}going on with the package lists that could be read\n${words}after\n`,
-      calls: [updating[0], updating[1], 'sleep 3', updating[1], 'sleep 10', ...bought.slice(1)] as string[],
+      stdout: `${again}going on with the package lists that could be read: http://archive/ubuntu cannot be read: the repository does not have a Release file.\n${words}after\n`,
+      calls: [...twice, ...bought.slice(2)],
       files: { ...updated, ...result },
+    },
+  },
+  {
+    name: 'ends where its own source fails twice, with the URL',
+    script: engine,
+    given: (host) => {
+      host.file(source, 'URIs: http://mirror/docker\n');
+      flaky(host, 9, `W: a word\n${bad.ubuntu}\n${bad.docker}\nE: Some index files failed to download.`);
+    },
+    after: {
+      code: 1,
+      stdout: again,
+      stderr: refused('http://mirror/docker/dists/bookworm/InRelease', 'Could not connect to mirror:80'),
+      calls: twice,
+    },
+  },
+  {
+    name: 'goes on with the lists that it has where apt fails with other words, which are shown',
+    script: engine,
+    given: (host) => flaky(host, 9, 'E: The list of sources could not be read.'),
+    after: {
+      stdout: `${again}going on with the package lists that could be read: E: The list of sources could not be read.\n${words}after\n`,
+      calls: [...twice, ...bought.slice(2)],
+      files: { ...updated, ...result },
+    },
+  },
+  {
+    name: 'fetches packages a second time',
+    script: engine,
+    given: (host) => slow(host, 1, bad.docker),
+    after: {
+      stdout: `${words}${anew}after\n`,
+      stderr: `${bad.docker}\n`,
+      calls: [...bought.slice(0, 5), fetched, 'sleep 10', downloaded, ...bought.slice(4)] as string[],
+      files: { ...updated, ...result },
+    },
+  },
+  {
+    name: 'ends where a package cannot be fetched twice, with the URL',
+    script: engine,
+    given: (host) =>
+      slow(host, 9, 'E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]'),
+    after: {
+      code: 1,
+      stdout: `${words}${anew}`,
+      stderr: `E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]\n${refused('http://mirror/tool.deb', '404  Not Found [IP: 10.0.0.1 80]')}`,
+      calls: [...bought.slice(0, 5), fetched, 'sleep 10', downloaded, 'apt-mark hold tool'],
+      files: updated,
     },
   },
   {

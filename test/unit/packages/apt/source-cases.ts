@@ -152,14 +152,20 @@ ${heard}`,
     {
       name: 'a key that cannot be had leaves everything as it was',
       script: docker.script,
-      given: (host) => brings(host, 'echo "404" >&2; exit 100'),
+      given: (host) =>
+        brings(
+          host,
+          'echo "Err:1 $4"; echo "E: Failed to fetch $4  404  Not Found\nE: Download Failed" >&2; exit 100',
+        ),
       after: {
         code: 1,
-        stdout: heard,
-        stderr: `404
-failed: https://download.docker.com/linux/debian/gpg cannot be downloaded
+        stdout: `${heard}Err:1 https://download.docker.com/linux/debian/gpg
+E: Failed to fetch https://download.docker.com/linux/debian/gpg  404  Not Found
+E: Download Failed
+`,
+        stderr: `failed: https://download.docker.com/linux/debian/gpg cannot be downloaded
 expected: the file
-seen: the messages above
+seen: 404  Not Found
 next: check the network, the proxy and the mirrors in the inventory
 `,
         calls: ['id _apt', 'chown _apt /tmp/tmp.XXXXXX', dockerKey],
@@ -168,14 +174,13 @@ next: check the network, the proxy and the mirrors in the inventory
     {
       name: 'a package with another digest is named with the one it should have',
       script: nvidia.script,
-      given: (host) => brings(host, 'echo "Hash Sum mismatch" >&2; exit 100'),
+      given: (host) => brings(host, 'echo "E: Hash Sum mismatch" >&2; exit 100'),
       after: {
         code: 1,
-        stdout: heard,
-        stderr: `Hash Sum mismatch
-failed: ${keyring.url} cannot be downloaded
+        stdout: `${heard}E: Hash Sum mismatch\n`,
+        stderr: `failed: ${keyring.url} cannot be downloaded
 expected: the file with sha256 ${keyring.sha256}
-seen: the messages above
+seen: Hash Sum mismatch
 next: check the network, the proxy and the mirrors in the inventory
 `,
         calls: [
