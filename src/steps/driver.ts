@@ -5,6 +5,7 @@ import { upstream } from '../packages/version.ts';
 import type { Change } from './change.ts';
 import { rebootChange, refusal, runChange } from './changes.ts';
 import { fabricSwitches } from './driver/fabric.ts';
+import { fabricChange, lackingFabric, missingFabric } from './driver/fabric-manager.ts';
 import { flavorFor } from './driver/flavor.ts';
 import { installation, rebootReason } from './driver/installation.ts';
 import { buildPackages, nextModule } from './driver/kernels.ts';
@@ -16,7 +17,7 @@ import { lackingLibraries, librariesChange, missingLibraries, usesOf } from './d
 import { driverIsWanted, versionFits } from './driver/wanted.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import { siteCa } from './site-ca.ts';
-import type { Desired, Step } from './step.ts';
+import type { Desired, Refusal, Step } from './step.ts';
 
 /**
  * The NVIDIA driver, compute only, from NVIDIA's repository, kept on its branch.
@@ -36,6 +37,10 @@ export const driverStep: Step = {
       const lacking = platform === undefined ? [] : lackingLibraries(facts, host, platform);
       const lack = facts.driver.loaded === undefined ? missing : missingLibraries(lacking, host);
       if (lack === missing || lacking.length > 0) yield refusal('driver', lack.what, lack.next);
+      else if (platform !== undefined && lackingFabric(facts, desired, platform).length > 0) {
+        const { what, next } = missingFabric(facts);
+        yield refusal('driver', what, next);
+      }
       return;
     }
 
@@ -123,9 +128,10 @@ function* completion(
   desired: Desired,
   platform: Platform,
   packages: readonly string[],
-): Generator<Change> {
+): Generator<Change | Refusal> {
   const { host } = desired;
-  const extras = new Set(platform.names.driver.extras(host.driver, usesOf(host)));
+  const fabric = lackingFabric(facts, desired, platform);
+  const extras = new Set([...platform.names.driver.extras(host.driver, usesOf(host)), ...fabric]);
   const ours = packagesFit(
     facts,
     desired,
@@ -134,9 +140,13 @@ function* completion(
   const lacking = lackingLibraries(facts, host, platform);
   if (!isSigned(facts, platform)) yield* hold(platform, facts, packages);
   if (ours) yield* forNextKernel(facts, desired, platform);
-  if (lacking.length === 0) return;
+  if (lacking.length === 0 && fabric.length === 0) return;
   if (ours) yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
-  yield librariesChange(facts, desired, platform, { names: lacking, ours });
+  if (fabric.length > 0) {
+    const { what, next } = missingFabric(facts);
+    yield ours ? fabricChange(facts, desired, platform, fabric) : refusal('driver', what, next);
+  }
+  if (lacking.length > 0) yield librariesChange(facts, desired, platform, { names: lacking, ours });
 }
 
 /** A kernel that is upgraded to is to find a driver, too. */

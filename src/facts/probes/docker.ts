@@ -10,7 +10,7 @@ import type { FactProbe } from '../probe.ts';
 
 export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
   readonly toolkitCdi: Omit<Facts['toolkit'], 'version'>;
-  /** Names of running containers without our label. */
+  /** Names of running containers that are not ours. */
   readonly foreign: readonly string[];
 };
 
@@ -152,11 +152,14 @@ function cdiOlder(lines: KeyedLines): boolean {
   return made.length > 0 && made.every((each) => each < installed);
 }
 
+/** What our containers are made as; `stage`: a step of a build. What others run from our image has the image's own kind. */
+const ownKinds: readonly unknown[] = ['agent', 'probe', 'config', 'stage'];
+
 function foreignContainers(list: unknown): readonly string[] {
   if (!Array.isArray(list)) return [];
   return list
     .flatMap((entry) => containerShape.safeParse(entry).data ?? [])
-    .filter(({ Labels: labels }) => labels?.[Labels.kind] === undefined)
+    .filter(({ Labels: labels }) => !ownKinds.includes(labels?.[Labels.kind]))
     .map(({ Id, Names }) => Names?.[0]?.replace(/^\//, '') ?? Id?.slice(0, 12) ?? '')
     .sort();
 }

@@ -141,6 +141,9 @@ describe('what the probes print', () => {
       { Id: 'a'.repeat(64), Names: ['/h200-1-0'], Labels: { 'azp-fleet.kind': 'agent' } },
       { Id: 'b'.repeat(64), Names: ['/grafana'], Labels: {} },
       { Id: 'c'.repeat(64), Names: [], Labels: null },
+      // Somebody else's, run from the agents' image: its label comes along.
+      { Id: 'd'.repeat(64), Names: ['/notebook'], Labels: { 'azp-fleet.kind': 'image' } },
+      { Id: 'e'.repeat(64), Names: ['/azp-fleet-probe-h200-1'], Labels: { 'azp-fleet.kind': 'probe' } },
     ];
     const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\n\ncdi-run\ncdi-spec\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n`;
     expect(dockerProbe.parse(frame(text))).toEqual({
@@ -154,7 +157,7 @@ describe('what the probes print', () => {
       swarm: false,
       snap: false,
       restartNeeded: false,
-      foreign: ['cccccccccccc', 'grafana'],
+      foreign: ['cccccccccccc', 'grafana', 'notebook'],
       toolkitCdi: {
         cdiSpec: true,
         cdiDriver: '580.95.05',

@@ -1,7 +1,7 @@
 import type { Facts } from '../../../src/facts/facts.ts';
 import type { Desired } from '../../../src/steps/step.ts';
-import { desiredOf, factsOf } from '../../support/host.ts';
-import { lines, plan } from './host-stack-plan.ts';
+import { desiredOf, driven, factsOf, merge } from '../../support/host.ts';
+import { afterwards, lines, plan } from './host-stack-plan.ts';
 
 const wanted = desiredOf();
 const b200 = { address: '0000:1b:00.0', deviceId: '2901', boundTo: undefined };
@@ -37,4 +37,42 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     wanted,
     lines(plan(factsOf({ driver: { nouveau: true } }), wanted)),
   ],
+  [
+    'the wanted driver runs, and came without the fabric manager of its switches',
+    { ...afterwards(factsOf(), wanted), nvswitches: 4 },
+    wanted,
+    ['install NVIDIA fabric manager 580.95.05 [nothing]'],
+  ],
+  [
+    'the same on an NVLink 5 board whose owner has the rest',
+    merge(afterwards(factsOf(), wanted), {
+      nvlink5: { switches: 4, umad: true },
+      packages: { nvlsm: '2025.03.1-1' },
+    }),
+    wanted,
+    ['install NVIDIA fabric manager 580.95.05 [nothing]'],
+  ],
+  [
+    'a fabric manager of another package runs behind NVSwitches',
+    merge(
+      { ...afterwards(factsOf(), wanted), nvswitches: 4 },
+      { driver: { services: [{ unit: 'nvidia-fabricmanager.service', file: 'enabled', active: 'active' }] } },
+    ),
+    wanted,
+    [],
+  ],
+  ...(
+    [
+      ["somebody else's driver without its fabric manager", wanted],
+      ['driver: none, without its fabric manager', desiredOf({ driver: { install: false } })],
+    ] as const
+  ).map(([name, desired]): [string, Facts, Desired, readonly string[]] => [
+    name,
+    factsOf({ nvswitches: 4, driver: { ...driven, runfile: true } }),
+    desired,
+    [
+      'refused: the GPUs are joined by switches, and without the fabric manager of driver 580.95.05 CUDA ends with error 802',
+      ...rest,
+    ],
+  ]),
 ];

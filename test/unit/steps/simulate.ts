@@ -66,6 +66,11 @@ const effects: Readonly<Record<string, Effect>> = {
       },
     ),
   'driver-blacklist': (facts) => facts,
+  'driver-fabric': (facts, { host }) => {
+    const names = driverPackages(facts, host.driver, flavorFor(facts, host.driver));
+    const came = names.filter((name) => facts.packages[name] === undefined);
+    return withPackages(facts, came, `${facts.driver.loaded}-1`);
+  },
   'driver-enable': (facts) => withServices(facts, ({ active }) => ({ file: 'enabled', active })),
   'driver-persistence': (facts) =>
     merge(facts, {
