@@ -1,7 +1,9 @@
+import { explainCuda } from './cuda/answer.ts';
 import { checkGpu } from './rules/gpu-rules.ts';
 import { readAnswer } from './smi-answer.ts';
 import type { Where } from './smi-failure.ts';
 import type { SmiAnswer } from './smi-run.ts';
+import { aroundReport } from './smi-sections.ts';
 import type { Finding, Verdict } from './verdict.ts';
 import type { SmiReport } from './report.ts';
 import { checkXids } from './xid/xid-rules.ts';
@@ -39,7 +41,14 @@ export function examine(answer: SmiAnswer, where: Where, expected: Expectation):
     ...fewer(Math.max(report?.gpus.length ?? 0, expected.pci.length), expected.gpus),
     ...checkXids(expected.xids ?? [], (busId) => uuidOf(report, busId)),
   ];
-  return conclude(findings, report);
+  return conclude([...findings, ...ofCuda(answer, findings)], report);
+}
+
+/** Where something else has failed, CUDA says the same in fewer words. */
+function ofCuda(answer: SmiAnswer, known: readonly Finding[]): readonly Finding[] {
+  if (known.some(({ severity }) => severity === 'fail')) return [];
+  const finding = explainCuda(aroundReport(answer.alone ?? answer));
+  return finding === undefined ? [] : [finding];
 }
 
 /** A host without NVIDIA GPUs: well, unless the inventory promises some. */

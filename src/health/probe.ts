@@ -2,6 +2,7 @@ import { FleetError } from '../base/errors.ts';
 import { Labels } from '../contract/paths.ts';
 import type { Engine, OwnContainer } from '../engine/engine.ts';
 import { helperLabels, isOverdue } from '../engine/helpers.ts';
+import { withCuda } from './cuda/script.ts';
 import { conclude, examine, examineWithoutGpus, type Checkup, type Expectation } from './checkup.ts';
 import { deviceRequests, gpuPath } from './device-request.ts';
 import { explainSmiFailure } from './smi-failure.ts';
@@ -28,7 +29,7 @@ export function probeName(host: string, suffix?: string): string {
 }
 
 /**
- * Runs nvidia-smi in a container with all GPUs, without network, and judges what it says. Problems of the host,
+ * Runs nvidia-smi in a container with all GPUs, without network, has CUDA begin there, and judges what they say. Problems of the host,
  * of the engine and of the runtime are findings; nothing of that kind is thrown.
  */
 export async function probeHost(engine: Engine, options: ProbeOptions): Promise<Checkup> {
@@ -42,7 +43,11 @@ export async function probeHost(engine: Engine, options: ProbeOptions): Promise<
     const answer = await askSmi(
       options.expected.pci,
       (script) =>
-        engine.run(options.name, probeContainer(options, image, path.kind, script), deadlineOf(options)),
+        engine.run(
+          options.name,
+          probeContainer(options, image, path.kind, withCuda(script)),
+          deadlineOf(options),
+        ),
       options.expected.ignored,
     );
     return examine(answer, 'container', options.expected);

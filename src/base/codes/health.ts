@@ -1,8 +1,11 @@
 /** Findings about GPUs. docs/health.md tells each: when it is found, and how bad it is. */
 export const healthCodes = [
   'container.gpu-access',
+  'container.no-libcuda',
   'container.no-uvm',
   'container.permission',
+  'cuda.failed',
+  'cuda.not-ready',
   'driver.mismatch',
   'driver.no-library',
   'driver.no-uvm',

@@ -55,6 +55,17 @@ test.each([
   ['failed', examine(ran(pair), 'container', { pci, gpus: 8 }), '2 of 8 GPUs'],
   ['failed', examine(ran('no xml, but exit 0'), 'container', { pci }), 'cannot be read'],
   ['degraded', examine(ran(pair, 14), 'host', { pci }), 'InfoROM'],
+  ['healthy', examine(ran(`${pair}\nazp-fleet: cuInit exit 0 0\n`), 'container', { pci }), ''],
+  [
+    'failed',
+    examine(ran(`${pair}\nazp-fleet: cuInit exit 0 802\n`), 'container', { pci }),
+    'CUDA is not ready (error 802): the fabric manager has not joined the GPUs',
+  ],
+  [
+    'failed',
+    examine(ran(`${oneLost}\nazp-fleet: cuInit exit 0 999\n`), 'container', { pci }),
+    'GPU-00000001: temperature.gpu_temp: [GPU is lost] (and 3 more)',
+  ],
   ['healthy', examineWithoutGpus(undefined), ''],
   ['healthy', examineWithoutGpus(0), ''],
   ['failed', examineWithoutGpus(1), '0 of 1 GPUs'],
