@@ -4,7 +4,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { StatusRow } from '../../src/status/row.ts';
+import { standInLibcuda } from '../support/standin-libcuda.ts';
 import { azpFleet } from './harness/azp-fleet.ts';
+import { libcudaFile } from './harness/nvidia-packages.ts';
 import { provisionedFleet, type ProvisionedFleet } from './harness/provisioned.ts';
 import { until } from './harness/run.ts';
 import { occupyGpu } from './harness/tenant.ts';
@@ -63,6 +65,31 @@ test.each<[Fault, string, 'failed' | 'degraded' | 'hung']>([
     const finding = findings.find((one) => one.code === code);
     expect(finding, `${host}: ${JSON.stringify(findings)}`).toBeDefined();
     expect(finding?.severity).toBe(state === 'degraded' ? 'warn' : 'fail');
+  }
+});
+
+test('CUDA that does not begin is found, though nvidia-smi has nothing to say', async () => {
+  for (const host of probed) await fleet.lab.host(host).setGpuFaults([]);
+  const answer = (number: number) =>
+    Promise.all(
+      probed.map((host) => {
+        // Written over, not put in its place: a specification is made for the file that is there.
+        const input = standInLibcuda(number);
+        return fleet.lab.host(host).exec(`cat >${libcudaFile}`, { input });
+      }),
+    );
+  try {
+    await answer(802);
+    const seen = await rows(['--probe', '--limit', 'hook,cdi']);
+    expect(seen.map(({ verdict }) => verdict)).toEqual(
+      probed.map(() => ({
+        state: 'failed',
+        cause: 'CUDA is not ready (error 802): the fabric manager has not joined the GPUs',
+        next: expect.stringContaining('systemctl status nvidia-fabricmanager') as string,
+      })),
+    );
+  } finally {
+    await answer(0);
   }
 });
 

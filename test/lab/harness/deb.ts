@@ -5,7 +5,11 @@ import { inState } from './paths.ts';
 import { run } from './run.ts';
 
 /** Where the content of an installed file comes from. */
-export type Content = { readonly text: string } | { readonly copy: string } | { readonly link: string };
+export type Content =
+  | { readonly text: string }
+  | { readonly bytes: Uint8Array }
+  | { readonly copy: string }
+  | { readonly link: string };
 
 export interface DebFile {
   /** Absolute, on the machine it is installed on. */
@@ -60,7 +64,7 @@ export function putFile(tree: string, file: DebFile): void {
     return;
   }
   if ('copy' in file.content) copyFileSync(file.content.copy, target);
-  else writeFileSync(target, file.content.text);
+  else writeFileSync(target, 'text' in file.content ? file.content.text : file.content.bytes);
   chmodSync(target, file.executable === true ? 0o755 : 0o644);
 }
 

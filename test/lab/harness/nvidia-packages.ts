@@ -1,7 +1,10 @@
 import type { Deb, DebFile } from './deb.ts';
+import { standInLibcuda } from '../../support/standin-libcuda.ts';
 import { labFiles, type Release } from './paths.ts';
 
 export const driverVersions = ['580.95.05', '595.71.05'] as const;
+/** Not the newest of its branch. */
+export const olderVersion = '595.58.03';
 export const toolkitVersion = '1.20.0';
 
 /** Where NVIDIA keeps the packages of a release. */
@@ -11,6 +14,8 @@ export const cudaDistribution = { bookworm: 'debian12', trixie: 'debian13' } as 
 >;
 
 const base = 'https://developer.download.nvidia.com/compute/cuda/repos';
+/** Debian dressed up as it. */
+export const ubuntuDistribution = 'ubuntu2404';
 const share = '/usr/lib/nvidia-standin';
 const script = (path: string, source: string): DebFile => ({
   path,
@@ -33,7 +38,7 @@ export function driverPackages(version: string): Deb[] {
   return [
     ...[branch, version].map((pin) => pinning(pin, full)),
     library('libnvidia-ml1', full),
-    library('libcuda1', full),
+    libcuda(full),
     userspace(version, full),
     kernelModule('nvidia-kernel-open-dkms', 'nvidia-kernel-dkms', version, 'open'),
     kernelModule('nvidia-kernel-dkms', 'nvidia-kernel-open-dkms', version, 'proprietary'),
@@ -49,6 +54,53 @@ export function driverPackages(version: string): Deb[] {
       description: 'driver with proprietary kernel modules',
       depends: ['nvidia-driver-cuda', 'nvidia-kernel-dkms'].map(exactly),
     },
+    persistenced(full),
+  ];
+}
+
+/** The same under the names of NVIDIA's repository for Ubuntu: up to 580 with the branch in them. */
+export function ubuntuDriverPackages(version: string): Deb[] {
+  const full = `${version}-1ubuntu1`;
+  const branch = version.split('.')[0] ?? '';
+  const suffix = Number(branch) < 590 ? `-${branch}` : '';
+  const libraries = `libnvidia-compute${suffix}`;
+  const { files: tools = [] } = userspace(version, full);
+  const { files: cuda = [] } = libcuda(full);
+  const one = { provides: ['nvidia-standin-libraries'], conflicts: ['nvidia-standin-libraries'] };
+  const modules = (kind: 'open' | 'proprietary'): Deb => {
+    const name = `nvidia-dkms${suffix}${kind === 'open' ? '-open' : ''}`;
+    const { files = [], scripts = {} } = kernelModule(name, '', version, kind);
+    const standIn = 'nvidia-standin-modules';
+    return {
+      name,
+      version: full,
+      description: `stand-in kernel module, ${kind}`,
+      depends: [`nvidia-kernel-common${suffix} (= ${full})`],
+      provides: [standIn],
+      conflicts: [standIn],
+      files,
+      scripts,
+    };
+  };
+  return [
+    ...[branch, version].map((pin) => pinning(pin, full)),
+    suffix === ''
+      ? { name: libraries, version: full, description: 'stand-in', ...one, files: [...cuda, ...tools] }
+      : { name: libraries, version: full, description: 'stand-in', ...one, files: cuda },
+    ...(suffix === ''
+      ? []
+      : [
+          {
+            name: `nvidia-utils${suffix}`,
+            version: full,
+            description: 'stand-in nvidia-smi',
+            depends: [`${libraries} (= ${full})`],
+            files: tools,
+          },
+        ]),
+    { name: `nvidia-kernel-common${suffix}`, version: full, description: 'stand-in' },
+    modules('open'),
+    modules('proprietary'),
     persistenced(full),
   ];
 }
@@ -76,6 +128,16 @@ const library = (name: string, version: string): Deb => ({
   name,
   version,
   description: 'stand-in without a library in it',
+});
+
+/** Where containers find it, too: it is put there for them under the name that it has on the host. */
+export const libcudaFile = '/usr/lib/x86_64-linux-gnu/libcuda.so.1';
+
+const libcuda = (version: string): Deb => ({
+  name: 'libcuda1',
+  version,
+  description: 'stand-in that has cuInit alone, which succeeds',
+  files: [{ path: libcudaFile, content: { bytes: standInLibcuda(0) } }],
 });
 
 function userspace(version: string, full: string): Deb {
@@ -120,8 +182,8 @@ function persistenced(version: string): Deb {
 }
 
 /** The vendor's keyring package: the key, the vendor's own (here unreachable) address, the pin of its origin. */
-export function cudaKeyring(release: Release, keyFile: string): Deb {
-  const list = `cuda-${cudaDistribution[release]}-x86_64.list`;
+export function cudaKeyring(distribution: string, keyFile: string): Deb {
+  const list = `cuda-${distribution}-x86_64.list`;
   const keyring = '/usr/share/keyrings/cuda-archive-keyring.gpg';
   return {
     name: 'cuda-keyring',
@@ -132,7 +194,7 @@ export function cudaKeyring(release: Release, keyFile: string): Deb {
       { path: keyring, content: { copy: keyFile } },
       text(
         `/etc/apt/sources.list.d/${list}`,
-        `deb [signed-by=${keyring}] ${base}/${cudaDistribution[release]}/x86_64/ /\n`,
+        `deb [signed-by=${keyring}] ${base}/${distribution}/x86_64/ /\n`,
       ),
       text(
         '/etc/apt/preferences.d/cuda-repository-pin-600',

@@ -1,5 +1,6 @@
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -18,7 +19,10 @@ import {
   cudaKeyring,
   driverPackages,
   driverVersions,
+  olderVersion,
   toolkitPackages,
+  ubuntuDistribution,
+  ubuntuDriverPackages,
 } from './nvidia-packages.ts';
 import { inState, labFiles, mirrorRoot, type Release, releases } from './paths.ts';
 import { run } from './run.ts';
@@ -37,7 +41,13 @@ export function dockerVersions(): Readonly<Record<HostRelease, string>> {
 /** Builds and signs the stand-in repositories of NVIDIA and Docker, unless nothing they are made of has changed. */
 export async function ensureRepositories(): Promise<void> {
   const stamp = inState('mirror.digest');
-  const here = ['nvidia-packages.ts', 'docker-packages.ts', 'deb.ts', 'repositories.ts'];
+  const here = [
+    'nvidia-packages.ts',
+    'docker-packages.ts',
+    'deb.ts',
+    'repositories.ts',
+    '../../support/standin-libcuda.ts',
+  ];
   const now = digest(
     contents(labFiles('gpu')),
     here.map((name) => contents(join(import.meta.dirname, name))),
@@ -58,11 +68,15 @@ export async function ensureRepositories(): Promise<void> {
 async function nvidia(root: string): Promise<void> {
   for (const release of releases) {
     const folder = join(root, 'nvidia', cudaDistribution[release], 'x86_64');
-    const debs = driverVersions.flatMap(driverPackages);
-    await build([...debs, cudaKeyring(release, keyring)], folder);
+    const debs = [...driverVersions, olderVersion].flatMap(driverPackages);
+    await build([...debs, cudaKeyring(cudaDistribution[release], keyring)], folder);
     copyFileSync(armoredKey, join(folder, release === 'bookworm' ? '3bf863cc.pub' : '8793F200.pub'));
     await flat(folder, 'NVIDIA', 'NVIDIA CUDA');
   }
+  const folder = join(root, 'nvidia', ubuntuDistribution, 'x86_64');
+  const debs = [...driverVersions, olderVersion].flatMap(ubuntuDriverPackages);
+  await build([...debs, cudaKeyring(ubuntuDistribution, keyring)], folder);
+  await flat(folder, 'NVIDIA', 'NVIDIA CUDA');
 }
 
 async function toolkit(root: string): Promise<void> {
@@ -93,7 +107,26 @@ async function dockerRepository(root: string): Promise<void> {
     });
   }
   copyFileSync(armoredKey, join(top, 'gpg'));
+  await asUbuntu(root);
   writeFileSync(join(root, 'docker-versions.json'), JSON.stringify(versions));
+}
+
+/** Docker's packages for Debian 12 in the place of those for Ubuntu 24.04. */
+async function asUbuntu(root: string): Promise<void> {
+  const dists = join(root, 'docker/ubuntu/dists');
+  mkdirSync(dists, { recursive: true });
+  cpSync(join(root, 'docker/debian/dists/bookworm'), join(dists, 'noble'), { recursive: true });
+  const index = join(dists, 'noble/stable/binary-amd64');
+  await shell('sed -i s:dists/bookworm/:dists/noble/: Packages && gzip -kf Packages', index);
+  await release_(join(dists, 'noble'), {
+    Origin: 'Docker',
+    Label: 'Docker CE',
+    Suite: 'noble',
+    Codename: 'noble',
+    Components: 'stable',
+    Architectures: 'amd64',
+  });
+  copyFileSync(armoredKey, join(root, 'docker/ubuntu/gpg'));
 }
 
 async function build(debs: readonly Deb[], folder: string): Promise<void> {
