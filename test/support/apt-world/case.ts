@@ -12,7 +12,8 @@ type History =
   | 'held'
   | 'conflicting'
   | 'half-installed'
-  | 'desktop';
+  | 'desktop'
+  | 'display card';
 
 /** A host and a wish; what follows from them is in test/fixtures/apt/tables, for this run and the one after it. */
 export interface ResolverCase {

@@ -10,7 +10,14 @@ const anyBranch = { driver: { orNewer: true } } as const;
 /** Branch 580 is wanted, its open modules. */
 export const driver: Subject = {
   steps: [driverStep],
-  cases: (on) => [...(systems[on].os.id === 'ubuntu' ? onUbuntu : onDebian(on))],
+  cases: (on) => [displayCard, ...(systems[on].os.id === 'ubuntu' ? onUbuntu : onDebian(on))],
+};
+
+/** A card for a screen that the inventory leaves alone, beside those that compute. */
+const displayCard: ResolverCase = {
+  history: 'display card',
+  what: 'a GT 710 that is ignored',
+  facts: { ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }] },
 };
 
 const archive = { components: ['main', 'contrib', 'non-free', 'non-free-firmware'] };

@@ -45,6 +45,7 @@ export function resolverTests(on: SystemName): void {
         'conflicting',
         'current',
         'desktop',
+        'display card',
         'fresh',
         'half-installed',
         'held',

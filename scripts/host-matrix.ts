@@ -1,0 +1,151 @@
+/** What has been seen to work on which system, with its proof: docs/host-stack.md has it as a table. */
+
+/** A lab test: the file below test/lab, and the beginning of the test's title. */
+interface InLab {
+  readonly lab: readonly [file: string, title: string];
+  readonly note?: string;
+}
+/** apt's resolver: what a table of test/fixtures/apt/tables is called at least, after the system's folder. */
+interface Simulated {
+  readonly simulated: string;
+  readonly note?: string;
+}
+type Proof = InLab | Simulated | 'text only';
+
+/** The columns, and the folder of the resolver's tables for each; undefined: it has no package lists here. */
+export const columns = {
+  'Debian 12': 'debian-12',
+  'Debian 13': 'debian-13',
+  'Ubuntu 22.04': 'ubuntu-22.04',
+  'Ubuntu 24.04': 'ubuntu-24.04',
+  'Ubuntu 26.04': undefined,
+} as const;
+export type Column = keyof typeof columns;
+
+interface Row {
+  readonly what: string;
+  /** In the columns' order; the last one is of every system after it. */
+  readonly proofs: readonly Proof[];
+}
+
+const text = 'text only';
+const lab = (file: string, title: string, note?: string): InLab => ({
+  lab: [file, title],
+  ...(note === undefined ? {} : { note }),
+});
+const simulated = (table: string, note?: string): Simulated => ({
+  simulated: table,
+  ...(note === undefined ? {} : { note }),
+});
+/** Alike on all systems whose package lists are here; these columns first. */
+const also = (table: string, first: readonly Proof[] = []): Proof[] => [
+  ...first,
+  ...Array.from({ length: 4 - first.length }, () => simulated(table)),
+  text,
+];
+
+const bare = lab('provision.test.ts', 'takes three bare machines to healthy hosts');
+const again = lab('provision.test.ts', 'makes no change the second time');
+
+export const rows: readonly Row[] = [
+  { what: 'is fresh', proofs: also('driver-fresh', [bare, bare]) },
+  { what: 'is as wanted already', proofs: also('driver-current', [again, again]) },
+  { what: 'has something older', proofs: also('driver-older') },
+  {
+    what: 'changes to another driver branch',
+    proofs: [
+      lab('provision-resume.test.ts', 'waits for the running job, reboots with proof'),
+      lab('long/host-stack.test.ts', 'another driver branch comes with a reboot'),
+      simulated('driver-newer-595-and-580-is-asked-for'),
+      simulated('driver-newer-595-and-580-is-asked-for'),
+      text,
+    ],
+  },
+  {
+    what: 'has something newer, and nobody asked for less',
+    proofs: also('driver-newer-595-and-nobody-asked-for-less'),
+  },
+  {
+    what: 'has something newer, and less is asked for',
+    proofs: also('driver-newer-595-and-580-is-asked-for', [
+      lab('long/package-plan.test.ts', 'calls a downgrade one, library by library'),
+    ]),
+  },
+  { what: 'has its packages held by its owner', proofs: also('docker-held') },
+  {
+    what: 'has a held package in the way that is none of ours',
+    proofs: [
+      simulated('driver-held', 'refused'),
+      simulated('driver-held'),
+      simulated('driver-held', 'refused'),
+      simulated('driver-held', 'refused'),
+      text,
+    ],
+  },
+  {
+    what: "has the distribution's Docker, with its plugins",
+    proofs: also('docker-conflicting', [
+      lab('long/host-stack.test.ts', "Debian's Docker, an owner's daemon.json"),
+    ]),
+  },
+  { what: "has the distribution's driver", proofs: also('driver-conflicting') },
+  { what: 'was left half-installed', proofs: also('driver-half-installed') },
+  {
+    what: 'has a desktop on the driver, and another branch is asked for',
+    proofs: [
+      simulated('driver-desktop-595-and-580-is-asked-for'),
+      simulated('driver-desktop-595-and-580-is-asked-for'),
+      simulated('driver-desktop-595-and-580-is-asked-for', 'refused'),
+      simulated('driver-desktop-595-and-580-is-asked-for', 'refused'),
+      text,
+    ],
+  },
+  { what: 'has a display card that is to be ignored', proofs: also('driver-display-card') },
+  { what: 'had its kernel upgraded since', proofs: also('kernels-current') },
+  {
+    what: 'has its package database locked by somebody',
+    proofs: [
+      lab('long/host-stack.test.ts', "Debian's Docker, an owner's daemon.json"),
+      text,
+      text,
+      text,
+      text,
+    ],
+  },
+  {
+    what: 'is cut off in the middle of any change, or reboots in it',
+    proofs: [
+      lab('provision-resume.test.ts', 'one works, the other says who does; killed or interrupted'),
+      lab('long/crash.test.ts', 'on a bare host'),
+      text,
+      text,
+      text,
+    ],
+  },
+  { what: 'any of these on aarch64', proofs: [text, text, text, text, text] },
+];
+
+const written =
+  /(<!-- Written by `npm run docs` from scripts\/host-matrix\.ts; a test holds each cell to its proof\. -->\n)[\s\S]*?(<!-- Until here\. -->)/;
+
+/** docs/host-stack.md with the matrix between its two marks. */
+export function withHostMatrix(page: string): string {
+  if (!written.test(page)) throw new Error('docs/host-stack.md lacks the marks around its matrix');
+  return page.replace(written, (_, start: string, end: string) => `${start}\n${table()}\n${end}`);
+}
+
+function table(): string {
+  const names = Object.keys(columns);
+  return [
+    `| A host that … | ${names.join(' | ')} |`,
+    `| --- |${names.map(() => ' --- |').join('')}`,
+    ...rows.map(({ what, proofs }) => `| ${what} | ${proofs.map(cell).join(' | ')} |`),
+    '',
+  ].join('\n');
+}
+
+function cell(proof: Proof): string {
+  if (proof === 'text only') return proof;
+  const how = 'lab' in proof ? 'lab' : 'simulated';
+  return proof.note === undefined ? how : `${how}, ${proof.note}`;
+}
