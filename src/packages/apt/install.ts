@@ -46,7 +46,7 @@ export function holdScript(names: readonly string[], siblings: readonly string[]
 /**
  * Shell functions. `guard` ends the script where apt would do more than was announced: it resolves a conflict by
  * removing, and follows a pin to an older version. What cannot be resolved, apt says itself. `bring` and `pin` install
- * what has to be there before.
+ * what has to be there before; the pins of what a new one has pushed out are settings that stay, and would go on to hold.
  */
 function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): string {
   const removes = bound?.removes ?? [...new Set([...remove, ...mayRemove])];
@@ -68,6 +68,10 @@ function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): st
     '}',
     'pin() {',
     '  bring "$@"',
+    '  for name in $(left "${1%-*}-*"); do',
+    '    wait_for_lock',
+    '    dpkg --purge "$name"',
+    '  done',
     '}',
   ].join('\n');
 }

@@ -116,6 +116,10 @@ at() {
 installed() {
   dpkg-query -W -f='\${db:Status-Status} \${Version}\\n' "$1" 2>/dev/null | sed -n 's/^installed //p' || :
 }
+# Packages that match and are gone but for their settings.
+left() {
+  dpkg-query -W -f='\${db:Status-Status} \${Package}\\n' "$1" 2>/dev/null | sed -n 's/^config-files //p' || :
+}
 hold() {
   present=
   for name in "$@"; do

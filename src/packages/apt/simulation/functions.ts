@@ -36,6 +36,9 @@ bring() {
 }
 pin() {
   bring "$@"
+  # Names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2046
+  lift_pins $(left "\${1%-*}-*")
   for name in "$@"; do
     (cd pins && apt-get -q download "$name")
     dpkg-deb --fsys-tarfile pins/"$name"_*.deb |

@@ -71,6 +71,7 @@ while read -r name version status; do
         case $format in
           '\${db:Status-Status} \${Version}\\n') echo "$status $version" ;;
           '\${db:Status-Status} \${Version} \${Package}\\n') echo "$status $version $name" ;;
+          '\${db:Status-Status} \${Package}\\n') echo "$status $name" ;;
           '\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n') echo "$status install $name $version" ;;
           *) exit 2 ;;
         esac ;;

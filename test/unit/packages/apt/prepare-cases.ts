@@ -3,7 +3,7 @@ import { installScript } from '../../../../src/packages/apt/install.ts';
 import { ubuntu } from '../../../../src/packages/apt/ubuntu.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
-import { aptGetCall, aptHost, offered, updated, updating } from './apt-host.ts';
+import { aptGetCall, aptHost, database, offered, updated, updating } from './apt-host.ts';
 
 const spec = { install: true, branch: '580', flavor: 'auto', method: 'repo' } as const;
 
@@ -90,6 +90,18 @@ export const prepareSuite: ScriptSuite = {
       script: onDebian,
       given: (host) => offered(host, 'nvidia-driver-pinning-580 580', 'nvidia-driver-pinning-580.95.05 580'),
       after: first(hasContrib, ...installs('nvidia-driver-pinning-580.95.05')),
+    },
+    {
+      name: 'takes away the pin of another branch, which went and left its settings',
+      script: onUbuntu,
+      given: (host) => {
+        offered(host, 'nvidia-driver-pinning-580 580');
+        host.file(
+          database,
+          'nvidia-driver-pinning-595 595 config-files\nnvidia-driver-assistant 1 config-files\nnvidia-driver-pinning-570 570 installed\n',
+        );
+      },
+      after: first(...installs('nvidia-driver-pinning-580'), 'dpkg --purge nvidia-driver-pinning-595'),
     },
     {
       name: "is Debian's contrib, signed as main is, and the lists are read again",

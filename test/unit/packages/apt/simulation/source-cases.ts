@@ -132,7 +132,7 @@ Hit:1 http://mirror/docker,x/debian bookworm InRelease
     given: (host) =>
       host.program('/usr/lib/apt/apt-helper', 'echo "E: 404  Not Found" >&2; exit 100', { silent: true }),
     after: {
-      stdout: `what http://mirror/docker,x/debian/gpg cannot be downloaded (expected the file; seen: the messages above)
+      stdout: `what http://mirror/docker,x/debian/gpg cannot be downloaded (expected the file; seen: 404  Not Found)
 next check the network, the proxy and the mirrors in the inventory
 silent docker 404 Not Found
 begin docker-install-1
