@@ -117,7 +117,8 @@ function pinning(pin: string, full: string): Deb {
     conflicts: ['nvidia-driver-pinning'],
     files: [
       text(
-        `/etc/apt/preferences.d/${name}`,
+        // apt passes over files with a dot in their name.
+        `/etc/apt/preferences.d/${name.replaceAll('.', '-')}`,
         `Package: *nvidia* libcuda* cuda-drivers*\nPin: version ${pattern}\nPin-Priority: 1000\n`,
       ),
     ],

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { machineRoot } from '../../../src/base/machine/host-root.ts';
 import { factProbes } from '../../../src/facts/gather.ts';
+import { withCuda } from '../../../src/health/cuda/script.ts';
 import { aloneScript, listingScript } from '../../../src/health/smi-script.ts';
 import { readBootId, rebootScript, settle } from '../../../src/apply/reboot.ts';
 import { agentStart } from '../../../src/manager/docker/agent-start.ts';
@@ -46,6 +47,7 @@ export function fixedScripts(): [string, string][] {
     ['reboot', rebootScript],
     ['settle', settle],
     ['the look at the GPUs', listingScript],
+    ['the look at CUDA', withCuda(listingScript)],
     ['the look at each GPU', aloneScript(['0000:18:00.0', '0000:3b:00.0'])],
     ['kernel log', followNew(machineRoot)[1] ?? ''],
     ['config.sh', configScript],

@@ -1,8 +1,11 @@
+import { callProgram } from '../../../src/health/cuda/program.ts';
+import { withCuda } from '../../../src/health/cuda/script.ts';
 import { aloneScript, listingScript } from '../../../src/health/smi-script.ts';
 import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';
 import type { ScriptSuite } from '../../support/scratch/case.ts';
 
 const script = listingScript;
+const cuda = withCuda(listingScript);
 const alone = aloneScript(['0000:18:00.0', '0000:3b:00.0']);
 const whole = 'nvidia-smi -q -x';
 const more = ['nvidia-smi -L', 'nvidia-smi --query-gpu=uuid,compute_cap --format=csv,noheader'];
@@ -83,6 +86,29 @@ export const smiSuite: ScriptSuite = {
         calls: [each[0] ?? '', ...more],
       },
     })),
+    ...(['x86_64', 'aarch64'] as const).map((machine) => ({
+      name: `and CUDA after it, with the program of ${machine}`,
+      script: cuda,
+      given: (host: Parameters<NonNullable<ScriptSuite['given']>>[0]) =>
+        host.program('uname', `echo ${machine}`).program('timeout', 'echo 802; exit 3'),
+      after: {
+        stdout: 'azp-fleet: cuInit exit 3 802\n',
+        calls: [whole, ...more, 'uname -m', 'timeout -k 5 20 /tmp/azp-fleet-cuda'],
+        files: { '/tmp/azp-fleet-cuda': `700 ${callProgram(machine, 'libcuda.so.1', 'cuInit').toString()}` },
+      },
+    })),
+    {
+      name: 'but not on a machine that there is no program for',
+      script: cuda,
+      given: (host) => host.program('nvidia-smi', 'exit 14').program('uname', 'echo riscv64'),
+      after: { code: 14, calls: [whole, ...more, 'uname -m'], files: { '/tmp/azp-fleet-cuda': '644 ' } },
+    },
+    {
+      name: 'nor where the look has failed',
+      script: cuda,
+      given: (host) => host.program('nvidia-smi', 'exit 15'),
+      after: { code: 15, calls: [whole] },
+    },
     {
       name: 'new lines of the kernel log alone',
       script: follow,
