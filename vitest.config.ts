@@ -1,4 +1,5 @@
-import { globSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { defineConfig } from 'vitest/config';
 
@@ -21,9 +22,10 @@ const unit = {
 } as const;
 
 /** They need their own modules: one that an earlier file of the same process has loaded is no longer replaced. */
-const replaceModules = globSync('test/unit/**/*.test.ts').filter((file) =>
-  readFileSync(file, 'utf8').includes('vi.mock('),
-);
+const replaceModules = readdirSync('test/unit', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts'))
+  .map((name) => join('test/unit', name))
+  .filter((file) => readFileSync(file, 'utf8').includes('vi.mock('));
 
 export default defineConfig({
   test: {
