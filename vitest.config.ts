@@ -16,8 +16,8 @@ const unit = {
   // Not threads: a program that a test writes is "busy" while another thread of the same process forks.
   pool: 'forks',
   // Limits for what hangs, not for what a busy machine makes slow.
-  testTimeout: 60_000,
-  hookTimeout: 60_000,
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
   expect: { poll: { timeout: 50_000, interval: 20 } },
 } as const;
 
