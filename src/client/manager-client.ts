@@ -38,8 +38,10 @@ export interface ManagerClient {
 
 const timeoutMs = 15_000;
 const pauseMs = 1000;
-/** Bytes. Ten thousand lines of output, each far longer than lines are. */
-const longestAnswer = 64 * 1024 * 1024;
+/** Bytes of an answer: a status has some hundred for each slot and GPU. */
+const longestStatus = 4 * 1024 * 1024;
+/** The same of logs and runs: ten thousand lines of output, each far longer than lines are. */
+const longestOutput = 64 * 1024 * 1024;
 
 interface ManagerClientOptions {
   /** A call that gets no answer is made so often in all. Default 4: a restart of the manager long. */
@@ -59,12 +61,16 @@ export function createManagerClient(
   host: string,
   { attempts = 4, anyRelease = false, ours = ourRelease }: ManagerClientOptions = {},
 ): ManagerClient {
-  const send = async (method: 'GET' | 'POST', path: string, body?: unknown): Promise<string> => {
-    const { status, text } = await repeatedly(attempts, () => exchange(agent, method, path, body)).catch(
-      (error: unknown) => {
-        throw isTooLong(error) ? error.at({ host }) : unreachable(host, error);
-      },
-    );
+  const send = async (
+    method: 'GET' | 'POST',
+    path: string,
+    body?: unknown,
+    limit = longestStatus,
+  ): Promise<string> => {
+    const ask = () => exchange(agent, { method, path, body, limit });
+    const { status, text } = await repeatedly(attempts, ask).catch((error: unknown) => {
+      throw isTooLong(error) ? error.at({ host }) : unreachable(host, error);
+    });
     if (status < 200 || status >= 300) throw refused(host, `${status} to ${method} ${path}`, text);
     return text;
   };
@@ -114,14 +120,16 @@ export function createManagerClient(
     renewImage: async (fresh) => read(await call('POST', '/v1/image', { fresh }), readStatus),
     runs: async ({ slot, limit }) => {
       const query = new URLSearchParams({ limit: String(limit), ...(slot === undefined ? {} : { slot }) });
-      return read(await call('GET', `/v1/runs?${query.toString()}`), readRuns);
+      return read(await call('GET', `/v1/runs?${query.toString()}`, undefined, longestOutput), readRuns);
     },
     diagnostics: (slot, run) => {
       const query = new URLSearchParams({ slot, ...(run === undefined ? {} : { run }) });
-      return call('GET', `/v1/diagnostics?${query.toString()}`);
+      return call('GET', `/v1/diagnostics?${query.toString()}`, undefined, longestOutput);
     },
-    logs: (slot, tail) =>
-      call('GET', `/v1/logs?${new URLSearchParams({ slot, tail: String(tail) }).toString()}`),
+    logs: (slot, tail) => {
+      const query = new URLSearchParams({ slot, tail: String(tail) });
+      return call('GET', `/v1/logs?${query.toString()}`, undefined, longestOutput);
+    },
   };
 }
 
@@ -190,7 +198,15 @@ function notUnderstood(host: string, text: string): FleetError {
   });
 }
 
-function exchange(agent: Agent, method: string, path: string, body: unknown) {
+interface Call {
+  readonly method: string;
+  readonly path: string;
+  readonly body: unknown;
+  /** Bytes that the answer may have. */
+  readonly limit: number;
+}
+
+function exchange(agent: Agent, { method, path, body, limit }: Call) {
   return new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
     const payload = body === undefined ? '' : JSON.stringify(body);
     const headers = {
@@ -205,7 +221,7 @@ function exchange(agent: Agent, method: string, path: string, body: unknown) {
       let size = 0;
       response.on('data', (chunk: Buffer) => {
         size += chunk.length;
-        if (size > longestAnswer) response.destroy(tooLong());
+        if (size > limit) response.destroy(tooLong(limit));
         else chunks.push(chunk);
       });
       response.on('error', reject);
@@ -224,11 +240,11 @@ function exchange(agent: Agent, method: string, path: string, body: unknown) {
   });
 }
 
-function tooLong(): FleetError {
+function tooLong(limit: number): FleetError {
   return new FleetError({
     code: 'manager.answer',
     step: 'manager',
-    what: `the manager gave an answer of more than ${longestAnswer / 1024 / 1024} MiB`,
+    what: `the manager gave an answer of more than ${limit / 1024 / 1024} MiB`,
     next: 'look at `journalctl -u azp-fleet-manager` on the host',
   });
 }

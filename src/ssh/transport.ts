@@ -20,7 +20,7 @@ export interface ScriptOptions {
   /** Milliseconds without any output; default: none. */
   readonly silenceTimeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Bytes that each stream may have; with more the script is ended (`ssh.output-too-long`). Default 64 MiB. */
+  /** Bytes that each stream may have; with more the script is ended (`ssh.output-too-long`), and so is the connection. Default 4 MiB. */
   readonly outputLimit?: number;
   /** Called with each whole line of stdout and stderr as it comes. */
   readonly onLine?: (line: string) => void;

@@ -16,6 +16,7 @@ import { askForKey } from './ask-for-key.ts';
 import { type PromptTurn, HungUp } from './prompt-turn.ts';
 import { hostKeyOf, type HostKeyStore } from '../host-keys/store.ts';
 import type { KeyRing } from './keys.ts';
+import { pace, watchLength } from './pace.ts';
 import { greetingOf } from './software.ts';
 
 /** One authenticated SSH connection. */
@@ -29,6 +30,8 @@ export interface Connection {
   /** Aborted when the connection is gone, with the reason. */
   readonly closed: AbortSignal;
   close(): void;
+  /** At once, whatever the host still has to say. */
+  cut(): void;
 }
 
 export interface ConnectParts {
@@ -41,11 +44,15 @@ export interface ConnectParts {
   /** Told in one line of every new host key that was accepted. */
   readonly notice: (line: string) => void;
   readonly turn: PromptTurn;
+  /** Other hosts are reached through it: they share what it brings. */
+  readonly carries: boolean;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Milliseconds that the server may take for one step of the login itself; a slow PAM stack needs some. */
 const loginStepMs = 60_000;
+/** Bytes that a server may send before anybody is logged in: a login takes some thousands. */
+const longestLogin = 1024 * 1024;
 
 /** Speaks SSH over an open stream: key exchange, host key, login. Rejects with a FleetError, or HungUp. */
 export async function openConnection(stream: Readable, parts: ConnectParts): Promise<Connection> {
@@ -99,6 +106,11 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
       },
     });
     greeting = greetingOf(stream);
+    const isLoggedIn = watchLength(stream, longestLogin, () => {
+      refusal = tooTalkative(options);
+      stream.destroy();
+    });
+    if (!parts.carries) pace(stream);
     const { connection: client } = ssh;
     if (client === null) throw new Error('node-ssh gave no client');
     // node-ssh drops its error listener once connected; a later reset would end the process.
@@ -108,6 +120,7 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
     });
     client.on('close', () => closed.abort(new Error('connection closed')));
     await opening;
+    isLoggedIn();
     return {
       ssh,
       client,
@@ -115,8 +128,10 @@ export async function openConnection(stream: Readable, parts: ConnectParts): Pro
       closed: closed.signal,
       close() {
         client.end();
-        setTimeout(() => client.destroy(), 500).unref();
+        // Not the client's own: it leaves a stream that it has ended itself to the other side.
+        setTimeout(() => stream.destroy(), 500).unref();
       },
+      cut: () => void stream.destroy(),
     };
   } catch (error) {
     ssh.dispose();
@@ -153,6 +168,15 @@ function silent(options: ConnectionOptions): FleetError {
     what: `${options.hostname}:${options.port} accepted the connection and then said nothing for ${options.connectTimeoutMs / 1000} s`,
     expected: 'an SSH server that answers',
     next: `check that the port is right ("port:" in the inventory), and that the machine is not overloaded: ${byHand(options, '-v ')}`,
+  });
+}
+
+function tooTalkative(options: ConnectionOptions): FleetError {
+  return connectError(options, {
+    code: 'ssh.output-too-long',
+    what: `${options.hostname}:${options.port} sent more than ${longestLogin / 1024 / 1024} MiB before anybody was logged in`,
+    expected: 'a login, which takes some thousand bytes',
+    next: `${byHand(options, '-v ')}   # shows what it says; nothing that runs jobs does that`,
   });
 }
 

@@ -103,7 +103,7 @@ export class Dialer {
   async #once({ options, loginPassword: password, way, isHop, signal }: Login): Promise<Connection> {
     const { keys, hostKeys, prompter, log, notice } = this.#parts;
     const turn = new PromptTurn(isHop ? undefined : this.#prompts);
-    const parts = { options, password, keys, hostKeys, prompter, log, notice, turn, signal };
+    const parts = { options, password, keys, hostKeys, prompter, log, notice, turn, carries: isHop, signal };
     try {
       for (;;) {
         try {

@@ -4,6 +4,7 @@ import { StringDecoder } from 'node:string_decoder';
 const longestLine = 65_536;
 /** Lines of one stream that are told each: more than any change of ours writes. */
 const mostTold = 10_000;
+const newLine = 10;
 /** Bytes that room is made for at a time: as many as there are already, within these. */
 const block = { least: 4096, most: 1024 * 1024 };
 
@@ -45,7 +46,7 @@ export class Output {
     if (this.#size > limit) return onOverflow();
     if (tap === undefined) this.#keep(chunk);
     else tap(chunk);
-    this.#take(this.#decoder.write(chunk));
+    this.#take(this.#decoder.write(this.#told < mostTold ? chunk : this.#skip(chunk)));
   }
 
   /** All of it. */
@@ -72,7 +73,7 @@ export class Output {
   }
 
   #take(text: string): void {
-    let from = this.#told < mostTold ? 0 : this.#skip(text);
+    let from = 0;
     for (let end = text.indexOf('\n', from); end !== -1; end = text.indexOf('\n', from)) {
       this.#grow(text.slice(from, end));
       this.#tell();
@@ -82,14 +83,15 @@ export class Output {
     if (this.#lineLength > longestLine) this.#tell();
   }
 
-  /** Where the last whole line of a text begins; what is before it is left out. */
-  #skip(text: string): number {
-    const end = text.lastIndexOf('\n');
-    const from = end === -1 ? 0 : text.lastIndexOf('\n', end - 1) + 1;
-    if (from === 0) return 0;
+  /** From the beginning of the last whole line: what is before it is left out, and nobody reads it. */
+  #skip(chunk: Buffer): Buffer {
+    const end = chunk.lastIndexOf(newLine);
+    const before = end > 0 ? chunk.lastIndexOf(newLine, end - 1) : -1;
+    if (before === -1) return chunk;
+    this.#decoder.end();
     this.#line = [];
     this.#lineLength = 0;
-    return from;
+    return chunk.subarray(before + 1);
   }
 
   #grow(text: string): void {

@@ -13,8 +13,8 @@ import type { Ending, Wire } from '../wire/wire.ts';
 const defaultTotalMs = 60_000;
 /** The host ends the script itself this much later than we give up, in case we are gone by then. */
 const hostGraceS = 10;
-/** Bytes of each stream: a script that writes more than this is not one of ours. */
-const outputLimit = 64 * 1024 * 1024;
+/** Bytes of each stream: a script that writes more than this is not one of ours. What people run says how much it may. */
+const outputLimit = 4 * 1024 * 1024;
 /** The same of what is passed on and not kept. */
 const passedLimit = 1024 * 1024 * 1024;
 

@@ -153,7 +153,12 @@ export class HostSession implements Session {
 
   #run(parts: Pick<RunParts, 'text' | 'options' | 'onErrorLine' | 'tap'>): Promise<ScriptResult> {
     return this.#channel(async () => {
-      const result = await runScript({ ...this.#base(), ...parts });
+      const base = this.#base();
+      const result = await runScript({ ...base, ...parts }).catch((error: unknown) => {
+        // Who has said that much goes on, whatever becomes of the channel.
+        if (error instanceof FleetError && error.problem.code === 'ssh.output-too-long') base.wire.cut();
+        throw error;
+      });
       this.#parts.log.log('debug', 'script', {
         host: this.host,
         bytes: parts.text.length,

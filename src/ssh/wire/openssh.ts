@@ -98,6 +98,7 @@ export async function opensshWire(parts: OpensshParts): Promise<Wire> {
       await control('-O', 'exit').catch(() => master.kill());
       await gone;
     },
+    cut: stop,
   };
 }
 

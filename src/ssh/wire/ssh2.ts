@@ -28,6 +28,7 @@ export function ssh2Wire(connection: Connection): Wire {
       connection.close();
       await gone;
     },
+    cut: () => connection.cut(),
   };
 }
 

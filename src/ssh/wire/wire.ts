@@ -28,4 +28,6 @@ export interface Wire {
   /** Commands that may run at the same time. */
   readonly channels: number;
   close(): Promise<void>;
+  /** Ends the connection at once: its host says more than it should. */
+  cut(): void;
 }

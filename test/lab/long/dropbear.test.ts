@@ -65,7 +65,8 @@ describe.each<SshSpec['transport']>(['builtin', 'openssh'])('by %s', (transport)
       stdout: 'root\n',
       stderr: 'err\n',
     });
-    expect((await session.script('head -c 8388608 /dev/zero | tr "\\0" x')).stdout).toHaveLength(8 << 20);
+    const much = await session.script('head -c 8388608 /dev/zero | tr "\\0" x', { outputLimit: 2 ** 24 });
+    expect(much.stdout).toHaveLength(8 << 20);
     expect((await problemOf(session.script('echo begun; sleep 61', { totalTimeoutMs: 1000 }))).code).toBe(
       'ssh.script-timeout',
     );

@@ -10,10 +10,13 @@ import type { HostSpec } from '../../../inventory/fleet.ts';
 import { askedOutput } from '../../../render/asked-output.ts';
 import { painter } from '../../../render/color.ts';
 import { execText, type HostAnswer } from '../../../render/exec.ts';
-import type { ScriptOptions } from '../../../ssh/transport.ts';
+import type { ScriptOptions, ScriptResult, Session } from '../../../ssh/transport.ts';
 import type { CommandInput } from '../../command.ts';
 import { problemsAmong, type Result } from '../../result.ts';
 import { withHosts, type Connected } from '../../fleet/with-hosts.ts';
+
+/** Bytes of each stream of one host: asked for, and read by a person or a program. */
+const outputLimit = 64 * 1024 * 1024;
 
 /** Runs one command on many hosts. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
@@ -27,6 +30,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     as: options.flag('login') ? 'login' : 'root',
     totalTimeoutMs: options.duration('timeout') ?? 60_000,
     signal: context.signal,
+    outputLimit,
   };
   const timeout = options.string('timeout') ?? '';
   const answers = await withHosts(context, input, ({ hosts, ...at }) =>
@@ -65,6 +69,7 @@ async function onHost(
 ): Promise<HostAnswer> {
   let last = '';
   const running = (): void => emit({ kind: 'host-state', host: name, state: 'running', text: last });
+  const shown = new LatestOnly(running);
   try {
     emit({ kind: 'host-state', host: name, state: 'connecting' });
     const session = await transport.connect(
@@ -72,14 +77,12 @@ async function onHost(
       options.signal === undefined ? {} : { signal: options.signal },
     );
     running();
-    const result = await session.script(text, {
-      ...options,
-      onLine: (line) => {
-        last = line;
-        running();
-      },
-    });
-    await session.close();
+    const onLine = (line: string): void => {
+      last = line;
+      shown.soon();
+    };
+    const result = await ranOnce(session, text, { ...options, onLine });
+    shown.end();
     emit({
       kind: 'host-state',
       host: name,
@@ -88,11 +91,42 @@ async function onHost(
     });
     return { host: name, result };
   } catch (error) {
+    shown.end();
     if (options.signal?.aborted === true && !(error instanceof FleetError)) throw error;
     const isLate = error instanceof FleetError && error.problem.code === 'ssh.script-timeout';
     const problem = troubleOf(name, isLate ? tooLong(timeout, last) : error, log);
     emit({ kind: 'host-state', host: name, state: isLate ? 'failed' : 'unreachable', text: problem.what });
     return { host: name, problem };
+  }
+}
+
+/** However it ends: a host that goes on talking is not listened to until all others are done. */
+async function ranOnce(session: Session, text: string, options: ScriptOptions): Promise<ScriptResult> {
+  try {
+    return await session.script(text, options);
+  } finally {
+    await session.close();
+  }
+}
+
+/** Of what comes faster than anybody reads the latest is shown: a host that floods is not to keep the others waiting. */
+class LatestOnly {
+  readonly #show: () => void;
+  #due: NodeJS.Immediate | undefined;
+
+  constructor(show: () => void) {
+    this.#show = show;
+  }
+
+  soon(): void {
+    this.#due ??= setImmediate(() => {
+      this.#due = undefined;
+      this.#show();
+    });
+  }
+
+  end(): void {
+    clearImmediate(this.#due);
   }
 }
 

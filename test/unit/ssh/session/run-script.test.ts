@@ -1,5 +1,5 @@
 // Scripts on a real sshd: what goes in, what comes out, and what ends them.
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
 import type { ScriptOptions, Session } from '../../../../src/ssh/transport.ts';
 import { type OwnSshd, startOwnSshd } from '../../../support/own-sshd.ts';
@@ -50,12 +50,17 @@ describe('a script', () => {
   });
 
   test('of 32 MiB of output loses none of it', async () => {
-    const { stdout } = await run('head -c 33554432 /dev/zero | tr "\\0" x');
+    const { stdout } = await run('head -c 33554432 /dev/zero | tr "\\0" x', {
+      outputLimit: 64 * 1024 * 1024,
+    });
     expect(stdout).toHaveLength(32 * 1024 * 1024);
   });
 
-  test('that writes without end is ended', async () => {
-    expect((await problemOf(run('yes'))).code).toBe('ssh.output-too-long');
+  test('that writes without end is ended, and so is the connection', async () => {
+    const other = await transport.connect(sshd.target());
+    const problem = await problemOf(other.script('yes', { as: 'login' }));
+    expect(problem).toMatchObject({ code: 'ssh.output-too-long', what: 'a script wrote more than 4 MiB' });
+    await vi.waitUntil(() => other.closed.aborted);
   });
 
   test('has no input to wait for', async () => {

@@ -31,6 +31,7 @@ function host(comes: Comes) {
     exec: (command) => (comes === 'nowhere' ? new Promise(() => undefined) : Promise.resolve(open(command))),
     openSocket: () => Promise.reject(new Error('no sockets here')),
     channels: 8,
+    cut: () => undefined,
     closed: new AbortController().signal,
     close: () => Promise.resolve(),
   };

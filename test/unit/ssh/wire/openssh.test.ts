@@ -50,7 +50,9 @@ describe('the system ssh', () => {
 
   test('carries 8 MiB of output, and ends what we no longer want', async () => {
     const session = await connect();
-    const { stdout } = await session.script('head -c 8388608 /dev/zero | tr "\\0" x');
+    const { stdout } = await session.script('head -c 8388608 /dev/zero | tr "\\0" x', {
+      outputLimit: 2 ** 24,
+    });
     expect(stdout).toHaveLength(8 * 1024 * 1024);
     const stop = new AbortController();
     const running = session.script('echo begun; sleep 60', {
