@@ -3,6 +3,7 @@ import type { SlotStatus, ManagerStatus } from '../contract/status.ts';
 import type { RunRecord } from '../contract/runs.ts';
 import { foldNames } from '../inventory/fold-names.ts';
 import { alike } from './groups/alike.ts';
+import { padded, widthOf } from './lines/width.ts';
 
 /** What is about to be taken over, and what that does to others. */
 export function heldLines(
@@ -128,12 +129,12 @@ export function runsText(host: string, runs: readonly RunRecord[]): string {
     job: [run.job, run.cause?.what].filter((said) => said !== undefined).join(': ') || 'no job',
   }));
   const width = (key: 'slot' | 'result' | 'took' | 'waited') =>
-    Math.max(...rows.map((row) => row[key].length));
+    Math.max(...rows.map((row) => widthOf(row[key])));
   const lines = rows.map((row) =>
     [
-      `${host}/${row.slot.padEnd(width('slot'))}`,
+      `${host}/${padded(row.slot, width('slot'))}`,
       row.when,
-      row.result.padEnd(width('result')),
+      padded(row.result, width('result')),
       row.took.padStart(width('took')),
       // Managers of earlier versions do not tell it.
       ...(width('waited') === 0 ? [] : [row.waited.padEnd(width('waited'))]),

@@ -4,6 +4,7 @@ import { interruptionLine } from '../apply/interruption.ts';
 import { isBad, type HostOutcome } from '../apply/outcome.ts';
 import { alike } from './groups/alike.ts';
 import { hostLabel, type HostLabel } from './groups/host-label.ts';
+import { padded, widthOf } from './lines/width.ts';
 import { wrap } from './lines/wrap.ts';
 
 interface Style {
@@ -17,7 +18,7 @@ export function outcomeText(outcomes: readonly HostOutcome[], style: Style): str
   const sorted = [...outcomes].sort((left, right) => rank(left) - rank(right));
   const groups = alike(sorted.map((outcome) => ({ host: outcome.host, value: ending(outcome) })));
   const labelled = groups.map(({ hosts, value }) => ({ ...hostLabel(hosts), ...value }));
-  const width = Math.max(...labelled.map(({ label }) => label.length));
+  const width = Math.max(...labelled.map(({ label }) => widthOf(label)));
   const lines = labelled.flatMap((each) => endingLines(each, width, style));
   return `${[...lines, '', sum(outcomes)].join('\n')}\n`;
 }
@@ -44,7 +45,7 @@ function endingLines(
   const head = labelWidth + state.length + 4;
   const [first = '', ...more] = wrap(text, width, head, Math.min(head, Math.floor(width / 2)));
   return [
-    `${label.padEnd(labelWidth)}  ${painted}  ${first}`.trimEnd(),
+    `${padded(label, labelWidth)}  ${painted}  ${first}`.trimEnd(),
     ...more,
     ...(names === undefined ? [] : wrap(names, width - 4, 0, 0).map((line) => `    ${line}`)),
   ];

@@ -4,6 +4,7 @@ import type { Context, OutputStream } from '../base/context.ts';
 import { ExitCode, FleetError, foreignProblem, type Problem } from '../base/errors.ts';
 import { foreignLines } from '../base/foreign-text.ts';
 import { jsonDocument } from './envelope.ts';
+import { widthOf } from './lines/width.ts';
 import { wrap } from './lines/wrap.ts';
 
 export interface ReportOptions {
@@ -67,7 +68,7 @@ function bug(error: unknown, logFile: string | undefined): Problem {
 export function problemLines(problem: Problem, width: number, hosts?: string): string[] {
   const place = [problem.host, problem.step].filter((part) => part !== undefined).join(' · ');
   const head = `${red('✗')} ${place === '' ? '' : `${bold(place)}: `}`;
-  const plainHead = 2 + (place === '' ? 0 : place.length + 2);
+  const plainHead = 2 + (place === '' ? 0 : widthOf(place) + 2);
   const lines = wrap(problem.what, width, plainHead, 2).map((line, index) =>
     index === 0 ? head + line : line,
   );

@@ -1,4 +1,5 @@
 import type { Paint, Style } from './color.ts';
+import { padded, widthOf } from './lines/width.ts';
 import { wrap } from './lines/wrap.ts';
 
 /** One cell: its text, and shorter ways of saying it, each shorter than the one before. */
@@ -46,9 +47,7 @@ export function tableLines(
     })),
   );
   const room = page.width - (total(widths) - (widths.at(-1) ?? 0));
-  const longest = Math.max(
-    ...table.flatMap((row) => (row.at(-1)?.text ?? '').split(' ').map((word) => word.length)),
-  );
+  const longest = Math.max(...table.flatMap((row) => (row.at(-1)?.text ?? '').split(' ').map(widthOf)));
   if (longest > room) return table.slice(1).flatMap((row) => recordLines(table[0] ?? [], row, page));
   return table.flatMap((row) => rowLines(row, widths, page));
 }
@@ -65,7 +64,7 @@ function rowLines(row: readonly Shown[], widths: readonly number[], { width, pai
     .map(({ text, style }, index) => {
       const isLast = index === row.length - 1;
       const shown = isLast ? first : text;
-      const padding = isLast ? '' : ' '.repeat((widths[index] ?? 0) - text.length);
+      const padding = isLast ? '' : ' '.repeat((widths[index] ?? 0) - widthOf(text));
       return `${style === undefined || shown === '' ? shown : paint(style, shown)}${padding}`;
     })
     .filter((_, index) => (widths[index] ?? 0) > 0)
@@ -78,13 +77,13 @@ function rowLines(row: readonly Shown[], widths: readonly number[], { width, pai
 function recordLines(headings: readonly Shown[], row: readonly Shown[], { width, paint }: Page): string[] {
   const [first, ...rest] = row;
   const labels = headings.slice(1).map(({ text }) => text);
-  const indent = Math.max(0, ...labels.map((label) => label.length)) + 2 * gap.length;
+  const indent = Math.max(0, ...labels.map(widthOf)) + 2 * gap.length;
   const lines = rest.flatMap(({ text, style }, index) => {
     const label = labels[index] ?? '';
     if (label === '' || text === '') return [];
     const [beside = '', ...more] = wrap(text, width, indent, indent);
     const shown = style === undefined || beside === '' ? beside : paint(style, beside);
-    return [`${gap}${paint('dim', label.padEnd(indent - gap.length))}${shown}`.trimEnd(), ...more];
+    return [`${gap}${paint('dim', padded(label, indent - gap.length))}${shown}`.trimEnd(), ...more];
   });
   return [first?.style === undefined ? (first?.text ?? '') : paint(first.style, first.text), ...lines];
 }
@@ -144,8 +143,8 @@ function columnWidth(
   level: number,
 ): number {
   if (level === leftOut) return 0;
-  const cells = rows.map((row) => at(row[index]?.texts ?? [''], level).length);
-  return Math.max(at(columns[index]?.heading ?? [''], level).length, ...cells);
+  const cells = rows.map((row) => widthOf(at(row[index]?.texts ?? [''], level)));
+  return Math.max(widthOf(at(columns[index]?.heading ?? [''], level)), ...cells);
 }
 
 /** The text for a level; the shortest where there are fewer. */

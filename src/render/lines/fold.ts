@@ -1,5 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 
+import { widthOf } from './width.ts';
+
 /** Of a script or a file that is shown as it is. */
 const exact = /^\s*│/;
 
@@ -16,18 +18,23 @@ export function fold(text: string, width: number): string {
 
 function foldLine(line: string, width: number): string {
   const plain = stripVTControlCharacters(line);
-  if (plain.length <= width || exact.test(plain)) return line;
+  if (widthOf(plain) <= width || exact.test(plain)) return line;
   const own = plain.length - plain.trimStart().length;
   const indent = Math.min(own + 2, Math.floor(width / 2));
   const lines: string[] = [];
-  let [current = '', ...words] = line.slice(line.length - line.trimStart().length).split(' ');
-  current = ' '.repeat(own) + current;
+  const [first = '', ...words] = line.slice(line.length - line.trimStart().length).split(' ');
+  let current = ' '.repeat(own) + first;
+  let taken = own + widthOf(first);
   for (const word of words) {
-    const columns = stripVTControlCharacters(word).length;
-    if (stripVTControlCharacters(current).length + 1 + columns <= width) current += ` ${word}`;
-    else {
+    const columns = widthOf(word);
+    if (taken + 1 + columns <= width) {
+      current += ` ${word}`;
+      taken += 1 + columns;
+    } else {
       lines.push(current.trimEnd());
-      current = ' '.repeat(columns > width ? indent : Math.min(indent, width - columns)) + word;
+      const before = columns > width ? indent : Math.min(indent, width - columns);
+      current = ' '.repeat(before) + word;
+      taken = before + columns;
     }
   }
   return [...lines, current].join('\n');

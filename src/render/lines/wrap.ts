@@ -1,6 +1,10 @@
+import { widthOf } from './width.ts';
+
 interface Line {
   readonly indent: number;
   readonly text: string;
+  /** Columns of the text. */
+  readonly columns: number;
 }
 
 /**
@@ -11,19 +15,21 @@ interface Line {
 export function wrap(text: string, width: number, firstIndent: number, indent: number): string[] {
   const lines: Line[] = [];
   for (const paragraph of text.split('\n')) {
-    let line = { indent: lines.length === 0 ? firstIndent : indent, text: '' };
+    let line: Line = { indent: lines.length === 0 ? firstIndent : indent, text: '', columns: 0 };
     for (const word of paragraph.split(' ')) {
-      const longer = line.text === '' ? word : `${line.text} ${word}`;
-      if (line.indent + longer.length <= width) {
-        line = { ...line, text: longer };
+      const own = widthOf(word);
+      const columns = line.text === '' ? own : line.columns + 1 + own;
+      if (line.indent + columns <= width) {
+        line = { ...line, text: line.text === '' ? word : `${line.text} ${word}`, columns };
         continue;
       }
-      const fits = word.length <= width;
+      const fits = own <= width;
       const isBelow = line.text === '' && (lines.length > 0 || !fits);
       if (!isBelow) lines.push(line);
       line = {
-        indent: isBelow && lines.length === 0 ? firstIndent : behind(indent, word, width),
+        indent: isBelow && lines.length === 0 ? firstIndent : behind(indent, own, width),
         text: word,
+        columns: own,
       };
     }
     lines.push(line);
@@ -31,7 +37,7 @@ export function wrap(text: string, width: number, firstIndent: number, indent: n
   return lines.map((line, at) => (at === 0 ? line.text : ' '.repeat(line.indent) + line.text));
 }
 
-/** As far in as wanted, or as the word leaves room for; a word that fits nowhere is not moved. */
-function behind(indent: number, word: string, width: number): number {
-  return word.length > width ? indent : Math.min(indent, width - word.length);
+/** As far in as wanted, or as a word of so many columns leaves room for; one that fits nowhere is not moved. */
+function behind(indent: number, word: number, width: number): number {
+  return word > width ? indent : Math.min(indent, width - word);
 }

@@ -4,6 +4,7 @@ import type { FleetPlan, HostPlan } from '../../plan/fleet-plan.ts';
 import type { FleetChange } from '../../plan/pools.ts';
 import { changeLines, type ChangeLineOptions } from './change-lines.ts';
 import { groups, type Group } from './groups.ts';
+import { widthOf } from '../lines/width.ts';
 import { wrap } from '../lines/wrap.ts';
 import { wavesText } from '../waves.ts';
 import { mark, painter, unknownMark, type Paint } from './marks.ts';
@@ -69,7 +70,7 @@ function headLines(
   const names = foldNames(hosts);
   if (all === 1 || hosts.length === 1) return [paint('bold', `${names}: ${count}`)];
   const same = `${hosts.length} hosts: the same ${count}`;
-  if (same.length + names.length + 3 <= width)
+  if (same.length + widthOf(names) + 3 <= width)
     return [`${paint('bold', same)} ${paint('dim', `(${names})`)}`];
   return [paint('bold', same), ...wrap(names, width - 4, 0, 0).map((line) => `    ${paint('dim', line)}`)];
 }

@@ -3,6 +3,7 @@ import type { Wizard } from '../wizard-context.ts';
 import { distinctNames, hostMistake, parseHost, sameName } from './host-notation.ts';
 import { knownHosts } from './known-hosts.ts';
 import { sshConfigHosts, type KnownHost } from './ssh-hosts.ts';
+import { padded, widthOf } from '../../render/lines/width.ts';
 
 /** As many as a checkbox list shows without scrolling. */
 const shortList = 12;
@@ -43,10 +44,10 @@ function fromKnownHosts({ context, sshConfig }: Wizard, configured: readonly Kno
 }
 
 async function chooseKnown({ prompts }: Wizard, known: readonly KnownHost[]): Promise<readonly string[]> {
-  const width = Math.max(...known.map(({ name }) => name.length));
+  const width = Math.max(...known.map(({ name }) => widthOf(name)));
   const choices = (hosts: readonly KnownHost[]) =>
     hosts.map(({ name, leadsTo }) => ({
-      name: `${name.padEnd(width)}  ${leadsTo}`,
+      name: `${padded(name, width)}  ${leadsTo}`,
       short: name,
       value: name,
     }));

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
+import { widthOf } from '../../../src/render/lines/width.ts';
 import { columns, tableLines, type Cell, type Column } from '../../../src/render/table.ts';
 
 const plain = (width: number): Parameters<typeof tableLines>[2] => ({ width, paint: (_, text) => text });
@@ -120,6 +121,37 @@ test('no word of a table is broken between 40 and 140 columns, and none is lost'
         const sorted = (words: readonly string[]) => words.filter((each) => /^[ab-]+$/.test(each)).toSorted();
         const given = cells.flatMap((each) => each.flatMap(({ texts }) => texts[0].split(' ')));
         expect(sorted(lines.flatMap((line) => line.split(/\s+/)))).toEqual(sorted(given));
+      },
+    ),
+  );
+});
+
+test('wide names, marks on letters and emoji stand in line: by the columns of a terminal', () => {
+  const names = ['東京-01', 'e\u0301te\u0301', '👩‍🔬-box', 'gpu-1', '한국'];
+  const lines = columns([['HOST', 'STATE'], ...names.map((name) => [name, 'well'])], 80);
+  expect(lines).toEqual([
+    'HOST     STATE',
+    '東京-01  well',
+    'e\u0301te\u0301      well',
+    '👩‍🔬-box   well',
+    'gpu-1    well',
+    '한국     well',
+  ]);
+});
+
+test('of wide names no line is wider than the terminal', () => {
+  const name = fc.array(fc.constantFrom('東', 'é', 'e\u0301', '한', 'x', '-', '🙂'), {
+    minLength: 1,
+    maxLength: 12,
+  });
+  const row = fc.tuple(name, name, name).map((cells) => cells.map((parts) => parts.join('')));
+  fc.assert(
+    fc.property(
+      fc.array(row, { minLength: 1, maxLength: 6 }),
+      fc.integer({ min: 26, max: 60 }),
+      (cells, width) => {
+        for (const line of columns([['A', 'B', 'C'], ...cells], width))
+          expect(widthOf(line)).toBeLessThanOrEqual(width);
       },
     ),
   );
