@@ -36,6 +36,12 @@ interface Behaviour {
   readonly ready?: string;
   /** A socket of this machine that it serves as the manager's. */
   readonly managerSocket?: string;
+  /** Lets anybody in, without any proof. */
+  readonly open?: true;
+  /** Takes keys only, and none of them. */
+  readonly keysOnly?: true;
+  /** What it says where it opens no channel. */
+  readonly refusal?: string;
   /** Somebody who was logged in has left. */
   readonly left?: () => void;
 }
@@ -55,7 +61,10 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
     // The types of ssh2 do not know this of a server's side, nor the event of a connection to a socket of the host.
     const untyped = client as unknown as NodeJS.EventEmitter & { setNoDelay(on: boolean): void };
     untyped.setNoDelay(true);
+    if (behaviour.refusal !== undefined) refuseInWords(client, behaviour.refusal);
     client.on('authentication', (login) => {
+      if (behaviour.open === true) return login.accept();
+      if (behaviour.keysOnly === true) return login.reject(['publickey']);
       if (asks === undefined)
         return login.method === 'password' ? login.accept() : login.reject(['password']);
       if (login.method !== 'keyboard-interactive') return login.reject(['keyboard-interactive']);
@@ -86,6 +95,14 @@ export async function hostileHost(behaviour: Behaviour = {}): Promise<HostileHos
     heard: () => heard,
     close: () => void server.close(),
   };
+}
+
+/** The library says nothing where it opens no channel; the protocol has room for words. */
+function refuseInWords(client: unknown, words: string): void {
+  type Fail = (channel: number, reason: number, words: string) => void;
+  const { _protocol: protocol } = client as { readonly _protocol: { channelOpenFail: Fail } };
+  const fail = protocol.channelOpenFail.bind(protocol);
+  protocol.channelOpenFail = (channel, reason) => fail(channel, reason, words);
 }
 
 /** The host's side of how a script is started: says that it is ready, takes the script as one line, ends. */

@@ -10,11 +10,13 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createFileLogger } from '../../../src/base/file-log.ts';
 import { runCommand, type CommandResult } from '../../support/command.ts';
 import { StillClock } from '../../support/clock.ts';
+import { hostileAgent } from '../../support/hostile-agent.ts';
 import { framesSaid, hostileHost, type HostileHost } from '../../support/hostile-host.ts';
 import { controls, evil, words } from '../../support/hostile-words.ts';
 import { managerStatus } from '../../support/manager-status.ts';
 import { disconnect, facts } from './foreign-answers.ts';
-import { type Source, sources } from './foreign-sources.ts';
+import type { Source } from './foreign-connections.ts';
+import { sources } from './foreign-sources.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
 vi.mock('../../../src/artifacts/bundle.ts', async () => {
@@ -86,24 +88,41 @@ async function run(
   { terminal = false, json = false },
 ): Promise<CommandResult & { log: string }> {
   now = source;
-  const { command, keys, files = {}, user } = source;
+  const { command, keys = '', files = {}, user, agent, token = '{ env: TOKEN }' } = source;
+  const port = await portFor(source);
+  const placed = (text: string): string => text.replaceAll('FOLDER', cwd).replaceAll('PORT', String(port));
   for (const [name, text] of Object.entries(files))
-    writeFileSync(join(cwd, name), text.replaceAll('FOLDER', cwd));
-  const address = `address: 127.0.0.1, port: ${await portFor(source)}, user: lab, pool: p`;
-  const own = keys?.includes('sshConfig') === true ? '' : 'sshConfig: none, ';
+    writeFileSync(join(cwd, name), placed(text), { mode: 0o600 });
+  const place = `address: ${source.address ?? '127.0.0.1'}, port: ${port}, user: lab, pool: p`;
+  const own = keys.includes('sshConfig') ? '' : 'sshConfig: none, ';
   writeFileSync(
     join(cwd, 'lab.yaml'),
-    `organization: http://127.0.0.1:${azurePort}/lab
-token: { env: TOKEN }
-hosts: { gpu-1: { ${own}${address}, loginPassword: { env: LOGIN }${keys === undefined ? '' : `, ${keys}`} } }
-`,
+    placed(`organization: ${source.organization ?? `http://127.0.0.1:${azurePort}/lab`}
+token: ${token}
+hosts: { gpu-1: { ${own}${place}, loginPassword: { env: LOGIN }${keys === '' ? '' : `, ${keys}`} } }
+`),
   );
+  const socket = join(cwd, 'agent.sock');
+  const ownAgent = agent === undefined ? undefined : await hostileAgent(socket, agent);
   const file = join(cwd, 'debug.log');
   rmSync(file, { force: true });
   const log = createFileLogger(file, new StillClock());
   const rest = command.startsWith('exec') ? ['--', 'x'] : [];
   const argv = [...command.split(' '), '-i', 'lab.yaml', ...(json ? ['--json'] : []), ...rest];
-  const result = await runCommand(argv, { cwd, env, terminal, log, ...(user === undefined ? {} : { user }) });
+  const more = Object.entries(source.env ?? {}).map(([name, value]) => [name, placed(value)]);
+  const around = {
+    ...env,
+    ...Object.fromEntries(more),
+    ...(agent === undefined ? {} : { SSH_AUTH_SOCK: socket }),
+  };
+  const result = await runCommand(argv, {
+    cwd,
+    env: around,
+    terminal,
+    log,
+    ...(user === undefined ? {} : { user }),
+  });
+  ownAgent?.close();
   log.close();
   return { ...result, log: readFileSync(file, 'utf8') };
 }

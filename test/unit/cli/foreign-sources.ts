@@ -1,97 +1,20 @@
 // Who says something that azp-fleet shows, and by which command: rows for foreign-sources.test.ts.
 import { probes } from '../../../src/facts/parse.ts';
-import { framesSaid, type hostileHost, type Said } from '../../support/hostile-host.ts';
+import { framesSaid } from '../../support/hostile-host.ts';
 import { evil } from '../../support/hostile-words.ts';
-import { agent, disconnect, evilAzure, evilRun, evilStatus, facts } from './foreign-answers.ts';
+import { agent, evilAzure, evilRun, evilStatus, facts } from './foreign-answers.ts';
 
-/** One source of words, and a command that meets it. Where nothing is said, hosts, managers and servers are well. */
-export interface Source {
-  readonly source: string;
-  readonly command: string;
-  /** What the host answers to a script. */
-  readonly host?: (script: string) => Said;
-  /** How it speaks SSH, where that is the source. */
-  readonly ssh?: NonNullable<Parameters<typeof hostileHost>[0]>;
-  /** A server that says this and nothing else, in place of the host. */
-  readonly bytes?: Buffer;
-  /** Its manager's answers by path; any other is refused in evil words. */
-  readonly manager?: Readonly<Record<string, unknown>>;
-  /** The answers of Azure DevOps: a status, and anything JSON can say. */
-  readonly azure?: (path: string) => readonly [status: number, body: unknown];
-  /** More keys of the host, as YAML in braces has them. */
-  readonly keys?: string;
-  /** Other files in the folder, by name. */
-  readonly files?: Readonly<Record<string, string>>;
-  readonly user?: string;
-  /** Whether the words must be somewhere, must be nowhere, or may be: not all that is said is of interest. */
-  readonly shown: 'yes' | 'never' | 'perhaps';
-  /** Files of one's own are quoted as they are, with what cannot be seen as `\\u001b`. */
-  readonly escaped?: true;
-}
+import { connectionSources, type Source } from './foreign-connections.ts';
 
 const said = (parts: Readonly<Record<string, string>>) => (script: string) =>
   framesSaid(script, { ...facts, ...parts });
 
 const plan = JSON.stringify;
+/** For places that are one line: a terminal's breaks are none of a file's. */
+const line = evil.replaceAll(/[\n\r]/g, '');
 
 export const sources: readonly Source[] = [
-  // Before anybody is logged in.
-  {
-    source: 'what stands before the version of SSH',
-    command: 'trust',
-    ssh: { greeting: `${evil}\r\n` },
-    shown: 'never',
-  },
-  { source: 'a banner', command: 'exec --login', ssh: { banner: evil }, shown: 'never' },
-  { source: 'the words of a disconnect', command: 'trust', bytes: disconnect(evil), shown: 'yes' },
-  {
-    source: 'something else than SSH',
-    command: 'trust',
-    bytes: Buffer.from(`220 ${evil}\r\n`.repeat(50)),
-    shown: 'perhaps',
-  },
-  {
-    source: 'a ProxyCommand',
-    command: 'exec --login',
-    keys: 'sshConfig: proxy.conf',
-    files: { 'proxy.conf': 'Host *\n  ProxyCommand cat FOLDER/words >&2; false\n', words: evil },
-    shown: 'yes',
-  },
-  {
-    source: 'a ProxyCommand, by trust',
-    command: 'trust',
-    keys: 'sshConfig: proxy.conf',
-    files: { 'proxy.conf': 'Host *\n  ProxyCommand cat FOLDER/words >&2; false\n', words: evil },
-    shown: 'yes',
-  },
-  {
-    source: "the system's ssh",
-    command: 'exec --login',
-    keys: 'transport: openssh',
-    bytes: Buffer.from(`SSH-2.0-${evil}\r\n`),
-    shown: 'perhaps',
-  },
-  {
-    source: "ssh's complaint of its configuration",
-    command: 'exec --login',
-    keys: 'sshConfig: odd.conf',
-    files: { 'odd.conf': `Host *\n  Odd${evil}\n` },
-    shown: 'perhaps',
-  },
-  {
-    source: 'values that ssh -G prints',
-    command: 'inventory show gpu-1',
-    keys: 'sshConfig: odd.conf',
-    files: { 'odd.conf': `Host *\n  ProxyCommand ${evil.replaceAll(/[\n\r\u2028\u2029\u0085]/g, '')}\n` },
-    escaped: true,
-    shown: 'perhaps',
-  },
-  {
-    source: 'a comment of a pinned key',
-    command: 'exec --login',
-    keys: `hostKeys: [${plan(`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBUjSpgOqQKhPs0PyA3cO2B6fZs0NQBrI3zW2nQGDpnM ${evil}`)}]`,
-    shown: 'perhaps',
-  },
+  ...connectionSources,
   // What commands on it print.
   {
     source: 'the output of exec',
@@ -252,7 +175,57 @@ export const sources: readonly Source[] = [
     azure: () => [200, { value: { [evil]: evil } }],
     shown: 'perhaps',
   },
+  {
+    source: 'a proxy that lets nobody through',
+    command: 'pool list',
+    organization: 'https://dev.azure.com/lab',
+    bytes: Buffer.from(`HTTP/1.1 502 ${line}\r\nvia: ${line}\r\n\r\n${evil}`),
+    env: { HTTPS_PROXY: 'http://127.0.0.1:PORT' },
+    shown: 'perhaps',
+  },
   // Files and the person's own world.
+  {
+    source: 'a command for the token that fails',
+    command: 'pool list',
+    token: '{ cmd: "cat FOLDER/words >&2; exit 1" }',
+    files: { words: evil },
+    shown: 'perhaps',
+  },
+  {
+    source: 'a token that is none',
+    command: 'pool list',
+    token: '{ cmd: "cat FOLDER/words" }',
+    files: { words: evil },
+    shown: 'perhaps',
+  },
+  {
+    source: 'a comment in the inventory, beside a mistake',
+    command: 'inventory check',
+    keys: `nonsense: 1 # ${line}\n  `,
+    escaped: true,
+    shown: 'perhaps',
+  },
+  {
+    source: 'a line of the inventory that is no YAML',
+    command: 'inventory check',
+    keys: `]: ${line}\n  `,
+    escaped: true,
+    shown: 'perhaps',
+  },
+  {
+    source: 'words in place of a number in the inventory',
+    command: 'inventory check',
+    keys: `connectTimeout: ${plan(evil)}, jump: ${plan(evil)}, uploadLimit: ${plan(evil)}`,
+    escaped: true,
+    shown: 'perhaps',
+  },
+  {
+    source: 'what stands where a private key should',
+    command: 'exec --login',
+    keys: 'identityFile: FOLDER/key',
+    files: { key: `-----BEGIN OPENSSH PRIVATE KEY-----\n${evil}\n-----END OPENSSH PRIVATE KEY-----\n` },
+    shown: 'perhaps',
+  },
   {
     source: 'names in the inventory',
     command: 'inventory check',

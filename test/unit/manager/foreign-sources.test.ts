@@ -1,11 +1,12 @@
 // What jobs, containers, dockerd, registries, the kernel, other people and receivers say, against each place where a manager
 // lets it be seen: status, runs, evidence, metrics, webhook, journal, the pool, and the terminal of who asks on the host.
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
+import { generateAgentKey } from '../../../src/azure/keys.ts';
 import { FleetError } from '../../../src/base/errors.ts';
 import type { ManagerConfig } from '../../../src/contract/config.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
@@ -14,6 +15,7 @@ import { journalLogger } from '../../../src/manager/start/journal-log.ts';
 import { controls, evil, words } from '../../support/hostile-words.ts';
 import { freePort } from '../../support/ssh-port.ts';
 import { failed, ManagerRig, printed } from '../../support/manager-rig.ts';
+import { newAgent } from '../azure/fake/server.ts';
 
 const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
 const [gpu = ''] = [...healthy.matchAll(/<uuid>(GPU-[^<]+)</g)].map(([, uuid = '']) => uuid);
@@ -38,10 +40,7 @@ beforeEach(async () => {
     });
   });
   await new Promise<void>((resolve) => void receiver.listen(0, '127.0.0.1', resolve));
-  writeFileSync(
-    join(rig.directory, 'webhook'),
-    `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/\n`,
-  );
+  writeFileSync(join(rig.directory, 'webhook'), `${receiverUrl()}\n`);
 });
 afterEach(async () => {
   receiver.closeAllConnections();
@@ -49,10 +48,12 @@ afterEach(async () => {
   await rig.close();
 });
 
+const receiverUrl = (): string => `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
+
 interface Source {
-  readonly config?: Partial<ManagerConfig>;
+  readonly config?: Partial<ManagerConfig> | (() => Partial<ManagerConfig>);
   /** Before the manager starts. */
-  readonly set?: () => void;
+  readonly set?: () => unknown;
   /** What happens then. */
   readonly happens?: () => Promise<unknown>;
   /** That it has been heard, where its words are shown to nobody, or half of them. */
@@ -147,6 +148,52 @@ const sources: Readonly<Record<string, Source>> = {
     },
   },
   'who drains, and why': { happens: () => rig.post('/v1/drain', { reason: evil, owner: evil, run: evil }) },
+  'whoever has the name of an agent': {
+    sign: /agent\.name-held/,
+    set: async () =>
+      rig.azure.createAgent(rig.poolId, {
+        ...newAgent('box-0', await generateAgentKey()),
+        userCapabilities: { 'azp-fleet.owner': evil, 'azp-fleet.host': evil },
+      }),
+  },
+  'Azure DevOps that refuses': {
+    sign: /azure\.[a-z]/,
+    config: () => ({ organization: `${receiverUrl()}lab` }),
+    set: () => (answer = JSON.stringify({ message: evil, typeKey: evil, [evil]: evil })),
+  },
+  'Azure DevOps that is something else': {
+    sign: /azure\.[a-z]/,
+    config: () => ({ organization: `${receiverUrl()}lab` }),
+    set: () => (answer = `<html>${evil}</html>`),
+  },
+  'the build of an image': {
+    config: {
+      image: {
+        kind: 'build',
+        base: 'ubuntu:24.04',
+        agentVersion: '5.300.0',
+        agentSha256: '',
+        agentUrl: 'https://downloads.example/vsts-agent-linux-x64-5.300.0.tar.gz',
+      },
+    },
+    set: () =>
+      (rig.docker.failedBuild = [
+        { stream: `${evil}\n` },
+        { stream: `\u001b[2K\r${evil}` },
+        { error: evil, errorDetail: { message: evil } },
+      ]),
+  },
+  'what goes on on the host beside it, in its own words': {
+    sign: /drain\.at-work/,
+    happens: async () => {
+      await rig.post('/v1/drain', { reason: evil, owner: evil, run: evil });
+      const folder = join(rig.directory, 'changes/driver-1');
+      mkdirSync(folder, { recursive: true });
+      for (const name of ['title', 'owner', 'since']) writeFileSync(join(folder, name), evil);
+      rig.programs.set('systemctl', printed(evil));
+      return rig.post('/v1/undrain', {});
+    },
+  },
   'the receiver of messages': {
     sign: /HTTP 400|said /,
     config: { webhook: { offlineS: 600, queueWaitS: 1800 } },
@@ -184,8 +231,9 @@ async function places(refused: string): Promise<Readonly<Record<string, string>>
 }
 
 test.each(Object.entries(sources))('%s', async (_, { config = {}, set, happens, sign = words }) => {
-  set?.();
-  await rig.start({ metricsPort, webhook: { offlineS: 1, queueWaitS: 1800 }, ...config });
+  await set?.();
+  const own = typeof config === 'function' ? config() : config;
+  await rig.start({ metricsPort, webhook: { offlineS: 1, queueWaitS: 1800 }, ...own });
   const isUp = () =>
     rig.status().then(
       () => true,

@@ -1,0 +1,183 @@
+// Who says something before anybody is logged in, or in place of a login: rows for foreign-sources.test.ts.
+import type { hostileHost, Said } from '../../support/hostile-host.ts';
+import { evil } from '../../support/hostile-words.ts';
+import { sshKeyPair } from '../../support/ssh-key.ts';
+import { disconnect } from './foreign-answers.ts';
+
+/** One source of words, and a command that meets it. Where nothing is said, hosts, managers and servers are well. */
+export interface Source {
+  readonly source: string;
+  readonly command: string;
+  /** What the host answers to a script. */
+  readonly host?: (script: string) => Said;
+  /** How it speaks SSH, where that is the source. */
+  readonly ssh?: NonNullable<Parameters<typeof hostileHost>[0]>;
+  /** A server that says this and nothing else, in place of the host. */
+  readonly bytes?: Buffer;
+  /** Its manager's answers by path; any other is refused in evil words. */
+  readonly manager?: Readonly<Record<string, unknown>>;
+  /** The answers of Azure DevOps: a status, and anything JSON can say. */
+  readonly azure?: (path: string) => readonly [status: number, body: unknown];
+  /** More keys of the host, as YAML in braces has them. */
+  readonly keys?: string;
+  /** Other files in the folder, by name. */
+  readonly files?: Readonly<Record<string, string>>;
+  readonly user?: string;
+  /** The comment of the key that the person's agent of ssh holds. */
+  readonly agent?: string;
+  /** How the token is found; in it, in `keys`, `env` and files FOLDER and PORT are where they are. */
+  readonly token?: string;
+  readonly address?: string;
+  readonly organization?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  /** Whether the words must be somewhere, must be nowhere, or may be: not all that is said is of interest. */
+  readonly shown: 'yes' | 'never' | 'perhaps';
+  /** Files of one's own are quoted as they are, with what cannot be seen as `\\u001b`. */
+  readonly escaped?: true;
+}
+
+const plan = JSON.stringify;
+/** For places that are one line: a terminal's breaks are none of a file's. */
+const line = evil.replaceAll(/[\n\r]/g, '');
+const otherKey = 'AAAAC3NzaC1lZDI1NTE5AAAAIBUjSpgOqQKhPs0PyA3cO2B6fZs0NQBrI3zW2nQGDpnM';
+/** A file of known hosts in which somebody has written all sorts of things, and another key for the host. */
+const known = {
+  'known.conf': 'Host *\n  UserKnownHostsFile FOLDER/known\n',
+  known: [
+    `[127.0.0.1]:PORT ${line} ${otherKey} ${line}`,
+    `${line} ssh-ed25519 ${otherKey} ${line}`,
+    `[127.0.0.1]:PORT ssh-ed25519 ${otherKey} ${line}`,
+    `@${line} * ssh-ed25519 ${otherKey}`,
+    '',
+  ].join('\n'),
+};
+/** Says words in place of keys, and beside them. */
+const command = {
+  'command.conf': 'Host *\n  KnownHostsCommand /bin/sh FOLDER/command\n',
+  command: 'cat FOLDER/words; cat FOLDER/words >&2; exit 1\n',
+  words: `${evil}\n`,
+};
+
+export const connectionSources: readonly Source[] = [
+  {
+    source: 'what stands before the version of SSH',
+    command: 'trust',
+    ssh: { greeting: `${evil}\r\n` },
+    shown: 'never',
+  },
+  { source: 'a banner', command: 'exec --login', ssh: { banner: evil }, shown: 'never' },
+  { source: 'the words of a disconnect', command: 'trust', bytes: disconnect(evil), shown: 'yes' },
+  {
+    source: 'something else than SSH',
+    command: 'trust',
+    bytes: Buffer.from(`220 ${evil}\r\n`.repeat(50)),
+    shown: 'perhaps',
+  },
+  {
+    source: 'a ProxyCommand',
+    command: 'exec --login',
+    keys: 'sshConfig: proxy.conf',
+    files: { 'proxy.conf': 'Host *\n  ProxyCommand cat FOLDER/words >&2; false\n', words: evil },
+    shown: 'yes',
+  },
+  {
+    source: 'a ProxyCommand, by trust',
+    command: 'trust',
+    keys: 'sshConfig: proxy.conf',
+    files: { 'proxy.conf': 'Host *\n  ProxyCommand cat FOLDER/words >&2; false\n', words: evil },
+    shown: 'yes',
+  },
+  {
+    source: "the system's ssh",
+    command: 'exec --login',
+    keys: 'transport: openssh',
+    bytes: Buffer.from(`SSH-2.0-${evil}\r\n`),
+    shown: 'perhaps',
+  },
+  {
+    source: "ssh's complaint of its configuration",
+    command: 'exec --login',
+    keys: 'sshConfig: odd.conf',
+    files: { 'odd.conf': `Host *\n  Odd${evil}\n` },
+    shown: 'perhaps',
+  },
+  {
+    source: 'values that ssh -G prints',
+    command: 'inventory show gpu-1',
+    keys: 'sshConfig: odd.conf',
+    files: { 'odd.conf': `Host *\n  ProxyCommand ${evil.replaceAll(/[\n\r\u2028\u2029\u0085]/g, '')}\n` },
+    escaped: true,
+    shown: 'perhaps',
+  },
+  {
+    source: 'a comment of a pinned key',
+    command: 'exec --login',
+    keys: `hostKeys: [${plan(`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBUjSpgOqQKhPs0PyA3cO2B6fZs0NQBrI3zW2nQGDpnM ${evil}`)}]`,
+    shown: 'perhaps',
+  },
+  {
+    source: 'a channel that a jump host does not open',
+    command: 'exec --login',
+    ssh: { open: true, refusal: evil },
+    address: 'behind.example',
+    keys: 'jump: "lab@127.0.0.1:PORT", identityFile: FOLDER/id',
+    files: { id: sshKeyPair().private },
+    shown: 'yes',
+  },
+  {
+    source: 'the same, by trust',
+    command: 'trust',
+    ssh: { open: true, refusal: evil },
+    address: 'behind.example',
+    keys: 'jump: "lab@127.0.0.1:PORT", identityFile: FOLDER/id',
+    files: { id: sshKeyPair().private },
+    shown: 'yes',
+  },
+  {
+    source: "a comment of a key in the person's agent",
+    command: 'exec --login',
+    ssh: { keysOnly: true },
+    agent: evil,
+    shown: 'yes',
+  },
+  ...['exec --login', 'trust', 'plan', 'inventory show gpu-1'].flatMap((verb): Source[] => [
+    {
+      source: 'what stands in known_hosts',
+      command: verb,
+      keys: 'sshConfig: known.conf',
+      files: known,
+      shown: 'perhaps',
+    },
+    {
+      source: 'what a KnownHostsCommand says',
+      command: verb,
+      keys: 'sshConfig: command.conf',
+      files: command,
+      shown: 'perhaps',
+    },
+  ]),
+  {
+    source: "what stands in known_hosts, for the system's ssh",
+    command: 'exec --login',
+    keys: 'transport: openssh, sshConfig: known.conf',
+    files: known,
+    shown: 'perhaps',
+  },
+  {
+    source: "what a KnownHostsCommand says, to the system's ssh",
+    command: 'exec --login',
+    keys: 'transport: openssh, sshConfig: command.conf',
+    files: command,
+    shown: 'perhaps',
+  },
+  {
+    source: 'a Match exec',
+    command: 'exec --login',
+    keys: 'sshConfig: match.conf',
+    files: {
+      'match.conf': 'Match exec "cat FOLDER/words; cat FOLDER/words >&2; exit 1"\n  User nobody\n',
+      words: `${evil}\n`,
+    },
+    shown: 'perhaps',
+  },
+];
