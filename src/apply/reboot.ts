@@ -4,8 +4,15 @@ import type { ApplyTools } from './apply-tools.ts';
 
 export const readBootId = 'cat /proc/sys/kernel/random/boot_id\n';
 const wellFormed = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-/** What starts at boot is part of the facts that come next; a host that never gets there is judged as it is then. */
-export const settle = 'timeout 180 systemctl is-system-running --wait >/dev/null 2>&1 || :\n';
+/**
+ * What starts at boot is part of the facts that come next; a host that never gets there is judged as it is then. systemd waits
+ * by itself from 240 on; the one of release 8 of Red Hat's systems says at once that it is starting.
+ */
+export const settle = `timeout 180 sh -c 'while case $(systemctl is-system-running --wait 2>/dev/null) in
+  initializing | starting) sleep 1 ;;
+  *) false ;;
+esac; do :; done' || :
+`;
 /** Detached, so that the session can end in order before the machine goes down. */
 export const rebootScript = `nohup sh -c 'sleep 1; systemctl reboot' </dev/null >/dev/null 2>&1 &\n`;
 

@@ -25,7 +25,32 @@ export const rebootSuite: ScriptSuite = {
     {
       name: 'is over when the system has come up, well or not, or never does',
       script: settle,
+      given: (host) => host.program('systemctl', 'echo degraded; echo noise >&2; exit 1'),
       after: { calls: ['systemctl is-system-running --wait'], files: { '/run/limit': '644 180\n' } },
+    },
+    {
+      name: 'is over where nobody can say so',
+      script: settle,
+      after: { calls: ['systemctl is-system-running --wait'], files: { '/run/limit': '644 180\n' } },
+    },
+    {
+      name: 'is waited for also where systemd 239 does not wait',
+      script: settle,
+      given: (host) =>
+        host
+          .program('sleep', '')
+          .file('/run/states', 'initializing\nstarting\nrunning\n')
+          .program('systemctl', 'head -n 1 /run/states; sed -i 1d /run/states'),
+      after: {
+        calls: [
+          'systemctl is-system-running --wait',
+          'sleep 1',
+          'systemctl is-system-running --wait',
+          'sleep 1',
+          'systemctl is-system-running --wait',
+        ],
+        files: { '/run/limit': '644 180\n', '/run/states': '644 ' },
+      },
     },
   ],
 };
