@@ -16,7 +16,7 @@ export const dnfLocks: readonly string[] = [
  * Nothing may ask, or bring packages that were not named; what was asked for comes exactly, or not at all (`best`).
  * Removals and installations of one transaction go through dnf's shell, whose exit code says nothing: its words do.
  * `update FILE` reads all lists, or, within half an hour of that, only those of the repository whose FILE it is. A
- * repository that cannot be read is told in one line, and gone on without (`$without`).
+ * repository that cannot be read is told in one line, and gone on without (`$without`), until all are read again.
  */
 export const dnfPrelude = `export LC_ALL=C.UTF-8
 without=--setopt=skip_if_unavailable=0
@@ -34,7 +34,7 @@ settle() {
   fi
   if [ -n "$(dnf -q --disablerepo='*' repoquery --duplicates 2>/dev/null)" ]; then
     wait_for_lock
-    dnf_run -y remove --duplicates || echo 'going on: dnf cannot take away what an interrupted transaction left twice'
+    dnf_run --disablerepo='*' -y remove --duplicates || echo 'going on: dnf cannot take away what an interrupted transaction left twice'
   fi
 }
 unread() {
@@ -62,7 +62,12 @@ update() {
       sleep "$pause"
     fi
   done
-  if [ "$#" -eq 0 ]; then install -D /dev/null /run/azp-fleet/package-lists; fi
+  if [ "$#" -eq 0 ]; then
+    install -D /dev/null /run/azp-fleet/package-lists
+    case $without in *=1) printf without >/run/azp-fleet/package-lists ;; esac
+  elif [ -s /run/azp-fleet/package-lists ]; then
+    without='--setopt=*.skip_if_unavailable=1'
+  fi
 }
 offered() {
   dnf_run -q repoquery --available --arch="$(uname -m),noarch" \\

@@ -46,7 +46,7 @@ export const bought = [
 export const oneRequest = asked(request);
 export const twoRequests = asked(request, request);
 export const stdout = `${words}Complete!\nafter\n`;
-const result = {
+export const result = {
   [database]: `644 ${stateOf('tool 5:2.0-1.el9', 'extra 0:9.9-1.el9')}`,
   [lockList]: '644 other-0:1-1.*\ntool-5:2.0-1.el9.*\nextra-0:9.9-1.el9.*\n',
 };

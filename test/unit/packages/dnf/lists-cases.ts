@@ -3,7 +3,7 @@ import { statSync } from 'node:fs';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 import { dnfCall, settled, updating } from './dnf-host.ts';
-import { bought, engine, stdout, well } from './engine-transaction.ts';
+import { bought, engine, result, stdout, twoRequests, well } from './engine-transaction.ts';
 
 const url = 'http://mirror/x/repodata/repomd.xml';
 /** What dnf 4.14 prints of a mirror that does not answer. */
@@ -14,7 +14,11 @@ Error: Failed to download metadata for repo 'x': Cannot download repomd.xml
 const again = (pause: number) => `not all package lists could be read, trying again in ${pause} s\n`;
 const read = updating[1] ?? '';
 const tried = [settled, read, 'sleep 3', read, 'sleep 10'];
+const skipped = { '/run/azp-fleet/package-lists': '755 without' };
 const waiting = (holder: string) => `waiting, because ${holder} (0 s)\n`;
+/** The same calls, which no repository that does not answer stops. */
+const without = (calls: readonly string[]): string[] =>
+  calls.map((call) => call.replace('--setopt=skip_if_unavailable=0', `'--setopt=*.skip_if_unavailable=1'`));
 /** It lets go once the script has waited. */
 const ends = (host: ScratchHost, file: string) => host.program('sleep', `rm -f ${file}`);
 
@@ -37,19 +41,26 @@ export const listsCases: readonly ScriptCase[] = [
   {
     name: 'goes on without the one that does not answer three times, in one line with its address',
     script: engine,
-    given: (host) => host.file('/run/deaf', dead),
+    given: (host) => host.file('/run/gone', dead),
     after: {
       ...well,
       stdout: `${again(3)}${again(10)}going on without a package source: ${url} cannot be read: Status code: 404\n${stdout}`,
-      calls: [
-        ...tried,
-        read,
-        ...bought
-          .slice(2)
-          .map((call) =>
-            call.replace('--setopt=skip_if_unavailable=0', `'--setopt=*.skip_if_unavailable=1'`),
-          ),
-      ],
+      calls: [...tried, read, ...without(bought.slice(2))],
+      files: { ...well.files, ...skipped },
+    },
+  },
+  {
+    name: 'goes on without it as long as it does not read all lists again',
+    script: engine,
+    given: (host) =>
+      host
+        .file('/run/gone', dead)
+        .file('/run/azp-fleet/package-lists', 'without')
+        .file('/etc/yum.repos.d/azp-fleet-docker.repo'),
+    after: {
+      ...well,
+      calls: [settled, dnfCall('--refresh makecache --repo=azp-fleet-docker'), ...without(bought.slice(2))],
+      files: { ...twoRequests, ...result },
     },
   },
   {
@@ -59,15 +70,8 @@ export const listsCases: readonly ScriptCase[] = [
     after: {
       ...well,
       stdout: `${again(3)}${again(10)}going on without a package source: it cannot be read\n${stdout}`,
-      calls: [
-        ...tried,
-        read,
-        ...bought
-          .slice(2)
-          .map((call) =>
-            call.replace('--setopt=skip_if_unavailable=0', `'--setopt=*.skip_if_unavailable=1'`),
-          ),
-      ],
+      calls: [...tried, read, ...without(bought.slice(2))],
+      files: { ...well.files, ...skipped },
     },
   },
   ...(['/var/lib/rpm/.rpm.lock', '/usr/lib/sysimage/rpm/.rpm.lock'] as const).map((lock) => ({
@@ -139,7 +143,7 @@ next: let that process end, or end it by hand, and run again
     after: {
       ...well,
       stdout: `dnf did remove\n${stdout}`.replace('remove\n', 'remove \n'),
-      calls: [settled, dnfCall('-y remove --duplicates'), ...bought.slice(1)],
+      calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...bought.slice(1)],
     },
   },
   {
