@@ -10,6 +10,7 @@ import { managerVersion } from './manager-version.ts';
 import { sharesComing } from './manager/config-details.ts';
 import { waitAfterDriver } from './manager/after-driver.ts';
 import { givenBack } from './manager/drained.ts';
+import { tooOldForHostMode } from './manager/host-mode.ts';
 import { leftovers } from './manager/leftovers.ts';
 import { libraries } from './manager/libraries.ts';
 import { quiet, textArtifact, upload } from './manager/parts.ts';
@@ -40,6 +41,11 @@ export const managerStep: Step = {
     const nameless = pools.find((pool) => pool.kind === 'never');
     if (nameless !== undefined) {
       yield refusal('manager', nameless.what, nameless.next);
+      return;
+    }
+    const tooOld = tooOldForHostMode(facts, desired.host);
+    if (tooOld !== undefined) {
+      yield tooOld;
       return;
     }
     yield* libraries(facts, desired);

@@ -26,6 +26,18 @@ describe('the image and manager steps', () => {
     expect(plan(facts, desired)).toEqual(expected);
   });
 
+  it.each([
+    [239, 'host', ['refused: agents straight on the host need systemd 240, and this host has 239']],
+    [239, 'container', []],
+    [240, 'host', []],
+    [undefined, 'host', []],
+  ] as const)('know that systemd %s cannot start agents by mode %s', (systemd, mode, refused) => {
+    const slot = { gpus: [], share: false, limits: {}, capabilities: [], mode };
+    const agents = { kind: 'slots', slots: [slot] } as const;
+    const found = plan(factsOf({ systemd }), { ...wanted, host: { ...wanted.host, agents } });
+    expect(found.filter((line) => line.startsWith('refused'))).toEqual(refused);
+  });
+
   it('use no setting that the systemd of the host does not know', () => {
     const real = readFileSync('units/azp-fleet-manager.service', 'utf8');
     const later = (systemd?: number): readonly string[] =>
