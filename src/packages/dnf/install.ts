@@ -90,6 +90,8 @@ function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): st
     '}',
     'perform() {',
     '  wait_for_lock',
+    '  # Whoever held it may have changed what would go.',
+    '  if [ "$waited" -gt 0 ]; then guard "$@"; fi',
     '  said=$(mktemp -d)',
     '  request "$@" | dnf_run -y --allowerasing shell 2>&1 | tee "$said/words"',
     '  trouble=$(troubles <"$said/words")',

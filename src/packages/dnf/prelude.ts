@@ -16,7 +16,8 @@ export const dnfLocks: readonly string[] = [
  * Nothing may ask, or bring packages that were not named; what was asked for comes exactly, or not at all (`best`).
  * Removals and installations of one transaction go through dnf's shell, whose exit code says nothing: its words do.
  * `update FILE` reads all lists, or, within half an hour of that, only those of the repository whose FILE it is. A
- * repository that cannot be read is told in one line, and gone on without (`$without`), until all are read again.
+ * repository that cannot be read three times is told in one line: the one of FILE ends the script, others are gone on without
+ * (`$without`), until all are read again.
  */
 export const dnfPrelude = `export LC_ALL=C.UTF-8
 without=--setopt=skip_if_unavailable=0
@@ -28,13 +29,12 @@ dnf_run() {
 }
 ${awaitFirstBoot}
 settle() {
-  if ! rpm -qa >/dev/null 2>&1; then
-    wait_for_lock
-    rpm --rebuilddb
-  fi
+  # What somebody is at has packages twice, too.
+  wait_for_lock
+  if ! rpm -qa >/dev/null 2>&1; then rpm --rebuilddb; fi
   if [ -n "$(dnf -q --disablerepo='*' repoquery --duplicates 2>/dev/null)" ]; then
-    wait_for_lock
-    dnf_run --disablerepo='*' -y remove --duplicates || echo 'going on: dnf cannot take away what an interrupted transaction left twice'
+    dnf_run --disablerepo='*' -y remove --duplicates ||
+      echo 'going on: dnf cannot take away what an interrupted transaction left twice'
   fi
 }
 unread() {
@@ -43,24 +43,26 @@ unread() {
 update() {
   await_first_boot
   settle
+  own=\${1##*/}
+  own=\${own%.repo}
   set -- "$1" "$(find /run/azp-fleet/package-lists -mmin -30 2>/dev/null)"
-  if [ -n "$2" ] && [ -e "$1" ]; then
-    name=\${1##*/}
-    set -- --repo="\${name%.repo}"
-  else
-    set --
-  fi
+  if [ -n "$2" ] && [ -e "$1" ]; then set -- --repo="$own"; else set --; fi
   for pause in 3 10 0; do
     wait_for_lock
     if words=$(dnf_run --refresh makecache "$@" 2>&1); then break; fi
-    words=$(printf '%s\\n' "$words" | unread)
-    if [ "$pause" -eq 0 ]; then
-      echo "going on without a package source: \${words:-it cannot be read}"
-      without='--setopt=*.skip_if_unavailable=1'
-    else
+    line=$(printf '%s\\n' "$words" | unread)
+    if [ "$pause" -gt 0 ]; then
       echo "not all package lists could be read, trying again in $pause s"
       sleep "$pause"
+      continue
     fi
+    case $words in
+      *"repository '$own'"*)
+        fail "\${line:-the package source $own cannot be read}" 'the lists of the package source' 'the same three times' \\
+          'check the network, the proxy and the mirrors in the inventory' ;;
+    esac
+    echo "going on without a package source: \${line:-it cannot be read}"
+    without='--setopt=*.skip_if_unavailable=1'
   done
   if [ "$#" -eq 0 ]; then
     install -D /dev/null /run/azp-fleet/package-lists

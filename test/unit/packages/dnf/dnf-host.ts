@@ -145,7 +145,12 @@ case $verb in
   shell)
     sed 's/$/ $/' >/run/request
     cat /run/request >>${told}
-    if [ -n "$no" ]; then cat ${simulation} 2>/dev/null; rm /run/request; exit 0; fi
+    if [ -n "$no" ]; then
+      cat ${simulation} 2>/dev/null
+      [ ! -e /run/busy ] || mv /run/busy /var/lib/dnf/rpmdb_lock.pid
+      rm /run/request
+      exit 0
+    fi
     if [ -e /run/idle ]; then echo 'Nothing to do.'; rm /run/request; exit 0; fi
     while read -r verb words; do
       words=\${words%$}

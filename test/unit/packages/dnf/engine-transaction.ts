@@ -25,7 +25,7 @@ export const engine = installScript({
   after: 'echo after',
 });
 
-const request = 'install tool-2.0 extra $\nremove  old $\nrun $\n';
+export const request = 'install tool-2.0 extra $\nremove  old $\nrun $\n';
 const unlock = lockCall('delete tool extra old absent');
 /** Up to the moment at which it is asked what would go. */
 export const looked = [

@@ -2,8 +2,8 @@ import { statSync } from 'node:fs';
 
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
-import { dnfCall, settled, updating } from './dnf-host.ts';
-import { bought, engine, result, stdout, twoRequests, well } from './engine-transaction.ts';
+import { asked, dnfCall, settled, updating } from './dnf-host.ts';
+import { bought, engine, looked, request, result, stdout, twoRequests, well } from './engine-transaction.ts';
 
 const url = 'http://mirror/x/repodata/repomd.xml';
 /** What dnf 4.14 prints of a mirror that does not answer. */
@@ -63,6 +63,43 @@ export const listsCases: readonly ScriptCase[] = [
       files: { ...twoRequests, ...result },
     },
   },
+  ...[true, false].map((isThere) => ({
+    name: `ends with the address where its own source does not answer three times, ${isThere ? '' : 'not '}alone`,
+    script: engine,
+    given: (host: ScratchHost) => {
+      host.file('/run/deaf', dead.replaceAll("'x'", "'azp-fleet-docker'"));
+      if (isThere) host.file('/run/azp-fleet/package-lists').file('/etc/yum.repos.d/azp-fleet-docker.repo');
+    },
+    after: {
+      code: 1,
+      stdout: `${again(3)}${again(10)}`,
+      stderr: `failed: ${url} cannot be read: Status code: 404
+expected: the lists of the package source
+seen: the same three times
+next: check the network, the proxy and the mirrors in the inventory
+`,
+      calls: [...tried, read].map((call) =>
+        isThere && call === read ? `${read} --repo=azp-fleet-docker` : call,
+      ),
+    },
+  })),
+  {
+    name: 'looks again at what would go where it had to wait after it had looked',
+    script: engine,
+    given: (host) => {
+      host.file('/run/busy', '812').file('/proc/812/comm', 'dnf\n').folder('/var/lib/dnf');
+      ends(host, '/var/lib/dnf/rpmdb_lock.pid');
+    },
+    after: {
+      ...well,
+      stdout: stdout.replace(
+        'Complete!',
+        `${waiting('dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid')}Complete!`,
+      ),
+      calls: [...looked, 'sleep 2', looked.at(-1) ?? '', ...bought.slice(looked.length)],
+      files: { ...well.files, ...asked(...Array.from({ length: 3 }, () => request)), '/run/busy': 'gone' },
+    },
+  },
   {
     name: 'goes on where it says nothing that can be understood',
     script: engine,
@@ -86,7 +123,7 @@ export const listsCases: readonly ScriptCase[] = [
     after: {
       ...well,
       stdout: `${waiting(`dnf-automatic (pid 812) holds ${lock}`)}${stdout}`,
-      calls: [settled, 'sleep 2', ...bought.slice(1)],
+      calls: ['sleep 2', ...bought],
       files: { ...well.files, '/proc/locks': '644 ' },
     },
   })),
@@ -104,7 +141,7 @@ export const listsCases: readonly ScriptCase[] = [
     after: {
       ...well,
       stdout: `${waiting(`dnf (pid 812) holds ${lock}`)}${stdout}`,
-      calls: [settled, 'sleep 2', ...bought.slice(1)],
+      calls: ['sleep 2', ...bought],
       files: { ...well.files, [lock]: 'gone' },
     },
   })),
@@ -132,7 +169,6 @@ expected: a free lock within 30 minutes
 seen: dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid
 next: let that process end, or end it by hand, and run again
 `,
-      calls: [settled],
     },
     run: { limitMs: 60_000 },
   },
