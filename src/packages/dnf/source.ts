@@ -75,9 +75,13 @@ grep -q 'BEGIN PGP PUBLIC KEY' "$work/key" ||
   fail "$address is not the key of a package source" 'a PGP public key' "$(head -c 200 "$work/key")" 'check the mirror'
 install -d -m 755 "\${key_file%/*}" "\${file%/*}"
 install -m 644 "$work/key" "$key_file"
-rpm --import "$key_file" ||
-  fail "rpm does not take the key of $uri" 'a key that the host accepts' 'the messages above' \\
-    'look at update-crypto-policies --show on the host: newer systems refuse old keys'
+wait_for_lock
+until rpm --import "$key_file"; do
+  [ -n "$(package_lock_holder)" ] ||
+    fail "rpm does not take the key of $uri" 'a key that the host accepts' 'the messages above' \\
+      'look at update-crypto-policies --show on the host: newer systems refuse old keys'
+  wait_for_lock
+done
 printf %s ${quote(text)} >"$work/source"
 install -m 644 "$work/source" "$file"`;
 }

@@ -14,6 +14,7 @@ const docker = dnfSource('docker', system, site);
 const mirrored = dnfSource('docker', system, { ...site, mirrors: { docker: 'http://mirror/docker' } });
 
 const sources = '/etc/yum.repos.d';
+const busy = '/var/lib/dnf/rpmdb_lock.pid';
 const keyAt = (address: string): string =>
   `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 -o /tmp/tmp.XXXXXX/key ${address}`;
 const dockerKey = keyAt('https://download.docker.com/linux/centos/gpg');
@@ -136,6 +137,41 @@ next: look at update-crypto-policies --show on the host: newer systems refuse ol
 `,
         calls: [dockerKey],
         files: { '/etc/pki': '755 /', '/etc/pki/rpm-gpg': '755 /', [docker.keyFile]: `644 ${key}` },
+      },
+    },
+    {
+      name: 'a key is given to rpm once nobody is at the packages, also where somebody comes in between',
+      script: docker.script,
+      given: (host) => {
+        host.file(busy, '812').file('/proc/812/comm', 'dnf\n').program('sleep', `rm ${busy}`);
+        host.program(
+          'rpm',
+          `if [ -e /run/tried ]; then exit 0; fi
+: >/run/tried
+printf 812 >${busy}
+echo "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)" >&2
+exit 1`,
+        );
+      },
+      after: {
+        stdout: `waiting, because dnf (pid 812) holds ${busy} (0 s)\n`.repeat(2),
+        stderr:
+          "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)\n",
+        calls: [
+          dockerKey,
+          'sleep 2',
+          `rpm --import ${docker.keyFile}`,
+          'sleep 2',
+          `rpm --import ${docker.keyFile}`,
+        ],
+        files: {
+          '/etc/pki': '755 /',
+          '/etc/pki/rpm-gpg': '755 /',
+          [docker.keyFile]: `644 ${key}`,
+          [docker.file]: `644 ${docker.text}`,
+          '/run/tried': '644 ',
+          [busy]: 'gone',
+        },
       },
     },
     {
