@@ -10,6 +10,7 @@ import { installSuite } from '../unit/packages/apt/install-cases.ts';
 import { prepareSuite } from '../unit/packages/apt/prepare-cases.ts';
 import { simulationSuite } from '../unit/packages/apt/simulation/simulation-cases.ts';
 import { sourceSuite } from '../unit/packages/apt/source-cases.ts';
+import { consequencesSuite as dnfConsequencesSuite } from '../unit/packages/dnf/consequences-cases.ts';
 import { headersSuite as dnfHeadersSuite } from '../unit/packages/dnf/headers-cases.ts';
 import { installSuite as dnfInstallSuite } from '../unit/packages/dnf/install-cases.ts';
 import { simulationSuite as dnfSimulationSuite } from '../unit/packages/dnf/simulation/simulation-cases.ts';
@@ -36,6 +37,7 @@ export const suites: readonly ScriptSuite[] = [
   installSuite,
   simulationSuite,
   dnfSourceSuite,
+  dnfConsequencesSuite,
   dnfHeadersSuite,
   dnfInstallSuite,
   dnfSimulationSuite,

@@ -20,6 +20,8 @@ export function dnfHost(host: ScratchHost): void {
     // What a pattern without quotes would turn into.
     .file('/root/drv-file')
     .file('/root/libdrv-file')
+    .file('/root/--disablerepo=file')
+    .file('/root/--setopt=file.skip_if_unavailable=1')
     .folder('/etc/yum.repos.d', '/var/cache/dnf')
     .program('uname', 'echo x86_64', { silent: true })
     .program('rpm', rpmMemory, { silent: true })
@@ -61,6 +63,7 @@ shift
 if [ "\${1-}" = --qf ]; then format=$2; shift 2; fi
 [ ! -e /run/damaged ] || [ -e /run/rpm ] || { echo 'error: rpmdb: damaged' >&2; exit 1; }
 [ "$#" -gt 0 ] || set -- '*'
+[ "$verb" = -qa ] || echo 'a word' >&2
 for pattern; do
   found=
   while read -r name epoch version release arch; do
@@ -91,7 +94,7 @@ set -f
 # What no repository that does not answer may stop is asked so; where /run/gone is, one does not.
 case "$*" in
   *'*.skip_if_unavailable=1'* | *--repo=* | *'--disablerepo=*'*) ;;
-  *) [ ! -e /run/gone ] || { cat /run/gone; exit 1; } ;;
+  *) [ ! -e /run/gone ] || { cat /run/gone >&2; exit 1; } ;;
 esac
 words= yes= no= format=
 while [ "$#" -gt 0 ]; do
@@ -108,8 +111,9 @@ set -- $words
 verb=$1
 shift
 case $verb in
-  makecache) cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf; exit 1; } ;;
+  makecache) cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 1; } ;;
   repoquery)
+    echo 'a word' >&2
     [ -n "$format" ] || { cat /run/twice 2>/dev/null; exit 0; }
     while read -r name version; do
       for pattern; do case $name in $pattern) echo "$version" ;; esac; done
@@ -127,7 +131,7 @@ case $verb in
           done <${database}
         done
         echo 'Adding versionlock on: x' ;;
-      delete) for wanted; do sed -i "/^$wanted-[0-9]*:/d" ${lockList}; done; echo 'a word' >&2 ;;
+      delete) for wanted; do sed -i "/^$wanted-[0-9]*:/d" ${lockList}; done; echo 'a word'; echo 'a word' >&2; exit 1 ;;
     esac ;;
   install)
     echo "dnf did install $*"
@@ -139,7 +143,8 @@ case $verb in
       esac
     done ;;
   remove)
-    if [ -n "$no" ]; then cat ${simulation} 2>/dev/null; exit 1; fi
+    if [ -n "$no" ]; then cat ${simulation} >&2 2>/dev/null; exit 1; fi
+    [ ! -e /run/stuck ] || exit 1
     echo "dnf did remove $*"
     for word; do sed -i "/^$word /d" ${database}; done ;;
   shell)

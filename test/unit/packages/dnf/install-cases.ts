@@ -1,3 +1,6 @@
+import { consequenceFilters } from '../../../../src/packages/dnf/consequences.ts';
+import { dnfLocks } from '../../../../src/packages/dnf/prelude.ts';
+import { lockHolder } from '../../../../src/packages/lock.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import { dnfCall, dnfHost, has, lockCall, lockList, offered, updated, updating, would } from './dnf-host.ts';
 import { boundCases } from './bound-cases.ts';
@@ -18,6 +21,7 @@ const before = { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
 
 export const installSuite: ScriptSuite = {
   name: 'installing packages with dnf',
+  elsewhere: [consequenceFilters, lockHolder(dnfLocks)],
   given: (host) => {
     dnfHost(host);
     has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');

@@ -189,10 +189,43 @@ next: let that process end, or end it by hand, and run again
     after: { ...well, files: { ...well.files, '/run/rpm': '644 rebuilt\n' } },
   },
   {
-    name: 'waits for a first boot to end',
+    name: 'waits for no first boot that has ended',
+    script: engine,
+    given: (host) => host.program('/usr/bin/cloud-init', '').file('/run/cloud-init/result.json', '{}'),
+    after: well,
+  },
+  {
+    name: 'reads all lists where its own source is new',
+    script: engine,
+    given: (host) => host.file('/run/azp-fleet/package-lists'),
+    after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
+  },
+  {
+    name: 'reads all lists again after half an hour',
     script: engine,
     given: (host) =>
-      host.program('/usr/bin/cloud-init', 'echo done').program('timeout', '', { silent: false }),
+      host
+        .file('/run/azp-fleet/package-lists')
+        .age('/run/azp-fleet/package-lists', 32 * 60)
+        .file('/etc/yum.repos.d/azp-fleet-docker.repo'),
+    after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
+  },
+  {
+    name: 'goes on where what is there twice does not go',
+    script: engine,
+    given: (host) => {
+      host.file('/run/twice', 'tool-1.8-1.el9.x86_64\n').file('/run/stuck');
+    },
+    after: {
+      ...well,
+      stdout: `going on: dnf cannot take away what an interrupted transaction left twice\n${stdout}`,
+      calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...bought.slice(1)],
+    },
+  },
+  {
+    name: 'waits for a first boot to end',
+    script: engine,
+    given: (host) => host.program('/usr/bin/cloud-init', '').program('timeout', 'echo done; exit 2'),
     after: {
       ...well,
       stdout: `waiting for cloud-init to end\n${stdout}`,

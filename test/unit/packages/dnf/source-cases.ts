@@ -1,4 +1,5 @@
 import { platformOf } from '../../../../src/packages/distribution.ts';
+import { consequenceFilters } from '../../../../src/packages/dnf/consequences.ts';
 import { dnfPrelude } from '../../../../src/packages/dnf/prelude.ts';
 import { removeScript, unholdScript } from '../../../../src/packages/dnf/removal/packages.ts';
 import { dnfSource } from '../../../../src/packages/dnf/source.ts';
@@ -37,7 +38,7 @@ const remove = removeScript(['tool', 'old']);
 
 export const sourceSuite: ScriptSuite = {
   name: 'adding a source for dnf, trusting a site, taking packages away',
-  elsewhere: [dnfPrelude],
+  elsewhere: [dnfPrelude, consequenceFilters],
   given: (host) => {
     dnfHost(host);
     brings(host, `printf '%s' '${key}' >"$9"`);
