@@ -9,6 +9,7 @@ import { questionText } from '../../ssh/question-text.ts';
 import type { HostChoice } from '../choices.ts';
 import { tell, typedPath, widthOf, type Wizard } from '../wizard-context.ts';
 import { askHidden } from '../secrets/ask-hidden.ts';
+import { harmless } from '../secrets/secret-variables.ts';
 import type { Among } from './describe-host.ts';
 
 /** As ssh tries them by itself. */
@@ -84,16 +85,16 @@ async function ownKey(wizard: Wizard, host: HostChoice): Promise<string | undefi
   if (!make) return undefined;
   return wizard.prompts.once('make key', async () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    await makeKey(file);
+    await makeKey(file, harmless(wizard.context.env));
     tell(wizard, `✔ ${file} made, without a passphrase`);
     return file;
   });
 }
 
-function makeKey(file: string): Promise<void> {
+function makeKey(file: string, env: Record<string, string | undefined>): Promise<void> {
   const args = ['-q', '-t', 'ed25519', '-N', '', '-f', file];
   return new Promise((resolve, reject) => {
-    execFile('ssh-keygen', args, { timeout: 30_000 }, (error, _stdout, stderr) => {
+    execFile('ssh-keygen', args, { env, timeout: 30_000 }, (error, _stdout, stderr) => {
       if (error === null) return resolve();
       reject(
         new FleetError(

@@ -8,7 +8,7 @@ import { isHostName } from '../../base/notation/hop.ts';
 import { plainSpec } from '../../ssh/config/from-inventory.ts';
 import { SshResolver } from '../../ssh/config/resolver.ts';
 import { forges } from './known-hosts.ts';
-import { looksSecret } from '../secrets/secret-variables.ts';
+import { harmless } from '../secrets/secret-variables.ts';
 
 /** A host that ssh_config names. */
 export interface KnownHost {
@@ -34,8 +34,7 @@ export async function sshConfigEntries(
   { home, user, env }: Pick<Context, 'home' | 'user' | 'env'>,
   sshConfig?: string,
 ): Promise<(KnownHost & { readonly isForge: boolean })[]> {
-  const harmless = Object.fromEntries(Object.entries(env).filter(([name]) => !looksSecret(name)));
-  const ssh = new SshResolver({ home, user, env: harmless, notice: () => undefined, hosts: [] });
+  const ssh = new SshResolver({ home, user, env: harmless(env), notice: () => undefined, hosts: [] });
   const resolve = async (name: string): Promise<KnownHost & { readonly hostname: string }> => {
     const to = await ssh.resolve(name, plainSpec(sshConfig)).catch(nothing);
     if (to === undefined) return { name, leadsTo: '', hostname: name };

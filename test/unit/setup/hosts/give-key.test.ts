@@ -74,3 +74,15 @@ test('a key that is named is used, one that is none is refused where it is typed
   expect(await named).toEqual({ name: 'box', identityFile: file });
   expect(publicKey(file)).toMatch(/^ssh-ed25519 /);
 });
+
+test('the program that makes it inherits no token', async () => {
+  const seen = join(home, 'seen');
+  const program = `#!/bin/sh\nenv >${seen}\nexec /usr/bin/ssh-keygen "$@"\n`;
+  writeFileSync(join(home, 'ssh-keygen'), program, { mode: 0o755 });
+  const env = { PATH: `${home}:/usr/bin:/bin`, AZP_PAT: 'the-pat-itself', SUDO_PASSWORD: 'the-sudo-word' };
+  const { openTransport } = taking();
+  const sitting = sit({ home, env, openTransport });
+  const making = 'You have no key yet. Make one';
+  await answering(sitting, () => giveKey(sitting.wizard, { name: 'box' }, among), [making]);
+  expect(readFileSync(seen, 'utf8')).not.toMatch(/the-(?:pat|sudo)/);
+});
