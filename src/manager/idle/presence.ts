@@ -1,8 +1,8 @@
-import { access, readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { changeUnit } from '../../contract/paths.ts';
 import type { RunCommand } from '../machine/command.ts';
+import { livingChanges } from '../machine/living-changes.ts';
 import type { ReadProcess } from '../machine/process.ts';
 import { inhibitors, sessionLogins, sshLogins, type SeenProcess } from './logins.ts';
 import type { Use } from './use.ts';
@@ -25,7 +25,6 @@ interface PresenceTools {
 
 /** Looked at with more than their names. */
 const ofInterest = /^(?:sshd|sshd-session|sshd-auth|dropbear)$/;
-const systemctlMs = 10_000;
 
 /** One look at the machine. */
 export async function readPresence(places: PresencePlaces, tools: PresenceTools): Promise<readonly Use[]> {
@@ -71,28 +70,12 @@ async function processesIn(
   return found;
 }
 
-/** A change has a `code` once it has ended; one whose unit is dead was lost in a crash or a reboot. */
 async function changesGoingOn(folder: string, command: RunCommand): Promise<readonly Use[]> {
-  const ids = await readdir(folder).catch(() => []);
-  const uses: Use[] = [];
-  for (const id of ids) {
-    const title = await readFile(join(folder, id, 'title'), 'utf8').catch(() => undefined);
-    if (title === undefined || (await isThere(join(folder, id, 'code')))) continue;
-    const { output } = await command('systemctl', ['show', '-p', 'SubState', changeUnit(id)], systemctlMs);
-    if (/^SubState=(?:dead|failed|exited)$/m.test(output)) continue;
-    uses.push({
-      key: `change ${id}`,
-      kind: 'use',
-      what: `"${title.trim()}" of azp-fleet goes on`,
-      next: 'run "azp-fleet provision": it follows that to its end',
-    });
-  }
-  return uses;
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    () => false,
-  );
+  const changes = await livingChanges(folder, command);
+  return changes.map(({ id, title }) => ({
+    key: `change ${id}`,
+    kind: 'use',
+    what: `"${title}" of azp-fleet goes on`,
+    next: 'run "azp-fleet provision": it follows that to its end',
+  }));
 }

@@ -1,10 +1,11 @@
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { foreignJson, foreignLine } from '../../base/foreign-text.ts';
 import { isObject } from '../../base/object.ts';
 import { minuteOf } from '../../contract/moment.ts';
 import { changeUnit } from '../../contract/paths.ts';
 import type { RunCommand } from './command.ts';
+import { livingChanges } from './living-changes.ts';
 
 /** Where what is done to this host leaves its traces. */
 export interface WorkPlaces {
@@ -21,7 +22,6 @@ export interface WorkHere {
   readonly next: string;
 }
 
-const commandMs = 10_000;
 /** Characters of a name that is told. */
 const longestWord = 200;
 
@@ -31,26 +31,14 @@ export async function workHere(places: WorkPlaces, command: RunCommand): Promise
 }
 
 async function livingChange(changes: string, command: RunCommand): Promise<WorkHere | undefined> {
-  const ids = await readdir(changes).catch(() => []);
-  for (const id of ids) {
-    const read = (name: string): Promise<string | undefined> => word(join(changes, id, name));
-    const [title, code, since] = [await read('title'), await read('code'), await read('since')];
-    const unit = changeUnit(id);
-    if (title === undefined || code !== undefined || !(await mayLive(unit, command))) continue;
-    const what = `"${title}" goes on on the host as ${unit}${sinceWhen(since)}`;
-    const look = `tail -f ${join(changes, id, 'output')}`;
-    return {
-      what,
-      next: `wait for its end, seen on the host with "${look}", or run "azp-fleet provision": it follows that, proves the host and gives its agents back`,
-    };
-  }
-  return undefined;
-}
-
-/** What systemd does not tell of may live, and a unit that is being stopped does. */
-async function mayLive(unit: string, command: RunCommand): Promise<boolean> {
-  const { code, output } = await command('systemctl', ['show', '-p', 'SubState', unit], commandMs);
-  return code !== 0 || !/^SubState=(?:dead|failed|exited)$/m.test(output);
+  const [change] = await livingChanges(changes, command);
+  if (change === undefined) return undefined;
+  const { id, title, since } = change;
+  const look = `tail -f ${join(changes, id, 'output')}`;
+  return {
+    what: `"${title}" goes on on the host as ${changeUnit(id)}${sinceWhen(since)}`,
+    next: `wait for its end, seen on the host with "${look}", or run "azp-fleet provision": it follows that, proves the host and gives its agents back`,
+  };
 }
 
 /** Who holds the lock. A note may outlive its owner: the kernel knows. */
@@ -81,10 +69,4 @@ function device(dev: number): string {
 function sinceWhen(since: string | undefined): string {
   const at = since === undefined ? undefined : minuteOf(since);
   return at === undefined ? '' : `, since ${at}`;
-}
-
-/** The first line of a file; undefined: there is none. */
-async function word(path: string): Promise<string | undefined> {
-  const text = await readFile(path, 'utf8').catch(() => undefined);
-  return text === undefined ? undefined : foreignLine(text.split('\n', 1)[0] ?? '', longestWord);
 }
