@@ -6,6 +6,7 @@ import { foreignLines } from '../base/foreign-text.ts';
 import { jsonDocument } from './envelope.ts';
 import { widthOf } from './lines/width.ts';
 import { wrap } from './lines/wrap.ts';
+import { wrapNext } from './lines/wrap-next.ts';
 
 export interface ReportOptions {
   readonly context: Pick<Context, 'stdout' | 'stderr' | 'log' | 'clock'>;
@@ -86,9 +87,8 @@ export function problemLines(problem: Problem, width: number, hosts?: string): s
 
 function labelled(label: string, text: string | undefined, width: number): string[] {
   if (text === undefined) return [];
-  return wrap(text, width, 12, 12).map((line, index) =>
-    index === 0 ? `  ${dim(label.padEnd(10))}${line}` : line,
-  );
+  const lines = label === 'next' ? wrapNext(text, width, 12) : wrap(text, width, 12, 12);
+  return lines.map((line, index) => (index === 0 ? `  ${dim(label.padEnd(10))}${line}` : line));
 }
 
 /** What only looks wrong, as lines: the command goes on. */

@@ -31,9 +31,9 @@ export function reviewKey(options: ConnectionOptions): string {
 /** What to do about a name that nobody knows. */
 function nameNext({ name, typed, hostname, inInventory }: ConnectionOptions): string {
   if (!inInventory)
-    return `correct "jump:" in the inventory, or the name servers of this machine: getent hosts ${hostname} must find it`;
+    return `correct "jump:" in the inventory, or have the name servers of this machine know ${hostname}`;
   const key = typed === name ? 'give' : 'correct';
-  return `${key} "address:" of ${name} in the inventory: getent hosts must find the name, and an IP address always does`;
+  return `${key} "address:" of ${name} in the inventory: a name that the name servers of this machine know, or an IP address`;
 }
 
 interface Parts {
@@ -174,13 +174,17 @@ export function connectionLost(host: string, during: string, cause?: unknown): F
 /** The login on a jump host works, the way on from there does not. */
 export function throughHop(options: ConnectionOptions, hop: ConnectionOptions, error: unknown): FleetError {
   const seen = error instanceof Error ? error.message : String(error);
+  const isRefused = /refused/i.test(seen);
+  const cure = isRefused
+    ? `check that sshd runs there and that the port is right ("port:" in the inventory)`
+    : `set AllowTcpForwarding yes in sshd_config of ${hop.name}, and see that it reaches the host`;
   return connectError(
     options,
     {
-      code: /refused/i.test(seen) ? 'ssh.refused' : 'ssh.jump',
+      code: isRefused ? 'ssh.refused' : 'ssh.jump',
       what: `the jump host ${hop.name} cannot reach ${options.hostname}:${options.port}`,
       seen,
-      next: `${byHand(hop)} nc -zv ${options.hostname} ${options.port}   # and check AllowTcpForwarding on ${hop.name}`,
+      next: `${cure}: ${byHand(hop)} nc -zv ${options.hostname} ${options.port}`,
     },
     error,
   );

@@ -106,7 +106,9 @@ describe('login', () => {
       code: 'ssh.auth',
       host: 'box',
       seen: `tried key ${sshd.clientKeyFile}`,
-      next: expect.stringContaining(`ssh-copy-id -p ${sshd.port} nobody-here@127.0.0.1`) as string,
+      next: expect.stringContaining(
+        `ssh-copy-id -i ${sshd.clientKeyFile} -p ${sshd.port} nobody-here@127.0.0.1`,
+      ) as string,
     });
   });
 

@@ -7,7 +7,7 @@ export const gpuPrograms = {
 exec sed -e "s#/run/azp-fleet#ROOT/run/azp-fleet#g" -e "s#/var/lib/azp-fleet#ROOT/var/lib/azp-fleet#g" \\
   -e "s#/opt/azp-fleet#ROOT/opt/azp-fleet#g" -e "s#PATH=/usr/local/sbin#PATH=$bin:/usr/local/sbin#g" \\
   -e "s#/etc/machine-id#ROOT/machine-id#g" -e "s#/run/systemd/system#ROOT#g" -e "s#/sys/bus/pci#ROOT/pci#g" \\
-  -e "s#/proc/mounts#ROOT/mounts#g" -e "s#~/.ssh#ROOT/ssh#g" -e "s#^PRETTY#&#"
+  -e "s#/etc/os-release#ROOT/os-release#g" -e "s#/proc/mounts#ROOT/mounts#g" -e "s#~/.ssh#ROOT/ssh#g" -e "s#^PRETTY#&#"
 `,
   systemctl: `[ "$*" != --version ] || echo 'systemd 252 (252.39-1~deb12u1)'\n`,
   uname: `case $* in -n) cat ROOT/hostname ;; *) exec /usr/bin/uname "$@" ;; esac\n`,
@@ -22,6 +22,7 @@ export function writeGpuMachine(path: (onHost: string) => string, hostname: stri
   const write = (file: string, text: string) => writeFileSync(path(file), text);
   write('machine-id', `${hostname.padEnd(32, '0').replaceAll(/[^\da-f]/g, 'a')}\n`);
   write('hostname', `${hostname}.lab.example\n`);
+  write('os-release', 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nID=debian\n');
   write('free', '500000000\n');
   write('mounts', '/dev/sda1 / ext4 rw 0 0\nnas:/data /mnt/imagenet nfs4 rw 0 0\n');
   for (let at = 0; at < gpus; at += 1) {

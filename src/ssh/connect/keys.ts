@@ -100,7 +100,7 @@ function isOpen(path: string): boolean {
 /** The two halves lie beside each other. */
 function namePrivate(path: string): string {
   const half = path.endsWith('.pub') ? `: ${path.slice(0, -'.pub'.length)}` : '';
-  return `name the private key${half}`;
+  return `name the private key in its place${half}`;
 }
 
 function load(path: string): KeyFile | undefined {

@@ -12,7 +12,7 @@ export async function carryOut(world: World, told: Told, by: Helper | undefined)
     await by.carry(world, asked);
     return `${by.who}: ${by.does}`;
   }
-  const command = commandIn(told.next);
+  const command = commandIn(told);
   if (command !== undefined) return run(world, command);
   const edit = editFor(told);
   if (edit !== undefined) {
@@ -37,24 +37,28 @@ function difference(before: string, after: string): string {
 }
 
 const program =
-  /(?:^|: |then |\()(?=(?:azp-fleet|chmod|ssh-keygen|ssh-add|ssh-copy-id|echo|usermod|read|\(umask) )/;
+  /(?:^|: |:\n|then |\n)(?=(?:azp-fleet|chmod|ssh-keygen|ssh-add|ssh-copy-id|echo|usermod|read|\(umask) )/;
 
 interface Command {
+  /** As it is copied from the screen. */
+  readonly copied: string;
+  /** On one line. */
   readonly text: string;
   readonly where: 'here' | 'host';
 }
 
-/** The command in a text: all of it, or what follows a colon, up to a comment. */
-function commandIn(next: string): Command | undefined {
-  const at = program.exec(next);
+/** The command in a text: all of it, or what follows a colon, with its comment. */
+function commandIn({ lines, next }: Told): Command | undefined {
+  const at = program.exec(lines);
   if (at === null) return undefined;
-  const [text = '', comment = ''] = next.slice(at.index + at[0].length).split(/\s+# /);
-  return { text: text.trim(), where: comment.includes('on the host') ? 'host' : 'here' };
+  const copied = lines.slice(at.index + at[0].length);
+  const text = copied.replaceAll(' \\\n', ' ').split(/\s+# /)[0] ?? '';
+  return { copied, text: text.trim(), where: next.includes('on the host') ? 'host' : 'here' };
 }
 
-async function run(world: World, { text, where }: Command): Promise<string> {
+async function run(world: World, { copied, text, where }: Command): Promise<string> {
   if (where === 'host') {
-    const { code, text: said } = await world.host.typed(text);
+    const { code, text: said } = await world.host.typed(copied);
     assert.equal(code, 0, said);
     return `on the host $ ${text}`;
   }
@@ -63,12 +67,13 @@ async function run(world: World, { text, where }: Command): Promise<string> {
     world.typed = ours;
     return '';
   }
-  if (text.startsWith('azp-fleet ')) {
-    const { exitCode, text: said } = await world.type(text.slice('azp-fleet '.length), [['?', 'y']]);
-    assert.equal(exitCode, 0, `${text}\n${said}`);
-  } else {
-    const { code, text: said } = await world.shell(text);
-    assert.equal(code, 0, `${text}\n${said}`);
-  }
+  const { code, text: said } = ours === undefined ? await world.shell(copied) : await typed(world, ours);
+  assert.equal(code, 0, `${copied}\n${said}`);
   return `$ ${text}`;
+}
+
+/** A person is there, and says yes. */
+async function typed(world: World, ours: string) {
+  const { exitCode, text } = await world.type(ours, [['?', 'y']]);
+  return { code: exitCode, text };
 }

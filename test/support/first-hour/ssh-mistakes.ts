@@ -34,7 +34,7 @@ export const loginMistakes: readonly Mistake[] = [
     ...onHost,
     name: 'the public key in place of the private one',
     make: (world) => world.slip(key, `${key}.pub`),
-    by: corrects(/^name the private key: (\S+)$/, `writes ${key}`, (world, [, file = '']) =>
+    by: corrects(/^name the private key in its place: (\S+)$/, `writes ${key}`, (world, [, file = '']) =>
       world.slip(`${key}.pub`, `identityFile: ${file}`),
     ),
   },
@@ -227,7 +227,7 @@ export const wayMistakes: readonly Mistake[] = [
     },
     by: {
       who: 'the administrator of the jump host',
-      asked: /AllowTcpForwarding/,
+      asked: /^set AllowTcpForwarding yes in sshd_config of /,
       does: 'sets AllowTcpForwarding yes',
       carry: (world) => world.notes.get('forward')?.(),
     },
