@@ -11,6 +11,8 @@ export interface Mistake {
   readonly place: string;
   /** Where no program can do what is told: who does it. The text must ask for exactly that. */
   readonly by?: Helper;
+  /** The line from which on nothing is said about it: it is not kept. */
+  readonly until?: string;
   /** The exit code of the command where all is well; 3: changes are pending. */
   readonly well?: number;
   /** It is said, and the command goes on. */

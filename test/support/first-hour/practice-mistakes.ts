@@ -1,6 +1,13 @@
+import { createAzureClient } from '../../../src/azure/create-client.ts';
+import { patCredential } from '../../../src/azure/http/credential.ts';
+import { agentFiles, generateAgentKey } from '../../../src/azure/keys.ts';
+import { silentLogger } from '../../../src/base/log.ts';
+import { systemClock } from '../../../src/base/machine/clock.ts';
+import { Secret } from '../../../src/base/secret.ts';
+import { AgentSession } from '../agent-session.ts';
 import { practiceFleet } from '../practice-fleet.ts';
 import { ann, type Mistake } from './mistake.ts';
-import type { World } from './world.ts';
+import { token, type World } from './world.ts';
 
 /** Hosts with facts, that always say the same, in place of the one with real shells. */
 async function withFacts(world: World): Promise<void> {
@@ -19,7 +26,30 @@ async function withFacts(world: World): Promise<void> {
   await world.type('exec -- true');
 }
 
-/** What only the hosts themselves know. */
+/** Somebody else's agent of this name is at work in the pool. */
+async function elsewhere(world: World, name: string): Promise<void> {
+  const { organization } = world.azure;
+  const client = createAzureClient({
+    organization,
+    credential: patCredential(new Secret(token)),
+    log: silentLogger,
+    signal: new AbortController().signal,
+    clock: systemClock(1),
+  });
+  const { pool } = await client.ensurePool('gpu-lab');
+  const key = await generateAgentKey();
+  const agent = await client.createAgent(pool.id, {
+    name,
+    version: '4.275.0',
+    osDescription: 'Linux 6.1',
+    systemCapabilities: {},
+    publicKey: key.publicKey,
+  });
+  const files = agentFiles({ agent, key, pool, organization });
+  await AgentSession.open(new Map(files.map((file) => [file.name, file.content])));
+}
+
+/** What only the hosts and the server know. */
 export const practiceMistakes: readonly Mistake[] = [
   {
     name: 'one machine by two addresses',
@@ -29,6 +59,20 @@ export const practiceMistakes: readonly Mistake[] = [
     well: 3,
     by: ann(/^take one of the names out of the inventory/, 'takes twin out', (world) =>
       world.write('inventory.yaml', world.read('inventory.yaml').replace(/  twin: .*\n/, '')),
+    ),
+  },
+  {
+    name: 'the name of an agent is taken by another one',
+    make: async (world) => {
+      await withFacts(world);
+      await elsewhere(world, 'l40s-1-0');
+    },
+    typed: 'plan l40s-1',
+    until: 'l40s-1: ',
+    place: 'l40s-1 · manager',
+    well: 3,
+    by: ann(/or choose another agentName/, 'writes agentName: "b12-{host}-{slot}"', (world) =>
+      world.slip('  user: ann\n', '  user: ann\n  agentName: "b12-{host}-{slot}"\n'),
     ),
   },
 ];

@@ -164,11 +164,12 @@ export class World {
         // Ports that the system gives out: nothing else is such a number.
         .replaceAll(/(?<!\d)(?:3[2-9]|[45]\d|60)\d{3}(?!\d)/g, '22222')
         .replaceAll(/(?<=AAAAC3NzaC1lZDI1NTE5AAAAI)[\w+/]{43}/g, '0'.repeat(43))
+        .replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d UTC/g, '2026-11-21 12:00 UTC')
         .replaceAll(/SHA256:[\w+/]{43}/g, `SHA256:${'0'.repeat(43)}`)
         .replaceAll(/(?<=\.bak-)\d+/g, '1')
         // Where there is no name server.
-      .replaceAll('getaddrinfo EAI_AGAIN', 'getaddrinfo ENOTFOUND')
-      .replaceAll(this.folder, '/home/ann.keller')
+        .replaceAll('getaddrinfo EAI_AGAIN', 'getaddrinfo ENOTFOUND')
+        .replaceAll(this.folder, '/home/ann.keller')
     );
   }
 

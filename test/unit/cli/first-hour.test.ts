@@ -29,7 +29,7 @@ const themes: Readonly<Record<string, readonly Mistake[]>> = {
   'Logging in': loginMistakes,
   'The way to a host': wayMistakes,
   sudo: sudoMistakes,
-  'What hosts say of themselves': practiceMistakes,
+  'What only hosts and the server know': practiceMistakes,
   'The token': tokenMistakes,
   'The network': networkMistakes,
   'Pools and projects': poolMistakes,
@@ -48,7 +48,9 @@ async function story(mistake: Mistake, world: World): Promise<string> {
   await mistake.make(world);
   const { typed } = world;
   const before = await world.type(world.typed);
-  const shown = world.shown(before.text);
+  const { until = '\0' } = mistake;
+  const [said = '', ...rest] = world.shown(before.text).split(`\n${until}`);
+  const shown = rest.length === 0 ? said : `${said}\n…`;
   expect(shown).toContain(mistake.place);
   expect(before.exitCode === 0).toBe(mistake.warns === true);
   expect(shown.split('\n').filter((line) => line.length > 80)).toEqual([]);
