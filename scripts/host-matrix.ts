@@ -44,6 +44,14 @@ const also = (table: string, first: readonly Proof[] = []): Proof[] => [
   text,
 ];
 
+/** On Debian, and on one dressed up as Ubuntu 24.04. */
+function changes(title: string, note?: string): Proof[] {
+  const [plain, dressed] = [note, [note, 'dressed up'].filter(Boolean).join(', ')].map((each) =>
+    lab('long/host-changes.test.ts', title, each),
+  );
+  return [plain ?? text, plain ?? text, text, dressed ?? text, text];
+}
+
 const bare = lab('provision.test.ts', 'takes three bare machines to healthy hosts');
 const again = lab('provision.test.ts', 'makes no change the second time');
 
@@ -102,6 +110,15 @@ export const rows: readonly Row[] = [
   },
   { what: 'has a display card that is to be ignored', proofs: also('driver-display-card') },
   { what: 'had its kernel upgraded since', proofs: also('kernels-current') },
+  { what: 'has no room for what comes', proofs: changes('a full disk: refused with the numbers', 'refused') },
+  {
+    what: "runs somebody's container when its driver is to change",
+    proofs: changes('a foreign container: a driver change is refused with its name', 'refused'),
+  },
+  {
+    what: 'loses its power in the middle of an upgrade within the branch',
+    proofs: changes('the power goes in the middle of an upgrade within the branch'),
+  },
   {
     what: 'has its package database locked by somebody',
     proofs: [

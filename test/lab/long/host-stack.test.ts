@@ -2,29 +2,25 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { sh } from '../../../src/base/shell.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
-import { factProbes, gatherFacts } from '../../../src/facts/gather.ts';
+import { factProbes } from '../../../src/facts/gather.ts';
 import { parseFacts } from '../../../src/facts/parse.ts';
-import type { HostSpec } from '../../../src/inventory/fleet.ts';
 import { factsDigest } from '../../../src/plan/digest.ts';
 import { isEmpty, planHost } from '../../../src/plan/plan.ts';
 import { frameScript, parseFrames } from '../../../src/ssh/session/frames.ts';
-import type { Session } from '../../../src/ssh/transport.ts';
-import type { Change } from '../../../src/steps/change.ts';
 import { dockerStep } from '../../../src/steps/docker.ts';
 import { driverStep } from '../../../src/steps/driver.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { toolkitStep } from '../../../src/steps/toolkit.ts';
-import { desiredOf } from '../../support/host.ts';
-import { sshSpec, testTransport } from '../../support/transport.ts';
 import type { LabHost } from '../harness/host.ts';
 import { type Lab, removeLab, startLab } from '../harness/lab.ts';
 import { toolkitVersion } from '../harness/nvidia-packages.ts';
-import { mirror, practiceRoot } from '../harness/paths.ts';
-import { dockerVersions } from '../harness/repositories.ts';
+import { practiceRoot } from '../harness/paths.ts';
+import { StackRun, wantedStack } from '../support/stack-run.ts';
 
 // Real systemd, apt, dpkg and Docker Engine. The driver and the toolkit are stand-in packages with the vendors'
 // names, and "loading" the module is a stand-in too: what the kernel would say is not tested here.
 let lab: Lab;
+let stack: StackRun;
 beforeAll(async () => {
   await removeLab('stack');
   lab = await startLab({
@@ -34,37 +30,12 @@ beforeAll(async () => {
       { name: 'new', release: 'trixie', login: 'root', gpus: ['h200'] },
     ],
   });
+  stack = new StackRun(lab);
 });
 afterAll(() => lab.remove());
 
-function wanted(host: LabHost, driver: Partial<HostSpec['driver']> = {}): Desired {
-  return desiredOf(
-    {
-      name: host.name,
-      driver,
-      docker: { version: dockerVersions()[host.release] },
-      toolkit: { version: toolkitVersion },
-    },
-    {
-      root: practiceRoot,
-      mirrors: { nvidiaDriver: `${mirror}/nvidia`, docker: `${mirror}/docker`, toolkit: `${mirror}/toolkit` },
-    },
-  );
-}
-
-async function connected<T>(host: LabHost, work: (session: Session) => Promise<T>): Promise<T> {
-  const transport = testTransport();
-  const ssh = sshSpec({ address: host.address, user: host.user, identityFile: lab.key });
-  const session = await transport.connect({ name: host.name, ssh });
-  try {
-    return await work(session);
-  } finally {
-    await transport.close();
-  }
-}
-
-const facts = (host: LabHost, desired: Desired): Promise<Facts> =>
-  connected(host, (session) => gatherFacts(session, desired.host, desired.root));
+const wanted = wantedStack;
+const facts = (host: LabHost, desired: Desired): Promise<Facts> => stack.facts(host, desired);
 
 const plan = (seen: Facts, desired: Desired) =>
   planHost(seen, desired, { steps: [driverStep, dockerStep, toolkitStep], disturbOthers: true });
@@ -73,26 +44,7 @@ const plan = (seen: Facts, desired: Desired) =>
 async function converge(host: LabHost, desired: Desired): Promise<string> {
   const { stages } = plan(await facts(host, desired), desired);
   let output = '';
-  for (const change of stages.flat()) if (change.known) output += await apply(host, change);
-  return output;
-}
-
-async function apply(host: LabHost, { id, title, actions }: Change): Promise<string> {
-  let output = '';
-  for (const action of actions) {
-    if (action.kind === 'reboot') await host.reboot();
-    if (action.kind !== 'run') continue;
-    const change = {
-      id,
-      title,
-      owner: 'test',
-      script: action.script,
-      totalTimeoutMs: action.timeoutS * 1000,
-    };
-    const { code, tail } = await connected(host, (session) => session.durable(change));
-    if (code !== 0) throw new Error(`${title}: ${tail}`);
-    output += tail;
-  }
+  for (const change of stages.flat()) if (change.known) output += await stack.apply(host, change);
   return output;
 }
 
@@ -193,7 +145,7 @@ describe('a new host', () => {
 for round in 1 2 3 4 5 6 7 8 9 10; do sh "$file" >/dev/null; done
 rm "$file"
 times`;
-    const { stdout } = await connected(lab.host('new'), (session) => session.script(script));
+    const { stdout } = await stack.connected(lab.host('new'), (session) => session.script(script));
     const [, minutes, seconds, systemMinutes, systemSeconds] =
       /\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n$/.exec(stdout)?.map(Number) ?? [];
     const total = Number(minutes) * 60 + Number(seconds) + Number(systemMinutes) * 60 + Number(systemSeconds);

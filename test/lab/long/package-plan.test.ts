@@ -9,24 +9,20 @@ import type { HostPlan } from '../../../src/plan/fleet-plan.ts';
 import { apt } from '../../../src/packages/apt/apt.ts';
 import { lockHolder } from '../../../src/packages/lock.ts';
 import { planHost, questionFor } from '../../../src/plan/plan.ts';
-import type { Session } from '../../../src/ssh/transport.ts';
 import type { Change } from '../../../src/steps/change.ts';
 import { dockerStep } from '../../../src/steps/docker.ts';
 import { driverStep } from '../../../src/steps/driver.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { toolkitStep } from '../../../src/steps/toolkit.ts';
-import { desiredOf } from '../../support/host.ts';
-import { sshSpec, testTransport } from '../../support/transport.ts';
 import { startAzure, type LabAzure } from '../harness/azure.ts';
 import { azpFleet } from '../harness/azp-fleet.ts';
 import { buildDeb } from '../harness/deb.ts';
 import type { LabHost } from '../harness/host.ts';
 import { writeInventory, type InventoryChanges } from '../harness/inventory.ts';
 import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { toolkitVersion } from '../harness/nvidia-packages.ts';
-import { mirror, network, practiceRoot } from '../harness/paths.ts';
-import { dockerVersions } from '../harness/repositories.ts';
+import { mirror, network } from '../harness/paths.ts';
 import type { Output } from '../harness/run.ts';
+import { StackRun, wantedStack } from '../support/stack-run.ts';
 
 const prefix = 'packages';
 /** Nobody listens there. */
@@ -34,6 +30,7 @@ const silent = `http://${network.gateway}:9`;
 const options = { steps: [driverStep, dockerStep, toolkitStep], disturbOthers: true };
 
 let lab: Lab;
+let stack: StackRun;
 let host: LabHost;
 let azure: LabAzure;
 
@@ -44,6 +41,7 @@ beforeAll(async () => {
     hosts: [{ name: 'a', release: 'bookworm', login: 'sudo', gpus: ['h200'] }],
   });
   host = lab.host('a');
+  stack = new StackRun(lab);
   azure = await startAzure(prefix, lab.folder, { speed: 10 });
   await host.exec(`apt-get -q update >/dev/null
     DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends docker.io >/dev/null 2>&1`);
@@ -134,30 +132,7 @@ describe('a host with a history', () => {
   });
 });
 
-function wanted(driver: { readonly branch: string }): Desired {
-  return desiredOf(
-    {
-      name: host.name,
-      driver,
-      docker: { version: dockerVersions()[host.release] },
-      toolkit: { version: toolkitVersion },
-    },
-    {
-      root: practiceRoot,
-      mirrors: { nvidiaDriver: `${mirror}/nvidia`, docker: `${mirror}/docker`, toolkit: `${mirror}/toolkit` },
-    },
-  );
-}
-
-async function connected<T>(work: (session: Session) => Promise<T>): Promise<T> {
-  const transport = testTransport();
-  const ssh = sshSpec({ address: host.address, user: host.user, identityFile: lab.key });
-  try {
-    return await work(await transport.connect({ name: host.name, ssh }));
-  } finally {
-    await transport.close();
-  }
-}
+const wanted = (driver: { readonly branch: string }): Desired => wantedStack(host, driver);
 
 interface Asked {
   readonly plan: HostPlan;
@@ -166,7 +141,7 @@ interface Asked {
 
 /** The plan with what apt answers, and how long the host was asked; no time where it was not. */
 function ask(desired: Desired): Promise<Asked> {
-  return connected(async (session) => {
+  return stack.connected(host, async (session) => {
     const facts: Facts = await gatherFacts(session, desired.host, desired.root);
     const question = questionFor(facts, desired, options, {});
     if (question === undefined)
@@ -179,18 +154,7 @@ function ask(desired: Desired): Promise<Asked> {
   });
 }
 
-async function apply({ id, title, actions }: Change): Promise<void> {
-  for (const action of actions) {
-    if (action.kind === 'reboot') await host.reboot();
-    if (action.kind !== 'run') continue;
-    const { script, timeoutS } = action;
-    const totalTimeoutMs = timeoutS * 1000;
-    const { code, tail } = await connected((session) =>
-      session.durable({ id, title, owner: 'test', script, totalTimeoutMs }),
-    );
-    if (code !== 0) throw new Error(`${title}: ${tail}`);
-  }
-}
+const apply = (change: Change): Promise<string> => stack.apply(host, change);
 const changes = ({ plan: { stages } }: Asked): Change[] => stages.flat().filter((change) => change.known);
 
 describe('a plan that is carried out', () => {
