@@ -5,7 +5,7 @@ import { backoffMs, timestamp, type Clock } from '../../base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
 import { localImage, makeImage, type ImageEngine, type LocalImage } from './make.ts';
 import { NotPushedYet, pullFailure } from './not-pushed.ts';
-import type { ImagePlan } from './plan.ts';
+import type { ImagePlan } from '../../image/plan.ts';
 import type { Cause } from '../model.ts';
 
 /** How often a registry is asked whether its tag has moved; also at each start. */

@@ -1,7 +1,7 @@
 import { FleetError } from '../../base/errors.ts';
 import { Labels } from '../../contract/paths.ts';
 import type { Engine } from '../../engine/engine.ts';
-import type { BuildPlan, ImagePlan, TopPlan } from './plan.ts';
+import type { BuildPlan, ImagePlan, TopPlan } from '../../image/plan.ts';
 
 export type ImageEngine = Pick<Engine, 'imageId' | 'imageLabel' | 'pull' | 'push' | 'build'>;
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/base/log.ts';
 import { systemClock } from '../../../../src/base/machine/clock.ts';
 import { ImageKeeper } from '../../../../src/manager/image/keeper.ts';
-import type { ImagePlan } from '../../../../src/manager/image/plan.ts';
+import type { ImagePlan } from '../../../../src/image/plan.ts';
 import { renewImage } from '../../../../src/client/image-build.ts';
 import { createManagerClient } from '../../../../src/client/manager-client.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
