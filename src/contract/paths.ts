@@ -20,6 +20,8 @@ export const HostPaths = {
   changes: '/var/lib/azp-fleet/changes',
   /** Folders of Dockerfiles, each an archive named by its sha256. */
   folders: '/var/lib/azp-fleet/folders',
+  /** Images on their way into Docker. */
+  images: '/var/lib/azp-fleet/images',
   run: '/run/azp-fleet',
   status: '/run/azp-fleet/status.json',
   socket: '/run/azp-fleet/manager.sock',

@@ -80,6 +80,8 @@ export interface Facts {
     readonly podman: boolean;
     /** Raw text of /etc/docker/daemon.json. */
     readonly daemonJson: string | undefined;
+    /** References of the agents' images in the running engine. */
+    readonly images: readonly string[];
     /** Names of the runtimes that the running engine knows. */
     readonly runtimes: readonly string[];
     readonly cgroupDriver: string | undefined;

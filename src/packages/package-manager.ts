@@ -1,7 +1,8 @@
 import type { Proxy } from '../inventory/fleet.ts';
+import type { GatherQuestion } from './gather-question.ts';
 import type { Bound, Simulator } from './simulation.ts';
 import type { Site } from './site.ts';
-import type { System } from './system.ts';
+import type { Machine, System } from './system.ts';
 import type { Transaction } from './transaction.ts';
 import type { Vendor } from './vendors.ts';
 
@@ -42,8 +43,33 @@ export interface PackageManager {
   remove(names: readonly string[]): string;
   /** Takes a vendor's source and its key away, as `source` has written them. */
   withdraw(vendor: Vendor): Withdrawal;
+  /** Absent: its packages come from sources that the host reaches, and from nowhere else. */
+  readonly offline?: OfflinePackages;
   /** What a person types to take packages away. */
   removal(names: readonly string[]): string;
+}
+
+/** Packages that lie in a folder of the host, in the place of every source: how they are gathered, and used. */
+interface OfflinePackages {
+  /** On the host. The packages lie in `pool` below it. */
+  readonly folder: string;
+  /** What the package manager reads. */
+  readonly index: string;
+  /** A file in it that holds the digest of the index, once all that the index names is there. */
+  readonly mark: string;
+  /** The packages that stand for the newest kernel of a system as its installer leaves it. */
+  kernels(id: string, machine: Machine): readonly string[];
+  /** The system's own image, below docker.io. */
+  image(system: { readonly id: string; readonly versionId: string }): string;
+  /**
+   * Script, as root in a container of that image: fetches all that the transactions take on a host that has nothing yet, and
+   * writes it to standard output as a tar archive: `index`, `keys/VENDOR`, `pool/FILE`.
+   */
+  gather(question: GatherQuestion): string;
+  /** Script: takes out of the folder what its index does not name. */
+  readonly tidy: string;
+  /** The package manager as it is with the folder alone. `next`: what to do where something is not in it. */
+  manager(index: string, next: string): PackageManager;
 }
 
 /** A vendor's package source and the key that signs it. */

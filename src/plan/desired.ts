@@ -15,6 +15,7 @@ export interface FromCli {
   readonly webhooks: ReadonlyMap<string, Secret>;
   /** The content of proxy.ca. */
   readonly caPem: string | undefined;
+  readonly supplies?: NonNullable<Desired['supplies']>;
   readonly version: string;
   readonly root: HostRoot;
 }
@@ -33,6 +34,7 @@ export function desiredOf(fleet: Fleet, fromCli: FromCli): (host: HostSpec) => D
     mirrors: fleet.mirrors,
     proxy: { ...fleet.proxy, ...defined({ caPem: fromCli.caPem }) },
     artifacts,
+    ...defined({ supplies: fromCli.supplies }),
     version,
     root,
   });

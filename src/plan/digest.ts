@@ -4,7 +4,7 @@ import type { Fleet } from '../inventory/fleet.ts';
 
 /**
  * sha256 over the facts that a plan rests on. Left out is what moves by itself without changing what has to be done:
- * free disk, memory, who works on the host, its locks, boots, and the manager's live status; texts, whose digests count;
+ * free disk, memory, who works on the host, its locks, boots, the agents' images, and the manager's live status; texts, whose digests count;
  * and what only undoing asks for.
  */
 export function factsDigest(facts: Facts): string {
@@ -22,9 +22,10 @@ export function factsDigest(facts: Facts): string {
     ours: _ours,
     ...lasting
   } = facts;
+  const { images: _images, ...docker } = facts.docker;
   const { status: _status, release: _release, ...manager } = facts.manager;
   const changes = facts.changes.filter(({ state }) => state === 'running').map(({ id }) => id);
-  return sha256(stableJson({ ...lasting, manager, changes, login: undefined }));
+  return sha256(stableJson({ ...lasting, docker, manager, changes, login: undefined }));
 }
 
 /** sha256 of the resolved inventory. Where the file lies and how fast uploads go does not count, nor the waves, which a plan has. */

@@ -4,6 +4,7 @@ import type { FleetPlan, HostPlan } from './fleet-plan.ts';
 import { reboots, type Change, type Shape } from '../steps/change.ts';
 import { keptNewer } from '../steps/newer.ts';
 import { refinePackages, type Said } from '../steps/packages/refine.ts';
+import { supplied } from '../steps/supplies/supplied.ts';
 import { simulationOf, type Simulation } from '../steps/packages/simulation.ts';
 import { factsDigest } from './digest.ts';
 import { refuseDisturbingOthers } from './others.ts';
@@ -38,7 +39,11 @@ export function questionFor(
 
 function missing(facts: Facts, desired: Desired, { steps }: PlanOptions): (Planned | Refusal)[] {
   const wanted = keptNewer(facts, desired);
-  return steps.flatMap((step) => [...step.plan(facts, wanted)]);
+  return supplied(
+    steps.flatMap((step) => [...step.plan(facts, wanted)]),
+    facts,
+    wanted,
+  );
 }
 
 /** These changes on one host, with what stands in their way. Pure. */

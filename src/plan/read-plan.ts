@@ -50,6 +50,7 @@ const artifact = z.discriminatedUnion('kind', [
     sha256: words,
     size: z.number(),
     gunzip: z.boolean(),
+    part: z.object({ start: z.number(), bytes: z.number() }).exactOptional(),
   }),
   z.object({ kind: z.literal('text'), text: words, sha256: words }),
 ]);

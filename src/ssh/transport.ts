@@ -27,7 +27,13 @@ export interface ScriptOptions {
 }
 
 export type UploadSource =
-  | { readonly file: string; readonly sha256: string; readonly size: number }
+  | {
+      readonly file: string;
+      readonly sha256: string;
+      readonly size: number;
+      /** It is so many bytes of the file, from there on; absent: all of it. */
+      readonly part?: { readonly start: number; readonly bytes: number };
+    }
   | { readonly bytes: Uint8Array };
 
 export interface UploadOptions {

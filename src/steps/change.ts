@@ -15,6 +15,8 @@ export type Artifact =
       readonly sha256: string;
       readonly size: number;
       readonly gunzip: boolean;
+      /** It is so many bytes of the file, from there on; absent: all of it. */
+      readonly part?: { readonly start: number; readonly bytes: number };
     }
   | { readonly kind: 'text'; readonly text: string; readonly sha256: string };
 

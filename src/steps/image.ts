@@ -10,6 +10,7 @@ import { laterPools } from './pool-names.ts';
 import { buildsImage } from './pushed-image.ts';
 import { isCurrent, managerVersion } from './manager-version.ts';
 import type { Desired, Refusal, Step } from './step.ts';
+import { loadImages } from './supplies/load-images.ts';
 
 /**
  * The agent image. The manager alone chooses, builds, pulls and pins it; what it needs from here is the build
@@ -19,6 +20,7 @@ export const imageStep: Step = {
   name: 'image',
   *plan(facts, desired) {
     const refused = refuse(facts);
+    if (refused === undefined) yield* loadImages(facts, desired);
     if (refused !== undefined) yield refused;
     else if (buildsImage(desired)) {
       const changes = [...uploadContext(facts, desired), ...uploadFolder(facts, desired)];

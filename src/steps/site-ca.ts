@@ -4,6 +4,7 @@ import { platformOf } from '../packages/distribution.ts';
 import type { Change } from './change.ts';
 import { runChange } from './changes.ts';
 import type { Desired } from './step.ts';
+import { suppliedPlatform } from './offline/platform.ts';
 import { certificateDetails } from './told/certificates.ts';
 import { textDiff, written } from './told/texts.ts';
 
@@ -13,7 +14,8 @@ import { textDiff, written } from './told/texts.ts';
  */
 export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
   const { proxy } = desired;
-  const packages = platformOf(facts)?.packages;
+  const platform = platformOf(facts);
+  const packages = platform && suppliedPlatform(platform, desired).packages;
   if (packages === undefined || proxy.caPem === undefined || !lacksSiteCa(facts, desired)) return;
   const { trust } = packages;
   yield runChange(

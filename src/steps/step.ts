@@ -2,6 +2,7 @@ import type { HostRoot } from '../base/machine/host-root.ts';
 import type { CredentialSource, HostSpec, Mirrors, Proxy } from '../inventory/fleet.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Artifact, Change, Shape, StepName } from './change.ts';
+import type { Supplies } from './offline/supplies.ts';
 
 /** A team's folder, ready to be sent. */
 export interface BuildFolder {
@@ -44,6 +45,8 @@ export interface Desired {
     readonly unit: string;
     readonly nodeVersion: string;
   };
+  /** In the place of the network; absent: what is missing comes from there. */
+  readonly supplies?: Supplies;
   readonly version: string;
   readonly root: HostRoot;
 }

@@ -51,6 +51,7 @@ const bare: Facts = {
     snap: false,
     podman: false,
     daemonJson: undefined,
+    images: [],
     runtimes: [],
     cgroupDriver: undefined,
     rootDir: '/var/lib/docker',

@@ -44,6 +44,9 @@ const collected = [
   'src/packages/apt/contrib.ts',
   'src/packages/apt/download.ts',
   'src/packages/apt/driver.ts',
+  'src/packages/apt/folder/from-folder.ts',
+  'src/packages/apt/folder/gather.ts',
+  'src/packages/apt/folder/paths.ts',
   'src/packages/apt/headers.ts',
   'src/packages/apt/install.ts',
   'src/packages/apt/installed.ts',
@@ -99,6 +102,7 @@ const collected = [
   'src/steps/remove/daemon-json-script.ts',
   'src/steps/remove/machine-scripts.ts',
   'src/steps/remove/packages.ts',
+  'src/steps/supplies/load-images.ts',
   'src/steps/toolkit/cdi.ts',
 ];
 

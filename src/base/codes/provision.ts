@@ -14,6 +14,15 @@ export const provisionCodes = {
     'the Node runtime for the hosts could not be fetched',
     'check that npm reaches its registry here',
   ],
+  'bundle.damaged': ['a bundle is not as it was made', 'copy it again, or make it again'],
+  'bundle.docker': [
+    'Docker on this machine, which bundles are made with, did not do what it was asked',
+    'start Docker here, or name another with DOCKER_HOST',
+  ],
+  'bundle.file': ['a bundle cannot be read or written', 'name another file'],
+  'bundle.hosts': ['hosts cannot be provided for by a bundle', 'do what is told of each'],
+  'bundle.packages': ['the packages for a bundle cannot be fetched', 'do what is told, and run it again'],
+  'bundle.version': ['the bundle was made by another release', 'use that release, or make it again'],
   'change.failed': ['the script of a change failed', 'cure the cause and run the same command again'],
   'docker.down': ['the Docker Engine is not running', 'see systemctl status docker on the host'],
   'drain.at-work': [

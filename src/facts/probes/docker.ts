@@ -14,6 +14,9 @@ export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
   readonly foreign: readonly string[];
 };
 
+/** Only images of this name: a machine may have thousands of others. */
+const agentImages = `/images/json?filters=${encodeURIComponent('{"reference":["azp-fleet/agent"]}')}`;
+
 /**
  * Asks the engine over its socket, and only while dockerd lives, because a connection would start a
  * socket-activated one. The docker command costs more CPU than the whole script may, so the request is made
@@ -25,11 +28,12 @@ export const dockerProbe: FactProbe<EngineFacts> = {
   script: ({ root }) => `
 ask() {
   if command -v curl >/dev/null; then
-    curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json
+    curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json \
+      'http://docker${agentImages}'
   else
     perl -MSocket -e '
       alarm 6;
-      for my $path (qw(/info /containers/json)) {
+      for my $path (qw(/info /containers/json ${agentImages})) {
         socket(S, PF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un("/run/docker.sock")) or exit 1;
         syswrite(S, "GET $path HTTP/1.0\\r\\nHost: docker\\r\\n\\r\\n");
         local $/; $_ = <S>; s/.*?\\r\\n\\r\\n//s; print;
@@ -41,8 +45,7 @@ if [ -r /run/docker.pid ]; then read -r pid </run/docker.pid || :; fi
 if [ -n "$pid" ] && [ -d "/proc/$pid" ]; then
   echo active
   # Each answer is one line of JSON.
-  ask | sed 's/^{/info {/; s/^\\[/containers [/'
-  echo
+  ask | awk '/^\\{/ { print "info " $0 } /^\\[/ { print (lists++ == 0 ? "containers " : "images ") $0 }'
 fi
 if [ -e /etc/systemd/system/multi-user.target.wants/docker.service ]; then echo enabled; fi
 # To the nanosecond: a start and what comes after it may share their second.
@@ -92,6 +95,7 @@ done
       swarm: info?.Swarm?.LocalNodeState !== undefined && info.Swarm.LocalNodeState !== 'inactive',
       snap: lines.has('snap'),
       restartNeeded: lines.has('active') && restartNeeded(lines.all('time')),
+      images: imageNames(foreignJson(lines.first('images') ?? '')),
       foreign: foreignContainers(foreignJson(lines.first('containers') ?? '')),
       toolkitCdi: {
         cdiSpec: lines.has('cdi-spec'),
@@ -122,6 +126,8 @@ const containerShape = z.object({
   Names: z.array(z.string()).optional().catch(undefined),
   Labels: z.record(z.string(), z.unknown()).nullish().catch(undefined),
 });
+
+const imageShape = z.object({ RepoTags: z.array(z.string()).nullish().catch(undefined) });
 
 /**
  * dockerd writes its pid file when it starts, and looks for the NVIDIA helpers, its configuration and the system's
@@ -154,6 +160,11 @@ function cdiOlder(lines: KeyedLines): boolean {
 
 /** What our containers are made as; `stage`: a step of a build. What others run from our image has the image's own kind. */
 const ownKinds: readonly unknown[] = ['agent', 'probe', 'config', 'stage'];
+
+function imageNames(list: unknown): readonly string[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((entry) => imageShape.safeParse(entry).data?.RepoTags ?? []).sort();
+}
 
 function foreignContainers(list: unknown): readonly string[] {
   if (!Array.isArray(list)) return [];

@@ -4,15 +4,19 @@ import { aptAnswers } from './simulation/answers.ts';
 import { aptFiles, aptFolders } from './files.ts';
 import { holdScript, installScript } from './install.ts';
 import { aptInstalled } from './installed.ts';
+import { architectures } from './layouts.ts';
 import { aptLocks } from './prelude.ts';
 import { simulateScript } from './simulation/script.ts';
 import { removeScript, unholdScript } from './removal/packages.ts';
+import { fromFolder } from './folder/from-folder.ts';
+import { gatherScript } from './folder/gather.ts';
+import { indexName } from './flat.ts';
+import { folderMark, packagesFolder, tidyScript } from './folder/paths.ts';
 import { withdrawal } from './removal/source.ts';
 import { aptSource } from './source.ts';
 import { aptTrust } from './trust.ts';
 
-/** Debian's and Ubuntu's package manager. */
-export const apt: PackageManager = {
+const network: PackageManager = {
   name: 'apt',
   files: aptFiles,
   folders: aptFolders,
@@ -29,4 +33,22 @@ export const apt: PackageManager = {
   remove: removeScript,
   withdraw: withdrawal,
   removal: (names) => sh`sudo apt-get remove ${names}`,
+};
+
+/** Debian's and Ubuntu's package manager. */
+export const apt: PackageManager = {
+  ...network,
+  files: [...aptFiles, folderMark],
+  offline: {
+    folder: packagesFolder,
+    index: `${packagesFolder}/${indexName}`,
+    mark: folderMark,
+    kernels: (id, machine) => [
+      id === 'ubuntu' ? 'linux-image-generic' : `linux-image-${architectures[machine]}`,
+    ],
+    image: ({ id, versionId }) => `${id}:${versionId}`,
+    gather: gatherScript,
+    tidy: tidyScript,
+    manager: (index, next) => fromFolder(network, index, next),
+  },
 };

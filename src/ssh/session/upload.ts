@@ -64,7 +64,7 @@ export async function upload(
   const { sha256, size } =
     'bytes' in source
       ? { sha256: sha256Of(source.bytes), size: source.bytes.length }
-      : { sha256: source.sha256, size: (await stat(source.file)).size };
+      : { sha256: source.sha256, size: source.part?.bytes ?? (await stat(source.file)).size };
   const attempt = (): Promise<string> =>
     once(
       parts,
@@ -146,7 +146,13 @@ function pieces(
   { pieceBytes }: UploadGate,
 ): Iterable<Buffer> | AsyncIterable<Buffer> {
   if ('bytes' in source) return slices(source.bytes, from, pieceBytes);
-  return createReadStream(source.file, { start: from, highWaterMark: pieceBytes });
+  const { start, bytes } = source.part ?? { start: 0, bytes: Infinity };
+  if (from === bytes) return [];
+  return createReadStream(source.file, {
+    start: start + from,
+    end: start + bytes - 1,
+    highWaterMark: pieceBytes,
+  });
 }
 
 function* slices(bytes: Uint8Array, from: number, step: number): Generator<Buffer> {

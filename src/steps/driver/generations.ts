@@ -5,6 +5,8 @@
  */
 export interface Generation {
   readonly name: string;
+  /** The lowest compute capability of its chips, as NVIDIA's page "CUDA GPUs" has them. */
+  readonly capability: string;
   /** Which kernel modules can drive it. */
   readonly modules: 'proprietary' | 'either' | 'open';
   /** First and last driver branch, as NVIDIA's release notes list the chips; undefined: no limit that matters here. */
@@ -19,16 +21,21 @@ export interface Generation {
 export const openBranches = { first: 515 } as const;
 export const proprietaryBranches = { last: 610 } as const;
 
-const kepler: Generation = { name: 'Kepler', modules: 'proprietary', lastBranch: 470 };
-const maxwell: Generation = { name: 'Maxwell', modules: 'proprietary', lastBranch: 580 };
-const pascal: Generation = { name: 'Pascal', modules: 'proprietary', lastBranch: 580 };
-const volta: Generation = { name: 'Volta', modules: 'proprietary', lastBranch: 580 };
-const turing: Generation = { name: 'Turing', modules: 'either', firstBranch: 418 };
-const ampere: Generation = { name: 'Ampere', modules: 'either', firstBranch: 450 };
-const hopper: Generation = { name: 'Hopper', modules: 'either', firstBranch: 525 };
-const graceHopper: Generation = { name: 'Grace Hopper', modules: 'open', firstBranch: 525 };
-const ada: Generation = { name: 'Ada', modules: 'either', firstBranch: 520 };
-const blackwell: Generation = { name: 'Blackwell', modules: 'open', firstBranch: 570 };
+const kepler: Generation = { name: 'Kepler', capability: '3.5', modules: 'proprietary', lastBranch: 470 };
+const maxwell: Generation = { name: 'Maxwell', capability: '5.0', modules: 'proprietary', lastBranch: 580 };
+const pascal: Generation = { name: 'Pascal', capability: '6.0', modules: 'proprietary', lastBranch: 580 };
+const volta: Generation = { name: 'Volta', capability: '7.0', modules: 'proprietary', lastBranch: 580 };
+const turing: Generation = { name: 'Turing', capability: '7.5', modules: 'either', firstBranch: 418 };
+const ampere: Generation = { name: 'Ampere', capability: '8.0', modules: 'either', firstBranch: 450 };
+const hopper: Generation = { name: 'Hopper', capability: '9.0', modules: 'either', firstBranch: 525 };
+const graceHopper: Generation = {
+  name: 'Grace Hopper',
+  capability: '9.0',
+  modules: 'open',
+  firstBranch: 525,
+};
+const ada: Generation = { name: 'Ada', capability: '8.9', modules: 'either', firstBranch: 520 };
+const blackwell: Generation = { name: 'Blackwell', capability: '10.0', modules: 'open', firstBranch: 570 };
 
 /** First device id of each range. */
 const ranges: readonly (readonly [number, Generation])[] = [

@@ -31,7 +31,9 @@ export function* addSource(step: StepName, whose: string, vendor: Vendor, host: 
   );
 }
 
+/** Where the packages are brought, no source is needed. */
 export function sourceIsThere(vendor: Vendor, { platform, facts, desired }: Host): boolean {
+  if (desired.supplies !== undefined) return true;
   const { file, text, keyFile } = platform.packages.source(vendor, platform, desired);
   return facts.files[file] === sha256(text) && facts.files[keyFile] !== undefined;
 }

@@ -1,13 +1,16 @@
 import { sha256 } from '../../../src/base/digest.ts';
 import { fixedScripts } from './fixed.ts';
-import { packageScripts, plannedScripts, removalScripts } from './planned.ts';
+import { bundleScripts, packageScripts, plannedScripts, removalScripts } from './planned.ts';
 
 /** Every shell text that we generate for hosts and images, each once: file name → text. */
 export function rootScripts(): ReadonlyMap<string, string> {
   return new Map(
-    [...fixedScripts(), ...plannedScripts(), ...packageScripts(), ...removalScripts()].map(([name, text]) => [
-      `${sha256(text).slice(0, 12)} ${name.replaceAll('/', ' ')}`,
-      text,
-    ]),
+    [
+      ...fixedScripts(),
+      ...plannedScripts(),
+      ...packageScripts(),
+      ...bundleScripts(),
+      ...removalScripts(),
+    ].map(([name, text]) => [`${sha256(text).slice(0, 12)} ${name.replaceAll('/', ' ')}`, text]),
   );
 }

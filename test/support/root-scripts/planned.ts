@@ -2,15 +2,19 @@ import { sha256 } from '../../../src/base/digest.ts';
 import { HostPaths } from '../../../src/contract/paths.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import { managedFiles } from '../../../src/facts/probes/files.ts';
-import { packageManagers } from '../../../src/packages/distribution.ts';
+import { packageManagers, platformOf } from '../../../src/packages/distribution.ts';
 import { removalOf } from '../../../src/steps/remove/remove.ts';
 import { allSteps } from '../../../src/steps/all.ts';
-import { refinePackages } from '../../../src/steps/packages/refine.ts';
+import { isPackageChange, refinePackages } from '../../../src/steps/packages/refine.ts';
 import { simulationOf } from '../../../src/steps/packages/simulation.ts';
 import type { Desired, Planned, Refusal } from '../../../src/steps/step.ts';
+import { agentImages } from '../../../src/steps/supplies/agent-images.ts';
+import { loadImages } from '../../../src/steps/supplies/load-images.ts';
+import { supplied } from '../../../src/steps/supplies/supplied.ts';
 import { cases } from '../../unit/steps/host-stack-cases.ts';
 import { desiredOf, factsOf, merge } from '../host.ts';
 import { managerStatus } from '../manager-status.ts';
+import { suppliesOf } from '../supplies.ts';
 
 const system = (id: string, versionId: string) => ({
   id,
@@ -103,6 +107,35 @@ export function packageScripts(): [string, string][] {
     const { script } = simulationOf(items, worn, desired, {}) ?? { script: '' };
     return [['simulation', script], ...scriptsOf(refinePackages(items, { answers: {}, final: true }))];
   });
+}
+
+/** What gathers packages for hosts without a network, and what brings and installs them there. */
+export function bundleScripts(): [string, string][] {
+  return systems.flatMap((facts) => {
+    const platform = platformOf(facts);
+    const { offline } = platform?.packages ?? {};
+    if (platform === undefined || offline === undefined) return [];
+    const name = `${platform.id}-${platform.versionId}`;
+    const desired = desiredOf({}, { proxy, supplies: suppliesOf(['none'], name) });
+    const items = supplied(found(facts, desired), facts, desired);
+    const transactions = items.filter(isPackageChange).map(({ pending }) => pending.transaction);
+    const site = { mirrors: { ...mirrors, apt: "http://it's/archive" }, proxy, caPem: proxy.caPem };
+    const { script } = simulationOf(items, facts, desired, {}) ?? { script: '' };
+    return [
+      ['gather', offline.gather({ transactions, system: platform, site })],
+      ['simulation of a bundle', script],
+      ...scriptsOf(items),
+      ...scriptsOf([
+        ...loadImages(facts, { ...desired, supplies: suppliesOf(wantedImages(facts, desired)) }),
+      ]),
+    ];
+  });
+}
+
+function wantedImages(facts: Facts, desired: Desired): string[] {
+  const none = (): Promise<Buffer> => Promise.reject(new Error('not read'));
+  const context = desired.supplies?.context ?? Buffer.alloc(0);
+  return agentImages(facts, desired, 'x64', context, none).map(({ reference }) => reference);
 }
 
 /** What takes all of it away again, from a worn machine of each family that we have provisioned. */

@@ -145,12 +145,19 @@ describe('what the probes print', () => {
       { Id: 'd'.repeat(64), Names: ['/notebook'], Labels: { 'azp-fleet.kind': 'image' } },
       { Id: 'e'.repeat(64), Names: ['/azp-fleet-probe-h200-1'], Labels: { 'azp-fleet.kind': 'probe' } },
     ];
-    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\n\ncdi-run\ncdi-spec\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n`;
+    const images = [
+      { RepoTags: ['azp-fleet/agent:2'] },
+      { RepoTags: null },
+      { RepoTags: ['azp-fleet/agent:1'] },
+      7,
+    ];
+    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\nimages ${JSON.stringify(images)}\ncdi-run\ncdi-spec\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n`;
     expect(dockerProbe.parse(frame(text))).toEqual({
       active: true,
       enabled: false,
       serverVersion: '29.7.2',
       cgroupDriver: 'systemd',
+      images: ['azp-fleet/agent:1', 'azp-fleet/agent:2'],
       runtimes: ['nvidia', 'runc'],
       rootDir: '/data/docker',
       liveRestore: true,

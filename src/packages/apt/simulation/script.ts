@@ -5,17 +5,29 @@ import type { Transaction } from '../../transaction.ts';
 import type { Vendor } from '../../vendors.ts';
 import { consequenceFilters } from '../consequences.ts';
 import { download } from '../download.ts';
+import { describeFunction } from '../flat.ts';
 import { aptPrelude } from '../prelude.ts';
 import { relatives, requestLines } from '../request.ts';
 import { makeScratch, trustSite } from './scratch.ts';
 import { simulationFunctions } from './functions.ts';
 import { sourceParts, type SourceParts } from '../source.ts';
 
-/** Asks apt what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts. */
-export function simulateScript({ asked, missing, system, site }: Question): string {
+/**
+ * Asks apt what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts.
+ * `index`: of packages that will be all there is; the host's sources are not asked then.
+ */
+export function simulateScript({ asked, missing, system, site }: Question, index?: string): string {
   const vendors = [...new Set([...missing, ...vendorsOf(asked)])];
   const parts = (vendor: Vendor): SourceParts => sourceParts(vendor, system, site);
   const { caPem } = site;
+  const sourcesOf = (): readonly string[] => [
+    linkSources(missing.map(parts)),
+    download,
+    ...missing.map((vendor) => addSource(vendor, parts(vendor))),
+    'wait',
+    'read_lists',
+    ...vendors.map((vendor) => sh`listen ${vendor} ${parts(vendor).uri} ${parts(vendor).file}`),
+  ];
   return [
     'exec 3>&1 >&2',
     ...proxyExports(site.proxy),
@@ -24,14 +36,25 @@ export function simulateScript({ asked, missing, system, site }: Question): stri
     makeScratch,
     ...(caPem === undefined ? [] : [trustSite(caPem)]),
     simulationFunctions,
-    linkSources(missing.map(parts)),
-    download,
-    ...missing.map((vendor) => addSource(vendor, parts(vendor))),
-    'wait',
-    'read_lists',
-    ...vendors.map((vendor) => sh`listen ${vendor} ${parts(vendor).uri} ${parts(vendor).file}`),
+    ...(index === undefined ? sourcesOf() : [onlyThese(index)]),
     ...asked.map(simulation),
   ].join('\n');
+}
+
+/** A source that has nothing but what the index says. Quoted, the text is taken as it is. */
+function onlyThese(index: string): string {
+  // The package that pins brings nothing that is known before it is there, and there is no other version beside it.
+  return `${describeFunction}
+pin() {
+  bring "$@"
+}
+mkdir index
+cat >index/Packages <<'END OF INDEX'
+${index}
+END OF INDEX
+describe index
+echo "deb [trusted=yes] file:$scratch/index ./" >sources.list
+timeout -k 5 60 apt-get -q update </dev/null`;
 }
 
 /** The host's sources, without those that would be switched off, and those that are written anew. */

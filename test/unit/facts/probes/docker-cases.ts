@@ -1,7 +1,8 @@
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 
-const curl = 'curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json';
+const curl =
+  "curl -s -m 6 --unix-socket /run/docker.sock http://docker/info http://docker/containers/json 'http://docker/images/json?filters=%7B%22reference%22%3A%5B%22azp-fleet%2Fagent%22%5D%7D'";
 const times = [
   "stat -c 'time %n %.9Y %.9Z' /run/docker.pid /etc/docker/daemon.json /usr/bin/nvidia-container-runtime-hook /usr/bin/nvidia-cdi-hook /usr/local/share/ca-certificates/azp-fleet-site.crt /etc/pki/ca-trust/source/anchors/azp-fleet-site.crt",
   "stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk",
@@ -16,13 +17,17 @@ export const dockerCases: readonly ScriptCase[] = [
       host
         .file('/run/docker.pid', '4242')
         .folder('/proc/4242')
-        .program('curl', `printf '{"ServerVersion":"29"}\\n[{"Id":"a"}]'`)
+        .program(
+          'curl',
+          `printf '{"ServerVersion":"29"}\\n[{"Id":"a"}]\\n[{"RepoTags":["azp-fleet/agent:1"]}]'`,
+        )
         .file('/etc/systemd/system/multi-user.target.wants/docker.service')
         .program('stat', 'echo "time $3"; echo "cannot statx" >&2; exit 1'),
     after: {
       stdout: `active
 info {"ServerVersion":"29"}
 containers [{"Id":"a"}]
+images [{"RepoTags":["azp-fleet/agent:1"]}]
 enabled
 time /run/docker.pid
 time /usr/bin/nvidia-ctk
@@ -40,11 +45,11 @@ time /usr/bin/nvidia-ctk
         print "up\\n";
         while (my $client = $server->accept) {
           my $line = <$client>;
-          my $body = $line =~ m{^GET /info HTTP/1.0} ? "{\\"a\\": 1}\\n" : $line =~ m{^GET /containers/json } ? "[]\\n" : "no\\n";
+          my $body = $line =~ m{^GET /info HTTP/1.0} ? "{\\"a\\": 1}\\n" : $line =~ m{^GET /(containers|images)/json[ ?]} ? "[]\\n" : "no\\n";
           print $client "HTTP/1.0 200 OK\\r\\nA: b\\r\\n\\r\\n$body";
         }'`);
     },
-    after: { stdout: 'active\ninfo {"a": 1}\ncontainers []\n\n' },
+    after: { stdout: 'active\ninfo {"a": 1}\ncontainers []\nimages []\n' },
   }),
   probe('docker', {
     name: 'a number that an engine left behind',
@@ -103,7 +108,7 @@ time /usr/bin/nvidia-ctk
         .file(`${mig}/gi1/ci0/access`, 'DeviceFileMinor: 21\nDeviceFileMode: 292\n')
         .file('/practice/proc/driver/nvidia/capabilities/mig/config', 'DeviceFileMinor: 1\n'),
     after: {
-      stdout: 'active\n\nsnap\ncdi-etc /etc/cdi/a b.yaml\ncdi-spec\ncdi-mig 12\ncdi-mig 13\nmig 12\nmig 21\n',
+      stdout: 'active\nsnap\ncdi-etc /etc/cdi/a b.yaml\ncdi-spec\ncdi-mig 12\ncdi-mig 13\nmig 12\nmig 21\n',
       calls: [curl, ...times, "stat -c 'cdi-time %.9Y' '/etc/cdi/a b.yaml'"],
     },
   }),

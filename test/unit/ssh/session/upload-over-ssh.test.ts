@@ -73,6 +73,19 @@ describe('an upload', () => {
     expect(readFileSync(path).equals(content)).toBe(true);
   });
 
+  test('is a part of a larger file, and goes on in it', async () => {
+    const file = join(sshd.folder, 'larger');
+    writeFileSync(file, Buffer.concat([Buffer.from('before'), content, Buffer.from('behind')]));
+    const source = { file, sha256, size: content.length, part: { start: 6, bytes: content.length } };
+    for (const there of [0, 700_000, content.length]) {
+      const path = place(`part-${there}`);
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(partOf(path), content.subarray(0, there));
+      expect(await session.upload(source, path, { mode: 0o644 })).toBe(true);
+      expect(readFileSync(path).equals(content)).toBe(true);
+    }
+  });
+
   test('takes nothing for its own that is not: rubbish is thrown away, other content cleared', async () => {
     const path = place('again');
     mkdirSync(dirname(path), { recursive: true });

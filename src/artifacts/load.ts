@@ -21,9 +21,7 @@ export async function loadArtifacts(
     part(join(root, 'units/azp-fleet-manager.service')),
     contextFiles(join(root, 'dockeragent')),
   ]);
-  const folders = new Map<string, BuildFolder>();
-  for (const folder of new Set(wanted))
-    folders.set(folder, await loadBuildFolder(folder, cacheDirectory, now));
+  const folders = await loadFolders(cacheDirectory, wanted, now);
   return {
     manager,
     unit,
@@ -32,6 +30,18 @@ export async function loadArtifacts(
     nodeVersion,
     runtime: (arch) => runtimeArtifact(cacheDirectory, arch),
   };
+}
+
+/** By the folder's path in the inventory. */
+export async function loadFolders(
+  cacheDirectory: string,
+  wanted: readonly string[],
+  now: number,
+): Promise<ReadonlyMap<string, BuildFolder>> {
+  const folders = new Map<string, BuildFolder>();
+  for (const folder of new Set(wanted))
+    folders.set(folder, await loadBuildFolder(folder, cacheDirectory, now));
+  return folders;
 }
 
 async function contextFiles(directory: string): Promise<Desired['artifacts']['context']> {

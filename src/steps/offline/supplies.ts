@@ -1,0 +1,30 @@
+import type { Machine } from '../../packages/system.ts';
+import type { Artifact } from '../change.ts';
+
+/** What a bundle has, for hosts that reach no network but ours. */
+export interface Supplies {
+  /** Undefined: none for such a system. */
+  packages(system: {
+    readonly id: string;
+    readonly versionId: string;
+    readonly machine: Machine;
+  }): PackageSet | undefined;
+  /** The build context of the agents' image, as one archive: it is part of the image's name. */
+  readonly context: Buffer;
+  /** Undefined: it is not there. */
+  image(reference: string, machine: string): Artifact | undefined;
+  /** References of all images for a machine. */
+  images(machine: string): readonly string[];
+  /** What to do where something is missing: how it is made again. */
+  readonly again: string;
+}
+
+/** The packages of one system. */
+export interface PackageSet {
+  /** What the package manager reads. */
+  readonly index: string;
+  readonly packages: readonly {
+    readonly file: string;
+    readonly artifact: Extract<Artifact, { kind: 'file' }>;
+  }[];
+}

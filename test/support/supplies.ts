@@ -1,0 +1,47 @@
+import { sha256 } from '../../src/base/digest.ts';
+import type { Supplies } from '../../src/steps/offline/supplies.ts';
+
+const file = (name: string) => ({
+  kind: 'file' as const,
+  file: '/bundle',
+  sha256: sha256(name),
+  size: 1_500_000,
+  gunzip: false,
+  part: { start: 512, bytes: 1_500_000 },
+});
+
+/** An index as a bundle has it, of two packages. */
+export const index = `Package: docker-ce
+Version: 5:29.7.2-1~debian.12~bookworm
+Architecture: amd64
+Filename: ./pool/docker-ce_29.7.2-1_amd64.deb
+Size: 1500000
+SHA256: ${sha256('docker-ce')}
+
+Package: gcc
+Version: 4:12.2.0-3
+Architecture: amd64
+Filename: ./pool/gcc_12.2.0-3_amd64.deb
+Size: 1500000
+SHA256: ${sha256('gcc')}
+`;
+
+/** A bundle with packages for one system and these images. */
+export function suppliesOf(images: readonly string[], system = 'debian-12'): Supplies {
+  return {
+    again: 'make it again where there is a network: azp-fleet bundle inventory.yaml -o site.bundle',
+    context: Buffer.from('context'),
+    packages: ({ id, versionId, machine }) =>
+      `${id}-${versionId}` === system && machine === 'x86_64'
+        ? {
+            index,
+            packages: [
+              { file: 'docker-ce_29.7.2-1_amd64.deb', artifact: file('docker-ce') },
+              { file: 'gcc_12.2.0-3_amd64.deb', artifact: file('gcc') },
+            ],
+          }
+        : undefined,
+    image: (reference) => (images.includes(reference) ? file(reference) : undefined),
+    images: () => images,
+  };
+}
