@@ -1,4 +1,5 @@
 import type { CommandSpec } from './command.ts';
+import { bundleCommands } from './commands/bundle/commands.ts';
 import { fleetCommands } from './commands/fleet/commands.ts';
 import { imageCommands } from './commands/image/commands.ts';
 import { inventoryCommands } from './commands/inventory/commands.ts';
@@ -17,6 +18,7 @@ export const commands: readonly CommandSpec[] = [
   ...fleetCommands,
   ...slotCommands,
   ...imageCommands,
+  ...bundleCommands,
   ...poolCommands,
   ...sshCommands,
 ];

@@ -120,7 +120,8 @@ function azureClient(
   });
 }
 
-async function readCa(file: string | undefined): Promise<string | undefined> {
+/** The content of the site's CA file. */
+export async function readCa(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   return readFile(file, 'utf8').catch((error: unknown) => {
     throw usageError(

@@ -2,8 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { fetchRuntime } from '../../artifacts/fetch-runtime.ts';
-import { loadArtifacts } from '../../artifacts/bundle.ts';
 import { timestamp } from '../../base/machine/clock.ts';
 import type { Context } from '../../base/context.ts';
 import { defined } from '../../base/defined.ts';
@@ -23,6 +21,7 @@ import { knownPools } from '../../steps/pool-names.ts';
 import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import { ownerName } from './owner.ts';
+import { things } from './things.ts';
 import type { Connected } from './with-hosts.ts';
 
 /** For commands that reach and read hosts, with or without Azure DevOps. */
@@ -67,12 +66,21 @@ export async function openPlanning(
 ): Promise<Planning> {
   const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
   const folders = open.hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
-  const artifacts = await loadArtifacts(cache, folders, context.clock.wall());
+  const { artifacts, supplies, prepare } = await things(context, input, open, { cache, folders });
   const blocked = new Map<string, Problem>();
   const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
-  const { credential, registries, webhooks, caPem, fleet, emit } = open;
+  const { credential, registries, webhooks, caPem, fleet } = open;
   const { root } = context;
-  const desired = desiredOf(fleet, { artifacts, credential, registries, webhooks, caPem, version, root });
+  const desired = desiredOf(fleet, {
+    artifacts,
+    credential,
+    registries,
+    webhooks,
+    caPem,
+    version,
+    root,
+    ...defined({ supplies }),
+  });
   const how = (facts: Facts, host: HostSpec): PlanOptions => ({
     steps: knownPools(host, facts).some((pool) => blocked.has(pool)) ? withoutManager : allSteps,
     disturbOthers: input.options.flag('disturbOthers'),
@@ -86,18 +94,11 @@ export async function openPlanning(
     webhooks,
     jobPages: (pool) => jobPages(open.azure, pool, context.log),
   };
-  const prepare = async ({ hosts }: FleetSurvey) => {
-    const note = (text: string) => emit({ kind: 'note', text });
-    const site = { proxy: fleet.proxy, caPem, registry: fleet.mirrors.npm };
-    for (const arch of new Set(
-      hosts.filter(({ plan }) => uploadsRuntime(plan)).map(({ facts }) => facts.arch),
-    )) {
-      const runtime = artifacts.runtime(arch);
-      if (runtime?.kind === 'file')
-        await fetchRuntime(arch, runtime.file, { env: context.env, signal: context.signal, note, site });
-    }
+  const prepareAll = async ({ hosts }: FleetSurvey) => {
+    const uploading = hosts.filter(({ plan }) => uploadsRuntime(plan));
+    for (const arch of new Set(uploading.map(({ facts }) => facts.arch))) await prepare(arch);
   };
-  return { tools, blocked, prepare };
+  return { tools, blocked, prepare: prepareAll };
 }
 
 /** The runtime is the one compressed thing among the uploads. */

@@ -19,7 +19,7 @@ import type { Source } from './foreign-connections.ts';
 import { sources } from './foreign-sources.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../src/artifacts/bundle.ts', async () => {
+vi.mock('../../../src/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

@@ -24,6 +24,11 @@ const breakLock: OptionSpec = {
   description: "take over another run's lock; it says whose",
 };
 
+const bundle: OptionSpec = {
+  flags: '--bundle <file>',
+  description: 'everything out of this bundle: the hosts reach Azure DevOps and no other network',
+};
+
 /** The whole way of a host: what it lacks, what is done about it, and how it is. */
 export const fleetCommands: readonly CommandSpec[] = [
   {
@@ -34,6 +39,7 @@ export const fleetCommands: readonly CommandSpec[] = [
     positionals: '[hosts...]',
     options: [
       { flags: '-o, --out <file>', description: 'save the plan for "provision --plan FILE"' },
+      bundle,
       diff,
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       parallel,
@@ -62,6 +68,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       diff,
       { flags: '--show-scripts', description: 'the exact scripts and files of every change' },
       { flags: '--rerun <which>', description: '"failed": only the hosts that the last run left unwell' },
+      bundle,
       parallel,
       ...waveOptions,
       {
@@ -82,6 +89,7 @@ export const fleetCommands: readonly CommandSpec[] = [
       ['azp-fleet provision --yes --limit room=b12', 'without asking, one room'],
       ['azp-fleet provision h200-1 --adopt', 'a machine that was set up anew: its names are its own again'],
       ['azp-fleet provision --rerun failed', 'what did not work the last time'],
+      ['azp-fleet provision --bundle site.bundle', 'hosts without a way to the internet'],
     ],
     json: ['plan', 'hosts'],
     load: () => import('./provision.ts'),

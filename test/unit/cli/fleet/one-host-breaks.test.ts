@@ -31,7 +31,7 @@ const { breakable } = vi.hoisted(() => ({
     ),
 }));
 
-vi.mock('../../../../src/artifacts/bundle.ts', async () => {
+vi.mock('../../../../src/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

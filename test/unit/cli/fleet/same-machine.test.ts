@@ -9,7 +9,7 @@ import { framesSaid, hostileHost, type HostileHost } from '../../../support/host
 import { useFake } from '../../azure/fake/server.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../../src/artifacts/bundle.ts', async () => {
+vi.mock('../../../../src/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

@@ -1,0 +1,133 @@
+import { stableJson } from '../../base/digest.ts';
+import { agentArch, managerConfig } from '../../steps/manager-config.ts';
+import type { Facts } from '../../facts/facts.ts';
+import type { ImagePlan } from '../../image/plan.ts';
+import { platformOf, unsupported, type Platform } from '../../packages/distribution.ts';
+import type { Machine } from '../../packages/system.ts';
+import type { Transaction } from '../../packages/transaction.ts';
+import { allSteps } from '../../steps/all.ts';
+import { isPackageChange } from '../../steps/packages/refine.ts';
+import type { Desired } from '../../steps/step.ts';
+import { agentImages } from '../../steps/supplies/agent-images.ts';
+import { bareHost, type Needing } from './bare-host.ts';
+
+/** One host, or what stands for several that cannot be read. */
+export interface Target {
+  readonly name: string;
+  readonly needing: Needing;
+  readonly desired: Desired;
+}
+
+/** All that a bundle has to hold, each once. */
+export interface Needs {
+  readonly systems: readonly SystemNeeds[];
+  readonly images: readonly { readonly plan: ImagePlan; readonly machine: Machine }[];
+  readonly machines: readonly Machine[];
+}
+
+export interface SystemNeeds {
+  readonly platform: Platform;
+  readonly transactions: readonly Transaction[];
+  /** Names of the hosts. */
+  readonly hosts: readonly string[];
+}
+
+/** A host that no bundle can provide for. */
+export interface Unprovided {
+  readonly host: string;
+  readonly what: string;
+  readonly next: string;
+}
+
+/** Pure but for the archive of a team's folder, which `readFolder` reads when the image is built. */
+export function needsOf(
+  targets: readonly Target[],
+  context: Buffer,
+  readFolder: (sha256: string) => Promise<Buffer>,
+): { readonly needs: Needs; readonly unprovided: readonly Unprovided[] } {
+  const unprovided = targets.flatMap((target) => obstacle(target) ?? []);
+  const sound = targets.filter(({ name }) => unprovided.every(({ host }) => host !== name));
+  const facts = new Map(sound.map((target) => [target, bareHost(target.needing)]));
+  const images = [...facts].flatMap(([{ desired }, each]) => imagesOf(each, desired, context, readFolder));
+  return {
+    needs: {
+      systems: systemsOf(facts),
+      images: [
+        ...new Map(images.map((image) => [`${image.machine} ${image.plan.reference}`, image])).values(),
+      ],
+      machines: [
+        ...new Set([...facts.values()].flatMap((each) => platformOf(each)?.machine ?? [])),
+      ].toSorted(),
+    },
+    unprovided,
+  };
+}
+
+function systemsOf(facts: ReadonlyMap<Target, Facts>): readonly SystemNeeds[] {
+  const found = [...facts].flatMap(([target, each]) => {
+    const platform = platformOf(each);
+    return platform === undefined ? [] : [{ target, platform, facts: each }];
+  });
+  const bySystem = Map.groupBy(
+    found,
+    ({ platform: { id, versionId, machine } }) => `${id}-${versionId}/${machine}`,
+  );
+  return [...bySystem.values()].flatMap((group) => {
+    const [first] = group;
+    if (first === undefined) return [];
+    const all = group.flatMap(({ target, facts: each }) => transactionsOf(each, target.desired));
+    return {
+      platform: first.platform,
+      transactions: [...new Map(all.map((each) => [stableJson(each), each])).values()],
+      hosts: group.map(({ target }) => target.name),
+    };
+  });
+}
+
+/** What a bare host's plan would install. What steps refuse there, `provision` says. */
+function transactionsOf(facts: Facts, desired: Desired): readonly Transaction[] {
+  return allSteps
+    .flatMap((step) => [...step.plan(facts, desired)])
+    .filter(isPackageChange)
+    .map(({ pending }) => pending.transaction);
+}
+
+function imagesOf(
+  facts: Facts,
+  desired: Desired,
+  context: Buffer,
+  readFolder: (sha256: string) => Promise<Buffer>,
+): Needs['images'] {
+  const arch = agentArch(facts.arch);
+  const machine = platformOf(facts)?.machine;
+  if (arch === undefined || machine === undefined) return [];
+  return agentImages(facts, desired, arch, context, readFolder).map((plan) => ({ plan, machine }));
+}
+
+function obstacle({ name, needing, desired }: Target): Unprovided | undefined {
+  const platform = platformOf(needing);
+  if (platform === undefined) return { host: name, ...unsupported(needing) };
+  if (platform.packages.offline === undefined)
+    return {
+      host: name,
+      what: `${needing.os.pretty} takes its packages by ${platform.packages.name}, which no bundle brings`,
+      next: 'give it mirrors within the network (mirrors: in the inventory), and leave it out here with --limit',
+    };
+  const { host } = desired;
+  const arch = agentArch(needing.arch);
+  const slots = host.agents.kind === 'slots' ? host.agents.slots : [];
+  if (slots.some(({ mode }) => mode === 'host'))
+    return {
+      host: name,
+      what: 'its agents straight on the host (mode: host) fetch their program themselves, and no bundle brings it',
+      next: 'let them run in containers, or give mirrors.agent within the network and leave the host out with --limit',
+    };
+  if (arch === undefined) return undefined;
+  const { image } = managerConfig(desired, arch);
+  if (image.kind !== 'build' || image.agentSha256 !== '') return undefined;
+  return {
+    host: name,
+    what: `nobody knows the digest of the agent ${image.agentVersion}, which the image's name rests on`,
+    next: `put the sha256 of ${image.agentUrl} into agent.sha256 of the inventory`,
+  };
+}

@@ -1,0 +1,90 @@
+import { contextArchive } from '../artifacts/context-archive.ts';
+import { loadFolders } from '../artifacts/load.ts';
+import { nodeVersion } from '../artifacts/runtime.ts';
+import type { Things } from '../artifacts/things.ts';
+import { usageError } from '../base/errors.ts';
+import { version } from '../base/version.ts';
+import type { Artifact } from '../steps/change.ts';
+import { readMember, type OpenedBundle } from './archive/read.ts';
+
+type FileArtifact = Extract<Artifact, { kind: 'file' }>;
+
+interface BundleOptions {
+  /** How it is made again. */
+  readonly again: string;
+  readonly cache: string;
+  /** Folders of Dockerfiles, as the inventory has them. */
+  readonly folders: readonly string[];
+  readonly now: number;
+}
+
+/** All out of a bundle that has been checked. Throws where another release has made it: what it brings fits that one. */
+export async function fromBundle(
+  bundle: OpenedBundle,
+  { again, cache, folders, now }: BundleOptions,
+): Promise<Things> {
+  const { manifest, file } = bundle;
+  if (manifest.version !== version)
+    throw usageError({
+      code: 'bundle.version',
+      what: `the bundle ${file} was made by azp-fleet ${manifest.version}, and this is ${version}`,
+      expected: version,
+      seen: manifest.version,
+      next: `use azp-fleet ${manifest.version}, or make it again: ${again}`,
+    });
+  const { manager, runtimes } = manifest;
+  const text = async (sha256: string): Promise<string> => (await readMember(bundle, sha256)).toString();
+  const context = await Promise.all(
+    manager.context.map(async ({ path, sha256 }) => ({
+      path,
+      artifact: { kind: 'text' as const, text: await text(sha256), sha256 },
+    })),
+  );
+  const indexes = new Map<string, string>();
+  for (const { index } of manifest.packages) indexes.set(index, await text(index));
+  return {
+    artifacts: {
+      manager: slice(bundle, manager.program),
+      unit: await text(manager.unit),
+      context,
+      folders: await loadFolders(cache, folders, now),
+      nodeVersion,
+      runtime: (arch) => {
+        const found = runtimes.find(({ machine }) => machine === arch);
+        return found && { ...slice(bundle, found.sha256), ...found.unpacked, gunzip: true };
+      },
+    },
+    supplies: {
+      again,
+      context: await contextArchive(context),
+      packages: ({ id, versionId, machine }) => {
+        const set = manifest.packages.find(
+          (each) => each.system === `${id}-${versionId}` && each.machine === machine,
+        );
+        return (
+          set && {
+            index: indexes.get(set.index) ?? '',
+            packages: set.packages.map((each) => ({ file: each.file, artifact: slice(bundle, each.sha256) })),
+          }
+        );
+      },
+      image: (reference, machine) => {
+        const found = manifest.images.find(
+          (each) => each.reference === reference && each.machine === machine,
+        );
+        return found && slice(bundle, found.sha256);
+      },
+      images: (machine) =>
+        manifest.images.flatMap((each) => (each.machine === machine ? [each.reference] : [])),
+    },
+    prepare: () => Promise.resolve(),
+  };
+}
+
+/** A member as what is sent: read where it lies. */
+function slice({ file, places }: OpenedBundle, sha256: string): FileArtifact {
+  const place = places.get(sha256);
+  if (place === undefined) throw new Error(`no member ${sha256}`);
+  const { start, size } = place;
+  return { kind: 'file', file, sha256, size, gunzip: false, part: { start, bytes: size } };
+}

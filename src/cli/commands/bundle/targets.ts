@@ -1,0 +1,81 @@
+import { reachHosts } from '../../../apply/survey.ts';
+import type { Context } from '../../../base/context.ts';
+import { ExitCode, FleetError, usageError } from '../../../base/errors.ts';
+import { needingOf, needingUnseen } from '../../../bundle/make/bare-host.ts';
+import { namedSystem } from '../../../bundle/make/named-system.ts';
+import type { Target } from '../../../bundle/make/needs.ts';
+import type { HostSpec } from '../../../inventory/fleet.ts';
+import type { Desired } from '../../../steps/step.ts';
+import type { CommandInput } from '../../command.ts';
+import type { OpenHosts } from '../../fleet/hosts.ts';
+import { hostTools } from '../../fleet/planning-tools.ts';
+import type { Connected } from '../../fleet/with-hosts.ts';
+
+/** The hosts as what a bundle is made for: as they are, or each as a fresh one of every system that is named. */
+export async function targetsOf(
+  context: Context,
+  input: CommandInput,
+  open: OpenHosts & Connected,
+  desired: (host: HostSpec) => Desired,
+): Promise<readonly Target[]> {
+  const { options } = input;
+  const [named, kernels] = [options.list('for').map(namedSystem), options.list('kernel').map(kernelRelease)];
+  if (named.length > 0)
+    return open.hosts.flatMap((host) =>
+      named.map(({ system, machine }) => ({
+        name: host.name,
+        needing: needingUnseen(
+          system,
+          machine,
+          kernels,
+          system.packages.offline?.kernels(system.id, machine) ?? [],
+        ),
+        desired: desired(host),
+      })),
+    );
+  if (kernels.length > 0)
+    throw usageError({
+      code: 'usage.arguments',
+      what: '--kernel is for hosts that are not read',
+      expected: '--for beside it',
+      next: 'leave it out: the hosts say which kernels they have',
+    });
+  return read(context, input, open, desired);
+}
+
+async function read(
+  context: Context,
+  input: CommandInput,
+  open: OpenHosts & Connected,
+  desired: (host: HostSpec) => Desired,
+): Promise<readonly Target[]> {
+  const found = await reachHosts(open.hosts, hostTools(context, input, open), { follow: false });
+  const reached = found.filter((each) => 'facts' in each);
+  await Promise.all(reached.map(({ connection }) => connection.close()));
+  for (const { host } of reached) open.emit({ kind: 'host-state', host: host.name, state: 'ok' });
+  const unread = found.flatMap((each) => ('facts' in each ? [] : [each.host]));
+  if (unread.length > 0)
+    throw new FleetError(
+      {
+        code: 'bundle.hosts',
+        what: `no bundle was made: ${unread.join(', ')} could not be read`,
+        next: 'leave them out with --limit, or say what they are with --for, e.g. --for debian-12/x86_64',
+      },
+      { exitCode: ExitCode.hostFailed },
+    );
+  return reached.map(({ host, facts }) => ({
+    name: host.name,
+    needing: needingOf(facts),
+    desired: desired(host),
+  }));
+}
+
+function kernelRelease(text: string): string {
+  if (/^\d[\w.+~-]{2,80}$/.test(text)) return text;
+  throw usageError({
+    code: 'usage.option',
+    what: '--kernel is no release of a kernel',
+    expected: 'what uname -r says on the host, e.g. 6.1.0-50-amd64',
+    seen: text,
+  });
+}

@@ -1,0 +1,240 @@
+// From hosts to a file and back to what is brought to hosts. Docker is a stand-in that says what an engine would.
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+
+import { sha256 } from '../../../../src/base/digest.ts';
+import { tar } from '../../../../src/base/tar.ts';
+import { version } from '../../../../src/base/version.ts';
+import { openBundle } from '../../../../src/bundle/archive/read.ts';
+import { needingOf, needingUnseen } from '../../../../src/bundle/make/bare-host.ts';
+import { makeBundle } from '../../../../src/bundle/make/make.ts';
+import { needsOf, type Target } from '../../../../src/bundle/make/needs.ts';
+import { fromBundle } from '../../../../src/bundle/things.ts';
+import { contextArchive } from '../../../../src/artifacts/context-archive.ts';
+import type { Desired } from '../../../../src/steps/step.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+
+// npm and 120 MB of Node are another test's.
+vi.mock('../../../../src/artifacts/fetch-runtime.ts', () => ({ fetchRuntime: () => Promise.resolve() }));
+
+const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-make-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const { signal } = new AbortController();
+const text = (content: string) => ({ kind: 'text', text: content, sha256: sha256(content) }) as const;
+const none = (): Promise<Buffer> => Promise.reject(new Error('no folder'));
+
+const runtimeFile = join(folder, 'node.gz');
+const managerFile = join(folder, 'manager.mjs');
+const artifacts: Desired['artifacts'] = {
+  ...desiredOf().artifacts,
+  manager: { kind: 'file', file: managerFile, sha256: sha256('manager'), size: 7, gunzip: false },
+  unit: '[Unit]\n',
+  context: [
+    { path: 'Dockerfile', artifact: text('FROM x\n') },
+    { path: 'start.sh', artifact: text('#!/bin/sh\n') },
+  ],
+  runtime: () => ({ kind: 'file', file: runtimeFile, sha256: 'f'.repeat(64), size: 9, gunzip: true }),
+};
+const index = `Package: gcc\nVersion: 12\nArchitecture: amd64\nFilename: ./pool/gcc_12_amd64.deb\nSize: 3\nSHA256: ${sha256('deb')}\n\n`;
+
+beforeAll(async () => {
+  writeFileSync(runtimeFile, 'node, compressed');
+  writeFileSync(managerFile, 'manager');
+  mkdirSync(join(folder, 'bin'));
+  const files = { Packages: index, 'pool/gcc_12_amd64.deb': 'deb', 'keys/docker': 'key' };
+  const entries = Object.entries(files).map(([path, content]) => ({
+    path,
+    content: Buffer.from(content),
+    mode: 0o644,
+  }));
+  writeFileSync(join(folder, 'gathered.tar'), await tar(entries));
+  writeFileSync(
+    join(folder, 'bin/docker'),
+    `#!/bin/sh
+echo "$*" >>${join(folder, 'calls')}
+case $1 in
+  version) echo amd64 ;;
+  run) cat >/dev/null; cat ${join(folder, 'gathered.tar')} ;;
+  build) cat >/dev/null; echo sha256:built ;;
+  image) echo sha256:built ;;
+  save) printf 'layers of %s' "$2" ;;
+esac
+`,
+    { mode: 0o755 },
+  );
+});
+
+const desired = desiredOf({}, { artifacts });
+const host = (name: string, wanted = desired): Target => ({
+  name,
+  needing: needingOf(factsOf()),
+  desired: wanted,
+});
+
+async function make(file: string, targets: readonly Target[] = [host('a'), host('b')]) {
+  const { needs, unprovided } = needsOf(targets, await contextArchive(artifacts.context), none);
+  expect(unprovided).toEqual([]);
+  return makeBundle(needs, {
+    file,
+    tools: { env: { PATH: `${join(folder, 'bin')}:/usr/bin:/bin` }, signal },
+    site: { mirrors: {}, proxy: { noProxy: [] } },
+    artifacts,
+    fetching: {
+      env: {},
+      signal,
+      note: () => undefined,
+      site: { proxy: { noProxy: [] }, caPem: undefined, registry: undefined },
+    },
+    at: '2026-11-22T15:00:00Z',
+    note: () => undefined,
+  });
+}
+
+describe('a bundle', () => {
+  it('has everything of two hosts that are alike once, the same bytes each time, and leaves nothing beside it', async () => {
+    const [one, two] = [join(folder, 'one.bundle'), join(folder, 'two.bundle')];
+    const manifest = await make(one);
+    expect(manifest.packages).toHaveLength(1);
+    expect(manifest.images).toHaveLength(1);
+    expect(manifest.runtimes).toHaveLength(1);
+    await make(two);
+    expect(readFileSync(one).equals(readFileSync(two))).toBe(true);
+    expect(readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+
+  it('brings what it was made of', async () => {
+    const file = join(folder, 'back.bundle');
+    const manifest = await make(file);
+    const opened = await openBundle(file, { signal });
+    const { artifacts: brought, supplies } = await fromBundle(opened, {
+      again: 'again',
+      cache: folder,
+      folders: [],
+      now: 0,
+    });
+    const bytes = (artifact: Desired['artifacts']['manager'] | undefined): Buffer => {
+      if (artifact?.kind !== 'file' || artifact.part === undefined) throw new Error('no part of the file');
+      const { start, bytes: size } = artifact.part;
+      return readFileSync(artifact.file).subarray(start, start + size);
+    };
+    expect(bytes(brought.manager).toString()).toBe('manager');
+    expect(brought.unit).toBe('[Unit]\n');
+    expect(brought.context).toEqual(artifacts.context);
+    expect(bytes(brought.runtime('x86_64')).toString()).toBe('node, compressed');
+    expect(brought.runtime('x86_64')).toMatchObject({ gunzip: true });
+    expect(brought.runtime('aarch64')).toBeUndefined();
+    expect(supplies?.context).toEqual(await contextArchive(artifacts.context));
+    const set = supplies?.packages({ id: 'debian', versionId: '12', machine: 'x86_64' });
+    expect(set?.index).toBe(index);
+    expect(bytes(set?.packages[0]?.artifact).toString()).toBe('deb');
+    expect(supplies?.packages({ id: 'debian', versionId: '12', machine: 'aarch64' })).toBeUndefined();
+    const reference = manifest.images[0]?.reference ?? '';
+    expect(gunzipSync(bytes(supplies?.image(reference, 'x86_64'))).toString()).toBe(`layers of ${reference}`);
+  });
+
+  it('of another release is not used', async () => {
+    const opened = await openBundle(join(folder, 'one.bundle'), { signal });
+    const other = { ...opened, manifest: { ...opened.manifest, version: '99.0.0' } };
+    const use = fromBundle(other, { again: 'again', cache: folder, folders: [], now: 0 });
+    await expect(use).rejects.toMatchObject({
+      problem: { code: 'bundle.version', expected: version, seen: '99.0.0' },
+    });
+  });
+
+  it('is not made for a machine that Docker here is not', async () => {
+    const digests = { x64: 'a'.repeat(64), arm64: 'b'.repeat(64) };
+    const known = desiredOf({ agent: { version: '4.260.0', sha256: digests } }, { artifacts });
+    const arm = { ...host('arm', known), needing: { ...needingOf(factsOf()), arch: 'aarch64' } };
+    await expect(make(join(folder, 'arm.bundle'), [arm])).rejects.toMatchObject({
+      problem: { code: 'bundle.docker', what: expect.stringContaining('aarch64') as string },
+    });
+  });
+});
+
+describe('what hosts need', () => {
+  const needs = async (...targets: readonly Target[]) =>
+    needsOf(targets, await contextArchive(artifacts.context), none);
+  const unseen = {
+    ...host('u'),
+    needing: needingUnseen(
+      { id: 'ubuntu', versionId: '24.04' },
+      'x86_64',
+      ['6.8.0-45-generic'],
+      ['linux-image-generic'],
+    ),
+  };
+
+  it('is asked of their own system, with headers of the kernels that are named', async () => {
+    const { needs: found } = await needs(host('a'), unseen);
+    expect(found.systems.map(({ platform, hosts }) => [platform.id, platform.versionId, hosts])).toEqual([
+      ['debian', '12', ['a']],
+      ['ubuntu', '24.04', ['u']],
+    ]);
+    const before = found.systems[1]?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).toContain('need linux-headers-6.8.0-45-generic');
+    expect(before).toContain('follow linux-image-generic linux-headers-generic');
+    expect(before).toContain('need gcc');
+    expect(found.systems.flatMap(({ transactions }) => transactions.map(({ vendor }) => vendor))).toEqual([
+      'nvidia',
+      'docker',
+      'nvidia-container-toolkit',
+      'nvidia',
+      'docker',
+      'nvidia-container-toolkit',
+    ]);
+  });
+
+  it('is the same whatever is on a host by now', async () => {
+    const full = factsOf({ packages: { 'docker-ce': '5:29.7.2-1', gcc: '12' }, docker: { active: true } });
+    const { needs: now } = await needs({ ...host('a'), needing: needingOf(full) });
+    expect(now).toEqual((await needs(host('a'))).needs);
+  });
+
+  it.each([
+    [
+      'a system with dnf',
+      {
+        ...host('r'),
+        needing: {
+          ...needingOf(factsOf()),
+          os: { ...factsOf().os, id: 'rocky', versionId: '9.6', pretty: 'Rocky Linux 9.6' },
+        },
+      },
+      'Rocky Linux 9.6 takes its packages by dnf, which no bundle brings',
+    ],
+    [
+      'a system that is not supported',
+      {
+        ...host('o'),
+        needing: { ...needingOf(factsOf()), os: { ...factsOf().os, versionId: '11', pretty: 'Debian 11' } },
+      },
+      expect.stringContaining('Debian 11 is not supported'),
+    ],
+    [
+      'agents straight on the host',
+      host(
+        'h',
+        desiredOf({
+          agents: {
+            kind: 'slots',
+            slots: [{ gpus: [0], share: false, limits: {}, capabilities: [], mode: 'host' }],
+          },
+        }),
+      ),
+      expect.stringContaining('mode: host'),
+    ],
+    [
+      'an agent whose digest nobody knows',
+      host('d', desiredOf({ agent: { version: '4.999.0', sha256: { x64: undefined, arm64: undefined } } })),
+      "nobody knows the digest of the agent 4.999.0, which the image's name rests on",
+    ],
+  ])('%s is not served, and said by name', async (_, target, what) => {
+    const { unprovided, needs: found } = await needs(target, host('a'));
+    expect(unprovided).toMatchObject([{ host: target.name, what }]);
+    expect(unprovided[0]?.next).not.toBe('');
+    expect(found.systems.flatMap(({ hosts }) => hosts)).toEqual(['a']);
+  });
+});

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+
+import { runCommand } from '../../../support/command.ts';
+
+// What is uploaded is built beforehand, or not at all where only these tests run.
+vi.mock('../../../../src/artifacts/load.ts', async (original) => {
+  const { desiredOf } = await import('../../../support/host.ts');
+  return { ...(await original<object>()), loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-bundle-command-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+beforeAll(() => {
+  writeFileSync(
+    join(folder, 'inventory.yaml'),
+    'organization: https://dev.azure.com/lab\ntoken: { env: NO_SUCH }\nhosts: { a: { pool: p, address: 127.0.0.1, port: 9 } }\n',
+  );
+  writeFileSync(join(folder, 'text.bundle'), 'no bundle\n'.repeat(300));
+});
+
+const bundle = (...args: readonly string[]) => runCommand(['bundle', ...args], { cwd: folder });
+
+describe('azp-fleet bundle', () => {
+  it.each([
+    ['no file', [], 'it is not said which file'],
+    ['two files', ['-o', 'a', '--show', 'b'], 'it is not said which file'],
+    ['a system of nobody', ['-o', 'x', '--for', 'plan9-4'], '--for names no system that azp-fleet knows'],
+    ['a machine of nobody', ['-o', 'x', '--for', 'debian-12/riscv64'], '--for names no system'],
+    [
+      'a kernel that is none',
+      ['-o', 'x', '--for', 'debian-12', '--kernel', '$(id)'],
+      '--kernel is no release',
+    ],
+    [
+      'kernels of hosts that are read',
+      ['-o', 'x', '--kernel', '6.1.0-50-amd64'],
+      '--kernel is for hosts that are not read',
+    ],
+    ['a folder that is not there', ['-o', 'no/x'], 'cannot be written'],
+    ['what is no bundle', ['--show', 'text.bundle'], 'is no bundle'],
+    ['what is not there', ['--show', 'none'], 'cannot be read'],
+    [
+      'a system that no bundle serves',
+      ['-o', 'x', '--for', 'rocky-9'],
+      'takes its packages by dnf, which no bundle brings',
+    ],
+  ])('refuses %s before anything is done', async (_, args, what) => {
+    const { exitCode, stderr } = await bundle(...args);
+    expect(exitCode).toBe(2);
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain(what);
+  });
+
+  it('makes none where a host cannot be read, and says what to do', async () => {
+    const { exitCode, stderr } = await bundle('-o', 'x');
+    expect(exitCode).toBe(1);
+    const told = stderr.replaceAll(/\s+/g, ' ');
+    expect(told).toContain('no bundle was made: a could not be read');
+    expect(told).toContain('--for debian-12/x86_64');
+  });
+});
+
+it.each(['plan', 'provision'])(
+  '%s refuses a file that is no bundle before a host is reached',
+  async (verb) => {
+    const env = { NO_SUCH: 'a-token' };
+    const { exitCode, stderr } = await runCommand([verb, '--bundle', 'text.bundle'], { cwd: folder, env });
+    expect(exitCode).toBe(2);
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain('text.bundle is no bundle');
+    expect(stderr).not.toContain('127.0.0.1');
+  },
+);
