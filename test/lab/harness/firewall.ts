@@ -60,3 +60,35 @@ export async function setBlackHole(address: string, on: boolean): Promise<void> 
     if (!on && found.code === 0) await run('iptables', ['-w', '-D', ...rule]);
   }
 }
+
+/**
+ * Lets a host speak with nobody but this machine: over SSH, and on these ports. `stop` opens it again; `dropped` counts the
+ * packets for others that it has lost so far.
+ */
+export async function closeNetwork(
+  address: string,
+  ports: readonly number[],
+): Promise<{ readonly dropped: () => Promise<number>; readonly stop: () => Promise<void> }> {
+  const from = ['-s', address];
+  const tcp = [...from, '-p', 'tcp'];
+  // Each goes before the one above it.
+  const added = [
+    ['INPUT', ...from, '-j', 'DROP'],
+    ['FORWARD', ...from, '-j', 'DROP'],
+    ...ports.map((port) => ['INPUT', ...tcp, '--dport', String(port), '-j', 'ACCEPT']),
+    ['INPUT', ...tcp, '--sport', '22', '-j', 'ACCEPT'],
+  ].map(([chain = '', ...match]) => [chain, ...match, ...comment]);
+  for (const rule of added) await run('iptables', ['-w', '-I', ...rule]);
+  return {
+    dropped: async () => {
+      const { stdout } = await run('iptables-save', ['-c', '-t', 'filter']);
+      const lines = stdout
+        .split('\n')
+        .filter((line) => line.includes(mark) && line.includes(`${address}/32`) && line.includes('DROP'));
+      return lines.reduce((sum, line) => sum + Number(/^\[(\d+):/.exec(line)?.[1] ?? 0), 0);
+    },
+    stop: async () => {
+      for (const rule of added) await run('iptables', ['-w', '-D', ...rule]);
+    },
+  };
+}

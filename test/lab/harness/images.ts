@@ -5,7 +5,7 @@ import { ensureBase, hasImage } from './base-images.ts';
 import { contents, digest } from './digest.ts';
 import { dressed, isDressed, type HostRelease } from './dressed.ts';
 import { docker } from './engine.ts';
-import { inState, labFiles, network, registry } from './paths.ts';
+import { inState, labFiles, network, registry, type Release } from './paths.ts';
 import { cudaBase, dressedBase, dropbearBase, hostBase } from './recipes.ts';
 import { say } from './say.ts';
 
@@ -48,6 +48,16 @@ function baseTags(): string[] {
   const tags = cuda.map(({ version, os }) => `${repository}:${version}-${flavour}-${os[0] ?? ''}`);
   return [...tags, cpu.tag, `library/${cpu.tag}`];
 }
+
+/** The system's own image in the lab's registry, as `debian:12` is in Docker's. */
+export async function ensureSystemImage(release: Release): Promise<void> {
+  const name = `${registry}/library/debian:${systemVersion[release]}`;
+  await docker(['tag', await ensureBase(hostBase(release)), name]);
+  await docker(['push', name]);
+  await docker(['rmi', name]);
+}
+
+const systemVersion = { bookworm: '12', trixie: '13' } as const satisfies Record<Release, string>;
 
 /** `settings`: arguments of the Dockerfile, which reads from the lab's mirror where there are any. */
 async function derive(

@@ -1,0 +1,101 @@
+// A host that reaches this machine over SSH, Azure DevOps, and nothing else: all that it is given comes out of one file. Real:
+// apt and Docker Engine on both sides, the container in which packages are gathered, the firewall. Stand-ins: the vendors'
+// packages, the CUDA base, Azure DevOps and the agent's program.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { startAzure, type LabAzure } from '../harness/azure.ts';
+import { azpFleet } from '../harness/azp-fleet.ts';
+import { closeNetwork } from '../harness/firewall.ts';
+import { ensureSystemImage } from '../harness/images.ts';
+import { writeInventory } from '../harness/inventory.ts';
+import { removeLab, startLab, type Lab } from '../harness/lab.ts';
+import { inState, mirror } from '../harness/paths.ts';
+import type { Output } from '../harness/run.ts';
+import { ManagedHost } from '../support/managed-host.ts';
+
+const prefix = 'bundle';
+const engine = { DOCKER_HOST: `unix://${inState('docker.sock')}` };
+
+let lab: Lab;
+let azure: LabAzure;
+let managed: ManagedHost;
+let inventory: string;
+let closed: Awaited<ReturnType<typeof closeNetwork>> | undefined;
+let file: string;
+
+beforeAll(async () => {
+  lab = await startLab({ prefix, hosts: [{ name: 'a', release: 'bookworm', gpus: ['h200'] }] });
+  azure = await startAzure(prefix, lab.folder, { speed: 10 });
+  managed = new ManagedHost(lab.host('a'), azure);
+  inventory = await writeInventory(lab, azure);
+  file = join(lab.folder, 'site.bundle');
+  await ensureSystemImage('bookworm');
+});
+afterAll(async () => {
+  await closed?.stop();
+  await removeLab(prefix);
+});
+
+const provision = (...options: readonly string[]): Promise<Output> =>
+  azpFleet(lab.folder, ['provision', inventory, '--bundle', file, ...options]);
+
+test('one file has all that the host needs, and says what', async () => {
+  const made = await azpFleet(lab.folder, ['bundle', inventory, '-o', file], { env: engine });
+  expect(made.code, made.stderr).toBe(0);
+  expect(made.stdout).toMatch(/debian-12\/x86_64 +\d+ packages, among them docker-ce [\d.]+/);
+  const shown = await azpFleet(lab.folder, ['bundle', '--show', file, '--json']);
+  const { bundle } = JSON.parse(shown.stdout) as {
+    bundle: { packages: { packages: { name: string }[] }[]; images: unknown[] };
+  };
+  const names = bundle.packages.flatMap((set) => set.packages.map(({ name }) => name));
+  expect(names).toEqual(
+    expect.arrayContaining([
+      'docker-ce',
+      'nvidia-kernel-open-dkms',
+      'nvidia-container-toolkit',
+      'gcc',
+      'ca-certificates',
+    ]),
+  );
+  expect(bundle.images).toHaveLength(1);
+});
+
+test('the host comes up without any other network', async () => {
+  const { port } = new URL(azure.organization);
+  closed = await closeNetwork(lab.host('a').address, [Number(port)]);
+  const reached = await lab
+    .host('a')
+    .exec(`timeout 5 bash -c ': </dev/tcp/${new URL(mirror).host.replace(':', '/')}'`, {
+      allowFailure: true,
+    });
+  expect(reached.code).not.toBe(0);
+  const before = await closed?.dropped();
+  const plan = await azpFleet(lab.folder, ['plan', inventory, '--bundle', file]);
+  expect(plan.stdout).toMatch(/bring \d+ packages of the bundle \(\d+ MB\)/);
+  expect(plan.stdout).toMatch(/load the image azp-fleet\/agent:\S+ of the bundle/);
+  const { code, stdout, stderr } = await provision('--yes');
+  expect(code, `${stdout}${stderr}`).toBe(0);
+  expect(await closed?.dropped()).toBe(before);
+});
+
+test('a job runs on it', async () => {
+  const jobs = await azure.control.queue({ pool: 'gpu-lab', script: 'nvidia-smi -L' });
+  expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded' }]);
+});
+
+test('a second run has nothing to do', async () => {
+  const { code, stdout } = await provision('--dry-run', '--detailed-exitcode');
+  expect(code, stdout).toBe(0);
+});
+
+test('a file that somebody has changed is refused before anything is done', async () => {
+  const bytes = readFileSync(file);
+  const at = Math.floor(bytes.length / 2);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(file, bytes);
+  const { code, stderr } = await provision('--yes');
+  expect(code).toBe(2);
+  expect(stderr).toContain('is damaged, or somebody has changed it');
+});
