@@ -17,6 +17,8 @@ export interface Desk {
   readonly hosts: readonly OwnSshd[];
   readonly azure: RunningFake;
   readonly tokenFile: string;
+  /** A folder for the certificates of the site. */
+  readonly site: string;
   /** Runs `azp-fleet ARGS` on a pseudo-terminal of 80 by 24, with this desk's ssh_config. */
   readonly start: (args: string, env?: Readonly<Record<string, string>>) => Terminal;
   readonly end: () => Promise<void>;
@@ -33,7 +35,8 @@ export async function makeDesk(): Promise<Desk> {
   await ensurePackages({ tmux: 'tmux' });
   const folder = mkdtempSync(join(tmpdir(), 'azp-wizard-'));
   const lab = join(folder, 'lab');
-  mkdirSync(lab);
+  const site = join(folder, 'site');
+  for (const made of [lab, site]) mkdirSync(made);
   const tokenFile = join(folder, 'token');
   writeFileSync(tokenFile, 'right\n', { mode: 0o600 });
   const hosts = await Promise.all([startMachine('h200-1', 2), startMachine('rtx-7', 1)]);
@@ -59,6 +62,7 @@ export async function makeDesk(): Promise<Desk> {
     hosts,
     azure,
     tokenFile,
+    site,
     start: (args, env = {}) => {
       const command = `"${process.execPath}" "${join(repository, 'bin/azp-fleet.js')}" ${args} --ssh-config "${config}"`;
       return new Terminal(command, {

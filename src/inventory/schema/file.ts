@@ -2,7 +2,17 @@ import * as z from 'zod';
 
 import { hostEntry, hostVars } from './host.ts';
 import { registryLogin, servicePrincipal, token } from './secret.ts';
-import { httpUrl, name, rate, registryName, section, share, text, wholeNumber } from './values.ts';
+import {
+  httpUrl,
+  name,
+  rate,
+  registryName,
+  registryPrefix,
+  section,
+  share,
+  text,
+  wholeNumber,
+} from './values.ts';
 
 const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.example/docker/linux }', {
   nvidiaDriver: httpUrl
@@ -17,7 +27,7 @@ const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.exam
     description:
       'Instead of http://archive.ubuntu.com, http://deb.debian.org and their sisters, while the agent image is built',
   }),
-  images: text
+  images: registryPrefix
     .optional()
     .meta({ description: 'Registry prefix instead of docker.io, e.g. registry.lab.example' }),
   npm: httpUrl.optional().meta({

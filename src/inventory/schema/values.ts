@@ -136,6 +136,13 @@ export const repository = z
     repositoryExpected,
   );
 
+const prefixExpected =
+  'a registry, with a path or without, but no https:// before it, e.g. registry.lab.example:5000/mirror';
+/** What is put before the names of images. */
+export const registryPrefix = z
+  .string({ error: prefixExpected })
+  .regex(/^[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/, prefixExpected);
+
 /** HTTP's Basic authentication ends the name at the first colon. */
 export const userName = z
   .string({ error: 'a user name' })

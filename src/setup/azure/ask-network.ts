@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 
 import { defined } from '../../base/defined.ts';
 import type { Mirrors } from '../../inventory/fleet.ts';
-import { httpUrl } from '../../inventory/schema/values.ts';
+import { httpUrl, registryPrefix } from '../../inventory/schema/values.ts';
 import type { NetworkChoice } from '../choices.ts';
 import { typedPath, type Wizard } from '../wizard-context.ts';
 
@@ -92,7 +92,9 @@ function urlMistake(text: string): string | undefined {
 }
 
 function prefixMistake(text: string): string | undefined {
-  return text === '' || /^[A-Za-z0-9][\w.:/-]*$/.test(text) ? undefined : 'A registry, without https://';
+  return text === '' || registryPrefix.safeParse(text).success
+    ? undefined
+    : 'A registry, without https://, e.g. registry.lab.example:5000/mirror';
 }
 
 function words(text: string): string[] {
