@@ -1,5 +1,5 @@
 // A machine that costs money by the hour powers itself off. Real: systemd that stops, logind, SSH, the CLI, Docker.
-// Stand-ins: the GPU, the agent program, Azure DevOps, whose clock and the manager's are fast: five minutes are 15 s.
+// Stand-ins: the agent program, Azure DevOps, whose clock and the manager's are fast: five minutes are 15 s.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import type { IdleStatus } from '../../../src/contract/idle.ts';
@@ -20,13 +20,13 @@ let host: LabHost;
 let managed: ManagedHost;
 let inventory: string;
 beforeAll(async () => {
-  lab = await startLab({ prefix: 'idle', hosts: [{ name: 'cloud', login: 'sudo', gpus: ['l40s'] }] });
+  lab = await startLab({ prefix: 'idle', hosts: [{ name: 'cloud', login: 'sudo', gpus: [] }] });
   host = lab.host('cloud');
   await host.staysOff();
   azure = await startAzure('idle', lab.folder, { speed });
   managed = new ManagedHost(host, azure);
   inventory = await writeInventory(lab, azure, {
-    hosts: { cloud: { idle: { after: '5m', run: 'poweroff' } } },
+    hosts: { cloud: { agents: 1, idle: { after: '5m', run: 'poweroff' } } },
   });
   const { code, stdout, stderr } = await cli('provision', '--yes');
   expect(code, `${stdout}\n${stderr}`).toBe(0);
