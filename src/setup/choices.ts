@@ -9,6 +9,8 @@ export interface HostChoice {
   readonly port?: number;
   /** Private key to log in with, where ssh does not find one by itself. */
   readonly identityFile?: string;
+  /** The ssh_config that this host alone is reached by: its absolute path, or `none`. */
+  readonly sshConfig?: string;
   /** Counted on the PCI bus. */
   readonly gpus?: number;
   readonly sudoPassword?: SecretSource;

@@ -14,6 +14,7 @@ import { writeInventory } from './file/write.ts';
 import { askHosts } from './hosts/ask-hosts.ts';
 import { checkHosts, type Settled } from './hosts/check-hosts.ts';
 import { describeIn, type Among } from './hosts/describe-host.ts';
+import { othersThan } from './hosts/known-machines.ts';
 import { nameHosts, oneEach } from './hosts/name-hosts.ts';
 import { askAgents } from './pools/ask-agents.ts';
 import { askDatasets } from './pools/ask-datasets.ts';
@@ -74,8 +75,9 @@ function draft({ sshConfig }: Wizard): string {
 }
 
 async function addHosts(wizard: Wizard, file: string, { source, fleet }: Existing): Promise<SetupResult> {
-  const settled = await chooseHosts(wizard, describeIn(source, file, wizard, fleet.hosts));
-  const hosts = settled.map(({ host }) => host);
+  const among = describeIn(source, file, wizard, fleet.hosts);
+  const settled = await chooseHosts(wizard, among);
+  const hosts = settled.map(({ host }) => among.entry(host));
   const text = withHosts(source, hosts);
   parseFleet(text, file, wizard.context);
   for (const line of addedLines(source, text)) wizard.say(line);
@@ -96,7 +98,8 @@ function addedLines(before: string, after: string): string[] {
 async function chooseHosts(wizard: Wizard, among: Among): Promise<Settled[]> {
   const taken = among.inventory.flatMap(({ name, groups }) => [name, ...groups]);
   for (;;) {
-    const settled = oneEach(wizard, await checkHosts(wizard, await askHosts(wizard, taken), among));
+    const tested = oneEach(wizard, await checkHosts(wizard, await askHosts(wizard, taken), among));
+    const settled = await othersThan(wizard, tested, among.inventory);
     if (settled.length > 0) return nameHosts(wizard, settled, taken);
     if (!wizard.prompts.canAsk) throw nobodyLeft();
     wizard.say('No host is left. Choose again; Esc goes back, Ctrl-C leaves.');

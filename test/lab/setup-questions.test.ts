@@ -260,6 +260,26 @@ hosts:
   expect(readFileSync(join(desk.folder, 'inventory.yaml.bak-1'), 'utf8')).toBe(before);
 });
 
+test('one that the inventory has under another name is not added; the others bring their ssh_config', async () => {
+  const before = `organization: https://dev.azure.com/example
+token: { env: AZP_TOKEN }
+defaults: { pool: gpu-lab }
+hosts:
+  old: { address: box-a, sshConfig: ../ssh_config }
+`;
+  const config = join(desk.folder, '../ssh_config');
+  const { port = 0, user = '', clientKeyFile = '' } = desk.hosts[0] ?? {};
+  const twin = `Host twin\n  HostName localhost\n  Port ${port}\n  User ${user}\n  IdentityFile ${clientKeyFile}\n`;
+  writeFileSync(config, `${twin}${readFileSync(config, 'utf8')}`);
+  writeFileSync(join(desk.folder, 'inventory.yaml'), before);
+  terminal = desk.start('setup --add twin --add box-b');
+  await terminal.see('! twin is the same machine as old of the inventory: it is not added');
+  await terminal.answer('Add 1 host to inventory.yaml', 'Enter');
+  await terminal.answer('Provision now', 'n', 'Enter');
+  await terminal.see('[exit 0]');
+  expect(file()).toBe(`${before}  box-b: { sshConfig: ${config}, gpus: 1 }\n`);
+});
+
 test('without a question: options, a file of answers, and what Enter gives', async () => {
   writeFileSync(
     join(desk.folder, 'answers.yaml'),

@@ -110,12 +110,13 @@ function hostOf(host: HostChoice, { hosts }: Choices): Record<string, unknown> {
 }
 
 function entryOf(host: HostChoice): Record<string, unknown> {
-  const { address, port, user, identityFile, gpus, sudoPassword } = host;
+  const { address, port, user, identityFile, sshConfig, gpus, sudoPassword } = host;
   return defined({
     address,
     port,
     user,
     identityFile,
+    sshConfig,
     gpus,
     sudoPassword: sudoPassword && source(sudoPassword),
   });

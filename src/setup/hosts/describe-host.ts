@@ -10,22 +10,29 @@ type Describe = (host: HostChoice) => HostSpec;
 /** Where hosts are to stand. */
 export interface Among {
   readonly describe: Describe;
+  /** With what a host has to say for itself, because the inventory does not say it for all. */
+  readonly entry: (host: HostChoice) => HostChoice;
   /** The hosts that stand there already; jump hosts may be among them. */
   readonly inventory: readonly HostSpec[];
 }
 
-/** The host as it will be once it stands in this inventory: with its defaults, so that the test is the real one. */
+/**
+ * The host as it will be once it stands in this inventory: with its defaults, so that the test is the real one. The
+ * ssh_config that was named here is its own where the inventory reads another one.
+ */
 export function describeIn(
   source: string,
   file: string,
-  { context }: Pick<Wizard, 'context'>,
+  { context, sshConfig }: Pick<Wizard, 'context' | 'sshConfig'>,
   inventory: readonly HostSpec[],
 ): Among {
-  const describe = (host: HostChoice): HostSpec => {
+  const asWritten = (host: HostChoice): HostSpec => {
     const fleet = parseFleet(withHosts(source, [host]), file, context);
     const described = fleet.hosts.find(({ name }) => name === host.name);
     if (described === undefined) throw new TypeError(`${host.name} was added and is not there`);
     return described;
   };
-  return { describe, inventory };
+  const entry = (host: HostChoice): HostChoice =>
+    sshConfig === undefined || asWritten(host).ssh.sshConfig === sshConfig ? host : { ...host, sshConfig };
+  return { describe: (host) => asWritten(entry(host)), entry, inventory };
 }

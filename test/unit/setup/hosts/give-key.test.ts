@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { giveKey, installKey, nameKey } from '../../../../src/setup/hosts/give-key.ts';
+import type { HostChoice } from '../../../../src/setup/choices.ts';
 import { makeKey, publicKey } from '../../../support/own-sshd.ts';
 import { answering, sit } from '../../../support/sitting.ts';
 
@@ -46,7 +47,7 @@ function taking() {
   return { scripts, openTransport: () => transport as never };
 }
 
-const among = { describe: () => ({}) as never, inventory: [] };
+const among = { describe: () => ({}) as never, entry: (host: HostChoice) => host, inventory: [] };
 
 test('who has no key yet is made one, which the host then gets', async () => {
   const { scripts, openTransport } = taking();
