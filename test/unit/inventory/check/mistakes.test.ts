@@ -35,11 +35,6 @@ const cases: readonly (readonly [title: string, text: string, ...expected: strin
     'inventory.yaml:4:21: hosts.a.port cannot be used as it is\nexpected: a port (a whole number from 1 to 65535)\nseen: the number 70000\nnext: put what is expected in its place',
   ],
   [
-    'a registry with what browsers put before it',
-    'defaults: { pool: p }\nhosts: { a: {} }\nmirrors: { images: "https://registry.lab" }\n',
-    'inventory.yaml:5:20: mirrors.images cannot be used as it is\nexpected: a registry, with a path or without, but no https:// before it, e.g. registry.lab.example:5000/mirror\nseen: https://registry.lab',
-  ],
-  [
     'a rate without its unit',
     'defaults: { pool: p }\nhosts: { a: {} }\nuploads: { bandwidth: 50M }\n',
     'inventory.yaml:5:23: uploads.bandwidth cannot be used as it is\nexpected: a rate such as 50MiB/s, 20MB/s or 400Mbit/s, at least 16KiB/s\nseen: 50M\nnext: put what is expected in its place',
