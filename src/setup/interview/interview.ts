@@ -1,6 +1,6 @@
 import { usageError } from '../../base/errors.ts';
 import { Back, type Prompts } from './prompts.ts';
-import { answerText, mistakeIn, withPreset, type Answer, type Question } from './question.ts';
+import { answerText, mistakeIn, valuesOf, withPreset, type Answer, type Question } from './question.ts';
 import type { Asker } from './terminal.ts';
 
 /** An answer that was given. `asked`: by somebody at the terminal, who may take it back. */
@@ -109,7 +109,7 @@ export class Interview implements Prompts {
 
   async hidden(message: string): Promise<string> {
     const { asker } = this.#options;
-    if (asker === undefined) throw nobody(message, undefined);
+    if (asker === undefined) throw nobody(message);
     return asker.hidden(message);
   }
 
@@ -141,7 +141,7 @@ export class Interview implements Prompts {
       return this.#record(question, answer, true);
     }
     const mistake = unasked === undefined ? 'nothing' : await mistakeIn(question, unasked);
-    if (unasked === undefined || mistake !== undefined) throw nobody(question.message, question.key);
+    if (unasked === undefined || mistake !== undefined) throw nobody(question.message, question);
     return this.#record(question, unasked, false);
   }
 
@@ -226,11 +226,14 @@ function fitting(question: Question, raw: Answer): Answer {
   return raw;
 }
 
-function nobody(message: string, key: string | undefined): Error {
+/** `question`: one that can be answered beforehand. */
+function nobody(message: string, question?: Question): Error {
+  const { key } = question ?? {};
+  const values = question?.kind === 'choose' ? `: ${valuesOf(question)}` : '';
   return usageError({
     code: 'usage.no-answer',
     what: `nobody can be asked: ${message}`,
-    ...(key === undefined ? {} : { expected: `an answer to "${key}"` }),
+    ...(key === undefined ? {} : { expected: `an answer to "${key}"${values}` }),
     next:
       key === undefined
         ? 'run it at a terminal'

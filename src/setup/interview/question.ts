@@ -59,7 +59,8 @@ function isChoice({ choices }: WithChoices, answer: unknown): boolean {
   return choices.some(({ value }) => value === answer);
 }
 
-function valuesOf({ choices }: WithChoices): string {
+/** The answers that there are: `add, new`. */
+export function valuesOf({ choices }: WithChoices): string {
   return choices.map(({ value }) => value).join(', ');
 }
 

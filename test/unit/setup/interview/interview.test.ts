@@ -122,7 +122,7 @@ describe('where nobody can be asked', () => {
 
   test('a question without that is an error that names its key', async () => {
     await expect(run({ word: 'one' })).rejects.toMatchObject({
-      problem: { code: 'usage.no-answer', expected: 'an answer to "colour"' },
+      problem: { code: 'usage.no-answer', expected: 'an answer to "colour": red, green' },
       exitCode: 2,
     });
   });
