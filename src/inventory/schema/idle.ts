@@ -15,8 +15,15 @@ export const idle = z
       z.strictObject({
         after: durationFrom('5m').meta({ description: 'So long nobody has used the host, e.g. 30m' }),
         run: z
-          .string({ error: runExpected })
-          .refine((run) => run === 'poweroff' || (program.test(run) && !run.includes('/../')), runExpected)
+          .union(
+            [
+              z.literal('poweroff'),
+              z
+                .string({ error: runExpected })
+                .refine((run) => program.test(run) && !run.includes('/../'), runExpected),
+            ],
+            { error: runExpected },
+          )
           .optional()
           .meta({ description: 'poweroff (default), or a program of yours that ends the machine' }),
       }),

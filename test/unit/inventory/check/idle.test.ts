@@ -37,6 +37,11 @@ test.each<[string, string, string]>([
     `hosts.a.idle.run cannot be used as it is\n${run} halt`,
   ],
   [
+    'nearly the word',
+    '{ after: 30m, run: powerof }',
+    `hosts.a.idle.run cannot be used as it is\n${run} powerof\nnext: did you mean "poweroff"?`,
+  ],
+  [
     'a way around',
     '{ after: 30m, run: /opt/../x }',
     `hosts.a.idle.run cannot be used as it is\n${run} /opt/../x`,
