@@ -89,8 +89,8 @@ export interface Labelled {
   readonly networks: readonly { readonly id: string; readonly name: string }[];
 }
 
-/** A container that runs and that nobody of ours has made. */
-interface OtherContainer {
+/** A container that runs, whoever made it. */
+interface RunningContainer {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
 }
@@ -169,8 +169,8 @@ export interface Engine {
   freeEndpoint(network: string, name: string): Promise<void>;
   /** Containers, running or not, and networks with this label, also those that are not ours. */
   withLabel(label: string): Promise<Labelled>;
-  /** Containers that run, or are paused, without a label of ours. */
-  runningOthers(): Promise<readonly OtherContainer[]>;
+  /** All containers that run or are paused, also those that are not ours. */
+  running(): Promise<readonly RunningContainer[]>;
   /** Never forced: a network that a container is on stays; that, and one that is gone, is no error. */
   removeNetwork(id: string): Promise<void>;
   /**

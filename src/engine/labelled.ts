@@ -1,17 +1,17 @@
 import type Docker from 'dockerode';
-import { Labels } from '../contract/paths.ts';
 import { containerName, neededList, neededText, text, textsByName } from './answers.ts';
 import { bounded, deadlines } from './deadline.ts';
 import type { Engine } from './engine.ts';
 
-/** What others than we made: found by its label, or because it has none of ours. */
-export function labelled(docker: Docker): Pick<Engine, 'withLabel' | 'runningOthers'> {
+/** What others than we made: found by its label, or because it runs. */
+export function labelled(docker: Docker): Pick<Engine, 'withLabel' | 'running'> {
   return {
-    async runningOthers() {
+    async running() {
       return bounded('listing running containers', deadlines.short, async (abortSignal) =>
-        neededList(await docker.listContainers({ abortSignal }))
-          .map((found) => ({ name: containerName(found), labels: textsByName(found['Labels']) }))
-          .filter(({ labels }) => labels[Labels.kind] === undefined),
+        neededList(await docker.listContainers({ abortSignal })).map((found) => ({
+          name: containerName(found),
+          labels: textsByName(found['Labels']),
+        })),
       );
     },
     async withLabel(label) {

@@ -1,3 +1,4 @@
+import { Labels } from '../../contract/paths.ts';
 import type { OwnContainer } from '../../engine/engine.ts';
 import { drainedBy, drainEnd, type DrainMark } from '../../contract/drain.ts';
 import type { ImageState } from '../image/keeper.ts';
@@ -33,10 +34,15 @@ export function ownUses(view: OwnView): readonly Use[] {
   ];
 }
 
-/** A container that is not ours and that nobody has marked as one that may end with the machine. Pure. */
-export function otherContainers(running: readonly Pick<OwnContainer, 'name' | 'labels'>[]): readonly Use[] {
+/** Containers that this manager has not made and that nobody has marked as ones that may end with the machine. Pure. */
+export function otherContainers(
+  running: readonly Pick<OwnContainer, 'name' | 'labels'>[],
+  owner: string,
+): readonly Use[] {
+  const isOurs = (labels: OwnContainer['labels']): boolean =>
+    labels[Labels.kind] !== undefined && (labels[Labels.owner] ?? owner) === owner;
   return running
-    .filter(({ labels }) => labels[mayEnd] !== 'ignore')
+    .filter(({ labels }) => !isOurs(labels) && labels[mayEnd] !== 'ignore')
     .map(({ name }) =>
       use(
         `container ${name}`,

@@ -19,7 +19,8 @@ const lookEveryMs = 10_000;
 const queueEveryMs = 5 * 60_000;
 
 export interface IdleTools extends Pick<Outside, 'config' | 'clock' | 'log' | 'command'> {
-  readonly engine: Pick<Outside['engine'], 'runningOthers'>;
+  readonly engine: Pick<Outside['engine'], 'running'>;
+  readonly state: { readonly owner: string };
   readonly azure: Pick<Outside['azure'], 'unfinishedRequests' | 'findAgent'>;
   readonly presence: ReadPresence;
 }
@@ -177,12 +178,13 @@ export class IdleWatch {
   }
 
   async #uses(): Promise<readonly Use[]> {
-    const { presence, engine } = this.#tools;
+    const { presence, engine, state } = this.#tools;
     const [people, containers] = await Promise.all([
       presence().catch((error: unknown) => [unknown('who is at work on the machine', causeOf(error))]),
-      engine
-        .runningOthers()
-        .then(otherContainers, (error: unknown) => [unknown('which containers run', causeOf(error))]),
+      engine.running().then(
+        (running) => otherContainers(running, state.owner),
+        (error: unknown) => [unknown('which containers run', causeOf(error))],
+      ),
     ]);
     const known = [...ownUses(this.#scene.own()), ...people, ...containers];
     return known.some(({ kind }) => kind === 'use') ? known : [...known, ...(await this.#waiting())];

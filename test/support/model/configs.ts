@@ -22,8 +22,9 @@ export const configs: fc.Arbitrary<ManagerConfig> = fc
     fc.constantFrom(...patterns),
     fc.array(slot, { minLength: 4, maxLength: 4 }),
     fc.constantFrom({}, { team: 'vision' }),
+    fc.constantFrom(undefined, undefined, 60, 300),
   )
-  .map(([{ agentName, names }, slots, capabilities]) => {
+  .map(([{ agentName, names }, slots, capabilities, afterS]) => {
     const specs = slots.flatMap(({ isThere, pool, pids }, at): SlotSpec[] =>
       isThere || at === 0
         ? [
@@ -39,5 +40,10 @@ export const configs: fc.Arbitrary<ManagerConfig> = fc
           ]
         : [],
     );
-    return config({ agentName, capabilities, agents: { kind: 'slots', slots: specs } });
+    return config({
+      agentName,
+      capabilities,
+      agents: { kind: 'slots', slots: specs },
+      ...(afterS === undefined ? {} : { idle: { afterS, run: 'poweroff' } }),
+    });
   });

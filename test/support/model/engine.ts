@@ -106,7 +106,12 @@ export function modelEngine(dockerd: Dockerd, boundary: Boundary, judge: Judge, 
     networksNamed: (name) => call('networksNamed', () => dockerd.networksNamed(name)),
     createNetwork: (options) => call('createNetwork', () => dockerd.createNetwork(options)),
     freeEndpoint: () => call('freeEndpoint', () => undefined),
-    runningOthers: () => call('runningOthers', () => []),
+    running: () =>
+      call('running', () =>
+        [...dockerd.containers.values()]
+          .filter(({ state }) => state === 'running')
+          .map(({ name, labels }) => ({ name, labels })),
+      ),
     withLabel: () => call('withLabel', () => ({ containers: [], networks: [] })),
     removeNetwork: (id) =>
       call('removeNetwork', () => {

@@ -1,4 +1,5 @@
 import type { NewAgent } from '../../../src/azure/client.ts';
+import type { ManagerConfig } from '../../../src/contract/config.ts';
 import { Capabilities, Labels } from '../../../src/contract/paths.ts';
 import type { Boundary } from './boundary.ts';
 import type { Dockerd, ModelContainer } from './containers.ts';
@@ -9,12 +10,18 @@ import type { Timeline } from './timeline.ts';
 /** A launch that has begun when its slot is drained comes to its end within this time, however slow the answers. */
 const launchMs = 3 * 60_000;
 
+/** The slowest answers, and what is done between them. */
+const answerMs = 3 * 60_000;
+
 interface Watched {
   readonly timeline: Timeline;
   readonly server: ModelServer;
   readonly dockerd: Dockerd;
   readonly disk: Disk;
   readonly boundary: Boundary;
+  /** Somebody is logged in from then, and until then. */
+  readonly login: { readonly from: number; readonly until: number };
+  readonly config: Pick<ManagerConfig, 'idle'>;
 }
 
 /** Says what the manager must not have done, at the moment at which it does it. */
@@ -125,6 +132,23 @@ export class Judge {
       const since = this.#drainedAt.get(slot);
       if (since !== undefined && (this.lifeBeganAt > since || now - since > launchMs))
         this.breach(`${name}: started although slot ${slot} is drained`);
+    }
+  }
+
+  /** The machine powers itself off: nobody is to lose a job by it, nor to be given to it. */
+  ends(): void {
+    const { dockerd, server, timeline, login, config } = this.#world;
+    const { now } = timeline;
+    if (now - this.lifeBeganAt < (config.idle?.afterS ?? 0) * 1000)
+      this.breach('it powers off right after its start');
+    if (login.from < now - answerMs && now < login.until) this.breach('it powers off under a login');
+    for (const { name, process } of dockerd.containers.values())
+      if (process?.over === false) this.breach(`${name}: it powers off while its agent lives`);
+    for (const entry of server.entries) {
+      const isOurs = entry.userCapabilities[Capabilities.owner] === this.owner;
+      if (!isOurs || !this.configured.has(keyOf(entry)) || server.assigned(entry) === undefined) continue;
+      if ((this.#readAt.get(entry.id) ?? 0) > (server.assigned(entry)?.assignedAt ?? now))
+        this.breach(`${entry.name}: it powers off with a job that the server shows on it`);
     }
   }
 

@@ -12,6 +12,7 @@ import { ownContainers } from '../../../src/manager/docker/own-containers.ts';
 import type { AgentStore } from '../../../src/manager/host-mode/agent-store.ts';
 import { withHostRuns } from '../../../src/manager/host-mode/with-host-runs.ts';
 import type { RunCommand } from '../../../src/manager/machine/command.ts';
+import type { ReadPresence } from '../../../src/manager/idle/presence.ts';
 import type { DiskSpace } from '../../../src/manager/machine/disk.ts';
 import type { KeyStock } from '../../../src/manager/registration/key-stock.ts';
 import { Evidence } from '../../../src/manager/runs/evidence.ts';
@@ -30,6 +31,7 @@ export interface Outsides {
   readonly azure: AzureClient;
   readonly command: RunCommand;
   readonly diskSpace: () => Promise<DiskSpace>;
+  readonly presence: ReadPresence;
   readonly log: Logger;
   /** A pass has come to its end. */
   readonly onPass: () => void;
@@ -70,6 +72,7 @@ export class Life implements Mortal {
     azure,
     command,
     diskSpace,
+    presence,
     log,
     onPass,
     newKey,
@@ -108,7 +111,7 @@ export class Life implements Mortal {
             ended.addEventListener('abort', () => resolve({ complaint: '' }), { once: true });
           }),
         process: async () => undefined,
-        presence: async () => [],
+        presence,
         machine: { memoryMiB: 131_072, cpus: 16 },
         webhook: { fetch: unreached, address: unreached },
         diskSpace,

@@ -37,6 +37,8 @@ export interface Job {
   readonly agent: string;
   readonly takesMs: number;
   entry: Entry | undefined;
+  /** When it was given to an agent; milliseconds of the world. */
+  assignedAt: number | undefined;
   received: boolean;
   lockedUntil: number;
   result: string | undefined;
@@ -161,6 +163,7 @@ export class ModelServer {
       agent,
       takesMs,
       entry: undefined,
+      assignedAt: undefined,
       received: false,
       lockedUntil: 0,
       result: undefined,
@@ -191,6 +194,7 @@ export class ModelServer {
       if (entry?.session === undefined) continue;
       const { session } = entry;
       job.entry = entry;
+      job.assignedAt = this.#timeline.now;
       job.received = false;
       job.lockedUntil = this.#timeline.now + lockMs;
       this.#timeline.after(this.#chance.between(5, messageMs), () => {

@@ -18,6 +18,8 @@ export interface Tally {
   /** Calls of the manager that were carried out or failed, and what else was done to a world. */
   steps: number;
   kills: number;
+  /** How often a machine has powered itself off. */
+  ends: number;
   passes: number;
   /** Milliseconds of the worlds. */
   ms: number;
@@ -34,7 +36,7 @@ export const histories = (longest: number): fc.Arbitrary<History> =>
   });
 
 export function newTally(): Tally {
-  return { worlds: 0, steps: 0, kills: 0, passes: 0, ms: 0, mostPasses: 0, mostMs: 0 };
+  return { worlds: 0, steps: 0, kills: 0, ends: 0, passes: 0, ms: 0, mostPasses: 0, mostMs: 0 };
 }
 
 /** An ambush into which the manager does not walk within this time is sprung. */
@@ -63,6 +65,7 @@ export async function tryOut({ seed, config, steps: history }: History, tally: T
     tally.worlds += 1;
     tally.steps += boundary.calls + history.length;
     tally.kills += world.kills;
+    tally.ends += world.ends;
     tally.passes += world.passes;
     tally.ms += timeline.now;
   }

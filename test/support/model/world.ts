@@ -22,6 +22,9 @@ export interface Place {
   readonly poolId: number;
 }
 
+/** Somebody starts a machine that is off after this time. */
+const offMs = 30_000;
+
 /** A machine with Docker, a server, agents, and the manager that is tried on them. */
 export class World {
   readonly timeline = new Timeline();
@@ -38,6 +41,10 @@ export class World {
   life: Life | undefined;
   /** How much more the host's clock shows than the server's. */
   wallAhead = 0;
+  /** Somebody is logged in from then, and until then. */
+  login = { from: 0, until: 0 };
+  /** How often the machine has ended because nobody used it. */
+  ends = 0;
   /** Of Docker's disk. */
   isTight = false;
   kills = 0;
@@ -181,12 +188,22 @@ export class World {
       engine: modelEngine(dockerd, boundary, judge, life),
       azure: modelClient(server, boundary, judge, life),
       command: (program) =>
-        boundary.call(life, `command.${program}`, () => ({
-          code: program === 'ip' ? 0 : 127,
-          output: '',
-          timedOut: false,
-          stillRunning: () => false,
-        })),
+        boundary.call(life, `command.${program}`, () => {
+          const isEnd = program === 'systemd-run';
+          if (isEnd) this.#powerOff(life);
+          return {
+            code: isEnd || program === 'ip' ? 0 : 127,
+            output: '',
+            timedOut: false,
+            stillRunning: () => false,
+          };
+        }),
+      presence: () =>
+        boundary.call(life, 'presence', () =>
+          this.timeline.now < this.login.until
+            ? [{ key: 'session', kind: 'visit', what: 'somebody is logged in', next: 'log out' }]
+            : [],
+        ),
       diskSpace: () =>
         boundary.call(life, 'disk.getSpace', () => ({
           freeBytes: this.isTight ? 1e9 : 1e12,
@@ -210,6 +227,21 @@ export class World {
           return Buffer.from(`key ${this.#keys}`).toString('base64');
         }),
     };
+  }
+
+  /** The machine ends, and somebody starts it again after a while. */
+  #powerOff(life: Life): void {
+    const { timeline, dockerd, judge } = this;
+    this.ends += 1;
+    judge.ends();
+    this.#note('the machine powers itself off');
+    if (this.life === life) this.life = undefined;
+    this.boundary.die(life);
+    dockerd.goDown(true);
+    timeline.after(offMs, () => {
+      dockerd.isUp = true;
+      this.start();
+    });
   }
 
   #note(told: string): void {

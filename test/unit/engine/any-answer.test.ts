@@ -113,7 +113,7 @@ const calls: Readonly<
     (engine) => engine.networksNamed('azp-fleet'),
     [{ id: '', driver: '', internal: true, subnets: [''], options: {}, labels: {} }],
   ],
-  "others' containers": [[container], (engine) => engine.runningOthers(), [{ name: '', labels: {} }]],
+  'what runs': [[container], (engine) => engine.running(), [{ name: '', labels: {} }]],
   'what has a label': [
     [container],
     (engine) => engine.withLabel('a'),

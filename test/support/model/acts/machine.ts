@@ -63,6 +63,12 @@ export const machine: fc.Arbitrary<Act> = fc.oneof(
       world.timeline.after(ms, () => (world.isTight = false));
     }),
   ),
+  span.map((ms) =>
+    act(`somebody is logged in for ${ms} ms`, (world) => {
+      const { now } = world.timeline;
+      world.login = { from: world.login.until > now ? world.login.from : now, until: now + ms };
+    }),
+  ),
   fc
     .integer({ min: -90 * minute, max: 90 * minute })
     .map((ms) => act(`the clock is set by ${ms} ms`, (world) => void (world.wallAhead += ms))),

@@ -40,10 +40,14 @@ test("others' containers do, unless somebody has marked them", () => {
     { name: 'train', labels: {} },
     { name: 'dcgm-exporter', labels: { 'azp-fleet.idle': 'ignore' } },
     { name: 'odd', labels: { 'azp-fleet.idle': 'yes' } },
+    { name: 'box-0', labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.owner': 'me' } },
+    { name: 'probe', labels: { 'azp-fleet.kind': 'probe' } },
+    { name: 'theirs-0', labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.owner': 'them' } },
   ];
-  expect(otherContainers(running).map(({ what }) => what)).toEqual([
+  expect(otherContainers(running, 'me').map(({ what }) => what)).toEqual([
     'container train runs, which is not ours',
     'container odd runs, which is not ours',
+    'container theirs-0 runs, which is not ours',
   ]);
 });
 
