@@ -63,10 +63,11 @@ export const machine: fc.Arbitrary<Act> = fc.oneof(
       world.timeline.after(ms, () => (world.isTight = false));
     }),
   ),
-  span.map((ms) =>
-    act(`somebody is logged in for ${ms} ms`, (world) => {
+  fc.integer({ min: 1, max: 30 }).map((minutes) =>
+    act(`somebody is logged in for ${minutes} min`, (world) => {
       const { now } = world.timeline;
-      world.login = { from: world.login.until > now ? world.login.from : now, until: now + ms };
+      const from = world.login.until > now ? world.login.from : now;
+      world.login = { from, until: now + minutes * minute };
     }),
   ),
   fc
