@@ -74,6 +74,13 @@ export const statusGauges: readonly StatusGauge[] = [
     samples: ({ status }) => one(status.drained),
   },
   {
+    name: 'azp_fleet_idle_left_seconds',
+    help: 'Until the machine ends because nobody uses it; absent where nothing ends it.',
+    labelNames: [],
+    samples: ({ status: { idle } }) =>
+      idle === undefined ? [] : one(Math.max(0, idle.afterS - idle.idleS)),
+  },
+  {
     name: 'azp_fleet_image_ready',
     help: '1 while the agent image is on the host; the label is its digest.',
     labelNames: ['digest'],

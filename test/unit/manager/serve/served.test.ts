@@ -26,7 +26,7 @@ test('the control socket is open to its owner alone, and so is its folder', asyn
 
 test('everything that is documented is served at /metrics, and nothing else is', async () => {
   const metricsPort = await freePort();
-  await rig.start({ metricsPort });
+  await rig.start({ idle: { afterS: 1800, run: 'poweroff' }, metricsPort });
   await rig.until('idle');
   // A job done, a run that failed, and starts that fail: their counters are served once they have counted, and the slot is away.
   const first = rig.docker.get('box-1')?.id;
