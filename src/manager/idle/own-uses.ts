@@ -39,8 +39,8 @@ export function otherContainers(
   running: readonly Pick<OwnContainer, 'name' | 'labels'>[],
   owner: string,
 ): readonly Use[] {
-  const isOurs = (labels: OwnContainer['labels']): boolean =>
-    labels[Labels.kind] !== undefined && (labels[Labels.owner] ?? owner) === owner;
+  const isOurs = ({ [Labels.kind]: kind, [Labels.owner]: maker = owner }: OwnContainer['labels']): boolean =>
+    kind !== undefined && kind !== inherited && maker === owner;
   return running
     .filter(({ labels }) => !isOurs(labels) && labels[mayEnd] !== 'ignore')
     .map(({ name }) =>
@@ -52,6 +52,8 @@ export function otherContainers(
     );
 }
 
+/** A container has the labels of its image: somebody may run ours. */
+const inherited = 'image';
 /** The label by which somebody says that a container does not keep the machine on. */
 const mayEnd = 'azp-fleet.idle';
 

@@ -77,8 +77,7 @@ export const statusGauges: readonly StatusGauge[] = [
     name: 'azp_fleet_idle_left_seconds',
     help: 'Until the machine ends because nobody uses it; absent where nothing ends it.',
     labelNames: [],
-    samples: ({ status: { idle } }) =>
-      idle === undefined ? [] : one(Math.max(0, idle.afterS - idle.idleS)),
+    samples: ({ status: { idle } }) => (idle === undefined ? [] : one(Math.max(0, idle.afterS - idle.idleS))),
   },
   {
     name: 'azp_fleet_image_ready',

@@ -42,11 +42,13 @@ test("others' containers do, unless somebody has marked them", () => {
     { name: 'odd', labels: { 'azp-fleet.idle': 'yes' } },
     { name: 'box-0', labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.owner': 'me' } },
     { name: 'probe', labels: { 'azp-fleet.kind': 'probe' } },
+    { name: 'from-our-image', labels: { 'azp-fleet.kind': 'image' } },
     { name: 'theirs-0', labels: { 'azp-fleet.kind': 'agent', 'azp-fleet.owner': 'them' } },
   ];
   expect(otherContainers(running, 'me').map(({ what }) => what)).toEqual([
     'container train runs, which is not ours',
     'container odd runs, which is not ours',
+    'container from-our-image runs, which is not ours',
     'container theirs-0 runs, which is not ours',
   ]);
 });
