@@ -74,6 +74,14 @@ export const Labels = {
   lifetime: 'azp-fleet.lifetime',
 } as const;
 
+/** What our containers are made as; `stage`: a step of a build. */
+const ownKinds: readonly unknown[] = ['agent', 'probe', 'config', 'stage'];
+
+/** A container has the labels of its image, too: one that somebody runs from ours has the image's kind. Pure. */
+export function isOurKind(kind: unknown): boolean {
+  return ownKinds.includes(kind);
+}
+
 /** User capabilities of a registered agent. */
 export const Capabilities = {
   owner: 'azp-fleet.owner',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 import { foreignJson } from '../../base/foreign-text.ts';
 import { sh } from '../../base/shell.ts';
-import { Labels } from '../../contract/paths.ts';
+import { isOurKind, Labels } from '../../contract/paths.ts';
 import { packageManagers } from '../../packages/distribution.ts';
 import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
@@ -158,9 +158,6 @@ function cdiOlder(lines: KeyedLines): boolean {
   return made.length > 0 && made.every((each) => each < installed);
 }
 
-/** What our containers are made as; `stage`: a step of a build. What others run from our image has the image's own kind. */
-const ownKinds: readonly unknown[] = ['agent', 'probe', 'config', 'stage'];
-
 function imageNames(list: unknown): readonly string[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((entry) => imageShape.safeParse(entry).data?.RepoTags ?? []).sort();
@@ -170,7 +167,7 @@ function foreignContainers(list: unknown): readonly string[] {
   if (!Array.isArray(list)) return [];
   return list
     .flatMap((entry) => containerShape.safeParse(entry).data ?? [])
-    .filter(({ Labels: labels }) => !ownKinds.includes(labels?.[Labels.kind]))
+    .filter(({ Labels: labels }) => !isOurKind(labels?.[Labels.kind]))
     .map(({ Id, Names }) => Names?.[0]?.replace(/^\//, '') ?? Id?.slice(0, 12) ?? '')
     .sort();
 }

@@ -1,4 +1,4 @@
-import { Labels } from '../../contract/paths.ts';
+import { isOurKind, Labels } from '../../contract/paths.ts';
 import type { OwnContainer } from '../../engine/engine.ts';
 import { drainedBy, drainEnd, type DrainMark } from '../../contract/drain.ts';
 import type { ImageState } from '../image/keeper.ts';
@@ -40,7 +40,7 @@ export function otherContainers(
   owner: string,
 ): readonly Use[] {
   const isOurs = ({ [Labels.kind]: kind, [Labels.owner]: maker = owner }: OwnContainer['labels']): boolean =>
-    kind !== undefined && kind !== inherited && maker === owner;
+    isOurKind(kind) && maker === owner;
   return running
     .filter(({ labels }) => !isOurs(labels) && labels[mayEnd] !== 'ignore')
     .map(({ name }) =>
@@ -52,8 +52,6 @@ export function otherContainers(
     );
 }
 
-/** A container has the labels of its image: somebody may run ours. */
-const inherited = 'image';
 /** The label by which somebody says that a container does not keep the machine on. */
 const mayEnd = 'azp-fleet.idle';
 
