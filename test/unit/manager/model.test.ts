@@ -19,4 +19,4 @@ test('nothing that goes wrong between any two calls costs a job, a key or a slot
   expect(tally.steps).toBeGreaterThan(500 * worlds);
   expect(tally.kills).toBeGreaterThan(worlds);
   expect(tally.ends).toBeGreaterThan(worlds / 4);
-});
+}, 180_000);
