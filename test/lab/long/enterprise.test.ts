@@ -126,7 +126,7 @@ describe('a fresh host with a history', () => {
   test('has seen by name in the plan what goes, and nothing else went', async () => {
     const docker = run.stdout().slice(run.stdout().indexOf(' Docker Engine 20.'));
     const names = [...docker.matchAll(/^ {13}- (\S+) /gm)].map(([, name]) => name);
-    expect(names.toSorted()).toEqual(['buildah', 'runc']);
+    expect(new Set(names)).toEqual(new Set(['buildah', 'runc']));
     const { stdout } = await host.exec('rpm -q buildah runc site-slow docker-ce epel-release dkms', {
       allowFailure: true,
     });
