@@ -98,15 +98,11 @@ export const boundCases: readonly ScriptCase[] = [
     },
   },
   {
-    name: 'locks nothing where nothing is there',
-    script: holdScript(['absent']),
-    after: { calls: [lockCall('list')] },
-  },
-  {
     name: 'brings packages without a version, where none is asked for',
     script: installScript({
       ...transaction,
       packages: [],
+      mayRemove: [],
       before: 'bring headers',
       after: 'echo "$(newest tool 2.0-)"',
     }),

@@ -26,6 +26,7 @@ const driver = installScript({
   remove: [],
   mayRemove: [],
   proxy: { noProxy: [] },
+  before: 'echo "$LC_ALL"',
 });
 const chosen = [query('drv'), query('persist'), query('compute')];
 const shells = [dnfCall('--assumeno --allowerasing shell'), dnfCall('-y --allowerasing shell')];
@@ -51,7 +52,7 @@ export const branchCases: readonly ScriptCase[] = [
       host.file(lockList, 'libdrv-extra-3:570.1-1.*\nlibdrv-3:580.1-1.*\n');
     },
     after: {
-      stdout: 'Complete!\n',
+      stdout: 'C.UTF-8\nComplete!\n',
       calls: [
         ...updating,
         lockCall('list'),
@@ -83,7 +84,7 @@ export const branchCases: readonly ScriptCase[] = [
     },
     after: {
       code: 1,
-      stdout: 'Nothing to do.\n',
+      stdout: 'C.UTF-8\nNothing to do.\n',
       stderr: `failed: drv has the wrong version after its installation
 expected: 580.
 seen: 3:590.1-1

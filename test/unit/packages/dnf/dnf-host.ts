@@ -151,10 +151,10 @@ case $verb in
     sed 's/$/ $/' >/run/request
     cat /run/request >>${told}
     if [ -n "$no" ]; then
-      cat ${simulation} 2>/dev/null
+      if [ -e ${simulation} ]; then cat ${simulation} >&2; fi
       [ ! -e /run/busy ] || mv /run/busy /var/lib/dnf/rpmdb_lock.pid
       rm /run/request
-      exit 0
+      exit 1
     fi
     if [ -e /run/idle ]; then echo 'Nothing to do.'; rm /run/request; exit 0; fi
     while read -r verb words; do
@@ -162,7 +162,7 @@ case $verb in
       case $verb in
         install) for word in $words; do get "$word"; done ;;
         remove) for word in $words; do sed -i "/^$word /d" ${database}; done ;;
-        run*) cat /run/trouble 2>/dev/null || echo Complete! ;;
+        run*) if [ -e /run/trouble ]; then cat /run/trouble >&2; else echo Complete! >&2; fi ;;
       esac
     done </run/request
     rm /run/request ;;

@@ -9,6 +9,7 @@ const url = 'http://mirror/x/repodata/repomd.xml';
 /** What dnf 4.14 prints of a mirror that does not answer. */
 const dead = `Errors during downloading metadata for repository 'x':
   - Status code: 404 for ${url} (IP: 10.0.0.1)
+  - Curl error (28): Timeout was reached for http://other/repodata/repomd.xml []
 Error: Failed to download metadata for repo 'x': Cannot download repomd.xml
 `;
 const again = (pause: number) => `not all package lists could be read, trying again in ${pause} s\n`;
@@ -156,7 +157,7 @@ next: check the network, the proxy and the mirrors in the inventory
     script: engine,
     given: (host) => {
       host.file('/var/lib/dnf/rpmdb_lock.pid', '812').file('/proc/812/comm', 'dnf\n');
-      host.program('sleep', '', { silent: true });
+      host.program('sleep', 'echo x >>/run/slept', { silent: true });
     },
     after: {
       code: 1,
@@ -169,6 +170,7 @@ expected: a free lock within 30 minutes
 seen: dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid
 next: let that process end, or end it by hand, and run again
 `,
+      files: { '/run/slept': `644 ${'x\n'.repeat(900)}` },
     },
     run: { limitMs: 60_000 },
   },

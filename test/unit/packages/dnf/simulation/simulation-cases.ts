@@ -9,7 +9,7 @@ import type { Transaction } from '../../../../../src/packages/transaction.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { bareOf } from '../../../steps/enterprise-cases.ts';
 import { has, lockList, offered } from '../dnf-host.ts';
-import { conflict, dead, unmet } from '../dnf-words.ts';
+import { conflict, dead, downgrade, unmet } from '../dnf-words.ts';
 import { simulatedHost, worldAs } from './simulation-host.ts';
 
 const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
@@ -82,6 +82,8 @@ export const simulationSuite: ScriptSuite = {
           .file('/etc/dnf/plugins/copr.conf', 'of the host')
           .file('/var/cache/dnf/os.solv', 'lists')
           .file('/var/cache/dnf/metadata_lock.pid', '1')
+          .folder('/run/other/azp-fleet-simulation.deep')
+          .age('/run/other/azp-fleet-simulation.deep', 70 * 60)
           .folder('/run/azp-fleet-simulation.old', '/run/azp-fleet-simulation.new', '/run/other.old')
           .age('/run/azp-fleet-simulation.old', 70 * 60)
           .age('/run/azp-fleet-simulation.new', 50 * 60)
@@ -111,7 +113,8 @@ export const simulationSuite: ScriptSuite = {
           .file('/etc/pki/tls/certs/ca-bundle.crt', 'many\n')
           .file('/etc/yum.repos.d/docker-ce.repo', 'baseurl=https://download.docker.com/linux/centos/9')
           .file('/etc/yum.repos.d/mirror.repo', 'baseurl=http://mirror/docker/centos/9/x86_64/stable')
-          .file('/etc/yum.repos.d/rocky.repo', 'x'),
+          .file('/etc/yum.repos.d/rocky.repo', 'x')
+          .file(ours.file, 'of before'),
       after: {
         stdout: answered(...engine),
         stderr: '0\n',
@@ -127,6 +130,41 @@ export const simulationSuite: ScriptSuite = {
       },
     },
     {
+      name: 'where there is no repository, no lock and no authority yet, and brings what can lock',
+      script: ask(
+        { ...docker, before: 'bring headers gcc' },
+        { missing: ['docker'], site: { ...site, caPem: 'PEM' } },
+      ),
+      given: (host) => host.file('/run/look').drop(lockList, ours.file),
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: worldAs(
+          {
+            ...world,
+            'all-locks': '644 ',
+            'ca.crt': '644 PEM\n',
+            locks: '644 ',
+            'repos/azp-fleet-docker.repo': `644 ${ours.text}`,
+          },
+          asked('dnf-command(versionlock)', 'headers', 'gcc'),
+        ),
+      },
+    },
+    {
+      name: 'names what gets older with both versions',
+      script: plain,
+      given: (host) => {
+        has(host, 'docker-ce 3:29.7.2-1.el9', 'old 0:1.0-1.el9');
+        host.file('/run/answer', downgrade);
+      },
+      after: {
+        stdout: answered('version 2.0', 'downgrade docker-ce 3:29.7.2-1.el9 3:29.7.1-1.el9', 'room 6144 0'),
+        stderr: '0\n',
+        files: asked(),
+      },
+    },
+    {
       name: 'says that a vendor does not answer, and why',
       script: plain,
       given: (host) =>
@@ -138,7 +176,7 @@ export const simulationSuite: ScriptSuite = {
         stdout: `partial http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
 silent docker http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
 ${answered(...engine)}`,
-        stderr: `${dead.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker')}0\n`,
+        stderr: `0\n${dead.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker')}`,
         files: asked(),
       },
     },

@@ -32,29 +32,40 @@ const unpacks = `case $* in
 esac
 mkdir -p more/etc/yum.repos.d
 cp /run/brings more/etc/yum.repos.d/epel.repo
+echo 'a word' >&2
 exit`;
 
 const guarded = `case " $* " in
-  *' versionlock list '*) cat /etc/dnf/plugins/versionlock.list; exit ;;
+  *' versionlock list '*) cat /etc/dnf/plugins/versionlock.list 2>/dev/null; exit ;;
 esac
+[ "$no_proxy" = .lab ] || echo "asked without the proxy's exceptions" >/run/strayed
+if [ -e ${scratch}/ca.crt ]; then
+  case " $* " in *' --setopt=sslcacert=${scratch}/ca.crt '*) ;; *) echo "asked without the authority: $*" >/run/strayed ;; esac
+fi
 ${own.map((each) => `case " $* " in *' ${each}'*) ;; *) echo "asked on the host, without ${each}: $*" >/run/strayed ;; esac`).join('\n')}
 case " $* " in
   *' makecache '*)
-    if [ -e ${scratch}/repos/epel.repo ]; then cat /run/later; else cat /run/heard; fi 2>/dev/null
     wc -c <&0
+    if [ -e ${scratch}/repos/epel.repo ]; then
+      if [ -e /run/later ]; then cat /run/later >&2; fi
+    elif [ -e /run/heard ]; then
+      cat /run/heard >&2
+      exit 1
+    fi
     exit ;;
   *' --downloadonly '*)
-    [ -e /run/brings ] || { echo 'curl: (7) no route'; exit 1; }
+    [ -e /run/brings ] || { echo 'curl: (7) no route' >&2; exit 1; }
     case " $* " in *" -y --nogpgcheck --downloadonly --downloaddir=${scratch}/more install "*) ;; *) echo "$*" >/run/strayed ;; esac
     mkdir -p ${scratch}/more
     : >${scratch}/more/epel.rpm
+    echo 'a word' >&2
     exit ;;
   *' shell '*)
     cat >>/run/told
     [ ! -e /run/look ] || [ -e /run/seen ] || cp -R ${scratch} /run/seen
     case " $* " in
-      *' --assumeno --allowerasing --disableplugin=versionlock shell '*) cat /run/freed ;;
-      *' --assumeno --allowerasing shell '*) cat /run/answer; exit 1 ;;
+      *' --assumeno --allowerasing --disableplugin=versionlock shell '*) cat /run/freed >&2; exit 1 ;;
+      *' --assumeno --allowerasing shell '*) cat /run/answer >&2; exit 1 ;;
       *) echo "$*" >/run/strayed ;;
     esac
     exit ;;
