@@ -52,6 +52,7 @@ function changes(title: string, note?: string): Proof[] {
   return [plain ?? text, plain ?? text, text, dressed ?? text, text];
 }
 
+const anotherBranch = 'another branch, while unattended-upgrades brings something';
 const bare = lab('provision.test.ts', 'takes three bare machines to healthy hosts');
 const again = lab('provision.test.ts', 'makes no change the second time');
 
@@ -65,7 +66,7 @@ export const rows: readonly Row[] = [
       lab('provision-resume.test.ts', 'waits for the running job, reboots with proof'),
       lab('long/host-stack.test.ts', 'another driver branch comes with a reboot'),
       simulated('driver-newer-595-and-580-is-asked-for'),
-      simulated('driver-newer-595-and-580-is-asked-for'),
+      lab('long/host-changes.test.ts', anotherBranch, 'dressed up'),
       text,
     ],
   },
@@ -75,9 +76,13 @@ export const rows: readonly Row[] = [
   },
   {
     what: 'has something newer, and less is asked for',
-    proofs: also('driver-newer-595-and-580-is-asked-for', [
+    proofs: [
       lab('long/package-plan.test.ts', 'calls a downgrade one, library by library'),
-    ]),
+      lab('long/host-changes.test.ts', anotherBranch),
+      simulated('driver-newer-595-and-580-is-asked-for'),
+      lab('long/host-changes.test.ts', anotherBranch, 'dressed up'),
+      text,
+    ],
   },
   { what: 'has its packages held by its owner', proofs: also('docker-held') },
   {
@@ -120,14 +125,8 @@ export const rows: readonly Row[] = [
     proofs: changes('the power goes in the middle of an upgrade within the branch'),
   },
   {
-    what: 'has its package database locked by somebody',
-    proofs: [
-      lab('long/host-stack.test.ts', "Debian's Docker, an owner's daemon.json"),
-      text,
-      text,
-      text,
-      text,
-    ],
+    what: 'has its package database locked, by unattended-upgrades or somebody',
+    proofs: changes(anotherBranch),
   },
   {
     what: 'is cut off in the middle of any change, or reboots in it',

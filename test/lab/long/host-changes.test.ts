@@ -204,7 +204,7 @@ test('a kernel upgrade between two runs: the next kernel gets its headers and it
   await all(async (host) => {
     const flavor = host.name === 'ubuntu' ? 'generic' : 'amd64';
     const release = `6.99.0-1-${flavor}`;
-    await giveDkms(host);
+    await giveDkms(host, before);
     await giveKernel(host, { flavor, release, folder: `${lab.folder}/${host.name}` });
     const desired = wantedStack(host, { branch: '580' });
     const { stages } = await stack.ask(host, desired);
