@@ -69,12 +69,12 @@ test('a job that runs, one that waits, a container of others and a login keep it
   await expect.poll(stays, settings).toBe('container notebook runs, which is not ours');
   await outlasts();
   const enough = '/tmp/enough';
-  const login = cli('exec', 'cloud', '--', `until [ -e ${enough} ]; do sleep 0.2; done`);
-  await expect.poll(stays, settings).toMatch(/^lab is logged in since \d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
+  const login = cli('exec', 'cloud', '--timeout', '10m', '--', `until [ -e ${enough} ]; do sleep 0.2; done`);
+  await expect.poll(stays, settings).toMatch(/^labadmin is logged in since \d{4}-\d\d-\d\d \d\d:\d\d UTC$/);
   await host.exec('docker rm -f notebook');
   await outlasts();
   const { code, stdout } = await cli('status');
-  expect(stdout).toContain('cloud: stays on: lab is logged in since');
+  expect(stdout).toContain('cloud: stays on: labadmin is logged in since');
   expect(code).toBe(0);
   await host.exec(`touch ${enough}`);
   expect(await login).toMatchObject({ code: 0 });
