@@ -1,13 +1,18 @@
 import type { Context } from '../base/context.ts';
-import type { ExitCode } from '../base/errors.ts';
+import { ExitCode } from '../base/errors.ts';
 import { jsonDocument } from '../render/envelope.ts';
 import type { Parsed } from './parse.ts';
-import { show } from './result.ts';
+import { show, type Result } from './result.ts';
 
-/** Runs a command and shows its result. `log`: the file of the debug log. */
+/**
+ * Runs a command and shows its result, also of one that was interrupted: what has been done until then is told, and the exit
+ * code says that it is not all. `log`: the file of the debug log.
+ */
 export async function runCommand(context: Context, { spec, input }: Parsed, log?: string): Promise<ExitCode> {
-  if (spec.json === false) return (await spec.load()).run(context, input);
-  const result = await (await spec.load()).run(context, input);
+  const asInterrupted = (code: ExitCode) => (context.signal.aborted ? ExitCode.interrupted : code);
+  if (spec.json === false) return asInterrupted(await (await spec.load()).run(context, input));
+  const found = await (await spec.load()).run(context, input);
+  const result: Result = { ...found, exitCode: asInterrupted(found.exitCode) };
   if (input.options.flag('json')) {
     const { exitCode, problems = [], json } = result;
     context.stdout.write(jsonDocument(context.clock, { command: spec.name, exitCode, problems, log }, json));

@@ -5,7 +5,7 @@ import { NodeSSH } from 'node-ssh';
 import { algorithmsFor } from './connect/algorithms.ts';
 import type { ConnectionOptions } from './config/connection-options.ts';
 import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
-import { connectFailure, ofHost } from './failures.ts';
+import { connectFailure, interrupted, ofHost } from './failures.ts';
 import { filedName, type HostKey, hostKeyOf } from './host-keys/store.ts';
 import { checkHostKey, type HostKeyVerdict } from './host-keys/known-hosts.ts';
 import type { Target } from './transport.ts';
@@ -58,12 +58,14 @@ async function shownKey(
       },
     });
     ssh.connection?.on('error', () => undefined);
-    const timeout = sleep(options.connectTimeoutMs || 60_000, undefined, { signal: late.signal }).then(() => {
+    const ends = AbortSignal.any([late.signal, ...(signal === undefined ? [] : [signal])]);
+    const timeout = sleep(options.connectTimeoutMs || 60_000, undefined, { signal: ends }).then(() => {
       throw Object.assign(new Error('no key was shown'), { code: 'ETIMEDOUT' });
     });
     timeout.catch(() => undefined);
     await Promise.race([exchange, timeout]);
   } catch (error) {
+    if (signal?.aborted === true) throw interrupted(options.name);
     if (key === undefined) throw connectFailure(options, error);
   } finally {
     late.abort();

@@ -31,6 +31,8 @@ interface Place {
   readonly log?: Logger;
   /** Who runs it. */
   readonly user?: string;
+  /** Ctrl-C. */
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -44,6 +46,7 @@ export function quietContext({
   heard,
   log = silentLogger,
   user = 'me',
+  signal = new AbortController().signal,
 }: Place) {
   const written = { stdout: '', stderr: '', both: '' };
   const size = typeof terminal === 'object' ? terminal : { columns: 100, rows: 30 };
@@ -69,7 +72,7 @@ export function quietContext({
     stdin: stdin ?? new PassThrough(),
     clock: new StillClock(),
     root: machineRoot,
-    signal: new AbortController().signal,
+    signal,
     log,
   };
   return { context, written };
@@ -91,7 +94,7 @@ export async function runCommand(argv: readonly string[], place: Place): Promise
     const exitCode = report(error, {
       context,
       command,
-      interrupted: false,
+      interrupted: context.signal.aborted,
       json,
       debug: false,
       logFile: undefined,

@@ -69,7 +69,7 @@ export async function changeHosts<Found extends AnySurvey>(
   const outcomes = await changes.apply(found);
   await open.quiet();
   return {
-    exitCode: context.signal.aborted ? ExitCode.interrupted : exitCodeOf(outcomes),
+    exitCode: exitCodeOf(outcomes),
     json: { plan, hosts: outcomes },
     problems: problemsAmong(outcomes),
     text: () =>

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 
 import type { Context } from '../../../base/context.ts';
 import { whyNot, ExitCode, usageError } from '../../../base/errors.ts';
@@ -14,7 +15,7 @@ import type { Result } from '../../result.ts';
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const diagnoses: NamedDiagnosis[] = [];
   for (const file of input.positionals) {
-    const content = file === '-' ? await text(context.stdin) : await read(resolve(context.cwd, file));
+    const content = file === '-' ? await piped(context) : await read(resolve(context.cwd, file));
     diagnoses.push({ file, ...diagnose(content) });
   }
   const style = { width: context.stdout.columns ?? 120, paint: painter(context.stdout, context.env) };
@@ -23,6 +24,10 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     json: { files: diagnoses },
     text: () => diagnosisText(diagnoses, style),
   };
+}
+
+function piped({ stdin, signal }: Context): Promise<string> {
+  return pipeline(stdin, (source) => text(source), { signal });
 }
 
 function exitCodeOf(diagnoses: readonly NamedDiagnosis[]): ExitCode {

@@ -95,7 +95,8 @@ async function onHost(
     if (options.signal?.aborted === true && !(error instanceof FleetError)) throw error;
     const isLate = error instanceof FleetError && error.problem.code === 'ssh.script-timeout';
     const problem = troubleOf(name, isLate ? tooLong(timeout, last) : error, log);
-    emit({ kind: 'host-state', host: name, state: isLate ? 'failed' : 'unreachable', text: problem.what });
+    const state = isLate ? 'failed' : options.signal?.aborted === true ? 'skipped' : 'unreachable';
+    emit({ kind: 'host-state', host: name, state, text: problem.what });
     return { host: name, problem };
   }
 }

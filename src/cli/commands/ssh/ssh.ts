@@ -31,20 +31,26 @@ export async function run(context: Context, input: CommandInput): Promise<ExitCo
     const options = await ssh.resolve(host.name, host.ssh);
     const way = await ssh.wayTo(options);
     const flags = loginArguments(options, way, folder, { asks: true, heard: false });
-    return await hand([...flags, '--', options.typed, ...input.rest], env);
+    return await hand([...flags, '--', options.typed, ...input.rest], env, context.signal);
   } finally {
     ssh.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-function hand(args: readonly string[], env: Context['env']): Promise<ExitCode> {
+/** `signal`: a terminal tells ssh itself; what is sent to this process alone is passed on. */
+function hand(args: readonly string[], env: Context['env'], signal: AbortSignal): Promise<ExitCode> {
   return new Promise((resolve, reject) => {
     const child = spawn('ssh', args, { stdio: 'inherit', env });
+    const end = (): void => void child.kill();
+    signal.addEventListener('abort', end, { once: true });
     child.once('error', (error) => {
       const next = 'install the OpenSSH client';
       reject(usageError({ code: 'ssh.no-openssh', what: 'the program ssh cannot be started', next }, error));
     });
-    child.once('close', (code) => resolve((code ?? ExitCode.hostFailed) as ExitCode));
+    child.once('close', (code) => {
+      signal.removeEventListener('abort', end);
+      resolve((code ?? ExitCode.hostFailed) as ExitCode);
+    });
   });
 }

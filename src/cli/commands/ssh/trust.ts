@@ -23,6 +23,7 @@ const parallel = 32;
 /** Shows every host's key and, on a yes, writes it to the inventory. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options } = input;
+  const { signal } = context;
   const json = options.flag('json');
   const open = openHosts(context, input);
   const limit = pLimit(parallel);
@@ -30,6 +31,7 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const answers = await connected(context, input, open, wiring, ({ hosts, transport: scanner }) =>
     Promise.all(hosts.map((host) => limit(() => look(scanner, host, context)))),
   );
+  signal.throwIfAborted();
   const keys = answers.filter((answer): answer is ShownKey => 'key' in answer);
   const problems = answers.filter((answer): answer is Problem => 'code' in answer);
   const result: Result = {

@@ -1,0 +1,130 @@
+// Ctrl-C ends every command alike: exit 130, also where each host has said what became of it.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+
+import { commands } from '../../../src/cli/commands.ts';
+import { runCommand } from '../../support/command.ts';
+
+// What is uploaded is built beforehand, or not at all where only these tests run.
+vi.mock('../../../src/artifacts/bundle.ts', async () => {
+  const { desiredOf } = await import('../../support/host.ts');
+  return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
+});
+
+/** Nothing in them is waited for: they read files of this machine and print. */
+const atOnce: ReadonlySet<string> = new Set([
+  'completion',
+  'image list',
+  'init',
+  'inventory check',
+  'inventory import',
+  'inventory list',
+  'inventory show',
+  'pipeline',
+  'ssh-config',
+  'version',
+]);
+/** Waits for a person, on a terminal. */
+const asks: ReadonlySet<string> = new Set(['setup']);
+
+/** What is typed; each waits for a host or a server that takes the connection and says nothing. */
+const waiting: Readonly<Record<string, string>> = {
+  adopt: 'adopt h1',
+  diagnose: 'diagnose -',
+  drain: 'drain h1 --wait',
+  exec: 'exec -- true',
+  'image build': 'image build h1',
+  'image which': 'image which',
+  logs: 'logs h1',
+  plan: 'plan',
+  'pool authorize': 'pool authorize gpu',
+  'pool create': 'pool create gpu-new',
+  'pool list': 'pool list',
+  'pool prune': 'pool prune',
+  provision: 'provision',
+  reboot: 'reboot',
+  remove: 'remove h1',
+  repaired: 'repaired h1',
+  ssh: 'ssh h1 -- true',
+  status: 'status',
+  trust: 'trust',
+  undrain: 'undrain h1',
+  webhook: 'webhook h1',
+};
+
+const cwd = mkdtempSync(join(tmpdir(), 'azp-interrupted-'));
+const open = new Set<Socket>();
+const servers: Server[] = [];
+
+async function silentServer(): Promise<number> {
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.on('error', () => undefined);
+    socket.resume();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  servers.push(server);
+  return (server.address() as AddressInfo).port;
+}
+
+beforeAll(async () => {
+  const [azure, host] = [await silentServer(), await silentServer()];
+  writeFileSync(join(cwd, 'token'), 'a-token-of-nobody\n', { mode: 0o600 });
+  writeFileSync(
+    join(cwd, 'inventory.yaml'),
+    `organization: http://127.0.0.1:${azure}/lab
+token: { file: token }
+projects: [vision]
+defaults: { user: lab, pool: gpu, agents: 1, sshConfig: none }
+hosts: { h1: { address: 127.0.0.1, port: ${host} } }
+`,
+  );
+});
+afterAll(() => {
+  for (const socket of open) socket.destroy();
+  for (const server of servers) server.close();
+  rmSync(cwd, { recursive: true });
+});
+
+test('every command is here', () => {
+  const told = [...atOnce, ...asks, ...Object.keys(waiting)];
+  expect(told.toSorted()).toEqual(commands.map(({ name }) => name).toSorted());
+});
+
+/** Interrupts it when somebody is asked, and gives what it ends with. */
+async function interrupted(argv: readonly string[]) {
+  const stop = new AbortController();
+  const stdin = new PassThrough();
+  const asked = Promise.race(servers.map((each) => once(each, 'connection')));
+  const ended = runCommand(argv, { cwd, signal: stop.signal, stdin });
+  await (argv[0] === 'diagnose' ? vi.waitUntil(() => stdin.listenerCount('readable') > 0) : asked);
+  stop.abort();
+  return ended;
+}
+
+describe('interrupted while it waits', () => {
+  test.each(Object.entries(waiting))('%s ends with 130', async (_, line) => {
+    const { exitCode, stdout, stderr } = await interrupted([
+      ...line.split(' ').slice(0, 1),
+      '--yes',
+      ...line.split(' ').slice(1),
+    ]);
+    expect({ exitCode, stdout, stderr }).toMatchObject({ exitCode: 130 });
+    expect(`${stdout}${stderr}`).not.toMatch(/unreachable|made a mistake/);
+  });
+
+  test.each(['exec --json -- true', 'drain --json h1 --yes', 'status --json', 'pool list --json'])(
+    '%s says so in its document',
+    async (line) => {
+      const { exitCode, stdout } = await interrupted(line.split(' '));
+      expect(JSON.parse(stdout)).toMatchObject({ exitCode: 130, problems: [{ code: 'interrupted' }] });
+      expect(exitCode).toBe(130);
+    },
+  );
+});
