@@ -45,10 +45,8 @@ export function argumentsOf(spec: Pick<CommandSpec, 'positionals' | 'arguments'>
     .map((notation) => {
       const name = notation.replaceAll(/[<>[\].]/g, '');
       const own = spec.arguments?.[name];
-      const { about, kind } =
-        own === undefined
-          ? (meanings[name] ?? { about: '', kind: 'other' })
-          : { about: own, kind: 'other' as const };
+      const { about, kind } = meanings[name] ?? { about: '', kind: 'other' };
+      if (own !== undefined) return { notation, kind, about: own };
       const all = notation.endsWith('...]') && (kind === 'hosts' || kind === 'pools');
       return { notation, kind, about: all ? `${about}; without any: all` : about };
     });
@@ -61,6 +59,7 @@ export function valueOf(flags: string): Kind | undefined {
   if (flags.includes('--inventory')) return 'inventory';
   if (place === 'file') return 'files';
   if (flags.includes('--limit')) return 'hosts';
+  if (flags.includes('--gone')) return 'host';
   if (flags.includes('--slot')) return 'slot';
   if (flags.includes('--pool')) return 'pools';
   return flags.includes('--project') ? 'projects' : 'other';

@@ -62,7 +62,10 @@ describe('words', () => {
     ['azp-fleet pool authorize --project ', ['vision']],
     ['azp-fleet completion ', ['bash', 'zsh', 'fish']],
     ['azp-fleet exec -- nvid', []],
+    ['azp-fleet remove h', ['h200-1', 'h200-2', 'hopper']],
+    ['azp-fleet remove --gone h200-1 --gone rt', ['rtx-box']],
     ['azp-fleet init ', []],
+    ['azp-fleet setup --add h', []],
   ])('%s', (line, values) => {
     expect(offered(line).values.filter((value) => !value.startsWith('owner='))).toEqual(values);
   });
