@@ -150,6 +150,7 @@ const wavesPlan = z.object({
     .max(most.hosts),
   emptied: z.array(words).max(most.hosts),
   held: z.array(z.object({ host: words, what: words, next: words } satisfies Members<Held>)).max(most.hosts),
+  removes: z.literal(true).exactOptional(),
 } satisfies Members<WavesPlan>);
 
 const whole = z.object({

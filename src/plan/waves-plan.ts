@@ -20,8 +20,10 @@ export interface WavesPlan {
   /** Proven before the first wave begins. */
   readonly proveFirst: readonly string[];
   readonly waves: readonly Wave[];
-  /** Pools that have no agents for a time: those of one host, unless all was allowed. */
+  /** Pools that have no agents for a time: those of one host, unless all was allowed; for good where `removes`. */
   readonly emptied: readonly string[];
   /** Not begun even if all goes well. */
   readonly held: readonly Held[];
+  /** The hosts leave the fleet: none is proven, and no agents come back. */
+  readonly removes?: true;
 }

@@ -21,7 +21,7 @@ export function wavesText(
   plan: WavesPlan,
   { paint, width }: { readonly paint: Paint; readonly width: number },
 ): string | undefined {
-  const { waves, held, proveFirst, emptied, maxUnavailable } = plan;
+  const { waves, held, proveFirst, emptied, maxUnavailable, removes } = plan;
   const hosts = waves.reduce((sum, wave) => sum + wave.hosts.length, 0);
   if (hosts < 2 && held.length === 0 && proveFirst.length === 0) return undefined;
   const entries: readonly Entry[] = [
@@ -31,12 +31,13 @@ export function wavesText(
     ...waveEntries(waves),
     ...emptied.map((pool) => ({
       head: '! ',
-      text: `pool ${pool} has no agents for a time`,
+      text: `pool ${pool} has no agents ${removes === true ? 'afterwards' : 'for a time'}`,
       style: 'yellow' as const,
     })),
     ...heldEntries(held),
   ];
-  const rule = `each begins once the last is healthy; at most ${maxUnavailable} of a pool at a time`;
+  const last = removes === true ? 'done' : 'healthy';
+  const rule = `each begins once the last is ${last}; at most ${maxUnavailable} of a pool at a time`;
   const [first = '', ...more] = wrap(rule, width, 'Waves: '.length, 4);
   return [
     `${paint('bold', 'Waves:')} ${paint('dim', first)}`,

@@ -67,7 +67,7 @@ export function carryOut(
       question,
       unasked,
       survey: () => surveyHosts(open.hosts, tools, { follow: !input.options.flag('dryRun') }),
-      waves: (found) => planWaves(fleet(found), limits),
+      waves: (found) => planWaves(fleet(found), limits, removes),
       apply: async (found) => {
         const toGoOn = again?.(tools.owner.since);
         const waves = { fleet: fleet(found), limits, again: toGoOn };

@@ -1,3 +1,4 @@
+import { defined } from '../../base/defined.ts';
 import { shareText } from '../../base/notation/share.ts';
 import type { Held, Wave, WavesPlan } from '../waves-plan.ts';
 import { heldBack } from './held.ts';
@@ -14,8 +15,11 @@ export interface WaveFleet extends Omit<Standing, 'proven'> {
   readonly barred: readonly Held[];
 }
 
-/** The waves of a run in which all goes well. Undefined: nothing takes agents away. Pure. */
-export function planWaves(fleet: WaveFleet, limits: WaveLimits): WavesPlan | undefined {
+/**
+ * The waves of a run in which all goes well. Undefined: nothing takes agents away. `removes`: the hosts leave the fleet.
+ * Pure.
+ */
+export function planWaves(fleet: WaveFleet, limits: WaveLimits, removes?: true): WavesPlan | undefined {
   if (fleet.pending.length === 0 && fleet.barred.length === 0) return undefined;
   const waves: Wave[] = [];
   const unproven = new Set(fleet.unproven);
@@ -33,17 +37,22 @@ export function planWaves(fleet: WaveFleet, limits: WaveLimits): WavesPlan | und
       standing = { ...standing, down: without(standing.down, fleet.mending) };
     } else break;
   }
+  const gone = waves.flatMap(({ hosts }) => hosts);
   return {
     maxUnavailable: shareText(limits.maxUnavailable),
     maxFailures: shareText(limits.maxFailures),
     proveFirst: fleet.unproven,
     waves,
-    emptied: [...emptied],
+    emptied: removes === true ? emptiedBy({ hosts: gone }, fleet) : [...emptied],
     held: [...fleet.barred, ...heldBack(standing, limits)],
+    ...defined({ removes }),
   };
 }
 
-function emptiedBy({ hosts }: Wave, { pools, down }: Standing): readonly string[] {
+function emptiedBy(
+  { hosts }: Pick<Wave, 'hosts'>,
+  { pools, down }: Pick<Standing, 'pools' | 'down'>,
+): readonly string[] {
   const taken = new Set(hosts);
   const lost = ([, all]: readonly [string, readonly string[]]) =>
     all.some((host) => taken.has(host) && !down.has(host)) &&

@@ -30,6 +30,15 @@ it('names the canaries and the waves', () => {
   ]);
 });
 
+it('of hosts that leave the fleet none gets healthy, and no agents come back', () => {
+  expect(lines({ waves: [canary('a'), wave('b')], emptied: ['solo'], removes: true })).toEqual([
+    'Waves: each begins once the last is done; at most 25% of a pool at a time',
+    '  1 canary: a',
+    '  2: b',
+    '  ! pool solo has no agents afterwards',
+  ]);
+});
+
 it('tells of many waves in a line', () => {
   const hosts = Array.from({ length: 40 }, (_, index) => `gpu-${String(index).padStart(2, '0')}`);
   const waves = hosts.map((host, index) => ({ canary: index === 0, hosts: [host] }));

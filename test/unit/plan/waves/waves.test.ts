@@ -152,6 +152,16 @@ describe('waves', () => {
     expect(planWaves(fleetOf(many(3, 'a')), limits('100%'))?.emptied).toEqual([]);
     expect(planWaves(fleetOf(many(3, 'a')), limits('2'))?.emptied).toEqual([]);
   });
+
+  it('name the pools that have no agents afterwards, where the hosts leave the fleet', () => {
+    const lasting: Machine = { host: 'stays', pools: ['a'], part: 'idle', down: false };
+    const dead: Machine = { host: 'dead', pools: ['b'], part: 'idle', down: true };
+    const emptied = (machines: readonly Machine[]) =>
+      planWaves(fleetOf(machines), limits('100%'), true)?.emptied;
+    expect(emptied(many(3, 'a'))).toEqual(['a']);
+    expect(emptied([...many(3, 'a'), lasting])).toEqual([]);
+    expect(emptied([...many(1, 'b'), dead])).toEqual(['b']);
+  });
 });
 
 const shares = fc.constantFrom('1', '2', '5', '10%', '25%', '50%', '99%');
