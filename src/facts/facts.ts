@@ -56,6 +56,8 @@ export interface Facts {
     }[];
     /** A runfile installation: never mixed with packages. */
     readonly runfile: boolean;
+    /** The module is loaded, and nvidia-smi is not there: the rest of the driver has been taken away since the last boot. */
+    readonly takenAway: boolean;
     /** Its services that are installed, with systemd's words: `enabled`, `inactive`. */
     readonly services: readonly {
       readonly unit: string;

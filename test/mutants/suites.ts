@@ -8,6 +8,7 @@ import { agentLibrariesSuite } from '../unit/packages/apt/names/agent-libraries-
 import { headersSuite } from '../unit/packages/apt/headers-cases.ts';
 import { installSuite } from '../unit/packages/apt/install-cases.ts';
 import { prepareSuite } from '../unit/packages/apt/prepare-cases.ts';
+import { removalSuite } from '../unit/packages/apt/removal-cases.ts';
 import { simulationSuite } from '../unit/packages/apt/simulation/simulation-cases.ts';
 import { sourceSuite } from '../unit/packages/apt/source-cases.ts';
 import { consequencesSuite as dnfConsequencesSuite } from '../unit/packages/dnf/consequences-cases.ts';
@@ -35,6 +36,7 @@ export const suites: readonly ScriptSuite[] = [
   headersSuite,
   agentLibrariesSuite,
   installSuite,
+  removalSuite,
   simulationSuite,
   dnfSourceSuite,
   dnfConsequencesSuite,

@@ -40,6 +40,7 @@ const bare: Facts = {
     secureBoot: false,
     keys: [],
     runfile: false,
+    takenAway: false,
     services: [],
   },
   docker: {

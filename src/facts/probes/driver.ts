@@ -14,6 +14,7 @@ export const driverProbe: FactProbe<KernelDriverFacts> = {
   script: ({ root }) => `${sh`root=${root.prefix}`}
 if [ -r "$root/sys/module/nvidia/version" ]; then
   read -r version <"$root/sys/module/nvidia/version"; echo "loaded $version"
+  command -v nvidia-smi >/dev/null || echo taken-away
 fi
 if [ -r "$root/proc/driver/nvidia/version" ]; then
   read -r line <"$root/proc/driver/nvidia/version"; echo "nvrm $line"
@@ -71,6 +72,7 @@ fi`,
       secureBoot: secureBoot === undefined ? undefined : secureBoot === '1',
       keys: lines.all('mok').flatMap(key),
       runfile: lines.has('runfile'),
+      takenAway: lines.has('taken-away'),
       services: services(stdout),
     };
   },

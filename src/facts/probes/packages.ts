@@ -1,11 +1,13 @@
 import { packageManagers } from '../../packages/distribution.ts';
 import type { Installed } from '../../packages/package-manager.ts';
+import { systems } from '../../packages/systems.ts';
 import { upstream } from '../../packages/version.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
 
-/** Patterns of package names that some step looks at. */
-const packagePatterns = [
+/** Patterns of package names that some step looks at. What is held with the driver goes with it, too. */
+const packagePatterns: readonly string[] = [
+  ...new Set(systems.flatMap(({ names }) => names.driver.family)),
   'docker*',
   'containerd*',
   'runc',
@@ -14,10 +16,6 @@ const packagePatterns = [
   'ca-certificates',
   'cuda-drivers*',
   'cuda-keyring',
-  'nvidia-*',
-  'libnvidia-*',
-  'lib*-nvidia[0-9]*',
-  'libnvcuvid*',
   'nvlsm',
   'linux-image-*',
   'linux-headers-*',
@@ -35,7 +33,7 @@ const packagePatterns = [
   'kmod-nvidia*',
   'akmod-nvidia*',
   'xorg-x11-drv-nvidia*',
-] as const;
+];
 
 /** One for each package manager; those that a host does not have find nothing. */
 export const packagesProbes: readonly FactProbe<Installed>[] = packageManagers.map(({ name, installed }) => ({

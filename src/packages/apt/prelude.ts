@@ -18,6 +18,7 @@ export const aptLocks: readonly string[] = [
  * fails is a warning to apt; `update` takes it for an error, and tries again. What fails twice is told in one line with its URL:
  * where it is of FILE, that ends the script, unless FILE is optional; without the others it goes on.
  * `apt WORD…` has whoever waited for a lock look again at what would go (`guard`), and fetches a second time.
+ * `mend` finishes what an interrupted dpkg has begun.
  * Versions are compared without their epoch, which is the packager's.
  */
 export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
@@ -56,13 +57,16 @@ apt() {
   return "$failed"
 }
 ${awaitFirstBoot}
-update() {
-  await_first_boot
+mend() {
   if [ -n "$(dpkg --audit)" ] || [ -n "$(ls /var/lib/dpkg/updates)" ]; then
     wait_for_lock
     dpkg --configure -a --force-confdef --force-confold ||
       echo 'going on: what dpkg cannot configure, apt unpacks again'
   fi
+}
+update() {
+  await_first_boot
+  mend
   own=
   if [ -z "\${2:-}" ] && [ -r "$1" ]; then own=$(sed -n 's/^URIs: //p' "$1"); fi
   set -- "$1" "$(find /run/azp-fleet/package-lists -mmin -30 2>/dev/null)"

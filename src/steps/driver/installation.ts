@@ -25,7 +25,8 @@ export function installation(
   const flavor = flavorFor(facts, driver);
   const uses = usesOf(host);
   const extent = uses.length === 0 ? 'compute only' : `with ${uses.join(' and ')}`;
-  const seen = facts.driver.loaded ?? facts.driver.userspace;
+  const { loaded, userspace, takenAway } = facts.driver;
+  const seen = takenAway ? undefined : (loaded ?? userspace);
   const version = driver.version ?? driver.branch;
   const remove = names.obsolete(Object.keys(facts.packages), driver, packages);
   const { script, next } = buildOf(facts, platform);
@@ -40,10 +41,10 @@ export function installation(
       note: ` (${[`${flavor} kernel modules`, ...(seen === undefined || uses.length > 0 ? [extent] : [])].join(', ')})`,
     },
     why:
-      (seen === undefined ? 'no driver is loaded' : `${seen} is there`) +
+      whyInstall(facts) +
       (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`) +
       (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it, too`),
-    disturbs: facts.driver.loaded === undefined ? reloadDisturbs(facts) : 'machine',
+    disturbs: loaded === undefined ? reloadDisturbs(facts) : 'machine',
     wish: {
       what: `driver ${version}`,
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
@@ -77,6 +78,12 @@ export function installation(
       ].join('\n'),
     },
   });
+}
+
+function whyInstall({ driver: { loaded, userspace, takenAway } }: Facts): string {
+  if (takenAway) return `of the driver only the module ${loaded ?? ''} is left, which is loaded`;
+  const seen = loaded ?? userspace;
+  return seen === undefined ? 'no driver is loaded' : `${seen} is there`;
 }
 
 /**

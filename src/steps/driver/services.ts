@@ -34,6 +34,9 @@ fi`;
 /** Before the module is loaded: one that is enabled and does not run then tells of an interruption. */
 export const enableServices = `${keepInitialised}\n${each('systemctl enable -q "$service"')}`;
 
+/** Before their packages go: what was enabled for them would point at nothing. */
+export const disableServices = each('systemctl disable -q --now "$service"');
+
 /** One that does not start is the health rules' affair. */
 export const startServices = each('systemctl restart "$service" || echo "$service does not start"');
 

@@ -9,12 +9,12 @@ export function versionFits(version: string, spec: DriverSpec): boolean {
 
 /** The running driver is what the inventory asks for, and its libraries belong to it, whoever installed it. */
 export function driverIsWanted(facts: Facts, host: Pick<HostSpec, 'driver'>): boolean {
-  const { loaded, userspace } = facts.driver;
+  const { loaded, userspace, takenAway } = facts.driver;
   if (!host.driver.install) return true;
   return (
     loaded !== undefined &&
     versionFits(loaded, host.driver) &&
-    (userspace === undefined || userspace === loaded) &&
+    (userspace === undefined ? !takenAway : userspace === loaded) &&
     flavorFits(facts, host.driver)
   );
 }

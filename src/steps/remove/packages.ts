@@ -5,6 +5,7 @@ import type { Platform } from '../../packages/distribution.ts';
 import type { Change } from '../change.ts';
 import { refusal, runChange } from '../changes.ts';
 import type { Refusal } from '../step.ts';
+import { disableServices } from '../driver/services.ts';
 import { listed } from '../told/items.ts';
 import { partsOf, type Part, type PartName } from './parts.ts';
 
@@ -56,7 +57,12 @@ function removal(part: Part, facts: Facts, platform: Platform): Change {
       marker: 'remove',
       details: [{ marker: 'remove', text: listed(installed) }],
     },
-    { script: platform.packages.remove(installed), timeoutS: 1800 },
+    {
+      script: [...(name === 'driver' ? [disableServices] : []), platform.packages.remove(installed)].join(
+        '\n',
+      ),
+      timeoutS: 1800,
+    },
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import { glob } from '../../inventory/glob.ts';
+import { upstream } from '../../packages/version.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import { dockerPackages } from '../docker/packages.ts';
@@ -19,6 +20,12 @@ export interface Part {
   readonly files: readonly string[];
 }
 
+/**
+ * The driver's own packages have its version, which begins with the branch. Others have names like them and are somebody's:
+ * the CUDA toolkit (`nvidia-cuda-toolkit` 11.8.0, `libcudart11.0`), cuDNN (`nvidia-cudnn` 8.7.0).
+ */
+const ofDriver = /^\d{3,4}\./;
+
 /** In the order in which they go. */
 export function partsOf(facts: Facts, { names }: Platform): readonly Part[] {
   const present = Object.keys(facts.packages);
@@ -27,6 +34,7 @@ export function partsOf(facts: Facts, { names }: Platform): readonly Part[] {
   const driver = present.filter(
     (name) =>
       family.some((covers) => covers(name)) &&
+      ofDriver.test(upstream(facts.packages[name] ?? '')) &&
       !toolkitPackages.includes(name) &&
       !name.startsWith('nvidia-container-'),
   );

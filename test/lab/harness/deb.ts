@@ -5,11 +5,7 @@ import { inState } from './paths.ts';
 import { run } from './run.ts';
 
 /** Where the content of an installed file comes from. */
-export type Content =
-  | { readonly text: string }
-  | { readonly bytes: Uint8Array }
-  | { readonly copy: string }
-  | { readonly link: string };
+export type Content = { readonly text: string } | { readonly copy: string } | { readonly link: string };
 
 export interface DebFile {
   /** Absolute, on the machine it is installed on. */
@@ -27,6 +23,8 @@ export interface Deb {
   readonly conflicts?: readonly string[];
   readonly provides?: readonly string[];
   readonly files?: readonly DebFile[];
+  /** Paths of those that are configuration to dpkg, which keeps them when the package is removed and not purged. */
+  readonly conffiles?: readonly string[];
   /** Bodies of maintainer scripts, run with `sh -e`. */
   readonly scripts?: Readonly<Partial<Record<'preinst' | 'postinst' | 'prerm' | 'postrm', string>>>;
 }
@@ -37,9 +35,11 @@ export async function buildDeb(deb: Deb, folder: string): Promise<string> {
   const tree = mkdtempSync(inState('tmp', 'deb-'));
   chmodSync(tree, 0o755);
   try {
-    for (const file of deb.files ?? []) putFile(tree, file);
+    for (const file of deb.files ?? []) put(tree, file);
     mkdirSync(join(tree, 'DEBIAN'), { recursive: true });
     writeFileSync(join(tree, 'DEBIAN/control'), control(deb));
+    if (deb.conffiles !== undefined)
+      writeFileSync(join(tree, 'DEBIAN/conffiles'), deb.conffiles.map((path) => `${path}\n`).join(''));
     for (const [name, body] of Object.entries(deb.scripts ?? {})) {
       writeFileSync(join(tree, 'DEBIAN', name), `#!/bin/sh\nset -e\n${body}\nexit 0\n`, { mode: 0o755 });
     }
@@ -55,8 +55,7 @@ export async function buildDeb(deb: Deb, folder: string): Promise<string> {
   }
 }
 
-/** Puts a file of a package where it will be installed, below `tree`. */
-export function putFile(tree: string, file: DebFile): void {
+function put(tree: string, file: DebFile): void {
   const target = join(tree, file.path);
   mkdirSync(dirname(target), { recursive: true });
   if ('link' in file.content) {
@@ -64,7 +63,7 @@ export function putFile(tree: string, file: DebFile): void {
     return;
   }
   if ('copy' in file.content) copyFileSync(file.content.copy, target);
-  else writeFileSync(target, 'text' in file.content ? file.content.text : file.content.bytes);
+  else writeFileSync(target, file.content.text);
   chmodSync(target, file.executable === true ? 0o755 : 0o644);
 }
 

@@ -108,6 +108,7 @@ export function ubuntuDriverPackages(version: string): Deb[] {
 function pinning(pin: string, full: string): Deb {
   const pattern = pin.includes('.') ? `${pin}-*` : `${pin}.*`;
   const name = `nvidia-driver-pinning-${pin}`;
+  const file = `/etc/apt/preferences.d/${name}`;
   return {
     name,
     version: full,
@@ -115,6 +116,8 @@ function pinning(pin: string, full: string): Deb {
     description: `keeps the driver on ${pin}`,
     provides: ['nvidia-driver-pinning'],
     conflicts: ['nvidia-driver-pinning'],
+    // debhelper makes whatever is in /etc configuration.
+    conffiles: [file],
     files: [
       text(
         // apt passes over files with a dot in their name.

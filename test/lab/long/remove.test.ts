@@ -1,91 +1,179 @@
 // A machine that joins the fleet and leaves it again: what is on its disk then is what was on it before, and what differs is
-// named with its reason. Real: systemd, apt, Docker Engine, users, routing rules, the manager. Stand-ins: the GPUs, NVIDIA's
-// packages, Azure DevOps, the agent program.
-import { afterAll, beforeAll, expect, test } from 'vitest';
+// named with its reason. Real: systemd, apt, dpkg, Docker Engine with CDI, users, routing rules, the manager, lost packets,
+// the reboot. Stand-ins: the GPUs, NVIDIA's packages, Azure DevOps, the agent program.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { startAzure, type LabAzure } from '../harness/azure.ts';
 import { azpFleet } from '../harness/azp-fleet.ts';
 import type { LabHost } from '../harness/host.ts';
 import { writeInventory } from '../harness/inventory.ts';
 import { startLab, type Lab } from '../harness/lab.ts';
-import { startCli } from '../support/cli.ts';
-import { ManagedHost } from '../support/managed-host.ts';
+import { until } from '../harness/run.ts';
+import { startCli, type CliRun } from '../support/cli.ts';
+import { ManagedHost, pool } from '../support/managed-host.ts';
 import { allowList, differences, snapshot, type Snapshot } from '../support/snapshot.ts';
 
 const agents = [
   { name: 'box', gpus: [0] },
   { name: 'bare', gpus: [1], mode: 'host', capabilities: ['compute'] },
 ];
+const stack = ['--toolkit', '--docker', '--driver'];
 
 let lab: Lab;
 let azure: LabAzure;
-let host: LabHost;
+let leaver: LabHost;
 let managed: ManagedHost;
 let inventory: string;
 let before: Snapshot;
-const text = (script: string) =>
-  host.exec(script, { allowFailure: true }).then(({ stdout }) => stdout.trim());
-const remove = (...more: readonly string[]) =>
-  azpFleet(lab.folder, ['remove', 'leaver', '-i', inventory, '--yes', ...more]);
+let accounts: readonly string[];
+
+const say = (script: string) =>
+  leaver.exec(script, { allowFailure: true }).then(({ stdout }) => stdout.trim());
+const removal = (...args: readonly string[]) => ['remove', ...args, '-i', inventory, '--yes'];
+const remove = (...args: readonly string[]) => azpFleet(lab.folder, removal(...args));
 const agentsInPool = async () => {
   const { pools } = await azure.control.overview();
-  return pools.find(({ name }) => name === 'gpu-lab')?.agents.map(({ name }) => name) ?? [];
+  const names = pools.find(({ name }) => name === pool)?.agents.map(({ name }) => name) ?? [];
+  return names.toSorted();
+};
+/** Names and numbers of users and groups, but for the group that Docker's package makes and leaves. */
+const accountsOf = async () => {
+  const found = await say('cut -d : -f 1,3 /etc/passwd /etc/group | sort');
+  return found.split('\n').filter((line) => !line.startsWith('docker:'));
 };
 
-beforeAll(async () => {
-  lab = await startLab({ prefix: 'leave', hosts: [{ name: 'leaver', gpus: ['h200', 'h200'] }] });
-  host = lab.host('leaver');
-  azure = await startAzure('leave', lab.folder, { speed: 20 });
-  managed = new ManagedHost(host, azure);
-  inventory = await writeInventory(lab, azure, { hosts: { leaver: { agents } } });
-  before = await snapshot(host);
+async function provision(): Promise<void> {
   const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
   expect(code, `${stdout}\n${stderr}`).toBe(0);
+}
+
+beforeAll(async () => {
+  lab = await startLab({
+    prefix: 'leave',
+    hosts: [{ name: 'leaver', release: 'trixie', login: 'sudo', gpus: ['h200', 'h200'] }],
+  });
+  leaver = lab.host('leaver');
+  azure = await startAzure('leave', lab.folder, { speed: 20 });
+  managed = new ManagedHost(leaver, azure);
+  inventory = await writeInventory(lab, azure, { hosts: { leaver: { agents } } });
+  accounts = await accountsOf();
+  before = await snapshot(leaver);
+  await provision();
 });
 afterAll(() => lab.remove());
 
-test('a dry run says what goes, and takes nothing', async () => {
-  const { code, stdout } = await azpFleet(lab.folder, ['remove', 'leaver', '-i', inventory, '--dry-run']);
-  expect(code).toBe(0);
-  expect(stdout).toContain('stop the manager and take its unit away');
-  expect(stdout).toContain('release the hold on Docker Engine');
-  expect(await text('systemctl is-active azp-fleet-manager')).toBe('active');
+describe('what is ours', () => {
+  test('a dry run says what goes, and takes nothing', async () => {
+    const { code, stdout } = await azpFleet(lab.folder, ['remove', 'leaver', '-i', inventory, '--dry-run']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('stop the manager and take its unit away');
+    expect(stdout).toContain('release the hold on Docker Engine');
+    expect(await say('systemctl is-active azp-fleet-manager')).toBe('active');
+  });
+
+  test('goes when the job that runs has ended; Docker and driver work on', async () => {
+    const job = await managed.holdJob('leaver-box');
+    await leaver.exec(
+      'docker run -d --name theirs --entrypoint sleep $(docker image ls -q | head -n 1) 1000',
+    );
+    const run = startCli(lab, removal('leaver'));
+    await run.said(/waiting for slot box/);
+    expect(await job.end()).toMatchObject({ result: 'succeeded' });
+    const { code, stdout, stderr } = await run.done;
+    expect(code, `${stdout}\n${stderr}`).toBe(0);
+    expect(await agentsInPool()).toEqual([]);
+    expect(await say('systemctl list-units --all --plain --no-legend "azp-fleet*"')).toBe('');
+    expect(await say('docker ps --format "{{.Names}}"')).toBe('theirs');
+    expect(await say('docker network ls --format "{{.Name}}" | grep azp-fleet')).toBe('');
+    expect(await say('ip rule show | grep -E "azp-fleet0|uidrange 58"')).toBe('');
+    expect(await say('getent passwd | grep azp-agent')).toBe('');
+    expect(await say('apt-mark showhold')).toBe('');
+    expect(await say('nvidia-smi -L | wc -l')).toBe('2');
+  });
+
+  test('a second time there is nothing to do', async () => {
+    const { code, stdout } = await remove('leaver');
+    expect(code, stdout).toBe(0);
+    expect(stdout).toContain('no changes');
+  });
 });
 
-test('the job that runs ends first; then agents, manager and files are gone, and Docker and driver work on', async () => {
-  const job = await managed.holdJob('leaver-box');
-  await host.exec('docker run -d --name theirs --entrypoint sleep $(docker image ls -q | head -n 1) 1000');
-  const run = startCli(lab, ['remove', 'leaver', '-i', inventory, '--yes']);
-  await run.said(/waiting for slot box/);
-  expect(await job.end()).toMatchObject({ result: 'succeeded' });
-  const { code, stdout, stderr } = await run.done;
+describe('toolkit, engine and driver, cut three times', () => {
+  const cutAt = ['nvidia-container-toolkit', 'docker-ce', 'nvidia-driver-cuda'] as const;
+  const reached = async (name: (typeof cutAt)[number]) =>
+    until(`dpkg to take ${name} away`, async () => {
+      const { code } = await leaver.exec(`test -e /root/reached-${name}`, { allowFailure: true });
+      return code === 0;
+    });
+  const goOn = (name: (typeof cutAt)[number]) => leaver.exec(`rm /root/slow-${name} /root/reached-${name}`);
+  const begin = (): CliRun => startCli(lab, removal('leaver', ...stack));
+
+  beforeAll(async () => {
+    await leaver.exec('docker rm -f theirs');
+    // dpkg is in the middle of each for as long as the test wants it to be.
+    for (const name of cutAt)
+      await leaver.exec(`script=/var/lib/dpkg/info/${name}.prerm
+[ -e $script ] || { echo '#!/bin/sh' >$script; chmod 755 $script; }
+sed -i '1a touch /root/reached-${name}; while [ -e /root/slow-${name} ]; do sleep 0.2; done' $script
+touch /root/slow-${name}`);
+  });
+
+  test('by Ctrl-C: the change goes on and is named', async () => {
+    const run = begin();
+    await reached('nvidia-container-toolkit');
+    run.child.kill('SIGINT');
+    const { code, stdout } = await run.done;
+    expect(code).toBe(130);
+    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+      /which goes on on the host as azp-fleet-change-\S+; run again/,
+    );
+    await goOn('nvidia-container-toolkit');
+  });
+
+  test('by a lost connection, and by a reboot in the middle of dpkg', async () => {
+    const run = begin();
+    await reached('docker-ce');
+    await leaver.blackHole(true);
+    const { code, stdout } = await run.done;
+    await leaver.blackHole(false);
+    expect(code, stdout).toBe(1);
+    await leaver.reboot();
+    expect(await say('dpkg-query -W -f "\\${db:Status-Status}" docker-ce')).not.toBe('installed');
+    await goOn('docker-ce');
+  });
+
+  test('by SIGKILL', async () => {
+    const run = begin();
+    await reached('nvidia-driver-cuda');
+    run.child.kill('SIGKILL');
+    await run.done;
+    await goOn('nvidia-driver-cuda');
+  });
+
+  test('the next run takes it up, and the disk is as before, but for what is listed with its reason', async () => {
+    const { code, stdout, stderr } = await begin().done;
+    expect(code, `${stdout}\n${stderr}`).toBe(0);
+    expect(await accountsOf()).toEqual(accounts);
+    expect(differences(before, await snapshot(leaver), allowList('allowed-by-remove.txt'))).toEqual([]);
+  });
+});
+
+test('provision brings it back', async () => {
+  await provision();
+  expect(await agentsInPool()).toEqual(['leaver-bare', 'leaver-box']);
+});
+
+test('of a machine that no longer answers the agents go, and nobody asks it', async () => {
+  await leaver.powerOff();
+  const { code, stdout, stderr } = await azpFleet(lab.folder, [
+    'remove',
+    '--gone',
+    'leaver',
+    '-i',
+    inventory,
+    '--yes',
+  ]);
   expect(code, `${stdout}\n${stderr}`).toBe(0);
   expect(await agentsInPool()).toEqual([]);
-  expect(await text('systemctl list-units --all --plain --no-legend "azp-fleet*"')).toBe('');
-  expect(await text('docker ps --format "{{.Names}}"')).toBe('theirs');
-  expect(await text('docker network ls --format "{{.Name}}" | grep azp-fleet')).toBe('');
-  expect(await text('ip rule show | grep -E "azp-fleet0|uidrange 58"')).toBe('');
-  expect(await text('getent passwd | grep azp-agent')).toBe('');
-  expect(await text('apt-mark showhold')).toBe('');
-  expect(await text('nvidia-smi -L | wc -l')).toBe('2');
-});
-
-test('a second time there is nothing to do', async () => {
-  const { code, stdout } = await remove();
-  expect(code, stdout).toBe(0);
-  expect(stdout).toContain('no changes');
-});
-
-test('with toolkit, engine and driver the disk is as before, but for what is listed with its reason', async () => {
-  await host.exec('docker rm -f theirs');
-  const { code, stdout, stderr } = await remove('--toolkit', '--docker', '--driver');
-  expect(code, `${stdout}\n${stderr}`).toBe(0);
-  const after = await snapshot(host);
-  expect(differences(before, after, allowList('allowed-by-remove.txt'))).toEqual([]);
-});
-
-test('and provision brings it back', async () => {
-  const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
-  expect(code, `${stdout}\n${stderr}`).toBe(0);
-  expect((await agentsInPool()).toSorted()).toEqual(['leaver-bare', 'leaver-box']);
+  expect(stdout).toContain('leaver still stands in');
 });

@@ -32,6 +32,17 @@ describe('driver, docker and toolkit', () => {
     expect(plan(factsOf(), wanted)).toEqual(plan(factsOf(), wanted));
   });
 
+  it('bring the driver again after it was taken away, though its module is still loaded', () => {
+    const facts = factsOf({ driver: { loaded: '580.95.05', open: true, takenAway: true } });
+    expect(lines(plan(facts, wanted))).toEqual([
+      "add NVIDIA's package source [nothing]",
+      'install NVIDIA driver 580 (open kernel modules, compute only) [machine]',
+      'reboot the host [machine]',
+      ...lines(plan(factsOf(), wanted)).slice(2),
+    ]);
+    expect(plan(afterwards(facts, wanted), wanted)).toEqual([]);
+  });
+
   it('follow the pieces of a plan that a reboot cuts in two', () => {
     const facts = factsOf({ driver: { nouveau: true } });
     const [first = [], second = []] = splitAtReboot(plan(facts, wanted));

@@ -8,19 +8,28 @@ export function unholdScript(names: readonly string[]): string {
   return [aptPrelude, 'wait_for_lock', sh`apt-mark unhold ${names} >/dev/null`].join('\n');
 }
 
-/** apt takes what leans on a package along with it: looked at before, and refused. */
+/**
+ * apt takes what leans on a package along with it: looked at before, and refused. A package that pins others is purged: its
+ * pin is configuration to dpkg, and would go on to hold.
+ */
 export function removeScript(names: readonly string[]): string {
   return [
     aptPrelude,
     unforeseenNames,
     consequenceFilters,
     'wait_for_lock',
+    'mend',
     sh`apt-mark unhold ${names} >/dev/null 2>&1 || :
 answer=$(apt_get -s remove ${names} 2>&1) ||
   fail 'apt cannot take the packages away' 'a transaction that apt can do' "$answer" 'mend the packages of the host (apt-get -f install), and run again'
 unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
 [ -z "$unforeseen" ] || fail 'apt would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
   'remove them by hand if nothing needs them, and run again'
+set --
+for name in ${names}; do
+  if dpkg-query -L "$name" 2>/dev/null | grep -q /etc/apt/preferences.d/.; then set -- "$@" "$name"; fi
+done
+if [ "$#" -gt 0 ]; then apt purge "$@"; fi
 apt remove ${names}`,
   ].join('\n');
 }

@@ -77,6 +77,7 @@ export const driverCases: readonly ScriptCase[] = [
 esac`,
         )
         .program('systemctl', 'echo "Id=${10}"; echo ActiveState=active')
+        .program('nvidia-smi', 'exit 1')
         .file('/practice/sys/module/nvidia/version', '580.95.05\n')
         .file(
           '/practice/proc/driver/nvidia/version',
@@ -118,6 +119,11 @@ ActiveState active
         'systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart nvidia-persistenced.service nvidia-fabricmanager.service',
       ],
     },
+  }),
+  probe('driver', {
+    name: 'a module that is still loaded after the rest was taken away',
+    given: (host) => host.file('/practice/sys/module/nvidia/version', '580.95.05\n'),
+    after: { stdout: 'loaded 580.95.05\ntaken-away\nsecure-boot 0\n' },
   }),
   probe('driver', {
     name: 'another driver at work, Secure Boot off, no systemd',

@@ -24,6 +24,11 @@ const provisioned = factsOf({
     'docker-ce-cli': '5:29.7.2-1',
     'nvidia-container-toolkit': '1.18.0-1',
     'libnvidia-container1': '1.18.0-1',
+    libcuda1: '580.95.05-1',
+    'nvidia-driver-pinning-580': '580.95.05-1',
+    'nvidia-cuda-toolkit': '11.8.89~11.8.0-5~deb12u1',
+    'nvidia-cudnn': '8.5.0.96~cuda11.8',
+    'libcudart11.0': '11.8.89~11.8.0-5~deb12u1',
     'nvidia-driver-cuda': '580.95.05-1',
     'nvidia-kernel-open-dkms': '580.95.05-1',
     'linux-headers-amd64': '6.1',
@@ -94,13 +99,27 @@ describe('a host', () => {
     ]);
   });
 
-  test('the driver is its packages, and neither the toolkit nor the kernel is any of them', () => {
+  test('the driver is its packages; neither toolkits nor the kernel, nor CUDA and cuDNN of the owner', () => {
     const removal = plan(provisioned, 'driver').find(
       (item) => 'title' in item && item.title === 'remove NVIDIA driver',
     );
     expect(removal).toMatchObject({
-      details: [{ text: 'nvidia-driver-cuda, nvidia-kernel-open-dkms' }],
+      details: [
+        {
+          text: 'libcuda1, nvidia-driver-cuda, nvidia-driver-pinning-580, nvidia-kernel-open-dkms',
+        },
+      ],
     });
+  });
+
+  test('its services are switched off before their packages go, which would leave a start of nothing behind', () => {
+    const [removal] = plan(provisioned, 'driver').filter(
+      (item) => 'title' in item && item.title === 'remove NVIDIA driver',
+    );
+    const script = JSON.stringify(removal);
+    const [off, gone] = ['systemctl disable -q --now', 'apt remove'].map((words) => script.indexOf(words));
+    expect(off).toBeGreaterThan(0);
+    expect(gone).toBeGreaterThan(off ?? 0);
   });
 
   test('packages that came from elsewhere are refused with the words to take them away by hand', () => {
