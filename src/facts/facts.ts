@@ -110,6 +110,8 @@ export interface Facts {
   };
   /** Fully installed packages that some step looks at: name → version. */
   readonly packages: Readonly<Record<string, string>>;
+  /** Of such names those that are there in part, because their installation or removal was cut. */
+  readonly unfinished: Readonly<Record<string, string>>;
   readonly held: readonly string[];
   /** sha256 of files we manage: path → digest; missing: absent. */
   readonly files: Readonly<Record<string, string>>;

@@ -49,7 +49,7 @@ export const probes = [
 export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   const read = <T>(probe: FactProbe<T>): T => probe.parse(frames.get(probe.name) ?? missing);
   const { foreign, toolkitCdi, ...engine } = read(dockerProbe);
-  const { packages, held, awaitsReboot } = together(packagesProbes.map(read));
+  const { packages, unfinished, held, awaitsReboot } = together(packagesProbes.map(read));
   const machine = read(machineProbe);
   const toolkit = packages['nvidia-container-toolkit'];
   const facts: Facts = {
@@ -63,6 +63,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     docker: { ...engine, daemonJson: read(daemonJsonProbe), podman: packages['podman'] !== undefined },
     toolkit: { version: toolkit === undefined ? undefined : upstream(toolkit), ...toolkitCdi },
     packages,
+    unfinished,
     held,
     ...read(filesProbe),
     siteCaTrusted: read(siteCaProbe),

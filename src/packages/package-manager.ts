@@ -101,6 +101,8 @@ export interface InstalledProbe {
 export interface Installed {
   /** Fully installed packages: name → version. */
   readonly packages: Readonly<Record<string, string>>;
+  /** Packages that are there in part, because their installation or removal was cut; absent: there is no such state. */
+  readonly unfinished?: Readonly<Record<string, string>>;
   /** Sorted. */
   readonly held: readonly string[];
   /** Something that only a reboot brings into use is newer than the boot, and nothing else on such systems says so. */

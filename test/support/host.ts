@@ -69,6 +69,7 @@ const bare: Facts = {
     cdiOlder: false,
   },
   packages: { 'ca-certificates': '20230311+deb12u1' },
+  unfinished: {},
   held: [],
   files: {},
   texts: {},

@@ -43,9 +43,10 @@ export const packagesProbes: readonly FactProbe<Installed>[] = packageManagers.m
 }));
 
 /** What the package managers of one host have installed and hold. */
-export function together(found: readonly Installed[]): Installed {
+export function together(found: readonly Installed[]): Required<Installed> {
   return {
     packages: Object.fromEntries(found.flatMap(({ packages }) => Object.entries(packages))),
+    unfinished: Object.fromEntries(found.flatMap((each) => Object.entries(each.unfinished ?? {}))),
     held: found.flatMap(({ held }) => held).toSorted(),
     awaitsReboot: found.some(({ awaitsReboot }) => awaitsReboot),
   };

@@ -14,7 +14,7 @@ export interface Part {
   readonly name: PartName;
   readonly title: string;
   readonly vendor: Vendor;
-  /** Of its packages those that are installed. */
+  /** Of its packages those that are there, be it in part. */
   readonly installed: readonly string[];
   /** Files of ours that it needs as long as it is there. */
   readonly files: readonly string[];
@@ -28,13 +28,14 @@ const ofDriver = /^\d{3,4}\./;
 
 /** In the order in which they go. */
 export function partsOf(facts: Facts, { names }: Platform): readonly Part[] {
-  const present = Object.keys(facts.packages);
+  const all = { ...facts.packages, ...facts.unfinished };
+  const present = Object.keys(all);
   const named = (wanted: readonly string[]) => wanted.filter((name) => present.includes(name));
   const family = names.driver.family.map(glob);
   const driver = present.filter(
     (name) =>
       family.some((covers) => covers(name)) &&
-      ofDriver.test(upstream(facts.packages[name] ?? '')) &&
+      ofDriver.test(upstream(all[name] ?? '')) &&
       !toolkitPackages.includes(name) &&
       !name.startsWith('nvidia-container-'),
   );

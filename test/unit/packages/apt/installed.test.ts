@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { aptInstalled } from '../../../../src/packages/apt/installed.ts';
 
 describe("what dpkg's status says", () => {
-  it('half-installed packages do not count, holds do', () => {
+  it('half-installed packages do not count, and are named; holds do', () => {
     const text = [
       'installed hold docker-ce 5:29.7.2-1~debian.12~bookworm',
       'half-configured install containerd.io 1.7.27-1',
@@ -14,6 +14,7 @@ describe("what dpkg's status says", () => {
     ].join('\n');
     expect(aptInstalled.parse(text)).toEqual({
       packages: { 'docker-ce': '5:29.7.2-1~debian.12~bookworm', 'libnvidia-ml1': '580.95.05-1' },
+      unfinished: { 'containerd.io': '1.7.27-1' },
       held: ['docker-ce'],
       awaitsReboot: false,
     });

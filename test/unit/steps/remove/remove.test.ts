@@ -112,6 +112,18 @@ describe('a host', () => {
     });
   });
 
+  test('what a cut has left in part goes, too', () => {
+    const cut = merge(provisioned, {
+      packages: { 'docker-ce': '5:29.7.2-1' },
+      unfinished: { 'docker-ce-cli': '5:29.7.2-1', 'libnvidia-ml1': '580.95.05-1' },
+    });
+    const gone = plan(cut, 'docker', 'driver').flatMap((item) =>
+      'title' in item && item.title.startsWith('remove ') ? (item.details ?? []).map(({ text }) => text) : [],
+    );
+    expect(gone.join()).toContain('docker-ce-cli');
+    expect(gone.join()).toContain('libnvidia-ml1');
+  });
+
   test('its services are switched off before their packages go, which would leave a start of nothing behind', () => {
     const [removal] = plan(provisioned, 'driver').filter(
       (item) => 'title' in item && item.title === 'remove NVIDIA driver',
