@@ -23,6 +23,14 @@ export type FleetEvent =
       /** Longer than that it does not go on, in milliseconds. */
       readonly limitMs?: number;
     }
+  /** What it does now: since when, and how long at most; without: nobody knows. */
+  | {
+      readonly kind: 'change-limit';
+      readonly host: string;
+      readonly id: string;
+      readonly since: number;
+      readonly limitMs?: number;
+    }
   /** The last line of live output of a running change. */
   | { readonly kind: 'change-output'; readonly host: string; readonly id: string; readonly line: string }
   | {

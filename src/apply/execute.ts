@@ -2,7 +2,7 @@ import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
 import type { Secret } from '../base/secret.ts';
 import { changeUnit } from '../contract/paths.ts';
-import type { Session } from '../ssh/transport.ts';
+import type { Session, UploadOptions } from '../ssh/transport.ts';
 import type { Action, Change } from '../steps/change.ts';
 import { awaitManager } from './proof/await-manager.ts';
 import type { HostConnection } from './connection.ts';
@@ -25,13 +25,14 @@ export async function executeChange(
   if (!stage.includes(change)) throw new Error(`"${change.title}" is not in the plan of ${host}`);
   const { id, title } = change;
   const started = tools.clock.monotonic();
+  const together = limitOf(change.actions);
   tools.emit({
     kind: 'change-start',
     host,
     id,
     title,
     since: started,
-    ...defined({ limitMs: limitOf(change) }),
+    ...defined({ limitMs: together }),
   });
   const outcome = { ok: false, resumed: false };
   let begun: Begun = { goesOn: false };
@@ -40,6 +41,7 @@ export async function executeChange(
       begun = { goesOn: false };
       tools.signal.throwIfAborted();
       begun = outlivesUs(action, id, index);
+      if (together === undefined) tellLimit(host, id, tools, limitOf([action]));
       outcome.resumed = (await runAction(action, index, change, connection, host, tools)) || outcome.resumed;
     }
     outcome.ok = true;
@@ -58,8 +60,13 @@ export async function executeChange(
   }
 }
 
-/** The limits of its actions together, in milliseconds; undefined: some have none. */
-function limitOf({ actions }: Change): number | undefined {
+/** Of a change that has no limit as a whole: what is done of it now. */
+function tellLimit(host: string, id: string, { emit, clock }: ApplyTools, limitMs?: number): void {
+  emit({ kind: 'change-limit', host, id, since: clock.monotonic(), ...defined({ limitMs }) });
+}
+
+/** The limits of actions together, in milliseconds; undefined: some have none, or none before their turn. */
+function limitOf(actions: readonly Action[]): number | undefined {
   const limits = actions.map((action) => ('timeoutS' in action ? action.timeoutS : undefined));
   const known = limits.filter((limit) => limit !== undefined);
   return known.length < limits.length ? undefined : 1000 * known.reduce((sum, limit) => sum + limit, 0);
@@ -92,7 +99,11 @@ async function runAction(
     case 'run':
       return runScript(action, unitId(change.id, index), change, connection, onLine, tools);
     case 'upload':
-      await upload(action, await connection.session(), onLine, tools.signal);
+      await upload(action, await connection.session(), {
+        onLine,
+        onTurn: (limitMs) => tellLimit(host, change.id, tools, limitMs),
+        signal: tools.signal,
+      });
       break;
     case 'credential':
       await storeSecret(action.path, tools.credential, await connection.session(), tools.signal);
@@ -142,19 +153,31 @@ async function runScript(
 async function upload(
   { artifact, path, mode }: Extract<Action, { kind: 'upload' }>,
   session: Session,
-  onLine: (line: string) => void,
-  signal: AbortSignal,
+  {
+    onLine,
+    ...options
+  }: { readonly onLine: (line: string) => void } & Pick<UploadOptions, 'onTurn' | 'signal'>,
 ): Promise<void> {
   const source = artifact.kind === 'file' ? artifact : { bytes: Buffer.from(artifact.text) };
   const gunzip = artifact.kind === 'file' && artifact.gunzip;
   const name = path.split('/').at(-1);
   let tenths = 0;
+  onLine(`sending ${name}: waits for its turn`);
   const onProgress = (sent: number, total: number) => {
     const now = Math.floor((10 * sent) / Math.max(total, 1));
     if (now > tenths) onLine(`sending ${name}: ${now * 10} %`);
     tenths = now;
   };
-  await session.upload(source, path, { mode, gunzip, onProgress, signal });
+  await session.upload(source, path, {
+    mode,
+    gunzip,
+    onProgress,
+    ...options,
+    onTurn: (limitMs) => {
+      onLine(`sending ${name}`);
+      options.onTurn?.(limitMs);
+    },
+  });
 }
 
 async function storeSecret(

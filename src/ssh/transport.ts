@@ -42,6 +42,8 @@ export interface UploadOptions {
   /** The source is gzip-compressed on disk (its name ends in .gz) and is unpacked on the host; sha256 is that of the unpacked content. */
   readonly gunzip?: boolean;
   readonly onProgress?: (sentBytes: number, totalBytes: number) => void;
+  /** Its turn among the uploads has come, and it may take so many milliseconds from now. */
+  readonly onTurn?: (limitMs: number) => void;
   readonly signal?: AbortSignal;
 }
 

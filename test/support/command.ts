@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 
 import type { Context } from '../../src/base/context.ts';
+import type { Clock } from '../../src/base/machine/clock.ts';
 import { guardOutput } from '../../src/base/guard-output.ts';
 import { machineRoot } from '../../src/base/machine/host-root.ts';
 import { type Logger, silentLogger } from '../../src/base/log.ts';
@@ -31,6 +32,8 @@ interface Place {
   readonly log?: Logger;
   /** Who runs it. */
   readonly user?: string;
+  /** One that stands still unless given. */
+  readonly clock?: Clock;
   /** Ctrl-C. */
   readonly signal?: AbortSignal;
 }
@@ -47,6 +50,7 @@ export function quietContext({
   log = silentLogger,
   user = 'me',
   signal = new AbortController().signal,
+  clock = new StillClock(),
 }: Place) {
   const written = { stdout: '', stderr: '', both: '' };
   const size = typeof terminal === 'object' ? terminal : { columns: 100, rows: 30 };
@@ -70,7 +74,7 @@ export function quietContext({
     stderr,
     unfiltered: { stdout: guards[0]?.unfiltered ?? stdout, stderr: guards[1]?.unfiltered ?? stderr },
     stdin: stdin ?? new PassThrough(),
-    clock: new StillClock(),
+    clock,
     root: machineRoot,
     signal,
     log,

@@ -31,6 +31,11 @@ export class Terminal {
     this.#tmux('send-keys', '-t', '0', '-l', text);
   }
 
+  /** Somebody pulls at the window. */
+  resize(columns: number, rows: number): void {
+    this.#tmux('resize-window', '-t', '0', '-x', String(columns), '-y', String(rows));
+  }
+
   /** What can be seen now. */
   screen(): string {
     return this.#tmux('capture-pane', '-p', '-t', '0').trimEnd();

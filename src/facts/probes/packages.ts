@@ -7,7 +7,6 @@ import type { FactProbe } from '../probe.ts';
 
 /** Patterns of package names that some step looks at. What is held with the driver goes with it, too. */
 const packagePatterns: readonly string[] = [
-  ...new Set(systems.flatMap(({ names }) => names.driver.family)),
   'docker*',
   'containerd*',
   'runc',
@@ -33,6 +32,7 @@ const packagePatterns: readonly string[] = [
   'kmod-nvidia*',
   'akmod-nvidia*',
   'xorg-x11-drv-nvidia*',
+  ...new Set(systems.flatMap(({ names }) => names.driver.family)),
 ];
 
 /** One for each package manager; those that a host does not have find nothing. */

@@ -1,5 +1,6 @@
 import type { ListrRenderer } from 'listr2';
 
+import { columnsOf } from '../../base/columns.ts';
 import type { OutputStream } from '../../base/context.ts';
 import { frame } from './frame.ts';
 import type { ProgressModel } from './model.ts';
@@ -26,7 +27,8 @@ export class FleetRenderer implements ListrRenderer {
   static nonTTY = false;
   readonly #options: FleetRendererOptions;
   #timer: NodeJS.Timeout | undefined;
-  #drawn = 0;
+  /** Columns of each line of the last frame. */
+  #drawn: readonly number[] = [];
 
   constructor(_tasks: unknown, options: FleetRendererOptions) {
     this.#options = options;
@@ -46,24 +48,37 @@ export class FleetRenderer implements ListrRenderer {
   #draw(): void {
     const { model, stream, now, drain, hidden } = this.#options;
     if (hidden()) {
-      if (this.#drawn > 0) stream.write(`${this.#erase()}\u001b[?25h`);
-      this.#drawn = 0;
+      if (this.#drawn.length > 0) stream.write(`${this.#erase()}\u001b[?25h`);
+      this.#drawn = [];
       return;
     }
-    if (this.#drawn === 0) stream.write('\u001b[?25l');
+    if (this.#drawn.length === 0) stream.write('\u001b[?25l');
     const above = drain().map((line) => `${line}\n`);
-    const lines = frame(model(), { columns: this.#columns(), rows: (stream.rows ?? 24) - 1 }, now());
+    const lines = frame(model(), { columns: this.#columns(), rows: this.#rows() }, now());
     stream.write(`${this.#erase()}${above.join('')}${lines.join('\n')}\n`);
-    this.#drawn = lines.length;
+    this.#drawn = lines.map((line) => columnsOf(line));
   }
 
   #columns(): number {
     return this.#options.stream.columns ?? 80;
   }
 
-  /** Line by line first: what is erased at once from the top left corner on, tmux keeps in its history. */
+  /** Lines that a frame may have: the cursor stands below it. */
+  #rows(): number {
+    return Math.max(1, (this.#options.stream.rows ?? 24) - 1);
+  }
+
+  /**
+   * Line by line first: what is erased at once from the top left corner on, tmux keeps in its history. A terminal that has
+   * become narrower since has broken the lines of the last frame; of one that has become lower the first are out of reach.
+   */
   #erase(): string {
-    const up = `\u001b[${this.#drawn}A`;
-    return this.#drawn === 0 ? '' : `${up}${'\u001b[2K\n'.repeat(this.#drawn)}${up}\u001b[0J`;
+    const broken = this.#drawn.map((columns) => Math.max(1, Math.ceil(columns / this.#columns())));
+    const taken = Math.min(
+      broken.reduce((sum, rows) => sum + rows, 0),
+      this.#rows(),
+    );
+    const up = `\u001b[${taken}A`;
+    return taken === 0 ? '' : `${up}${'\u001b[2K\n'.repeat(taken)}${up}\u001b[0J`;
   }
 }

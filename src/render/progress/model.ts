@@ -60,6 +60,8 @@ export function advance(model: ProgressModel, event: FleetEvent, now?: number): 
         since: event.since,
         limitMs: event.limitMs,
       }));
+    case 'change-limit':
+      return update(model, event.host, (row) => ({ ...row, since: event.since, limitMs: event.limitMs }));
     case 'change-output':
       return update(model, event.host, (row) => ({ ...row, output: event.line }));
     case 'change-end':

@@ -102,11 +102,13 @@ async function once(
   });
   const { gate, ...run } = parts;
   let failed: unknown;
+  const totalTimeoutMs = 120_000 + (size / gate.slowest) * 1000;
+  options.onTurn?.(totalTimeoutMs);
   const result = await runScript({
     ...run,
     text,
     options: {
-      totalTimeoutMs: 120_000 + (size / gate.slowest) * 1000,
+      totalTimeoutMs,
       ...(options.signal === undefined ? {} : { signal: options.signal }),
       onLine: (line) => {
         const known = /^have (\d+)$/.exec(line);

@@ -5,7 +5,11 @@ import { inState } from './paths.ts';
 import { run } from './run.ts';
 
 /** Where the content of an installed file comes from. */
-export type Content = { readonly text: string } | { readonly copy: string } | { readonly link: string };
+export type Content =
+  | { readonly text: string }
+  | { readonly bytes: Uint8Array }
+  | { readonly copy: string }
+  | { readonly link: string };
 
 export interface DebFile {
   /** Absolute, on the machine it is installed on. */
@@ -35,7 +39,7 @@ export async function buildDeb(deb: Deb, folder: string): Promise<string> {
   const tree = mkdtempSync(inState('tmp', 'deb-'));
   chmodSync(tree, 0o755);
   try {
-    for (const file of deb.files ?? []) put(tree, file);
+    for (const file of deb.files ?? []) putFile(tree, file);
     mkdirSync(join(tree, 'DEBIAN'), { recursive: true });
     writeFileSync(join(tree, 'DEBIAN/control'), control(deb));
     if (deb.conffiles !== undefined)
@@ -55,7 +59,8 @@ export async function buildDeb(deb: Deb, folder: string): Promise<string> {
   }
 }
 
-function put(tree: string, file: DebFile): void {
+/** Puts a file of a package where it will be installed, below `tree`. */
+export function putFile(tree: string, file: DebFile): void {
   const target = join(tree, file.path);
   mkdirSync(dirname(target), { recursive: true });
   if ('link' in file.content) {
@@ -63,7 +68,7 @@ function put(tree: string, file: DebFile): void {
     return;
   }
   if ('copy' in file.content) copyFileSync(file.content.copy, target);
-  else writeFileSync(target, file.content.text);
+  else writeFileSync(target, 'text' in file.content ? file.content.text : file.content.bytes);
   chmodSync(target, file.executable === true ? 0o755 : 0o644);
 }
 

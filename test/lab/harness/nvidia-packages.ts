@@ -108,7 +108,8 @@ export function ubuntuDriverPackages(version: string): Deb[] {
 function pinning(pin: string, full: string): Deb {
   const pattern = pin.includes('.') ? `${pin}-*` : `${pin}.*`;
   const name = `nvidia-driver-pinning-${pin}`;
-  const file = `/etc/apt/preferences.d/${name}`;
+  // apt passes over files with a dot in their name.
+  const file = `/etc/apt/preferences.d/${name.replaceAll('.', '-')}`;
   return {
     name,
     version: full,
@@ -119,11 +120,7 @@ function pinning(pin: string, full: string): Deb {
     // debhelper makes whatever is in /etc configuration.
     conffiles: [file],
     files: [
-      text(
-        // apt passes over files with a dot in their name.
-        `/etc/apt/preferences.d/${name.replaceAll('.', '-')}`,
-        `Package: *nvidia* libcuda* cuda-drivers*\nPin: version ${pattern}\nPin-Priority: 1000\n`,
-      ),
+      text(file, `Package: *nvidia* libcuda* cuda-drivers*\nPin: version ${pattern}\nPin-Priority: 1000\n`),
     ],
   };
 }

@@ -223,7 +223,10 @@ export class FakeHost {
       },
       durable: (spec) => Promise.resolve(run(spec.script)),
       follow: (id) => Promise.resolve().then(() => this.#follow(id)),
-      upload: () => Promise.resolve(true),
+      upload: (_source, _path, { onTurn }) => {
+        onTurn?.(150_000);
+        return Promise.resolve(true);
+      },
       socketAgent: () => {
         const agent = new Agent();
         const address = this.#server?.address();

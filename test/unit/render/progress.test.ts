@@ -45,6 +45,21 @@ describe('the live display', () => {
     expect(frame(waiting, { columns: 60, rows: 20 }, 7_801_000)[0]).toMatch(/ {2}2 h 10 min$/);
   });
 
+  test('says how long what is done now may take, of a change with several parts', () => {
+    const sending = after(
+      ['h200-1'],
+      { kind: 'host-state', host: 'h200-1', state: 'applying' },
+      { kind: 'change-start', host: 'h200-1', id: 'a', title: 'install the manager', since: 0 },
+      { kind: 'change-limit', host: 'h200-1', id: 'a', since: 1_000, limitMs: 150_000 },
+      { kind: 'change-output', host: 'h200-1', id: 'a', line: 'sending node: 30 %' },
+    );
+    expect(frame(sending, { columns: 80, rows: 20 }, 41_000)).toEqual([
+      '⠋ h200-1  install the manager                          40 s, at most 2 min 30 s',
+      '          sending node: 30 %',
+      '0 of 1 done',
+    ]);
+  });
+
   test('is never taller or wider than the terminal, whatever happens', () => {
     const states: HostState[] = ['waiting', 'connecting', 'applying', 'ok', 'failed'];
     const event = (hosts: number): fc.Arbitrary<FleetEvent> =>

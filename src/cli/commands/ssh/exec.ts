@@ -3,7 +3,6 @@ import pLimit from 'p-limit';
 import type { Context } from '../../../base/context.ts';
 import { ExitCode, FleetError, usageError } from '../../../base/errors.ts';
 import { troubleOf } from '../../../base/host-trouble.ts';
-import type { Logger } from '../../../base/log.ts';
 import { sh } from '../../../base/shell.ts';
 import { controlIn } from '../../../base/unseen.ts';
 import type { HostSpec } from '../../../inventory/fleet.ts';
@@ -18,6 +17,9 @@ import { withHosts, type Connected } from '../../fleet/with-hosts.ts';
 /** Bytes of each stream of one host: asked for, and read by a person or a program. */
 const outputLimit = 64 * 1024 * 1024;
 
+/** As the option's default has it. */
+const defaultTimeoutMs = 60_000;
+
 /** Runs one command on many hosts. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {
   const { options, rest } = input;
@@ -26,18 +28,17 @@ export async function run(context: Context, input: CommandInput): Promise<Result
   const seen = controlIn(text);
   if (seen !== undefined) throw hasControl(seen);
   const limit = pLimit(options.integer('parallel', { min: 1, max: 1000 }) ?? 50);
-  const script: ScriptOptions = {
-    as: options.flag('login') ? 'login' : 'root',
-    totalTimeoutMs: options.duration('timeout') ?? 60_000,
+  const script = {
+    as: options.flag('login') ? ('login' as const) : ('root' as const),
+    totalTimeoutMs: options.duration('timeout') ?? defaultTimeoutMs,
     signal: context.signal,
     outputLimit,
   };
   const timeout = options.string('timeout') ?? '';
+  const { log, clock } = context;
   const answers = await withHosts(context, input, ({ hosts, ...at }) =>
     Promise.all(
-      hosts.map((host) =>
-        limit(() => onHost({ ...at, log: context.log }, host, { text, timeout, ...script })),
-      ),
+      hosts.map((host) => limit(() => onHost({ ...at, log, clock }, host, { text, timeout, ...script }))),
     ),
   );
   const well = answers.every((answer) => 'result' in answer && answer.result.code === 0);
@@ -57,18 +58,27 @@ export async function run(context: Context, input: CommandInput): Promise<Result
 }
 
 interface Asked extends ScriptOptions {
+  readonly totalTimeoutMs: number;
   readonly text: string;
   /** As typed. */
   readonly timeout: string;
 }
 
 async function onHost(
-  { transport, emit, log }: Pick<Connected, 'transport' | 'emit'> & { readonly log: Logger },
+  { transport, emit, log, clock }: Pick<Connected, 'transport' | 'emit'> & Pick<Context, 'log' | 'clock'>,
   { name, ssh }: HostSpec,
   { text, timeout, ...options }: Asked,
 ): Promise<HostAnswer> {
   let last = '';
-  const running = (): void => emit({ kind: 'host-state', host: name, state: 'running', text: last });
+  let since = clock.monotonic();
+  const running = (): void =>
+    emit({
+      kind: 'host-state',
+      host: name,
+      state: 'running',
+      text: last,
+      wait: { since, limitMs: options.totalTimeoutMs },
+    });
   const shown = new LatestOnly(running);
   try {
     emit({ kind: 'host-state', host: name, state: 'connecting' });
@@ -76,6 +86,7 @@ async function onHost(
       { name, ssh },
       options.signal === undefined ? {} : { signal: options.signal },
     );
+    since = clock.monotonic();
     running();
     const onLine = (line: string): void => {
       last = line;

@@ -25,8 +25,9 @@ answer=$(apt_get -s remove ${names} 2>&1) ||
 unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
 [ -z "$unforeseen" ] || fail 'apt would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
   'remove them by hand if nothing needs them, and run again'
-set --
-for name in ${names}; do
+set -- ${names}
+for name; do
+  shift
   if dpkg-query -L "$name" 2>/dev/null | grep -q /etc/apt/preferences.d/.; then set -- "$@" "$name"; fi
 done
 if [ "$#" -gt 0 ]; then apt purge "$@"; fi

@@ -21,6 +21,7 @@ const events: Kinds = {
   'host-state': { kind: 'host-state', host, state: 'proving', text: 'evil' },
   note: { kind: 'note', host, text: 'evil' },
   'change-start': { kind: 'change-start', host, id: 'evil', title: 'evil', since: 0 },
+  'change-limit': { kind: 'change-limit', host, id: 'evil', since: 0 },
   'change-output': { kind: 'change-output', host, id: 'evil', line: 'evil' },
   'change-end': {
     kind: 'change-end',
@@ -47,7 +48,7 @@ const events: Kinds = {
   verdict: { kind: 'verdict', host, verdict: { state: 'failed', cause: 'evil', next: 'evil' } },
 };
 /** The kinds that are only for programs. */
-const unseen: ReadonlySet<string> = new Set(['phase', 'verdict']);
+const unseen: ReadonlySet<string> = new Set(['phase', 'verdict', 'change-limit']);
 
 const saying = (event: FleetEvent, said: string): FleetEvent =>
   foreignValue(event, (text) => (text === 'evil' ? said : text));
