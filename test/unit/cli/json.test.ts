@@ -1,11 +1,11 @@
-// Every command with --json, as a user runs it: against the fake server, and a host on whose port nobody listens.
+// Every example of the help with --json, as a user runs it: against the fake server, and a host on whose port nobody listens.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 
-import type { CommandSpec } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { runCommand } from '../../support/command.ts';
 import { useFake } from '../azure/fake/server.ts';
@@ -27,12 +27,19 @@ beforeAll(() => {
       `organization: ${fake.server.organization}
 token: { file: ${fake.tokenFile} }
 projects: [vision]
-defaults: { user: lab, pool: gpu-json, agents: 1, sshConfig: none }
+defaults: { user: lab, pool: gpu-lab, agents: 1, sshConfig: none }
+groups: { hopper: { hosts: [h200-1] } }
 hosts: { h200-1: { address: 127.0.0.1, port: 9, labels: { room: b12 } } }
 `,
     );
-  for (const name of ['smi.xml', 'dmesg.txt'])
-    writeFileSync(join(elsewhere, name), '[ 1.0] Linux version 6.1.0\n');
+  const kernelLog = '[ 1.0] Linux version 6.1.0\n';
+  const files = {
+    'smi.xml': kernelLog,
+    'dmesg.txt': kernelLog,
+    'hosts.ini': '[gpu]\nh200-1 ansible_host=192.0.2.7\n',
+    'hosts.json': '{ "azp_fleet_hosts": { "value": { "h200-1": { "address": "192.0.2.7" } } } }',
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(elsewhere, name), text);
 });
 
 const problem = z.strictObject({
@@ -58,28 +65,48 @@ const envelope = z.looseObject({
 });
 
 async function json(argv: readonly string[], cwd = fake.folder) {
-  const result = await runCommand(['--json', '--yes', ...argv], { cwd });
+  // What an example reads from a pipe.
+  const stdin = Readable.from(['[ 1.0] Linux version 6.1.0\n']);
+  const result = await runCommand(['--json', '--yes', ...argv], { cwd, stdin });
   const document = envelope.parse(JSON.parse(result.stdout));
   expect(document.exitCode).toBe(result.exitCode);
   return document;
 }
 
-/** The first example of a command, as it is told in its help. */
-function example({ examples }: CommandSpec): readonly string[] {
-  const [, line = ''] = /azp-fleet ([^)|>]+)/.exec(examples[0]?.[0] ?? '') ?? [];
-  return line.trim().split(' ');
+/** What an example types, as far as it is ours: up to a pipe, a redirection, or the next command. */
+function typed(line: string): readonly string[] {
+  const [, own = ''] = /azp-fleet ((?:'[^']*'|"[^"]*"|[^)|>&'"])+)/.exec(line) ?? [];
+  return [...own.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+    ([, one, two, bare]) => one ?? two ?? bare ?? '',
+  );
 }
 
-describe("every command's first example gives one document of one shape", () => {
-  const telling = commands.flatMap((spec) => (spec.json === false ? [] : [{ spec, members: spec.json }]));
-  test.each(telling.map((each) => [each.spec.name, each] as const))('%s', async (name, { spec, members }) => {
+/** Its document is that of `pool prune`, as its description says. */
+const byPrune: ReadonlySet<string> = new Set(['azp-fleet remove --gone h100-3']);
+
+describe('every example of every command gives one document of one shape', () => {
+  const told = commands.flatMap((spec) =>
+    spec.json === false ? [] : spec.examples.map(([line]) => ({ line, spec, members: spec.json })),
+  );
+  test.each(told.map((each) => [each.line, each] as const))('%s', async (line, { spec, members }) => {
     const cwd = spec.inventory === false ? elsewhere : fake.folder;
-    const { schema, command: told, version, at, exitCode, problems, ...own } = await json(example(spec), cwd);
-    expect({ schema, told, version, at }).toMatchObject({ schema: 1, told: name });
+    const { schema, command, version, at, exitCode, problems, ...own } = await json(typed(line), cwd);
+    expect({ schema, command, version, at }).toMatchObject({ schema: 1, command: spec.name });
     expect([0, 1]).toContain(exitCode);
-    expect(Object.keys(own)).toEqual(members);
+    expect(Object.keys(own)).toEqual(byPrune.has(line) ? ['leftovers', 'pruned'] : members);
     const silent = exitCode === 1 ? [{ host: 'h200-1', code: 'ssh.refused' }] : [];
     expect(problems).toMatchObject(silent);
+  });
+
+  // setup asks on a terminal: test/lab/setup*.test.ts types its examples.
+  test('those of ssh hand over to it, and its exit code is ours', async () => {
+    const quiet = commands.filter(({ json: members }) => members === false).map(({ name }) => name);
+    expect(quiet.toSorted()).toEqual(['setup', 'ssh']);
+    for (const [line] of commands.find(({ name }) => name === 'ssh')?.examples ?? [])
+      expect(await runCommand(typed(line), { cwd: fake.folder })).toMatchObject({
+        exitCode: 255,
+        stdout: '',
+      });
   });
 
   test('what one host lacks stands with the host too', async () => {

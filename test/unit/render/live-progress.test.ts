@@ -56,3 +56,27 @@ test('a question has the screen for itself', async () => {
   expect(during).toBe('password? ');
   await progress.finish();
 });
+
+test('a terminal that has become narrower has broken the lines of the last picture, and all of it is taken back', async () => {
+  const { context, stderr, screen } = terminal();
+  const progress = createProgress(context, { hosts: ['a', 'b'], json: false });
+  progress.sink({ kind: 'host-state', host: 'a', state: 'applying', text: 'x'.repeat(100) });
+  await vi.waitFor(() => expect(screen()).toMatch(/x{40}.*\n.*\n.*\n/));
+  stderr.columns = 25;
+  // Sixty columns are three lines now; the line of b, and that of the counts, stay one.
+  await vi.waitFor(() => expect(screen()).toContain('\u001b[5A'));
+  await progress.finish();
+});
+
+test('one that has become lower is taken back as far as it can be reached', async () => {
+  const { context, stderr, screen } = terminal();
+  const hosts = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const progress = createProgress(context, { hosts, json: false });
+  await vi.waitFor(() => expect(screen()).toContain('6 waiting\n'));
+  const before = screen().length;
+  stderr.rows = 4;
+  await vi.waitFor(() => expect(screen().slice(before)).toMatch(/\n.* · .*\n/));
+  expect(screen().slice(before)).not.toContain('\u001b[7A');
+  expect(screen().slice(before)).toContain('\u001b[3A');
+  await progress.finish();
+});
