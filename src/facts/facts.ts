@@ -167,6 +167,8 @@ export interface Facts {
     readonly users: readonly string[];
     /** Raw text of daemon.json as it was before we first wrote it; undefined: nothing is kept. */
     readonly daemonJsonBefore: string | undefined;
+    /** Files in /etc/cdi: made for us, and, by the names that they had, set aside. */
+    readonly cdi: { readonly made: readonly string[]; readonly aside: readonly string[] };
   };
   /** Durable changes found on the host. */
   readonly changes: readonly {

@@ -18,6 +18,7 @@ import { osProbe } from './probes/os.ts';
 import { othersProbe } from './probes/others.ts';
 import { packageLockProbe } from './probes/package-lock.ts';
 import { daemonJsonBeforeProbe, oursProbe } from './probes/ours.ts';
+import { oursCdiProbe } from './probes/ours-cdi.ts';
 import { siteCaProbe } from './probes/site-ca.ts';
 import { packagesProbes, together, userspaceVersion } from './probes/packages.ts';
 import { daemonJsonProbe, managerStatusProbe } from './probes/texts.ts';
@@ -40,6 +41,7 @@ export const probes = [
   othersProbe,
   oursProbe,
   daemonJsonBeforeProbe,
+  oursCdiProbe,
   changesProbe,
   packageLockProbe,
   hostLockProbe,
@@ -70,7 +72,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     manager: { ...read(managerProbe), ...read(managerStatusProbe) },
     ...read(diskProbe),
     others: { ...read(othersProbe), containers: foreign },
-    ours: { ...read(oursProbe), daemonJsonBefore: read(daemonJsonBeforeProbe) },
+    ours: { ...read(oursProbe), daemonJsonBefore: read(daemonJsonBeforeProbe), cdi: read(oursCdiProbe) },
     changes: read(changesProbe),
     packageLock: read(packageLockProbe),
     hostLock: read(hostLockProbe),

@@ -15,7 +15,8 @@ import { asFound, isKept, keptMissing } from './kept-stack.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import type { Desired, Step } from './step.ts';
-import { asideOf, cdiFolder, cdiScript } from './toolkit/cdi.ts';
+import { asideOf } from '../facts/probes/ours-cdi.ts';
+import { cdiFolder, cdiScript } from './toolkit/cdi.ts';
 import { leftToolkitObstacle } from './toolkit/left.ts';
 import { replaced, toolkitPackages } from './toolkit/packages.ts';
 

@@ -95,7 +95,7 @@ const bare: Facts = {
   cpus: 16,
   rebootRequired: false,
   others: { containers: [], gpuProcesses: [], logins: [] },
-  ours: { folders: [], users: [], daemonJsonBefore: undefined },
+  ours: { folders: [], users: [], daemonJsonBefore: undefined, cdi: { made: [], aside: [] } },
   changes: [],
   packageLock: undefined,
   hostLock: undefined,

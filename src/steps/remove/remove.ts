@@ -10,6 +10,7 @@ import { configFolder } from '../docker/config-script.ts';
 import type { Refusal } from '../step.ts';
 import { toldDaemonJson } from '../docker/told-daemon-json.ts';
 import { knownPools } from '../pool-names.ts';
+import { cdiFolder, cdiUndoScript } from '../toolkit/cdi.ts';
 import { withoutOurs } from './daemon-json.ts';
 import { restoreScript } from './daemon-json-script.ts';
 import { containersScript, filesScript, ownFolders, stopScript, traceScript } from './machine-scripts.ts';
@@ -100,6 +101,7 @@ function* stack(facts: Facts, parts: ReadonlySet<PartName>): Generator<Change | 
   }
   yield* configuration(facts, parts);
   yield* packages(facts, platform, parts);
+  yield* specifications(facts, parts);
   const { trust } = platform.packages;
   if (facts.files[trust.file] === undefined) return;
   yield runChange(
@@ -142,6 +144,27 @@ function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<C
       timeoutS: 120,
       writes: [configFolder],
     },
+  );
+}
+
+/** A toolkit that stays keeps what describes the GPUs. */
+function* specifications({ ours: { cdi }, toolkit }: Facts, parts: ReadonlySet<PartName>): Generator<Change> {
+  if (toolkit.version !== undefined && !parts.has('toolkit')) return;
+  if (cdi.made.length + cdi.aside.length === 0) return;
+  yield runChange(
+    'toolkit',
+    'cdi-undo',
+    {
+      title: 'take our CDI specification away',
+      why: 'the toolkit that it belongs to goes; what was set aside comes back',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: [
+        ...cdi.made.map((text) => ({ marker: 'remove' as const, text })),
+        ...cdi.aside.map((text) => ({ marker: 'add' as const, text })),
+      ],
+    },
+    { script: cdiUndoScript(cdi), timeoutS: 60, writes: [cdiFolder] },
   );
 }
 

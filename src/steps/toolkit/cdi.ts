@@ -1,4 +1,6 @@
 import { failFunction, sh } from '../../base/shell.ts';
+import type { Facts } from '../../facts/facts.ts';
+import { asideOf, cdiMark } from '../../facts/probes/ours-cdi.ts';
 
 /** Where the specification is written when no service of the package does it. */
 export const cdiFolder = '/etc/cdi';
@@ -12,9 +14,13 @@ export function cdiScript(inEtc: readonly string[]): string {
   return [failFunction, write, ...(inEtc.length === 0 ? [] : [setAside(inEtc)]), check].join('\n');
 }
 
-/** What a file is called afterwards. Engines read what ends in .yaml and .json. */
-export function asideOf(path: string): string {
-  return `${path}.before-azp-fleet`;
+/** What was made for us goes; what was set aside comes back, unless there is another one of its name. */
+export function cdiUndoScript({ made, aside }: Facts['ours']['cdi']): string {
+  return [
+    ...made.map((path) => sh`rm -f ${path}`),
+    ...aside.map((path) => sh`if [ ! -e ${path} ]; then mv ${asideOf(path)} ${path}; fi`),
+    ...(made.length === 0 ? [] : [sh`rmdir ${cdiFolder} 2>/dev/null || :`]),
+  ].join('\n');
 }
 
 const write = `if systemctl cat nvidia-cdi-refresh.service >/dev/null 2>&1; then
@@ -27,6 +33,7 @@ else
   if [ -e /var/run/cdi/nvidia.yaml ]; then output=/var/run/cdi/nvidia.yaml; fi
   nvidia-ctk cdi generate --output="$output" || fail 'the CDI specification cannot be written' \\
     'nvidia-ctk cdi generate ends well' 'the messages above' 'see whether nvidia-smi works on the host'
+  if [ "$output" = /etc/cdi/nvidia.yaml ]; then echo '${cdiMark}' >>"$output"; fi
 fi`;
 
 function setAside(paths: readonly string[]): string {

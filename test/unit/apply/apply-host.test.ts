@@ -62,21 +62,6 @@ describe('applying a plan to a host', () => {
     expect(await applyHost(survey, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 2 });
   });
 
-  it('says of each action how long it may take, where not all are known beforehand', async () => {
-    const { actions } = change('then');
-    const artifact = { kind: 'text', text: 'x', sha256: 'y' } as const;
-    const upload = { kind: 'upload', artifact, path: '/opt/azp-fleet/node', mode: 0o755 } as const;
-    const host = hostWanting({ ...change('a'), actions: [upload, ...actions] }, change('b'));
-    await applyHost(host.survey(), host.tools(), loose);
-    const limits = host.events.flatMap((event) =>
-      event.kind === 'change-start' || event.kind === 'change-limit' ? [event.limitMs] : [],
-    );
-    // The change, its upload before its turn and in it, its script; the next change.
-    expect(limits).toEqual([undefined, undefined, 150_000, 60_000, 60_000]);
-    const lines = host.events.flatMap((event) => (event.kind === 'change-output' ? [event.line] : []));
-    expect(lines).toEqual(['sending node: waits for its turn', 'sending node']);
-  });
-
   it('makes no wait that nobody has announced', async () => {
     const wait = { ...change('wait', { step: 'manager' }), actions: [awaited] };
     const host = hostWanting(change('a'), wait);

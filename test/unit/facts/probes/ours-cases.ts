@@ -1,4 +1,5 @@
 import { HostPaths } from '../../../../src/contract/paths.ts';
+import { cdiMark } from '../../../../src/facts/probes/ours-cdi.ts';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 import { probe } from './probe-case.ts';
 
@@ -36,4 +37,14 @@ export const oursCases: readonly ScriptCase[] = [
       ].join(''),
     },
   }),
+  probe('ours-cdi', {
+    name: 'specifications that were made for us or set aside, and no others',
+    given: (host) =>
+      host
+        .file('/etc/cdi/nvidia.yaml', `kind: nvidia.com/gpu\n${cdiMark}\n`)
+        .file('/etc/cdi/fpga.yaml', `kind: intel.com/fpga\n# ${cdiMark}\n`)
+        .file('/etc/cdi/site.json.before-azp-fleet', '{}'),
+    after: { stdout: 'made /etc/cdi/nvidia.yaml\naside /etc/cdi/site.json.before-azp-fleet\n' },
+  }),
+  probe('ours-cdi', { name: 'no folder of that kind', after: {} }),
 ];

@@ -45,7 +45,7 @@ const provisioned = factsOf({
   driver: { loaded: '580.95.05' },
   toolkit: { version: '1.18.0' },
   manager: { current: '/opt/azp-fleet/versions/1', unitActive: 'active', installation: 'i' },
-  ours: { folders: [HostPaths.opt, HostPaths.state], users: ['azp-agent-0'], daemonJsonBefore: undefined },
+  ours: { folders: [HostPaths.opt, HostPaths.state], users: ['azp-agent-0'] },
 });
 
 const plan = (facts: Facts, ...parts: readonly PartName[]) =>
@@ -112,6 +112,15 @@ describe('a host', () => {
     });
   });
 
+  test('its CDI specification goes with the toolkit, and what was set aside for it comes back', () => {
+    const cdi = { made: ['/etc/cdi/nvidia.yaml'], aside: ['/etc/cdi/site.json'] };
+    const facts = merge(provisioned, { ours: { cdi } });
+    const undo = 'take our CDI specification away';
+    expect(titles(facts)).not.toContain(undo);
+    expect(titles(facts, 'toolkit')).toContain(undo);
+    expect(titles(merge(bare, { ours: { cdi } }))).toEqual([undo, files.at(-1)]);
+  });
+
   test('what a cut has left in part goes, too', () => {
     const cut = merge(provisioned, {
       packages: { 'docker-ce': '5:29.7.2-1' },
@@ -157,7 +166,7 @@ describe('a host', () => {
   });
 
   test('with halves of an interrupted removal loses the other half', () => {
-    const half = merge(bare, { ours: { folders: [HostPaths.etc], users: [], daemonJsonBefore: undefined } });
+    const half = merge(bare, { ours: { folders: [HostPaths.etc], users: [] } });
     expect(titles(half)).toEqual([...agents, ...files]);
   });
 });

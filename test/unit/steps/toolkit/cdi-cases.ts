@@ -1,4 +1,5 @@
-import { cdiScript } from '../../../../src/steps/toolkit/cdi.ts';
+import { cdiMark } from '../../../../src/facts/probes/ours-cdi.ts';
+import { cdiScript, cdiUndoScript } from '../../../../src/steps/toolkit/cdi.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 
@@ -28,7 +29,28 @@ export const cdiSuite: ScriptSuite = {
       run: { umask: '077' },
       after: {
         calls: withoutService,
-        files: { '/etc/cdi': '755 /', '/etc/cdi/nvidia.yaml': `600 ${spec}` },
+        files: { '/etc/cdi': '755 /', '/etc/cdi/nvidia.yaml': `600 ${spec}${cdiMark}\n` },
+      },
+    },
+    {
+      name: 'what was made for us goes again, with its folder where that is empty then',
+      script: cdiUndoScript({ made: ['/etc/cdi/nvidia.yaml'], aside: [] }),
+      given: (host) => host.file('/etc/cdi/nvidia.yaml', cdiMark),
+      after: { files: { '/etc/cdi': 'gone', '/etc/cdi/nvidia.yaml': 'gone' } },
+    },
+    {
+      name: 'what was set aside comes back, and never over another file',
+      script: cdiUndoScript({ made: [], aside: ['/etc/cdi/nvidia.yaml', '/etc/cdi/site.json'] }),
+      given: (host) =>
+        host
+          .file('/etc/cdi/nvidia.yaml.before-azp-fleet', 'by hand')
+          .file('/etc/cdi/site.json.before-azp-fleet', 'of then')
+          .file('/etc/cdi/site.json', 'of now'),
+      after: {
+        files: {
+          '/etc/cdi/nvidia.yaml.before-azp-fleet': 'gone',
+          '/etc/cdi/nvidia.yaml': '644 by hand',
+        },
       },
     },
     {
@@ -71,7 +93,7 @@ export const cdiSuite: ScriptSuite = {
       name: 'an older toolkit writes over one that was made by hand',
       script: cdiScript(['/etc/cdi/nvidia.yaml']),
       given: (host) => host.file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu'),
-      after: { calls: withoutService, files: { '/etc/cdi/nvidia.yaml': `644 ${spec}` } },
+      after: { calls: withoutService, files: { '/etc/cdi/nvidia.yaml': `644 ${spec}${cdiMark}\n` } },
     },
     {
       name: 'and over the one that wins',
