@@ -3,10 +3,11 @@ import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, simulation } from './apt-host.ts';
 
 const script = removeScript(['drv', 'drv-pin', 'libdrv1']);
-const seen = [
-  'dpkg --audit',
+const seen = ['dpkg --audit', aptGetCall('-s --allow-change-held-packages remove drv drv-pin libdrv1')];
+const done = [
   'apt-mark unhold drv drv-pin libdrv1',
-  aptGetCall('-s remove drv drv-pin libdrv1'),
+  aptGetCall('purge drv-pin'),
+  aptGetCall('remove drv drv-pin libdrv1'),
 ];
 
 export const removalSuite: ScriptSuite = {
@@ -29,7 +30,7 @@ esac`,
     {
       name: 'what pins other packages is purged, with its pin; of the others the settings stay',
       script,
-      after: { calls: [...seen, aptGetCall('purge drv-pin'), aptGetCall('remove drv drv-pin libdrv1')] },
+      after: { calls: [...seen, ...done] },
     },
     {
       name: 'what an interrupted removal has begun is finished first',
@@ -40,13 +41,12 @@ esac`,
           'dpkg --audit',
           'dpkg --configure -a --force-confdef --force-confold',
           ...seen.slice(1),
-          aptGetCall('purge drv-pin'),
-          aptGetCall('remove drv drv-pin libdrv1'),
+          ...done,
         ],
       },
     },
     {
-      name: 'nothing goes where something else would go with it, and that is said',
+      name: 'nothing goes, and no hold, where something else would go with it, and that is said',
       script,
       given: (host) => host.file(simulation, 'Remv drv [1.0]\nRemv cuda-demo [12.4]\n'),
       after: {
