@@ -31,6 +31,7 @@ const collected = [
   'src/facts/probes/machine.ts',
   'src/facts/probes/manager.ts',
   'src/facts/probes/others.ts',
+  'src/facts/probes/ours-cdi.ts',
   'src/facts/probes/ours.ts',
   'src/facts/probes/site-ca.ts',
   'src/facts/probes/texts.ts',
