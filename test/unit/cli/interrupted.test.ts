@@ -29,8 +29,8 @@ const atOnce: ReadonlySet<string> = new Set([
   'ssh-config',
   'version',
 ]);
-/** Waits for a person, on a terminal. */
-const asks: ReadonlySet<string> = new Set(['setup']);
+/** Wait for what this test has not: a person on a terminal, and Docker with a network. */
+const asks: ReadonlySet<string> = new Set(['setup', 'bundle']);
 
 /** What is typed; each waits for a host or a server that takes the connection and says nothing. */
 const waiting: Readonly<Record<string, string>> = {
