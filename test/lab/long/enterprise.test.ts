@@ -60,6 +60,7 @@ function log(): string {
 async function slowly(name: string, words: string): Promise<() => Promise<Output>> {
   const running = host.exec(
     `rm -f /run/enough; cp /usr/bin/dnf /usr/local/bin/${name}; exec ${name} -y ${words}`,
+    { allowFailure: true },
   );
   await until(
     `${name} to hold the database`,
@@ -112,13 +113,13 @@ describe('a fresh host with a history', () => {
     const yum = await slowly('yum', '--disablerepo=gone install site-slow-1');
     run = startCli(lab, ['provision', await inventory('580.65.06'), '--yes']);
     await letEnd('yum');
-    await yum();
+    expect((await yum()).code).toBe(0);
     await run.said(/install NVIDIA driver .*: done/);
     const automatic = await slowly('dnf-automatic', '--disablerepo=gone upgrade site-slow-2');
     await letEnd('dnf-automatic');
     const { code, stdout, stderr } = await run.done;
     expect(code, `${stdout}${stderr}`).toBe(0);
-    await automatic();
+    expect((await automatic()).code).toBe(0);
     expect(stdout).toContain('1 host: 1 healthy');
     expect(await agent()).toMatchObject({ name: 'el-0', enabled: true, status: 'online' });
   });
@@ -178,7 +179,7 @@ describe('a kernel upgrade between two runs', () => {
       limits,
     );
     await host.exec('pkill -9 -x yum; touch /run/enough');
-    await expect(upgrade()).rejects.toThrow();
+    expect((await upgrade()).code).not.toBe(0);
     const file = await inventory('580.95.05');
     const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', file, '--yes']);
     expect(code, `${stdout}${stderr}`).toBe(0);
