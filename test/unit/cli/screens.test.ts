@@ -50,6 +50,7 @@ const screens: Readonly<Record<string, string>> = {
   'image list': 'image list',
   'image which': 'image which',
   'image build': 'image build h200-1',
+  bundle: 'bundle -o site.bundle away',
   'pool list': 'pool list',
   'pool list, unknown pool': 'pool list nope',
   'pool create': 'pool create gpu-COLUMNS --yes',

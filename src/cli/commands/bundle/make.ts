@@ -1,11 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
+import type { HostOutcome } from '../../../apply/outcome.ts';
 import { contextArchive } from '../../../artifacts/context-archive.ts';
 import { loadArtifacts } from '../../../artifacts/load.ts';
 import type { Context } from '../../../base/context.ts';
 import { defined } from '../../../base/defined.ts';
-import { codeOf, ExitCode, FleetError, usageError } from '../../../base/errors.ts';
+import { codeOf, ExitCode, type FleetError, usageError, type Problem } from '../../../base/errors.ts';
 import { timestamp } from '../../../base/machine/clock.ts';
 import { version } from '../../../base/version.ts';
 import { makeBundle } from '../../../bundle/make/make.ts';
@@ -17,7 +18,7 @@ import type { CommandInput } from '../../command.ts';
 import { readCa } from '../../fleet/fleet.ts';
 import { openHosts } from '../../fleet/hosts.ts';
 import { connected, overSsh } from '../../fleet/with-hosts.ts';
-import type { Result } from '../../result.ts';
+import { problemsAmong, type Result } from '../../result.ts';
 import { targetsOf } from './targets.ts';
 
 /** Makes a bundle for the hosts. Nothing is changed on any of them, and Azure DevOps is not asked. */
@@ -35,7 +36,9 @@ export async function make(context: Context, input: CommandInput, out: string): 
   const desired = desiredOf(fleet, { ...none, artifacts, caPem, version, root });
   return connected(context, input, open, overSsh, async (at) => {
     const note = (text: string): void => at.emit({ kind: 'note', text });
-    const targets = await targetsOf(context, input, at, desired);
+    const found = await targetsOf(context, input, at, desired);
+    if ('unread' in found) return unreadResult(found.unread, () => at.quiet());
+    const { targets } = found;
     const read = (sha256: string): Promise<Buffer> => readFolder(artifacts.folders, sha256);
     const { needs, unprovided } = needsOf(targets, await contextArchive(artifacts.context), read);
     if (unprovided.length > 0) throw cannot(unprovided);
@@ -56,6 +59,22 @@ export async function make(context: Context, input: CommandInput, out: string): 
       text: () => bundleText(file, manifest, stdout.columns ?? Infinity),
     };
   });
+}
+
+/** Their problems have been told; half a bundle is none. */
+async function unreadResult(unread: readonly HostOutcome[], quiet: () => Promise<void>): Promise<Result> {
+  await quiet();
+  const problem: Problem = {
+    code: 'bundle.hosts',
+    what: `no bundle was made: ${unread.map(({ host }) => host).join(', ')} could not be read`,
+    next: 'leave them out with --limit, or say what they are with --for, e.g. --for debian-12/x86_64',
+  };
+  return {
+    exitCode: ExitCode.hostFailed,
+    json: { file: null, bundle: null },
+    problems: problemsAmong(unread),
+    aside: [problem],
+  };
 }
 
 /** Before minutes of work: the file's folder is there. */

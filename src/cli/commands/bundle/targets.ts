@@ -1,6 +1,7 @@
+import type { HostOutcome } from '../../../apply/outcome.ts';
 import { reachHosts } from '../../../apply/survey.ts';
 import type { Context } from '../../../base/context.ts';
-import { ExitCode, FleetError, usageError } from '../../../base/errors.ts';
+import { usageError } from '../../../base/errors.ts';
 import { needingOf, needingUnseen } from '../../../bundle/make/bare-host.ts';
 import { namedSystem } from '../../../bundle/make/named-system.ts';
 import type { Target } from '../../../bundle/make/needs.ts';
@@ -11,28 +12,30 @@ import type { OpenHosts } from '../../fleet/hosts.ts';
 import { hostTools } from '../../fleet/planning-tools.ts';
 import type { Connected } from '../../fleet/with-hosts.ts';
 
+type Found =
+  | { readonly targets: readonly Target[] }
+  /** Some hosts could not be read. */
+  | { readonly unread: readonly HostOutcome[] };
+
 /** The hosts as what a bundle is made for: as they are, or each as a fresh one of every system that is named. */
 export async function targetsOf(
   context: Context,
   input: CommandInput,
   open: OpenHosts & Connected,
   desired: (host: HostSpec) => Desired,
-): Promise<readonly Target[]> {
+): Promise<Found> {
   const { options } = input;
   const [named, kernels] = [options.list('for').map(namedSystem), options.list('kernel').map(kernelRelease)];
-  if (named.length > 0)
-    return open.hosts.flatMap((host) =>
-      named.map(({ system, machine }) => ({
-        name: host.name,
-        needing: needingUnseen(
-          system,
-          machine,
-          kernels,
-          system.packages.offline?.kernels(system.id, machine) ?? [],
-        ),
-        desired: desired(host),
-      })),
+  if (named.length > 0) {
+    const targets = open.hosts.flatMap((host) =>
+      named.map(({ system, machine }) => {
+        const images = system.packages.offline?.kernels(system.id, machine) ?? [];
+        const needing = needingUnseen(system, machine, kernels, images);
+        return { name: host.name, needing, desired: desired(host) };
+      }),
     );
+    return { targets };
+  }
   if (kernels.length > 0)
     throw usageError({
       code: 'usage.arguments',
@@ -48,26 +51,20 @@ async function read(
   input: CommandInput,
   open: OpenHosts & Connected,
   desired: (host: HostSpec) => Desired,
-): Promise<readonly Target[]> {
+): Promise<Found> {
   const found = await reachHosts(open.hosts, hostTools(context, input, open), { follow: false });
   const reached = found.filter((each) => 'facts' in each);
   await Promise.all(reached.map(({ connection }) => connection.close()));
   for (const { host } of reached) open.emit({ kind: 'host-state', host: host.name, state: 'ok' });
-  const unread = found.flatMap((each) => ('facts' in each ? [] : [each.host]));
-  if (unread.length > 0)
-    throw new FleetError(
-      {
-        code: 'bundle.hosts',
-        what: `no bundle was made: ${unread.join(', ')} could not be read`,
-        next: 'leave them out with --limit, or say what they are with --for, e.g. --for debian-12/x86_64',
-      },
-      { exitCode: ExitCode.hostFailed },
-    );
-  return reached.map(({ host, facts }) => ({
-    name: host.name,
-    needing: needingOf(facts),
-    desired: desired(host),
-  }));
+  const unread = found.flatMap((each) => ('facts' in each ? [] : [each]));
+  if (unread.length > 0) return { unread };
+  return {
+    targets: reached.map(({ host, facts }) => ({
+      name: host.name,
+      needing: needingOf(facts),
+      desired: desired(host),
+    })),
+  };
 }
 
 function kernelRelease(text: string): string {
