@@ -17,7 +17,7 @@ export function hostFindings(facts: Facts): readonly Finding[] {
     findings.push(
       fail(
         'driver.not-loaded',
-        'the NVIDIA kernel module is not loaded',
+        `the NVIDIA kernel module is ${moduleState(facts)}`,
         `${provision}; see \`dkms status\` on the host`,
       ),
     );
@@ -35,6 +35,11 @@ export function hostFindings(facts: Facts): readonly Finding[] {
     findings.push(fail('manager.down', `the manager is ${manager.unitActive ?? 'not running'}`, next));
   }
   return findings;
+}
+
+/** One that is built and not loaded is the kernel's affair, another one that of DKMS. */
+function moduleState({ kernels: [running] }: Facts): string {
+  return running?.driver === true ? `built for Linux ${running.release}, and not loaded` : 'not loaded';
 }
 
 function fail(code: Code, what: string, next: string): Finding {

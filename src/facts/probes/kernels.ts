@@ -1,3 +1,4 @@
+import { hasModule } from '../../packages/kernel-module.ts';
 import type { Facts, InstalledKernel } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
@@ -14,7 +15,7 @@ export const kernelsProbe: FactProbe<Pick<Facts, 'kernels' | 'lacksToBuild'>> = 
   script: () => `kernel() { # RELEASE
   set -- "$1" no-headers no-driver
   if [ -e "/lib/modules/$1/build" ]; then set -- "$1" headers "$3"; fi
-  if grep -Eqs '^([^:]*/)?nvidia\\.ko[.a-z0-9]*:' "/lib/modules/$1/modules.dep"; then set -- "$1" "$2" driver; fi
+  if ${hasModule('$1')}; then set -- "$1" "$2" driver; fi
   echo "kernel $*"
 }
 running=$(uname -r)

@@ -1,6 +1,7 @@
-import { failFunction, sh } from '../../base/shell.ts';
+import { failFunction, Raw, sh } from '../../base/shell.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { Build } from '../../packages/build.ts';
+import { hasModule } from '../../packages/kernel-module.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
@@ -60,11 +61,12 @@ export function* nextModule(facts: Facts, platform: Platform): Iterable<Change> 
 
 /** Builds for a kernel that does not run. DKMS may have done so, and may have failed at another driver than this one. */
 export function buildModule(release: string): string {
+  const built = new Raw(hasModule('$kernel'));
   return sh`kernel=${release}
-if command -v dkms >/dev/null && ! modinfo -k "$kernel" nvidia >/dev/null 2>&1; then
+if command -v dkms >/dev/null && ! ${built}; then
   dkms autoinstall -k "$kernel" || :
 fi
-modinfo -k "$kernel" nvidia >/dev/null 2>&1 ||
+${built} ||
   fail "no NVIDIA module could be built for Linux $kernel, which boots next" 'a module' 'none' \
     'look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel'`;
 }

@@ -1,6 +1,7 @@
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { HostRoot } from '../../base/machine/host-root.ts';
 import { failFunction, sh } from '../../base/shell.ts';
+import { hasModule } from '../../packages/kernel-module.ts';
 import { enableServices, startServices } from './services.ts';
 
 const nouveauText = `# Written by azp-fleet: the NVIDIA driver needs the GPUs for itself.
@@ -22,7 +23,7 @@ export function loadModule(root: HostRoot): string {
   return `${enableServices}
 ${sh`loaded=${`${root.prefix}/sys/module/nvidia/version`}`}
 kernel=$(uname -r)
-if command -v dkms >/dev/null && ! modinfo nvidia >/dev/null 2>&1; then
+if command -v dkms >/dev/null && ! ${hasModule('$kernel')}; then
   dkms autoinstall -k "$kernel"
 fi
 answer=$(modprobe -a nvidia nvidia_uvm 2>&1) || :
@@ -32,8 +33,12 @@ if [ ! -r "$loaded" ]; then
       fail 'the kernel rejects the NVIDIA module, because Secure Boot is on' 'a loaded module' "$answer" \\
         'switch Secure Boot off in the firmware, or enrol the key of DKMS at the console' ;;
     *)
-      fail 'the NVIDIA kernel module cannot be loaded' 'a loaded module' "$answer" \\
-        'look at journalctl -k and at the newest /var/lib/dkms/nvidia*/*/build/make.log' ;;
+      if ${hasModule('$kernel')}; then
+        fail "the NVIDIA module is built for Linux $kernel, and not loaded" 'a loaded module' "$answer" \\
+          'look at journalctl -k: the kernel says there why it does not take it'
+      fi
+      fail "no NVIDIA module was built for Linux $kernel" 'a loaded module' "$answer" \\
+        'look at the newest /var/lib/dkms/nvidia*/*/build/make.log' ;;
   esac
 fi
 ${startServices}`;

@@ -37,6 +37,14 @@ test.each<[string, Facts, string[]]>([
   expect(hostFindings(seen).map(({ code }) => code)).toEqual(expected);
 });
 
+test('a module that is built for the running kernel is told from one that is not', () => {
+  const kernel = (driver: boolean) => [{ release: '6.12.1-amd64', headers: true, driver }];
+  const said = (driver: boolean): string | undefined =>
+    hostFindings(facts({}, { driver: { loaded: undefined }, kernels: kernel(driver) }))[0]?.what;
+  expect(said(true)).toBe('the NVIDIA kernel module is built for Linux 6.12.1-amd64, and not loaded');
+  expect(said(false)).toBe('the NVIDIA kernel module is not loaded');
+});
+
 test('the manager says in its own words how it is', () => {
   expect(hostFindings(facts({ unitActive: 'failed' }))[0]?.what).toBe('the manager is failed');
   expect(hostFindings(facts({ unitActive: undefined }))[0]?.what).toBe('the manager is not running');

@@ -58,4 +58,25 @@ lacks gcc-12
         .file(dep('6.1.0,lab'), 'nvidia.ko:\n'),
     after: { stdout: 'kernel 6.1.0,lab no-headers driver\n', calls: ['uname -r'] },
   }),
+  ...(
+    [
+      ['updates/dkms/nvidia-current-open.ko.xz', 'driver'],
+      ['updates/dkms/nvidia-current.ko', 'driver'],
+      ['updates/dkms/nvidia-tesla-535.ko', 'driver'],
+      ['updates/dkms/nvidia-current-open-drm.ko', 'no-driver'],
+      ['updates/dkms/nvidia-peermem.ko', 'no-driver'],
+    ] as const
+  ).map(([module, expected]) =>
+    probe('kernels', {
+      name: `a kernel with ${module}, as Debian's DKMS calls it`,
+      given: (host) =>
+        host
+          .program('uname', 'echo 6.1.0,lab')
+          .program('gcc', '')
+          .program('make', '')
+          .file('/proc/version', mainline)
+          .file(dep('6.1.0,lab'), `${module}: kernel/drm.ko\n`),
+      after: { stdout: `kernel 6.1.0,lab no-headers ${expected}\n`, calls: ['uname -r'] },
+    }),
+  ),
 ];

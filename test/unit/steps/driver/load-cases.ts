@@ -50,16 +50,16 @@ ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --verbose
 [Install]
 WantedBy=multi-user.target
 `;
-const load = ['uname -r', 'modinfo nvidia', probe];
+const load = ['uname -r', probe];
+const modules = '/lib/modules/6.1.0,lab/modules.dep';
 const refused = (what: string, seen: string, next: string) => ({
   code: 1,
   stderr: `failed: ${what}\nexpected: a loaded module\nseen: ${seen}\nnext: ${next}\n`,
   calls: [...look, ...load],
 });
-/** modinfo, which knows a module once DKMS has been asked. */
-const builtByDkms = 'echo "filename: nvidia.ko"; echo "a word" >&2; [ -e /run/built ]';
 const forNext = `${failFunction}\n${buildModule('6.8.0-50-generic')}`;
-const ofNext = 'modinfo -k 6.8.0-50-generic nvidia';
+const modulesOfNext = '/lib/modules/6.8.0-50-generic/modules.dep';
+const build = 'dkms autoinstall -k 6.8.0-50-generic';
 
 const rejected = (seen: string) =>
   refused(
@@ -79,7 +79,8 @@ export const loadSuite: ScriptSuite = {
       .folder('/sys')
       .program('uname', 'echo 6.1.0,lab')
       .program('dkms', 'echo "dkms builds"')
-      .program('modinfo', 'echo "filename: nvidia.ko"')
+      .file(modules, 'updates/dkms/nvidia.ko.xz:\n')
+      .file(modulesOfNext, 'kernel/nvidiafb.ko:\n')
       .program('modprobe', `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; echo "a word" >&2`)
       .program('systemctl', '[ "$1" != cat ] || { echo "No files found" >&2; exit 1; }');
   },
@@ -92,21 +93,21 @@ export const loadSuite: ScriptSuite = {
     {
       name: 'one that DKMS has not built yet is built for the running kernel first',
       script,
-      given: (host) => host.program('modinfo', 'echo "modinfo: not found" >&2; exit 1'),
+      given: (host) => host.file(modules, 'kernel/nvidiafb.ko:\n'),
       after: {
         stdout: 'dkms builds\n',
-        calls: [...look, 'uname -r', 'modinfo nvidia', 'dkms autoinstall -k 6.1.0,lab', probe, ...present],
+        calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe, ...present],
         files: loaded,
       },
     },
     {
       name: 'a build that fails ends it',
       script,
-      given: (host) => host.program('modinfo', 'exit 1').program('dkms', 'echo "make failed" >&2; exit 10'),
+      given: (host) => host.file(modules, '').program('dkms', 'echo "make failed" >&2; exit 10'),
       after: {
         code: 10,
         stderr: 'make failed\n',
-        calls: [...look, 'uname -r', 'modinfo nvidia', 'dkms autoinstall -k 6.1.0,lab'],
+        calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab'],
       },
     },
     {
@@ -152,9 +153,23 @@ export const loadSuite: ScriptSuite = {
       script,
       given: (host) => modprobe(host, 'echo "an alias of  another module"'),
       after: refused(
-        'the NVIDIA kernel module cannot be loaded',
+        'the NVIDIA module is built for Linux 6.1.0,lab, and not loaded',
         'an alias of  another module',
-        'look at journalctl -k and at the newest /var/lib/dkms/nvidia*/*/build/make.log',
+        'look at journalctl -k: the kernel says there why it does not take it',
+      ),
+    },
+    {
+      name: 'a module that is not there is told apart',
+      script,
+      given: (host) =>
+        modprobe(
+          host.without('dkms').file(modules, 'kernel/nvidia-drm.ko:\n'),
+          'echo "not found" >&2; exit 1',
+        ),
+      after: refused(
+        'no NVIDIA module was built for Linux 6.1.0,lab',
+        'not found',
+        'look at the newest /var/lib/dkms/nvidia*/*/build/make.log',
       ),
     },
     {
@@ -211,23 +226,23 @@ export const loadSuite: ScriptSuite = {
     {
       name: 'a module for the next kernel is there',
       script: forNext,
-      after: { calls: [ofNext, ofNext] },
+      given: (host) => host.file(modulesOfNext, 'updates/dkms/nvidia-current-open.ko.xz:\n'),
+      after: {},
     },
     {
       name: 'a module for the next kernel is built',
       script: forNext,
       given: (host) =>
-        host.program('modinfo', builtByDkms).program('dkms', 'echo "dkms builds"; >/run/built; exit 3'),
+        host.program('dkms', `echo "dkms builds"; echo updates/dkms/nvidia.ko: >${modulesOfNext}; exit 3`),
       after: {
         stdout: 'dkms builds\n',
-        calls: [ofNext, 'dkms autoinstall -k 6.8.0-50-generic', ofNext],
-        files: { '/run/built': '644 ' },
+        calls: [build],
+        files: { [modulesOfNext]: '644 updates/dkms/nvidia.ko:\n' },
       },
     },
     {
       name: 'a module for the next kernel cannot be built',
       script: forNext,
-      given: (host) => host.program('modinfo', builtByDkms),
       after: {
         code: 1,
         stdout: 'dkms builds\n',
@@ -236,13 +251,13 @@ expected: a module
 seen: none
 next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel
 `,
-        calls: [ofNext, 'dkms autoinstall -k 6.8.0-50-generic', ofNext],
+        calls: [build],
       },
     },
     {
       name: 'modules that come built are missing for the next kernel, without DKMS',
       script: forNext,
-      given: (host) => host.program('modinfo', builtByDkms).without('dkms'),
+      given: (host) => host.without('dkms'),
       after: {
         code: 1,
         stderr: `failed: no NVIDIA module could be built for Linux 6.8.0-50-generic, which boots next
@@ -250,7 +265,6 @@ expected: a module
 seen: none
 next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel
 `,
-        calls: [ofNext],
       },
     },
     {
