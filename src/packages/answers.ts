@@ -35,17 +35,29 @@ export function parseAnswers(dialect: Dialect, output: string, asked: readonly A
     asked.map(({ key, transaction: { vendor } }): [string, Answer] => {
       const silent = vendor && wordsOf(heard, `silent ${vendor}`);
       if (silent !== undefined) return [key, { kind: 'unknown', why: silent }];
-      return [key, answerIn(dialect, sections.get(key) ?? [], wordsOf(heard, 'partial'))];
+      const partial = wordsOf(heard, 'partial');
+      // The system's own sources are those that could not be read: what is missing may be in them.
+      const missed = vendor === undefined ? partial : undefined;
+      return [key, answerIn(dialect, sections.get(key) ?? [], partial, missed)];
     }),
   );
 }
 
-function answerIn(dialect: Dialect, lines: readonly string[], partial: string | undefined): Answer {
+function answerIn(
+  dialect: Dialect,
+  lines: readonly string[],
+  partial: string | undefined,
+  missed: string | undefined,
+): Answer {
   if (!lines.includes('end')) return { kind: 'unknown', why: 'the host broke off' };
   const broken = wordsOf(lines, 'broken');
   if (broken !== undefined)
     return { kind: 'unknown', why: `${dialect.program} ended with exit code ${broken}` };
-  if (lines.includes('missing')) return { kind: 'not-offered', offered: offered(lines) };
+  if (lines.includes('missing')) {
+    return missed === undefined
+      ? { kind: 'not-offered', offered: offered(lines) }
+      : { kind: 'unknown', why: missed };
+  }
   const obstacle = obstacleIn(dialect, lines);
   if (obstacle === undefined) return effects(lines, dialect);
   const unread = wordsOf(lines, 'partial') ?? partial;
@@ -101,6 +113,7 @@ function effects(lines: readonly string[], { packageName }: Dialect): Answer {
     kept: moves.kept.map(({ name }) => name),
     ...(version === undefined ? {} : { version: upstream(version) }),
     ...roomIn(lines),
+    ...sourcesIn(lines),
   };
 }
 
@@ -108,6 +121,13 @@ function roomIn(lines: readonly string[]): Pick<Effects, 'room'> {
   const [, download, installed] = /^(\d{1,15}) (-?\d{1,15})$/.exec(wordsOf(lines, 'room') ?? '') ?? [];
   if (download === undefined || installed === undefined) return {};
   return { room: { downloadBytes: Number(download), installedBytes: Number(installed) } };
+}
+
+const addedSource = /^source (\/[\w./-]{1,100}(?: [a-z][a-z-]{1,30}){1,5})$/;
+
+function sourcesIn(lines: readonly string[]): Pick<Effects, 'sources'> {
+  const sources = lines.flatMap((line) => addedSource.exec(line)?.[1] ?? []);
+  return sources.length === 0 ? {} : { sources };
 }
 
 function moved(

@@ -30,8 +30,13 @@ export interface SystemNames {
   };
 }
 
-/** NVIDIA's driver as packaged for one distribution, compute only: no display server comes with it. */
+/**
+ * NVIDIA's driver as packaged for one distribution, compute only: no display server comes with it. Whose packages they are,
+ * NVIDIA's or the distribution's own, the wish says (`method`).
+ */
 export interface DriverNames {
+  /** The distribution has packages of its own, of this branch where nobody asks for another one. */
+  readonly own?: { readonly branch: string };
   /** All at one version. */
   packages(spec: DriverSpec, flavor: Flavor, nvswitches: number): readonly string[];
   /** Libraries that come with them, at their version, so that containers can have them. */
@@ -39,9 +44,13 @@ export interface DriverNames {
   /** Of such libraries those that an installed driver has not, under the names that they have in its family. */
   lacks(packages: Readonly<Record<string, string>>, uses: readonly DriverUse[]): readonly string[];
   /** Patterns of the names that the first one of `packages` has in any branch. */
-  readonly variants: readonly string[];
+  variants(spec: DriverSpec): readonly string[];
+  /** The same in either's packages: whatever has its version was held with it. */
+  readonly formerly: readonly string[];
   /** Come along where some source offers them at the driver's version. */
   optional(spec: DriverSpec): readonly string[];
+  /** Come along at the newest version of the branch, whatever the driver's is. */
+  beside?(spec: DriverSpec): readonly string[];
   /** Of the installed packages those of another branch, kind or pin, which would be in the way. */
   obsolete(installed: readonly string[], spec: DriverSpec, wanted: readonly string[]): readonly string[];
   /** Patterns of packages that are held with the driver, where they have its version. */

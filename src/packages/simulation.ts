@@ -57,6 +57,8 @@ export interface Effects {
   readonly downgrades: readonly Moved[];
   /** What it takes; undefined: the package manager did not say. `installedBytes` below 0: more goes than comes. */
   readonly room?: { readonly downloadBytes: number; readonly installedBytes: number };
+  /** What of the system's own archive is added to its sources: `FILE COMPONENT…`. */
+  readonly sources?: readonly string[];
   /** Packages that stay at their version although a newer one is there. */
   readonly kept: readonly string[];
 }

@@ -23,8 +23,8 @@ export interface Distribution extends Omit<System, 'machine'> {
  * docs.docker.com/engine/install, where rebuilds of Red Hat's system use the folder of CentOS.
  */
 export const systems: readonly Distribution[] = [
-  debianSystem('12', 'bookworm', 'e7f219eab6fe4819cdb5c15b98233dc3420302d9c00883219cd3d896857cf48d'),
-  debianSystem('13', 'trixie', 'dd28f1f6ba0038180d6b23f846cefca1e3de4c9327751665241370bacea452a1'),
+  debianSystem('12', 'bookworm', '535', 'e7f219eab6fe4819cdb5c15b98233dc3420302d9c00883219cd3d896857cf48d'),
+  debianSystem('13', 'trixie', '550', 'dd28f1f6ba0038180d6b23f846cefca1e3de4c9327751665241370bacea452a1'),
   ubuntuSystem('22.04', 'jammy', 'd93190d50b98ad4699ff40f4f7af50f16a76dac3bb8da1eaaf366d47898ff8df'),
   ubuntuSystem('24.04', 'noble', 'd2a6b11c096396d868758b86dab1823b25e14d70333f1dfa74da5ddaf6a06dba'),
   ubuntuSystem('26.04', 'resolute', 'f7f474b5f6a4adf987aa587920df00e713285958ef6a913dda1945a544a3099e'),
@@ -58,12 +58,13 @@ export const retired: readonly (Pick<Distribution, 'id' | 'versionId'> & { reado
   },
 ];
 
-function debianSystem(versionId: string, release: string, keySha256: string): Distribution {
+/** `branch`: of its own driver packages, in its non-free component. */
+function debianSystem(versionId: string, release: string, branch: string, keySha256: string): Distribution {
   return {
     id: 'debian',
     versionId,
     packages: apt,
-    names: debian,
+    names: debian(branch),
     nvidia: { folder: `debian${versionId}`, keySha256 },
     docker: { folder: 'debian', release },
   };

@@ -17,8 +17,14 @@ export interface Transaction {
   readonly mayRemove: readonly string[];
   /** Packages that the first one's version brings along where some source offers them at it. */
   readonly optional?: readonly string[];
+  /** Come along at the newest version that begins so, where some source offers one. */
+  readonly beside?: readonly { readonly name: string; readonly branch: string }[];
   /** Patterns of the names that the first package has in other branches: they tell which of them are offered. */
   readonly variants?: readonly string[];
+  /** The same, of whoever may have packaged it before: with these goes what was held together with them. Default: `variants`. */
+  readonly formerly?: readonly string[];
+  /** Whose sources must not be among those that are read, because packages in them have the same names: they are switched off. */
+  readonly without?: Vendor;
   readonly proxy: Proxy;
   /**
    * Shell text between reading the package lists and the transaction. It may use `fail`. A simulation runs it, too, with

@@ -121,6 +121,7 @@ const answer = z.discriminatedUnion('kind', [
     upgrades: moved,
     downgrades: moved,
     kept: names,
+    sources: names.exactOptional(),
     room: z.object({ downloadBytes: z.number(), installedBytes: z.number() }).exactOptional(),
   }),
   z.object({ kind: z.literal('not-offered'), offered: names }),

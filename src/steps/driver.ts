@@ -20,7 +20,7 @@ import { siteCa } from './site-ca.ts';
 import type { Desired, Refusal, Step } from './step.ts';
 
 /**
- * The NVIDIA driver, compute only, from NVIDIA's repository, kept on its branch.
+ * The NVIDIA driver, compute only, from NVIDIA's repository or the distribution's own, kept on its branch.
  * A driver of the wanted branch that somebody else installed, and that runs, is left alone.
  */
 export const driverStep: Step = {
@@ -64,7 +64,8 @@ export const driverStep: Step = {
       yield* activation(facts, desired, platform);
       return;
     }
-    yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
+    if (host.driver.method !== 'distro')
+      yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
     yield installation(facts, desired, platform, packages);
     const reboot = rebootReason(facts, platform);
     if (reboot !== undefined) yield rebootChange('driver', reboot);
@@ -141,12 +142,14 @@ function* completion(
   if (!isSigned(facts, platform)) yield* hold(platform, facts, packages);
   if (ours) yield* forNextKernel(facts, desired, platform);
   if (lacking.length === 0 && fabric.length === 0) return;
-  if (ours) yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
+  const vendor = ours && host.driver.method !== 'distro';
+  if (vendor) yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
   if (fabric.length > 0) {
     const { what, next } = missingFabric(facts);
-    yield ours ? fabricChange(facts, desired, platform, fabric) : refusal('driver', what, next);
+    yield vendor ? fabricChange(facts, desired, platform, fabric) : refusal('driver', what, next);
   }
-  if (lacking.length > 0) yield librariesChange(facts, desired, platform, { names: lacking, ours });
+  if (lacking.length > 0)
+    yield librariesChange(facts, desired, platform, { names: lacking, vendor });
 }
 
 /** A kernel that is upgraded to is to find a driver, too. */

@@ -31,8 +31,9 @@ function kept(wish: VersionSpec, seen: string | undefined): VersionSpec {
 }
 
 /** What runs, or what will after a reboot. A branch that cannot drive the GPUs is none to keep. */
-export function keptBranch(facts: Facts, wish: DriverSpec): DriverSpec {
-  if (wish.orNewer !== true) return wish;
+export function keptBranch(facts: Facts, asked: DriverSpec): DriverSpec {
+  if (asked.orNewer !== true) return asked;
+  const wish = withOwnBranch(facts, asked);
   const { loaded, userspace } = facts.driver;
   const [newest = 0] = [loaded, userspace]
     .map((version) => Number.parseInt(version ?? '', 10))
@@ -40,4 +41,10 @@ export function keptBranch(facts: Facts, wish: DriverSpec): DriverSpec {
     .toSorted((a, b) => b - a);
   const newer = { ...wish, branch: String(newest) };
   return newest === 0 || generationObstacle(facts, newer) !== undefined ? wish : newer;
+}
+
+/** A distribution's own packages are of its branch, not of the one that NVIDIA's would be. */
+function withOwnBranch(facts: Facts, wish: DriverSpec): DriverSpec {
+  const own = platformOf(facts)?.names.driver.own;
+  return wish.method === 'distro' && own !== undefined ? { ...wish, branch: own.branch } : wish;
 }

@@ -24,7 +24,7 @@ export const driver = z
           .optional()
           .meta({
             description:
-              "Where it comes from; repo (default): NVIDIA's package source; distro: the system's own; runfile: a .run file, by hand; none: it is left alone",
+              "Where it comes from; repo (default): NVIDIA's package source; distro: the system's own, of its branch unless one is asked for; runfile: a .run file, by hand; none: it is left alone",
           }),
       }),
     ],

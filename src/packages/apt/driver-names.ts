@@ -8,24 +8,32 @@ interface DriverRow {
   /** Libraries and nvidia-smi. */
   readonly userspace: readonly string[];
   readonly modules: Readonly<Record<Flavor, string>>;
-  /** The daemon that keeps the GPUs initialised between containers, under the names it has there. */
-  readonly persistence: readonly string[];
+  /**
+   * Comes along where it is offered at the same version: the daemon that keeps the GPUs initialised between containers, and
+   * what NVIDIA's userspace has in one package.
+   */
+  readonly optional: readonly string[];
+  /** What else comes along, at the newest version of the branch, because its packager counts by himself. */
+  readonly beside?: readonly string[];
   /** What containers can draw and en- and decode with only where the host has it. */
   readonly uses: Readonly<Record<DriverUse, readonly string[]>>;
-  /** NVSwitches need it. */
-  readonly fabricManager: string;
+  /** NVSwitches need it. Undefined: there is none, and plans refuse such hosts before. */
+  readonly fabricManager?: string;
   /** Where the names were seen. */
   readonly source: string;
 }
 
-/** By family of systems: one row for each change of names, the newest last. */
+/** Whose packages: NVIDIA's for a family of systems, or that family's own. */
+type Family = 'debian' | 'ubuntu' | 'debianOwn' | 'ubuntuOwn';
+
+/** One row for each change of names, the newest last. */
 export const driverRows = {
   debian: [
     {
       from: 0,
       userspace: ['nvidia-driver-cuda'],
       modules: { open: 'nvidia-kernel-open-dkms', proprietary: 'nvidia-kernel-dkms' },
-      persistence: ['nvidia-persistenced'],
+      optional: ['nvidia-persistenced'],
       uses: {
         graphics: ['nvidia-egl-icd', 'nvidia-vulkan-icd', 'libglx-nvidia0', 'libgles-nvidia2'],
         video: ['libnvidia-encode1', 'libnvcuvid1'],
@@ -38,7 +46,7 @@ export const driverRows = {
       from: 580,
       userspace: ['nvidia-driver-cuda'],
       modules: { open: 'nvidia-kernel-open-dkms', proprietary: 'nvidia-kernel-dkms' },
-      persistence: ['nvidia-persistenced'],
+      optional: ['nvidia-persistenced'],
       uses: {
         graphics: ['nvidia-egl-icd', 'nvidia-vulkan-icd', 'libglx-nvidia0', 'libgles-nvidia2'],
         video: ['libnvidia-encode1', 'libnvcuvid1'],
@@ -52,7 +60,7 @@ export const driverRows = {
       from: 0,
       userspace: ['libnvidia-compute-BRANCH', 'nvidia-utils-BRANCH'],
       modules: { open: 'nvidia-dkms-BRANCH-open', proprietary: 'nvidia-dkms-BRANCH' },
-      persistence: ['nvidia-compute-utils-BRANCH'],
+      optional: ['nvidia-compute-utils-BRANCH'],
       uses: {
         graphics: ['libnvidia-gl-BRANCH'],
         video: ['libnvidia-encode-BRANCH', 'libnvidia-decode-BRANCH'],
@@ -64,7 +72,7 @@ export const driverRows = {
       from: 580,
       userspace: ['libnvidia-compute-BRANCH', 'nvidia-utils-BRANCH'],
       modules: { open: 'nvidia-dkms-BRANCH-open', proprietary: 'nvidia-dkms-BRANCH' },
-      persistence: ['nvidia-compute-utils-BRANCH', 'nvidia-persistenced'],
+      optional: ['nvidia-compute-utils-BRANCH', 'nvidia-persistenced'],
       uses: {
         graphics: ['libnvidia-gl-BRANCH'],
         video: ['libnvidia-encode-BRANCH', 'libnvidia-decode-BRANCH'],
@@ -77,30 +85,62 @@ export const driverRows = {
       // nvidia-utils is a virtual name from here on.
       userspace: ['libnvidia-compute'],
       modules: { open: 'nvidia-dkms-open', proprietary: 'nvidia-dkms' },
-      persistence: ['nvidia-persistenced'],
+      optional: ['nvidia-persistenced'],
       uses: { graphics: ['libnvidia-gl'], video: ['libnvidia-encode', 'libnvidia-decode'] },
       fabricManager: 'nvidia-fabricmanager',
       source:
         'cuda-repo-ubuntu2404-13-2-local with 595.45.04, all its packages; driver installation guide, compute only',
     },
   ],
-} as const satisfies Readonly<Record<string, readonly [DriverRow, ...DriverRow[]]>>;
+  debianOwn: [
+    {
+      from: 0,
+      userspace: ['nvidia-smi', 'libcuda1'],
+      modules: { open: 'nvidia-open-kernel-dkms', proprietary: 'nvidia-kernel-dkms' },
+      optional: ['nvidia-opencl-icd'],
+      // Of another source package: 535.171.04 beside 535.261.03.
+      beside: ['nvidia-persistenced'],
+      uses: {
+        graphics: ['nvidia-egl-icd', 'nvidia-vulkan-icd', 'libglx-nvidia0', 'libgles-nvidia2'],
+        video: ['libnvidia-encode1', 'libnvcuvid1'],
+      },
+      source: "Debian's own lists: 535.261.03-1 in bookworm, 550.163.01-2 in trixie (contrib and non-free)",
+    },
+  ],
+  ubuntuOwn: [
+    {
+      from: 0,
+      userspace: ['libnvidia-compute-BRANCH-server', 'nvidia-utils-BRANCH-server'],
+      modules: { open: 'nvidia-dkms-BRANCH-server-open', proprietary: 'nvidia-dkms-BRANCH-server' },
+      optional: ['nvidia-compute-utils-BRANCH-server'],
+      uses: {
+        graphics: ['libnvidia-gl-BRANCH-server'],
+        video: ['libnvidia-encode-BRANCH-server', 'libnvidia-decode-BRANCH-server'],
+      },
+      source: 'github.com/canonical/nvidia-graphics-drivers, 535-server-noble and 580-server-noble',
+    },
+  ],
+} as const satisfies Readonly<Record<Family, readonly [DriverRow, ...DriverRow[]]>>;
 
 export interface BranchNames {
   /** What is installed at one version. */
   packages(flavor: Flavor, nvswitches: number): string[];
-  readonly persistence: readonly string[];
+  readonly optional: readonly string[];
+  readonly beside: readonly string[];
   extras(uses: readonly DriverUse[]): string[];
 }
 
-export function namesOf(family: keyof typeof driverRows, { branch }: DriverSpec): BranchNames {
+export function namesOf(family: Family, { branch }: Pick<DriverSpec, 'branch'>): BranchNames {
   const rows: readonly [DriverRow, ...DriverRow[]] = driverRows[family];
   const row = rows.findLast(({ from }) => from <= Number(branch)) ?? rows[0];
   const named = (name: string): string => name.replaceAll('BRANCH', branch);
   return {
-    packages: (flavor, nvswitches) =>
-      [...row.userspace, row.modules[flavor], ...(nvswitches === 0 ? [] : [row.fabricManager])].map(named),
-    persistence: row.persistence.map(named),
+    packages: (flavor, nvswitches) => [
+      ...[...row.userspace, row.modules[flavor]].map(named),
+      ...(nvswitches === 0 || row.fabricManager === undefined ? [] : [named(row.fabricManager)]),
+    ],
+    optional: row.optional.map(named),
+    beside: row.beside ?? [],
     extras: (uses) => uses.flatMap((use) => row.uses[use]).map(named),
   };
 }
@@ -110,14 +150,14 @@ export function namesOf(family: keyof typeof driverRows, { branch }: DriverSpec)
  * where its names are not in the table.
  */
 export function lackingOf(
-  family: keyof typeof driverRows,
+  families: readonly Family[],
   packages: Readonly<Record<string, string>>,
   uses: readonly DriverUse[],
 ): string[] {
-  const rows: readonly DriverRow[] = driverRows[family];
+  const rows = families.flatMap((family): readonly DriverRow[] => driverRows[family]);
   const found = rows.toReversed().flatMap((row) => {
     const [first = ''] = row.userspace;
-    const pattern = new RegExp(`^${first.replace('BRANCH', String.raw`(\d+(?:-server)?)`)}$`);
+    const pattern = new RegExp(`^${first.replace('BRANCH', String.raw`(\d+)`)}$`);
     const match = Object.keys(packages)
       .map((name) => pattern.exec(name))
       .find((each) => each !== null);

@@ -26,9 +26,11 @@ export const driverCommons = {
     'update-glx',
   ],
   obsolete: (installed, spec, wanted) => {
-    const keep = new Set([...wanted, pinningPackage(spec)]);
+    const own = spec.method === 'distro';
+    const keep = new Set([...wanted, ...(own ? [] : [pinningPackage(spec)])]);
     return installed
-      .filter((name) => ours.test(name) && !keep.has(name) && !belongs(name, spec, wanted))
+      .filter((name) => ours.test(name) || others(spec).test(name))
+      .filter((name) => !keep.has(name) && !belongs(name, spec, wanted))
       .toSorted();
   },
   build: kernelBuild,
@@ -36,14 +38,29 @@ export const driverCommons = {
 } as const satisfies Partial<DriverNames>;
 
 const ours =
-  /^nvidia-(driver-pinning-.+|(kernel|dkms|headless|utils|driver|fabricmanager)(-.*)?-\d{3}(-server)?(-open)?|kernel(-open)?-dkms|kernel-source(-open)?|dkms(-\d{3})?(-open)?)$|^libnvidia-compute-\d{3}(-server)?$/;
+  /^nvidia-(driver-pinning-.+|(kernel|dkms|headless|utils|driver|fabricmanager)(-.*)?-\d{3}(-server)?(-open)?|kernel(-open)?-dkms|open-kernel-dkms|kernel-source(-open)?|dkms(-\d{3})?(-open)?)$|^libnvidia-compute-\d{3}(-server)?$/;
+
+/**
+ * What only the other one's packages are called; libraries have the same names, and get its version. NVIDIA's had Debian's
+ * structure once. What stayed of that would have the kernel look for its module under Debian's name (`install nvidia modprobe
+ * -i nvidia-current`).
+ */
+function others({ method, branch }: DriverSpec): RegExp {
+  if (method === 'distro') return vendors;
+  return Number(branch) < 570 ? /^$/ : debians;
+}
+
+const vendors =
+  /^(nvidia-driver-cuda|nvidia-open|cuda-drivers(-\d{3})?|libnvidia-compute|nvidia-dkms(-open)?)$/;
+const debians = /^nvidia-(alternative|smi|open-kernel-support)$/;
 
 /**
  * What the wanted modules lean on is of their branch and kind: `nvidia-kernel-source-580-open` of `nvidia-dkms-580-open`.
  * In a change within the branch it stays, at another version.
  */
-function belongs(name: string, { branch }: DriverSpec, wanted: readonly string[]): boolean {
-  const [, part, suffix = '', open = ''] = new RegExp(`^nvidia-(.+?)(-${branch})?(-open)?$`).exec(name) ?? [];
+function belongs(name: string, { branch, method }: DriverSpec, wanted: readonly string[]): boolean {
+  const series = method === 'distro' ? `${branch}-server` : branch;
+  const [, part, suffix = '', open = ''] = new RegExp(`^nvidia-(.+?)(-${series})?(-open)?$`).exec(name) ?? [];
   if (part === undefined || (suffix === '' && part !== 'kernel-source')) return false;
   return !twoKinds.test(part) || wanted.includes(`nvidia-dkms${suffix}${open}`);
 }
@@ -56,8 +73,12 @@ function pinningPackage(spec: DriverSpec): string {
   return `nvidia-driver-pinning-${spec.version ?? spec.branch}`;
 }
 
-/** What else is needed, then the vendor's pinning package. Older branches have none; the holds do it then. */
+/**
+ * What else is needed, then the vendor's pinning package. Older branches have none, nor has a distribution; the holds do it
+ * then.
+ */
 export function prepare(spec: DriverSpec, ...more: readonly string[]): string {
+  if (spec.method === 'distro') return more.join('\n');
   const pin = quote(pinningPackage(spec));
   return [...more, `if [ -n "$(offered ${pin})" ]; then pin ${pin}; fi`].join('\n');
 }

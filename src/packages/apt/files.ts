@@ -9,8 +9,11 @@ export function keyFile(vendor: Vendor): string {
   return `/etc/apt/keyrings/azp-fleet-${vendor}.${vendor === 'nvidia' ? 'gpg' : 'asc'}`;
 }
 
-/** Of Debian's contrib, where NVIDIA's packages need it. */
-export const contribFile = '/etc/apt/sources.list.d/azp-fleet-contrib.sources';
+/** What of Debian's archive beside main the driver needs, by where it is from. */
+export const componentFiles = {
+  repo: '/etc/apt/sources.list.d/azp-fleet-contrib.sources',
+  distro: '/etc/apt/sources.list.d/azp-fleet-non-free.sources',
+} as const;
 
 export const siteCaFile = '/usr/local/share/ca-certificates/azp-fleet-site.crt';
 
@@ -22,5 +25,6 @@ export const aptFolders: readonly string[] = [
 
 export const aptFiles: readonly string[] = [
   ...allVendors.flatMap((vendor) => [sourceFile(vendor), keyFile(vendor)]),
+  componentFiles.distro,
   siteCaFile,
 ];

@@ -6,12 +6,14 @@ import { consequenceFilters } from './consequences.ts';
 import { sourceFile } from './files.ts';
 import { aptPrelude } from './prelude.ts';
 import { prefix, relatives, requestLines } from './request.ts';
+import { switchOffSources } from './source.ts';
 
 /** Unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens in between. */
 export function installScript(transaction: Transaction, bound?: Bound): string {
-  const { vendor, packages, siblings, variants, remove, proxy, before, after } = transaction;
+  const { vendor, without, packages, siblings, variants, formerly = variants } = transaction;
+  const { remove, proxy, before, after } = transaction;
   const names = packages.map(({ name }) => name);
-  const related = relatives(names, siblings, variants);
+  const related = relatives(names, siblings, formerly);
   const opening = [...proxyExports(proxy), aptPrelude, consequenceFilters, guard(transaction, bound)];
   const lists = sh`update ${vendor === undefined ? '' : sourceFile(vendor)}`;
   if (packages.length === 0) return [...opening, lists, before, after].filter(Boolean).join('\n');
@@ -20,6 +22,7 @@ export function installScript(transaction: Transaction, bound?: Bound): string {
     '# Package names hold no blanks, and are meant to be split.',
     '# shellcheck disable=SC2046',
     sh`hold_all() { hold ${names} ${related}; }`,
+    ...(without === undefined ? [] : [switchOffSources(without)]),
     lists,
     'trap hold_all EXIT',
     '# shellcheck disable=SC2046',
@@ -31,10 +34,21 @@ export function installScript(transaction: Transaction, bound?: Bound): string {
     ...packages.flatMap(({ name, version }) =>
       version === undefined ? [] : [sh`confirm ${name} ${prefix(version)}`],
     ),
+    ...(without === undefined || remove.length === 0 ? [] : [unpin(remove)]),
     'hold_all',
     'trap - EXIT',
     ...(after === undefined ? [] : [after]),
   ].join('\n');
+}
+
+/** The pins of a package that went are settings, and stay: they would go on to prefer what is read no more. */
+function unpin(names: readonly string[]): string {
+  return sh`for name in ${names}; do
+  if [ -n "$(left "$name")" ] && dpkg-query -L "$name" | grep -q '^/etc/apt/preferences\.d/'; then
+    wait_for_lock
+    dpkg --purge "$name"
+  fi
+done`;
 }
 
 /** The same holds for packages that are there already. */
@@ -47,6 +61,7 @@ export function holdScript(names: readonly string[], siblings: readonly string[]
  * Shell functions. `guard` ends the script where apt would do more than was announced: it resolves a conflict by
  * removing, and follows a pin to an older version. What cannot be resolved, apt says itself. `bring` and `pin` install
  * what has to be there before; the pins of what a new one has pushed out are settings that stay, and would go on to hold.
+ * `source_added FILE COMPONENTS` says what of the system's own archive is read from now on.
  */
 function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): string {
   const removes = bound?.removes ?? [...new Set([...remove, ...mayRemove])];
@@ -72,6 +87,9 @@ function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): st
     '    wait_for_lock',
     '    dpkg --purge "$name"',
     '  done',
+    '}',
+    'source_added() {',
+    '  echo "added $1:$2"',
     '}',
   ].join('\n');
 }

@@ -10,13 +10,15 @@ export function requestLines({
   packages,
   sameVersion = false,
   optional = [],
+  beside = [],
   siblings = [],
   variants,
+  formerly = variants,
   remove,
 }: Transaction): string[] {
   const away = remove.map((name) => `${name}-`);
   const names = packages.map(({ name }) => name);
-  const others = relatives(names, siblings, variants);
+  const others = relatives(names, siblings, formerly);
   return [
     'set --',
     ...packages.map(({ name, version }, index) => {
@@ -27,28 +29,32 @@ export function requestLines({
     ...optional.map(
       (name) => sh`if offered ${name} | grep -qxF "$version"; then set -- "$@" ${name}="$version"; fi`,
     ),
+    ...beside.map(
+      ({ name, branch }) =>
+        sh`beside=$(newest ${name} ${`${branch}.`}); if [ -n "$beside" ]; then set -- "$@" ${name}="$beside"; fi`,
+    ),
     ...(siblings.length === 0
       ? []
       : [
           '# Package names hold no blanks, and are meant to be split.',
           '# shellcheck disable=SC2046',
-          sh`for name in $(at "$version" ${[...names, ...optional, ...remove].join(' ')} ${others}); do set -- "$@" "$name=$version"; done`,
+          sh`for name in $(at "$version" ${[...names, ...optional, ...beside.map(({ name }) => name), ...remove].join(' ')} ${others}); do set -- "$@" "$name=$version"; done`,
         ]),
     sh`set -- install --allow-downgrades "$@" ${away}`.trimEnd(),
   ];
 }
 
 /**
- * Shell text for the packages that are held together with the first one, where they have its version. `variants`: of
+ * Shell text for the packages that are held together with the first one, where they have its version. `formerly`: of
  * whatever it was called before, too, so that what was held with another branch can go with it.
  */
 export function relatives(
   [first = '']: readonly string[],
   siblings: readonly string[] = [],
-  variants: readonly string[] = [first],
+  formerly: readonly string[] = [first],
 ): Raw {
   if (siblings.length === 0) return new Raw('');
-  return new Raw(variants.map((variant) => sh`$(siblings ${[variant, ...siblings]})`).join(' '));
+  return new Raw(formerly.map((name) => sh`$(siblings ${[name, ...siblings]})`).join(' '));
 }
 
 /** `29.7.2-`, which no other release begins with; `580.`, which every release of the branch does. */

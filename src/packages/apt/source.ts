@@ -85,3 +85,15 @@ if ! words=$(apt-get indextargets 2>&1 >/dev/null); then
     'take the older entry for this repository out of /etc/apt/sources.list'
 fi`;
 }
+
+/** Shell text after which no source for a vendor's repositories is read; that of its mirror only where it is ours. */
+export function switchOffSources(vendor: Vendor): string {
+  return sh`supersedes=${vendors[vendor].pattern}
+rm -f ${sourceFile(vendor)} ${keyFile(vendor)}
+for other in "$sources"/*.list "$sources"/*.sources; do
+  if [ -e "$other" ] && grep -Eq "$supersedes" "$other"; then
+    echo "switching off $other"
+    mv "$other" "$other.disabled"
+  fi
+done`;
+}

@@ -17,7 +17,8 @@ export const driverCommons = {
     packages['nvidia-driver-cuda'] === undefined
       ? []
       : librariesFor(uses).filter((name) => packages[name] === undefined),
-  variants: ['nvidia-driver-cuda'],
+  variants: () => ['nvidia-driver-cuda'],
+  formerly: ['nvidia-driver-cuda'],
   // Keeps the GPUs initialised between containers. Newer branches need it anyway.
   optional: () => ['nvidia-persistenced'],
   obsolete: (installed: readonly string[], _: DriverSpec, wanted: readonly string[]) =>

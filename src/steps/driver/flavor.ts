@@ -11,8 +11,10 @@ interface Obstacle {
 /** The kernel modules to install: open wherever every GPU can have them, unless the inventory says otherwise. */
 export function flavorFor(facts: Facts, spec: DriverSpec): Flavor {
   if (spec.flavor !== 'auto') return spec.flavor;
-  const proprietary = Number(spec.branch) < openBranches.first || generations(facts).some(isOld);
-  return proprietary ? 'proprietary' : 'open';
+  const found = generations(facts);
+  if (found.some(isOld) || Number(spec.branch) < openBranches.first) return 'proprietary';
+  const needed = found.some(({ modules }) => modules === 'open');
+  return needed || Number(spec.branch) >= openBranches.anyGpu ? 'open' : 'proprietary';
 }
 
 /** Whether the modules that are loaded may stay: both kinds drive Turing to Ada. */
@@ -36,17 +38,21 @@ export function generationObstacle(facts: Facts, spec: DriverSpec): Obstacle | u
 function branchObstacle(facts: Facts, gpu: PciGpu, spec: DriverSpec): Obstacle | undefined {
   const { firstBranch = 0, lastBranch = Number.POSITIVE_INFINITY } = generationOf(gpu.deviceId);
   const branch = Number(spec.branch);
+  // A distribution has one branch, or a few.
+  const method = spec.method === 'distro' ? 'method: repo, ' : '';
   if (branch > lastBranch) {
     const serves = generations(facts).every((other) => (other.firstBranch ?? 0) <= lastBranch);
     return {
       what: `driver branch ${spec.branch} does not support ${device(gpu)}; ${lastBranch} is the last one that does`,
-      next: serves ? `set driver: { branch: "${lastBranch}" } for this host in the inventory` : apart(gpu),
+      next: serves
+        ? `set driver: { ${method}branch: "${lastBranch}" } for this host in the inventory`
+        : apart(gpu),
     };
   }
   if (branch >= firstBranch) return undefined;
   return {
     what: `driver branch ${spec.branch} does not know ${device(gpu)}; ${firstBranch} is the first one that does`,
-    next: `set driver: { branch: "${firstBranch}" } or newer for this host in the inventory`,
+    next: `set driver: { ${method}branch: "${firstBranch}" } or newer for this host in the inventory`,
   };
 }
 

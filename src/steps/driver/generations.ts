@@ -15,10 +15,11 @@ export interface Generation {
 }
 
 /**
- * Branches with open modules begin with 515, NVIDIA's first release of them; those with proprietary ones end with 610: the
- * driver guide of the branches after it says that they were removed.
+ * Branches with open modules begin with 515, NVIDIA's first release of them; before 545.23.06 they drive only data-centre GPUs
+ * unless told otherwise (NVreg_OpenRmEnableUnsupportedGpus, in the README of each). Those with proprietary ones end with 610:
+ * the driver guide of the branches after it says that they were removed.
  */
-export const openBranches = { first: 515 } as const;
+export const openBranches = { first: 515, anyGpu: 545 } as const;
 export const proprietaryBranches = { last: 610 } as const;
 
 const kepler: Generation = { name: 'Kepler', capability: '3.5', modules: 'proprietary', lastBranch: 470 };

@@ -1,5 +1,6 @@
 import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
+import type { PackageSource } from '../../packages/package-manager.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { glob } from '../../inventory/glob.ts';
 import { reloadDisturbs } from '../disturbance.ts';
@@ -14,7 +15,7 @@ import { usesOf } from './uses.ts';
 /** Brings the wanted packages and takes away what is in their way; loads the module where nothing holds the GPUs. */
 export function installation(
   facts: Facts,
-  { host, proxy, root }: Desired,
+  { host, mirrors, proxy, root }: Desired,
   platform: Platform,
   packages: readonly string[],
 ): PackageChange {
@@ -22,6 +23,7 @@ export function installation(
   const { driver: names, desktop } = platform.names;
   const screens = desktop.own.map(glob);
   const hasDesktop = Object.keys(facts.packages).some((name) => screens.some((fits) => fits(name)));
+  const own = driver.method === 'distro';
   const flavor = flavorFor(facts, driver);
   const uses = usesOf(host);
   const extent = uses.length === 0 ? 'compute only' : `with ${uses.join(' and ')}`;
@@ -38,16 +40,20 @@ export function installation(
       what: 'NVIDIA driver',
       from: seen,
       to: version,
-      note: ` (${[`${flavor} kernel modules`, ...(seen === undefined || uses.length > 0 ? [extent] : [])].join(', ')})`,
+      note: ` (${[...(own ? ["the system's own"] : []), `${flavor} kernel modules`, ...(seen === undefined || uses.length > 0 ? [extent] : [])].join(', ')})`,
     },
     why:
       whyInstall(facts) +
       (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`) +
+      (own && hasVendorSource(facts, platform.packages.source('nvidia', platform, { mirrors, proxy }))
+        ? "; NVIDIA's package source is switched off"
+        : '') +
       (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it, too`),
     disturbs: loaded === undefined ? reloadDisturbs(facts) : 'machine',
     wish: {
       what: `driver ${version}`,
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
+      ...(own ? { otherwise: "set driver.method to repo, for NVIDIA's own" } : {}),
     },
     timeoutS: 3600,
     rebuildsInitramfs: true,
@@ -58,7 +64,7 @@ export function installation(
     ],
     keeps: [...desktop.own, ...(hasDesktop ? desktop.driver : [])],
     transaction: {
-      vendor: 'nvidia',
+      ...(own ? { without: 'nvidia' } : { vendor: 'nvidia' }),
       packages: packages.map((name) => ({
         name,
         version: driver.version === undefined ? { branch: driver.branch } : { release: driver.version },
@@ -66,7 +72,9 @@ export function installation(
       sameVersion: true,
       siblings: names.family,
       optional: names.optional(driver),
-      variants: names.variants,
+      beside: (names.beside?.(driver) ?? []).map((name) => ({ name, branch: driver.branch })),
+      variants: names.variants(driver),
+      formerly: names.formerly,
       remove,
       mayRemove: names.replaced,
       proxy,
@@ -84,6 +92,11 @@ function whyInstall({ driver: { loaded, userspace, takenAway } }: Facts): string
   if (takenAway) return `of the driver only the module ${loaded ?? ''} is left, which is loaded`;
   const seen = loaded ?? userspace;
   return seen === undefined ? 'no driver is loaded' : `${seen} is there`;
+}
+
+/** As far as facts tell: ours, or the one that came with NVIDIA's keyring package. */
+function hasVendorSource({ files, packages }: Facts, { file }: PackageSource): boolean {
+  return packages['cuda-keyring'] !== undefined || files[file] !== undefined;
 }
 
 /**

@@ -2,7 +2,7 @@ import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { isKept } from '../kept-stack.ts';
-import { fabricObstacle } from './fabric.ts';
+import { fabricObstacle, fabricSwitches } from './fabric.ts';
 import { generationObstacle } from './flavor.ts';
 import { secureBootObstacle } from './secure-boot.ts';
 
@@ -43,12 +43,6 @@ export function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefi
 /** Why the wanted driver cannot be installed over what is there. */
 export function installObstacle(facts: Facts, host: HostSpec, platform: Platform): Obstacle | undefined {
   const { method } = host.driver;
-  if (method === 'distro') {
-    return {
-      what: `azp-fleet installs no driver from the package sources of ${facts.os.pretty} itself`,
-      next: "set driver: { method: repo } for this host in the inventory, for NVIDIA's package source",
-    };
-  }
   if (method === 'runfile') return runfileObstacle(facts, host);
   if (facts.driver.runfile) {
     return {
@@ -56,7 +50,19 @@ export function installObstacle(facts: Facts, host: HostSpec, platform: Platform
       next: 'sudo nvidia-uninstall --silent, reboot, and run again',
     };
   }
-  return generationObstacle(facts, host.driver) ?? secureBootObstacle(facts, host, platform);
+  const obstacle = method === 'distro' ? ownObstacle(facts, platform) : undefined;
+  return obstacle ?? generationObstacle(facts, host.driver) ?? secureBootObstacle(facts, host, platform);
+}
+
+/** Why the distribution's own packages will not do, whichever they are. Which branches it has, its package manager knows. */
+function ownObstacle(facts: Facts, { names }: Platform): Obstacle | undefined {
+  const next = "set driver: { method: repo } for this host in the inventory, for NVIDIA's package source";
+  const { pretty } = facts.os;
+  if (names.driver.own === undefined)
+    return { what: `azp-fleet installs no driver from the package sources of ${pretty} itself`, next };
+  if (fabricSwitches(facts) > 0)
+    return { what: `the driver of ${pretty} comes without the fabric manager that NVSwitches need`, next };
+  return undefined;
 }
 
 /** What a .run file puts on a host no package manager knows, replaces or takes away: its owner runs it, and says how. */

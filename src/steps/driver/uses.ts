@@ -26,14 +26,14 @@ export function lackingLibraries(facts: Facts, host: HostSpec, platform: Platfor
 }
 
 /**
- * No image can have EGL, Vulkan or NVENC where the host has not: they come at the version of the driver that runs. `ours`:
+ * No image can have EGL, Vulkan or NVENC where the host has not: they come at the version of the driver that runs. `vendor`:
  * it is from NVIDIA's own source.
  */
 export function librariesChange(
   facts: Facts,
   { host, proxy }: Desired,
   platform: Platform,
-  { names, ours }: { readonly names: readonly string[]; readonly ours: boolean },
+  { names, vendor }: { readonly names: readonly string[]; readonly vendor: boolean },
 ): PackageChange {
   const { loaded = '' } = facts.driver;
   return packageChange({
@@ -45,7 +45,7 @@ export function librariesChange(
     disturbs: reloadDisturbs(facts),
     timeoutS: 1800,
     transaction: {
-      ...(ours ? { vendor: 'nvidia' } : {}),
+      ...(vendor ? { vendor: 'nvidia' } : {}),
       packages: names.map((name) => ({ name, version: { release: loaded } })),
       sameVersion: true,
       remove: [],

@@ -7,7 +7,14 @@ const mostUpgrades = 12;
 const namedInstalls = 4;
 
 /** What a transaction does, line by line: what goes and what gets older first. */
-export function effectDetails({ removes, downgrades, upgrades, installs, kept }: Effects): Detail[] {
+export function effectDetails({
+  removes,
+  downgrades,
+  upgrades,
+  installs,
+  kept,
+  sources = [],
+}: Effects): Detail[] {
   const [shown, rest] = [upgrades.slice(0, mostUpgrades), upgrades.slice(mostUpgrades)];
   return [
     ...removes.map((each): Detail => ({ marker: 'remove', text: withVersion(each, each.from) })),
@@ -15,6 +22,10 @@ export function effectDetails({ removes, downgrades, upgrades, installs, kept }:
     ...moved('upgrade', shown),
     ...(rest.length === 0 ? [] : [changes(`upgrade ${rest.length} more packages`)]),
     ...(kept.length === 0 ? [] : [changes(`kept back: ${kept.join(', ')}`)]),
+    ...sources.map((each): Detail => ({
+      marker: 'add',
+      text: `${each.replace(' ', ': ')} of the system's own archive`,
+    })),
     ...newPackages(installs),
   ];
 }

@@ -37,6 +37,8 @@ interface Wish {
   readonly what: string;
   /** The inventory's key. */
   readonly key: 'driver.branch' | 'driver.version' | 'docker.version' | 'toolkit.version';
+  /** What else to do than to wish for what is offered: `set …`. Default: complete the mirror. */
+  readonly otherwise?: string;
 }
 
 export function packageChange(pending: Pending): PackageChange {

@@ -98,7 +98,7 @@ function notOffered({ step, wish, subject }: Pending, offered: readonly string[]
   return refusal(
     step,
     `${wish?.what ?? subject.what} is not offered; offered: ${shown === '' ? 'nothing' : shown}`,
-    `set ${wish?.key ?? 'the version'} to one that is offered, or complete the mirror`,
+    `set ${wish?.key ?? 'the version'} to one that is offered, or ${wish?.otherwise ?? 'complete the mirror'}`,
   );
 }
 

@@ -80,7 +80,7 @@ function addSources({ host }: AptWorld, facts: Facts, desired: Desired): void {
   if (platform === undefined) throw new Error('the system is supported');
   for (const vendor of allVendors) {
     const { file, text } = platform.packages.source(vendor, platform, desired);
-    host.file(file, text.replace(/^Signed-By: .*/m, 'Trusted: yes'));
+    host.file(file, text.replace(/^Signed-By: .*\n/m, ''));
   }
 }
 

@@ -7,12 +7,20 @@ import { docker } from './docker-cases.ts';
 import { driver } from './driver-cases.ts';
 import { kernels } from './kernel-cases.ts';
 import { libraries } from './library-cases.ts';
+import { ownDriver } from './own-driver-cases.ts';
 import { play, type Played } from './play.ts';
 import type { SystemName } from './systems.ts';
 import { toolkit } from './toolkit-cases.ts';
 import { aptIsHere, AptWorld } from './world.ts';
 
-const subjects: Readonly<Record<string, Subject>> = { docker, driver, kernels, libraries, toolkit };
+const subjects: Readonly<Record<string, Subject>> = {
+  docker,
+  driver,
+  'own-driver': ownDriver,
+  kernels,
+  libraries,
+  toolkit,
+};
 const tables = join(import.meta.dirname, '../../fixtures/apt/tables');
 
 /**

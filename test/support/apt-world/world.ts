@@ -29,6 +29,8 @@ export interface Past {
   /** Of their own archive. */
   readonly components?: readonly string[];
   readonly held?: readonly string[];
+  /** The vendors' sources stay, in a file that is not ours. */
+  readonly keepsVendors?: boolean;
   /** Left unpacked by a transaction that dpkg broke off. */
   readonly unpacked?: readonly string[];
 }
@@ -57,12 +59,14 @@ export class AptWorld {
     const components = past.components ?? ['main', 'restricted'];
     const own = system.archive.filter(({ component }) => components.includes(component));
     const sources = (lists: readonly List[]): string =>
-      lists.map(({ uri, suite, component }) => `deb [trusted=yes] ${uri} ${suite} ${component}\n`).join('');
+      lists.map(({ uri, suite, component }) => `deb ${uri} ${suite} ${component}\n`).join('');
     host.file('/etc/apt/sources.list', sources(own));
     for (const words of [system.base.join(' '), ...(past.shipped ?? [])]) this.#live(words);
     host.file('/etc/apt/sources.list', sources([...own, ...system.vendors]));
     for (const words of past.installed ?? []) this.#live(words);
     host.file('/etc/apt/sources.list', sources(own));
+    if (past.keepsVendors === true)
+      host.file('/etc/apt/sources.list.d/vendors.list', sources(system.vendors));
     this.#mark(past.held ?? [], /^Status: install /m, 'Status: hold ');
     this.#mark(past.unpacked ?? [], / installed$/m, ' unpacked');
   }
@@ -180,5 +184,6 @@ Dir::State::status "${root}/var/lib/dpkg/status";
 APT::Architecture "amd64";
 APT::Architectures "amd64";
 APT::Sandbox::User "";
+APT::Get::AllowUnauthenticated "true";
 `;
 }

@@ -65,7 +65,8 @@ export const toyPlatform: Platform = {
       extras: (_, uses) => uses.map((use) => `toy-${use}`),
       lacks: (packages, uses) =>
         uses.map((use) => `toy-${use}`).filter((name) => packages[name] === undefined),
-      variants: ['toy-driver'],
+      variants: () => ['toy-driver'],
+      formerly: ['toy-driver'],
       optional: () => ['toy-daemon'],
       obsolete: (installed) => installed.filter((name) => name.startsWith('toy-old')),
       family: ['toy-*'],

@@ -1,9 +1,13 @@
 import { sh } from '../../../base/shell.ts';
 import type { Vendor } from '../../vendors.ts';
-import { contribFile, keyFile, sourceFile } from '../files.ts';
+import { componentFiles, keyFile, sourceFile } from '../files.ts';
 
-/** A source, its key, and what of Debian's contrib came with it. apt forgets it with its next update. */
+/** A source, its key, and what of Debian's archive came with it. apt forgets it with its next update. */
 export function withdrawal(vendor: Vendor): { readonly files: readonly string[]; readonly script: string } {
-  const files = [sourceFile(vendor), keyFile(vendor), ...(vendor === 'nvidia' ? [contribFile] : [])];
+  const files = [
+    sourceFile(vendor),
+    keyFile(vendor),
+    ...(vendor === 'nvidia' ? Object.values(componentFiles) : []),
+  ];
   return { files, script: sh`rm -f ${files} /run/azp-fleet/package-lists` };
 }

@@ -1,6 +1,6 @@
 /**
  * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
- * the host, or wait: `fail`, `choose`, `update`, `bring`, `pin`.
+ * the host, or wait: `fail`, `choose`, `update`, `bring`, `pin`, `source_added`.
  *
  * `read_lists` updates apt's own lists, all of them. `listen VENDOR URI FILE` says whether that source has answered.
  * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes dpkg's status as it is
@@ -33,6 +33,9 @@ choose() {
 }
 bring() {
   brought="$brought $*"
+}
+source_added() {
+  echo "source $1$2" >&3
 }
 pin() {
   bring "$@"

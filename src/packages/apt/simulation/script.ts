@@ -21,7 +21,7 @@ export function simulateScript({ asked, missing, system, site }: Question, index
   const parts = (vendor: Vendor): SourceParts => sourceParts(vendor, system, site);
   const { caPem } = site;
   const sourcesOf = (): readonly string[] => [
-    linkSources(missing.map(parts)),
+    linkSources([...missing, ...withoutVendors(asked)].map(parts)),
     download,
     ...missing.map((vendor) => addSource(vendor, parts(vendor))),
     'wait',
@@ -57,9 +57,14 @@ echo "deb [trusted=yes] file:$scratch/index ./" >sources.list
 timeout -k 5 60 apt-get -q update </dev/null`;
 }
 
+function withoutVendors(asked: readonly Asked[]): Vendor[] {
+  const vendors = asked.map(({ transaction: { without } }) => without);
+  return [...new Set(vendors.filter((vendor) => vendor !== undefined))];
+}
+
 /** The host's sources, without those that would be switched off, and those that are written anew. */
-function linkSources(missing: readonly SourceParts[]): string {
-  const replaced = missing.flatMap(({ uri, file, supersedes }) => [
+function linkSources(others: readonly SourceParts[]): string {
+  const replaced = others.flatMap(({ uri, file, supersedes }) => [
     sh`if [ "$other" = ${file} ] || grep -Eq ${supersedes} "$other" || grep -Fq ${uri} "$other"; then continue; fi`,
   ]);
   return [
@@ -86,9 +91,9 @@ function addSource(vendor: Vendor, { file, keyFile, text, fetchKey }: SourcePart
 }
 
 function simulation({ key, transaction }: Asked): string {
-  const { packages, siblings, remove, variants, before } = transaction;
+  const { packages, siblings, remove, variants, formerly = variants, before } = transaction;
   const names = packages.map(({ name }) => name);
-  const related = relatives(names, siblings, variants);
+  const related = relatives(names, siblings, formerly);
   return [
     sh`begin ${key}`,
     'set +e',

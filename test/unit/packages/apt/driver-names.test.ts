@@ -5,7 +5,7 @@ import { driverRows } from '../../../../src/packages/apt/driver-names.ts';
 import { ubuntu } from '../../../../src/packages/apt/ubuntu.ts';
 import type { Flavor } from '../../../../src/packages/names.ts';
 
-const systems = { debian, ubuntu };
+const systems = { debian: debian('550'), ubuntu };
 const spec = (branch: string) => ({ install: true, branch, flavor: 'auto', method: 'repo' }) as const;
 
 describe('what NVIDIA calls its packages', () => {
@@ -34,6 +34,31 @@ describe('what NVIDIA calls its packages', () => {
     expect(systems[system].driver.packages(spec(branch), flavor, switches).join(' ')).toBe(names);
   });
 
+  it.each<[keyof typeof systems, string, Flavor, string, string, string]>([
+    [
+      'debian',
+      '550',
+      'open',
+      'nvidia-smi libcuda1 nvidia-open-kernel-dkms',
+      'nvidia-opencl-icd',
+      'nvidia-egl-icd nvidia-vulkan-icd libglx-nvidia0 libgles-nvidia2',
+    ],
+    [
+      'ubuntu',
+      '580',
+      'proprietary',
+      'libnvidia-compute-580-server nvidia-utils-580-server nvidia-dkms-580-server',
+      'nvidia-compute-utils-580-server',
+      'libnvidia-gl-580-server',
+    ],
+  ])("%s's own, branch %s, %s modules", (system, branch, flavor, names, optional, graphics) => {
+    const { driver } = systems[system];
+    const own = { ...spec(branch), method: 'distro' } as const;
+    expect(driver.packages(own, flavor, 0).join(' ')).toBe(names);
+    expect(driver.optional(own).join(' ')).toBe(optional);
+    expect(driver.extras(own, ['graphics']).join(' ')).toBe(graphics);
+  });
+
   it.each<[keyof typeof systems, string, string]>([
     [
       'debian',
@@ -48,6 +73,7 @@ describe('what NVIDIA calls its packages', () => {
 
   it.each<[keyof typeof systems, string, string]>([
     ['debian', 'nvidia-driver-cuda libnvidia-encode1', 'libnvcuvid1'],
+    ['debian', 'nvidia-smi libnvidia-ml1', 'libnvidia-encode1 libnvcuvid1'],
     ['debian', 'nvidia-driver libnvidia-ml1', ''],
     ['ubuntu', 'libnvidia-compute', 'libnvidia-encode libnvidia-decode'],
     ['ubuntu', 'libnvidia-compute-595', 'libnvidia-encode-595 libnvidia-decode-595'],

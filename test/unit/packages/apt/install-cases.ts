@@ -4,6 +4,7 @@ import { boundCases } from './bound-cases.ts';
 import { branchCases } from './branch-cases.ts';
 import { bought, engine, install, simulated, unhold, well, words } from './engine-transaction.ts';
 import { listsCases } from './lists-cases.ts';
+import { ownCases } from './own-cases.ts';
 
 export const installSuite: ScriptSuite = {
   name: 'installing packages with apt',
@@ -124,5 +125,6 @@ seen: \nnext: look for a pin under /etc/apt/preferences.d that prefers another v
     ...boundCases,
     ...branchCases,
     ...listsCases,
+    ...ownCases,
   ],
 };

@@ -20,10 +20,12 @@ function before(text: string) {
   return { script, around: script.split(text) };
 }
 const ubuntuScript = before(ubuntu.driver.prepare(spec));
-const debianScript = before(debian.driver.prepare({ ...spec, version: '580.95.05' }));
-const [onUbuntu, onDebian] = [ubuntuScript.script, debianScript.script];
+const debianScript = before(debian('535').driver.prepare({ ...spec, version: '580.95.05' }));
+const ownScript = before(debian('535').driver.prepare({ ...spec, method: 'distro' }));
+const [onUbuntu, onDebian, ownDriver] = [ubuntuScript.script, debianScript.script, ownScript.script];
 
 const contrib = '/etc/apt/sources.list.d/azp-fleet-contrib.sources';
+const nonFree = '/etc/apt/sources.list.d/azp-fleet-non-free.sources';
 const lists = '/run/azp-fleet/package-lists';
 const opening = [...updating, 'apt-mark unhold drv'];
 const installs = (name: string, flags = '') => [
@@ -35,29 +37,42 @@ const first = (...calls: readonly string[]) => ({
   calls: [...opening, ...calls, ...installs('drv', '--allow-downgrades ')],
   files: updated,
 });
-const hasContrib = "apt-get indextargets --format '$(COMPONENT)' 'Created-By: Packages' 'Component: contrib'";
+const has = (component: string): string =>
+  `apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: ${component}'`;
+const hasContrib = has('contrib');
+const hasAll = ['contrib', 'non-free', 'non-free-firmware'].map(has);
 const hasMain =
   "apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'";
-const added = (signed: string) =>
-  `644 # Written by azp-fleet: what NVIDIA packages need of the contrib component.
+const text = (components: string, signed: string) =>
+  `# Written by azp-fleet: what the NVIDIA driver needs of the archive beside main.
 Types: deb
 URIs: http://deb.debian.org/debian
 Suites: bookworm
-Components: contrib
+Components: ${components}
 ${signed}`;
+const added = (signed: string) => `644 ${text('contrib', signed)}`;
 /** The source is there, and all lists are read: an interruption from here on leaves nothing unread. */
 const brought = (signed: string) => ({
   ...first(hasContrib, hasMain, 'apt-get indextargets', ...updating),
+  stdout: `added ${contrib}: contrib\n`,
   files: { [contrib]: added(signed), ...updated },
 });
 
 /** apt as it lists what it reads: \`main\` comes from this file. \`takes\`: it can read its sources with ours, too. */
-function archive(host: ScratchHost, file: string, text: string, takes = true): void {
+function archive(
+  host: ScratchHost,
+  file: string,
+  text: string,
+  takes = true,
+  components: readonly string[] = [],
+): void {
   host.file(file, text);
+  const lines = components.map((each) => each.split(' '));
   host.program(
     'apt-get',
     `case $* in
-  *'Component: contrib'*) ;;
+${lines.map(([component, entry]) => `  *'Component: ${component}') echo '${entry}' ;;`).join('\n')}
+  *'Component: contrib'* | *'Component: non-free'*) ;;
   *'Component: main'*)
     echo "http://deb.debian.org/debian bookworm ${file}:1"
     echo "http://other/debian bookworm-updates /etc/apt/gone.list:7" ;;
@@ -68,7 +83,7 @@ esac`,
 
 export const prepareSuite: ScriptSuite = {
   name: 'what a driver needs before it',
-  elsewhere: [...ubuntuScript.around, ...debianScript.around],
+  elsewhere: [...ubuntuScript.around, ...debianScript.around, ...ownScript.around],
   given: (host) => {
     aptHost(host);
     host.program('apt-get', 'case $* in *contrib*) echo contrib; echo contrib ;; esac');
@@ -167,6 +182,47 @@ export const prepareSuite: ScriptSuite = {
       given: (host) =>
         host.program('apt-get', 'case $* in *main*) echo "http://x bookworm /etc/apt/gone.list:1" ;; esac'),
       after: first(hasContrib, hasMain),
+    },
+    {
+      name: "is contrib and non-free for Debian's own driver, and nothing that pins",
+      script: ownDriver,
+      given: (host) => {
+        archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n');
+        offered(host, 'nvidia-driver-pinning-580 580');
+      },
+      after: {
+        ...first(...hasAll, hasMain, 'apt-get indextargets', ...updating),
+        stdout: `added ${nonFree}: contrib non-free non-free-firmware\n`,
+        files: { [nonFree]: `644 ${text('contrib non-free non-free-firmware', '')}`, ...updated },
+      },
+    },
+    {
+      name: 'is what is still missing of them',
+      script: ownDriver,
+      given: (host) => {
+        archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', true, [
+          'contrib /etc/apt/sources.list.d/azp-fleet-contrib.sources:3',
+          'non-free-firmware /etc/apt/sources.list:1',
+        ]);
+      },
+      after: {
+        ...first(...hasAll, hasMain, 'apt-get indextargets', ...updating),
+        stdout: `added ${nonFree}: non-free\n`,
+        files: { [nonFree]: `644 ${text('non-free', '')}`, ...updated },
+      },
+    },
+    {
+      name: 'is nothing where our own source has them already',
+      script: ownDriver,
+      given: (host) => {
+        host.file(nonFree, text('contrib non-free', ''));
+        archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', true, [
+          `contrib ${nonFree}:3`,
+          `non-free ${nonFree}:3`,
+          'non-free-firmware /etc/apt/sources.list:1',
+        ]);
+      },
+      after: first(...hasAll),
     },
   ],
 };

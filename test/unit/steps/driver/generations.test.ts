@@ -143,6 +143,9 @@ describe('which modules are taken', () => {
     ['the open ones, where all GPUs can have them', [t4, a100], '580', 'open'],
     ['the others, where one cannot', [gtx1080, a100], '580', 'proprietary'],
     ['the others, before there were open ones', [a100], '470', 'proprietary'],
+    ['the others, while the open ones drove data-centre GPUs alone', [rtx4090, h100], '535', 'proprietary'],
+    ['the open ones, as soon as they drove all', [rtx4090], '550', 'open'],
+    ['the open ones, where one needs them', [h100, gh200], '535', 'open'],
   ])('%s', (_, ids, branch, expected) => {
     expect(flavorFor(host(...ids), spec(branch))).toBe(expected);
   });

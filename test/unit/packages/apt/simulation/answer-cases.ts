@@ -274,7 +274,7 @@ sed: can't read nvidia.words: No such file or directory
 `,
       calls: [
         ...read,
-        "apt-get indextargets --format '$(COMPONENT)' 'Created-By: Packages' 'Component: contrib'",
+        "apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
       ],
       files: made,
     },

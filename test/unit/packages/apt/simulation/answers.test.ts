@@ -24,6 +24,13 @@ describe('what apt would do', () => {
       [],
       { ...nothing, room: { downloadBytes: 23_445, installedBytes: -12_500 } },
     ],
+    [
+      'what of the archive it adds to the sources',
+      ['source /etc/apt/sources.list.d/azp-fleet-non-free.sources contrib non-free', 'end'],
+      [],
+      { ...nothing, sources: ['/etc/apt/sources.list.d/azp-fleet-non-free.sources contrib non-free'] },
+    ],
+    ['a source in words that are none', ['source /etc/$(x) y', 'source', 'source /a', 'end'], [], nothing],
     ['room in words that are none', ['room 1e9 x', 'end'], [], nothing],
     [
       'each kind',
@@ -182,5 +189,17 @@ describe('what apt would do', () => {
           expect(name).toMatch(/^[a-z0-9][a-z0-9+.:-]+$/);
       }),
     );
+  });
+
+  it('knows of no version where the sources of the system itself could not be read', () => {
+    const ofTheSystem: readonly Asked[] = [
+      {
+        key: 'docker-install-0',
+        transaction: { packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] } },
+      },
+    ];
+    const output = 'partial no list\nbegin docker-install-0\nmissing\nend\n';
+    expect(aptAnswers(output, ofTheSystem)['docker-install-0']).toEqual({ kind: 'unknown', why: 'no list' });
+    expect(aptAnswers(output, asked)['docker-install-0']).toEqual({ kind: 'not-offered', offered: [] });
   });
 });

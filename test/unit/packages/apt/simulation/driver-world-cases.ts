@@ -42,6 +42,7 @@ export const driverWorldCases: readonly ScriptCase[] = [
     },
     after: {
       stdout: `begin docker-install-1
+source /etc/apt/sources.list.d/azp-fleet-contrib.sources contrib
 version 580,1.9-1
 upgrade tool 1.9 2.0
 end
@@ -56,7 +57,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
       calls: [
         ...read,
         listed,
-        "apt-get indextargets --format '$(COMPONENT)' 'Created-By: Packages' 'Component: contrib'",
+        "apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
         "apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'",
         'apt-get indextargets',
         'timeout -k 5 60 apt-get -q update -o Dir::Etc::SourceList=/run/azp-fleet-simulation.XXXXXX/sources.list.d/azp-fleet-contrib.sources -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0',
@@ -87,7 +88,7 @@ Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
 `,
         '/run/seen/preferences.d/nvidia': `644 pinned
 `,
-        '/run/seen/sources.list.d/azp-fleet-contrib.sources': `644 # Written by azp-fleet: what NVIDIA packages need of the contrib component.
+        '/run/seen/sources.list.d/azp-fleet-contrib.sources': `644 # Written by azp-fleet: what the NVIDIA driver needs of the archive beside main.
 Types: deb
 URIs: http://deb.debian.org/debian
 Suites: bookworm

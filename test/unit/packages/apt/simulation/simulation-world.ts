@@ -24,7 +24,7 @@ export const driver: Transaction = {
   mayRemove: [],
   proxy: { noProxy: [] },
   before: [
-    debian.driver.build(
+    debian('535').driver.build(
       {
         kernels: [{ release: '6.1.0-lab', headers: false, driver: false }],
         lacksToBuild: ['gcc-12'],
@@ -33,7 +33,7 @@ export const driver: Transaction = {
       },
       'all',
     ).script,
-    debian.driver.prepare({ install: true, branch: '580', flavor: 'auto', method: 'repo' }),
+    debian('535').driver.prepare({ install: true, branch: '580', flavor: 'auto', method: 'repo' }),
   ].join('\n'),
 };
 export const plain = ask(docker);

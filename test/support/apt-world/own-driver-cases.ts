@@ -1,0 +1,176 @@
+import { driverStep } from '../../../src/steps/driver.ts';
+import { systems, type SystemName } from './systems.ts';
+import type { ResolverCase, Subject } from './case.ts';
+
+const loaded = (version: string, open = true) => ({ driver: { loaded: version, open } });
+/** Nobody asked for a branch. */
+const own = { driver: { method: 'distro', orNewer: true } } as const;
+const asked = (branch: string) => ({ driver: { method: 'distro', branch } }) as const;
+const draws = { driverCapabilities: ['compute', 'utility', 'graphics', 'video'] } as const;
+const archive = { components: ['main', 'contrib', 'non-free', 'non-free-firmware'] };
+const blackwell = { gpus: [{ address: '0000:83:00.0', deviceId: '2901', boundTo: undefined }] };
+
+/** The distribution's own driver is wanted, or was there. */
+export const ownDriver: Subject = {
+  steps: [driverStep],
+  cases: (on) => [...(systems[on].os.id === 'ubuntu' ? onUbuntu : onDebian(on))],
+};
+
+/** NVIDIA's, as we leave it: pinned and held, with its package source. */
+const vendors = (version: string) => {
+  const names = [
+    'nvidia-driver-cuda',
+    'nvidia-kernel-open-dkms',
+    'libcuda1',
+    'libnvidia-ml1',
+    'nvidia-persistenced',
+  ];
+  return {
+    installed: [
+      `nvidia-driver-pinning-${version.split('.')[0]}`,
+      `--no-install-recommends ${names.map((name) => `${name}=${version}-1`).join(' ')}`,
+    ],
+    held: [...names, 'libnvidia-ptxjitcompiler1', 'libnvidia-cfg1', 'nvidia-kernel-support'],
+    keepsVendors: true,
+  };
+};
+
+function onDebian(on: SystemName): ResolverCase[] {
+  const [version, modules, branch] =
+    on === 'Debian 12'
+      ? ['535.261.03', 'nvidia-kernel-dkms', '535']
+      : ['550.163.01', 'nvidia-open-kernel-dkms', '550'];
+  const compute = `--no-install-recommends nvidia-smi libcuda1 nvidia-opencl-icd ${modules} nvidia-persistenced`;
+  const runs = loaded(version, branch === '550');
+  return [
+    { history: 'fresh', what: 'nothing there', wish: own },
+    { history: 'fresh', what: 'nothing there, and non-free in the sources', past: archive, wish: own },
+    { history: 'fresh', what: 'nothing there, and agents draw and encode', wish: { ...own, ...draws } },
+    {
+      history: 'fresh',
+      what: 'nothing there, and a branch is asked for that it has not',
+      wish: asked('580'),
+    },
+    { history: 'fresh', what: 'a GPU that came after it', facts: blackwell, wish: own },
+    {
+      history: 'fresh',
+      what: 'the other kind of modules is asked for',
+      wish: { driver: { ...own.driver, flavor: branch === '550' ? 'proprietary' : 'open' } },
+    },
+    {
+      history: 'current',
+      what: 'put there by hand',
+      past: { ...archive, shipped: [compute] },
+      facts: runs,
+      wish: own,
+    },
+    {
+      history: 'current',
+      what: 'put there by hand, and agents draw and encode',
+      past: { ...archive, shipped: [compute] },
+      facts: runs,
+      wish: { ...own, ...draws },
+    },
+    {
+      history: 'newer',
+      what: "NVIDIA's 580, and nobody asked for less",
+      past: vendors('580.105.08'),
+      facts: loaded('580.105.08'),
+      wish: own,
+    },
+    {
+      history: 'conflicting',
+      what: "NVIDIA's 580, and the distribution's branch is asked for",
+      past: vendors('580.105.08'),
+      facts: loaded('580.105.08'),
+      wish: asked(branch),
+    },
+    {
+      history: 'conflicting',
+      what: "the distribution's, as we leave it, and NVIDIA's 580 is asked for",
+      past: {
+        ...archive,
+        shipped: [compute],
+        held: ['nvidia-smi', 'libcuda1', modules, 'libnvidia-ml1', 'nvidia-alternative', 'libnvidia-cfg1'],
+      },
+      facts: runs,
+    },
+    {
+      history: 'half-installed',
+      what: 'the modules did not get configured',
+      past: { ...archive, shipped: [compute], unpacked: [modules] },
+      wish: own,
+    },
+    {
+      history: 'desktop',
+      what: 'all of it, with what X draws with',
+      past: { ...archive, shipped: ['lightdm', 'nvidia-driver nvidia-smi'] },
+      facts: loaded(version, false),
+      wish: own,
+    },
+  ];
+}
+
+const series = (version: string): string =>
+  `nvidia-headless-${version}-server-open nvidia-utils-${version}-server`;
+const suffixed = (version: string): string =>
+  ['libnvidia-compute-580', 'nvidia-utils-580', 'nvidia-dkms-580-open', 'nvidia-kernel-common-580']
+    .map((name) => `${name}=${version}`)
+    .join(' ');
+const bare = ['libnvidia-compute', 'nvidia-dkms-open'].map((name) => `${name}=595.71.05-1ubuntu1`).join(' ');
+
+const onUbuntu: readonly ResolverCase[] = [
+  { history: 'fresh', what: 'nothing there', wish: own },
+  { history: 'fresh', what: 'nothing there, and agents draw and encode', wish: { ...own, ...draws } },
+  { history: 'fresh', what: 'nothing there, and a branch is asked for that it has not', wish: asked('610') },
+  {
+    history: 'fresh',
+    what: 'proprietary modules are asked for',
+    wish: { driver: { ...own.driver, flavor: 'proprietary' } },
+  },
+  {
+    history: 'current',
+    what: 'put there by hand',
+    past: { shipped: [series('580')] },
+    facts: loaded('580.126.20'),
+    wish: own,
+  },
+  {
+    history: 'older',
+    what: 'its 535, held by its owner',
+    past: {
+      shipped: [series('535')],
+      held: [
+        'nvidia-headless-535-server-open',
+        'libnvidia-compute-535-server',
+        'nvidia-dkms-535-server-open',
+      ],
+    },
+    facts: loaded('535.288.01'),
+    wish: own,
+  },
+  {
+    history: 'conflicting',
+    what: "NVIDIA's 595, and the distribution's 580 is asked for",
+    past: {
+      installed: ['nvidia-driver-pinning-595', bare],
+      held: ['libnvidia-compute', 'nvidia-dkms-open', 'nvidia-kernel-common'],
+      keepsVendors: true,
+    },
+    facts: loaded('595.71.05'),
+    wish: asked('580'),
+  },
+  {
+    history: 'conflicting',
+    what: "NVIDIA's 580, and a version of the distribution's is asked for",
+    past: { installed: [suffixed('580.159.04-1ubuntu1')], keepsVendors: true },
+    facts: loaded('580.159.04'),
+    wish: { driver: { method: 'distro', branch: '580', version: '580.126.20' } },
+  },
+  {
+    history: 'half-installed',
+    what: 'the modules did not get configured',
+    past: { shipped: [series('580')], unpacked: ['nvidia-dkms-580-server-open'] },
+    wish: own,
+  },
+];
