@@ -148,8 +148,7 @@ function* completion(
     const { what, next } = missingFabric(facts);
     yield vendor ? fabricChange(facts, desired, platform, fabric) : refusal('driver', what, next);
   }
-  if (lacking.length > 0)
-    yield librariesChange(facts, desired, platform, { names: lacking, vendor });
+  if (lacking.length > 0) yield librariesChange(facts, desired, platform, { names: lacking, vendor });
 }
 
 /** A kernel that is upgraded to is to find a driver, too. */

@@ -7,7 +7,7 @@ import type { Session } from '../../../src/ssh/transport.ts';
 import type { Change } from '../../../src/steps/change.ts';
 import { dockerStep } from '../../../src/steps/docker.ts';
 import { driverStep } from '../../../src/steps/driver.ts';
-import type { Desired } from '../../../src/steps/step.ts';
+import type { Desired, Step } from '../../../src/steps/step.ts';
 import { toolkitStep } from '../../../src/steps/toolkit.ts';
 import { desiredOf } from '../../support/host.ts';
 import { sshSpec, testTransport } from '../../support/transport.ts';
@@ -16,8 +16,6 @@ import type { Lab } from '../harness/lab.ts';
 import { toolkitVersion } from '../harness/nvidia-packages.ts';
 import { mirror, practiceRoot } from '../harness/paths.ts';
 import { dockerVersions } from '../harness/repositories.ts';
-
-const steps = [driverStep, dockerStep, toolkitStep];
 
 /** What the lab's repositories have, wanted on one host. */
 export function wantedStack(host: LabHost, driver: Partial<HostSpec['driver']> = {}): Desired {
@@ -38,9 +36,11 @@ export function wantedStack(host: LabHost, driver: Partial<HostSpec['driver']> =
 /** Driver, Docker and toolkit on machines of a lab, over SSH, without a manager and its agents: minutes less. */
 export class StackRun {
   readonly #lab: Lab;
+  readonly #steps: readonly Step[];
 
-  constructor(lab: Lab) {
+  constructor(lab: Lab, steps: readonly Step[] = [driverStep, dockerStep, toolkitStep]) {
     this.#lab = lab;
+    this.#steps = steps;
   }
 
   async connected<T>(host: LabHost, work: (session: Session) => Promise<T>): Promise<T> {
@@ -61,7 +61,7 @@ export class StackRun {
   ask(host: LabHost, desired: Desired, disturbOthers = true): Promise<HostPlan> {
     return this.connected(host, async (session) => {
       const facts = await gatherFacts(session, desired.host, desired.root);
-      const options = { steps, disturbOthers };
+      const options = { steps: this.#steps, disturbOthers };
       const question = questionFor(facts, desired, options, {});
       if (question === undefined) return planHost(facts, desired, options, { answers: {}, final: false });
       const { stdout } = await session.script(`set -eu\n${question.script}`, { totalTimeoutMs: 300_000 });

@@ -1,0 +1,239 @@
+// Debian's real NVIDIA driver, kernel, headers, DKMS, Docker and Podman, from Debian's own archive, on real systemd and apt.
+// Not real: the GPU, NVIDIA's own packages (stand-ins with its names) and the kernel, which is the machine's whatever
+// `uname -r` says: Debian's is installed, its module is built for it, and nothing can load that.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { explainSmiFailure } from '../../../src/health/smi-failure.ts';
+import type { HostSpec } from '../../../src/inventory/fleet.ts';
+import type { HostPlan } from '../../../src/plan/fleet-plan.ts';
+import type { Change } from '../../../src/steps/change.ts';
+import { dockerStep } from '../../../src/steps/docker.ts';
+import { driverStep } from '../../../src/steps/driver.ts';
+import type { Desired } from '../../../src/steps/step.ts';
+import { hostFindings } from '../../../src/verdict/host.ts';
+import { desiredOf } from '../../support/host.ts';
+import type { LabHost } from '../harness/host.ts';
+import { removeLab, startLab, type Lab } from '../harness/lab.ts';
+import { mirror, practiceRoot, type Release } from '../harness/paths.ts';
+import { dockerVersions } from '../harness/repositories.ts';
+import { StackRun } from '../support/stack-run.ts';
+
+const prefix = 'distro';
+let lab: Lab;
+const host = (name: string): LabHost => lab.host(name);
+
+beforeAll(async () => {
+  await removeLab(prefix);
+  lab = await startLab({
+    prefix,
+    hosts: [
+      { name: 'a', release: 'trixie', login: 'root', gpus: ['v100'] },
+      { name: 'b', release: 'bookworm', login: 'sudo', gpus: ['h200'] },
+    ],
+  });
+});
+afterAll(() => removeLab(prefix));
+
+function wanted(release: Release, driver: Partial<HostSpec['driver']> = {}): Desired {
+  return desiredOf(
+    { driver, docker: { version: dockerVersions()[release] } },
+    { root: practiceRoot, mirrors: { nvidiaDriver: `${mirror}/nvidia`, docker: `${mirror}/docker` } },
+  );
+}
+
+const changesOf = ({ stages }: HostPlan): Change[] => stages.flat().filter((change) => change.known);
+
+/** Titles, and below each what it consists of: `- docker.io 26.1.5`. */
+function told(plan: HostPlan): string[] {
+  const signs = { add: '+', change: '~', remove: '-' } as const;
+  return changesOf(plan).flatMap(({ title, details = [] }) => [
+    title,
+    ...details.map(({ marker, text }) => `${signs[marker]} ${text}`),
+  ]);
+}
+
+const removed = (plan: HostPlan): (string | undefined)[] =>
+  told(plan)
+    .filter((line) => line.startsWith('- '))
+    .map((line) => line.split(' ')[1]);
+
+const install = (names: string): string =>
+  `export DEBIAN_FRONTEND=noninteractive
+apt-get -q update >/dev/null
+apt-get install -qy --no-install-recommends ${names} >/dev/null 2>&1`;
+
+/** The newest kernel that is installed runs from the next boot on; until then one that is older than any of Debian's 6.12. */
+const upgradedKernel = `${install('linux-image-amd64')}
+cat >/usr/local/bin/uname <<'END'
+#!/bin/sh
+[ "$*" = -r ] || exec /bin/uname "$@"
+cat /run/lab-kernel 2>/dev/null || ls /boot | sed -n 's/^vmlinuz-//p' | sort -V | tail -n 1
+END
+chmod 755 /usr/local/bin/uname
+echo 6.12.0-lab-amd64 >/run/lab-kernel
+rm -f /usr/local/bin/gcc /usr/local/bin/make`;
+
+describe("Debian's engines", () => {
+  test("docker.io with its plugins goes for Docker's own, by name, and Podman stays", async () => {
+    const engine = new StackRun(lab, [dockerStep]);
+    await host('a').exec(install('docker.io docker-cli docker-buildx docker-compose podman'));
+    const desired = wanted('trixie');
+    expect(removed(await engine.ask(host('a'), desired))).toEqual(
+      expect.arrayContaining([
+        'docker.io',
+        'docker-cli',
+        'docker-buildx',
+        'docker-compose',
+        'containerd',
+        'runc',
+      ]),
+    );
+    await engine.converge(host('a'), desired);
+    const again = await engine.ask(host('a'), desired);
+    expect(told(again)).toEqual([]);
+    const { docker } = await engine.facts(host('a'), desired);
+    expect(docker).toMatchObject({ active: true, podman: true });
+    const { stdout } = await host('a').exec('dpkg -S /usr/libexec/docker/cli-plugins/docker-buildx');
+    expect(stdout).toContain('docker-buildx-plugin:');
+  });
+
+  test("podman-docker, which has Docker's command, does not take it away again", async () => {
+    const { code, stdout, stderr } = await host('a').exec(
+      'DEBIAN_FRONTEND=noninteractive apt-get install -qy podman-docker',
+      { allowFailure: true },
+    );
+    expect(code).not.toBe(0);
+    expect(stdout + stderr).toMatch(/held/i);
+  });
+
+  test('a Podman host without Docker is left as it is', async () => {
+    await host('b').exec(install('podman podman-docker'));
+    const { refusals } = await new StackRun(lab, [dockerStep]).ask(host('b'), wanted('bookworm'));
+    expect(refusals.map(({ what }) => what)).toEqual([expect.stringMatching(/^this is a Podman host/)]);
+  });
+});
+
+/** DKMS compiles some two hundred files: a minute or two where nothing else runs, much more where something does. */
+const slow = { timeout: 3_000_000 };
+
+describe("Debian's driver", () => {
+  test(
+    "takes the place of NVIDIA's, which goes by name, and is built for the kernel that boots next",
+    slow,
+    async () => {
+      const driver = new StackRun(lab, [driverStep]);
+      await driver.converge(host('a'), wanted('trixie', { branch: '580' }));
+      await host('a').exec(upgradedKernel);
+
+      const asked = await driver.ask(host('a'), wanted('trixie', { method: 'distro', branch: '550' }));
+      expect(told(asked)).toEqual(
+        expect.arrayContaining([
+          expect.stringMatching(
+            /^downgrade NVIDIA driver 580\.95\.05 → 550\.\d+\.\d+ \(the system's own, proprietary kernel modules\)$/,
+          ),
+          '- nvidia-driver-cuda 580.95.05',
+          '- nvidia-driver-pinning-580 580.95.05',
+          expect.stringMatching(/^~ downgrade .*libnvidia-ml1.* 580\.95\.05 → 550\./),
+          // The other one came with NVIDIA's.
+          "+ /etc/apt/sources.list.d/azp-fleet-non-free.sources: non-free non-free-firmware of the system's own archive",
+          'reboot the host',
+        ]),
+      );
+      let output = '';
+      for (const change of changesOf(asked)) output += await driver.apply(host('a'), change);
+
+      expect(output).toMatch(/added .*azp-fleet-non-free\.sources: non-free non-free-firmware/);
+      const facts = await driver.facts(host('a'), wanted('trixie', { method: 'distro', branch: '550' }));
+      expect(facts.driver).toMatchObject({ loaded: undefined, userspace: expect.stringMatching(/^550\./) });
+      expect(facts.kernels).toEqual([
+        { release: expect.stringMatching(/^6\.12\.\d+\+deb13-amd64$/), headers: true, driver: true },
+      ]);
+      expect(facts.held).toEqual(expect.arrayContaining(['libcuda1', 'libnvidia-ml1', 'nvidia-smi']));
+      expect(facts.files).not.toHaveProperty(['/etc/apt/sources.list.d/azp-fleet-nvidia.sources']);
+      const { stdout } = await host('a').exec('dkms status');
+      expect(stdout).toMatch(/^nvidia-current\/550\.[\d.]+, 6\.12\.\d+\+deb13-amd64, x86_64: installed$/m);
+    },
+  );
+
+  test('is said to be built for the installed kernel, and not loaded', async () => {
+    const driver = new StackRun(lab, [driverStep]);
+    const desired = wanted('trixie', { method: 'distro', branch: '550' });
+    const asked = await driver.ask(host('a'), desired);
+    expect(told(asked)).toEqual(['load the NVIDIA kernel module']);
+    const built = /the NVIDIA module is built for Linux 6\.12\.\d+\+deb13-amd64, and not loaded/;
+    for (const change of changesOf(asked))
+      await expect(driver.apply(host('a'), change)).rejects.toThrow(built);
+    const facts = await driver.facts(host('a'), desired);
+    const provisioned = { ...facts, manager: { ...facts.manager, current: '0.1.0' } };
+    expect(hostFindings(provisioned)[0]).toMatchObject({
+      code: 'driver.not-loaded',
+      what: expect.stringMatching(/built for Linux 6\.12\.\d+\+deb13-amd64, and not loaded$/),
+    });
+    expect(told(await driver.ask(host('a'), desired))).toEqual(['load the NVIDIA kernel module']);
+  });
+
+  test('has the real nvidia-smi and the real nvidia-persistenced, which say that there is no driver', async () => {
+    const smi = await host('a').exec('nvidia-smi', { allowFailure: true });
+    expect(smi.code).toBe(9);
+    const run = { program: 'nvidia-smi', code: smi.code, output: smi.stdout + smi.stderr, timedOut: false };
+    expect(explainSmiFailure(run, 'host')).toMatchObject({
+      code: 'driver.not-loaded',
+      what: 'the NVIDIA kernel module is not loaded',
+    });
+    const { driver } = await new StackRun(lab, [driverStep]).facts(host('a'), wanted('trixie'));
+    expect(driver.services).toEqual([
+      { unit: 'nvidia-persistenced.service', file: 'enabled', active: 'failed' },
+    ]);
+    const { stdout } = await host('a').exec('systemctl cat nvidia-persistenced.service');
+    expect(stdout).toContain('ExecStart=/usr/bin/nvidia-persistenced --user nvpd');
+  });
+
+  test("goes for NVIDIA's by name, and leaves nothing that would hide its module", async () => {
+    const driver = new StackRun(lab, [driverStep]);
+    const desired = wanted('trixie', { branch: '580' });
+    const asked = await driver.ask(host('a'), desired);
+    expect(removed(asked)).toEqual(expect.arrayContaining(['nvidia-alternative', 'nvidia-smi']));
+    for (const change of changesOf(asked)) await driver.apply(host('a'), change);
+    const again = await driver.ask(host('a'), desired);
+    expect(told(again)).toEqual([]);
+    const facts = await driver.facts(host('a'), desired);
+    expect(facts.driver).toMatchObject({ loaded: '580.95.05', userspace: '580.95.05' });
+    expect((await host('a').exec('modprobe -n -v nvidia')).stdout).not.toContain('nvidia-current');
+  });
+});
+
+describe('what Debian has', () => {
+  test('is told where another branch is asked for', async () => {
+    const { refusals } = await new StackRun(lab, [driverStep]).ask(
+      host('b'),
+      wanted('bookworm', { method: 'distro', branch: '580' }),
+    );
+    expect(refusals).toMatchObject([
+      {
+        what: 'driver 580 is not offered; offered: 535',
+        next: "set driver.branch to one that is offered, or set driver.method to repo, for NVIDIA's own",
+      },
+    ]);
+  });
+
+  test('comes where nobody asks for one, and a module that cannot be built is told from one that was', async () => {
+    const driver = new StackRun(lab, [driverStep]);
+    const desired = wanted('bookworm', { method: 'distro', orNewer: true });
+    const asked = await driver.ask(host('b'), desired);
+    const [title] = told(asked);
+    expect(title).toMatch(
+      /^install NVIDIA driver 535\.[\d.]+ \(the system's own, proprietary kernel modules, compute only\)$/,
+    );
+    // There are no headers of the kernel that really runs: what stands in for them is empty.
+    for (const change of changesOf(asked))
+      await expect(driver.apply(host('b'), change)).rejects.toThrow(/no NVIDIA module was built for Linux/);
+    const smi = await host('b').exec('sudo nvidia-smi', { allowFailure: true });
+    expect(
+      explainSmiFailure(
+        { program: 'nvidia-smi', code: smi.code, output: smi.stdout + smi.stderr, timedOut: false },
+        'host',
+      )?.code,
+    ).toBe('driver.not-loaded');
+    expect(told(await driver.ask(host('b'), desired))).toEqual(['load the NVIDIA kernel module']);
+  });
+});
