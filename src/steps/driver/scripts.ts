@@ -24,7 +24,7 @@ export function loadModule(root: HostRoot): string {
 ${sh`loaded=${`${root.prefix}/sys/module/nvidia/version`}`}
 kernel=$(uname -r)
 if command -v dkms >/dev/null && ! ${hasModule('$kernel')}; then
-  dkms autoinstall -k "$kernel"
+  dkms autoinstall -k "$kernel" || echo "dkms ended with exit code $?"
 fi
 answer=$(modprobe -a nvidia nvidia_uvm 2>&1) || :
 if [ ! -r "$loaded" ]; then

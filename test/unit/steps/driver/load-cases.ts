@@ -101,13 +101,22 @@ export const loadSuite: ScriptSuite = {
       },
     },
     {
-      name: 'a build that fails ends it',
+      name: 'a build that fails ends it, and is told as one',
       script,
-      given: (host) => host.file(modules, '').program('dkms', 'echo "make failed" >&2; exit 10'),
+      given: (host) => {
+        host.file(modules, '').program('dkms', 'echo "make failed" >&2; exit 10');
+        modprobe(host, 'echo "not found" >&2; exit 1');
+      },
       after: {
-        code: 10,
-        stderr: 'make failed\n',
-        calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab'],
+        code: 1,
+        stdout: 'dkms ended with exit code 10\n',
+        stderr: `make failed
+failed: no NVIDIA module was built for Linux 6.1.0,lab
+expected: a loaded module
+seen: not found
+next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
+`,
+        calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe],
       },
     },
     {
