@@ -29,6 +29,7 @@ ${exceptions(commands, sharedOptions)}
 | \`XDG_CACHE_HOME\` | files for hosts are in \`azp-fleet\` below it; default \`~/.cache\` |
 | \`NO_COLOR\`, \`TERM\` | no colours; \`TERM=dumb\`: no live picture either |
 | \`SSH_AUTH_SOCK\` | the SSH agent that holds the keys |
+| \`NODE_EXTRA_CA_CERTS\` | a file of certificates that Node trusts beside its own; with \`ca:\` npm gets both |
 | \`SHELL\` | runs what \`Match exec\` of ssh_config names |
 | \`AZP_FLEET_PRACTICE_CLOCK\`, \`AZP_FLEET_PRACTICE_ROOT\` | for practice only ([practice.md](practice.md)) |
 

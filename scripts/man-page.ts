@@ -62,6 +62,7 @@ const environment = [
   ['NO_COLOR', 'no colours'],
   ['TERM', 'dumb: no colours and no live picture'],
   ['SSH_AUTH_SOCK', 'the SSH agent that holds the keys'],
+  ['NODE_EXTRA_CA_CERTS', 'a file of certificates that Node trusts beside its own'],
 ] as const;
 
 function section(command: CommandSpec): string[] {

@@ -58,6 +58,7 @@ function hostFor(script: string): ScratchHost {
   if (digest !== undefined) host.file('/etc/docker/daemon.json', 'before');
   return host
     .folder('/etc/modprobe.d', '/lib/modules/6.1.0-1-amd64/build', '/var/lib/dpkg/updates')
+    .file('/lib/modules/6.1.0-40-amd64/modules.dep', 'updates/dkms/nvidia.ko:\n')
     .file('/etc/apt/sources.list.d/docker.list', 'deb https://download.docker.com/linux/debian x stable')
     .file(
       '/etc/apt/sources.list.d/cuda.list',

@@ -94,7 +94,10 @@ describe('every example of every command gives one document of one shape', () =>
     const cwd = spec.inventory === false ? elsewhere : fake.folder;
     const { schema, command, version, at, exitCode, problems, ...own } = await json(typed(line), cwd);
     expect({ schema, command, version, at }).toMatchObject({ schema: 1, command: spec.name });
-    if (ofBundle.test(line)) return expect([problems.length, Object.keys(own)]).toEqual([1, []]);
+    if (ofBundle.test(line)) {
+      expect(problems).toHaveLength(1);
+      return expect([[], members]).toContainEqual(Object.keys(own));
+    }
     expect([0, 1]).toContain(exitCode);
     expect(Object.keys(own)).toEqual(byPrune.has(line) ? ['leftovers', 'pruned'] : members);
     const silent = exitCode === 1 ? [{ host: 'h200-1', code: 'ssh.refused' }] : [];

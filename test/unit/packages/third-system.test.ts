@@ -13,7 +13,7 @@ const code = globSync('src/**/*.ts', { cwd: root }).map((file) => ({
   file,
   text: readFileSync(join(root, file), 'utf8')
     .replaceAll(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
-    .replaceAll(/source:\s*'[^']*'/g, ''),
+    .replaceAll(/source:\s*(['"]).*?\1,/gs, ''),
 }));
 
 /** Where a release is named beside its row, and why. */

@@ -55,7 +55,7 @@ function fetched(transaction: Transaction): string {
 const functions = `umask 022
 out=/azp-fleet-gathered
 mkdir -p "$out/pool/partial" "$out/keys"
-cd "$out"
+cd "$out" || exit
 : >nothing-installed
 cp -a /etc/apt/preferences.d pins
 # Images of distributions let apt throw away what it has fetched.
