@@ -43,12 +43,15 @@ export function installScript(transaction: Transaction, bound?: Bound): string {
 
 /** The pins of a package that went are settings, and stay: they would go on to prefer what is read no more. */
 function unpin(names: readonly string[]): string {
-  return sh`for name in ${names}; do
-  if [ -n "$(left "$name")" ] && dpkg-query -L "$name" | grep -q '^/etc/apt/preferences\.d/'; then
-    wait_for_lock
-    dpkg --purge "$name"
-  fi
-done`;
+  return sh`unpin() {
+  for name in "$@"; do
+    if [ -n "$(left "$name")" ] && dpkg-query -L "$name" | grep -q '^/etc/apt/preferences\.d/'; then
+      wait_for_lock
+      dpkg --purge "$name"
+    fi
+  done
+}
+unpin ${names}`;
 }
 
 /** The same holds for packages that are there already. */
