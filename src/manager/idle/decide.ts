@@ -6,6 +6,10 @@ export const visitMs = 60_000;
 export const leavingMs = 10 * 60_000;
 /** A machine that runs longer after it was told to end does not end. */
 export const endingMs = 10 * 60_000;
+/**
+ * The same where the order failed. That alone proves nothing: a machine that goes down ends whoever waits for the answer.
+ */
+export const failedMs = 60_000;
 
 /** `leaving`: the agents are being sent away; `ending`: the machine has been told to end. */
 export type Phase = 'on' | 'leaving' | 'ending';
@@ -19,6 +23,8 @@ export interface IdleView {
   readonly usedAt: number;
   readonly phase: Phase;
   readonly phaseAt: number;
+  /** The machine was told to end, and the answer was no success. */
+  readonly failed: boolean;
   /** What keeps it on, and since when that has been seen. */
   readonly uses: readonly (Use & { readonly seenAt: number })[];
   /** No agent is there, none is being started, and the server shows all of ours disabled and without a job. */
@@ -41,10 +47,12 @@ export type IdleStep =
 
 /** What becomes of a machine that may end by itself. Pure. */
 export function decideIdle(view: IdleView): IdleStep {
-  const { now, afterMs, usedAt, phase, phaseAt, uses, closed, scaled } = view;
+  const { now, afterMs, usedAt, phase, phaseAt, failed, uses, closed, scaled } = view;
   // Nothing takes back what the machine was told.
   if (phase === 'ending')
-    return now - phaseAt >= scaled(endingMs) ? { kind: 'give-up', phase } : { kind: 'wait' };
+    return now - phaseAt >= scaled(failed ? failedMs : endingMs)
+      ? { kind: 'give-up', phase }
+      : { kind: 'wait' };
   const lasting = uses.find(({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(visitMs));
   if (lasting !== undefined) return { kind: 'used', by: lasting };
   if (now - usedAt < afterMs) return { kind: 'wait' };

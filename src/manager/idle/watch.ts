@@ -63,6 +63,8 @@ export class IdleWatch {
   #queueAt = Number.NEGATIVE_INFINITY;
   #queue: readonly Use[] = [];
   #problem: Cause | undefined;
+  /** Why the machine did not take the order to end. */
+  #refusal: Cause | undefined;
   /** What agents are disabled with. */
   #reason = '';
 
@@ -116,6 +118,7 @@ export class IdleWatch {
       usedAt: this.#usedAt,
       phase: this.#phase,
       phaseAt: this.#phaseAt,
+      failed: this.#refusal !== undefined,
       uses: uses.map((use) => ({ ...use, seenAt: this.#seen.get(use.key) ?? now })),
       closed: this.#phase === 'leaving' && (await this.#isClosed()),
       scaled: (ms) => clock.scaled(ms),
@@ -145,7 +148,7 @@ export class IdleWatch {
         this.#enter('ending', now);
         return this.#end();
       case 'give-up':
-        this.#problem = step.phase === 'leaving' ? notLeft : notEnded(this.#wants.run);
+        this.#problem = step.phase === 'leaving' ? notLeft : (this.#refusal ?? notEnded(this.#wants.run));
         this.#usedAt = now;
         this.#enter('on', now);
         return;
@@ -165,16 +168,12 @@ export class IdleWatch {
   async #end(): Promise<void> {
     const { command, log } = this.#tools;
     log.log('warn', 'nobody uses this machine: it is ended', { since: this.#idleSince(), ...this.#wants });
-    try {
-      await endMachine(command, this.#wants.run);
-      this.#problem = undefined;
-    } catch (error) {
-      this.#problem = causeOf(error);
-      log.log('warn', 'the machine could not be ended', { ...this.#problem });
-      const now = this.#tools.clock.monotonic();
-      this.#usedAt = now;
-      this.#enter('on', now);
-    }
+    this.#problem = undefined;
+    this.#refusal = await endMachine(command, this.#wants.run).then(
+      () => undefined,
+      (error: unknown) => causeOf(error),
+    );
+    if (this.#refusal !== undefined) log.log('warn', 'the order to end failed', { ...this.#refusal });
   }
 
   async #uses(): Promise<readonly Use[]> {

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import {
   decideIdle,
   endingMs,
+  failedMs,
   leavingMs,
   visitMs,
   type IdleView,
@@ -20,6 +21,7 @@ const view = (changes: Partial<IdleView> = {}): IdleView => ({
   usedAt: 0,
   phase: 'on',
   phaseAt: 0,
+  failed: false,
   uses: [],
   closed: false,
   scaled: (ms) => ms,
@@ -46,6 +48,12 @@ test.each<[string, Partial<IdleView>, string]>([
   ['agents that do not go', { phase: 'leaving', phaseAt: 100 * minute - leavingMs }, 'give-up'],
   ['told to end', ending, 'wait'],
   ['told to end, somebody logged in', { ...ending, uses: seen('visit', visitMs) }, 'wait'],
+  ['told to end, which failed', { ...ending, phaseAt: 100 * minute - failedMs + 1, failed: true }, 'wait'],
+  [
+    'told to end, which failed a minute ago',
+    { ...ending, phaseAt: 100 * minute - failedMs, failed: true },
+    'give-up',
+  ],
   ['told to end, and still here', { phase: 'ending', phaseAt: 100 * minute - endingMs }, 'give-up'],
 ])('%s: %s → %s', (_, changes, kind) => {
   expect(decideIdle(view(changes)).kind).toBe(kind);
@@ -75,7 +83,17 @@ describe('whatever happens', () => {
           firstSeen = new Map(look.uses.map(({ key }) => [key, firstSeen.get(key) ?? now]));
           const uses = look.uses.map((each) => ({ ...each, seenAt: firstSeen.get(each.key) ?? now }));
           const closed = phase === 'leaving' && look.closed;
-          const step = decideIdle({ now, afterMs: wanted, usedAt, phase, phaseAt, uses, closed, scaled });
+          const step = decideIdle({
+            now,
+            afterMs: wanted,
+            usedAt,
+            phase,
+            phaseAt,
+            failed: false,
+            uses,
+            closed,
+            scaled,
+          });
           const isUsed = uses.some(({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(visitMs));
           if (step.kind === 'end') {
             expect(look.uses).toEqual([]);
