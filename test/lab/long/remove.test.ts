@@ -13,7 +13,7 @@ import { startCli, type CliRun } from '../support/cli.ts';
 import { ManagedHost, pool } from '../support/managed-host.ts';
 import { allowList, differences, snapshot, type Snapshot } from '../support/snapshot.ts';
 
-const agents = [
+const slots = [
   { name: 'box', gpus: [0] },
   { name: 'bare', gpus: [1], mode: 'host', capabilities: ['compute'] },
 ];
@@ -31,11 +31,11 @@ const say = (script: string) =>
   leaver.exec(script, { allowFailure: true }).then(({ stdout }) => stdout.trim());
 const removal = (...args: readonly string[]) => ['remove', ...args, '-i', inventory, '--yes'];
 const remove = (...args: readonly string[]) => azpFleet(lab.folder, removal(...args));
-const agentsInPool = async () => {
+const agents = async () => {
   const { pools } = await azure.control.overview();
-  const names = pools.find(({ name }) => name === pool)?.agents.map(({ name }) => name) ?? [];
-  return names.toSorted();
+  return pools.find(({ name }) => name === pool)?.agents ?? [];
 };
+const agentsInPool = async () => (await agents()).map(({ name }) => name).toSorted();
 /** Names and numbers of users and groups, but for the group that Docker's package makes and leaves. */
 const accountsOf = async () => {
   const found = await say('cut -d : -f 1,3 /etc/passwd /etc/group | sort');
@@ -55,7 +55,7 @@ beforeAll(async () => {
   leaver = lab.host('leaver');
   azure = await startAzure('leave', lab.folder, { speed: 20 });
   managed = new ManagedHost(leaver, azure);
-  inventory = await writeInventory(lab, azure, { hosts: { leaver: { agents } } });
+  inventory = await writeInventory(lab, azure, { hosts: { leaver: { agents: slots } } });
   accounts = await accountsOf();
   before = await snapshot(leaver);
   await provision();
@@ -179,6 +179,9 @@ test('provision brings it back', async () => {
 
 test('of a machine that no longer answers the agents go, and nobody asks it', async () => {
   await leaver.powerOff();
+  await until('its agents to be offline', async () =>
+    (await agents()).every(({ status }) => status === 'offline'),
+  );
   const { code, stdout, stderr } = await azpFleet(lab.folder, [
     'remove',
     '--gone',
