@@ -101,7 +101,11 @@ test('an interrupted dpkg and a held lock: a fresh host comes up all the same, a
     const holder = await holdLock(host, 'unattended-upgr');
     const run = stack.converge(host, wantedStack(host, { branch, version: olderVersion }));
     run.catch(() => undefined);
-    await holder.waitedFor().finally(() => holder.letGo());
+    try {
+      await holder.waitedFor();
+    } finally {
+      await holder.letGo();
+    }
     await run;
     await expectSettled(host, { branch, version: olderVersion }, olderVersion);
     const { stdout } = await host.exec("dpkg-query -W -f '${db:Status-Status}' site-half");
@@ -190,7 +194,11 @@ test('another branch, while unattended-upgrades brings something that it takes a
     const holder = await holdLock(host, 'unattended-upgr');
     const run = stack.apply(host, change);
     run.catch(() => undefined);
-    await holder.waitedFor().finally(() => holder.letGo());
+    try {
+      await holder.waitedFor();
+    } finally {
+      await holder.letGo();
+    }
     await expect(run, host.name).rejects.toThrow(/apt would also remove other packages\n[^]*seen: site-late/);
     expect(await loaded(host)).toBe(newest);
     await stack.converge(host, wantedStack(host, driver));
