@@ -24,19 +24,22 @@ let rig: ManagerRig;
 let receiver: Server;
 let got: string[];
 let metricsPort: number;
-/** What the receiver of messages says to them. */
+/** What the receiver of messages says to them, and what it says as another organization. */
 let answer: string;
+let serverAnswer: string;
 beforeEach(async () => {
   rig = await ManagerRig.create();
   got = [];
   metricsPort = await freePort();
   answer = '';
+  serverAnswer = '';
   receiver = createServer((request, response) => {
     let body = '';
     request.on('data', (chunk) => (body += String(chunk)));
     request.on('end', () => {
       got.push(body);
-      response.writeHead(answer === '' ? 200 : 400).end(answer);
+      const said = request.url?.startsWith('/lab') === true ? serverAnswer : answer;
+      response.writeHead(said === '' ? 200 : 400).end(said);
     });
   });
   await new Promise<void>((resolve) => void receiver.listen(0, '127.0.0.1', resolve));
@@ -159,12 +162,12 @@ const sources: Readonly<Record<string, Source>> = {
   'Azure DevOps that refuses': {
     sign: /azure\.[a-z]/,
     config: () => ({ organization: `${receiverUrl()}lab` }),
-    set: () => (answer = JSON.stringify({ message: evil, typeKey: evil, [evil]: evil })),
+    set: () => (serverAnswer = JSON.stringify({ message: evil, typeKey: evil, [evil]: evil })),
   },
   'Azure DevOps that is something else': {
     sign: /azure\.[a-z]/,
     config: () => ({ organization: `${receiverUrl()}lab` }),
-    set: () => (answer = `<html>${evil}</html>`),
+    set: () => (serverAnswer = `<html>${evil}</html>`),
   },
   'the build of an image': {
     config: {
