@@ -205,6 +205,16 @@ const sources: Readonly<Record<string, Source>> = {
   },
 };
 
+/** What is written beside a file, to take its place, may have done so since it was listed. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw error;
+  }
+}
+
 /** Everything that can be seen of the manager now, by place. */
 async function places(refused: string): Promise<Readonly<Record<string, string>>> {
   const read = (path: string): Promise<string> => ask(rig.socket, { method: 'GET', path });
@@ -218,7 +228,7 @@ async function places(refused: string): Promise<Readonly<Record<string, string>>
     );
   const kept = globSync(join(rig.directory, 'state/**/*'), { withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map((entry) => readFileSync(join(entry.parentPath, entry.name), 'utf8'));
+    .map((entry) => textOf(join(entry.parentPath, entry.name)));
   return {
     'the status': await read('/v1/status'),
     'its file': readFileSync(join(rig.directory, 'status.json'), 'utf8'),
