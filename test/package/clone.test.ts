@@ -75,8 +75,8 @@ hosts: { silent: { address: 127.0.0.1, port: ${port}, user: lab } }
   });
   server.close();
   expect(stopped).toMatchObject({
-    status: 1,
-    stderr: expect.stringContaining('silent: unreachable: interrupted'),
+    status: 130,
+    stderr: expect.stringContaining('silent: skipped: interrupted'),
   });
 });
 
