@@ -60,8 +60,8 @@ async function build(image: string): Promise<void> {
     if (modules !== undefined) writeFileSync(join(sources, path, 'modules.yaml'), modules);
   }
   mkdirSync(out);
-  const folders = ['-v', `${work}:/work`, '-v', `${signingHome}:/gnupg`, '--env', 'GNUPGHOME=/gnupg'];
-  const script = ['sh', '-c', buildRepositories, 'sh', '/work/sources', '/work/out'];
+  const folders = ['-v', `${work}:/rpms`, '-v', `${signingHome}:/gnupg`, '--env', 'GNUPGHOME=/gnupg'];
+  const script = ['sh', '-c', buildRepositories, 'sh', '/rpms/sources', '/rpms/out'];
   await docker(['run', '--rm', '--network', 'none', ...folders, '--entrypoint', '', image, ...script]);
   for (const { path } of repositories) {
     const place = join(mirrorRoot, path);
