@@ -44,30 +44,7 @@ test('without a fault both ways lead to all GPUs', async () => {
   ]);
 });
 
-test.each<[Fault, string, 'failed' | 'degraded' | 'hung']>([
-  ['exit9', 'driver.not-loaded', 'failed'],
-  ['exit15 0', 'gpu.lost', 'failed'],
-  ['exit18', 'driver.mismatch', 'failed'],
-  ['nvml-unknown', 'container.gpu-access', 'failed'],
-  ['ecc 0', 'gpu.ecc-uncorrected', 'failed'],
-  ['recovery 0', 'gpu.recovery-action', 'failed'],
-  ['remap-failure 0', 'gpu.remap-failure', 'failed'],
-  ['remap 0', 'gpu.remap-pending', 'degraded'],
-  ['unknown 0', 'gpu.value-error', 'degraded'],
-  ['hot 0', 'gpu.hot', 'degraded'],
-  ['width 0', 'gpu.pcie-width', 'degraded'],
-  ['inforom 0', 'gpu.inforom', 'degraded'],
-  ['hang', 'smi.hung', 'hung'],
-])('%s is found as %s', async (fault, code, state) => {
-  for (const host of probed) await fleet.lab.host(host).setGpuFaults([fault]);
-  const seen = await rows(['--probe', '--probe-timeout', '8s', '--limit', 'hook,cdi']);
-  for (const { host, findings } of seen) {
-    const finding = findings.find((one) => one.code === code);
-    expect(finding, `${host}: ${JSON.stringify(findings)}`).toBeDefined();
-    expect(finding?.severity).toBe(state === 'degraded' ? 'warn' : 'fail');
-  }
-});
-
+// Before any fault of nvidia-smi: the manager's own look may tell of one for a minute, and CUDA is the only cause here.
 test('CUDA that does not begin is found, though nvidia-smi has nothing to say', async () => {
   for (const host of probed) await fleet.lab.host(host).setGpuFaults([]);
   const answer = (number: number) =>
@@ -90,6 +67,30 @@ test('CUDA that does not begin is found, though nvidia-smi has nothing to say', 
     );
   } finally {
     await answer(0);
+  }
+});
+
+test.each<[Fault, string, 'failed' | 'degraded' | 'hung']>([
+  ['exit9', 'driver.not-loaded', 'failed'],
+  ['exit15 0', 'gpu.lost', 'failed'],
+  ['exit18', 'driver.mismatch', 'failed'],
+  ['nvml-unknown', 'container.gpu-access', 'failed'],
+  ['ecc 0', 'gpu.ecc-uncorrected', 'failed'],
+  ['recovery 0', 'gpu.recovery-action', 'failed'],
+  ['remap-failure 0', 'gpu.remap-failure', 'failed'],
+  ['remap 0', 'gpu.remap-pending', 'degraded'],
+  ['unknown 0', 'gpu.value-error', 'degraded'],
+  ['hot 0', 'gpu.hot', 'degraded'],
+  ['width 0', 'gpu.pcie-width', 'degraded'],
+  ['inforom 0', 'gpu.inforom', 'degraded'],
+  ['hang', 'smi.hung', 'hung'],
+])('%s is found as %s', async (fault, code, state) => {
+  for (const host of probed) await fleet.lab.host(host).setGpuFaults([fault]);
+  const seen = await rows(['--probe', '--probe-timeout', '8s', '--limit', 'hook,cdi']);
+  for (const { host, findings } of seen) {
+    const finding = findings.find((one) => one.code === code);
+    expect(finding, `${host}: ${JSON.stringify(findings)}`).toBeDefined();
+    expect(finding?.severity).toBe(state === 'degraded' ? 'warn' : 'fail');
   }
 });
 
