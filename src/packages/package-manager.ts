@@ -1,5 +1,6 @@
 import type { Proxy } from '../inventory/fleet.ts';
-import type { GatherQuestion } from './gather-question.ts';
+import type { GatherQuestion } from './offline/gather-question.ts';
+import type { ListedPackage } from './offline/listed-package.ts';
 import type { Bound, Simulator } from './simulation.ts';
 import type { Site } from './site.ts';
 import type { Machine, System } from './system.ts';
@@ -59,13 +60,19 @@ interface OfflinePackages {
   readonly mark: string;
   /** The packages that stand for the newest kernel of a system as its installer leaves it. */
   kernels(id: string, machine: Machine): readonly string[];
+  /** An installed package, by its name, is a kernel, whose headers a host may need. */
+  isKernel(name: string): boolean;
   /** The system's own image, below docker.io. */
   image(system: { readonly id: string; readonly versionId: string }): string;
   /**
    * Script, as root in a container of that image: fetches all that the transactions take on a host that has nothing yet, and
-   * writes it to standard output as a tar archive: `index`, `keys/VENDOR`, `pool/FILE`.
+   * writes it to standard output as a tar archive: the index by its bare name, `keys/VENDOR`, `pool/FILE`.
    */
   gather(question: GatherQuestion): string;
+  /** Matches a line of its standard error that tells of one more file being fetched. */
+  readonly fetches: RegExp;
+  /** What an index names. Total: where it is broken, fields are empty. */
+  listed(index: string): readonly ListedPackage[];
   /** Script: takes out of the folder what its index does not name. */
   readonly tidy: string;
   /** The package manager as it is with the folder alone. `next`: what to do where something is not in it. */

@@ -47,7 +47,7 @@ const collected = [
   'src/packages/apt/driver.ts',
   'src/packages/apt/folder/from-folder.ts',
   'src/packages/apt/folder/gather.ts',
-  'src/packages/apt/folder/paths.ts',
+  'src/packages/apt/folder/index.ts',
   'src/packages/apt/headers.ts',
   'src/packages/apt/install.ts',
   'src/packages/apt/installed.ts',

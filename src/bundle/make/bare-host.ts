@@ -1,4 +1,5 @@
 import type { Facts } from '../../facts/facts.ts';
+import { platformOf } from '../../packages/distribution.ts';
 import type { Distribution } from '../../packages/systems.ts';
 import type { Machine } from '../../packages/system.ts';
 
@@ -16,6 +17,7 @@ export type Needing = Pick<
 /** Of a host that was read. Headers that it has, no archive may have any more. */
 export function needingOf(facts: Facts): Needing {
   const { os, arch, platform, systemd, gpus, ignoredGpus, nvswitches, nvlink5, kernels } = facts;
+  const { offline } = platformOf(facts)?.packages ?? {};
   return {
     os,
     arch,
@@ -26,7 +28,7 @@ export function needingOf(facts: Facts): Needing {
     nvswitches,
     nvlink5,
     kernels: kernels.map((kernel) => ({ ...kernel, driver: false })),
-    images: Object.keys(facts.packages).filter((name) => name.startsWith('linux-image')),
+    images: Object.keys(facts.packages).filter((name) => offline?.isKernel(name)),
     lacksToBuild: facts.lacksToBuild,
   };
 }

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { PassThrough, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -6,6 +7,7 @@ import { extract } from 'tar-stream';
 import { scriptFailure } from '../../apply/script-failure.ts';
 import { FleetError } from '../../base/errors.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
+import type { ListedPackage } from '../../packages/offline/listed-package.ts';
 import type { Site } from '../../packages/site.ts';
 import { withRegistry } from '../../image/build.ts';
 import type { BundledPackages, Member } from '../manifest.ts';
@@ -19,9 +21,6 @@ export interface PackagesOptions {
   readonly site: Site & { readonly caPem?: string };
   readonly note: (text: string) => void;
 }
-
-/** As the container writes it. */
-const indexName = 'Packages';
 
 /** Whatever it starts reads nothing of its script. */
 const started = 'cat >/azp-fleet-script && exec sh -eu /azp-fleet-script </dev/null';
@@ -42,18 +41,19 @@ export async function gatherPackages(
   note(`${name}: fetching packages in a container of ${image}`);
   const script = offline.gather({ transactions, system: platform, site });
   const members = new Map<string, Member>();
+  const indexName = basename(offline.index);
   let index = '';
   let seen = 0;
   await docker(tools, ['run', '--rm', '-i', '--network', 'host', image, 'sh', '-c', started], {
     doing: `run ${image}`,
     input: script,
     onLine: (line) => {
-      if (!line.startsWith('Get:')) return;
+      if (!offline.fetches.test(line)) return;
       seen += 1;
       if (seen % noteEach === 0) note(`${name}: ${seen} files fetched`);
     },
     take: async (output) => {
-      index = await unpack(output, spool, members, tools.signal);
+      index = await unpack(output, indexName, spool, members, tools.signal);
     },
     failed: (words) => {
       const { problem } = scriptFailure(`fetch the packages of ${name}`, 1, words);
@@ -68,7 +68,7 @@ export async function gatherPackages(
     },
   });
   const indexMember = await spool.add([Buffer.from(index)], tools.signal);
-  const packages = packagesIn(index, members);
+  const packages = withMembers(offline.listed(index), members);
   note(`${name}: ${packages.length} packages`);
   return {
     system: `${id}-${versionId}`,
@@ -84,6 +84,7 @@ export async function gatherPackages(
 /** Files go into the spool, by their paths; the answer is the index. */
 async function unpack(
   output: NodeJS.ReadableStream,
+  indexName: string,
   spool: Spool,
   members: Map<string, Member>,
   signal: AbortSignal,
@@ -110,28 +111,17 @@ async function unpack(
   return index;
 }
 
-/** What the index names, each with the file that came with it. */
-function packagesIn(index: string, members: ReadonlyMap<string, Member>): BundledPackages['packages'] {
-  return index
-    .trim()
-    .split('\n\n')
-    .map((stanza) => {
-      const field = (name: string): string => new RegExp(`^${name}: (.*)$`, 'm').exec(stanza)?.[1] ?? '';
-      const file = field('Filename').replace('./pool/', '');
-      const member = members.get(`pool/${file}`);
-      if (member === undefined || member.sha256 !== field('SHA256'))
-        throw new FleetError({
-          code: 'bundle.packages',
-          what: `the package ${field('Package')} did not come out of its container whole`,
-          next: 'run it again',
-        });
-      return {
-        name: field('Package'),
-        version: field('Version'),
-        architecture: field('Architecture'),
-        file,
-        sha256: member.sha256,
-      };
-    })
-    .toSorted((a, b) => (a.file < b.file ? -1 : 1));
+/** What the index names, each as the file that came with it. */
+function withMembers(
+  listed: readonly ListedPackage[],
+  members: ReadonlyMap<string, Member>,
+): BundledPackages['packages'] {
+  const lost = listed.find(({ file, sha256 }) => members.get(`pool/${file}`)?.sha256 !== sha256);
+  if (lost !== undefined)
+    throw new FleetError({
+      code: 'bundle.packages',
+      what: `the package ${lost.name} did not come out of its container whole`,
+      next: 'run it again',
+    });
+  return listed.toSorted((a, b) => (a.file < b.file ? -1 : 1));
 }

@@ -1,4 +1,5 @@
 import { sh } from '../../base/shell.ts';
+import { folderMark, packagesFolder } from '../offline/paths.ts';
 import type { PackageManager } from '../package-manager.ts';
 import { aptAnswers } from './simulation/answers.ts';
 import { aptFiles, aptFolders } from './files.ts';
@@ -11,7 +12,7 @@ import { removeScript, unholdScript } from './removal/packages.ts';
 import { fromFolder } from './folder/from-folder.ts';
 import { gatherScript } from './folder/gather.ts';
 import { indexName } from './flat.ts';
-import { folderMark, packagesFolder, tidyScript } from './folder/paths.ts';
+import { listedPackages, tidyScript } from './folder/index.ts';
 import { withdrawal } from './removal/source.ts';
 import { aptSource } from './source.ts';
 import { aptTrust } from './trust.ts';
@@ -46,8 +47,11 @@ export const apt: PackageManager = {
     kernels: (id, machine) => [
       id === 'ubuntu' ? 'linux-image-generic' : `linux-image-${architectures[machine]}`,
     ],
+    isKernel: (name) => name.startsWith('linux-image'),
     image: ({ id, versionId }) => `${id}:${versionId}`,
     gather: gatherScript,
+    fetches: /^Get:/,
+    listed: listedPackages,
     tidy: tidyScript,
     manager: (index, next) => fromFolder(network, index, next),
   },

@@ -1,10 +1,10 @@
 import { Raw, sh } from '../../../base/shell.ts';
+import { ofTheBundle } from '../../offline/bundle-answers.ts';
+import { packagesFolder } from '../../offline/paths.ts';
 import type { PackageManager } from '../../package-manager.ts';
-import type { Answer, Answers, Asked } from '../../simulation.ts';
 import { aptAnswers } from '../simulation/answers.ts';
 import { simulateScript } from '../simulation/script.ts';
 import { describeFunction, indexName } from '../flat.ts';
-import { packagesFolder } from './paths.ts';
 
 /**
  * Shell text: for as long as the script runs, apt knows the folder and nothing else, and keeps its lists there, so that the
@@ -51,30 +51,4 @@ export function fromFolder(manager: PackageManager, index: string, next: string)
       parse: (output, asked) => ofTheBundle(aptAnswers(output, asked), asked, next),
     },
   };
-}
-
-/** What a mirror would have to offer, a bundle would have to hold. */
-function ofTheBundle(answers: Answers, asked: readonly Asked[], next: string): Answers {
-  return Object.fromEntries(
-    Object.entries(answers).map(([key, answer]) => [
-      key,
-      told(
-        answer,
-        asked.find((each) => each.key === key),
-        next,
-      ),
-    ]),
-  );
-}
-
-function told(answer: Answer, asked: Asked | undefined, next: string): Answer {
-  if (answer.kind === 'impossible')
-    return { ...answer, what: `the bundle does not do: ${answer.what}`, next };
-  if (answer.kind !== 'not-offered') return answer;
-  const [first] = asked?.transaction.packages ?? [];
-  const version = first?.version ?? {};
-  const wanted = 'release' in version ? version.release : 'branch' in version ? version.branch : '';
-  const offered = answer.offered.length === 0 ? 'none' : answer.offered.slice(0, 8).join(', ');
-  const what = `the bundle has no ${[first?.name, wanted].filter(Boolean).join(' ')}; it has ${offered}`;
-  return { kind: 'impossible', what, next };
 }

@@ -1,5 +1,5 @@
 import { sh } from '../../../base/shell.ts';
-import type { GatherQuestion } from '../../gather-question.ts';
+import type { GatherQuestion } from '../../offline/gather-question.ts';
 import { proxyExports } from '../../proxy.ts';
 import type { Transaction } from '../../transaction.ts';
 import { requestLines } from '../request.ts';

@@ -1,6 +1,6 @@
-import type { Site } from './site.ts';
-import type { System } from './system.ts';
-import type { Transaction } from './transaction.ts';
+import type { Site } from '../site.ts';
+import type { System } from '../system.ts';
+import type { Transaction } from '../transaction.ts';
 
 /** What is fetched for hosts of one system that will reach no source. */
 export interface GatherQuestion {
