@@ -24,6 +24,11 @@ let managed: ManagedHost;
 beforeAll(async () => {
   lab = await startLab({ prefix: 'jobs', hosts: [{ name: 'metal', gpus: ['h200', 'l40s'] }] });
   host = lab.host('metal');
+  // Slots' users get a gid that is not their uid, as they do wherever some package made a group without a user: only
+  // then does the agent make a group in the job's container, too.
+  await host.exec(`seq 800 999 | while read -r id; do
+  getent group "$id" >/dev/null || echo "lab-$id:x:$id:" >>/etc/group
+done`);
   azure = await startAzure('jobs', lab.folder, { speed: 20 });
   managed = new ManagedHost(host, azure);
   const hosts = { metal: { agents, jobs: { docker: true } } };
@@ -96,6 +101,7 @@ echo made > mine; sudo mkdir -p roots; sudo touch roots/file; stat -c %U roots`;
   );
   for (const [index, job] of jobs.entries()) {
     expect(job.result, job.log).toBe('succeeded');
+    expect((await host.exec(`getent group ${uids[index]}`)).stdout).toMatch(/^lab-/);
     const said = [
       'met',
       '/__w/1/s',

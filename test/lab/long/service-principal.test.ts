@@ -58,7 +58,7 @@ async function keysReplaced(agent: string, requests: readonly LoggedRequest[]): 
     .map(({ caller, status }) => `${caller} ${status}`);
 }
 
-test.each(['rest', 'config'])(
+test.each(['rest', 'config'] as const)(
   'CLI and manager log in as a service principal, registration: %s',
   async (way) => {
     const authority = new URL(fleet.azure.organization).origin;
@@ -80,7 +80,9 @@ test.each(['rest', 'config'])(
     expect(job).toMatchObject({ result: 'succeeded', runs: [{ agent: 'hook-0' }] });
     await managed.allIdle();
     const seen = await requests();
-    expect(await keysReplaced('hook-0', seen)).toEqual(['service-principal 200']);
+    // The manager's at the end of the run, which a copied key does not outlive; config.sh then brings one of its own.
+    const replaced = { rest: ['service-principal 200'], config: Array(2).fill('service-principal 200') };
+    expect(await keysReplaced('hook-0', seen)).toEqual(replaced[way]);
     // config.sh logs in by itself.
     expect(logins(seen) > before).toBe(way === 'config');
     const places = await placesOnHost(managed.host, fleet.azure.token);
