@@ -43,6 +43,9 @@ const image = z.strictObject({
   sha256: digest,
 });
 
+/** The agent's archive, for agents straight on the host. */
+const agent = z.strictObject({ version: word, machine, sha256: digest });
+
 const shape = z.strictObject({
   schema: z.literal(1),
   /** The release that made it. */
@@ -56,6 +59,7 @@ const shape = z.strictObject({
     context: z.array(z.strictObject({ path: word, sha256: digest })).max(100),
   }),
   runtimes: z.array(z.strictObject({ machine, version: word, sha256: digest, unpacked: member })).max(2),
+  agents: z.array(agent).max(100),
   packages: z.array(packages).max(100),
   images: z.array(image).max(1000),
   /** All that follows, in this order, each once. */
@@ -92,12 +96,13 @@ function fits(manifest: Manifest): boolean {
 
 /** The digests of all members that it speaks of. */
 export function digestsOf(manifest: Omit<Manifest, 'members'>): readonly string[] {
-  const { manager, runtimes, packages: sets, images } = manifest;
+  const { manager, runtimes, agents, packages: sets, images } = manifest;
   return [
     manager.program,
     manager.unit,
     ...manager.context.map(({ sha256 }) => sha256),
     ...runtimes.map(({ sha256 }) => sha256),
+    ...agents.map(({ sha256 }) => sha256),
     ...sets.flatMap(({ index, keys, packages: each }) => [
       index,
       ...keys.map(({ sha256 }) => sha256),

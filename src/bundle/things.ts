@@ -32,7 +32,7 @@ export async function fromBundle(
       seen: manifest.version,
       next: `use azp-fleet ${manifest.version}, or make it again: ${again}`,
     });
-  const { manager, runtimes } = manifest;
+  const { manager, runtimes, agents } = manifest;
   const text = async (sha256: string): Promise<string> => (await readMember(bundle, sha256)).toString();
   const context = await Promise.all(
     manager.context.map(async ({ path, sha256 }) => ({
@@ -74,6 +74,7 @@ export async function fromBundle(
         );
         return found && slice(bundle, found.sha256);
       },
+      agent: (sha256) => (agents.some((each) => each.sha256 === sha256) ? slice(bundle, sha256) : undefined),
       images: (machine) =>
         manifest.images.flatMap((each) => (each.machine === machine ? [each.reference] : [])),
     },

@@ -20,6 +20,8 @@ export const HostPaths = {
   changes: '/var/lib/azp-fleet/changes',
   /** Folders of Dockerfiles, each an archive named by its sha256. */
   folders: '/var/lib/azp-fleet/folders',
+  /** Archives of the agent that were brought, `SHA256.tar.gz`: they are not fetched. */
+  archives: '/var/lib/azp-fleet/archives',
   /** Images on their way into Docker. */
   images: '/var/lib/azp-fleet/images',
   run: '/run/azp-fleet',

@@ -140,6 +140,8 @@ export interface Facts {
     readonly context: string | undefined;
     /** sha256 of each archive of a Dockerfile's folder that it has. */
     readonly folders: readonly string[];
+    /** sha256 of each archive of the agent that was brought to it. */
+    readonly archives: readonly string[];
     /** Paths of what was sent and never put in place: parts of uploads, and the next credential. */
     readonly leftovers: readonly string[];
     readonly status: ManagerStatus | undefined;

@@ -98,7 +98,13 @@ async function run({ values }: Invocation): Promise<void> {
   const state = await openState(values, places.state, machineId);
   if (state.damage !== undefined)
     log.log('warn', 'the state was damaged; going on with the one before', { damage: state.damage });
-  const archives = new Archives({ fetch: siteFetch(config, caPem), clock, log, state });
+  const archives = new Archives({
+    fetch: siteFetch(config, caPem),
+    clock,
+    log,
+    brought: join(places.state, 'archives'),
+    state,
+  });
   log.log('info', 'azp-fleet-manager starts', { version, host: config.host, pools: poolsOf(config) });
   await runDaemon(
     {

@@ -21,6 +21,7 @@ import { start } from './manager/start.ts';
 import { managerUnitFor, withoutMark } from './manager/unit.ts';
 import { laterPools, poolNames, withPoolNames } from './pool-names.ts';
 import type { Desired, Step } from './step.ts';
+import { bringAgent } from './supplies/bring-agent.ts';
 import { fieldDetails, toldText, written } from './told/texts.ts';
 
 /** The manager: its files, its configuration, its credential, its unit, and that it runs with all of them. */
@@ -49,6 +50,7 @@ export const managerStep: Step = {
       return;
     }
     yield* libraries(facts, desired);
+    yield* bringAgent(facts, desired);
     const host = withPoolNames(desired.host, facts);
     const wanted = managerConfig({ ...desired, host }, arch);
     const config = configText(wanted);

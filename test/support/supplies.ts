@@ -27,7 +27,11 @@ SHA256: ${sha256('gcc')}
 `;
 
 /** A bundle with packages for one system and these images. */
-export function suppliesOf(images: readonly string[], system = 'debian-12'): Supplies {
+export function suppliesOf(
+  images: readonly string[],
+  system = 'debian-12',
+  agents: readonly string[] = [],
+): Supplies {
   return {
     again: 'make it again where there is a network: azp-fleet bundle inventory.yaml -o site.bundle',
     context: Buffer.from('context'),
@@ -43,5 +47,6 @@ export function suppliesOf(images: readonly string[], system = 'debian-12'): Sup
         : undefined,
     image: (reference) => (images.includes(reference) ? file(reference) : undefined),
     images: () => images,
+    agent: (sha256) => (agents.includes(sha256) ? file(sha256) : undefined),
   };
 }

@@ -103,6 +103,7 @@ const collected = [
   'src/steps/remove/daemon-json-script.ts',
   'src/steps/remove/machine-scripts.ts',
   'src/steps/remove/packages.ts',
+  'src/steps/supplies/bring-agent.ts',
   'src/steps/supplies/load-images.ts',
   'src/steps/toolkit/cdi.ts',
 ];

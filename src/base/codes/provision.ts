@@ -14,6 +14,7 @@ export const provisionCodes = {
     'the Node runtime for the hosts could not be fetched',
     'check that npm reaches its registry here',
   ],
+  'bundle.agent': ['the agent for a bundle cannot be fetched', 'do what is told, and run it again'],
   'bundle.damaged': ['a bundle is not as it was made', 'copy it again, or make it again'],
   'bundle.docker': [
     'Docker on this machine, which bundles are made with, did not do what it was asked',

@@ -124,6 +124,7 @@ const nothing: Omit<Facts, keyof Omit<Needing, 'images' | 'lacksToBuild'> | 'pac
     installation: undefined,
     context: undefined,
     folders: [],
+    archives: [],
     leftovers: [],
     status: undefined,
     release: undefined,

@@ -9,6 +9,8 @@ import type { Artifact } from '../../steps/change.ts';
 import type { Desired } from '../../steps/step.ts';
 import { writeBundle } from '../archive/write.ts';
 import type { Manifest, Member } from '../manifest.ts';
+import { gatherAgent } from './agents.ts';
+import type { Download } from './download.ts';
 import { engineMachine, type Docker } from './docker.ts';
 import { gatherImage } from './images.ts';
 import type { Needs } from './needs.ts';
@@ -21,6 +23,7 @@ export interface MakeOptions {
   readonly site: Site & { readonly caPem?: string };
   readonly artifacts: Desired['artifacts'];
   readonly fetching: FetchOptions;
+  readonly download: Download;
   /** ISO 8601 */
   readonly at: string;
   readonly note: (text: string) => void;
@@ -28,13 +31,16 @@ export interface MakeOptions {
 
 /** Gathers all that the hosts need, and writes it as one archive. What was gathered on the way is gone when it ends. */
 export async function makeBundle(needs: Needs, options: MakeOptions): Promise<Manifest> {
-  const { file, tools, note } = options;
+  const { file, tools, download, note } = options;
   await checkEngine(needs, tools);
   const spool = await Spool.beside(file);
   try {
     const manager = await addManager(options, spool);
     const runtimes = [];
     for (const machine of needs.machines) runtimes.push(await addRuntime(machine, options, spool));
+    const agents = [];
+    for (const agent of needs.agents)
+      agents.push(await gatherAgent(agent, { download, signal: tools.signal, spool, note }));
     const packages = [];
     for (const system of needs.systems)
       packages.push(await gatherPackages(system, { tools, spool, site: options.site, note }));
@@ -47,6 +53,7 @@ export async function makeBundle(needs: Needs, options: MakeOptions): Promise<Ma
       at: options.at,
       manager,
       runtimes,
+      agents,
       packages,
       images,
       members: [...spool.members],

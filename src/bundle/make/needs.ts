@@ -1,4 +1,5 @@
 import { stableJson } from '../../base/digest.ts';
+import type { AgentRelease } from '../../contract/agent-release.ts';
 import { agentArch, managerConfig } from '../../steps/manager-config.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { ImagePlan } from '../../image/plan.ts';
@@ -8,6 +9,7 @@ import type { Transaction } from '../../packages/transaction.ts';
 import { allSteps } from '../../steps/all.ts';
 import { isPackageChange } from '../../steps/packages/refine.ts';
 import type { Desired } from '../../steps/step.ts';
+import { agentOnHost } from '../../steps/supplies/agent-on-host.ts';
 import { agentImages } from '../../steps/supplies/agent-images.ts';
 import { bareHost, type Needing } from './bare-host.ts';
 
@@ -23,6 +25,8 @@ export interface Needs {
   readonly systems: readonly SystemNeeds[];
   readonly images: readonly { readonly plan: ImagePlan; readonly machine: Machine }[];
   readonly machines: readonly Machine[];
+  /** Of slots straight on the host. */
+  readonly agents: readonly { readonly release: AgentRelease; readonly machine: Machine }[];
 }
 
 export interface SystemNeeds {
@@ -48,6 +52,7 @@ export function needsOf(
   const unprovided = targets.flatMap((target) => obstacle(target) ?? []);
   const sound = targets.filter(({ name }) => unprovided.every(({ host }) => host !== name));
   const facts = new Map(sound.map((target) => [target, bareHost(target.needing)]));
+  const agents = [...facts].flatMap(([{ desired }, each]) => agentsOf(each, desired));
   const images = [...facts].flatMap(([{ desired }, each]) => imagesOf(each, desired, context, readFolder));
   return {
     needs: {
@@ -58,6 +63,7 @@ export function needsOf(
       machines: [
         ...new Set([...facts.values()].flatMap((each) => platformOf(each)?.machine ?? [])),
       ].toSorted(),
+      agents: [...new Map(agents.map((agent) => [agent.release.sha256, agent])).values()],
     },
     unprovided,
   };
@@ -104,6 +110,12 @@ function imagesOf(
   return agentImages(facts, desired, arch, context, readFolder).map((plan) => ({ plan, machine }));
 }
 
+function agentsOf(facts: Facts, desired: Desired): Needs['agents'] {
+  const machine = platformOf(facts)?.machine;
+  const release = agentOnHost(facts, desired);
+  return machine === undefined || release === undefined ? [] : [{ release, machine }];
+}
+
 function obstacle({ name, needing, desired }: Target): Unprovided | undefined {
   const platform = platformOf(needing);
   if (platform === undefined) return { host: name, ...unsupported(needing) };
@@ -113,21 +125,13 @@ function obstacle({ name, needing, desired }: Target): Unprovided | undefined {
       what: `${needing.os.pretty} takes its packages by ${platform.packages.name}, which no bundle brings`,
       next: 'give it mirrors within the network (mirrors: in the inventory), and leave it out here with --limit',
     };
-  const { host } = desired;
   const arch = agentArch(needing.arch);
-  const slots = host.agents.kind === 'slots' ? host.agents.slots : [];
-  if (slots.some(({ mode }) => mode === 'host'))
-    return {
-      host: name,
-      what: 'its agents straight on the host (mode: host) fetch their program themselves, and no bundle brings it',
-      next: 'let them run in containers, or give mirrors.agent within the network and leave the host out with --limit',
-    };
   if (arch === undefined) return undefined;
   const { image } = managerConfig(desired, arch);
   if (image.kind !== 'build' || image.agentSha256 !== '') return undefined;
   return {
     host: name,
-    what: `nobody knows the digest of the agent ${image.agentVersion}, which the image's name rests on`,
+    what: `nobody knows the digest of the agent ${image.agentVersion}, which a bundle holds it to`,
     next: `put the sha256 of ${image.agentUrl} into agent.sha256 of the inventory`,
   };
 }

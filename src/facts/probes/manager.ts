@@ -37,6 +37,9 @@ fi
 for archive in ${HostPaths.folders}/*.tar; do
   [ ! -f "$archive" ] || printf 'folder %s\n' "$(basename "$archive" .tar)"
 done
+for archive in ${HostPaths.archives}/*.tar.gz; do
+  [ ! -f "$archive" ] || printf 'archive %s\n' "$(basename "$archive" .tar.gz)"
+done
 for left in ${HostPaths.token}.next ${HostPaths.unit}.*.part*; do
   [ ! -f "$left" ] || printf 'left %s\n' "$left"
 done
@@ -54,11 +57,14 @@ find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.par
       webhookDigest: lines.first('webhook')?.slice(0, 64),
       installation: lines.first('installation'),
       context: lines.first('context')?.slice(0, 64),
-      folders: lines.all('folder').filter((name) => /^[0-9a-f]{64}$/.test(name)),
+      folders: lines.all('folder').filter(isDigest),
+      archives: lines.all('archive').filter(isDigest),
       leftovers: lines.all('left').filter((path) => /^[\w./-]+$/.test(path)),
     };
   },
 };
+
+const isDigest = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
 
 /**
  * A unit that was enabled without a reload makes all say yes in systemd 257 (not in 252), also init.scope, which has no

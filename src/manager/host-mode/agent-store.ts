@@ -1,7 +1,8 @@
 import { access, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FleetError } from '../../base/errors.ts';
-import type { AgentRelease, Archives } from '../machine/archives.ts';
+import type { AgentRelease } from '../../contract/agent-release.ts';
+import type { Archives } from '../machine/archives.ts';
 import type { RunCommand } from '../machine/command.ts';
 import { requireLibraries } from './libraries.ts';
 

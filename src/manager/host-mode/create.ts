@@ -1,4 +1,4 @@
-import { builtImage } from '../../contract/agent-release.ts';
+import { hostAgent } from '../../contract/agent-release.ts';
 import type { ManagerConfig } from '../../contract/config.ts';
 import { NotYet } from '../causes.ts';
 import { labels } from '../docker/container.ts';
@@ -6,21 +6,14 @@ import type { LaunchOrder } from '../docker/launch-order.ts';
 import type { Slot } from '../model.ts';
 import type { Outside } from '../outside.ts';
 import type { Fence } from '../docker/fence.ts';
-import type { AgentRelease } from '../machine/archives.ts';
 import type { AgentStore } from './agent-store.ts';
 import type { HostEngine } from './host-engine.ts';
 import { hostUser } from './user.ts';
 import { unitArguments, unitName } from './unit.ts';
 
-/** Which agent runs straight on the host: the one that images are built with. */
-export function releaseOf({ image }: ManagerConfig, arch: string): AgentRelease {
-  const { agentVersion, agentUrl, agentSha256 } = image.kind === 'build' ? image : builtImage(arch);
-  return { version: agentVersion, url: agentUrl, sha256: agentSha256 };
-}
-
 /** Takes the place of the image's id in labels and evidence. */
 export function programOf(config: ManagerConfig): string {
-  return `agent ${releaseOf(config, process.arch).version} on the host`;
+  return `agent ${hostAgent(config, process.arch).version} on the host`;
 }
 
 export interface HostTools extends Pick<Outside, 'config' | 'command'> {
@@ -47,7 +40,7 @@ export async function createOnHost(tools: HostTools, order: LaunchOrder, agentId
     slot: slot.name,
     agent: slot.agent,
     labels: labels({ ...order, config, agentId, poolId: order.pool.id }),
-    program: await host.agents.path(releaseOf(config, process.arch)),
+    program: await host.agents.path(hostAgent(config, process.arch)),
     unit,
     user,
     systemdRun: (places) =>

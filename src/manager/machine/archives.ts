@@ -1,21 +1,16 @@
 import { createHash } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { access, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Fetch } from '../../azure/http/proxy.ts';
 import { FleetError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { timestamp, type Clock } from '../../base/machine/clock.ts';
+import type { AgentRelease } from '../../contract/agent-release.ts';
 
 const downloadMs = 30 * 60_000;
-
-/** An archive of the agent. */
-export interface AgentRelease {
-  readonly version: string;
-  readonly url: string;
-  /** Hex; empty where nobody knows it beforehand. */
-  readonly sha256: string;
-}
 
 /** An archive whose digest nobody knew beforehand, as this host saw it first. */
 interface FirstSight {
@@ -32,6 +27,8 @@ interface ArchiveTools {
   readonly fetch: Fetch;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Folder of what was brought, `SHA256.tar.gz`. */
+  readonly brought: string;
   readonly state: {
     readonly value: { readonly archives: FirstSights };
     update(
@@ -65,6 +62,7 @@ export class Archives {
 
   /** Writes it to `path`. Refuses another one than `release` says, by its name. */
   async fetch(release: AgentRelease, path: string): Promise<void> {
+    if (await this.#takeBrought(release, path)) return;
     const seen = await this.#stream(release, createWriteStream(path, { mode: 0o600 }));
     if (seen === release.sha256) return;
     const first = this.#tools.state.value.archives[nameOf(release)];
@@ -75,6 +73,26 @@ export class Archives {
         first?.sha256 === release.sha256 ? `${release.sha256}, first seen ${first.at}` : release.sha256,
       seen,
       next: 'find out why it has changed; if that is right, put its digest into agent.sha256 of the inventory',
+    });
+  }
+
+  /** One that was brought is taken, and nobody else is asked; true: it is at `path`. One that is damaged is brought again. */
+  async #takeBrought({ version, sha256 }: AgentRelease, path: string): Promise<boolean> {
+    const file = join(this.#tools.brought, `${sha256}.tar.gz`);
+    const there = await access(file).then(
+      () => true,
+      () => false,
+    );
+    if (!there) return false;
+    const seen = await copy(createReadStream(file), createWriteStream(path, { mode: 0o600 }));
+    if (seen === sha256) return true;
+    await rm(file, { force: true });
+    throw new FleetError({
+      code: 'agent.other-archive',
+      what: `the agent ${version} that was brought to this host has been damaged there`,
+      expected: sha256,
+      seen,
+      next: 'bring it again: azp-fleet provision --bundle FILE',
     });
   }
 
@@ -114,18 +132,22 @@ export class Archives {
       });
     if (response.status !== 200 || response.body === null)
       throw unavailable(release, `HTTP ${response.status}`);
-    const hash = createHash('sha256');
-    const hashed = new Transform({
-      transform(chunk: Buffer, _, done) {
-        hash.update(chunk);
-        done(undefined, to === undefined ? undefined : chunk);
-      },
-    });
-    const body = Readable.fromWeb(response.body);
-    if (to === undefined) await pipeline(body, hashed.resume());
-    else await pipeline(body, hashed, to);
-    return hash.digest('hex');
+    return copy(Readable.fromWeb(response.body), to);
   }
+}
+
+/** The sha256 (hex) of what has passed. */
+async function copy(from: Readable, to: NodeJS.WritableStream | undefined): Promise<string> {
+  const hash = createHash('sha256');
+  const hashed = new Transform({
+    transform(chunk: Buffer, _, done) {
+      hash.update(chunk);
+      done(undefined, to === undefined ? undefined : chunk);
+    },
+  });
+  if (to === undefined) await pipeline(from, hashed.resume());
+  else await pipeline(from, hashed, to);
+  return hash.digest('hex');
 }
 
 /** The last part of its address, which names the version where the vendor has laid it out. */

@@ -7,7 +7,7 @@ export function bundleText(file: string, manifest: Manifest, width: number): str
   const sizes = new Map(manifest.members.map(({ sha256, size }) => [sha256, size]));
   const sum = (digests: readonly string[]): string =>
     megabytes(digests.reduce((total, each) => total + (sizes.get(each) ?? 0), 0));
-  const { packages, images, runtimes, manager } = manifest;
+  const { packages, images, agents, runtimes, manager } = manifest;
   const rows = [
     ...packages.map((set) => [
       `${set.system}/${set.machine}`,
@@ -18,6 +18,11 @@ export function bundleText(file: string, manifest: Manifest, width: number): str
       machine,
       `image ${reference}${base === undefined ? '' : ` on ${base}`}`,
       sum([sha256]),
+    ]),
+    ...agents.map((each) => [
+      each.machine,
+      `agent ${each.version}, for slots on the host`,
+      sum([each.sha256]),
     ]),
     ...runtimes.map((each) => [each.machine, `Node ${each.version}`, sum([each.sha256])]),
     ['all', `manager of azp-fleet ${manifest.version}`, sum([manager.program])],

@@ -15,6 +15,8 @@ export interface Supplies {
   image(reference: string, machine: string): Artifact | undefined;
   /** References of all images for a machine. */
   images(machine: string): readonly string[];
+  /** The agent's archive of this sha256 (hex), for agents straight on the host. Undefined: it is not there. */
+  agent(sha256: string): Artifact | undefined;
   /** What to do where something is missing: how it is made again. */
   readonly again: string;
 }

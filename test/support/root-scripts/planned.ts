@@ -9,6 +9,8 @@ import { isPackageChange, refinePackages } from '../../../src/steps/packages/ref
 import { simulationOf } from '../../../src/steps/packages/simulation.ts';
 import type { Desired, Planned, Refusal } from '../../../src/steps/step.ts';
 import { agentImages } from '../../../src/steps/supplies/agent-images.ts';
+import { agentOnHost } from '../../../src/steps/supplies/agent-on-host.ts';
+import { bringAgent } from '../../../src/steps/supplies/bring-agent.ts';
 import { loadImages } from '../../../src/steps/supplies/load-images.ts';
 import { supplied } from '../../../src/steps/supplies/supplied.ts';
 import { cases } from '../../unit/steps/host-stack-cases.ts';
@@ -125,11 +127,20 @@ export function bundleScripts(): [string, string][] {
       ['gather', offline.gather({ transactions, system: platform, site })],
       ['simulation of a bundle', script],
       ...scriptsOf(items),
+      ...scriptsOf([...bringAgent(facts, onHost(facts))]),
       ...scriptsOf([
         ...loadImages(facts, { ...desired, supplies: suppliesOf(wantedImages(facts, desired)) }),
       ]),
     ];
   });
+}
+
+/** With an agent straight on the host, and its archive in the bundle. */
+function onHost(facts: Facts): Desired {
+  const slot = { gpus: [], share: false, limits: {}, capabilities: [], mode: 'host' } as const;
+  const desired = desiredOf({ agents: { kind: 'slots', slots: [slot] } });
+  const digest = agentOnHost(facts, desired)?.sha256 ?? '';
+  return { ...desired, supplies: suppliesOf([], 'debian-12', [digest]) };
 }
 
 function wantedImages(facts: Facts, desired: Desired): string[] {

@@ -241,7 +241,7 @@ describe('what the probes print', () => {
     expect(
       managerProbe.parse(
         frame(
-          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nwebhook ${'9'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
+          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nwebhook ${'9'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\narchive ${'a'.repeat(64)}\narchive x y\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
         ),
       ),
     ).toEqual({
@@ -255,6 +255,7 @@ describe('what the probes print', () => {
       installation: '5b1c',
       context: 'c'.repeat(64),
       folders: ['f'.repeat(64)],
+      archives: ['a'.repeat(64)],
       leftovers: ['/etc/azp-fleet/token.next'],
     });
     expect(managerProbe.parse(frame(''))).toEqual({
@@ -264,9 +265,8 @@ describe('what the probes print', () => {
       reloadNeeded: false,
       credentialDigest: undefined,
       registriesDigest: undefined,
-      installation: undefined,
-      context: undefined,
       folders: [],
+      archives: [],
       leftovers: [],
     });
   });

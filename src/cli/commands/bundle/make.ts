@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import type { HostOutcome } from '../../../apply/outcome.ts';
 import { contextArchive } from '../../../artifacts/context-archive.ts';
 import { loadArtifacts } from '../../../artifacts/load.ts';
+import { createFetch } from '../../../azure/http/proxy.ts';
 import type { Context } from '../../../base/context.ts';
 import { defined } from '../../../base/defined.ts';
 import { codeOf, ExitCode, type FleetError, usageError, type Problem } from '../../../base/errors.ts';
@@ -49,6 +50,7 @@ export async function make(context: Context, input: CommandInput, out: string): 
       site: { mirrors, proxy, ...defined({ caPem }) },
       artifacts,
       fetching: { env, signal, note, site: { proxy, caPem, registry: mirrors.npm } },
+      download: createFetch({ ...proxy, ...defined({ caPem }) }),
       at: timestamp(clock),
       note,
     });

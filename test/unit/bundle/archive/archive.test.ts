@@ -32,6 +32,7 @@ function manifestOf(contents: readonly string[]): Manifest {
     version: '1.0.0',
     at: '2026-11-22T14:00:00Z',
     manager: { program: at(0), unit: at(1), context: [{ path: 'Dockerfile', sha256: at(2) }] },
+    agents: [],
     runtimes: [
       { machine: 'x86_64', version: '24.21.0', sha256: at(0), unpacked: { sha256: at(1), size: 5 } },
     ],

@@ -74,6 +74,17 @@ const host = (name: string, wanted = desired): Target => ({
   desired: wanted,
 });
 
+const agent = 'the agent, packed';
+const onHost = {
+  agent: { version: '5.300.0', sha256: { x64: sha256(agent), arm64: undefined } },
+  agents: {
+    kind: 'slots',
+    slots: [{ gpus: [0], share: false, limits: {}, capabilities: [], mode: 'host' }],
+  },
+} as const;
+/** By address; what is not here, no server has. */
+let served: Record<string, string> = {};
+
 async function make(file: string, targets: readonly Target[] = [host('a'), host('b')]) {
   const { needs, unprovided } = needsOf(targets, await contextArchive(artifacts.context), none);
   expect(unprovided).toEqual([]);
@@ -87,6 +98,10 @@ async function make(file: string, targets: readonly Target[] = [host('a'), host(
       signal,
       note: () => undefined,
       site: { proxy: { noProxy: [] }, caPem: undefined, registry: undefined },
+    },
+    download: (url) => {
+      const content = served[url];
+      return Promise.resolve(new Response(content ?? '', { status: content === undefined ? 404 : 200 }));
     },
     at: '2026-11-22T15:00:00Z',
     note: () => undefined,
@@ -133,6 +148,32 @@ describe('a bundle', () => {
     expect(supplies?.packages({ id: 'debian', versionId: '12', machine: 'aarch64' })).toBeUndefined();
     const reference = manifest.images[0]?.reference ?? '';
     expect(gunzipSync(bytes(supplies?.image(reference, 'x86_64'))).toString()).toBe(`layers of ${reference}`);
+  });
+
+  it('has the agent for slots straight on the host, from the mirror, once', async () => {
+    const wanted = desiredOf(onHost, { artifacts, mirrors: { agent: 'https://mirror.lab/azure/' } });
+    const url = 'https://mirror.lab/azure/agent/5.300.0/vsts-agent-linux-x64-5.300.0.tar.gz';
+    served = { [url]: agent };
+    const file = join(folder, 'agent.bundle');
+    const manifest = await make(file, [host('a', wanted), host('b', wanted)]);
+    expect(manifest.agents).toEqual([{ version: '5.300.0', machine: 'x86_64', sha256: sha256(agent) }]);
+    const opened = await openBundle(file, { signal });
+    const { supplies } = await fromBundle(opened, { again: '', cache: folder, folders: [], now: 0 });
+    expect(supplies?.agent(sha256(agent))).toMatchObject({ sha256: sha256(agent), size: agent.length });
+    expect(supplies?.agent(sha256('another'))).toBeUndefined();
+  });
+
+  it.each([
+    ['another archive', 'agent.other-archive'],
+    [undefined, 'bundle.agent'],
+  ])('is not made where the mirror of agents has %s', async (content, code) => {
+    const wanted = desiredOf(onHost, { artifacts, mirrors: { agent: 'https://mirror.lab' } });
+    const url = 'https://mirror.lab/agent/5.300.0/vsts-agent-linux-x64-5.300.0.tar.gz';
+    served = content === undefined ? {} : { [url]: content };
+    await expect(make(join(folder, 'no.bundle'), [host('a', wanted)])).rejects.toMatchObject({
+      problem: { code },
+    });
+    expect(readdirSync(folder).filter((name) => /^\.|^no\./.test(name))).toEqual([]);
   });
 
   it('of another release is not used', async () => {
@@ -187,6 +228,14 @@ describe('what hosts need', () => {
     ]);
   });
 
+  it('is also what agents straight on the host load, and their program', async () => {
+    const { needs: found, unprovided } = await needs(host('h', desiredOf(onHost, { artifacts })));
+    expect(unprovided).toEqual([]);
+    expect(found.agents).toMatchObject([{ machine: 'x86_64', release: { version: '5.300.0' } }]);
+    const before = found.systems[0]?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).toContain('first ICU libicu');
+  });
+
   it('is the same whatever is on a host by now', async () => {
     const full = factsOf({ packages: { 'docker-ce': '5:29.7.2-1', gcc: '12' }, docker: { active: true } });
     const { needs: now } = await needs({ ...host('a'), needing: needingOf(full) });
@@ -214,22 +263,9 @@ describe('what hosts need', () => {
       expect.stringContaining('Debian 11 is not supported'),
     ],
     [
-      'agents straight on the host',
-      host(
-        'h',
-        desiredOf({
-          agents: {
-            kind: 'slots',
-            slots: [{ gpus: [0], share: false, limits: {}, capabilities: [], mode: 'host' }],
-          },
-        }),
-      ),
-      expect.stringContaining('mode: host'),
-    ],
-    [
       'an agent whose digest nobody knows',
       host('d', desiredOf({ agent: { version: '4.999.0', sha256: { x64: undefined, arm64: undefined } } })),
-      "nobody knows the digest of the agent 4.999.0, which the image's name rests on",
+      'nobody knows the digest of the agent 4.999.0, which a bundle holds it to',
     ],
   ])('%s is not served, and said by name', async (_, target, what) => {
     const { unprovided, needs: found } = await needs(target, host('a'));

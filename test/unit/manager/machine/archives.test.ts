@@ -1,6 +1,6 @@
 // Downloads are answered from a table of bytes; hashes and files are real.
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -46,7 +46,7 @@ function archives(): Archives {
     log: (level: string, message: string, fields?: object) => void logged.push({ level, message, ...fields }),
     redact: () => undefined,
   };
-  return new Archives({ fetch, clock: new StillClock(), log, state });
+  return new Archives({ fetch, clock: new StillClock(), log, brought: directory, state });
 }
 
 test('a digest that is known is asked of nobody', async () => {
@@ -91,6 +91,26 @@ test('nothing is trusted that comes over plain http', async () => {
   expect(served).toEqual([]);
 });
 
+test('one that was brought is taken, and nobody is asked for it', async () => {
+  const brought = { ...release, sha256: hex('brought') };
+  writeFileSync(join(directory, `${brought.sha256}.tar.gz`), 'brought');
+  const path = join(directory, 'agent.tar.gz');
+  await archives().fetch(brought, path);
+  expect(readFileSync(path, 'utf8')).toBe('brought');
+  expect(served).toEqual([]);
+});
+
+test('one that has been damaged since it was brought is not used, said, and taken away to be brought again', async () => {
+  const brought = { ...release, sha256: hex('brought') };
+  const file = join(directory, `${brought.sha256}.tar.gz`);
+  writeFileSync(file, 'brougt');
+  await expect(archives().fetch(brought, join(directory, 'agent.tar.gz'))).rejects.toMatchObject({
+    problem: { code: 'agent.other-archive', expected: brought.sha256, seen: hex('brougt') },
+  });
+  expect(served).toEqual([]);
+  expect(existsSync(file)).toBe(false);
+});
+
 test('a look that fails is made again', async () => {
   const one = archives();
   const whole = content;
@@ -98,6 +118,7 @@ test('a look that fails is made again', async () => {
     fetch: () => Promise.resolve(new Response('', { status: 404 })),
     clock: new StillClock(),
     log: { log: () => undefined, redact: () => undefined },
+    brought: directory,
     state: { value: { archives: {} }, update: () => Promise.resolve() },
   });
   await expect(failing.digest(release)).rejects.toMatchObject({ problem: { code: 'host-mode.no-agent' } });

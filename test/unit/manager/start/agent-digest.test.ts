@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { defaultAgentVersion } from '../../../../src/contract/agent-release.ts';
+import { defaultAgentVersion, hostAgent } from '../../../../src/contract/agent-release.ts';
 import type { ImageConfig, ManagerConfig } from '../../../../src/contract/config.ts';
 import { parseArguments } from '../../../../src/manager/start/arguments.ts';
-import { releaseOf } from '../../../../src/manager/host-mode/create.ts';
 import { parseConfig } from '../../../../src/manager/start/configuration.ts';
 import { standaloneConfig } from '../../../../src/manager/start/standalone.ts';
 import { managerConfig } from '../../../../src/steps/manager-config.ts';
@@ -28,7 +27,7 @@ test('the digest of the default version holds on every way to an agent', () => {
   ];
   for (const way of ways) {
     if (way.image.kind === 'build') expect(way.image.agentSha256).toMatch(digest);
-    expect(releaseOf(way, 'x64')).toMatchObject({ version: defaultAgentVersion, sha256: isDigest });
+    expect(hostAgent(way, 'x64')).toMatchObject({ version: defaultAgentVersion, sha256: isDigest });
   }
   expect(built('x64', defaultAgentVersion)).not.toEqual(built('arm64', defaultAgentVersion));
 });

@@ -7,7 +7,7 @@ import type { HostPlan } from '../../../../src/plan/fleet-plan.ts';
 import { allSteps } from '../../../../src/steps/all.ts';
 import { agentImages } from '../../../../src/steps/supplies/agent-images.ts';
 import type { Desired } from '../../../../src/steps/step.ts';
-import { desiredOf, driven, factsOf } from '../../../support/host.ts';
+import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
 import { index, suppliesOf } from '../../../support/supplies.ts';
 
 const how = { steps: allSteps, disturbOthers: false };
@@ -20,12 +20,17 @@ function names(facts: Facts, desired: Desired = desiredOf()): string[] {
   return agentImages(facts, desired, 'x64', Buffer.from('context'), none).map(({ reference }) => reference);
 }
 
-function wanted(images: readonly string[], system?: string): Desired {
+function wanted(
+  images: readonly string[],
+  system?: string,
+  changes: Parameters<typeof desiredOf>[0] = {},
+  agents: readonly string[] = [],
+): Desired {
   const { artifacts } = desiredOf();
-  return desiredOf(
-    {},
-    { artifacts: { ...artifacts, runtime: () => runtime }, supplies: suppliesOf(images, system) },
-  );
+  return desiredOf(changes, {
+    artifacts: { ...artifacts, runtime: () => runtime },
+    supplies: suppliesOf(images, system, agents),
+  });
 }
 
 function plan(facts: Facts, desired: Desired): HostPlan {
@@ -100,6 +105,55 @@ describe('a plan with a bundle', () => {
     const done = factsOf({ driver: driven, docker: { images: all } });
     const steps = { ...how, steps: allSteps.filter(({ name }) => name === 'image' || name === 'manager') };
     expect(planHost(done, wanted(all), steps)).toEqual(planHost(done, without, steps));
+  });
+});
+
+describe('agents straight on the host', () => {
+  const digest = sha256('agent');
+  const onHost = {
+    agent: { version: '5.300.0', sha256: { x64: digest, arm64: undefined } },
+    agents: {
+      kind: 'slots',
+      slots: [{ gpus: [0], share: false, limits: {}, capabilities: [], mode: 'host' }],
+    },
+  } as const;
+  const all = names(factsOf(), desiredOf(onHost));
+  const bringing = (facts: Facts, agents: readonly string[]) => {
+    const { stages, refusals } = plan(facts, wanted(all, undefined, onHost, agents));
+    return { changes: stages.flat().filter(({ title }) => title.includes('the agent 5.300.0')), refusals };
+  };
+
+  it('get their program out of the bundle, before the manager is started', () => {
+    const { changes, refusals } = bringing(factsOf(), [digest]);
+    expect(refusals).toEqual([]);
+    expect(changes).toMatchObject([
+      {
+        title: 'bring the agent 5.300.0 of the bundle (2 MB)',
+        actions: [
+          { kind: 'upload', path: `/var/lib/azp-fleet/archives/${digest}.tar.gz`, mode: 0o600 },
+          { kind: 'run', script: expect.stringContaining(`! -name ${digest}.tar.gz`) as string },
+        ],
+      },
+    ]);
+    const shown = titles(plan(factsOf(), wanted(all, undefined, onHost, [digest])));
+    expect(shown.findIndex((title) => title.startsWith('bring the agent'))).toBeLessThan(
+      shown.findIndex((title) => title.startsWith('start ')),
+    );
+  });
+
+  it('have nothing brought where it is there, or without slots of their kind', () => {
+    const there = merge(factsOf(), { manager: { archives: [digest] } });
+    expect(bringing(there, [digest]).changes).toEqual([]);
+    expect(titles(plan(factsOf(), wanted(all))).filter((title) => /bring the agent/.test(title))).toEqual([]);
+  });
+
+  it('are refused by name where the bundle has it not', () => {
+    expect(bringing(factsOf(), []).refusals).toMatchObject([
+      {
+        step: 'manager',
+        what: expect.stringContaining('the bundle has no agent 5.300.0 (sha256 ') as string,
+      },
+    ]);
   });
 });
 

@@ -1,0 +1,10 @@
+/** How something is asked for over HTTP: the part of fetch that a bundle is made with. */
+export type Download = (
+  url: string,
+  init: {
+    readonly method: 'GET';
+    readonly headers: Record<string, string>;
+    readonly redirect: 'manual';
+    readonly signal: AbortSignal;
+  },
+) => Promise<Response>;
