@@ -27,9 +27,10 @@ export function dockerRefusal(
   }
   const engine = packages['docker-ce'] ?? packages[names.engine.own];
   if (docker.podman && engine === undefined) {
+    const there = ['podman', 'podman-docker'].filter((name) => packages[name] !== undefined);
     return {
       what: 'this is a Podman host; Docker Engine beside it would take over its containers’ network and commands',
-      next: `${manager.removal(['podman', 'podman-docker'])} when nothing here needs it, or leave this host out`,
+      next: `${manager.removal(there)} when nothing here needs it, or leave this host out`,
     };
   }
   const shared = names.engine.conflicts.filter((name) => packages[name] !== undefined);
