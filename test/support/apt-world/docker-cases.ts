@@ -60,6 +60,7 @@ function cases(on: SystemName): ResolverCase[] {
       past: { installed: [leftover] },
       facts: cpuOnly,
     },
+    ...(os.id === 'debian' ? beside(at) : []),
     {
       history: 'half-installed',
       what: 'dpkg broke off over a file of another package',
@@ -68,6 +69,30 @@ function cases(on: SystemName): ResolverCase[] {
         unpacked: ['docker-ce-cli', 'containerd.io'],
       },
       facts: cpuOnly,
+    },
+  ];
+}
+
+/** Podman, which Ubuntu's lists here lack. */
+function beside(at: (release: string) => string): ResolverCase[] {
+  return [
+    {
+      history: 'conflicting',
+      what: "the distribution's own, with a Podman that uses its runtime",
+      past: { installed: ['docker.io', 'podman'] },
+      facts: running('20.10.24'),
+    },
+    {
+      history: 'conflicting',
+      what: "Podman in its place, with Docker's command",
+      past: { installed: ['podman podman-docker'] },
+      facts: cpuOnly,
+    },
+    {
+      history: 'older',
+      what: '29.6.1, with a Podman beside it',
+      past: { installed: [`docker-ce=${at('29.6.1')} docker-ce-cli=${at('29.6.1')}`, 'podman'] },
+      facts: running('29.6.1'),
     },
   ];
 }
