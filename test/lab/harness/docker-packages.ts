@@ -31,20 +31,27 @@ export async function dockerPackages(
         name: 'docker-ce-cli',
         version: full,
         description: 'Docker client',
-        conflicts: ['docker-cli'],
+        conflicts: ['docker.io', 'docker-cli'],
         files: programs(tree, ['docker']),
       },
       containerd(tree, release),
       engine(tree, full),
+      plugin('buildx', `0.13.1-1~${distribution[release]}`),
+      plugin('compose', `2.26.1-1~${distribution[release]}`),
+    ],
+  };
+}
+
+/** In the place of the plugin is a file that is none: Debian's packages have the same path, and dpkg ends over it. */
+function plugin(name: string, version: string): Deb {
+  return {
+    name: `docker-${name}-plugin`,
+    version,
+    description: 'stand-in without a plugin in it',
+    files: [
       {
-        name: 'docker-buildx-plugin',
-        version: `0.13.1-1~${distribution[release]}`,
-        description: 'stand-in without a plugin in it',
-      },
-      {
-        name: 'docker-compose-plugin',
-        version: `2.26.1-1~${distribution[release]}`,
-        description: 'stand-in without a plugin in it',
+        path: `/usr/libexec/docker/cli-plugins/docker-${name}`,
+        content: { text: 'no plugin, but where it would be\n' },
       },
     ],
   };
@@ -84,6 +91,7 @@ function containerd(tree: string, release: Release): Deb {
     description: 'containerd and runc',
     depends: ['libseccomp2'],
     conflicts: ['containerd', 'runc'],
+    provides: ['containerd', 'runc'],
     files: [
       ...programs(tree, ['containerd', 'containerd-shim-runc-v2', 'ctr', 'runc']),
       unit(tree, 'containerd.service'),

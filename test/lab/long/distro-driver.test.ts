@@ -1,22 +1,20 @@
-// Debian's real NVIDIA driver, kernel, headers, DKMS, Docker and Podman, from Debian's own archive, on real systemd and apt.
+// Debian's real NVIDIA driver, kernel, headers and DKMS, from Debian's own archive, on real systemd and apt.
 // Not real: the GPU, NVIDIA's own packages (stand-ins with its names) and the kernel, which is the machine's whatever
 // `uname -r` says: Debian's is installed, its module is built for it, and nothing can load that.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { explainSmiFailure } from '../../../src/health/smi-failure.ts';
 import type { HostSpec } from '../../../src/inventory/fleet.ts';
-import type { HostPlan } from '../../../src/plan/fleet-plan.ts';
-import type { Change } from '../../../src/steps/change.ts';
-import { dockerStep } from '../../../src/steps/docker.ts';
 import { driverStep } from '../../../src/steps/driver.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { hostFindings } from '../../../src/verdict/host.ts';
 import { desiredOf } from '../../support/host.ts';
 import type { LabHost } from '../harness/host.ts';
 import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { mirror, practiceRoot, type Release } from '../harness/paths.ts';
-import { dockerVersions } from '../harness/repositories.ts';
+import { mirror, practiceRoot } from '../harness/paths.ts';
+import { installOwn } from '../support/host-history.ts';
 import { StackRun } from '../support/stack-run.ts';
+import { changesOf, removed, titles, told } from '../support/told-plan.ts';
 
 const prefix = 'distro';
 let lab: Lab;
@@ -34,84 +32,22 @@ beforeAll(async () => {
 });
 afterAll(() => removeLab(prefix));
 
-function wanted(release: Release, driver: Partial<HostSpec['driver']> = {}): Desired {
-  return desiredOf(
-    { driver, docker: { version: dockerVersions()[release] } },
-    { root: practiceRoot, mirrors: { nvidiaDriver: `${mirror}/nvidia`, docker: `${mirror}/docker` } },
-  );
-}
+const wanted = (driver: Partial<HostSpec['driver']>): Desired =>
+  desiredOf({ driver }, { root: practiceRoot, mirrors: { nvidiaDriver: `${mirror}/nvidia` } });
 
-const changesOf = ({ stages }: HostPlan): Change[] => stages.flat().filter((change) => change.known);
-
-/** Titles, and below each what it consists of: `- docker.io 26.1.5`. */
-function told(plan: HostPlan): string[] {
-  const signs = { add: '+', change: '~', remove: '-' } as const;
-  return changesOf(plan).flatMap(({ title, details = [] }) => [
-    title,
-    ...details.map(({ marker, text }) => `${signs[marker]} ${text}`),
-  ]);
-}
-
-const removed = (plan: HostPlan): (string | undefined)[] =>
-  told(plan)
-    .filter((line) => line.startsWith('- '))
-    .map((line) => line.split(' ')[1]);
-
-const install = (names: string): string =>
-  `export DEBIAN_FRONTEND=noninteractive
-apt-get -q update >/dev/null
-apt-get install -qy --no-install-recommends ${names} >/dev/null 2>&1`;
-
-/** The newest kernel that is installed runs from the next boot on; until then one that is older than any of Debian's 6.12. */
-const upgradedKernel = `${install('linux-image-amd64')}
+/** Debian's kernel, and what compiles for it: the newest that is installed runs from the next boot on. */
+const ownKernel = `${installOwn('linux-image-amd64')}
 cat >/usr/local/bin/uname <<'END'
 #!/bin/sh
 [ "$*" = -r ] || exec /bin/uname "$@"
 cat /run/lab-kernel 2>/dev/null || ls /boot | sed -n 's/^vmlinuz-//p' | sort -V | tail -n 1
 END
 chmod 755 /usr/local/bin/uname
-echo 6.12.0-lab-amd64 >/run/lab-kernel
 rm -f /usr/local/bin/gcc /usr/local/bin/make`;
 
-describe("Debian's engines", () => {
-  test("docker.io with its plugins goes for Docker's own, by name, and Podman stays", async () => {
-    const engine = new StackRun(lab, [dockerStep]);
-    await host('a').exec(install('docker.io docker-cli docker-buildx docker-compose podman'));
-    const desired = wanted('trixie');
-    expect(removed(await engine.ask(host('a'), desired))).toEqual(
-      expect.arrayContaining([
-        'docker.io',
-        'docker-cli',
-        'docker-buildx',
-        'docker-compose',
-        'containerd',
-        'runc',
-      ]),
-    );
-    await engine.converge(host('a'), desired);
-    const again = await engine.ask(host('a'), desired);
-    expect(told(again)).toEqual([]);
-    const { docker } = await engine.facts(host('a'), desired);
-    expect(docker).toMatchObject({ active: true, podman: true });
-    const { stdout } = await host('a').exec('dpkg -S /usr/libexec/docker/cli-plugins/docker-buildx');
-    expect(stdout).toContain('docker-buildx-plugin:');
-  });
-
-  test("podman-docker, which has Docker's command, does not take it away again", async () => {
-    const { code, stdout, stderr } = await host('a').exec(
-      'DEBIAN_FRONTEND=noninteractive apt-get install -qy podman-docker',
-      { allowFailure: true },
-    );
-    expect(code).not.toBe(0);
-    expect(stdout + stderr).toMatch(/held/i);
-  });
-
-  test('a Podman host without Docker is left as it is', async () => {
-    await host('b').exec(install('podman podman-docker'));
-    const { refusals } = await new StackRun(lab, [dockerStep]).ask(host('b'), wanted('bookworm'));
-    expect(refusals.map(({ what }) => what)).toEqual([expect.stringMatching(/^this is a Podman host/)]);
-  });
-});
+/** Until then one runs that is older than any of Debian's 6.12. */
+const upgradedKernel = `${ownKernel}
+echo 6.12.0-lab-amd64 >/run/lab-kernel`;
 
 /** DKMS compiles some two hundred files: a minute or two where nothing else runs, much more where something does. */
 const slow = { timeout: 3_000_000 };
@@ -122,10 +58,10 @@ describe("Debian's driver", () => {
     slow,
     async () => {
       const driver = new StackRun(lab, [driverStep]);
-      await driver.converge(host('a'), wanted('trixie', { branch: '580' }));
+      await driver.converge(host('a'), wanted({ branch: '580' }));
       await host('a').exec(upgradedKernel);
 
-      const asked = await driver.ask(host('a'), wanted('trixie', { method: 'distro', branch: '550' }));
+      const asked = await driver.ask(host('a'), wanted({ method: 'distro', branch: '550' }));
       expect(told(asked)).toEqual(
         expect.arrayContaining([
           expect.stringMatching(
@@ -141,7 +77,7 @@ describe("Debian's driver", () => {
       );
       for (const change of changesOf(asked)) await driver.apply(host('a'), change);
 
-      const facts = await driver.facts(host('a'), wanted('trixie', { method: 'distro', branch: '550' }));
+      const facts = await driver.facts(host('a'), wanted({ method: 'distro', branch: '550' }));
       expect(facts.driver).toMatchObject({ loaded: undefined, userspace: expect.stringMatching(/^550\./) });
       expect(facts.kernels).toEqual([
         { release: expect.stringMatching(/^6\.12\.\d+\+deb13-amd64$/), headers: true, driver: true },
@@ -156,7 +92,7 @@ describe("Debian's driver", () => {
 
   test('is said to be built for the installed kernel, and not loaded', async () => {
     const driver = new StackRun(lab, [driverStep]);
-    const desired = wanted('trixie', { method: 'distro', branch: '550' });
+    const desired = wanted({ method: 'distro', branch: '550' });
     const asked = await driver.ask(host('a'), desired);
     expect(told(asked)).toEqual(['load the NVIDIA kernel module']);
     const built = /the NVIDIA module is built for Linux 6\.12\.\d+\+deb13-amd64, and not loaded/;
@@ -179,7 +115,7 @@ describe("Debian's driver", () => {
       code: 'driver.not-loaded',
       what: 'the NVIDIA kernel module is not loaded',
     });
-    const { driver } = await new StackRun(lab, [driverStep]).facts(host('a'), wanted('trixie'));
+    const { driver } = await new StackRun(lab, [driverStep]).facts(host('a'), wanted({}));
     expect(driver.services).toEqual([
       { unit: 'nvidia-persistenced.service', file: 'enabled', active: 'failed' },
     ]);
@@ -189,7 +125,7 @@ describe("Debian's driver", () => {
 
   test("goes for NVIDIA's by name, and leaves nothing that would hide its module", async () => {
     const driver = new StackRun(lab, [driverStep]);
-    const desired = wanted('trixie', { branch: '580' });
+    const desired = wanted({ branch: '580' });
     const asked = await driver.ask(host('a'), desired);
     expect(removed(asked)).toEqual(expect.arrayContaining(['nvidia-alternative', 'nvidia-smi']));
     for (const change of changesOf(asked)) await driver.apply(host('a'), change);
@@ -205,7 +141,7 @@ describe('what Debian has', () => {
   test('is told where another branch is asked for', async () => {
     const { refusals } = await new StackRun(lab, [driverStep]).ask(
       host('b'),
-      wanted('bookworm', { method: 'distro', branch: '580' }),
+      wanted({ method: 'distro', branch: '580' }),
     );
     expect(refusals).toMatchObject([
       {
@@ -217,7 +153,7 @@ describe('what Debian has', () => {
 
   test('comes where nobody asks for one, and a module that cannot be built is told from one that was', async () => {
     const driver = new StackRun(lab, [driverStep]);
-    const desired = wanted('bookworm', { method: 'distro', orNewer: true });
+    const desired = wanted({ method: 'distro', orNewer: true });
     const asked = await driver.ask(host('b'), desired);
     const [title] = told(asked);
     expect(title).toMatch(
@@ -235,4 +171,24 @@ describe('what Debian has', () => {
     ).toBe('driver.not-loaded');
     expect(told(await driver.ask(host('b'), desired))).toEqual(['load the NVIDIA kernel module']);
   });
+
+  test(
+    'is built for a kernel of Debian that was booted since, whose headers come by plan, and not loaded',
+    slow,
+    async () => {
+      const driver = new StackRun(lab, [driverStep]);
+      const desired = wanted({ method: 'distro', orNewer: true });
+      await host('b').exec(ownKernel);
+      expect(titles(await driver.ask(host('b'), desired))).toEqual([
+        expect.stringMatching(/^install linux-headers-6\.1\.0-\d+-amd64, linux-headers-amd64$/),
+        'load the NVIDIA kernel module',
+      ]);
+      await expect(driver.converge(host('b'), desired)).rejects.toThrow(
+        /the NVIDIA module is built for Linux 6\.1\.0-\d+-amd64, and not loaded/,
+      );
+      const { stdout } = await host('b').exec('dkms status');
+      expect(stdout).toMatch(/^nvidia-current\/535\.[\d.]+, 6\.1\.0-\d+-amd64, x86_64: installed$/m);
+      expect(titles(await driver.ask(host('b'), desired))).toEqual(['load the NVIDIA kernel module']);
+    },
+  );
 });

@@ -15,6 +15,7 @@ import type { LabHost } from '../harness/host.ts';
 import { type Lab, removeLab, startLab } from '../harness/lab.ts';
 import { toolkitVersion } from '../harness/nvidia-packages.ts';
 import { practiceRoot } from '../harness/paths.ts';
+import { installOwn } from '../support/host-history.ts';
 import { StackRun, wantedStack } from '../support/stack-run.ts';
 
 // Real systemd, apt, dpkg and Docker Engine. The driver and the toolkit are stand-in packages with the vendors'
@@ -54,8 +55,7 @@ describe('a host with a history', () => {
   test("Debian's Docker, an owner's daemon.json, a dead vendor source and a busy apt end as wanted", async () => {
     const host = lab.host('worn');
     await host.exec(`set -e
-      apt-get -q update >/dev/null
-      DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends docker.io >/dev/null 2>&1
+      ${installOwn('docker.io')}
       echo '${JSON.stringify(owners)}' >/etc/docker/daemon.json
       systemctl restart docker
       echo 'deb [signed-by=/nowhere.gpg] https://download.docker.com/linux/debian bookworm stable' >/etc/apt/sources.list.d/docker.list`);

@@ -22,7 +22,9 @@ import { writeInventory, type InventoryChanges } from '../harness/inventory.ts';
 import { removeLab, startLab, type Lab } from '../harness/lab.ts';
 import { mirror, network } from '../harness/paths.ts';
 import type { Output } from '../harness/run.ts';
+import { installOwn } from '../support/host-history.ts';
 import { StackRun, wantedStack } from '../support/stack-run.ts';
+import { changesOf } from '../support/told-plan.ts';
 
 const prefix = 'packages';
 /** Nobody listens there. */
@@ -43,8 +45,7 @@ beforeAll(async () => {
   host = lab.host('a');
   stack = new StackRun(lab);
   azure = await startAzure(prefix, lab.folder, { speed: 10 });
-  await host.exec(`apt-get -q update >/dev/null
-    DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends docker.io >/dev/null 2>&1`);
+  await host.exec(installOwn('docker.io'));
   await ofTheSite('site-desk', ['docker.io']);
 });
 afterAll(() => removeLab(prefix));
@@ -155,7 +156,7 @@ function ask(desired: Desired): Promise<Asked> {
 }
 
 const apply = (change: Change): Promise<string> => stack.apply(host, change);
-const changes = ({ plan: { stages } }: Asked): Change[] => stages.flat().filter((change) => change.known);
+const changes = ({ plan }: Asked): Change[] => changesOf(plan);
 
 describe('a plan that is carried out', () => {
   test('stops before it removes what came after it was made, and goes on when that has been announced', async ({

@@ -18,6 +18,12 @@ ID_LIKE=debian
 END`);
 }
 
+/** Shell text: packages of the system's own archive, without what they recommend. */
+export const installOwn = (names: string): string =>
+  `export DEBIAN_FRONTEND=noninteractive
+apt-get -q update >/dev/null
+apt-get install -qy --no-install-recommends ${names} >/dev/null 2>&1`;
+
 export interface LockHolder {
   /** Resolves when a change on the host has said that it waits for this one. */
   waitedFor(): Promise<void>;
