@@ -53,6 +53,9 @@ function changes(title: string, note?: string): Proof[] {
 }
 
 const anotherBranch = 'another branch, while unattended-upgrades brings something';
+const nextKernel = 'a kernel upgrade between two runs';
+const engines = 'long/distro-engines.test.ts';
+const ownDriver = 'long/distro-driver.test.ts';
 const bare = lab('provision.test.ts', 'takes three bare machines to healthy hosts');
 const again = lab('provision.test.ts', 'makes no change the second time');
 
@@ -99,9 +102,49 @@ export const rows: readonly Row[] = [
     what: "has the distribution's Docker, with its plugins",
     proofs: also('docker-conflicting', [
       lab('long/host-stack.test.ts', "Debian's Docker, an owner's daemon.json"),
+      lab(engines, 'docker.io with its plugins'),
     ]),
   },
-  { what: "has the distribution's driver", proofs: also('driver-conflicting') },
+  {
+    what: "has the distribution's Docker, and a Podman that uses its runtime",
+    proofs: [
+      simulated('docker-conflicting-the-distribution-s-own-with-a-podman'),
+      lab(engines, 'docker.io with its plugins'),
+      text,
+      text,
+      text,
+    ],
+  },
+  {
+    what: 'is a Podman host, and has no Docker',
+    proofs: [
+      lab(engines, 'a Podman host without Docker', 'refused'),
+      lab(engines, 'podman-docker that somebody brought all the same', 'refused'),
+      text,
+      text,
+      text,
+    ],
+  },
+  {
+    what: "is fresh, and the distribution's own driver is asked for",
+    proofs: also('own-driver-fresh-nothing-there-and-agents-draw', [
+      lab(ownDriver, 'comes where nobody asks for one'),
+    ]),
+  },
+  {
+    what: "has the distribution's driver, and NVIDIA's is asked for",
+    proofs: also('driver-conflicting', [
+      simulated('driver-conflicting'),
+      lab(ownDriver, "goes for NVIDIA's by name"),
+    ]),
+  },
+  {
+    what: "has NVIDIA's driver, and the distribution's own is asked for",
+    proofs: also('own-driver-conflicting-nvidia', [
+      simulated('own-driver-conflicting-nvidia'),
+      lab(ownDriver, "takes the place of NVIDIA's"),
+    ]),
+  },
   { what: 'was left half-installed', proofs: also('driver-half-installed') },
   {
     what: 'has a desktop on the driver, and another branch is asked for',
@@ -114,7 +157,16 @@ export const rows: readonly Row[] = [
     ],
   },
   { what: 'has a display card that is to be ignored', proofs: also('driver-display-card') },
-  { what: 'had its kernel upgraded since', proofs: also('kernels-current') },
+  {
+    what: 'had its kernel upgraded since',
+    proofs: [
+      lab(ownDriver, 'is built for a kernel of Debian that was booted since'),
+      lab('long/host-changes.test.ts', nextKernel),
+      simulated('kernels-current'),
+      lab('long/host-changes.test.ts', nextKernel, 'dressed up'),
+      text,
+    ],
+  },
   { what: 'has no room for what comes', proofs: changes('a full disk: refused with the numbers', 'refused') },
   {
     what: "runs somebody's container when its driver is to change",
