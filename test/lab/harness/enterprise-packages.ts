@@ -38,6 +38,14 @@ function upstream({ version }: Deb): string {
   return version.replace(/^\d+:/, '').replace(/-.*$/, '');
 }
 
+/** What the macros `systemd_preun` and `systemd_postun` become. */
+function services(...units: readonly string[]): Pick<Rpm, 'preun' | 'postun'> {
+  return {
+    preun: `if [ "$1" = 0 ]; then systemctl --no-reload disable -q --now ${units.join(' ')} || :; fi`,
+    postun: 'systemctl daemon-reload || :',
+  };
+}
+
 /** The relations are those of docker/docker-ce-packaging and docker/containerd-packaging. Nothing is started. */
 function dockerRpm(deb: Deb): Rpm {
   const version = `${upstream(deb)}-1.el9`;
@@ -48,6 +56,7 @@ function dockerRpm(deb: Deb): Rpm {
         conflicts: ['docker', 'docker-io', 'docker-ee'],
         obsoletes: ['docker-engine'],
         post: 'getent group docker >/dev/null || groupadd --system docker\nsystemctl daemon-reload',
+        ...services('docker.service', 'docker.socket'),
       });
     case 'docker-ce-cli':
       return as(deb, `1:${version}`, { conflicts: ['docker', 'docker-ee-cli'] });
@@ -55,6 +64,7 @@ function dockerRpm(deb: Deb): Rpm {
       return as(deb, `0:${version}`, {
         conflicts: ['containerd', 'runc'],
         obsoletes: ['containerd', 'runc'],
+        ...services('containerd.service'),
       });
     default:
       return as(deb, `0:${version}`);
@@ -75,6 +85,8 @@ function driverRpms(version: string): Rpm[] {
     conflicts: [other],
     requires: ['dkms', 'kernel-devel', `nvidia-kmod-common = ${full}`],
     post: 'systemctl enable -q nvidia-boot.service\ndkms autoinstall -k "$(uname -r)" || :',
+    preun: `dkms remove -m nvidia-open -v ${version} -q --all || :
+if [ "$1" = 0 ]; then systemctl --no-reload disable -q nvidia-boot.service; fi`,
   });
   return [
     ...from('nvidia-driver-cuda', {
@@ -84,7 +96,10 @@ function driverRpms(version: string): Rpm[] {
       ),
     }),
     ...from('libcuda1', { name: 'nvidia-driver-cuda-libs' }),
-    ...from('nvidia-persistenced', { post: 'systemctl daemon-reload' }),
+    ...from('nvidia-persistenced', {
+      post: 'systemctl daemon-reload',
+      ...services('nvidia-persistenced.service'),
+    }),
     ...from('nvidia-kernel-open-dkms', module('kmod-nvidia-open-dkms', 'kmod-nvidia-latest-dkms')),
     ...from('nvidia-kernel-dkms', module('kmod-nvidia-latest-dkms', 'kmod-nvidia-open-dkms')),
   ];
@@ -94,12 +109,18 @@ function toolkitRpm(deb: Deb): Rpm {
   const version = deb.version.replace(/-1$/, '');
   const requires = (deb.depends ?? []).map((each) => each.replace(/^(\S+) .*/, `$1 = ${version}`));
   const refreshes = deb.files?.some(({ path }) => path.endsWith('.path')) === true;
-  return as(deb, `0:${version}-1`, { requires, ...(refreshes ? { post: refresh } : {}) });
+  return as(deb, `0:${version}-1`, { requires, ...(refreshes ? base : {}) });
 }
 
-const refresh = `systemctl daemon-reload
+/** Its settings are made at the installation, and belong to no package (nvidia-container-toolkit.spec). */
+const base: Partial<Rpm> = {
+  post: `mkdir -p /etc/nvidia-container-runtime
+[ -e /etc/nvidia-container-runtime/config.toml ] || touch /etc/nvidia-container-runtime/config.toml
+systemctl daemon-reload
 systemctl enable -q --now nvidia-cdi-refresh.path
-systemctl enable -q nvidia-cdi-refresh.service`;
+systemctl enable -q nvidia-cdi-refresh.service`,
+  ...services('nvidia-cdi-refresh.path', 'nvidia-cdi-refresh.service'),
+};
 
 /** The branch as a stream of NVIDIA's module: where another stream is enabled, its packages are hidden. */
 function stream(version: string): string {

@@ -32,6 +32,13 @@ export const enterpriseSystem: readonly Rpm[] = [
   { name: 'runc', version: '4:1.2.4-2.el9', files: [text('/usr/bin/runc', '')] },
   { name: 'buildah', version: '2:1.39.4-1.el9', requires: ['runc'] },
   { name: 'podman', version: '5:5.4.0-9.el9' },
+  // What .NET loads is Debian's; agents straight on the host are stand-ins here.
+  ...[
+    'libicu-0:67.1-9.el9',
+    'openssl-libs-1:3.2.2-6.el9_5',
+    'krb5-libs-0:1.21.1-4.el9_5',
+    'zlib-0:1.2.11-40.el9',
+  ].map(library),
   {
     name: 'podman-docker',
     version: '5:5.4.0-9.el9',
@@ -75,6 +82,11 @@ export const epel: readonly Rpm[] = [
     files: [program('/usr/sbin/dkms', 'dkms')],
   },
 ];
+
+function library(full: string): Rpm {
+  const [, name = '', version = ''] = /^(.+?)-(\d+:.+)$/.exec(full) ?? [];
+  return { name, version };
+}
 
 /** Several are installed at a time: dnf knows them by what they provide. */
 function kernel(version: string): Rpm[] {

@@ -15,6 +15,10 @@ export interface Rpm {
   readonly files?: readonly DebFile[];
   /** Body of a script that is run after the installation, with `sh`. */
   readonly post?: string;
+  /** Likewise before its files go, `$1` of them staying: 0 in a removal, 1 in an upgrade. */
+  readonly preun?: string;
+  /** Likewise afterwards. */
+  readonly postun?: string;
 }
 
 /** Writes what rpmbuild makes the package from: NAME-VERSION.spec and NAME-VERSION/ in `folder`. */
@@ -50,19 +54,21 @@ find . -name '*.spec' -exec dirname {} + | sort -u | while read -r folder; do
 done
 gpgconf --kill all`;
 
-function specOf({ name, version, post, files = [], ...relations }: Rpm, tree: string): string {
+function specOf({ name, version, files = [], ...rest }: Rpm, tree: string): string {
   const [, epoch = '', upstream = '', release = ''] = /^(\d+):(.+)-([^-]+)$/.exec(version) ?? [];
   const list = (label: string, names: readonly string[] = []): string[] =>
     names.map((each) => `${label}: ${each}`);
   return [
     `Name: ${name}\nEpoch: ${epoch}\nVersion: ${upstream}\nRelease: ${release}`,
     'Summary: of the lab\nLicense: MIT\nAutoReqProv: no',
-    ...list('Requires', relations.requires),
-    ...list('Provides', relations.provides),
-    ...list('Conflicts', relations.conflicts),
-    ...list('Obsoletes', relations.obsoletes),
+    ...list('Requires', rest.requires),
+    ...list('Provides', rest.provides),
+    ...list('Conflicts', rest.conflicts),
+    ...list('Obsoletes', rest.obsoletes),
     `%description\nof the lab\n%install\ncp -a %{_sourcedir}/${tree}/. %{buildroot}`,
-    ...(post === undefined ? [] : [`%post\n${post}`]),
+    ...(['post', 'preun', 'postun'] as const).flatMap((when) =>
+      rest[when] === undefined ? [] : [`%${when}\n${rest[when]}`],
+    ),
     '%files',
     ...files.map(({ path }) => `"${path}"`),
     '',
