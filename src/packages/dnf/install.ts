@@ -31,7 +31,7 @@ export function installScript(transaction: Transaction, bound?: Bound): string {
     'can_hold',
     'trap hold_all EXIT',
     '# shellcheck disable=SC2046',
-    sh`lock_list delete ${[...names, ...remove]} ${related} >/dev/null 2>&1 || :`,
+    sh`unlock ${[...names, ...remove]} ${related}`,
     ...(before === undefined ? [] : [before]),
     ...requestLines(transaction),
     'guard "$@"',

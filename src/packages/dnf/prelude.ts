@@ -1,6 +1,7 @@
 import { failFunction } from '../../base/shell.ts';
 import { lockHolder, waitForLock } from '../lock.ts';
 import { awaitFirstBoot, newestOffered } from '../shell.ts';
+import { lockList } from './files.ts';
 
 /** rpm's lock is the kernel's; dnf's are files with the holder's process id (dnf/lock.py of dnf 4). */
 export const dnfLocks: readonly string[] = [
@@ -18,6 +19,7 @@ export const dnfLocks: readonly string[] = [
  * `update FILE` reads all lists, or, within half an hour of that, only those of the repository whose FILE it is. A
  * repository that cannot be read three times is told in one line: the one of FILE ends the script, others are gone on without
  * (`$without`), until all are read again.
+ * The list of locks is written here: the plugin's own `delete` takes comments and `!` lines of the owner along.
  */
 export const dnfPrelude = `export LC_ALL=C.UTF-8
 without=--setopt=skip_if_unavailable=0
@@ -89,6 +91,25 @@ installed() {
 lock_list() {
   dnf -q --disablerepo='*' versionlock "$@"
 }
+locks_but() {
+  awk -v names=" $* " '
+    { name = $1; sub(/-[^-]*-[^-]*$/, "", name) }
+    /^ *[^#!]/ && (index(names, " " name " ") > 0 || index(names, " " $1 " ") > 0) { next }
+    { print }' ${lockList} 2>/dev/null || :
+}
+unlock() {
+  [ -e ${lockList} ] || return 0
+  locks_but "$@" >${lockList}.new
+  if [ "$(cat ${lockList}.new)" = "$(cat ${lockList})" ]; then
+    rm ${lockList}.new
+  else
+    keep_locks
+  fi
+}
+keep_locks() {
+  chmod 644 ${lockList}.new
+  mv ${lockList}.new ${lockList}
+}
 hold() {
   present=
   for name in "$@"; do
@@ -96,11 +117,14 @@ hold() {
     if [ -n "$(installed "$name")" ]; then present="$present $name"; fi
   done
   if [ -n "$present" ]; then
-    # Package names hold no blanks, and are meant to be split.
-    # shellcheck disable=SC2086
-    lock_list delete $present >/dev/null 2>&1 || :
-    # shellcheck disable=SC2086
-    lock_list add $present >/dev/null
+    {
+      # Package names hold no blanks, and are meant to be split.
+      # shellcheck disable=SC2086
+      locks_but $present
+      # shellcheck disable=SC2086
+      rpm -q --qf '%{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.*\\n' $present 2>/dev/null
+    } >${lockList}.new
+    keep_locks
   fi
 }
 siblings() {

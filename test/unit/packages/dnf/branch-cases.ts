@@ -53,15 +53,7 @@ export const branchCases: readonly ScriptCase[] = [
     },
     after: {
       stdout: 'C.UTF-8\nComplete!\n',
-      calls: [
-        ...updating,
-        lockCall('list'),
-        lockCall('delete drv drv-dkms drv drv-dkms libdrv'),
-        ...chosen,
-        ...shells,
-        lockCall('delete drv drv-dkms'),
-        lockCall('add drv drv-dkms'),
-      ],
+      calls: [...updating, lockCall('list'), ...chosen, ...shells],
       files: {
         ...updated,
         ...asked(...['', ''].map(() => 'install drv-580.9 drv-dkms-580.9 compute-580.9 $\nrun $\n')),
@@ -90,16 +82,7 @@ expected: 580.
 seen: 3:590.1-1
 next: look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version
 `,
-      calls: [
-        updating[0] ?? '',
-        only('nvidia'),
-        lockCall('list'),
-        lockCall('delete drv drv-dkms drv'),
-        ...chosen,
-        ...shells,
-        lockCall('delete drv'),
-        lockCall('add drv'),
-      ],
+      calls: [updating[0] ?? '', only('nvidia'), lockCall('list'), ...chosen, ...shells],
       files: {
         ...asked(...['', ''].map(() => 'install drv-580.9 drv-dkms-580.9 $\nrun $\n')),
         [lockList]: '644 drv-3:590.1-1.*\n',

@@ -26,23 +26,14 @@ export const engine = installScript({
 });
 
 export const request = 'install tool-2.0 extra $\nremove  old $\nrun $\n';
-const unlock = lockCall('delete tool extra old absent');
 /** Up to the moment at which it is asked what would go. */
 export const looked = [
   ...updating,
   lockCall('list'),
-  unlock,
   query('tool'),
   dnfCall('--assumeno --allowerasing shell'),
 ];
-/** What was there is locked again. */
-export const relocked = [lockCall('delete tool'), lockCall('add tool')];
-export const bought = [
-  ...looked,
-  dnfCall('-y --allowerasing shell'),
-  lockCall('delete tool extra'),
-  lockCall('add tool extra'),
-];
+export const bought = [...looked, dnfCall('-y --allowerasing shell')];
 export const oneRequest = asked(request);
 export const twoRequests = asked(request, request);
 export const stdout = `${words}Complete!\nafter\n`;

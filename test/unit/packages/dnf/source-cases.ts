@@ -7,7 +7,7 @@ import { dnfTrust } from '../../../../src/packages/dnf/trust.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';
-import { database, dnfCall, dnfHost, has, lockCall, lockList, stateOf, would } from './dnf-host.ts';
+import { database, dnfCall, dnfHost, has, lockList, settled, stateOf, would } from './dnf-host.ts';
 
 const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
 const site = { mirrors: {}, proxy: { http: 'http://proxy:3128', noProxy: [] } };
@@ -60,7 +60,7 @@ export const sourceSuite: ScriptSuite = {
         host
           .file(`${sources}/docker-ce.repo`, 'baseurl=https://download.docker.com/linux/centos/9\n')
           .file(`${sources}/my own.repo`, 'baseurl=https://download.docker.com/linux/rhel/9\n')
-          .file(`${sources}/docker-ce.repo.disabled`, 'of earlier days')
+          .file(`${sources}/docker-ce.repo.azp-fleet-docker.disabled`, 'of earlier days')
           .file(`${sources}/other.repo`, 'baseurl=https://downloadXdocker.com/linux/centos/9\n')
           .file(docker.file, 'baseurl=https://download.docker.com/linux/centos/9\n')
           .file(docker.keyFile, 'old', { mode: 0o600 }),
@@ -74,9 +74,11 @@ switching off ${sources}/my own.repo: ${docker.file} replaces it
           [docker.file]: `644 ${docker.text}`,
           '/run/keys': `644 ${key}`,
           [`${sources}/docker-ce.repo`]: 'gone',
-          [`${sources}/docker-ce.repo.disabled`]: '644 baseurl=https://download.docker.com/linux/centos/9\n',
+          [`${sources}/docker-ce.repo.azp-fleet-docker.disabled`]:
+            '644 baseurl=https://download.docker.com/linux/centos/9\n',
           [`${sources}/my own.repo`]: 'gone',
-          [`${sources}/my own.repo.disabled`]: '644 baseurl=https://download.docker.com/linux/rhel/9\n',
+          [`${sources}/my own.repo.azp-fleet-docker.disabled`]:
+            '644 baseurl=https://download.docker.com/linux/rhel/9\n',
         },
       },
     },
@@ -91,7 +93,8 @@ switching off ${sources}/my own.repo: ${docker.file} replaces it
         files: {
           ...written(mirrored),
           [`${sources}/mirror.repo`]: 'gone',
-          [`${sources}/mirror.repo.disabled`]: '644 baseurl=http://mirror/docker/centos/9/x86_64/stable\n',
+          [`${sources}/mirror.repo.azp-fleet-docker.disabled`]:
+            '644 baseurl=http://mirror/docker/centos/9/x86_64/stable\n',
         },
       },
     },
@@ -201,11 +204,26 @@ exit 1`,
       after: {
         stdout: 'dnf did remove tool old\n',
         calls: [
-          dnfCall('--assumeno remove tool old'),
-          lockCall('delete tool old'),
-          dnfCall('-y remove tool old'),
+          settled,
+          dnfCall("'--disablerepo=*' --assumeno remove tool old"),
+          dnfCall("'--disablerepo=*' -y remove tool old"),
         ],
         files: { [database]: `644 ${stateOf('rest 0:1-1')}`, [lockList]: '644 other-0:1-1.*\n' },
+      },
+    },
+    {
+      name: 'what dnf says of a removal that it cannot do is passed on, and no lock goes',
+      script: remove,
+      given: (host) =>
+        host.file('/run/answer', 'Error: The operation would result in removing protected packages: tool\n'),
+      after: {
+        code: 1,
+        stderr: `failed: dnf cannot take the packages away
+expected: a transaction that dnf can do
+seen: The operation would result in removing protected packages: tool${' '}
+next: mend the packages of the host (dnf check), and run again
+`,
+        calls: [settled, dnfCall("'--disablerepo=*' --assumeno remove tool old")],
       },
     },
     {
@@ -220,13 +238,39 @@ expected: only tool, old go
 seen: rest${' '}
 next: remove them by hand if nothing needs them, and run again
 `,
-        calls: [dnfCall('--assumeno remove tool old')],
+        calls: [settled, dnfCall("'--disablerepo=*' --assumeno remove tool old")],
       },
+    },
+    {
+      name: 'packages may be upgraded again; what the owner notes beside, and keeps away, stays',
+      script: unholdScript(['tool', 'absent']),
+      given: (host) =>
+        host.file(
+          lockList,
+          '# by ann, for the demo\nother-0:1-1.*\n\n!tool-5:1.8-1.el9.*\n  tool\ntool-5:1.9-1.el9.*\ntool*\ntoolbox-0:1-1.*\n',
+        ),
+      after: {
+        files: {
+          [lockList]:
+            '644 # by ann, for the demo\nother-0:1-1.*\n\n!tool-5:1.8-1.el9.*\ntool*\ntoolbox-0:1-1.*\n',
+        },
+      },
+    },
+    {
+      name: 'where there is no list of locks none is made',
+      script: unholdScript(['tool']),
+      given: (host) => host.drop(lockList),
+      after: {},
+    },
+    {
+      name: 'where none of them is locked the list stays as it is',
+      script: unholdScript(['absent']),
+      after: {},
     },
     {
       name: 'packages may be upgraded again',
       script: unholdScript(['tool', 'absent']),
-      after: { calls: [lockCall('delete tool absent')], files: { [lockList]: '644 other-0:1-1.*\n' } },
+      after: { files: { [lockList]: '644 other-0:1-1.*\n' } },
     },
   ],
 };
