@@ -1,5 +1,7 @@
 import type { Release } from '../contract/release.ts';
 import type { ManagerStatus } from '../contract/status.ts';
+import type { SetAside } from '../packages/set-aside.ts';
+import type { Vendor } from '../packages/vendors.ts';
 import type { LockOwner } from '../ssh/transport.ts';
 
 /** What a host is, read once by one script. Unknown is undefined, never a guess. */
@@ -58,6 +60,8 @@ export interface Facts {
     readonly runfile: boolean;
     /** The module is loaded, and nvidia-smi is not there: the rest of the driver has been taken away since the last boot. */
     readonly takenAway: boolean;
+    /** Then also: something uses that module, a program or a module that is none of the driver's. */
+    readonly inUse: boolean;
     /** Its services that are installed, with systemd's words: `enabled`, `inactive`. */
     readonly services: readonly {
       readonly unit: string;
@@ -171,6 +175,8 @@ export interface Facts {
     readonly daemonJsonBefore: string | undefined;
     /** Files in /etc/cdi: made for us, and, by the names that they had, set aside. */
     readonly cdi: { readonly made: readonly string[]; readonly aside: readonly string[] };
+    /** Package sources of others that are switched off, and are for a vendor's repositories or were noted by us. */
+    readonly sources: readonly SwitchedOff[];
   };
   /** Durable changes found on the host. */
   readonly changes: readonly {
@@ -184,6 +190,15 @@ export interface Facts {
   readonly packageLock: string | undefined;
   /** Which run works on the host, if any: who holds its lock. */
   readonly hostLock: LockOwner | undefined;
+}
+
+export interface SwitchedOff extends SetAside {
+  /** For whose source we did that; undefined: nobody noted it, an earlier release of ours or somebody else. */
+  readonly by: Vendor | undefined;
+  /** Whose repositories it names. */
+  readonly names: readonly Vendor[];
+  /** There is another file of its name by now. */
+  readonly taken: boolean;
 }
 
 export interface InstalledKernel {

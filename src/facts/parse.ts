@@ -19,6 +19,7 @@ import { othersProbe } from './probes/others.ts';
 import { packageLockProbe } from './probes/package-lock.ts';
 import { daemonJsonBeforeProbe, oursProbe } from './probes/ours.ts';
 import { oursCdiProbe } from './probes/ours-cdi.ts';
+import { oursSourcesProbe } from './probes/ours-sources.ts';
 import { siteCaProbe } from './probes/site-ca.ts';
 import { packagesProbes, together, userspaceVersion } from './probes/packages.ts';
 import { daemonJsonProbe, managerStatusProbe } from './probes/texts.ts';
@@ -42,6 +43,7 @@ export const probes = [
   oursProbe,
   daemonJsonBeforeProbe,
   oursCdiProbe,
+  oursSourcesProbe,
   changesProbe,
   packageLockProbe,
   hostLockProbe,
@@ -72,7 +74,12 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     manager: { ...read(managerProbe), ...read(managerStatusProbe) },
     ...read(diskProbe),
     others: { ...read(othersProbe), containers: foreign },
-    ours: { ...read(oursProbe), daemonJsonBefore: read(daemonJsonBeforeProbe), cdi: read(oursCdiProbe) },
+    ours: {
+      ...read(oursProbe),
+      daemonJsonBefore: read(daemonJsonBeforeProbe),
+      cdi: read(oursCdiProbe),
+      sources: read(oursSourcesProbe),
+    },
     changes: read(changesProbe),
     packageLock: read(packageLockProbe),
     hostLock: read(hostLockProbe),

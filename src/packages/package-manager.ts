@@ -17,7 +17,9 @@ export interface PackageManager {
   readonly name: string;
   /** Paths that the fact script takes digests of: the sources, their keys, and the site's authority. */
   readonly files: readonly string[];
-  /** Folders that its scripts themselves write in: sources, keys, the site's authority. */
+  /** Where its sources lie, a file each. */
+  readonly sourceFolder: string;
+  /** Folders and files that its scripts themselves write: sources, keys, the site's authority. */
   readonly folders: readonly string[];
   /** Files whose kernel locks guard the package database. */
   readonly locks: readonly string[];
@@ -40,8 +42,11 @@ export interface PackageManager {
   hold(names: readonly string[], siblings?: readonly string[]): string;
   /** Script: lets packages be upgraded again. */
   unhold(names: readonly string[]): string;
-  /** Script: takes these packages away, held or not, and no other: where more would go, it ends before. Their settings stay. */
-  remove(names: readonly string[]): string;
+  /**
+   * Script: takes these packages away, held or not, and no other: where more would go, it ends before. Their settings stay.
+   * `before`: shell text that comes after that look, and before anything goes.
+   */
+  remove(names: readonly string[], before?: string): string;
   /** Takes a vendor's source and its key away, as `source` has written them. */
   withdraw(vendor: Vendor): Withdrawal;
   /** Absent: its packages come from sources that the host reaches, and from nowhere else. */
@@ -94,6 +99,8 @@ export interface PackageSource {
 interface Withdrawal {
   /** All that may have been written for it. */
   readonly files: readonly string[];
+  /** One of them that is neither source nor key: it says that packages of the system's own came from us. */
+  readonly note?: string;
   readonly script: string;
 }
 

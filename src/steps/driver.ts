@@ -67,7 +67,7 @@ export const driverStep: Step = {
     if (host.driver.method !== 'distro')
       yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
     yield installation(facts, desired, platform, packages);
-    const reboot = rebootReason(facts, platform);
+    const reboot = rebootReason(facts, host, platform);
     if (reboot !== undefined) yield rebootChange('driver', reboot);
   },
 };
@@ -102,7 +102,7 @@ function packagesFit(facts: Facts, { host }: Desired, packages: readonly string[
 /** The packages are right, the kernel is not there yet: an interrupted run, or an upgrade behind our back. */
 function* activation(facts: Facts, desired: Desired, platform: Platform): Generator<Change> {
   yield* buildPackages(facts, desired, platform);
-  const reboot = rebootReason(facts, platform);
+  const reboot = rebootReason(facts, desired.host, platform);
   if (reboot !== undefined) {
     if (facts.driver.nouveau) yield blacklisting(platform);
     yield* enabledServices(facts);

@@ -81,6 +81,7 @@ const nothing: Omit<Facts, keyof Omit<Needing, 'images' | 'lacksToBuild'> | 'pac
     keys: [],
     runfile: false,
     takenAway: false,
+    inUse: false,
     services: [],
   },
   docker: {
@@ -135,7 +136,7 @@ const nothing: Omit<Facts, keyof Omit<Needing, 'images' | 'lacksToBuild'> | 'pac
   cpus: 1,
   rebootRequired: false,
   others: { containers: [], gpuProcesses: [], logins: [] },
-  ours: { folders: [], users: [], daemonJsonBefore: undefined, cdi: { made: [], aside: [] } },
+  ours: { folders: [], users: [], daemonJsonBefore: undefined, cdi: { made: [], aside: [] }, sources: [] },
   changes: [],
   packageLock: undefined,
   hostLock: undefined,

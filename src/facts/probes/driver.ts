@@ -8,13 +8,28 @@ export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'>;
 /** Those that keep GPUs initialised, and join them over NVSwitches. */
 export const driverServices = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'] as const;
 
+/** Its modules, each before those that it leans on. */
+export const driverModules = 'nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nvidia';
+
 /** The driver as the kernel and systemd have it. Nothing here calls nvidia-smi: it may hang, and it costs a second. */
 export const driverProbe: FactProbe<KernelDriverFacts> = {
   name: 'driver',
   script: ({ root }) => `${sh`root=${root.prefix}`}
 if [ -r "$root/sys/module/nvidia/version" ]; then
   read -r version <"$root/sys/module/nvidia/version"; echo "loaded $version"
-  command -v nvidia-smi >/dev/null || echo taken-away
+  if ! command -v nvidia-smi >/dev/null; then
+    echo taken-away
+    modules='${driverModules}'
+    for module in $modules; do
+      if [ -r "$root/sys/module/$module/refcnt" ]; then
+        read -r users <"$root/sys/module/$module/refcnt"
+        for holder in "$root/sys/module/$module/holders"/*; do
+          case " $modules " in *" \${holder##*/} "*) users=$((users - 1)) ;; esac
+        done
+        if [ "$users" -gt 0 ]; then echo in-use; fi
+      fi
+    done
+  fi
 fi
 if [ -r "$root/proc/driver/nvidia/version" ]; then
   read -r line <"$root/proc/driver/nvidia/version"; echo "nvrm $line"
@@ -73,6 +88,7 @@ fi`,
       keys: lines.all('mok').flatMap(key),
       runfile: lines.has('runfile'),
       takenAway: lines.has('taken-away'),
+      inUse: lines.has('in-use'),
       services: services(stdout),
     };
   },

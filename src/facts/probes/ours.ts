@@ -7,7 +7,7 @@ import type { FactProbe } from '../probe.ts';
 const { first, last } = agentUsers.ids;
 
 /** Looking at a host leaves its lock there, and undoing the notes of its own changes: neither says that something is left. */
-export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore' | 'cdi'>> = {
+export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore' | 'cdi' | 'sources'>> = {
   name: 'ours',
   script: () => sh`for folder in ${[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents]}; do
   [ -d "$folder" ] || continue

@@ -20,6 +20,7 @@ import { aptTrust } from './trust.ts';
 const network: PackageManager = {
   name: 'apt',
   files: aptFiles,
+  sourceFolder: '/etc/apt/sources.list.d',
   folders: aptFolders,
   locks: aptLocks,
   installed: aptInstalled,

@@ -1,6 +1,7 @@
-import { quote, sh } from '../../base/shell.ts';
+import { quote, Raw, sh } from '../../base/shell.ts';
 import type { PackageSource } from '../package-manager.ts';
 import { proxyExports } from '../proxy.ts';
+import { setAside } from '../set-aside.ts';
 import type { Site } from '../site.ts';
 import type { System } from '../system.ts';
 import { vendors, type Vendor } from '../vendors.ts';
@@ -43,15 +44,18 @@ export function aptSource(vendor: Vendor, system: System, site: Site): PackageSo
     file,
     text,
     keyFile,
-    script: [...proxyExports(site.proxy), aptPrelude, download, writeSource(parts)].join('\n'),
+    script: [...proxyExports(site.proxy), aptPrelude, download, writeSource(vendor, parts)].join('\n'),
   };
 }
 
 /**
  * Writes key and source. Two source files for one repository with different Signed-By stop all of apt, so others are
- * renamed to `.disabled`, which apt passes over.
+ * renamed to what ends in `.disabled`, which apt passes over.
  */
-function writeSource({ uri, file, keyFile, text, supersedes, fetchKey }: SourceParts): string {
+function writeSource(
+  vendor: Vendor,
+  { uri, file, keyFile, text, supersedes, fetchKey }: SourceParts,
+): string {
   return `${sh`uri=${uri} file=${file} key_file=${keyFile} supersedes=${supersedes}`}
 case $uri in
   https:*)
@@ -64,7 +68,7 @@ for other in /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; d
   if [ ! -e "$other" ] || [ "$other" = "$file" ]; then continue; fi
   if grep -Eq "$supersedes" "$other" || grep -Fq "$uri" "$other"; then
     echo "switching off $other: $file replaces it"
-    mv "$other" "$other.disabled"
+    ${setAside(vendor)}
   fi
 done
 work=$(mktemp -d)
@@ -93,7 +97,7 @@ rm -f ${sourceFile(vendor)} ${keyFile(vendor)}
 for other in "$sources"/*.list "$sources"/*.sources; do
   if [ -e "$other" ] && grep -Eq "$supersedes" "$other"; then
     echo "switching off $other"
-    mv "$other" "$other.disabled"
+    ${new Raw(setAside(vendor))}
   fi
 done`;
 }

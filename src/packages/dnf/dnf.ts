@@ -15,6 +15,7 @@ import { dnfTrust } from './trust.ts';
 export const dnf: PackageManager = {
   name: 'dnf',
   files: dnfFiles,
+  sourceFolder: '/etc/yum.repos.d',
   folders: dnfFolders,
   locks: dnfLocks,
   installed: dnfInstalled,

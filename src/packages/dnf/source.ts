@@ -1,6 +1,7 @@
 import { quote, sh } from '../../base/shell.ts';
 import type { PackageSource } from '../package-manager.ts';
 import { proxyExports } from '../proxy.ts';
+import { setAside } from '../set-aside.ts';
 import type { Site } from '../site.ts';
 import type { System } from '../system.ts';
 import { vendors, type Vendor } from '../vendors.ts';
@@ -49,21 +50,24 @@ export function dnfSource(vendor: Vendor, system: System, site: Site): PackageSo
     file,
     text,
     keyFile: key,
-    script: [...proxyExports(site.proxy), dnfPrelude, writeSource(parts)].join('\n'),
+    script: [...proxyExports(site.proxy), dnfPrelude, writeSource(vendor, parts)].join('\n'),
   };
 }
 
 /**
  * Writes key and source; rpm itself needs curl, so it is there. Another file for the same repository would offer its
- * packages unfiltered beside ours, and is renamed to `.disabled`, which dnf passes over.
+ * packages unfiltered beside ours, and is renamed to what ends in `.disabled`, which dnf passes over.
  */
-function writeSource({ uri, file, keyFile: keyPath, text, supersedes, key }: SourceParts): string {
+function writeSource(
+  vendor: Vendor,
+  { uri, file, keyFile: keyPath, text, supersedes, key }: SourceParts,
+): string {
   return `${sh`uri=${uri} file=${file} key_file=${keyPath} supersedes=${supersedes} address=${key}`}
 for other in /etc/yum.repos.d/*.repo; do
   if [ ! -e "$other" ] || [ "$other" = "$file" ]; then continue; fi
   if grep -Eq "$supersedes" "$other" || grep -Fq "$uri" "$other"; then
     echo "switching off $other: $file replaces it"
-    mv "$other" "$other.disabled"
+    ${setAside(vendor)}
   fi
 done
 work=$(mktemp -d)

@@ -1,3 +1,4 @@
+import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { PackageSource } from '../../packages/package-manager.ts';
@@ -6,10 +7,11 @@ import { glob } from '../../inventory/glob.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
-import { flavorFor } from './flavor.ts';
+import { flavorFits, flavorFor } from './flavor.ts';
 import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
 import { blacklistNouveau, loadModule } from './scripts.ts';
 import { enableServices } from './services.ts';
+import { replaceModule } from './unload.ts';
 import { usesOf } from './uses.ts';
 
 /** Brings the wanted packages and takes away what is in their way; loads the module where nothing holds the GPUs. */
@@ -27,11 +29,13 @@ export function installation(
   const flavor = flavorFor(facts, driver);
   const uses = usesOf(host);
   const extent = uses.length === 0 ? 'compute only' : `with ${uses.join(' and ')}`;
-  const { loaded, userspace, takenAway } = facts.driver;
+  const { loaded, userspace, takenAway, inUse } = facts.driver;
   const seen = takenAway ? undefined : (loaded ?? userspace);
   const version = driver.version ?? driver.branch;
   const remove = names.obsolete(Object.keys(facts.packages), driver, packages);
   const { script, next } = buildOf(facts, platform);
+  const reboot = rebootReason(facts, host, platform);
+  const bringUp = takenAway && !inUse ? `${replaceModule(root)}\n${loadModule(root)}` : loadModule(root);
   return packageChange({
     step: 'driver',
     name: 'install',
@@ -49,7 +53,7 @@ export function installation(
         ? "; NVIDIA's package source is switched off"
         : '') +
       (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it, too`),
-    disturbs: loaded === undefined ? reloadDisturbs(facts) : 'machine',
+    disturbs: loaded === undefined || reboot === undefined ? reloadDisturbs(facts) : 'machine',
     wish: {
       what: `driver ${version}`,
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
@@ -81,7 +85,7 @@ export function installation(
       before: [script, names.prepare(driver)].filter(Boolean).join('\n'),
       after: [
         ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),
-        rebootReason(facts, platform) === undefined ? loadModule(root) : enableServices,
+        reboot === undefined ? bringUp : enableServices,
         ...(next === undefined ? [] : [buildModule(next.release)]),
       ].join('\n'),
     },
@@ -103,8 +107,16 @@ function hasVendorSource({ files, packages }: Facts, { file }: PackageSource): b
  * Why the driver does not work before a reboot. A module that is in use cannot be replaced: nouveau drives the console,
  * nvidia the containers and daemons. Undefined: it does.
  */
-export function rebootReason(facts: Facts, platform: Platform): string | undefined {
-  if (facts.driver.loaded !== undefined) return `the loaded module ${facts.driver.loaded} holds the GPUs`;
+export function rebootReason(
+  facts: Facts,
+  { driver }: Pick<HostSpec, 'driver'>,
+  platform: Platform,
+): string | undefined {
+  const { loaded, takenAway, inUse } = facts.driver;
+  const isTheSame = loaded === driver.version && flavorFits(facts, driver);
+  if (loaded !== undefined && !takenAway) return `the loaded module ${loaded} holds the GPUs`;
+  if (loaded !== undefined && inUse && !isTheSame)
+    return `the module ${loaded}, which the driver that was taken away has left, is in use`;
   if (facts.driver.nouveau) return 'the nouveau module holds the GPUs';
   return awaitsBoot(facts, platform) ? `Linux ${facts.kernels[1]?.release} waits for a reboot` : undefined;
 }

@@ -1,29 +1,37 @@
+import type { HostRoot } from '../../base/machine/host-root.ts';
 import { sh } from '../../base/shell.ts';
 import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { Platform } from '../../packages/distribution.ts';
+import type { Vendor } from '../../packages/vendors.ts';
 import type { Change } from '../change.ts';
 import { refusal, runChange } from '../changes.ts';
 import type { Refusal } from '../step.ts';
 import { disableServices } from '../driver/services.ts';
+import { dropModule } from '../driver/unload.ts';
 import { listed } from '../told/items.ts';
 import { partsOf, type Part, type PartName } from './parts.ts';
+import { othersSources, stayingOff } from './sources.ts';
 
 /** Toolkit, engine and driver: what is asked for goes, and of the others only that their versions are kept. */
 export function* packages(
   facts: Facts,
   platform: Platform,
   asked: ReadonlySet<PartName>,
+  root: HostRoot,
 ): Generator<Change | Refusal> {
+  const staying = new Set<Vendor>();
   for (const part of partsOf(facts, platform)) {
-    const { files, script } = platform.packages.withdraw(part.vendor);
-    const isOurs = files.some((file) => facts.files[file] !== undefined);
+    const { files, note, script } = platform.packages.withdraw(part.vendor);
+    const found = files.filter((file) => facts.files[file] !== undefined);
+    const isOurs = found.length > 0;
     const goes = asked.has(part.name) && part.installed.length > 0;
+    if (isOurs && part.installed.length > 0 && !goes) staying.add(part.vendor);
     if (goes && !isOurs) {
       yield notOurs(part, platform);
       continue;
     }
-    if (goes) yield removal(part, facts, platform);
+    if (goes) yield removal(part, facts, platform, root);
     else if (isOurs) yield* releasedHolds(part, facts, platform);
     if (part.installed.length > 0 && !goes) continue;
     if (isOurs)
@@ -31,35 +39,46 @@ export function* packages(
         part.name,
         'withdraw-source',
         {
-          title: `take the package source of ${part.title} away`,
+          title: found.every((file) => file === note)
+            ? `forget that ${part.title} was installed by azp-fleet`
+            : `take the package source of ${part.title} away`,
           why: goes ? 'its packages go' : 'none of its packages is installed',
           disturbs: 'nothing',
           marker: 'remove',
+          details: [
+            ...found.map((text) => ({ marker: 'remove' as const, text })),
+            ...stayingOff(facts, part.vendor),
+          ],
         },
         { script, timeoutS: 60, writes: [...files] },
       );
     if (part.files.length > 0) yield settings(part, platform);
   }
+  yield* othersSources(facts, platform, staying);
 }
 
-function removal(part: Part, facts: Facts, platform: Platform): Change {
+function removal(part: Part, facts: Facts, platform: Platform, root: HostRoot): Change {
   const { name, title, installed } = part;
-  const stays = name === 'driver' && facts.driver.loaded !== undefined;
   const kept =
-    name === 'docker' ? `what Docker stores in ${facts.docker.rootDir} stays` : 'their settings stay';
+    name === 'docker'
+      ? `what Docker stores in ${facts.docker.rootDir} stays`
+      : name === 'driver' && facts.driver.loaded !== undefined
+        ? 'its module is unloaded, unless something uses it until the next boot'
+        : 'their settings stay';
   return runChange(
     name,
     'remove',
     {
       title: `remove ${title}`,
-      why: `--${name} asks for it; ${stays ? 'its module stays loaded until the next boot' : kept}`,
+      why: `--${name} asks for it; ${kept}`,
       disturbs: 'containers',
       marker: 'remove',
       details: [{ marker: 'remove', text: listed(installed) }],
     },
     {
-      script: [...(name === 'driver' ? [disableServices] : []), platform.packages.remove(installed)].join(
-        '\n',
+      script: platform.packages.remove(
+        installed,
+        name === 'driver' ? `${disableServices}\n${dropModule(root)}` : undefined,
       ),
       timeoutS: 1800,
     },

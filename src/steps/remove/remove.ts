@@ -1,3 +1,4 @@
+import type { HostRoot } from '../../base/machine/host-root.ts';
 import { HostPaths, managerUnit } from '../../contract/paths.ts';
 import { poolsInUse } from '../../contract/status.ts';
 import type { Facts } from '../../facts/facts.ts';
@@ -23,6 +24,7 @@ export interface RemovalWish {
   readonly owner: string | undefined;
   /** What goes with the rest. */
   readonly parts: ReadonlySet<PartName>;
+  readonly root: HostRoot;
 }
 
 /**
@@ -30,7 +32,7 @@ export interface RemovalWish {
  * last. Nothing where nothing is left. Pure.
  */
 export function removalOf(facts: Facts, wish: RemovalWish): readonly (Change | Refusal)[] {
-  const found = [...agents(facts, wish), ...stack(facts, wish.parts), ...own(facts)];
+  const found = [...agents(facts, wish), ...stack(facts, wish), ...own(facts)];
   if (found.length === 0) return [];
   return [...found, last];
 }
@@ -92,7 +94,7 @@ function poolsNow(facts: Facts, host: HostSpec): readonly string[] {
   return [...new Set([...knownPools(host, facts), ...(status === undefined ? [] : poolsInUse(status))])];
 }
 
-function* stack(facts: Facts, parts: ReadonlySet<PartName>): Generator<Change | Refusal> {
+function* stack(facts: Facts, { parts, root }: RemovalWish): Generator<Change | Refusal> {
   const platform = platformOf(facts);
   if (platform === undefined) {
     const { what, next } = unsupported(facts);
@@ -100,7 +102,7 @@ function* stack(facts: Facts, parts: ReadonlySet<PartName>): Generator<Change | 
     return;
   }
   yield* configuration(facts, parts);
-  yield* packages(facts, platform, parts);
+  yield* packages(facts, platform, parts, root);
   yield* specifications(facts, parts);
   const { trust } = platform.packages;
   if (facts.files[trust.file] === undefined) return;

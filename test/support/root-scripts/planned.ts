@@ -1,4 +1,5 @@
 import { sha256 } from '../../../src/base/digest.ts';
+import { machineRoot } from '../../../src/base/machine/host-root.ts';
 import { HostPaths } from '../../../src/contract/paths.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import { managedFiles } from '../../../src/facts/probes/files.ts';
@@ -160,9 +161,14 @@ export function removalScripts(): [string, string][] {
       held: ['docker-ce'],
       files: Object.fromEntries(files.map((file) => [file, 'x'])),
       docker: { daemonJson: `{"live-restore":true,"a":"it's"}` },
-      ours: { folders: [HostPaths.opt], users: ['azp-agent-0'], daemonJsonBefore: `{"a":"it's"}` },
+      ours: {
+        folders: [HostPaths.opt],
+        users: ['azp-agent-0'],
+        daemonJsonBefore: `{"a":"it's"}`,
+        sources: [{ file: '/etc/my own', aside: '/etc/my own.off', by: 'docker', names: [], taken: false }],
+      },
     });
-    const wish = { host: desiredOf().host, owner: 'me' };
+    const wish = { host: desiredOf().host, owner: 'me', root: machineRoot };
     return [new Set<never>(), parts].flatMap((asked) =>
       scriptsOf(removalOf(worn, { ...wish, parts: asked })),
     );

@@ -33,14 +33,24 @@ describe('driver, docker and toolkit', () => {
   });
 
   it('bring the driver again after it was taken away, though its module is still loaded', () => {
-    const facts = factsOf({ driver: { loaded: '580.95.05', open: true, takenAway: true } });
-    expect(lines(plan(facts, wanted))).toEqual([
+    const left = (inUse: boolean) =>
+      factsOf({ driver: { loaded: '580.95.05', open: true, takenAway: true, inUse } });
+    // Nothing uses it: it makes room.
+    expect(lines(plan(left(false), wanted))).toEqual(lines(plan(factsOf(), wanted)));
+    const planned = plan(left(true), wanted);
+    expect(lines(planned)).toEqual([
       "add NVIDIA's package source [nothing]",
       'install NVIDIA driver 580 (open kernel modules, compute only) [machine]',
       'reboot the host [machine]',
       ...lines(plan(factsOf(), wanted)).slice(2),
     ]);
-    expect(plan(afterwards(facts, wanted), wanted)).toEqual([]);
+    expect(planned[2]).toMatchObject({
+      why: 'the module 580.95.05, which the driver that was taken away has left, is in use',
+    });
+    // What is asked for is what is loaded.
+    const same = desiredOf({ driver: { version: '580.95.05' } });
+    expect(lines(plan(left(true), same))).not.toContain('reboot the host [machine]');
+    for (const inUse of [true, false]) expect(plan(afterwards(left(inUse), wanted), wanted)).toEqual([]);
   });
 
   it('follow the pieces of a plan that a reboot cuts in two', () => {

@@ -46,7 +46,7 @@ const effects: Readonly<Record<string, Effect>> = {
       withPackages(withBuild(facts), packages, `${version}-1`),
       ({ headers }) => headers,
     );
-    const loads = rebootReason(facts, platform(facts)) === undefined;
+    const loads = rebootReason(facts, host, platform(facts)) === undefined;
     return merge(installed, {
       driver: { userspace: version, ...(loads ? { loaded: version, open: flavor === 'open' } : {}) },
     });

@@ -5,6 +5,7 @@ import type { PackageManager } from '../../../src/packages/package-manager.ts';
 export const toy: PackageManager = {
   name: 'toy',
   files: ['/toy/docker', '/toy/docker.key', '/toy/authority'],
+  sourceFolder: '/toy',
   folders: ['/toy'],
   locks: ['/toy/lock'],
   installed: {

@@ -27,7 +27,8 @@ export async function run(context: Context, input: CommandInput): Promise<Result
     {
       question: (where) => `Remove all this from ${where}?`,
       unasked: 'look at the plan with --dry-run, then run again with --yes',
-      changes: (now, before, host) => removalOf(now, { host, owner: ownerOf(before), parts: asked }),
+      changes: (now, before, host) =>
+        removalOf(now, { host, owner: ownerOf(before), parts: asked, root: context.root }),
       removes: true,
       again: () => 'run the same command again: what is gone is left out',
     },

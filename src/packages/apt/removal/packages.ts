@@ -12,7 +12,7 @@ export function unholdScript(names: readonly string[]): string {
  * apt takes what leans on a package along with it: looked at before, and refused, with all holds as they are. A package that pins others is purged: its
  * pin is configuration to dpkg, and would go on to hold.
  */
-export function removeScript(names: readonly string[]): string {
+export function removeScript(names: readonly string[], before?: string): string {
   return [
     aptPrelude,
     unforeseenNames,
@@ -23,8 +23,9 @@ export function removeScript(names: readonly string[]): string {
   fail 'apt cannot take the packages away' 'a transaction that apt can do' "$answer" 'mend the packages of the host (apt-get -f install), and run again'
 unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
 [ -z "$unforeseen" ] || fail 'apt would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
-  'remove them by hand if nothing needs them, and run again'
-apt-mark unhold ${names} >/dev/null 2>&1 || :
+  'remove them by hand if nothing needs them, and run again'`,
+    ...(before === undefined ? [] : [before]),
+    sh`apt-mark unhold ${names} >/dev/null 2>&1 || :
 set -- ${names}
 for name; do
   shift

@@ -125,6 +125,29 @@ ActiveState active
     given: (host) => host.file('/practice/sys/module/nvidia/version', '580.95.05\n'),
     after: { stdout: 'loaded 580.95.05\ntaken-away\nsecure-boot 0\n' },
   }),
+  ...(
+    [
+      [
+        'which only its own modules hold',
+        { nvidia: ['2', 'nvidia_uvm', 'nvidia_modeset'], nvidia_uvm: ['0'] },
+        '',
+      ],
+      ['that a program uses', { nvidia: ['3', 'nvidia_uvm'], nvidia_uvm: ['2'] }, 'in-use\nin-use\n'],
+      ["that somebody's module leans on", { nvidia: ['1', 'gdrdrv'] }, 'in-use\n'],
+    ] as const
+  ).map(([name, modules, said]) =>
+    probe('driver', {
+      name: `such a module ${name}`,
+      given: (host) => {
+        host.file('/practice/sys/module/nvidia/version', '580.95.05\n');
+        for (const [module, [users, ...holders]] of Object.entries(modules)) {
+          host.file(`/practice/sys/module/${module}/refcnt`, `${users}\n`);
+          for (const holder of holders) host.folder(`/practice/sys/module/${module}/holders/${holder}`);
+        }
+      },
+      after: { stdout: `loaded 580.95.05\ntaken-away\n${said}secure-boot 0\n` },
+    }),
+  ),
   probe('driver', {
     name: 'another driver at work, Secure Boot off, no systemd',
     given: (host) =>

@@ -47,4 +47,40 @@ export const oursCases: readonly ScriptCase[] = [
     after: { stdout: 'made /etc/cdi/nvidia.yaml\naside /etc/cdi/site.json.before-azp-fleet\n' },
   }),
   probe('ours-cdi', { name: 'no folder of that kind', after: {} }),
+  probe('ours-sources', {
+    name: 'sources of others that are switched off, by whom, and for whose repositories they are',
+    given: (host) => {
+      const [apt, dnf] = ['/etc/apt/sources.list.d', '/etc/yum.repos.d'];
+      const cuda = 'https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64';
+      host
+        .file(`${apt}/azp-fleet-docker.sources`, 'Types: deb\nURIs: http://mirror/docker/debian\n')
+        .file(`${apt}/cuda.list.azp-fleet-nvidia.disabled`, `deb ${cuda} /\n`)
+        .file(
+          `${apt}/my own.list.azp-fleet-docker.disabled`,
+          'deb http://mirror/docker/debian bookworm stable\n',
+        )
+        .file(`${apt}/my own.list`, 'deb http://site/ bookworm main\n')
+        .file(
+          `${apt}/early.list.disabled`,
+          `deb https://download.docker.com/linux/debian x stable\n# ${cuda}\n`,
+        )
+        .file(`${apt}/theirs.list.disabled`, 'deb http://site/ bookworm main\n')
+        .file(
+          `${dnf}/early.repo.disabled`,
+          'baseurl=https://nvidia.github.io/libnvidia-container/stable/rpm/x86_64\n',
+        )
+        .file(`${dnf}/on.repo`, `baseurl=${cuda}\n`);
+    },
+    after: {
+      stdout: [
+        'free -,nvidia /etc/apt/sources.list.d/cuda.list.azp-fleet-nvidia.disabled',
+        'free -,nvidia,docker /etc/apt/sources.list.d/early.list.disabled',
+        'taken -,docker /etc/apt/sources.list.d/my own.list.azp-fleet-docker.disabled',
+        'free - /etc/apt/sources.list.d/theirs.list.disabled',
+        'free -,nvidia-container-toolkit /etc/yum.repos.d/early.repo.disabled',
+        '',
+      ].join('\n'),
+    },
+  }),
+  probe('ours-sources', { name: 'no such source', after: {} }),
 ];

@@ -93,7 +93,7 @@ export const sourceSuite: ScriptSuite = {
         host
           .file(`${sources}/docker.list`, 'deb https://download.docker.com/linux/debian bookworm stable\n')
           .file(`${sources}/my own.sources`, 'URIs: https://download.docker.com/linux/debian\n')
-          .file(`${sources}/docker.list.disabled`, 'of earlier days')
+          .file(`${sources}/docker.list.azp-fleet-docker.disabled`, 'of earlier days')
           .file(`${sources}/other.list`, 'deb https://downloadXdocker.com/linux/debian bookworm\n')
           .file(docker.file, 'URIs: https://download.docker.com/linux/debian\n')
           .file(docker.keyFile, 'old', { mode: 0o600 }),
@@ -106,10 +106,11 @@ ${heard}`,
           [docker.keyFile]: '644 the key',
           [docker.file]: `644 ${docker.text}`,
           [`${sources}/docker.list`]: 'gone',
-          [`${sources}/docker.list.disabled`]:
+          [`${sources}/docker.list.azp-fleet-docker.disabled`]:
             '644 deb https://download.docker.com/linux/debian bookworm stable\n',
           [`${sources}/my own.sources`]: 'gone',
-          [`${sources}/my own.sources.disabled`]: '644 URIs: https://download.docker.com/linux/debian\n',
+          [`${sources}/my own.sources.azp-fleet-docker.disabled`]:
+            '644 URIs: https://download.docker.com/linux/debian\n',
         },
       },
     },
@@ -132,7 +133,8 @@ ${heard}`,
         files: {
           ...wrote(mirrored.file, mirrored.text, mirrored.keyFile),
           [`${sources}/mirror.list`]: 'gone',
-          [`${sources}/mirror.list.disabled`]: '644 deb http://mirror/docker,site/debian bookworm stable\n',
+          [`${sources}/mirror.list.azp-fleet-docker.disabled`]:
+            '644 deb http://mirror/docker,site/debian bookworm stable\n',
         },
       },
     },

@@ -1,6 +1,8 @@
 // What is done so that nothing of ours is left on a host, from what is found there.
 import { describe, expect, test } from 'vitest';
 
+import type { SwitchedOff } from '../../../../src/facts/facts.ts';
+import { machineRoot } from '../../../../src/base/machine/host-root.ts';
 import { HostPaths } from '../../../../src/contract/paths.ts';
 import type { Facts } from '../../../../src/facts/facts.ts';
 import { managedFiles } from '../../../../src/facts/probes/files.ts';
@@ -49,7 +51,7 @@ const provisioned = factsOf({
 });
 
 const plan = (facts: Facts, ...parts: readonly PartName[]) =>
-  removalOf(facts, { host: desiredOf().host, owner: 'me', parts: new Set(parts) });
+  removalOf(facts, { host: desiredOf().host, owner: 'me', parts: new Set(parts), root: machineRoot });
 const titles = (...args: Parameters<typeof plan>) =>
   plan(...args).map((item) => ('refused' in item ? `refused: ${item.what}` : item.title));
 
@@ -154,6 +156,65 @@ describe('a host', () => {
     );
   });
 
+  test('without the sources of ours that they were switched off for, those of others come back', () => {
+    const off = (name: string, by: 'docker' | 'nvidia' | undefined, rest: Partial<SwitchedOff> = {}) => ({
+      file: `/etc/apt/sources.list.d/${name}.list`,
+      aside: `/etc/apt/sources.list.d/${name}.list.off`,
+      by,
+      names: by === undefined ? [] : [by],
+      taken: false,
+      ...rest,
+    });
+    const facts = merge(provisioned, {
+      ours: {
+        sources: [
+          off('docker', 'docker'),
+          off('both', 'docker', { names: ['docker', 'nvidia'] }),
+          off('cuda', 'nvidia'),
+          off('new', 'nvidia', { taken: true }),
+          off('early', undefined, { names: ['nvidia'] }),
+        ],
+      },
+    });
+    const told = (...parts: readonly PartName[]) =>
+      plan(facts, ...parts).flatMap((item) =>
+        'title' in item && /others|source of NVIDIA driver/.test(item.title)
+          ? (item.details ?? []).map(({ text, effect }) => [text.replace(/.*\//, ''), effect])
+          : [],
+      );
+    expect(told()).toEqual([]);
+    expect(told('docker')).toEqual([['docker.list', undefined]]);
+    expect(told('docker', 'driver')).toEqual([
+      ['azp-fleet-nvidia.sources', undefined],
+      [
+        'new.list.off stays switched off',
+        'there is another /etc/apt/sources.list.d/new.list by now: compare them, and delete one',
+      ],
+      [
+        'early.list.off stays switched off',
+        "nobody noted who did that, as earlier releases did; to read it again: sudo mv '/etc/apt/sources.list.d/early.list.off' '/etc/apt/sources.list.d/early.list'",
+      ],
+      ['docker.list', undefined],
+      ['both.list', undefined],
+      ['cuda.list', undefined],
+    ]);
+    // A removal that was cut before they came back.
+    const cut = merge(bare, { ours: { sources: [off('docker', 'docker')] } });
+    expect(titles(cut)).toEqual(['switch package sources of others on again, as they were', files.at(-1)]);
+  });
+
+  test("the system's own driver goes where we have installed it, though all sources of it are the owner's", () => {
+    const own = merge(
+      { ...provisioned, files: { '/etc/apt/azp-fleet-nvidia.note': 'x' } },
+      { ours: { folders: [], users: [] }, manager: { current: undefined } },
+    );
+    expect(titles(own, 'driver').slice(-3)).toEqual([
+      'remove NVIDIA driver',
+      'forget that NVIDIA driver was installed by azp-fleet',
+      files.at(-1),
+    ]);
+  });
+
   test('a system that is not known loses what is ours all the same, and nothing by name', () => {
     const other = merge(provisioned, { os: { id: 'plan9', pretty: 'Plan 9' } });
     expect(titles(other)).toEqual([...agents, ...files]);
@@ -198,6 +259,11 @@ test('agents are sought in the pools of the inventory and in those that the mana
 });
 
 test('a manager that has never had an agent has none to take out', () => {
-  const found = removalOf(provisioned, { host: desiredOf().host, owner: undefined, parts: new Set() });
+  const found = removalOf(provisioned, {
+    host: desiredOf().host,
+    owner: undefined,
+    parts: new Set(),
+    root: machineRoot,
+  });
   expect(found.some((item) => item.step === 'pool')).toBe(false);
 });
