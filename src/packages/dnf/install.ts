@@ -4,6 +4,7 @@ import { unforeseenNames } from '../shell.ts';
 import type { Bound } from '../simulation.ts';
 import type { Transaction } from '../transaction.ts';
 import { consequenceFilters } from './consequences.ts';
+import { bringFunctions, performFunction } from './downloads.ts';
 import { sourceFile } from './files.ts';
 import { dnfPrelude } from './prelude.ts';
 import { prefix, relatives, requestLines } from './request.ts';
@@ -50,27 +51,15 @@ export function holdScript(names: readonly string[], siblings: readonly string[]
   const split = siblings.length === 0 ? [] : ['# shellcheck disable=SC2046'];
   return [
     dnfPrelude,
-    bringFunction,
+    consequenceFilters,
+    bringFunctions,
     'can_hold',
     ...split,
     sh`hold ${names} ${relatives(names, siblings)}`.trimEnd(),
   ].join('\n');
 }
 
-/** What is brought along may take nothing away. `more_packages PACKAGE` brings one that brings a repository. */
-const bringFunction = `bring() {
-  wait_for_lock
-  dnf_run -y install "$@"
-}
-more_packages() {
-  bring "$1"
-  update ''
-}`;
-
-/**
- * Shell functions. `guard` ends the script where dnf cannot do it, or would do more than was announced. `perform` does it:
- * what went wrong, it says at the end, because dnf's shell ends well whatever happened.
- */
+/** Shell functions. `guard` ends the script where dnf cannot do it, or would do more than was announced. `perform` does it. */
 function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): string {
   const removes = bound?.removes ?? [...new Set([...remove, ...mayRemove])];
   const next =
@@ -88,17 +77,8 @@ function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): st
       ? []
       : [stop('downgrades', bound.downgrades, 'dnf would also downgrade other packages', 'get older', next)]),
     '}',
-    'perform() {',
-    '  wait_for_lock',
-    '  # Whoever held it may have changed what would go.',
-    '  if [ "$waited" -gt 0 ]; then guard "$@"; fi',
-    '  said=$(mktemp -d)',
-    '  request "$@" | dnf_run -y --allowerasing shell 2>&1 | tee "$said/words"',
-    '  trouble=$(troubles <"$said/words")',
-    '  rm -rf "$said"',
-    `  [ -z "$trouble" ] || fail 'dnf could not do it' "$*" "$trouble" 'look at the end of /var/log/dnf.log on the host'`,
-    '}',
-    bringFunction,
+    bringFunctions,
+    performFunction,
   ].join('\n');
 }
 

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 
 import type { Facts } from '../../../src/facts/facts.ts';
 import { consequenceFilters } from '../../../src/packages/dnf/consequences.ts';
+import { bringFunctions, performFunction } from '../../../src/packages/dnf/downloads.ts';
 import { dnfPrelude } from '../../../src/packages/dnf/prelude.ts';
 import { unforeseenNames } from '../../../src/packages/shell.ts';
 import type { Answers } from '../../../src/packages/simulation.ts';
@@ -20,6 +21,8 @@ const fixtures = join(import.meta.dirname, '../../fixtures/dnf/scripts');
 const parts = [
   [dnfPrelude, '# … what all scripts for dnf begin with'],
   [consequenceFilters, '# … how what dnf says is read'],
+  [bringFunctions, '# … bring, more_packages'],
+  [performFunction, '# … perform'],
   [unforeseenNames, '# … unforeseen PATTERN…'],
 ] as const;
 

@@ -102,6 +102,7 @@ while [ "$#" -gt 0 ]; do
     -y) yes=y ;;
     --assumeno) no=n ;;
     --qf) format=$2; shift ;;
+    --location) if [ -e /run/location ]; then cat /run/location; fi; exit ;;
     -*) ;;
     *) words="$words $1" ;;
   esac
@@ -122,6 +123,7 @@ case $verb in
     [ -e ${lockList} ] || { echo 'No such command: versionlock. Please use /usr/bin/dnf --help' >&2; exit 1; }
     cat ${lockList} ;;
   install)
+    [ ! -e /run/unfetched ] || { cat /run/unfetched >&2; exit 1; }
     echo "dnf did install $*"
     for word; do
       case $word in
@@ -144,6 +146,7 @@ case $verb in
       rm /run/request
       exit 1
     fi
+    if [ -e /run/unfetched ]; then cat /run/unfetched >&2; rm /run/request; exit 0; fi
     if [ -e /run/idle ]; then echo 'Nothing to do.'; rm /run/request; exit 0; fi
     while read -r verb words; do
       words=\${words%$}

@@ -90,3 +90,35 @@ export const dead = `Errors during downloading metadata for repository 'dead':
 Error: Failed to download metadata for repo 'dead': Cannot download repomd.xml: Cannot download repodata/repomd.xml: All mirrors were tried
 Ignoring repositories: dead
 `;
+
+const file = 'extra-1.0-1.el9.noarch.rpm';
+/** Where the file lies, as dnf says it when it is asked for locations. */
+export const fileAddress = `http://mirror/r/noarch/${file}`;
+
+/** A package that cannot be had, for this reason; another one is had at the second mirror. The release before and the one after say it alike. */
+export function unfetchable(reason: string): string {
+  const other = `[MIRROR] lib-1.0-1.el9.noarch.rpm: Status code: 404 for http://other/lib-1.0-1.el9.noarch.rpm (IP: 10.0.0.1)\n`;
+  return `Downloading Packages:
+${other}[MIRROR] ${file}: ${reason}
+${other}[MIRROR] ${file}: ${reason}
+[FAILED] ${file}: No more mirrors to try - All mirrors were already tried without success${'  '}
+
+Error: Error downloading packages:
+  extra-1.0-1.el9.noarch: Cannot download, all mirrors were already tried without success
+The downloaded packages were saved in cache until the next successful transaction.
+You can remove cached packages by executing 'dnf clean packages'.
+> Leaving Shell
+`;
+}
+
+export const unavailable = unfetchable(`Status code: 503 for ${fileAddress} (IP: 10.0.0.1)`);
+
+/** What a proxy's own page is to it. */
+export const otherThing =
+  'Interrupted by header callback: Inconsistent server data, reported file Content-Length: 19, repository metadata states file length: 36137 (please report to repository maintainer)';
+
+/** A package by its address, which is in no repository. */
+export const unfetchableAlone = `[MIRROR] ${file}: Curl error (6): Couldn't resolve host name for ${fileAddress} [Could not resolve host: mirror]
+[FAILED] ${file}: Curl error (6): Couldn't resolve host name for ${fileAddress} [Could not resolve host: mirror]
+Curl error (6): Couldn't resolve host name for ${fileAddress} [Could not resolve host: mirror]
+`;

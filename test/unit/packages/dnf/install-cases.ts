@@ -5,6 +5,7 @@ import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import { dnfCall, dnfHost, has, lockCall, lockList, offered, updated, updating, would } from './dnf-host.ts';
 import { boundCases } from './bound-cases.ts';
 import { branchCases } from './branch-cases.ts';
+import { downloadsCases } from './downloads-cases.ts';
 import { bought, engine, looked, oneRequest, twoRequests, well, words } from './engine-transaction.ts';
 import { listsCases } from './lists-cases.ts';
 
@@ -162,6 +163,7 @@ next: look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher prio
     },
     ...boundCases,
     ...branchCases,
+    ...downloadsCases,
     ...listsCases,
   ],
 };
