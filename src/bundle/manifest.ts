@@ -39,8 +39,10 @@ const image = z.strictObject({
   machine,
   /** What it was built on; absent: it was pulled as it is. */
   base: word.optional(),
-  /** `docker save`, compressed. */
+  /** What `docker load` reads. */
   sha256: digest,
+  /** Of one that is named by its digest: the manifests that prove it, its own digest first. */
+  manifests: z.array(digest).min(1).max(2).optional(),
 });
 
 /** The agent's archive, for agents straight on the host. */
@@ -108,6 +110,6 @@ export function digestsOf(manifest: Omit<Manifest, 'members'>): readonly string[
       ...keys.map(({ sha256 }) => sha256),
       ...each.map(({ sha256 }) => sha256),
     ]),
-    ...images.map(({ sha256 }) => sha256),
+    ...images.flatMap(({ sha256, manifests = [] }) => [sha256, ...manifests]),
   ];
 }

@@ -4,8 +4,12 @@ import { nodeVersion } from '../artifacts/runtime.ts';
 import type { Things } from '../artifacts/things.ts';
 import { usageError } from '../base/errors.ts';
 import { version } from '../base/version.ts';
+import { defined } from '../base/defined.ts';
+import { digestIn, provenIds } from '../image/digest-proof.ts';
 import type { Artifact } from '../steps/change.ts';
+import type { SuppliedImage } from '../steps/offline/supplies.ts';
 import { readMember, type OpenedBundle } from './archive/read.ts';
+import type { BundledImage } from './manifest.ts';
 
 type FileArtifact = Extract<Artifact, { kind: 'file' }>;
 
@@ -42,6 +46,8 @@ export async function fromBundle(
   );
   const indexes = new Map<string, string>();
   for (const { index } of manifest.packages) indexes.set(index, await text(index));
+  const proofs = new Map<BundledImage, SuppliedImage['proof']>();
+  for (const image of manifest.images) proofs.set(image, await proofOf(bundle, image));
   return {
     artifacts: {
       manager: slice(bundle, manager.program),
@@ -72,7 +78,7 @@ export async function fromBundle(
         const found = manifest.images.find(
           (each) => each.reference === reference && each.machine === machine,
         );
-        return found && slice(bundle, found.sha256);
+        return found && { archive: slice(bundle, found.sha256), ...defined({ proof: proofs.get(found) }) };
       },
       agent: (sha256) => (agents.some((each) => each.sha256 === sha256) ? slice(bundle, sha256) : undefined),
       images: (machine) =>
@@ -80,6 +86,25 @@ export async function fromBundle(
     },
     prepare: () => Promise.resolve(),
   };
+}
+
+/** Throws where the manifests that came with it do not prove the digest in its name. */
+async function proofOf(
+  bundle: OpenedBundle,
+  { reference, manifests }: BundledImage,
+): Promise<SuppliedImage['proof']> {
+  const digest = digestIn(reference);
+  if (digest === undefined) return undefined;
+  const documents = await Promise.all((manifests ?? []).map((each) => readMember(bundle, each)));
+  const ids = provenIds(digest, documents);
+  if (ids.length > 0) return { manifests: (manifests ?? []).map((each) => slice(bundle, each)), ids };
+  throw usageError({
+    code: 'bundle.damaged',
+    what: `nothing in the bundle ${bundle.file} proves that it holds ${reference}`,
+    expected: 'the manifest of that digest',
+    seen: documents.length === 0 ? 'none' : 'manifests of others',
+    next: 'make it again: azp-fleet bundle',
+  });
 }
 
 /** A member as what is sent: read where it lies. */

@@ -22,6 +22,8 @@ export const HostPaths = {
   folders: '/var/lib/azp-fleet/folders',
   /** Archives of the agent that were brought, `SHA256.tar.gz`: they are not fetched. */
   archives: '/var/lib/azp-fleet/archives',
+  /** Manifests of images that were brought, `SHA256.json`: they prove digests by which engines do not know them. */
+  manifests: '/var/lib/azp-fleet/manifests',
   /** Images on their way into Docker. */
   images: '/var/lib/azp-fleet/images',
   run: '/run/azp-fleet',

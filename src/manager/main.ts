@@ -27,6 +27,7 @@ import { readProcess } from './machine/process.ts';
 import { machineSize } from './machine/size.ts';
 import { Evidence } from './runs/evidence.ts';
 import { Helpers } from './docker/helpers.ts';
+import { withBrought } from './image/brought.ts';
 import { registryReader, withRegistries } from './image/registries.ts';
 import { AgentRoots } from './host-mode/agent-root.ts';
 import { Archives } from './machine/archives.ts';
@@ -115,7 +116,13 @@ async function run({ values }: Invocation): Promise<void> {
       signal: stop.signal,
       leaving: leave.signal,
       engine: withHostRuns(
-        ownContainers(withRegistries(docker, registryReader(HostPaths.registries, log)), () => state.owner),
+        ownContainers(
+          withBrought(
+            withRegistries(docker, registryReader(HostPaths.registries, log)),
+            join(places.state, 'manifests'),
+          ),
+          () => state.owner,
+        ),
         hostEngine,
       ),
       host: {

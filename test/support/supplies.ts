@@ -45,7 +45,7 @@ export function suppliesOf(
             ],
           }
         : undefined,
-    image: (reference) => (images.includes(reference) ? file(reference) : undefined),
+    image: (reference) => (images.includes(reference) ? { archive: file(reference) } : undefined),
     images: () => images,
     agent: (sha256) => (agents.includes(sha256) ? file(sha256) : undefined),
   };

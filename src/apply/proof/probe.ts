@@ -36,7 +36,11 @@ export async function probeNow(
   const now = plan.stages.length === 0 ? facts : await readFacts(connection, host, tools);
   const { image } = await manager.status();
   const engine = createEngine({ agent: session.socketAgent(dockerSocket) });
-  return { manager, facts: now, probe: await probeHost(engine, probeOptions(host, now, image.reference)) };
+  return {
+    manager,
+    facts: now,
+    probe: await probeHost(engine, probeOptions(host, now, image.digest ?? image.reference)),
+  };
 }
 
 /** What keeps a host from being looked at is the verdict on it; `Interrupted` where somebody does. */

@@ -52,6 +52,10 @@ export const imageCodes = {
   'registry.denied': ['the registry does not let the user have the image', 'grant it, or correct the name'],
   'registry.limit': ['the registry gives no more images for now', 'wait, or log in: registries:'],
   'registry.not-found': ['the registry has no such image', 'correct name and tag, or push it'],
+  'registry.other-content': [
+    'the registry gives something else than what a digest names',
+    'ask who runs it, or what is between',
+  ],
   'registry.password': ['the registry wants another password, or any', 'correct registries:, then provision'],
   'registry.plain-http': [
     'the registry speaks plain http',

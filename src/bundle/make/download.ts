@@ -2,8 +2,9 @@
 export type Download = (
   url: string,
   init: {
-    readonly method: 'GET';
+    readonly method: 'GET' | 'POST';
     readonly headers: Record<string, string>;
+    readonly body?: string;
     readonly redirect: 'manual';
     readonly signal: AbortSignal;
   },

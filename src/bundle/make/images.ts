@@ -1,16 +1,20 @@
 import { createGzip } from 'node:zlib';
 
-import { usageError } from '../../base/errors.ts';
 import { Labels } from '../../contract/paths.ts';
 import type { BuildPlan, ImagePlan, TopPlan } from '../../image/plan.ts';
 import type { Machine } from '../../packages/system.ts';
 import type { BundledImage } from '../manifest.ts';
 import { docker, type Docker } from './docker.ts';
+import type { Download } from './download.ts';
+import { gatherByDigest } from './registry/by-digest.ts';
+import { loginOf, type Login } from './registry/logins.ts';
+import { digestName } from './registry/name.ts';
 import type { Spool } from './spool.ts';
 
 export interface ImagesOptions {
   readonly tools: Docker;
   readonly spool: Spool;
+  readonly download: Download;
   readonly note: (text: string) => void;
 }
 
@@ -22,6 +26,11 @@ export async function gatherImage(
 ): Promise<BundledImage> {
   const { tools, spool, note } = options;
   const { reference } = plan;
+  const name = plan.kind === 'pull' ? digestName(reference) : undefined;
+  if (name !== undefined) {
+    const login = (registry: string): Promise<Login | undefined> => loginOf(registry, tools.env);
+    return gatherByDigest(reference, name, machine, { ...options, signal: tools.signal, login });
+  }
   if (plan.kind === 'pull') await pull(reference, options);
   else if (plan.kind === 'build') await build(plan, plan.context, plan.args, {}, options);
   else await buildTop(plan, options);
@@ -39,15 +48,7 @@ export async function gatherImage(
   return { reference, machine, ...(base === undefined ? {} : { base }), sha256: saved.sha256 };
 }
 
-/** An image without a tag has no name that Docker would load it under. */
 async function pull(reference: string, { tools, note }: ImagesOptions): Promise<void> {
-  if (reference.includes('@'))
-    throw usageError({
-      code: 'bundle.hosts',
-      what: `${reference} is named by its digest, which Docker forgets when it loads an image`,
-      expected: 'a tag',
-      next: 'name it by a tag in the inventory',
-    });
   note(`pulling ${reference}`);
   await docker(tools, ['pull', '-q', reference], { doing: `pull ${reference}` });
 }

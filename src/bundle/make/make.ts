@@ -46,7 +46,7 @@ export async function makeBundle(needs: Needs, options: MakeOptions): Promise<Ma
       packages.push(await gatherPackages(system, { tools, spool, site: options.site, note }));
     const images = [];
     for (const { plan, machine } of needs.images)
-      images.push(await gatherImage(plan, machine, { tools, spool, note }));
+      images.push(await gatherImage(plan, machine, { tools, spool, download, note }));
     const manifest: Manifest = {
       schema: 1,
       version,

@@ -22,6 +22,11 @@ export class Spool {
     return new Spool(await mkdtemp(join(dirname(file), `.${basename(file)}.`)));
   }
 
+  /** Another one within it, for what is only on its way. */
+  async room(): Promise<Spool> {
+    return new Spool(await mkdtemp(join(this.#folder, 'room-')));
+  }
+
   async add(content: Content, signal: AbortSignal): Promise<Member> {
     const hash = createHash('sha256');
     let size = 0;

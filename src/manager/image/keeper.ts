@@ -5,6 +5,7 @@ import { backoffMs, timestamp, type Clock } from '../../base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
 import { localImage, makeImage, type ImageEngine, type LocalImage } from './make.ts';
 import { NotPushedYet, pullFailure } from './not-pushed.ts';
+import { digestIn } from '../../image/digest-proof.ts';
 import type { ImagePlan } from '../../image/plan.ts';
 import type { Cause } from '../model.ts';
 
@@ -178,7 +179,10 @@ export class ImageKeeper {
 
   /** A tag may come to mean another image; a digest does not. What is there serves until the new one is. */
   async #refresh(reference: string): Promise<void> {
-    if (reference.includes('@') || this.#clock.monotonic() - this.#freshAt < this.#clock.scaled(refreshMs))
+    if (
+      digestIn(reference) !== undefined ||
+      this.#clock.monotonic() - this.#freshAt < this.#clock.scaled(refreshMs)
+    )
       return;
     this.#freshAt = this.#clock.monotonic();
     await this.#engine

@@ -1,6 +1,7 @@
 import { FleetError } from '../../base/errors.ts';
 import { Labels } from '../../contract/paths.ts';
 import type { Engine } from '../../engine/engine.ts';
+import { digestIn } from '../../image/digest-proof.ts';
 import type { BuildPlan, ImagePlan, TopPlan } from '../../image/plan.ts';
 
 export type ImageEngine = Pick<Engine, 'imageId' | 'imageLabel' | 'pull' | 'push' | 'build'>;
@@ -36,6 +37,9 @@ export async function makeImage(
 ): Promise<LocalImage> {
   const { reference } = plan;
   if (plan.kind === 'pull') {
+    // What a digest names is what it was.
+    const there = fresh || digestIn(reference) === undefined ? undefined : await engine.imageId(reference);
+    if (there !== undefined) return { id: there };
     tell('pulling');
     await engine.pull(reference, (line) => tell('pulling', line));
   } else if (plan.kind === 'build') return { id: await build(engine, plan, fresh, tell) };

@@ -12,13 +12,25 @@ export interface Supplies {
   /** The build context of the agents' image, as one archive: it is part of the image's name. */
   readonly context: Buffer;
   /** Undefined: it is not there. */
-  image(reference: string, machine: string): Artifact | undefined;
+  image(reference: string, machine: string): SuppliedImage | undefined;
   /** References of all images for a machine. */
   images(machine: string): readonly string[];
   /** The agent's archive of this sha256 (hex), for agents straight on the host. Undefined: it is not there. */
   agent(sha256: string): Artifact | undefined;
   /** What to do where something is missing: how it is made again. */
   readonly again: string;
+}
+
+/** An image on its way into an engine. */
+export interface SuppliedImage {
+  /** What `docker load` reads. */
+  readonly archive: Extract<Artifact, { kind: 'file' }>;
+  /** Where it is named by its digest, which no engine knows it by once it is loaded. */
+  readonly proof?: {
+    readonly manifests: readonly Artifact[];
+    /** By which ids (`sha256:…`) the engine can have it. */
+    readonly ids: readonly string[];
+  };
 }
 
 /** The packages of one system. */

@@ -3,10 +3,10 @@ import { failFunction, sh, Raw } from '../../base/shell.ts';
 import { HostPaths } from '../../contract/paths.ts';
 import { keptImages } from '../../contract/status.ts';
 import type { Facts } from '../../facts/facts.ts';
-import type { Artifact } from '../change.ts';
 import { change, refusal } from '../changes.ts';
 import { agentArch } from '../manager-config.ts';
 import { upload } from '../manager/parts.ts';
+import type { SuppliedImage } from '../offline/supplies.ts';
 import type { Desired, Planned, Refusal } from '../step.ts';
 import { agentImages } from './agent-images.ts';
 
@@ -17,8 +17,8 @@ export function* loadImages(facts: Facts, desired: Desired): Generator<Planned |
   if (supplies === undefined || arch === undefined) return;
   for (const reference of wanted(facts, desired, supplies.context)) {
     if (isThere(facts, reference)) continue;
-    const artifact = supplies.image(reference, facts.arch);
-    if (artifact?.kind === 'file') yield load(reference, artifact);
+    const image = supplies.image(reference, facts.arch);
+    if (image !== undefined) yield load(reference, image);
     else {
       const others = supplies.images(facts.arch);
       const has = others.length === 0 ? 'none' : others.slice(0, 4).join(', ');
@@ -53,9 +53,9 @@ function isThere({ docker, manager }: Facts, reference: string): boolean {
   );
 }
 
-function load(reference: string, artifact: Extract<Artifact, { kind: 'file' }>): Planned {
-  const { sha256, size, part } = artifact;
-  const file = `${HostPaths.images}/${sha256}.tar.gz`;
+function load(reference: string, { archive, proof }: SuppliedImage): Planned {
+  const { sha256, size, part } = archive;
+  const file = `${HostPaths.images}/${sha256}.image`;
   const bytes = part?.bytes ?? size;
   return change(
     'image',
@@ -66,23 +66,31 @@ function load(reference: string, artifact: Extract<Artifact, { kind: 'file' }>):
       disturbs: 'nothing',
     },
     [
-      upload(artifact, file, 0o600),
+      upload(archive, file, 0o600),
+      ...(proof?.manifests ?? []).map((each) =>
+        upload(each, `${HostPaths.manifests}/${each.sha256}.json`, 0o600),
+      ),
       {
         kind: 'run',
         durable: true,
         timeoutS: 3600,
-        script: loadScript(file, reference),
+        script: loadScript(file, reference, proof?.ids ?? [reference]),
         writes: [HostPaths.images],
       },
     ],
   );
 }
 
-function loadScript(file: string, reference: string): string {
+/** `names`: the image is there when the engine knows one of them. */
+function loadScript(file: string, reference: string, names: readonly string[]): string {
   return sh`${new Raw(failFunction)}
 words=$(docker load -i ${file} 2>&1) ||
   fail 'the image of the bundle cannot be loaded' ${reference} "$words" 'look at the disk of Docker (docker system df), and run again'
-docker image inspect ${reference} >/dev/null 2>&1 ||
-  fail 'the image of the bundle goes by another name' ${reference} "$words" 'make the bundle again'
-rm -f ${file}`;
+for name in ${names}; do
+  if docker image inspect "$name" >/dev/null 2>&1; then
+    rm -f ${file}
+    exit 0
+  fi
+done
+fail 'the image of the bundle goes by another name' ${reference} "$words" 'make the bundle again'`;
 }

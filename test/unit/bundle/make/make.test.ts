@@ -9,7 +9,7 @@ import { sha256 } from '../../../../src/base/digest.ts';
 import { tar } from '../../../../src/base/tar.ts';
 import { version } from '../../../../src/base/version.ts';
 import { openBundle } from '../../../../src/bundle/archive/read.ts';
-import { needingOf, needingUnseen } from '../../../../src/bundle/make/bare-host.ts';
+import { needingOf } from '../../../../src/bundle/make/bare-host.ts';
 import { makeBundle } from '../../../../src/bundle/make/make.ts';
 import { needsOf, type Target } from '../../../../src/bundle/make/needs.ts';
 import { fromBundle } from '../../../../src/bundle/things.ts';
@@ -147,7 +147,9 @@ describe('a bundle', () => {
     expect(bytes(set?.packages[0]?.artifact).toString()).toBe('deb');
     expect(supplies?.packages({ id: 'debian', versionId: '12', machine: 'aarch64' })).toBeUndefined();
     const reference = manifest.images[0]?.reference ?? '';
-    expect(gunzipSync(bytes(supplies?.image(reference, 'x86_64'))).toString()).toBe(`layers of ${reference}`);
+    expect(gunzipSync(bytes(supplies?.image(reference, 'x86_64')?.archive)).toString()).toBe(
+      `layers of ${reference}`,
+    );
   });
 
   it('has the agent for slots straight on the host, from the mirror, once', async () => {
@@ -176,6 +178,33 @@ describe('a bundle', () => {
     expect(readdirSync(folder).filter((name) => /^\.|^no\./.test(name))).toEqual([]);
   });
 
+  it('has an image that is named by its digest, with what proves that; without, it is not used', async () => {
+    const config = '{"os":"linux"}';
+    const manifest = JSON.stringify({
+      config: { digest: `sha256:${sha256(config)}`, size: config.length },
+      layers: [],
+    });
+    const image = `registry.lab/team/x@sha256:${sha256(manifest)}`;
+    const at = (kind: string, of: string): string =>
+      `https://registry.lab/v2/team/x/${kind}/sha256:${sha256(of)}`;
+    served = { [at('manifests', manifest)]: manifest, [at('blobs', config)]: config };
+    const file = join(folder, 'digest.bundle');
+    const made = await make(file, [host('a', desiredOf({ image }, { artifacts }))]);
+    expect(made.images).toMatchObject([{ reference: image, manifests: [sha256(manifest)] }]);
+    const opened = await openBundle(file, { signal });
+    const use = { again: '', cache: folder, folders: [], now: 0 };
+    const { supplies } = await fromBundle(opened, use);
+    expect(supplies?.image(image, 'x86_64')?.proof).toMatchObject({
+      manifests: [{ sha256: sha256(manifest), size: manifest.length }],
+      ids: [`sha256:${sha256(manifest)}`, `sha256:${sha256(config)}`],
+    });
+    const images = made.images.map((each) => ({ ...each, manifests: undefined }));
+    const unproven = { ...opened, manifest: { ...made, images } };
+    await expect(fromBundle(unproven, use)).rejects.toMatchObject({
+      problem: { code: 'bundle.damaged', what: expect.stringContaining(image) as string, seen: 'none' },
+    });
+  });
+
   it('of another release is not used', async () => {
     const opened = await openBundle(join(folder, 'one.bundle'), { signal });
     const other = { ...opened, manifest: { ...opened.manifest, version: '99.0.0' } };
@@ -192,85 +221,5 @@ describe('a bundle', () => {
     await expect(make(join(folder, 'arm.bundle'), [arm])).rejects.toMatchObject({
       problem: { code: 'bundle.docker', what: expect.stringContaining('aarch64') as string },
     });
-  });
-});
-
-describe('what hosts need', () => {
-  const needs = async (...targets: readonly Target[]) =>
-    needsOf(targets, await contextArchive(artifacts.context), none);
-  const unseen = {
-    ...host('u'),
-    needing: needingUnseen(
-      { id: 'ubuntu', versionId: '24.04' },
-      'x86_64',
-      ['6.8.0-45-generic'],
-      ['linux-image-generic'],
-    ),
-  };
-
-  it('is asked of their own system, with headers of the kernels that are named', async () => {
-    const { needs: found } = await needs(host('a'), unseen);
-    expect(found.systems.map(({ platform, hosts }) => [platform.id, platform.versionId, hosts])).toEqual([
-      ['debian', '12', ['a']],
-      ['ubuntu', '24.04', ['u']],
-    ]);
-    const before = found.systems[1]?.transactions.map((each) => each.before ?? '').join('\n');
-    expect(before).toContain('need linux-headers-6.8.0-45-generic');
-    expect(before).toContain('follow linux-image-generic linux-headers-generic');
-    expect(before).toContain('need gcc');
-    expect(found.systems.flatMap(({ transactions }) => transactions.map(({ vendor }) => vendor))).toEqual([
-      'nvidia',
-      'docker',
-      'nvidia-container-toolkit',
-      'nvidia',
-      'docker',
-      'nvidia-container-toolkit',
-    ]);
-  });
-
-  it('is also what agents straight on the host load, and their program', async () => {
-    const { needs: found, unprovided } = await needs(host('h', desiredOf(onHost, { artifacts })));
-    expect(unprovided).toEqual([]);
-    expect(found.agents).toMatchObject([{ machine: 'x86_64', release: { version: '5.300.0' } }]);
-    const before = found.systems[0]?.transactions.map((each) => each.before ?? '').join('\n');
-    expect(before).toContain('first ICU libicu');
-  });
-
-  it('is the same whatever is on a host by now', async () => {
-    const full = factsOf({ packages: { 'docker-ce': '5:29.7.2-1', gcc: '12' }, docker: { active: true } });
-    const { needs: now } = await needs({ ...host('a'), needing: needingOf(full) });
-    expect(now).toEqual((await needs(host('a'))).needs);
-  });
-
-  it.each([
-    [
-      'a system with dnf',
-      {
-        ...host('r'),
-        needing: {
-          ...needingOf(factsOf()),
-          os: { ...factsOf().os, id: 'rocky', versionId: '9.6', pretty: 'Rocky Linux 9.6' },
-        },
-      },
-      'Rocky Linux 9.6 takes its packages by dnf, which no bundle brings',
-    ],
-    [
-      'a system that is not supported',
-      {
-        ...host('o'),
-        needing: { ...needingOf(factsOf()), os: { ...factsOf().os, versionId: '11', pretty: 'Debian 11' } },
-      },
-      expect.stringContaining('Debian 11 is not supported'),
-    ],
-    [
-      'an agent whose digest nobody knows',
-      host('d', desiredOf({ agent: { version: '4.999.0', sha256: { x64: undefined, arm64: undefined } } })),
-      'nobody knows the digest of the agent 4.999.0, which a bundle holds it to',
-    ],
-  ])('%s is not served, and said by name', async (_, target, what) => {
-    const { unprovided, needs: found } = await needs(target, host('a'));
-    expect(unprovided).toMatchObject([{ host: target.name, what }]);
-    expect(unprovided[0]?.next).not.toBe('');
-    expect(found.systems.flatMap(({ hosts }) => hosts)).toEqual(['a']);
   });
 });

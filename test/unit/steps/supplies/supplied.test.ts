@@ -92,6 +92,28 @@ describe('a plan with a bundle', () => {
     expect(script).not.toContain('/etc/apt/sources.list.d/*.list');
   });
 
+  it('looks for an image that is named by its digest by its content, and never by a name', () => {
+    const image = `registry.lab/team/x@sha256:${sha256('manifest')}`;
+    const desired = wanted([], undefined, { image });
+    const ids = [`sha256:${sha256('manifest')}`, `sha256:${sha256('config')}`];
+    const manifest = { kind: 'text', text: 'manifest', sha256: sha256('manifest') } as const;
+    const found = suppliesOf([image]).image(image, 'x86_64');
+    if (desired.supplies === undefined || found === undefined) throw new Error('no supplies');
+    const supplies = {
+      ...desired.supplies,
+      image: () => ({ ...found, proof: { manifests: [manifest], ids } }),
+    };
+    const changes = plan(bare, { ...desired, supplies }).stages.flat();
+    const load = changes.find(({ title }) => title.startsWith(`load the image ${image}`));
+    expect(load).toMatchObject({
+      actions: [
+        { kind: 'upload', path: `/var/lib/azp-fleet/images/${sha256(image)}.image` },
+        { kind: 'upload', path: `/var/lib/azp-fleet/manifests/${sha256('manifest')}.json`, mode: 0o600 },
+        { kind: 'run', script: expect.stringContaining(`for name in ${ids.join(' ')}; do`) as string },
+      ],
+    });
+  });
+
   it('has nothing to bring where the packages are there, and nothing to load where the image is', () => {
     const there = factsOf({ files: { [mark]: sha256(`${sha256(index)}\n`) }, docker: { images: all } });
     const shown = titles(plan(there, wanted(all)));

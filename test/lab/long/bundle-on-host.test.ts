@@ -1,0 +1,110 @@
+// A Debian 13 that reaches this machine over SSH, Azure DevOps, and nothing else, with an agent straight on it and one in an
+// image that is named by its digest. Real: apt and Docker Engine on both sides, the registry, the container in which packages
+// are gathered, systemd, the firewall. Stand-ins: the vendors' packages, the CUDA base, Azure DevOps, the agent's program.
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+
+import { agentUrl } from '../../../src/contract/agent-release.ts';
+import { buildArgs } from '../../../src/image/build.ts';
+import { bases } from '../../../src/image/choose.ts';
+import { startAzure, type LabAzure } from '../harness/azure.ts';
+import { azpFleet } from '../harness/azp-fleet.ts';
+import { docker } from '../harness/engine.ts';
+import { closeNetwork } from '../harness/firewall.ts';
+import { ensureSystemImage } from '../harness/images.ts';
+import { writeInventory } from '../harness/inventory.ts';
+import { removeLab, startLab, type Lab } from '../harness/lab.ts';
+import { inState, registry, repository } from '../harness/paths.ts';
+import type { Output } from '../harness/run.ts';
+import { caCertificate } from '../harness/tls.ts';
+import { ManagedHost } from '../support/managed-host.ts';
+
+const prefix = 'bundlehost';
+/** Node trusts the lab's registry as its Docker does. */
+const env = { DOCKER_HOST: `unix://${inState('docker.sock')}`, NODE_EXTRA_CA_CERTS: caCertificate };
+
+let lab: Lab;
+let azure: LabAzure;
+let managed: ManagedHost;
+let inventory: string;
+let closed: Awaited<ReturnType<typeof closeNetwork>> | undefined;
+let file: string;
+let image: string;
+
+beforeAll(async () => {
+  lab = await startLab({ prefix, hosts: [{ name: 'b', release: 'trixie', gpus: ['h200', 'h200'] }] });
+  azure = await startAzure(prefix, lab.folder, { speed: 10 });
+  managed = new ManagedHost(lab.host('b'), azure);
+  image = await pushAgentImage();
+  const agents = [
+    { name: 'box', gpus: [0], image },
+    { name: 'bare', gpus: [1], mode: 'host' },
+  ];
+  inventory = await writeInventory(lab, azure, { hosts: { b: { agents } } });
+  file = join(lab.folder, 'site.bundle');
+  await ensureSystemImage('trixie');
+});
+afterAll(async () => {
+  await closed?.stop();
+  await removeLab(prefix);
+});
+
+const provision = (...options: readonly string[]): Promise<Output> =>
+  azpFleet(lab.folder, ['provision', inventory, '--bundle', file, ...options]);
+
+/** An agent's image in the lab's registry, by its digest there. */
+async function pushAgentImage(): Promise<string> {
+  const { agent } = azure;
+  const [cuda] = bases.cuda;
+  const spec = {
+    base: `${registry}/${bases.repository}:${cuda?.version}-${bases.flavour}-${cuda?.os[0]}`,
+    flavour: 'lab',
+    agentVersion: agent.version,
+    agentUrl: agentUrl(agent.mirror, agent.version, 'x64'),
+    agentSha256: agent.sha256,
+    sudo: false,
+    docker: false,
+    graphics: false,
+  };
+  const name = `${registry}/team/agent:lab`;
+  const args = Object.entries(buildArgs(spec)).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]);
+  await docker(['build', '-t', name, ...args, join(repository, 'dockeragent')], {
+    env: { DOCKER_BUILDKIT: '0' },
+  });
+  await docker(['push', name]);
+  const { stdout } = await docker(['image', 'inspect', '--format', '{{index .RepoDigests 0}}', name]);
+  await docker(['rmi', name]);
+  return stdout.trim();
+}
+
+test('one file has what agents on the host need, too', async () => {
+  const made = await azpFleet(lab.folder, ['bundle', inventory, '-o', file], { env });
+  expect(made.code, made.stderr).toBe(0);
+  expect(made.stdout).toMatch(/debian-13\/x86_64 +\d+ packages, among them docker-ce [\d.]+/);
+  expect(made.stdout).toMatch(/agent \S+, for slots on the host/);
+  expect(made.stdout.replaceAll(/\s/g, '')).toContain(image);
+});
+
+test('the host comes up without any other network', async () => {
+  const { port } = new URL(azure.organization);
+  closed = await closeNetwork(lab.host('b').address, [Number(port)]);
+  const before = await closed?.dropped();
+  const { code, stdout, stderr } = await provision('--yes');
+  expect(code, `${stdout}${stderr}`).toBe(0);
+  expect(await closed?.dropped()).toBe(before);
+});
+
+test.each(['box', 'bare'])('a job runs on the agent %s', async (slot) => {
+  const jobs = await managed.queue('nvidia-smi -L', 1, [`Agent.Name -equals b-${slot}`]);
+  expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded' }]);
+});
+
+test('the image is known by the digest, and no tag makes another one of it', async () => {
+  const { images = [] } = await managed.status();
+  expect(images).toMatchObject([{ state: 'ready', reference: image }]);
+});
+
+test('a second run has nothing to do', async () => {
+  const { code, stdout } = await provision('--dry-run', '--detailed-exitcode');
+  expect(code, stdout).toBe(0);
+});

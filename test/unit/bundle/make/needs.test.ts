@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+
+import { contextArchive } from '../../../../src/artifacts/context-archive.ts';
+import { needingOf, needingUnseen } from '../../../../src/bundle/make/bare-host.ts';
+import { needsOf, type Target } from '../../../../src/bundle/make/needs.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+
+const none = (): Promise<Buffer> => Promise.reject(new Error('no folder'));
+const runtime = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
+const artifacts = { ...desiredOf().artifacts, runtime: () => runtime };
+const onHost = {
+  agent: { version: '5.300.0', sha256: { x64: 'a'.repeat(64), arm64: undefined } },
+  agents: {
+    kind: 'slots',
+    slots: [{ gpus: [0], share: false, limits: {}, capabilities: [], mode: 'host' }],
+  },
+} as const;
+const host = (name: string, desired = desiredOf({}, { artifacts })): Target => ({
+  name,
+  needing: needingOf(factsOf()),
+  desired,
+});
+
+describe('what hosts need', () => {
+  const needs = async (...targets: readonly Target[]) =>
+    needsOf(targets, await contextArchive(artifacts.context), none);
+  const unseen = {
+    ...host('u'),
+    needing: needingUnseen(
+      { id: 'ubuntu', versionId: '24.04' },
+      'x86_64',
+      ['6.8.0-45-generic'],
+      ['linux-image-generic'],
+    ),
+  };
+
+  it('is asked of their own system, with headers of the kernels that are named', async () => {
+    const { needs: found } = await needs(host('a'), unseen);
+    expect(found.systems.map(({ platform, hosts }) => [platform.id, platform.versionId, hosts])).toEqual([
+      ['debian', '12', ['a']],
+      ['ubuntu', '24.04', ['u']],
+    ]);
+    const before = found.systems[1]?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).toContain('need linux-headers-6.8.0-45-generic');
+    expect(before).toContain('follow linux-image-generic linux-headers-generic');
+    expect(before).toContain('need gcc');
+    expect(found.systems.flatMap(({ transactions }) => transactions.map(({ vendor }) => vendor))).toEqual([
+      'nvidia',
+      'docker',
+      'nvidia-container-toolkit',
+      'nvidia',
+      'docker',
+      'nvidia-container-toolkit',
+    ]);
+  });
+
+  it('is also what agents straight on the host load, and their program', async () => {
+    const { needs: found, unprovided } = await needs(host('h', desiredOf(onHost, { artifacts })));
+    expect(unprovided).toEqual([]);
+    expect(found.agents).toMatchObject([{ machine: 'x86_64', release: { version: '5.300.0' } }]);
+    const before = found.systems[0]?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).toContain('first ICU libicu');
+  });
+
+  it('is the same whatever is on a host by now', async () => {
+    const full = factsOf({ packages: { 'docker-ce': '5:29.7.2-1', gcc: '12' }, docker: { active: true } });
+    const { needs: now } = await needs({ ...host('a'), needing: needingOf(full) });
+    expect(now).toEqual((await needs(host('a'))).needs);
+  });
+
+  it.each([
+    [
+      'a system with dnf',
+      {
+        ...host('r'),
+        needing: {
+          ...needingOf(factsOf()),
+          os: { ...factsOf().os, id: 'rocky', versionId: '9.6', pretty: 'Rocky Linux 9.6' },
+        },
+      },
+      'Rocky Linux 9.6 takes its packages by dnf, which no bundle brings',
+    ],
+    [
+      'a system that is not supported',
+      {
+        ...host('o'),
+        needing: { ...needingOf(factsOf()), os: { ...factsOf().os, versionId: '11', pretty: 'Debian 11' } },
+      },
+      expect.stringContaining('Debian 11 is not supported'),
+    ],
+    [
+      'an agent whose digest nobody knows',
+      host('d', desiredOf({ agent: { version: '4.999.0', sha256: { x64: undefined, arm64: undefined } } })),
+      'nobody knows the digest of the agent 4.999.0, which a bundle holds it to',
+    ],
+  ])('%s is not served, and said by name', async (_, target, what) => {
+    const { unprovided, needs: found } = await needs(target, host('a'));
+    expect(unprovided).toMatchObject([{ host: target.name, what }]);
+    expect(unprovided[0]?.next).not.toBe('');
+    expect(found.systems.flatMap(({ hosts }) => hosts)).toEqual(['a']);
+  });
+});
