@@ -96,7 +96,10 @@ export interface Facts {
     readonly restartNeeded: boolean;
   };
   readonly toolkit: {
+    /** Of the package. */
     readonly version: string | undefined;
+    /** It is there, and came in no package that the system knows. */
+    readonly unpackaged: boolean;
     /** Some CDI specification describes nvidia.com/gpu. What follows is of those that win: /run's before /etc's. */
     readonly cdiSpec: boolean;
     /** The driver version that it was written for. */

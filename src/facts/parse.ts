@@ -52,7 +52,7 @@ export const probes = [
 /** @throws FleetError `facts.unreadable` when not even the system or the machine could be read. */
 export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   const read = <T>(probe: FactProbe<T>): T => probe.parse(frames.get(probe.name) ?? missing);
-  const { foreign, toolkitCdi, ...engine } = read(dockerProbe);
+  const { foreign, toolkitCdi, toolkitThere, ...engine } = read(dockerProbe);
   const { packages, unfinished, held, awaitsReboot } = together(packagesProbes.map(read));
   const machine = read(machineProbe);
   const toolkit = packages['nvidia-container-toolkit'];
@@ -65,7 +65,11 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     ...read(kernelsProbe),
     driver: { ...read(driverProbe), userspace: userspaceVersion(packages) },
     docker: { ...engine, daemonJson: read(daemonJsonProbe), podman: packages['podman'] !== undefined },
-    toolkit: { version: toolkit === undefined ? undefined : upstream(toolkit), ...toolkitCdi },
+    toolkit: {
+      version: toolkit === undefined ? undefined : upstream(toolkit),
+      unpackaged: toolkit === undefined && toolkitThere,
+      ...toolkitCdi,
+    },
     packages,
     unfinished,
     held,

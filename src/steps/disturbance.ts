@@ -13,7 +13,10 @@ export function restartDisturbs(facts: Facts): Disturbs {
  */
 export function reloadDisturbs(facts: Facts): Disturbs {
   const { active, cgroupDriver, serverVersion } = facts.docker;
-  const gpusInContainers = active && facts.driver.loaded !== undefined && facts.toolkit.version !== undefined;
+  const gpusInContainers =
+    active &&
+    facts.driver.loaded !== undefined &&
+    (facts.toolkit.version !== undefined || facts.toolkit.unpackaged);
   const byHook = serverVersion === undefined || !atLeast(serverVersion, 29, 2);
   return gpusInContainers && cgroupDriver === 'systemd' && byHook ? 'containers' : 'nothing';
 }

@@ -86,12 +86,21 @@ export function changedKeys(from: DaemonConfig, to: DaemonConfig): string[] {
   return Object.keys(to).filter((key) => !sameConfig({ [key]: from[key] }, { [key]: to[key] }));
 }
 
+/** Packages that hold the same files, or what Docker's packages conflict with. */
+function inTheWay({ names }: Platform, { packages }: Facts): readonly string[] {
+  return names.engine.conflicts.filter((name) => packages[name] !== undefined);
+}
+
+function mustGo(names: readonly string[]): string {
+  return names.length === 0 ? '' : `; ${names.join(', ')} must go`;
+}
+
 function installation(platform: Platform, facts: Facts, desired: Desired): PackageChange | undefined {
   const { version } = desired.host.docker;
   const wrong = enginePackages.filter((name) => !isRelease(facts.packages[name], version));
   if (wrong.length === 0) return undefined;
-  const { own, conflicts } = platform.names.engine;
-  const remove = conflicts.filter((name) => facts.packages[name] !== undefined);
+  const { own } = platform.names.engine;
+  const remove = inTheWay(platform, facts);
   const [ours, theirs] = [facts.packages['docker-ce'], facts.packages[own]];
   const seen = ours ?? theirs;
   return packageChange({
@@ -107,8 +116,7 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
     why:
       seen === undefined
         ? 'Docker Engine is not installed'
-        : `${ours === undefined ? own : 'docker-ce'} ${seen} is installed` +
-          (remove.length === 0 ? '' : `; ${remove.join(', ')} must go`),
+        : `${ours === undefined ? own : 'docker-ce'} ${seen} is installed${mustGo(remove)}`,
     disturbs: facts.docker.active ? 'containers' : 'nothing',
     wish: { what: `Docker Engine ${version}`, key: 'docker.version' },
     timeoutS: 3600,
@@ -129,18 +137,19 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
 function* completion(platform: Platform, facts: Facts, desired: Desired): Generator<PackageChange> {
   const absent = dockerPackages.filter((name) => facts.packages[name] === undefined);
   if (absent.length === 0) return;
+  const remove = inTheWay(platform, facts);
   yield packageChange({
     step: 'docker',
     name: 'complete',
     platform,
     subject: { what: absent.join(', '), from: undefined, to: undefined },
-    why: 'Docker Engine is there without them',
+    why: `Docker Engine is there without them${mustGo(remove)}`,
     disturbs: 'nothing',
     timeoutS: 1800,
     transaction: {
       vendor: 'docker',
       packages: absent.map((name) => ({ name })),
-      remove: [],
+      remove,
       mayRemove: replaced,
       proxy: desired.proxy,
     },

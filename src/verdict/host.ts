@@ -27,7 +27,7 @@ export function hostFindings(facts: Facts): readonly Finding[] {
       fail('docker.down', 'the Docker Engine is not running', 'see `systemctl status docker` on the host'),
     );
   }
-  if (gpus.length > 0 && toolkit.version === undefined) {
+  if (gpus.length > 0 && toolkit.version === undefined && !toolkit.unpackaged) {
     findings.push(fail('toolkit.missing', 'nvidia-container-toolkit is not installed', provision));
   }
   if (manager.unitActive !== 'active' && manager.unitActive !== 'activating') {

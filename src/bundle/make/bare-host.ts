@@ -101,6 +101,7 @@ const nothing: Omit<Facts, keyof Omit<Needing, 'images' | 'lacksToBuild'> | 'pac
   },
   toolkit: {
     version: undefined,
+    unpackaged: false,
     cdiSpec: false,
     cdiDriver: undefined,
     cdiUses: [],

@@ -2,6 +2,7 @@ import { z } from 'zod';
 
 import { foreignJson } from '../../base/foreign-text.ts';
 import { sh } from '../../base/shell.ts';
+import { describesGpus } from '../../contract/cdi.ts';
 import { isOurKind, Labels } from '../../contract/paths.ts';
 import { packageManagers } from '../../packages/distribution.ts';
 import type { Facts } from '../facts.ts';
@@ -9,7 +10,9 @@ import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
 export type EngineFacts = Omit<Facts['docker'], 'daemonJson' | 'podman'> & {
-  readonly toolkitCdi: Omit<Facts['toolkit'], 'version'>;
+  readonly toolkitCdi: Omit<Facts['toolkit'], 'version' | 'unpackaged'>;
+  /** There is a toolkit, whoever brought it. */
+  readonly toolkitThere: boolean;
   /** Names of running containers that are not ours. */
   readonly foreign: readonly string[];
 };
@@ -56,11 +59,12 @@ for entry in /snap/docker/current /var/lib/snapd/snaps/docker_*.snap; do
   if [ -e "$entry" ]; then echo snap; fi
 done
 stat -c 'toolkit-time %.9Z' /usr/bin/nvidia-ctk 2>/dev/null
+if command -v nvidia-ctk >/dev/null; then echo toolkit-there; fi
 # What is in /run wins over /etc.
 found=
 for spec in /var/run/cdi/*.yaml /var/run/cdi/*.json /etc/cdi/*.yaml /etc/cdi/*.json; do
   [ -r "$spec" ] || continue
-  grep -q 'nvidia\\.com/gpu' "$spec" || continue
+  ${sh`grep -Eq ${describesGpus}`} "$spec" || continue
   case $spec in
     /etc/*)
       echo "cdi-etc $spec"
@@ -77,8 +81,9 @@ for spec in /var/run/cdi/*.yaml /var/run/cdi/*.json /etc/cdi/*.yaml /etc/cdi/*.j
   sed -n '/libcuda\\.so\\.[0-9][0-9]*\\.[0-9]/{s/.*libcuda\\.so\\.\\([0-9.]*[0-9]\\).*/cdi-driver \\1/p;q;}' "$spec"
 done
 ${sh`capabilities=${`${root.prefix}/proc/driver/nvidia/capabilities`}`}
-for access in "$capabilities"/gpu*/mig/gi*/access "$capabilities"/gpu*/mig/gi*/ci*/access; do
-  if [ -r "$access" ]; then sed -n 's/^DeviceFileMinor: */mig /p' "$access"; fi
+# A GPU instance without a compute instance is no device that could be described.
+for access in "$capabilities"/gpu*/mig/gi*/ci*/access; do
+  if [ -r "$access" ]; then sed -n 's/^DeviceFileMinor: */mig /p' "\${access%/ci*}/access" "$access"; fi
 done
 :`,
   parse: ({ stdout }) => {
@@ -97,6 +102,7 @@ done
       restartNeeded: lines.has('active') && restartNeeded(lines.all('time')),
       images: imageNames(foreignJson(lines.first('images') ?? '')),
       foreign: foreignContainers(foreignJson(lines.first('containers') ?? '')),
+      toolkitThere: lines.has('toolkit-there'),
       toolkitCdi: {
         cdiSpec: lines.has('cdi-spec'),
         cdiDriver: lines.first('cdi-driver'),

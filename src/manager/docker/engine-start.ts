@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { describesGpus } from '../../contract/cdi.ts';
 import { gpuPath } from '../../health/device-request.ts';
 import type { Outside } from '../outside.ts';
 import type { Fence } from './fence.ts';
@@ -53,12 +54,13 @@ export async function learnEngine(
   };
 }
 
+const ofGpus = new RegExp(describesGpus, 'm');
+
 async function hasCdiSpec(directories: readonly string[]): Promise<boolean> {
   for (const directory of directories) {
     for (const name of await readdir(directory).catch(() => [])) {
       if (!/\.(?:ya?ml|json)$/.test(name)) continue;
-      if ((await readFile(join(directory, name), 'utf8').catch(() => '')).includes('nvidia.com/gpu'))
-        return true;
+      if (ofGpus.test(await readFile(join(directory, name), 'utf8').catch(() => ''))) return true;
     }
   }
   return false;

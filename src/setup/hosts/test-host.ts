@@ -93,8 +93,8 @@ export function judge(name: string, facts: Facts): HostReport {
 }
 
 /** Where Docker will keep images, and what is free there. */
-function roomFor({ disk }: Facts): { readonly path: string; readonly free: number } | undefined {
-  for (const path of ['/var/lib/docker', '/var', '/']) {
+function roomFor({ disk, docker }: Facts): { readonly path: string; readonly free: number } | undefined {
+  for (const path of [docker.rootDir, '/var/lib/docker', '/var', '/']) {
     const free = disk[path]?.freeBytes;
     if (free !== undefined) return { path, free };
   }

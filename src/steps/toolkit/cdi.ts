@@ -1,4 +1,5 @@
 import { failFunction, sh } from '../../base/shell.ts';
+import { describesGpus } from '../../contract/cdi.ts';
 import type { Facts } from '../../facts/facts.ts';
 import { asideOf, cdiMark } from '../../facts/probes/ours-cdi.ts';
 
@@ -39,12 +40,12 @@ fi`;
 function setAside(paths: readonly string[]): string {
   const moves = paths.map((path) => sh`  if [ -e ${path} ]; then mv ${path} ${asideOf(path)}; fi`);
   return [
-    "if grep -qs 'nvidia\\.com/gpu' /var/run/cdi/*.yaml /var/run/cdi/*.json; then",
+    sh`if grep -Eqs ${describesGpus} /var/run/cdi/*.yaml /var/run/cdi/*.json; then`,
     ...moves,
     'fi',
   ].join('\n');
 }
 
-const check = `grep -qs 'nvidia\\.com/gpu' /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json ||
+const check = `${sh`grep -Eqs ${describesGpus}`} /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json ||
   fail 'no CDI specification describes the GPUs' 'nvidia.com/gpu in /var/run/cdi or /etc/cdi' 'nothing' \\
   'run nvidia-ctk cdi generate on the host and look at its output'`;

@@ -8,9 +8,9 @@ export function leftToolkitObstacle(
   facts: Facts,
   driverStays: boolean,
 ): { readonly what: string; readonly next: string } | undefined {
-  const { version, cdiDriver } = facts.toolkit;
+  const { version, unpackaged, cdiDriver } = facts.toolkit;
   const { loaded } = facts.driver;
-  if (version === undefined) {
+  if (version === undefined && !unpackaged) {
     return {
       what: 'the inventory leaves the NVIDIA Container Toolkit alone, and none is installed',
       next: 'install it by hand, or remove "toolkit: none" from the inventory',

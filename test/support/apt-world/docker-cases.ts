@@ -19,7 +19,10 @@ function cases(on: SystemName): ResolverCase[] {
   const own = os.id === 'debian' ? 'docker.io docker-compose' : 'docker.io docker-compose-v2';
   const client = os.versionId === '13' ? ['docker-cli'] : [];
   // Of Debian 12 a leftover that has the command itself; the others have the plugin's package.
-  const leftover = os.versionId === '12' ? 'docker-compose' : 'docker-buildx';
+  const [leftover, ours] =
+    os.versionId === '12'
+      ? ['docker-compose', 'docker-buildx-plugin']
+      : ['docker-buildx', 'docker-compose-plugin'];
   return [
     { history: 'fresh', what: 'nothing there', facts: cpuOnly },
     {
@@ -59,6 +62,17 @@ function cases(on: SystemName): ResolverCase[] {
       what: 'a plugin that was left over',
       past: { installed: [leftover] },
       facts: cpuOnly,
+    },
+    {
+      history: 'half-installed',
+      what: "somebody finished all but the plugin, and the distribution's is there",
+      past: {
+        installed: [
+          leftover,
+          `--no-install-recommends docker-ce=${at('29.7.2')} docker-ce-cli=${at('29.7.2')} containerd.io ${ours}`,
+        ],
+      },
+      facts: running('29.7.2'),
     },
     ...(os.id === 'debian' ? beside(at) : []),
     {

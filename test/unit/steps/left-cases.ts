@@ -34,7 +34,12 @@ export const leftCases: readonly [string, Facts, Desired, readonly string[]][] =
   ['none everywhere, and all is there', owned, none, []],
   [
     'none everywhere, on a system that is not in the tables',
-    factsOf({ ...owned, os: { ...owned.os, id: 'gentoo', pretty: 'Gentoo' } }),
+    factsOf({
+      ...owned,
+      os: { ...owned.os, id: 'gentoo', pretty: 'Gentoo' },
+      packages: {},
+      toolkit: { ...owned.toolkit, version: undefined, unpackaged: true },
+    }),
     none,
     [],
   ],

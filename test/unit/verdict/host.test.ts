@@ -16,6 +16,7 @@ test.each<[string, Facts, string[]]>([
   ],
   ['no driver', facts({}, { driver: { loaded: undefined } }), ['driver.not-loaded']],
   ['no toolkit', facts({}, { toolkit: { version: undefined } }), ['toolkit.missing']],
+  ['a toolkit that came in no package', facts({}, { toolkit: { version: undefined, unpackaged: true } }), []],
   [
     'no GPU: neither is missed',
     facts({}, { gpus: [], driver: { loaded: undefined }, toolkit: { version: undefined } }),

@@ -73,13 +73,21 @@ time /usr/bin/nvidia-ctk
           '/var/run/cdi/nvidia.json',
           '"kind": "nvidia.com/gpu", "libcuda.so.580.95.05"\nlibcuda.so.570.1\n',
         )
-        .file('/etc/cdi/hand.yaml', 'nvidia.com/gpu\nlibcuda.so.560.35.03\nlibEGL_nvidia.so.560.35.03\n')
+        .file(
+          '/etc/cdi/hand.yaml',
+          'kind: nvidia.com/gpu\nlibcuda.so.560.35.03\nlibEGL_nvidia.so.560.35.03\n',
+        )
         .file(
           '/var/run/cdi/more.json',
-          'nvidia.com/gpu /usr/lib/libnvidia-encode.so.580.95.05 libEGL_nvidiaXso',
+          '{"kind":"nvidia.com/gpu","a":"/usr/lib/libnvidia-encode.so.580.95.05 libEGL_nvidiaXso"}',
         )
-        .file('/var/run/cdi/more.yaml', 'nvidia.com/gpu\nlibEGL_nvidia.so.580.95.05\nlibnvidia-encodeXso')
-        .file('/etc/cdi/other.yaml', 'kind: nvidiaXcom/gpu libcuda.so.1.2\n'),
+        .file(
+          '/var/run/cdi/more.yaml',
+          "kind: 'nvidia.com/gpu'\nlibEGL_nvidia.so.580.95.05\nlibnvidia-encodeXso",
+        )
+        .file('/etc/cdi/other.yaml', 'kind: nvidiaXcom/gpu\nlibcuda.so.1.2\n')
+        .file('/var/run/cdi/operator.yaml', 'kind: management.nvidia.com/gpu\nlibcuda.so.1.2\n')
+        .file('/etc/cdi/plugin.json', '"kind": "k8s.device-plugin.nvidia.com/gpu",\nlibcuda.so.1.2\n'),
     after: {
       stdout:
         'snap\ncdi-run\ncdi-spec\ncdi-use graphics\ncdi-run\ncdi-spec\ncdi-use video\ncdi-run\ncdi-spec\ncdi-driver 580.95.05\ncdi-etc /etc/cdi/hand.yaml\n',
@@ -106,9 +114,12 @@ time /usr/bin/nvidia-ctk
         )
         .file(`${mig}/gi1/access`, 'DeviceFileMinor: 12\nDeviceFileMode: 292\nDeviceFileModify: 1\n')
         .file(`${mig}/gi1/ci0/access`, 'DeviceFileMinor: 21\nDeviceFileMode: 292\n')
+        .file(`${mig}/gi2/access`, 'DeviceFileMinor: 30\nDeviceFileMode: 292\n')
+        .program('nvidia-ctk', 'exit 0', { silent: true })
         .file('/practice/proc/driver/nvidia/capabilities/mig/config', 'DeviceFileMinor: 1\n'),
     after: {
-      stdout: 'active\nsnap\ncdi-etc /etc/cdi/a b.yaml\ncdi-spec\ncdi-mig 12\ncdi-mig 13\nmig 12\nmig 21\n',
+      stdout:
+        'active\nsnap\ntoolkit-there\ncdi-etc /etc/cdi/a b.yaml\ncdi-spec\ncdi-mig 12\ncdi-mig 13\nmig 12\nmig 21\n',
       calls: [curl, ...times, "stat -c 'cdi-time %.9Y' '/etc/cdi/a b.yaml'"],
     },
   }),

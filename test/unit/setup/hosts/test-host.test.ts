@@ -33,6 +33,18 @@ test.each([
     "there is no room for the agents' image below /var/lib/docker",
   ],
   [
+    'room for images on another disk',
+    factsOf({
+      docker: { rootDir: '/data/docker' },
+      disk: {
+        '/': { freeBytes: 8 * 1024 ** 3, mount: '/' },
+        '/data/docker': { freeBytes: 900 * 1024 ** 3, mount: '/data' },
+      },
+    }),
+    'Debian 12, 1 GPU, labadmin, 900 GiB free',
+    undefined,
+  ],
+  [
     'another system',
     factsOf({ os: { id: 'arch', idLike: [], versionId: '', codename: '', pretty: 'Arch Linux' } }),
     'Arch Linux, 1 GPU, labadmin, 186 GiB free',

@@ -90,6 +90,26 @@ export const cdiSuite: ScriptSuite = {
       },
     },
     {
+      name: "what the GPU operator wrote for itself is none of the GPUs'",
+      script: cdiScript(['/etc/cdi/nvidia.yaml']),
+      given: (host) => {
+        refreshes(host, '/run/nothing');
+        host
+          .file('/var/run/cdi/management.nvidia.com-gpu.yaml', 'kind: management.nvidia.com/gpu\n')
+          .file('/etc/cdi/nvidia.yaml', 'by hand:\nkind: management.nvidia.com/gpu\n');
+      },
+      after: {
+        code: 1,
+        stderr: `failed: no CDI specification describes the GPUs
+expected: nvidia.com/gpu in /var/run/cdi or /etc/cdi
+seen: nothing
+next: run nvidia-ctk cdi generate on the host and look at its output
+`,
+        calls: withService,
+        files: { '/run/nothing': `644 ${spec}` },
+      },
+    },
+    {
       name: 'an older toolkit writes over one that was made by hand',
       script: cdiScript(['/etc/cdi/nvidia.yaml']),
       given: (host) => host.file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu'),
