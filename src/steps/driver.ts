@@ -11,7 +11,7 @@ import { installation, rebootReason } from './driver/installation.ts';
 import { buildPackages, nextModule } from './driver/kernels.ts';
 import { installObstacle, machineObstacle } from './driver/refusal.ts';
 import { blacklistNouveau, loadScript } from './driver/scripts.ts';
-import { enabledServices, startedServices } from './driver/services.ts';
+import { enabledServices, startedServices, wantedServices } from './driver/services.ts';
 import { isSigned, signedFits } from './driver/secure-boot.ts';
 import { lackingLibraries, librariesChange, missingLibraries, usesOf } from './driver/uses.ts';
 import { driverIsWanted, versionFits } from './driver/wanted.ts';
@@ -51,7 +51,7 @@ export const driverStep: Step = {
       return;
     }
     if (platform !== undefined && signedFits(facts, host, platform)) {
-      yield* activation(facts, desired, platform);
+      yield* activation(facts, desired, platform, []);
       return;
     }
     const obstacle = platform === undefined ? unsupported(facts) : installObstacle(facts, host, platform);
@@ -60,8 +60,7 @@ export const driverStep: Step = {
       return;
     }
     if (packagesFit(facts, desired, packages)) {
-      yield* hold(platform, facts, packages);
-      yield* activation(facts, desired, platform);
+      yield* activation(facts, desired, platform, packages);
       return;
     }
     if (host.driver.method !== 'distro')
@@ -99,13 +98,24 @@ function packagesFit(facts: Facts, { host }: Desired, packages: readonly string[
   return versions.size === 1 && versionFits(version, host.driver);
 }
 
-/** The packages are right, the kernel is not there yet: an interrupted run, or an upgrade behind our back. */
-function* activation(facts: Facts, desired: Desired, platform: Platform): Generator<Change> {
-  yield* buildPackages(facts, desired, platform);
+/**
+ * The packages are right, the kernel is not there yet: an interrupted run, or an upgrade behind our back. `packages`: those to
+ * be held. Where they are not yet, the run that brought them did not get as far as their services.
+ */
+function* activation(
+  facts: Facts,
+  desired: Desired,
+  platform: Platform,
+  packages: readonly string[],
+): Generator<Change> {
+  const cut = packages.some((name) => !facts.held.includes(name));
+  const units = wantedServices(facts, cut);
   const reboot = rebootReason(facts, desired.host, platform);
+  if (cut || reboot !== undefined) yield* enabledServices(facts, units);
+  if (packages.length > 0) yield* hold(platform, facts, packages);
+  yield* buildPackages(facts, desired, platform);
   if (reboot !== undefined) {
     if (facts.driver.nouveau) yield blacklisting(platform);
-    yield* enabledServices(facts);
     yield* nextModule(facts, platform);
     yield rebootChange('driver', `${reboot}, ${facts.driver.userspace ?? 'another driver'} is installed`);
     return;
@@ -118,7 +128,7 @@ function* activation(facts: Facts, desired: Desired, platform: Platform): Genera
       why: 'the driver is installed and not loaded',
       disturbs: 'nothing',
     },
-    { script: loadScript(desired.root), timeoutS: 1200, writes: [managedFiles.persistence] },
+    { script: loadScript(desired.root, units), timeoutS: 1200, writes: [managedFiles.persistence] },
   );
   yield* nextModule(facts, platform);
 }

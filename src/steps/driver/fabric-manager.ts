@@ -5,7 +5,7 @@ import { packageChange, type PackageChange } from '../packages/package-change.ts
 import type { Desired } from '../step.ts';
 import { fabricSwitches } from './fabric.ts';
 import { flavorFor } from './flavor.ts';
-import { enableServices, startScript } from './services.ts';
+import { startScript } from './services.ts';
 
 const unit = 'nvidia-fabricmanager.service';
 
@@ -43,7 +43,7 @@ export function fabricChange(
       remove: [],
       mayRemove: [],
       proxy,
-      after: `${enableServices}\n${startScript([unit])}`,
+      after: startScript([unit]),
     },
   });
 }

@@ -10,7 +10,7 @@ import type { Desired } from '../step.ts';
 import { flavorFits, flavorFor } from './flavor.ts';
 import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
 import { blacklistNouveau, loadModule } from './scripts.ts';
-import { enableServices } from './services.ts';
+import { enableServices, wantedServices } from './services.ts';
 import { replaceModule } from './unload.ts';
 import { usesOf } from './uses.ts';
 
@@ -34,8 +34,8 @@ export function installation(
   const version = driver.version ?? driver.branch;
   const remove = names.obsolete(Object.keys(facts.packages), driver, packages);
   const { script, next } = buildOf(facts, platform);
-  const reboot = rebootReason(facts, host, platform);
-  const bringUp = takenAway && !inUse ? `${replaceModule(root)}\n${loadModule(root)}` : loadModule(root);
+  const reboots = rebootReason(facts, host, platform) !== undefined;
+  const units = wantedServices(facts, false);
   return packageChange({
     step: 'driver',
     name: 'install',
@@ -53,7 +53,7 @@ export function installation(
         ? "; NVIDIA's package source is switched off"
         : '') +
       (next === undefined ? '' : `; Linux ${next.release}, which boots next, gets it, too`),
-    disturbs: loaded === undefined || reboot === undefined ? reloadDisturbs(facts) : 'machine',
+    disturbs: loaded === undefined || !reboots ? reloadDisturbs(facts) : 'machine',
     wish: {
       what: `driver ${version}`,
       key: driver.version === undefined ? 'driver.branch' : 'driver.version',
@@ -84,10 +84,14 @@ export function installation(
       proxy,
       before: [script, names.prepare(driver)].filter(Boolean).join('\n'),
       after: [
+        ...(reboots ? [enableServices(units)] : []),
         ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),
-        reboot === undefined ? bringUp : enableServices,
+        ...(!reboots && takenAway && !inUse ? [replaceModule(root)] : []),
+        ...(reboots ? [] : [loadModule(root, units)]),
         ...(next === undefined ? [] : [buildModule(next.release)]),
-      ].join('\n'),
+      ]
+        .filter(Boolean)
+        .join('\n'),
     },
   });
 }

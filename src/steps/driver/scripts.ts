@@ -2,7 +2,9 @@ import { managedFiles } from '../../facts/probes/files.ts';
 import type { HostRoot } from '../../base/machine/host-root.ts';
 import { failFunction, sh } from '../../base/shell.ts';
 import { hasModule } from '../../packages/kernel-module.ts';
-import { enableServices, startServices } from './services.ts';
+import { enableServices, startServices, type wantedServices } from './services.ts';
+
+type Units = ReturnType<typeof wantedServices>;
 
 const nouveauText = `# Written by azp-fleet: the NVIDIA driver needs the GPUs for itself.
 blacklist nouveau
@@ -19,9 +21,8 @@ export function blacklistNouveau(refreshInitramfs: string): string {
  * Loads the module and takes the kernel's word for it. `modprobe` alone may say yes to another module. The services are
  * enabled before it, so that one which is enabled and does not run tells of an interruption.
  */
-export function loadModule(root: HostRoot): string {
-  return `${enableServices}
-${sh`loaded=${`${root.prefix}/sys/module/nvidia/version`}`}
+export function loadModule(root: HostRoot, units: Units): string {
+  const load = `${sh`loaded=${`${root.prefix}/sys/module/nvidia/version`}`}
 kernel=$(uname -r)
 if command -v dkms >/dev/null && ! ${hasModule('$kernel')}; then
   dkms autoinstall -k "$kernel" || echo "dkms ended with exit code $?"
@@ -40,10 +41,10 @@ if [ ! -r "$loaded" ]; then
       fail "no NVIDIA module was built for Linux $kernel" 'a loaded module' "$answer" \\
         'look at the newest /var/lib/dkms/nvidia*/*/build/make.log' ;;
   esac
-fi
-${startServices}`;
+fi`;
+  return [enableServices(units), load, startServices(units)].filter(Boolean).join('\n');
 }
 
-export function loadScript(root: HostRoot): string {
-  return `${failFunction}\n${loadModule(root)}`;
+export function loadScript(root: HostRoot, units: Units): string {
+  return `${failFunction}\n${loadModule(root, units)}`;
 }

@@ -9,9 +9,30 @@ import { runChange } from '../changes.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { fabricSwitches } from './fabric.ts';
 
-const each = (work: string) => `for service in ${driverServices.join(' ')}; do
-  if systemctl cat "$service" >/dev/null 2>&1; then ${work}; fi
+type Unit = (typeof driverServices)[number];
+
+/** Those that are there, in systemd's words from 239 on. One that its owner has masked nothing enables or starts. */
+function each(units: readonly Unit[], work: string): string {
+  return `for service in ${units.join(' ')}; do
+  case $(systemctl is-enabled "$service" 2>/dev/null) in
+    '' | not-found | masked*) ;;
+    *) ${work} ;;
+  esac
 done`;
+}
+
+/**
+ * Those that are at home here, and that nobody has disabled. Where packages or a run were cut off, it may be that nobody has
+ * enabled them yet. The fabric manager's package never does, and GPUs behind switches need it.
+ */
+export function wantedServices(facts: Facts, cut: boolean): readonly Unit[] {
+  const { driver, unfinished } = facts;
+  if (cut || Object.keys(unfinished).length > 0) return driverServices;
+  const disabled = new Set(driver.services.flatMap(({ unit, file }) => (file === 'disabled' ? [unit] : [])));
+  return driverServices.filter(
+    (unit) => !disabled.has(unit) || (unit === 'nvidia-fabricmanager.service' && fabricSwitches(facts) > 0),
+  );
+}
 
 /**
  * Some packages' unit of the daemon keeps no GPU initialised (`--no-persistence-mode`), and has no [Install]: udev starts it, and
@@ -32,17 +53,27 @@ if [ -n "$command" ]; then
 fi`;
 
 /** Before the module is loaded: one that is enabled and does not run then tells of an interruption. */
-export const enableServices = `${keepInitialised}\n${each('systemctl enable -q "$service"')}`;
+export function enableServices(units: readonly Unit[]): string {
+  return [
+    ...(units.includes('nvidia-persistenced.service') ? [keepInitialised] : []),
+    ...(units.length === 0 ? [] : [each(units, 'systemctl enable -q "$service"')]),
+  ].join('\n');
+}
 
 /** Before their packages go: what was enabled for them would point at nothing. */
-export const disableServices = each('systemctl disable -q --now "$service"');
+export const disableServices = each(driverServices, 'systemctl disable -q --now "$service"');
 
 /** One that does not start is the health rules' affair. */
-export const startServices = each('systemctl restart "$service" || echo "$service does not start"');
+export function startServices(units: readonly Unit[]): string {
+  if (units.length === 0) return '';
+  return each(units, 'systemctl restart "$service" || echo "$service does not start"');
+}
 
 /** They come up with the boot that brings the driver. */
-export function* enabledServices({ driver }: Facts): Generator<Change> {
-  const missing = driver.services.filter(({ file }) => file === 'disabled');
+export function* enabledServices({ driver }: Facts, units: readonly Unit[]): Generator<Change> {
+  const missing = driver.services.filter(
+    ({ unit, file }) => file === 'disabled' && units.some((each) => each === unit),
+  );
   if (missing.length === 0) return;
   const title = `enable ${missing.map(({ unit }) => unit).join(' and ')}`;
   const why = 'the driver came without a start at boot';
@@ -50,7 +81,7 @@ export function* enabledServices({ driver }: Facts): Generator<Change> {
     'driver',
     'enable',
     { title, why, disturbs: 'nothing' },
-    { script: enableServices, timeoutS: 60, writes: [managedFiles.persistence] },
+    { script: enableServices(units), timeoutS: 60, writes: [managedFiles.persistence] },
   );
 }
 
@@ -59,7 +90,7 @@ export function* startedServices(facts: Facts): Generator<Change> {
   const { driver } = facts;
   if (driver.loaded === undefined) return;
   const daemon = driver.services.find(({ forgets }) => forgets === true);
-  if (daemon !== undefined && !['disabled', 'masked'].includes(daemon.file)) {
+  if (daemon !== undefined && !['disabled', 'masked', 'masked-runtime'].includes(daemon.file)) {
     yield runChange(
       'driver',
       'persistence',
@@ -70,7 +101,7 @@ export function* startedServices(facts: Facts): Generator<Change> {
         marker: 'change',
       },
       {
-        script: `${enableServices}\n${startScript([daemon.unit])}`,
+        script: `${keepInitialised}\n${startScript([daemon.unit])}`,
         timeoutS: 300,
         writes: [managedFiles.persistence],
       },

@@ -2,11 +2,19 @@ import { sha256 } from '../../../src/base/digest.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import { siteCaFile } from '../../../src/packages/apt/files.ts';
 import type { Desired } from '../../../src/steps/step.ts';
-import { desiredOf, factsOf } from '../../support/host.ts';
+import { desiredOf, factsOf, merge } from '../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
 
 const wanted = desiredOf();
 const ready = afterwards(factsOf(), wanted);
+const besideNouveau = merge(ready, {
+  driver: {
+    loaded: undefined,
+    open: undefined,
+    nouveau: true,
+    services: [persistenced('disabled', 'inactive')],
+  },
+});
 
 /** What a run leaves that is killed between two effects of one change, in the form of host-stack-cases.ts. */
 export const interruptedCases: readonly [string, Facts, Desired, readonly string[]][] = [
@@ -70,20 +78,23 @@ export const interruptedCases: readonly [string, Facts, Desired, readonly string
   ],
   [
     'an interrupted run installed the driver beside nouveau, and did not keep that away',
-    factsOf({
-      ...ready,
-      driver: {
-        ...ready.driver,
-        loaded: undefined,
-        open: undefined,
-        nouveau: true,
-        services: [persistenced('disabled', 'inactive')],
-      },
-    }),
+    { ...besideNouveau, held: ready.held.filter((name) => !name.includes('nvidia')) },
+    wanted,
+    [
+      'enable nvidia-persistenced.service [nothing]',
+      'hold the NVIDIA driver packages [nothing]',
+      'keep nouveau away from the next boot on [nothing]',
+      'reboot the host [machine]',
+      'hold the NVIDIA Container Toolkit packages [nothing]',
+      'write the CDI specification [new-containers]',
+    ],
+  ],
+  [
+    'the same after a whole run: its owner has disabled the daemon since',
+    besideNouveau,
     wanted,
     [
       'keep nouveau away from the next boot on [nothing]',
-      'enable nvidia-persistenced.service [nothing]',
       'reboot the host [machine]',
       'write the CDI specification [new-containers]',
     ],

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 
 import type { Facts } from '../../../../src/facts/facts.ts';
+import { driverServices } from '../../../../src/facts/probes/driver.ts';
 import { driverStep } from '../../../../src/steps/driver.ts';
 import { enableServices } from '../../../../src/steps/driver/services.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
@@ -20,7 +21,7 @@ it.each([
   (_, board) => {
     const script = installScript(factsOf({ ...board, driver: { nouveau: true } }));
     expect(script).toContain('beside nvidia-fabricmanager;');
-    expect(script).toContain(enableServices);
+    expect(script).toContain(enableServices(driverServices));
     expect(script).not.toContain('modprobe -a');
   },
 );

@@ -1,57 +1,25 @@
 import { failFunction } from '../../../../src/base/shell.ts';
 import { buildModule } from '../../../../src/steps/driver/kernels.ts';
-import { blacklistNouveau, loadScript } from '../../../../src/steps/driver/scripts.ts';
-import { enableServices, startScript } from '../../../../src/steps/driver/services.ts';
+import { blacklistNouveau } from '../../../../src/steps/driver/scripts.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
+import {
+  disabled,
+  enable,
+  load,
+  loaded,
+  look,
+  present,
+  probe,
+  restart,
+  script,
+  serviceCases,
+  version,
+} from './services-cases.ts';
 import { moduleCases } from './unload-cases.ts';
 
-const script = loadScript({ prefix: '' });
-const version = '/sys/module/nvidia/version';
-const loaded = { '/sys/module': '755 /', '/sys/module/nvidia': '755 /', [version]: '644 580.95.05\n' };
-const probe = 'modprobe -a nvidia nvidia_uvm';
-const units = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'];
-const unit = 'systemctl cat nvidia-persistenced.service';
-const present = units.map((unit) => `systemctl cat ${unit}`);
-const look = [unit, ...present];
-const enable = [unit, ...units.flatMap((unit) => [`systemctl cat ${unit}`, `systemctl enable -q ${unit}`])];
-const restart = units.flatMap((unit) => [`systemctl cat ${unit}`, `systemctl restart ${unit}`]);
-const dropIn = '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf';
-/** The unit of nvidia-compute-utils-580, as the package has it, with what a drop-in adds to it. */
-function ubuntuUnit(host: ScratchHost): ScratchHost {
-  return host
-    .folder('/etc/systemd/system')
-    .file(
-      '/run/unit',
-      `[Unit]
-Description=NVIDIA Persistence Daemon
-StopWhenUnneeded=true
-[Service]
-Type=forking
-ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --no-persistence-mode --verbose
-ExecStopPost=/bin/rm -rf /var/run/nvidia-persistenced
-`,
-    )
-    .program(
-      'systemctl',
-      `case $* in
-  'cat nvidia-persistenced.service') cat /run/unit ${dropIn} 2>/dev/null || : ;;
-  cat*) exit 1 ;;
-esac`,
-    );
-}
-const persistent = `# Written by azp-fleet: GPUs stay initialised between containers.
-[Unit]
-StopWhenUnneeded=false
-
-[Service]
-ExecStart=
-ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --verbose
-
-[Install]
-WantedBy=multi-user.target
-`;
-const load = ['uname -r', probe];
+/** systemd without these units: `is-enabled` says so and ends with 1. */
+const absent = `case $1 in cat) echo "No files found" >&2; exit 1 ;; is-enabled) echo "Failed to get unit file state for $2: No such file or directory" >&2; exit 1 ;; esac`;
 const modules = '/lib/modules/6.1.0,lab/modules.dep';
 const refused = (what: string, seen: string, next: string) => ({
   code: 1,
@@ -83,7 +51,7 @@ export const loadSuite: ScriptSuite = {
       .file(modules, 'updates/dkms/nvidia.ko.xz:\n')
       .file(modulesOfNext, 'kernel/nvidiafb.ko:\n')
       .program('modprobe', `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; echo "a word" >&2`)
-      .program('systemctl', '[ "$1" != cat ] || { echo "No files found" >&2; exit 1; }');
+      .program('systemctl', absent);
   },
   cases: [
     ...moduleCases,
@@ -130,9 +98,8 @@ next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
     {
       name: 'the daemons that there are run from now on',
       script,
-      given: (host) => host.program('systemctl', 'echo "[Unit]"'),
+      given: (host) => host.program('systemctl', `${disabled} esac`),
       after: {
-        stdout: '[Unit]\n'.repeat(4),
         calls: [...enable, ...load, ...restart],
         files: loaded,
       },
@@ -140,7 +107,8 @@ next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
     {
       name: 'a daemon that does not start is named, and keeps nothing else from going on',
       script,
-      given: (host) => host.program('systemctl', '[ "$1-$2" != restart-nvidia-persistenced.service ]'),
+      given: (host) =>
+        host.program('systemctl', `${disabled} restart) [ "$2" != nvidia-persistenced.service ] ;; esac`),
       after: {
         stdout: 'nvidia-persistenced.service does not start\n',
         calls: [...enable, ...load, ...restart],
@@ -189,51 +157,7 @@ next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
       given: (host) => modprobe(host, `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; exit 1`),
       after: { calls: [...look, ...load, ...present], files: loaded },
     },
-    {
-      name: 'services are enabled by themselves where the driver runs without',
-      script: enableServices,
-      given: (host) => host.program('systemctl', '[ "$1-$2" != cat-nvidia-fabricmanager.service ]'),
-      after: { calls: [...enable.slice(0, 3), present[1]] as string[] },
-    },
-    {
-      name: "Ubuntu's daemon, which keeps nothing initialised and has no start, gets both",
-      script: enableServices,
-      given: ubuntuUnit,
-      after: {
-        calls: [unit, 'systemctl daemon-reload', ...enable.slice(1, 3), present[1]] as string[],
-        files: {
-          '/etc/systemd/system/nvidia-persistenced.service.d': '755 /',
-          [dropIn]: `644 ${persistent}`,
-        },
-      },
-    },
-    {
-      name: 'and nothing where it has them',
-      script: enableServices,
-      given: (host) => ubuntuUnit(host).file(dropIn, persistent),
-      after: { calls: [unit, ...enable.slice(1, 3), present[1]] as string[] },
-    },
-    {
-      name: 'and others where the package has others now',
-      script: enableServices,
-      given: (host) =>
-        ubuntuUnit(host)
-          .file(`${dropIn}.new`, 'cut off, and longer than what comes'.repeat(20))
-          .file(dropIn, persistent.replace('--verbose', '')),
-      after: {
-        calls: [unit, 'systemctl daemon-reload', ...enable.slice(1, 3), present[1]] as string[],
-        files: { [dropIn]: `644 ${persistent}`, [`${dropIn}.new`]: 'gone' },
-      },
-    },
-    {
-      name: 'services that nobody started are started, each for itself',
-      script: startScript(units),
-      given: (host) => host.program('systemctl', '[ "$1" != restart ]'),
-      after: {
-        stdout: 'nvidia-persistenced.service does not start\nnvidia-fabricmanager.service does not start\n',
-        calls: units.flatMap((unit) => [`systemctl enable -q ${unit}`, `systemctl restart ${unit}`]),
-      },
-    },
+    ...serviceCases,
     {
       name: 'a module for the next kernel is there',
       script: forNext,
