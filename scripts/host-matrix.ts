@@ -99,9 +99,19 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: "has the distribution's Docker, with its plugins",
-    proofs: also('docker-conflicting', [
+    what: "has the distribution's Docker alone, with a configuration of its owner's",
+    proofs: [
       lab('long/host-stack.test.ts', "Debian's Docker, an owner's daemon.json"),
+      text,
+      text,
+      text,
+      text,
+    ],
+  },
+  {
+    what: "has the distribution's Docker, with its plugins",
+    proofs: also('docker-conflicting-the-distribution-s-own-with-all-that-it-recommends', [
+      simulated('docker-conflicting-the-distribution-s-own-with-all-that-it-recommends'),
       lab(engines, 'docker.io with its plugins'),
     ]),
   },
@@ -185,6 +195,26 @@ export const rows: readonly Row[] = [
     proofs: [
       lab('provision-resume.test.ts', 'one works, the other says who does; killed or interrupted'),
       lab('long/crash.test.ts', 'on a bare host'),
+      text,
+      text,
+      text,
+    ],
+  },
+  {
+    what: 'gets everything out of a bundle, its network cut off',
+    proofs: [
+      lab('long/bundle.test.ts', 'the host comes up without any other network'),
+      text,
+      text,
+      text,
+      text,
+    ],
+  },
+  {
+    what: 'leaves the fleet with all that came, and its disk is compared',
+    proofs: [
+      text,
+      lab('long/remove.test.ts', 'the next run takes it up, and the disk is as before'),
       text,
       text,
       text,

@@ -20,6 +20,18 @@ function titles(file: string): string[] {
   );
 }
 
+/** What the lab's hosts are made of, for those columns that are not of a system dressed up. */
+const releases: Partial<Record<Column, string>> = { 'Debian 12': 'bookworm', 'Debian 13': 'trixie' };
+
+/** The releases of the hosts that a file of tests starts or shares with others. */
+function releasesIn(file: string): string[] {
+  const text = readFileSync(join(root, 'test/lab', file), 'utf8');
+  const shared = /(?:provisioned|bare)Fleet\(/.test(text)
+    ? readFileSync(join(root, 'test/lab/harness/provisioned.ts'), 'utf8')
+    : '';
+  return [...`${text}${shared}`.matchAll(/release: '(\w+)'/g)].map(([, release = '']) => release);
+}
+
 describe('the matrix in docs/host-stack.md', () => {
   it('is as "npm run docs" writes it', () => {
     expect(page).toBe(withHostMatrix(page));
@@ -38,6 +50,9 @@ describe('the matrix in docs/host-stack.md', () => {
     if ('lab' in proof) {
       const [file, title] = proof.lab;
       expect(titles(file).filter((each) => each.startsWith(title))).toHaveLength(1);
+      const release = releases[system as Column];
+      if (release === undefined) expect(proof.note).toContain('dressed up');
+      else expect(releasesIn(file)).toContain(release);
       return;
     }
     const folder = columns[system as Column];
