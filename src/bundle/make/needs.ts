@@ -7,6 +7,7 @@ import { platformOf, unsupported, type Platform } from '../../packages/distribut
 import type { Machine } from '../../packages/system.ts';
 import type { Transaction } from '../../packages/transaction.ts';
 import { allSteps } from '../../steps/all.ts';
+import { keptNewer } from '../../steps/newer.ts';
 import { isPackageChange } from '../../steps/packages/refine.ts';
 import type { Desired } from '../../steps/step.ts';
 import { agentOnHost } from '../../steps/supplies/agent-on-host.ts';
@@ -51,7 +52,13 @@ export function needsOf(
 ): { readonly needs: Needs; readonly unprovided: readonly Unprovided[] } {
   const unprovided = targets.flatMap((target) => obstacle(target) ?? []);
   const sound = targets.filter(({ name }) => unprovided.every(({ host }) => host !== name));
-  const facts = new Map(sound.map((target) => [target, bareHost(target.needing)]));
+  // As plans have it: where nobody asks for a branch, a distribution's own packages are of its own.
+  const facts = new Map(
+    sound.map((target) => {
+      const bare = bareHost(target.needing);
+      return [{ ...target, desired: keptNewer(bare, target.desired) }, bare];
+    }),
+  );
   const agents = [...facts].flatMap(([{ desired }, each]) => agentsOf(each, desired));
   const images = [...facts].flatMap(([{ desired }, each]) => imagesOf(each, desired, context, readFolder));
   return {

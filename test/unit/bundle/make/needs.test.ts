@@ -62,6 +62,23 @@ describe('what hosts need', () => {
     expect(before).toContain('first ICU libicu');
   });
 
+  it.each([
+    ['12', '535', 'cuda12.2'],
+    ['13', '550', 'cuda12.4'],
+  ])(
+    "is the branch of Debian %s's own driver, where that is wanted and nobody names one",
+    async (versionId, branch, cuda) => {
+      const distro = desiredOf({ driver: { method: 'distro', orNewer: true } }, { artifacts });
+      const target = host('d', distro);
+      const needing = { ...target.needing, os: { ...target.needing.os, versionId } };
+      const { needs: found } = await needs({ ...target, needing });
+      const [driver] = found.systems[0]?.transactions ?? [];
+      expect(driver?.packages[0]).toEqual({ name: 'nvidia-smi', version: { branch } });
+      expect(driver?.before).toContain('need_component non-free-firmware');
+      expect(found.images.map(({ plan }) => plan.reference)).toEqual([expect.stringContaining(cuda)]);
+    },
+  );
+
   it('is the same whatever is on a host by now', async () => {
     const full = factsOf({ packages: { 'docker-ce': '5:29.7.2-1', gcc: '12' }, docker: { active: true } });
     const { needs: now } = await needs({ ...host('a'), needing: needingOf(full) });
