@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { createInterface } from 'node:readline';
 import { finished } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
@@ -25,6 +26,8 @@ interface Run {
 }
 
 const lastLines = 12;
+/** Somebody waits for the end of what they have interrupted. */
+const removeMs = 30_000;
 const ownNames = /^(DOCKER_(HOST|CONTEXT|CONFIG|CERT_PATH|TLS_VERIFY|API_VERSION)|SSH_AUTH_SOCK)$/;
 
 /** Runs it to its end; what it writes to standard output. */
@@ -73,6 +76,32 @@ export async function docker(
   if (code !== 0) throw failed?.(words()) ?? dockerFailed(doing, words() || `exit code ${code}`);
   if (taken !== undefined) throw taken;
   return answer;
+}
+
+/**
+ * Runs a container of the image, which is gone when this ends. Whoever interrupts the docker command alone leaves the
+ * container to its work: the command hands the signal on, and the first process of a container heeds none by default.
+ */
+export async function runContainer(
+  tools: Docker,
+  options: readonly string[],
+  image: string,
+  command: readonly string[],
+  run: Run,
+): Promise<string> {
+  const name = `azp-fleet-bundle-${randomUUID()}`;
+  try {
+    return await docker(tools, ['run', '--rm', '--name', name, ...options, image, ...command], run);
+  } catch (error) {
+    if (tools.signal.aborted) await removeContainer(name, tools);
+    throw error;
+  }
+}
+
+/** It may be gone already, or not have come yet. */
+async function removeContainer(name: string, { env }: Docker): Promise<void> {
+  const own = { env, signal: AbortSignal.timeout(removeMs) };
+  await docker(own, ['rm', '-f', name], { doing: `rm -f ${name}` }).catch(() => undefined);
 }
 
 /** What the engine runs on, in the words of `uname -m`. */

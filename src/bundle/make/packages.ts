@@ -11,7 +11,7 @@ import type { ListedPackage } from '../../packages/offline/listed-package.ts';
 import type { Site } from '../../packages/site.ts';
 import { withRegistry } from '../../image/build.ts';
 import type { BundledPackages, Member } from '../manifest.ts';
-import { docker, type Docker } from './docker.ts';
+import { runContainer, type Docker } from './docker.ts';
 import type { SystemNeeds } from './needs.ts';
 import type { Spool } from './spool.ts';
 
@@ -44,7 +44,7 @@ export async function gatherPackages(
   const indexName = basename(offline.index);
   let index = '';
   let seen = 0;
-  await docker(tools, ['run', '--rm', '-i', '--network', 'host', image, 'sh', '-c', started], {
+  await runContainer(tools, ['-i', '--network', 'host'], image, ['sh', '-c', started], {
     doing: `run ${image}`,
     input: script,
     onLine: (line) => {

@@ -1,5 +1,5 @@
 // From hosts to a file and back to what is brought to hosts. Docker is a stand-in that says what an engine would.
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -119,6 +119,22 @@ describe('a bundle', () => {
     expect(readFileSync(one).equals(readFileSync(two))).toBe(true);
     expect(readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
   });
+
+  it.each([0o000, 0o022, 0o077])(
+    'is the same bytes under the umask %o, and nobody else reads it',
+    async (mask) => {
+      const [one, two] = [join(folder, 'usual.bundle'), join(folder, `umask-${mask}.bundle`)];
+      await make(one);
+      const before = process.umask(mask);
+      try {
+        await make(two);
+      } finally {
+        process.umask(before);
+      }
+      expect(readFileSync(one).equals(readFileSync(two))).toBe(true);
+      expect(statSync(two).mode & 0o777).toBe(0o600);
+    },
+  );
 
   it('brings what it was made of', async () => {
     const file = join(folder, 'back.bundle');
