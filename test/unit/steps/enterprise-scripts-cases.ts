@@ -1,22 +1,9 @@
 import type { Facts } from '../../../src/facts/facts.ts';
 import { dockerStep } from '../../../src/steps/docker.ts';
-import type { Desired, Step } from '../../../src/steps/step.ts';
 import { desiredOf, merge } from '../../support/host.ts';
 import { bareOf, withDriver } from './enterprise-cases.ts';
+import type { ScriptsCase } from './exact-scripts.ts';
 import { afterwards } from './host-stack-plan.ts';
-
-/** A host whose scripts are looked at to the letter. */
-export interface ScriptsCase {
-  readonly what: string;
-  readonly facts: Facts;
-  readonly wish: Desired;
-  /** What dnf says that a change would do, in the words of the simulation, by what the change's name begins with. */
-  readonly said?: Readonly<Record<string, readonly string[]>>;
-  /** By default all that concern packages. */
-  readonly steps?: readonly Step[];
-  /** Its scripts are told by the lines that this one's do not have. */
-  readonly like?: ScriptsCase;
-}
 
 const wanted = desiredOf();
 /** Nobody asked for a version. */
