@@ -149,7 +149,10 @@ function* completion(
     packages.filter((name) => !extras.has(name)),
   );
   const lacking = lackingLibraries(facts, host, platform);
-  if (!isSigned(facts, platform)) yield* hold(platform, facts, packages);
+  if (!isSigned(facts, platform)) {
+    const fit = packages.filter((name) => !fabric.includes(name));
+    yield* hold(platform, facts, fit);
+  }
   if (ours) yield* forNextKernel(facts, desired, platform);
   if (lacking.length === 0 && fabric.length === 0) return;
   const vendor = ours && host.driver.method !== 'distro';

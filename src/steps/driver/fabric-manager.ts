@@ -1,26 +1,45 @@
 import type { Facts } from '../../facts/facts.ts';
 import type { Platform } from '../../packages/distribution.ts';
+import { upstream } from '../../packages/version.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
-import { fabricSwitches } from './fabric.ts';
+import { fabricSwitches, fabricUnit } from './fabric.ts';
 import { flavorFor } from './flavor.ts';
 import { startScript } from './services.ts';
 
-const unit = 'nvidia-fabricmanager.service';
+/** In any branch; Red Hat's had a dash more before 580. */
+const fabricPackage = /^nvidia-fabric-?manager(-\d+)?$/;
 
-/** What the wanted driver has for switches, and the host has not, from whichever package. */
+/** Fabric managers that are installed, by the releases that they are of. */
+function installed({ packages }: Facts): readonly { readonly name: string; readonly release: string }[] {
+  return Object.entries(packages)
+    .filter(([name]) => fabricPackage.test(name))
+    .map(([name, version]) => ({ name, release: upstream(version) }));
+}
+
+/**
+ * What the wanted driver has for switches, and the host has not: none, from whichever package, or one of another release than
+ * the driver that runs, with which it does not work.
+ */
 export function lackingFabric(facts: Facts, { host }: Desired, { names }: Platform): readonly string[] {
-  if (facts.driver.services.some((service) => service.unit === unit)) return [];
+  const there = installed(facts);
+  const { loaded, services } = facts.driver;
+  const works =
+    there.length === 0
+      ? services.some(({ unit }) => unit === fabricUnit)
+      : there.some(({ release }) => release === loaded);
+  if (works) return [];
   const packages = (switches: number) =>
     names.driver.packages(host.driver, flavorFor(facts, host.driver), switches);
   const without = new Set(packages(0));
-  return packages(fabricSwitches(facts)).filter(
-    (name) => !without.has(name) && facts.packages[name] === undefined,
-  );
+  return packages(fabricSwitches(facts)).filter((name) => !without.has(name));
 }
 
-/** A driver that came before its switches were looked at: their manager comes at its very version, and is started. */
+/**
+ * A driver that came before its switches were looked at, or whose fabric manager was upgraded alone: that comes at the very
+ * version of the driver, and is started.
+ */
 export function fabricChange(
   facts: Facts,
   { proxy }: Desired,
@@ -28,11 +47,13 @@ export function fabricChange(
   names: readonly string[],
 ): PackageChange {
   const { loaded = '' } = facts.driver;
+  const there = installed(facts);
+  const others = there.map(({ name }) => name).filter((name) => !names.includes(name));
   return packageChange({
     step: 'driver',
     name: 'fabric',
     platform,
-    subject: { what: 'NVIDIA fabric manager', from: undefined, to: loaded },
+    subject: { what: 'NVIDIA fabric manager', from: there[0]?.release, to: loaded },
     why: missingFabric(facts).what,
     disturbs: reloadDisturbs(facts),
     timeoutS: 1800,
@@ -40,18 +61,24 @@ export function fabricChange(
       vendor: 'nvidia',
       packages: names.map((name) => ({ name, version: { release: loaded } })),
       sameVersion: true,
-      remove: [],
-      mayRemove: [],
+      remove: others,
+      mayRemove: others,
       proxy,
-      after: startScript([unit]),
+      after: startScript([fabricUnit]),
     },
   });
 }
 
 /** Where the driver is somebody else's, so is the fabric manager: both must have the same version. */
 export function missingFabric(facts: Facts) {
+  const { loaded = '' } = facts.driver;
+  const [other] = installed(facts);
+  const lack =
+    other === undefined
+      ? `without the fabric manager of driver ${loaded}`
+      : `with ${other.name} ${other.release} beside driver ${loaded}`;
   return {
-    what: `the GPUs are joined by switches, and without the fabric manager of driver ${facts.driver.loaded ?? ''} CUDA ends with error 802`,
+    what: `the GPUs are joined by switches, and ${lack} CUDA ends with error 802`,
     next: `install the fabric manager at the driver's version, from where the driver is from, and run again`,
   };
 }

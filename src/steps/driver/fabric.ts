@@ -5,11 +5,32 @@ export function fabricSwitches({ nvswitches, nvlink5 }: Pick<Facts, 'nvswitches'
   return nvswitches + nvlink5.switches;
 }
 
+export const fabricUnit = 'nvidia-fabricmanager.service';
+
+/** Why the GPUs behind switches cannot work, whatever driver comes. */
+export function fabricObstacle(facts: Pick<Facts, 'nvswitches' | 'nvlink5' | 'packages' | 'driver'>) {
+  return maskedObstacle(facts) ?? boardObstacle(facts);
+}
+
+/** Its owner has put it away, and nothing but their word brings it back. */
+function maskedObstacle(facts: Pick<Facts, 'nvswitches' | 'nvlink5' | 'driver'>) {
+  if (fabricSwitches(facts) === 0) return undefined;
+  const masked = facts.driver.services.find(
+    ({ unit, file }) => unit === fabricUnit && file.startsWith('masked'),
+  );
+  if (masked === undefined) return undefined;
+  const runtime = masked.file === 'masked-runtime' ? '--runtime ' : '';
+  return {
+    what: `the GPUs are joined by switches, ${fabricUnit} is masked, and without it CUDA ends with error 802`,
+    next: `sudo systemctl unmask ${runtime}${fabricUnit}, and run again`,
+  };
+}
+
 /**
  * The fabric manager of an NVLink 5 board starts NVIDIA's subnet manager and speaks to the switches through ib_umad. The
  * kernel's InfiniBand stack, or NVIDIA's own, is its owner's choice; without it every CUDA program ends with error 802.
  */
-export function fabricObstacle({ nvlink5, packages }: Pick<Facts, 'nvlink5' | 'packages'>) {
+function boardObstacle({ nvlink5, packages }: Pick<Facts, 'nvlink5' | 'packages'>) {
   if (nvlink5.switches === 0) return undefined;
   const missing = [
     ...(packages['nvlsm'] === undefined ? ['the package nvlsm'] : []),

@@ -7,7 +7,7 @@ import { managedFiles } from '../../facts/probes/files.ts';
 import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import { reloadDisturbs } from '../disturbance.ts';
-import { fabricSwitches } from './fabric.ts';
+import { fabricSwitches, fabricUnit } from './fabric.ts';
 
 type Unit = (typeof driverServices)[number];
 
@@ -30,7 +30,7 @@ export function wantedServices(facts: Facts, cut: boolean): readonly Unit[] {
   if (cut || Object.keys(unfinished).length > 0) return driverServices;
   const disabled = new Set(driver.services.flatMap(({ unit, file }) => (file === 'disabled' ? [unit] : [])));
   return driverServices.filter(
-    (unit) => !disabled.has(unit) || (unit === 'nvidia-fabricmanager.service' && fabricSwitches(facts) > 0),
+    (unit) => !disabled.has(unit) || (unit === fabricUnit && fabricSwitches(facts) > 0),
   );
 }
 
@@ -111,7 +111,7 @@ export function* startedServices(facts: Facts): Generator<Change> {
   const missing = driver.services.filter(
     ({ unit, file, active }) =>
       (file === 'enabled' && active === 'inactive') ||
-      (file === 'disabled' && fabricSwitches(facts) > 0 && unit === 'nvidia-fabricmanager.service'),
+      (file === 'disabled' && fabricSwitches(facts) > 0 && unit === fabricUnit),
   );
   if (missing.length === 0) return;
   const title = `start ${missing.map(({ unit }) => unit).join(' and ')}`;

@@ -180,6 +180,25 @@ const onUbuntu: readonly ResolverCase[] = [
   },
   {
     history: 'current',
+    what: 'NVSwitches, and a fabric manager that was upgraded without the driver',
+    past: {
+      installed: [
+        `${suffixed('580.95.05-0ubuntu1')} nvidia-compute-utils-580=580.95.05-0ubuntu1`,
+        'nvidia-fabricmanager=580.159.04-1',
+      ],
+      held: ['libnvidia-compute-580', 'nvidia-utils-580', 'nvidia-dkms-580-open'],
+    },
+    facts: {
+      nvswitches: 4,
+      driver: {
+        loaded: '580.95.05',
+        open: true,
+        services: [{ unit: 'nvidia-fabricmanager.service', file: 'enabled', active: 'failed' }],
+      },
+    },
+  },
+  {
+    history: 'current',
     what: "Canonical's 580 for servers, and agents draw and encode",
     past: { shipped: ['nvidia-headless-580-server-open nvidia-utils-580-server'] },
     facts: loaded('580.126.20'),

@@ -1,6 +1,7 @@
 import type { Facts } from '../../../src/facts/facts.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, driven, factsOf, merge } from '../../support/host.ts';
+import { bareOf } from './enterprise-cases.ts';
 import { afterwards, lines, plan } from './host-stack-plan.ts';
 
 const wanted = desiredOf();
@@ -10,6 +11,17 @@ const board = (umad: boolean, packages: Facts['packages']) =>
 const missing = (what: string) =>
   `refused: this is an NVLink 5 board (HGX B200 or B300), and without ${what} CUDA ends with error 802`;
 const rest = lines(plan(factsOf(), wanted)).slice(2);
+
+/** As wanted, behind NVSwitches, with another fabric manager, which has failed and is not held. */
+function withFabric(bare: Facts, packages: Facts['packages']): Facts {
+  return merge(
+    { ...afterwards(bare, wanted), nvswitches: 4 },
+    {
+      packages,
+      driver: { services: [{ unit: 'nvidia-fabricmanager.service', file: 'enabled', active: 'failed' }] },
+    },
+  );
+}
 
 /** GPUs behind switches, in the form of host-stack-cases.ts. */
 export const fabricCases: readonly [string, Facts, Desired, readonly string[]][] = [
@@ -60,6 +72,70 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     ),
     wanted,
     [],
+  ],
+  ...[wanted, desiredOf({ driver: { install: false } })].flatMap((desired) =>
+    ['masked', 'masked-runtime'].map((file): [string, Facts, Desired, readonly string[]] => [
+      `the fabric manager of the switches is ${file}${desired === wanted ? '' : ', driver: none'}`,
+      merge(
+        { ...afterwards(factsOf(), wanted), nvswitches: 4 },
+        { driver: { services: [{ unit: 'nvidia-fabricmanager.service', file, active: 'inactive' }] } },
+      ),
+      desired,
+      [
+        'refused: the GPUs are joined by switches, nvidia-fabricmanager.service is masked, and without it CUDA ends with error 802',
+      ],
+    ]),
+  ),
+  [
+    'a masked fabric manager where nothing is to be joined',
+    merge(afterwards(factsOf(), wanted), {
+      driver: {
+        services: [{ unit: 'nvidia-fabricmanager.service', file: 'masked', active: 'inactive' }],
+      },
+    }),
+    wanted,
+    [],
+  ],
+  ...[factsOf(), bareOf('rocky', '9'), bareOf('almalinux', '10')].flatMap((bare) =>
+    [
+      ['580.65.06', 'upgrade NVIDIA fabric manager 580.65.06 → 580.95.05 [nothing]'],
+      ['580.159.04', 'downgrade NVIDIA fabric manager 580.159.04 → 580.95.05 [nothing]'],
+    ].map(([release = '', line = '']): [string, Facts, Desired, readonly string[]] => [
+      `${bare.os.id} ${bare.os.versionId}: the driver is held, and its fabric manager went to ${release} alone`,
+      withFabric(bare, { 'nvidia-fabricmanager': `${release}-1` }),
+      wanted,
+      [line],
+    ]),
+  ),
+  [
+    'the fabric manager of the branch before, under its own name',
+    withFabric(factsOf(), { 'nvidia-fabricmanager-570': '570.158.01-1' }),
+    wanted,
+    ['upgrade NVIDIA fabric manager 570.158.01 → 580.95.05 [nothing]'],
+  ],
+  [
+    "the distribution's fabric manager, under its own name, at the driver's release",
+    withFabric(factsOf(), { 'nvidia-fabricmanager-580': '580.95.05-0ubuntu1' }),
+    wanted,
+    [],
+  ],
+  [
+    'driver: none, whose fabric manager is of another release',
+    withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }),
+    desiredOf({ driver: { install: false } }),
+    [
+      'refused: the GPUs are joined by switches, and with nvidia-fabricmanager 580.159.04 beside driver 580.95.05 CUDA ends with error 802',
+    ],
+  ],
+  [
+    "somebody else's driver, whose fabric manager is of another release",
+    merge(withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }), {
+      packages: { 'nvidia-driver-cuda': '570.86.10-1' },
+    }),
+    wanted,
+    [
+      'refused: the GPUs are joined by switches, and with nvidia-fabricmanager 580.159.04 beside driver 580.95.05 CUDA ends with error 802',
+    ],
   ],
   ...(
     [

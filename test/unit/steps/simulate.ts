@@ -9,6 +9,7 @@ import { engineConfig } from '../../../src/steps/docker.ts';
 import { renderDaemonJson, usesCdi, withGpuSettings } from '../../../src/steps/docker/daemon-json.ts';
 import { dockerPackages, enginePackages } from '../../../src/steps/docker/packages.ts';
 import { fabricSwitches } from '../../../src/steps/driver/fabric.ts';
+import { lackingFabric } from '../../../src/steps/driver/fabric-manager.ts';
 import { flavorFor } from '../../../src/steps/driver/flavor.ts';
 import { rebootReason } from '../../../src/steps/driver/installation.ts';
 import { buildOf } from '../../../src/steps/driver/kernels.ts';
@@ -66,10 +67,13 @@ const effects: Readonly<Record<string, Effect>> = {
       },
     ),
   'driver-blacklist': (facts) => facts,
-  'driver-fabric': (facts, { host }) => {
-    const names = driverPackages(facts, host.driver, flavorFor(facts, host.driver));
-    const came = names.filter((name) => facts.packages[name] === undefined);
-    return withPackages(facts, came, `${facts.driver.loaded}-1`);
+  'driver-fabric': (facts, desired) => {
+    const came = lackingFabric(facts, desired, platform(facts));
+    const { packages, ...rest } = withPackages(facts, came, `${facts.driver.loaded}-1`);
+    const kept = Object.entries(packages).filter(
+      ([name]) => !/^nvidia-fabric-?manager/.test(name) || came.includes(name),
+    );
+    return { ...rest, packages: Object.fromEntries(kept) };
   },
   'driver-enable': (facts) => withServices(facts, ({ active }) => ({ file: 'enabled', active })),
   'driver-persistence': (facts) =>
