@@ -53,8 +53,11 @@ export interface Facts {
       readonly path: string;
       /** DKMS's configuration names it. */
       readonly configured: boolean;
-      /** In the firmware; `requested` waits for the console at the next boot; `unknown`: nothing tells. */
-      readonly state: 'enrolled' | 'requested' | 'new' | 'unknown';
+      /**
+       * Enrolled as a machine owner's key, or in the firmware's own list (`db`), or in a list of what is forbidden; `requested`
+       * waits for the console at the next boot; `unclear`: mokutil says something else; `unknown`: there is no mokutil.
+       */
+      readonly state: 'enrolled' | 'firmware' | 'blocked' | 'requested' | 'new' | 'unclear' | 'unknown';
     }[];
     /** A runfile installation: never mixed with packages. */
     readonly runfile: boolean;

@@ -72,6 +72,8 @@ interface Signing {
   readonly certificate: string;
   /** What a person types where there is none. */
   readonly create: string;
+  /** Its kernel of this release takes modules that are signed with a key of the firmware's own list (`db`). */
+  trustsFirmware(release: string): boolean;
   /** The distribution has signed an NVIDIA module for this kernel, and it is installed. */
   covers(packages: Readonly<Record<string, string>>, release: string): boolean;
   /** The installed modules are built on the host. */

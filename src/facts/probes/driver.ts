@@ -38,11 +38,14 @@ if [ -d "$root/sys/module/nouveau" ] || [ -d "$root/sys/module/nova_core" ]; the
 if [ -e /usr/bin/nvidia-uninstall ]; then echo runfile; fi
 mok() { # CERTIFICATE ORIGIN
   [ -r "$1" ] || return 0
+  command -v mokutil >/dev/null || { echo "mok $2 unknown $1"; return; }
   case $(mokutil --test-key "$1" 2>&1) in
     *'already enrolled'*) echo "mok $2 enrolled $1" ;;
     *'enrollment request'*) echo "mok $2 requested $1" ;;
+    *'is already in db'*) echo "mok $2 firmware $1" ;;
+    *'is blocked in '*) echo "mok $2 blocked $1" ;;
     *'is not enrolled'*) echo "mok $2 new $1" ;;
-    *) echo "mok $2 unknown $1" ;;
+    *) echo "mok $2 unclear $1" ;;
   esac
 }
 if [ ! -d "$root/sys/firmware/efi" ]; then
@@ -94,7 +97,7 @@ fi`,
   },
 };
 
-const keyStates = ['enrolled', 'requested', 'new', 'unknown'] as const;
+const keyStates = ['enrolled', 'firmware', 'requested', 'blocked', 'new', 'unclear', 'unknown'] as const;
 
 function key(line: string): KernelDriverFacts['keys'] {
   const [origin, said, path = ''] = line.split(' ');

@@ -2,6 +2,9 @@ import type { DriverNames } from '../names.ts';
 
 /** What Debian and Ubuntu have in common: DKMS signs whatever it builds. */
 const common = {
+  // Both patch their kernels for it: Debian's features/all/db-mok-keyring/KEYS-Make-use-of-platform-keyring-for-module-signature,
+  // Ubuntu's "SAUCE: (lockdown) KEYS: Make use of platform keyring for module signature verify" (its shim review names it).
+  trustsFirmware: () => true,
   // `linux-modules-nvidia-580-server-open-6.8.0-45-generic`: Canonical's, signed for exactly this kernel.
   covers: (packages, release) =>
     Object.keys(packages).some((name) => signedModules.test(name) && name.endsWith(`-${release}`)),

@@ -47,6 +47,9 @@ function fabricManager({ branch }: DriverSpec): string {
 export const dkmsSigning: DriverNames['signing'] = {
   certificate: '/var/lib/dkms/mok.pub',
   create: 'sudo dnf install dkms mokutil && sudo dkms generate_mok',
+  // The managing guide of Red Hat's release 8: modules are checked against the platform keyring, too; Amazon Linux 2023 carries
+  // the same patch. Of Oracle's own kernel (UEK) no page says so.
+  trustsFirmware: (release) => !release.includes('uek'),
   covers: () => false,
   builtHere: (packages) => Object.keys(packages).some((name) => /^kmod-nvidia-.*dkms$/.test(name)),
   readyMade: () => undefined,

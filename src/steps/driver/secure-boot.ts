@@ -36,6 +36,8 @@ export function secureBootObstacle(facts: Facts, host: HostSpec, platform: Platf
   const key =
     keys.find(({ configured }) => configured) ?? keys.find(({ path }) => path === signing.certificate);
   if (key?.state === 'enrolled') return undefined;
+  // The next boot's kernel is of the same distribution, and of the same make.
+  if (key?.state === 'firmware' && signing.trustsFirmware(facts.kernel)) return undefined;
   const others = signing.readyMade(facts, host.driver, flavorFor(facts, host.driver));
   return {
     what: `Secure Boot is on, and the kernel would reject the modules that are built on this host: ${because(key)}`,
@@ -49,6 +51,10 @@ function because(key: Key | undefined): string {
   if (key === undefined) return 'there is no key yet that they could be signed with';
   if (key.state === 'requested') return `${key.path} waits to be confirmed at the console`;
   if (key.state === 'new') return `${key.path} is not enrolled`;
+  if (key.state === 'firmware')
+    return `${key.path} is in the firmware's own list (db), which this kernel is not known to take for modules`;
+  if (key.state === 'blocked') return `${key.path} is in a list of forbidden keys`;
+  if (key.state === 'unclear') return `mokutil does not say whether ${key.path} is enrolled`;
   return `whether ${key.path} is enrolled cannot be told without mokutil`;
 }
 
@@ -60,6 +66,8 @@ function wayFor(
   const confirm = 'reboot, and confirm it at the console (MOK management: Enroll MOK), which no SSH reaches';
   if (key?.state === 'requested') return confirm;
   if (key?.state === 'unknown') return 'install mokutil on the host and run again';
+  if (key?.state === 'unclear') return `look at what sudo mokutil --test-key ${key.path} says, and mend that`;
+  if (key?.state === 'blocked') return `sign with another key (mok_certificate in /etc/dkms/framework.conf)`;
   const path = key?.path ?? certificate;
   return `${key === undefined ? `${create}, ` : ''}sudo mokutil --import ${path}, ${confirm}`;
 }

@@ -81,6 +81,7 @@ export const toyPlatform: Platform = {
       signing: {
         certificate: '/toy/key',
         create: 'toy key',
+        trustsFirmware: () => false,
         covers: () => false,
         builtHere: () => true,
         readyMade: () => undefined,

@@ -181,6 +181,30 @@ ActiveState active
         .file('/var/lib/dkms/mok.pub'),
     after: { stdout: 'secure-boot 1\nmok usual unknown /var/lib/dkms/mok.pub\n' },
   }),
+  ...(
+    [
+      // Older ones end with 1 where a key is known, newer ones with 0.
+      ['echo "$2 is already in db"', 'firmware'],
+      ['echo "$2 is already in db"; exit 1', 'firmware'],
+      ['echo "$2 is blocked in dbx"', 'blocked'],
+      ['echo "$2 is blocked in MokListX"', 'blocked'],
+      ['echo "EFI variables are not supported on this system" >&2; exit 1', 'unclear'],
+      ['', 'unclear'],
+    ] as const
+  ).map(([says, state]) =>
+    probe('driver', {
+      name: `Secure Boot on, and a key of which mokutil is asked: ${says}`,
+      given: (host) =>
+        host
+          .program('mokutil', says)
+          .file('/practice/sys/firmware/efi/efivars/SecureBoot-8be4', Uint8Array.of(6, 0, 0, 0, 1))
+          .file('/var/lib/dkms/mok.pub'),
+      after: {
+        stdout: `secure-boot 1\nmok usual ${state} /var/lib/dkms/mok.pub\n`,
+        calls: ['mokutil --test-key /var/lib/dkms/mok.pub'],
+      },
+    }),
+  ),
   probe('driver', {
     name: 'nova at work, Secure Boot on without keys',
     given: (host) =>

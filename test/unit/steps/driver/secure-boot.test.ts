@@ -4,6 +4,7 @@ import type { Facts } from '../../../../src/facts/facts.ts';
 import { platformOf } from '../../../../src/packages/distribution.ts';
 import { secureBootObstacle } from '../../../../src/steps/driver/secure-boot.ts';
 import { desiredOf, factsOf } from '../../../support/host.ts';
+import { bareOf } from '../enterprise-cases.ts';
 
 const ubuntu = {
   id: 'ubuntu',
@@ -60,6 +61,27 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     `install mokutil on the host and run again, ${off}`,
   ],
   [
+    'Debian, whose mokutil says something else',
+    {},
+    [key(dkms, 'unclear')],
+    `mokutil does not say whether ${dkms} is enrolled`,
+    `look at what sudo mokutil --test-key ${dkms} says, and mend that, ${off}`,
+  ],
+  [
+    'a forbidden key',
+    {},
+    [key(dkms, 'blocked')],
+    `${dkms} is in a list of forbidden keys`,
+    `sign with another key (mok_certificate in /etc/dkms/framework.conf), ${off}`,
+  ],
+  [
+    "a key in the firmware's own list under Oracle's kernel",
+    { ...bareOf('ol', '9'), kernel: '5.15.0-305.176.4.el9uek.x86_64' },
+    [key(dkms, 'firmware')],
+    `${dkms} is in the firmware's own list (db), which this kernel is not known to take for modules`,
+    `sudo mokutil --import ${dkms}, ${console}, ${off}`,
+  ],
+  [
     'a key of the site, whatever else is enrolled',
     {},
     [key('/etc/keys/site.der', 'new', true), key(dkms, 'enrolled')],
@@ -94,4 +116,18 @@ it.each<[string, Partial<Facts>, Facts['driver']['keys'], string, string]>([
     what: `Secure Boot is on, and the kernel would reject the modules that are built on this host: ${why}`,
     next,
   });
+});
+
+it.each<[string, Facts]>([
+  ['Debian', factsOf()],
+  ['Ubuntu', factsOf({ os: ubuntu })],
+  ['Rocky Linux', bareOf('rocky', '8')],
+  ["Oracle Linux with Red Hat's kernel", bareOf('ol', '9')],
+  ['Amazon Linux', bareOf('amzn', '2023')],
+])("a key in the firmware's own list is as good as an enrolled one: %s", (_, facts) => {
+  const platform = platformOf(facts);
+  const path = platform?.names.driver.signing.certificate ?? '';
+  const seen = { ...facts, driver: { ...facts.driver, secureBoot: true, keys: [key(path, 'firmware')] } };
+  expect(platform && secureBootObstacle(seen, desiredOf().host, platform)).toBeUndefined();
+  expect(platform).toBeDefined();
 });
