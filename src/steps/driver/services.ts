@@ -11,14 +11,16 @@ import { fabricSwitches, fabricUnit } from './fabric.ts';
 
 type Unit = (typeof driverServices)[number];
 
-/** Those that are there, in systemd's words from 239 on. One that its owner has masked nothing enables or starts. */
-function each(units: readonly Unit[], work: string): string {
-  return `for service in ${units.join(' ')}; do
-  case $(systemctl is-enabled "$service" 2>/dev/null) in
-    '' | not-found | masked*) ;;
-    *) ${work} ;;
-  esac
-done`;
+/** Of those that are there, in systemd's words from 239 on. One that its owner has masked nothing enables or starts. */
+function each(units: readonly Unit[], work: (unit: Unit) => string): string {
+  return units
+    .map(
+      (unit) => `case $(systemctl is-enabled ${unit} 2>/dev/null) in
+  '' | not-found | masked*) ;;
+  *) ${work(unit)} ;;
+esac`,
+    )
+    .join('\n');
 }
 
 /**
@@ -56,17 +58,18 @@ fi`;
 export function enableServices(units: readonly Unit[]): string {
   return [
     ...(units.includes('nvidia-persistenced.service') ? [keepInitialised] : []),
-    ...(units.length === 0 ? [] : [each(units, 'systemctl enable -q "$service"')]),
-  ].join('\n');
+    each(units, (unit) => `systemctl enable -q ${unit}`),
+  ]
+    .filter(Boolean)
+    .join('\n');
 }
 
 /** Before their packages go: what was enabled for them would point at nothing. */
-export const disableServices = each(driverServices, 'systemctl disable -q --now "$service"');
+export const disableServices = each(driverServices, (unit) => `systemctl disable -q --now ${unit}`);
 
 /** One that does not start is the health rules' affair. */
 export function startServices(units: readonly Unit[]): string {
-  if (units.length === 0) return '';
-  return each(units, 'systemctl restart "$service" || echo "$service does not start"');
+  return each(units, (unit) => `systemctl restart ${unit} || echo '${unit} does not start'`);
 }
 
 /** They come up with the boot that brings the driver. */
