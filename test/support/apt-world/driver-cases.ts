@@ -1,4 +1,5 @@
 import { driverStep } from '../../../src/steps/driver.ts';
+import { switchesOnUbuntu } from './fabric-cases.ts';
 import { systems, type SystemName } from './systems.ts';
 import type { ResolverCase, Subject } from './case.ts';
 
@@ -157,6 +158,7 @@ const drawingOf580 = (version: string): string =>
     .replaceAll('-open-580=', '-open=');
 
 const onUbuntu: readonly ResolverCase[] = [
+  ...switchesOnUbuntu(suffixed),
   { history: 'fresh', what: 'nothing there' },
   { history: 'fresh', what: 'nothing there, and 595 is asked for', wish: asked('595') },
   { history: 'fresh', what: 'nothing there, and agents draw and encode', wish: draws },
@@ -171,31 +173,6 @@ const onUbuntu: readonly ResolverCase[] = [
     past: { installed: [suffixed('580.159.04-1ubuntu1')] },
     facts: loaded('580.159.04'),
     wish: draws,
-  },
-  {
-    history: 'fresh',
-    what: 'NVSwitches, and 580.95.05 is asked for, whose fabric manager is of another revision',
-    facts: { nvswitches: 4 },
-    wish: { driver: { version: '580.95.05' } },
-  },
-  {
-    history: 'current',
-    what: 'NVSwitches, and a fabric manager that was upgraded without the driver',
-    past: {
-      installed: [
-        `${suffixed('580.95.05-0ubuntu1')} nvidia-compute-utils-580=580.95.05-0ubuntu1`,
-        'nvidia-fabricmanager=580.159.04-1',
-      ],
-      held: ['libnvidia-compute-580', 'nvidia-utils-580', 'nvidia-dkms-580-open'],
-    },
-    facts: {
-      nvswitches: 4,
-      driver: {
-        loaded: '580.95.05',
-        open: true,
-        services: [{ unit: 'nvidia-fabricmanager.service', file: 'enabled', active: 'failed' }],
-      },
-    },
   },
   {
     history: 'current',
