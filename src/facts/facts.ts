@@ -33,8 +33,15 @@ export interface Facts {
   readonly ignoredGpus: readonly PciGpu[];
   /** Those with a PCI device of their own. */
   readonly nvswitches: number;
-  /** Boards whose switches are managed over InfiniBand devices (HGX B200, B300): how many of these, and ib_umad is loaded. */
-  readonly nvlink5: { readonly switches: number; readonly umad: boolean };
+  /**
+   * Boards whose switches are managed over InfiniBand devices (HGX B200, B300): how many of these, and ib_umad is loaded.
+   * `unread`: PCI addresses of such devices that did not say in time whether they are.
+   */
+  readonly nvlink5: {
+    readonly switches: number;
+    readonly umad: boolean;
+    readonly unread?: readonly string[];
+  };
   /** The running kernel, and the newest one that is installed beside it and newer, if any: that boots next. */
   readonly kernels: readonly InstalledKernel[];
   /** Programs that it takes to build a module for the running kernel, and that are not there: `make`, `gcc-12`. */

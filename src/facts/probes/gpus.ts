@@ -6,11 +6,12 @@ import type { FactProbe } from '../probe.ts';
 /**
  * NVIDIA devices on the PCI bus, with or without a driver.
  * Class 0300 (VGA) and 0302 (3D) are GPUs, 0680 (bridge) are NVSwitches. Those of NVLink 5 show as devices of Mellanox's
- * with SW_MNG in their product data, as NVIDIA's fabric manager user guide tells them; reading that is slow, so only beside
- * GPUs of such boards.
+ * with SW_MNG in their product data, as NVIDIA's fabric manager user guide tells them. Reading that goes through the card's
+ * own firmware, and may take seconds: only beside GPUs of such boards, of all cards at once, and what does not come is told.
  */
 export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'nvswitches' | 'nvlink5'>> = {
   name: 'gpus',
+  timeoutS: 15,
   script: ({ root }) => `${sh`root=${root.prefix}`}
 board=
 for device in "$root"/sys/bus/pci/devices/*; do
@@ -31,13 +32,28 @@ done
 if [ -n "$board" ]; then
   for data in "$root"/sys/bus/pci/devices/*/vpd; do
     [ -r "$data" ] || continue
-    read -r vendor <"\${data%/vpd}/vendor"
-    if [ "$vendor" = 0x15b3 ] && timeout 1 grep -qa SW_MNG "$data"; then echo nvlink5; fi
+    card=\${data%/vpd}
+    read -r vendor <"$card/vendor"
+    [ "$vendor" = 0x15b3 ] || continue
+    {
+      code=0
+      timeout 10 grep -qa SW_MNG "$data" 2>/dev/null || code=$?
+      case $code in
+        0) echo nvlink5 ;;
+        1) ;;
+        *) echo "unread \${card##*/}" ;;
+      esac
+    } &
   done
+  wait
   if [ -d "$root/sys/module/ib_umad" ]; then echo umad; fi
 fi`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
+    const unread = lines
+      .all('unread')
+      .filter((address) => /^[0-9a-f:.]{1,20}$/.test(address))
+      .toSorted();
     return {
       gpus: lines.all('gpu').flatMap((line): PciGpu[] => {
         const [address, deviceId, boundTo] = line.split(' ');
@@ -45,7 +61,11 @@ fi`,
         return [{ address, deviceId: deviceId.toLowerCase(), boundTo }];
       }),
       nvswitches: lines.all('nvswitch').length,
-      nvlink5: { switches: lines.all('nvlink5').length, umad: lines.has('umad') },
+      nvlink5: {
+        switches: lines.all('nvlink5').length,
+        umad: lines.has('umad'),
+        ...(unread.length === 0 ? {} : { unread }),
+      },
     };
   },
 };

@@ -31,6 +31,13 @@ function maskedObstacle(facts: Pick<Facts, 'nvswitches' | 'nvlink5' | 'driver'>)
  * kernel's InfiniBand stack, or NVIDIA's own, is its owner's choice; without it every CUDA program ends with error 802.
  */
 function boardObstacle({ nvlink5, packages }: Pick<Facts, 'nvlink5' | 'packages'>) {
+  const [silent] = nvlink5.unread ?? [];
+  if (nvlink5.switches === 0 && silent !== undefined) {
+    return {
+      what: `whether this is an NVLink 5 board (HGX B200 or B300), whose GPUs need a fabric manager, cannot be told: the product data of ${nvlink5.unread?.join(', ') ?? ''} cannot be read`,
+      next: `see what sudo grep -ac SW_MNG /sys/bus/pci/devices/${silent}/vpd says (1: it is one), and run again once it answers within 10 seconds; a cold start or newer firmware of that card may help`,
+    };
+  }
   if (nvlink5.switches === 0) return undefined;
   const missing = [
     ...(packages['nvlsm'] === undefined ? ['the package nvlsm'] : []),

@@ -37,6 +37,31 @@ export const fabricCases: readonly [string, Facts, Desired, readonly string[]][]
     desiredOf({ driver: { install: false } }),
     [missing('the kernel module ib_umad'), ...rest],
   ],
+  ...[wanted, desiredOf({ driver: { install: false } })].map(
+    (desired): [string, Facts, Desired, readonly string[]] => [
+      `a GPU of such a board beside a card that does not say what it is${desired === wanted ? '' : ', driver: none'}`,
+      factsOf({
+        gpus: [b200],
+        nvlink5: { switches: 0, umad: true, unread: ['0000:90:00.0', '0000:91:00.0'] },
+        driver: desired === wanted ? {} : { loaded: '580.95.05' },
+      }),
+      desired,
+      [
+        'refused: whether this is an NVLink 5 board (HGX B200 or B300), whose GPUs need a fabric manager, cannot be told: the product data of 0000:90:00.0, 0000:91:00.0 cannot be read',
+        ...rest,
+      ],
+    ],
+  ),
+  [
+    'a card that does not say, beside switches that do',
+    factsOf({
+      gpus: [b200],
+      nvlink5: { switches: 4, umad: true, unread: ['0000:90:00.0'] },
+      packages: { nvlsm: '2025.03.1-1' },
+    }),
+    wanted,
+    lines(plan(factsOf(), wanted)),
+  ],
   [
     'an NVLink 5 board whose owner has both',
     board(true, { nvlsm: '2025.03.1-1' }),
