@@ -109,6 +109,15 @@ describe('what the probes print', () => {
     });
   });
 
+  it('cards of an NVLink 5 board that did not say what they are, in whichever order they gave up', () => {
+    const text = 'unread 0000:91:00.0\nunread 0000:90:00.1\nunread $(reboot)\n';
+    expect(gpusProbe.parse(frame(text)).nvlink5).toEqual({
+      switches: 0,
+      umad: false,
+      unread: ['0000:90:00.1', '0000:91:00.0'],
+    });
+  });
+
   it('packages: those of all package managers together, and the version of the NVIDIA libraries', () => {
     const { packages, held } = together([
       {
