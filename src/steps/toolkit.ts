@@ -153,7 +153,7 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
     'cdi',
     {
       title: 'write the CDI specification',
-      why: whySpecification(facts),
+      why: whySpecification(facts, lacks),
       disturbs: 'new-containers',
       details: cdiInEtc.map((path) => ({
         marker: 'change',
@@ -161,16 +161,18 @@ function* specification(facts: Facts, desired: Desired, installing: boolean): Ge
         effect: 'where /run has a specification, which wins over it',
       })),
     },
-    { script: cdiScript(cdiInEtc), timeoutS: 120, writes: [cdiFolder] },
+    { script: cdiScript(cdiInEtc, usesOf(desired.host)), timeoutS: 120, writes: [cdiFolder] },
   );
 }
 
-function whySpecification({ driver, toolkit }: Facts): string {
+function whySpecification({ driver, toolkit }: Facts, lacks: readonly string[]): string {
   if (!toolkit.cdiSpec) return 'no file describes nvidia.com/gpu';
   if (toolkit.cdiDriver === undefined || toolkit.cdiDriver === driver.loaded) {
     if (toolkit.cdiMigDiffers) return 'it describes other MIG instances than there are';
     const hidden = toolkit.cdiInRun && toolkit.cdiInEtc.length > 0;
-    return hidden ? 'a second file describes the GPUs' : 'driver, toolkit, or what agents may use are new';
+    if (hidden) return 'a second file describes the GPUs';
+    if (lacks.length > 0) return `agents may use ${lacks.join(' and ')}, and it has no library for that`;
+    return 'driver or toolkit are new';
   }
   return `it was made for driver ${toolkit.cdiDriver}, and ${driver.loaded ?? 'none'} is loaded`;
 }

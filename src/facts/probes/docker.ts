@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 import { foreignJson } from '../../base/foreign-text.ts';
 import { sh } from '../../base/shell.ts';
-import { describesGpus } from '../../contract/cdi.ts';
+import { cdiLibraries, describesGpus } from '../../contract/cdi.ts';
 import { isOurKind, Labels } from '../../contract/paths.ts';
 import { packageManagers } from '../../packages/distribution.ts';
 import type { Facts } from '../facts.ts';
@@ -75,8 +75,8 @@ for spec in /var/run/cdi/*.yaml /var/run/cdi/*.json /etc/cdi/*.yaml /etc/cdi/*.j
   esac
   echo cdi-spec
   stat -c 'cdi-time %.9Y' "$spec"
-  if grep -q 'libEGL_nvidia\\.so' "$spec"; then echo 'cdi-use graphics'; fi
-  if grep -q 'libnvidia-encode\\.so' "$spec"; then echo 'cdi-use video'; fi
+  ${sh`if grep -q ${cdiLibraries.graphics} "$spec"; then echo 'cdi-use graphics'; fi
+  if grep -q ${cdiLibraries.video} "$spec"; then echo 'cdi-use video'; fi`}
   grep -o 'nvidia-caps/nvidia-cap[0-9]*' "$spec" | sort -u | sed 's/.*cap/cdi-mig /'
   sed -n '/libcuda\\.so\\.[0-9][0-9]*\\.[0-9]/{s/.*libcuda\\.so\\.\\([0-9.]*[0-9]\\).*/cdi-driver \\1/p;q;}' "$spec"
 done

@@ -1,6 +1,7 @@
 import { failFunction, sh } from '../../base/shell.ts';
-import { describesGpus } from '../../contract/cdi.ts';
+import { cdiLibraries, describesGpus } from '../../contract/cdi.ts';
 import type { Facts } from '../../facts/facts.ts';
+import type { DriverUse } from '../../packages/names.ts';
 import { asideOf, cdiMark } from '../../facts/probes/ours-cdi.ts';
 
 /** Where the specification is written when no service of the package does it. */
@@ -9,10 +10,17 @@ export const cdiFolder = '/etc/cdi';
 /**
  * Writes the CDI specification anew. From toolkit 1.18 on a service of the package owns it, and makes it at boot, in /run,
  * which wins over /etc; of an older one it is written where it is. `inEtc`: files that describe GPUs there. Once /run has a
- * specification, they are set aside: they lose against it today, and would win after a boot without the service.
+ * specification, they are set aside: they lose against it today, and would win after a boot without the service. `uses`: what
+ * agents may do beyond computing. The toolkit describes what libraries the host has, and says nothing of those that it has not.
  */
-export function cdiScript(inEtc: readonly string[]): string {
-  return [failFunction, write, ...(inEtc.length === 0 ? [] : [setAside(inEtc)]), check].join('\n');
+export function cdiScript(inEtc: readonly string[], uses: readonly DriverUse[] = []): string {
+  return [
+    failFunction,
+    write,
+    ...(inEtc.length === 0 ? [] : [setAside(inEtc)]),
+    check,
+    ...(uses.length === 0 ? [] : [gives, ...uses.map(checkUse)]),
+  ].join('\n');
 }
 
 /** What was made for us goes; what was set aside comes back, unless there is another one of its name. */
@@ -49,3 +57,22 @@ function setAside(paths: readonly string[]): string {
 const check = `${sh`grep -Eqs ${describesGpus}`} /etc/cdi/*.yaml /etc/cdi/*.json /var/run/cdi/*.yaml /var/run/cdi/*.json ||
   fail 'no CDI specification describes the GPUs' 'nvidia.com/gpu in /var/run/cdi or /etc/cdi' 'nothing' \\
   'run nvidia-ctk cdi generate on the host and look at its output'`;
+
+/** Shell function `gives LIBRARY`: one of the specifications that win has it. */
+const gives = `gives() {
+  winner=
+  for spec in /var/run/cdi/*.yaml /var/run/cdi/*.json /etc/cdi/*.yaml /etc/cdi/*.json; do
+    case $spec in /etc/*) [ -z "$winner" ] || continue ;; esac
+    ${sh`grep -Eqs ${describesGpus}`} "$spec" || continue
+    case $spec in /var/*) winner=$spec ;; esac
+    if grep -q "$1" "$spec"; then return; fi
+  done
+  return 1
+}`;
+
+function checkUse(use: DriverUse): string {
+  return sh`gives ${cdiLibraries[use]} ||
+  fail ${`agents may use ${use}, and the CDI specification has no library for it, because the host has none`} \
+    ${`${cdiLibraries[use].replaceAll('\\', '')} in it`} 'none' \
+    ${`bring the driver's libraries for ${use} to the host, at its version and from where the driver is from (a .run file has them unless --no-opengl-files was given), or take ${use} out of driverCapabilities, and run again`}`;
+}

@@ -4,6 +4,8 @@ import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 
 const spec = 'cdiVersion: "0.5.0"\nkind: "nvidia.com/gpu"\n';
+const encoding = `${spec}  - /usr/lib/x86_64-linux-gnu/libnvidia-encode.so.580.95.05\n`;
+const drawing = `${encoding}  - /usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.580.95.05\n`;
 const service = 'nvidia-cdi-refresh.service';
 const withService = [`systemctl cat ${service}`, `systemctl restart ${service}`];
 const withoutService = [`systemctl cat ${service}`, 'nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'];
@@ -129,6 +131,45 @@ next: run nvidia-ctk cdi generate on the host and look at its output
           '/etc/cdi/nvidia.yaml': 'gone',
           '/etc/cdi/nvidia.yaml.before-azp-fleet': '644 by hand: nvidia.com/gpu',
         },
+      },
+    },
+    {
+      name: 'what agents may use is in it',
+      script: cdiScript([], ['graphics', 'video']),
+      given: (host) => refreshes(host, '/var/run/cdi/nvidia.yaml', drawing),
+      after: { calls: withService, files: { '/var/run/cdi/nvidia.yaml': `644 ${drawing}` } },
+    },
+    {
+      name: 'what the host has no library for is told, and every time',
+      script: cdiScript([], ['video', 'graphics']),
+      given: (host) => {
+        refreshes(host, '/var/run/cdi/nvidia.yaml', encoding);
+        // Neither of these gives containers anything.
+        host.file('/etc/cdi/nvidia.yaml', drawing).file('/var/run/cdi/other.json', 'libEGL_nvidia.so.0');
+      },
+      after: {
+        code: 1,
+        stderr: `failed: agents may use graphics, and the CDI specification has no library for it, because the host has none
+expected: libEGL_nvidia.so in it
+seen: none
+next: bring the driver's libraries for graphics to the host, at its version and from where the driver is from (a .run file has them unless --no-opengl-files was given), or take graphics out of driverCapabilities, and run again
+`,
+        calls: withService,
+        files: { '/var/run/cdi/nvidia.yaml': `644 ${encoding}` },
+      },
+    },
+    {
+      name: 'and so it is of an older toolkit, in /etc',
+      script: cdiScript([], ['video']),
+      after: {
+        code: 1,
+        stderr: `failed: agents may use video, and the CDI specification has no library for it, because the host has none
+expected: libnvidia-encode.so in it
+seen: none
+next: bring the driver's libraries for video to the host, at its version and from where the driver is from (a .run file has them unless --no-opengl-files was given), or take video out of driverCapabilities, and run again
+`,
+        calls: withoutService,
+        files: { '/etc/cdi': '755 /', '/etc/cdi/nvidia.yaml': `644 ${spec}${cdiMark}\n` },
       },
     },
     {
