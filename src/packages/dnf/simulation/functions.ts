@@ -5,14 +5,15 @@
  * `read_lists` reads dnf's own lists, all of them. `listen VENDOR ID` says whether that repository has answered.
  * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes the list of locks as it is
  * without these, `more_packages PACKAGE` unpacks one that brings a repository and reads that, and `ask WORD…` has dnf's answer, with what else is brought along in `$brought`, the room that it takes,
- * and what locks of the host's owner keep it from changing.
+ * and what locks of the host's owner keep it from changing. dnf's plugin that completes names on the command line keeps them in
+ * /var/cache/dnf, wherever the lists are.
  */
 export const simulationFunctions = `dnf_run() {
   dnf --setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0 \\
     '--setopt=*.skip_if_unavailable=1' --setopt=timeout=10 --setopt=retries=1 \\
     --setopt=reposdir="$sources" --setopt=cachedir="$scratch/cache" --setopt=logdir="$scratch/log" \\
     --setopt=pluginconfpath="$scratch/plugins" \${authority:+"$authority"} \\
-    --disableplugin=subscription-manager --disableplugin=product-id "$@"
+    --disableplugin=subscription-manager --disableplugin=product-id --disableplugin=generate_completion_cache "$@"
 }
 fail() {
   printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3

@@ -24,6 +24,7 @@ const own = [
   '--setopt=*.skip_if_unavailable=1 ',
   '--disableplugin=subscription-manager ',
   '--disableplugin=product-id ',
+  '--disableplugin=generate_completion_cache ',
 ];
 
 const unpacks = `case $* in
