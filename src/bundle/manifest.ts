@@ -4,7 +4,7 @@ import { foreignJson } from '../base/foreign-text.ts';
 import { isObject } from '../base/object.ts';
 
 /** A name that is part of a file's name, a version or a reference: printable ASCII without quotes, `\` and blanks. */
-const word = z.string().regex(/^[\w.,:@~+%/=-]{1,300}$/);
+const word = z.string().regex(/^[\w.,:@~^+%/=-]{1,300}$/);
 const digest = z.string().regex(/^[0-9a-f]{64}$/);
 const bytes = z
   .number()
@@ -20,7 +20,7 @@ const packageEntry = z.strictObject({
   version: word,
   architecture: word,
   /** In the host's folder. */
-  file: z.string().regex(/^\w[\w.+~-]{0,200}$/),
+  file: z.string().regex(/^\w[\w.+~^-]{0,200}$/),
   sha256: digest,
 });
 const packages = z.strictObject({

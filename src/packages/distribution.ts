@@ -22,8 +22,13 @@ interface Host {
 /** Undefined when the host's system, release or architecture is not in the tables. */
 export function platformOf({ os, arch }: Host): Platform | undefined {
   const machine = machines.find((name) => name === arch);
-  const found = systems.find((system) => isOf(system, os));
+  const found = systemOf(os);
   return found === undefined || machine === undefined ? undefined : { ...found, machine };
+}
+
+/** The supported system whose release, or one of whose releases, it is: 9.5 is one of 9. */
+export function systemOf(os: Pick<Host['os'], 'id' | 'versionId'>): Distribution | undefined {
+  return systems.find((system) => isOf(system, os));
 }
 
 /** The refusal of a host that is not in the tables, without its step. */
@@ -36,7 +41,10 @@ export function unsupported({ os, arch }: Host): { readonly what: string; readon
   return { what: `${os.pretty} on ${arch} is not supported`, next: `use ${others}` };
 }
 
-function isOf(system: Pick<Distribution, 'id' | 'versionId'>, os: Host['os']): boolean {
+function isOf(
+  system: Pick<Distribution, 'id' | 'versionId'>,
+  os: Pick<Host['os'], 'id' | 'versionId'>,
+): boolean {
   return system.id === os.id && `${os.versionId}.`.startsWith(`${system.versionId}.`);
 }
 

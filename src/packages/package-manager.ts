@@ -1,6 +1,7 @@
 import type { Proxy } from '../inventory/fleet.ts';
 import type { GatherQuestion } from './offline/gather-question.ts';
 import type { ListedPackage } from './offline/listed-package.ts';
+import type { Mount } from './offline/mount.ts';
 import type { Bound, Simulator } from './simulation.ts';
 import type { Site } from './site.ts';
 import type { Machine, System } from './system.ts';
@@ -49,8 +50,7 @@ export interface PackageManager {
   remove(names: readonly string[], before?: string): string;
   /** Takes a vendor's source and its key away, as `source` has written them. */
   withdraw(vendor: Vendor): Withdrawal;
-  /** Absent: its packages come from sources that the host reaches, and from nowhere else. */
-  readonly offline?: OfflinePackages;
+  readonly offline: OfflinePackages;
   /** What a person types to take packages away. */
   removal(names: readonly string[]): string;
 }
@@ -69,6 +69,8 @@ interface OfflinePackages {
   isKernel(name: string): boolean;
   /** The system's own image, below docker.io. */
   image(system: { readonly id: string; readonly versionId: string }): string;
+  /** What stands for the machine's right to the packages of the system, where they are not for all. */
+  subscription(system: { readonly id: string; readonly versionId: string }): readonly Mount[];
   /**
    * Script, as root in a container of that image: fetches all that the transactions take on a host that has nothing yet, and
    * writes it to standard output as a tar archive: the index by its bare name, `keys/VENDOR`, `pool/FILE`.
@@ -78,6 +80,8 @@ interface OfflinePackages {
   readonly fetches: RegExp;
   /** What an index names. Total: where it is broken, fields are empty. */
   listed(index: string): readonly ListedPackage[];
+  /** Holding packages takes a package, too. */
+  readonly bringsToHold: boolean;
   /** Script: takes out of the folder what its index does not name. */
   readonly tidy: string;
   /** The package manager as it is with the folder alone. `next`: what to do where something is not in it. */

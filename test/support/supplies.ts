@@ -1,5 +1,6 @@
 import { sha256 } from '../../src/base/digest.ts';
-import type { Supplies } from '../../src/steps/offline/supplies.ts';
+import type { PackageSet, Supplies } from '../../src/steps/offline/supplies.ts';
+import { index as dnfIndex } from './dnf-index.ts';
 
 const file = (name: string) => ({
   kind: 'file' as const,
@@ -26,6 +27,21 @@ Size: 1500000
 SHA256: ${sha256('gcc')}
 `;
 
+const ofApt: PackageSet = {
+  index,
+  packages: [
+    { file: 'docker-ce_29.7.2-1_amd64.deb', artifact: file('docker-ce') },
+    { file: 'gcc_12.2.0-3_amd64.deb', artifact: file('gcc') },
+  ],
+};
+const ofDnf: PackageSet = {
+  index: dnfIndex,
+  packages: [
+    { file: 'docker-ce-29.7.2-1.el9.x86_64.rpm', artifact: file('docker-ce') },
+    { file: 'passt-0^20240806-2.el9.x86_64.rpm', artifact: file('passt') },
+  ],
+};
+
 /** A bundle with packages for one system and these images. */
 export function suppliesOf(
   images: readonly string[],
@@ -37,13 +53,9 @@ export function suppliesOf(
     context: Buffer.from('context'),
     packages: ({ id, versionId, machine }) =>
       `${id}-${versionId}` === system && machine === 'x86_64'
-        ? {
-            index,
-            packages: [
-              { file: 'docker-ce_29.7.2-1_amd64.deb', artifact: file('docker-ce') },
-              { file: 'gcc_12.2.0-3_amd64.deb', artifact: file('gcc') },
-            ],
-          }
+        ? /^(debian|ubuntu)/.test(system)
+          ? ofApt
+          : ofDnf
         : undefined,
     image: (reference) => (images.includes(reference) ? { archive: file(reference) } : undefined),
     images: () => images,

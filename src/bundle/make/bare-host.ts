@@ -28,7 +28,7 @@ export function needingOf(facts: Facts): Needing {
     nvswitches,
     nvlink5,
     kernels: kernels.map((kernel) => ({ ...kernel, driver: false })),
-    images: Object.keys(facts.packages).filter((name) => offline?.isKernel(name)),
+    images: Object.keys(facts.packages).filter((name) => offline?.isKernel(name) === true),
     lacksToBuild: facts.lacksToBuild,
   };
 }

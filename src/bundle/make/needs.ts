@@ -124,14 +124,7 @@ function agentsOf(facts: Facts, desired: Desired): Needs['agents'] {
 }
 
 function obstacle({ name, needing, desired }: Target): Unprovided | undefined {
-  const platform = platformOf(needing);
-  if (platform === undefined) return { host: name, ...unsupported(needing) };
-  if (platform.packages.offline === undefined)
-    return {
-      host: name,
-      what: `${needing.os.pretty} takes its packages by ${platform.packages.name}, which no bundle brings`,
-      next: 'give it mirrors within the network (mirrors: in the inventory), and leave it out here with --limit',
-    };
+  if (platformOf(needing) === undefined) return { host: name, ...unsupported(needing) };
   const arch = agentArch(needing.arch);
   if (arch === undefined) return undefined;
   const { image } = managerConfig(desired, arch);

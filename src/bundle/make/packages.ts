@@ -8,6 +8,7 @@ import { scriptFailure } from '../../apply/script-failure.ts';
 import { FleetError } from '../../base/errors.ts';
 import { foreignLine } from '../../base/foreign-text.ts';
 import type { ListedPackage } from '../../packages/offline/listed-package.ts';
+import type { Mount } from '../../packages/offline/mount.ts';
 import type { Site } from '../../packages/site.ts';
 import { withRegistry } from '../../image/build.ts';
 import type { BundledPackages, Member } from '../manifest.ts';
@@ -34,7 +35,6 @@ export async function gatherPackages(
   { tools, spool, site, note }: PackagesOptions,
 ): Promise<BundledPackages> {
   const { offline } = platform.packages;
-  if (offline === undefined) throw new Error(`${platform.id} has no packages without a source`);
   const { id, versionId, machine } = platform;
   const name = `${id}-${versionId}/${machine}`;
   const image = withRegistry(offline.image(platform), site.mirrors.images);
@@ -44,7 +44,9 @@ export async function gatherPackages(
   const indexName = basename(offline.index);
   let index = '';
   let seen = 0;
-  await runContainer(tools, ['-i', '--network', 'host'], image, ['sh', '-c', started], {
+  const mounts = offline.subscription(platform).map(mountOption);
+  const options = ['-i', '--network', 'host', ...mounts];
+  await runContainer(tools, options, image, ['sh', '-c', started], {
     doing: `run ${image}`,
     input: script,
     onLine: (line) => {
@@ -56,6 +58,7 @@ export async function gatherPackages(
       index = await unpack(output, indexName, spool, members, tools.signal);
     },
     failed: (words) => {
+      if (mounts.length > 0 && words.includes('bind source path does not exist')) return unsubscribed(name);
       const { problem } = scriptFailure(`fetch the packages of ${name}`, 1, words);
       const hostNames = hosts.length > 3 ? `${hosts.slice(0, 3).join(', ')}, …` : hosts.join(', ');
       const what = `${problem.what} (packages of ${name}, for ${hostNames})`;
@@ -79,6 +82,19 @@ export async function gatherPackages(
     ),
     packages,
   };
+}
+
+function mountOption({ source, target }: Mount): string {
+  return `--mount=type=bind,readonly,source=${source},target=${target}`;
+}
+
+function unsubscribed(name: string): FleetError {
+  return new FleetError({
+    code: 'bundle.packages',
+    what: `the packages of ${name} need a subscription, and the machine with Docker has none`,
+    expected: 'a system with a subscription of the same vendor',
+    next: 'make the bundle on such a system, or set DOCKER_HOST to the Docker Engine of one',
+  });
 }
 
 /** Files go into the spool, by their paths; the answer is the index. */

@@ -17,9 +17,10 @@ import { withdrawal } from './removal/source.ts';
 import { aptSource } from './source.ts';
 import { aptTrust } from './trust.ts';
 
-const network: PackageManager = {
+/** Debian's and Ubuntu's package manager. */
+export const apt: PackageManager = {
   name: 'apt',
-  files: aptFiles,
+  files: [...aptFiles, folderMark],
   sourceFolder: '/etc/apt/sources.list.d',
   folders: aptFolders,
   locks: aptLocks,
@@ -35,12 +36,6 @@ const network: PackageManager = {
   remove: removeScript,
   withdraw: withdrawal,
   removal: (names) => sh`sudo apt-get remove ${names}`,
-};
-
-/** Debian's and Ubuntu's package manager. */
-export const apt: PackageManager = {
-  ...network,
-  files: [...aptFiles, folderMark],
   offline: {
     folder: packagesFolder,
     index: `${packagesFolder}/${indexName}`,
@@ -50,10 +45,12 @@ export const apt: PackageManager = {
     ],
     isKernel: (name) => name.startsWith('linux-image'),
     image: ({ id, versionId }) => `${id}:${versionId}`,
+    subscription: () => [],
     gather: gatherScript,
     fetches: /^Get:/,
     listed: listedPackages,
+    bringsToHold: false,
     tidy: tidyScript,
-    manager: (index, next) => fromFolder(network, index, next),
+    manager: (index, next) => fromFolder(apt, index, next),
   },
 };

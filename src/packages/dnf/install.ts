@@ -9,8 +9,15 @@ import { sourceFile } from './files.ts';
 import { dnfPrelude } from './prelude.ts';
 import { prefix, relatives, requestLines } from './request.ts';
 
-/** Unlock, look at what would go, install exactly, confirm, lock. Locks come back whatever happens in between. */
-export function installScript(transaction: Transaction, bound?: Bound): string {
+/**
+ * Unlock, look at what would go, install exactly, confirm, lock. Locks come back whatever happens in between. `standIns`: shell
+ * functions in the place of those that bring things.
+ */
+export function installScript(
+  transaction: Transaction,
+  bound?: Bound,
+  ...standIns: readonly string[]
+): string {
   const { vendor, packages, siblings, remove, proxy, before, after } = transaction;
   const names = packages.map(({ name }) => name);
   const related = relatives(names, siblings);
@@ -20,6 +27,7 @@ export function installScript(transaction: Transaction, bound?: Bound): string {
     unforeseenNames,
     consequenceFilters,
     guard(transaction, bound),
+    ...standIns,
   ];
   const lists = sh`update ${vendor === undefined ? '' : sourceFile(vendor)}`;
   if (packages.length === 0) return [...opening, lists, before, after].filter(Boolean).join('\n');

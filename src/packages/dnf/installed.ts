@@ -53,6 +53,9 @@ fi`,
 /** Of these several are installed: each is listed under its full name, too. */
 const kernels = /^kernel(-uek|-64k|-rt|\d+\.\d+)?(-core)?$/;
 
+/** The full name of one: `kernel-core-5.14.0-570.el9.x86_64`. */
+export const kernelPackage = /^kernel(-uek|-64k|-rt|\d+\.\d+)?(-core)?-\d[^-]*-[^-]+$/;
+
 interface Found {
   readonly name: string;
   /** `kernel-core-5.14.0-570.el9.x86_64` */

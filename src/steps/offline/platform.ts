@@ -7,7 +7,7 @@ export function suppliedPlatform(
   { supplies }: { readonly supplies?: Supplies },
 ): Platform {
   const set = supplies?.packages(platform);
+  if (supplies === undefined || set === undefined) return platform;
   const { offline } = platform.packages;
-  if (supplies === undefined || set === undefined || offline === undefined) return platform;
   return { ...platform, packages: offline.manager(set.index, supplies.again) };
 }

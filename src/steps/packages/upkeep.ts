@@ -38,6 +38,28 @@ export function sourceIsThere(vendor: Vendor, { platform, facts, desired }: Host
   return facts.files[file] === sha256(text) && facts.files[keyFile] !== undefined;
 }
 
+/** A change that keeps packages that are there at their version. */
+export interface HoldChange extends Change {
+  readonly holding: Holding;
+}
+
+interface Holding {
+  readonly step: StepName;
+  /** Finishes "hold the …". */
+  readonly what: string;
+  readonly why: string;
+  readonly platform: Platform;
+  readonly names: readonly string[];
+  readonly siblings: readonly string[];
+}
+
+export function holdChange(holding: Holding): HoldChange {
+  const { step, what, why, platform, names, siblings } = holding;
+  const described = { title: `hold the ${what}`, why, disturbs: 'nothing' } as const;
+  const run = { script: platform.packages.hold(names, siblings), timeoutS: 120 };
+  return { ...runChange(step, 'hold', described, run), holding };
+}
+
 /** Keeps packages that are there at their version, where they are not held already. `what` finishes "hold the …". */
 export function* holdPackages(
   step: StepName,
@@ -49,12 +71,7 @@ export function* holdPackages(
     siblings = [],
   }: { risk?: string; siblings?: readonly string[] } = {},
 ): Generator<Change> {
-  const loose = packages.filter((name) => facts.packages[name] !== undefined && !facts.held.includes(name));
-  if (loose.length === 0) return;
-  yield runChange(
-    step,
-    'hold',
-    { title: `hold the ${what}`, why: `${loose.join(', ')} ${risk}`, disturbs: 'nothing' },
-    { script: platform.packages.hold(loose, siblings), timeoutS: 120 },
-  );
+  const names = packages.filter((name) => facts.packages[name] !== undefined && !facts.held.includes(name));
+  if (names.length === 0) return;
+  yield holdChange({ step, what, why: `${names.join(', ')} ${risk}`, platform, names, siblings });
 }

@@ -1,9 +1,10 @@
 import type { Facts } from '../../facts/facts.ts';
 import type { Platform } from '../../packages/distribution.ts';
-import type { Change } from '../change.ts';
+import type { Change, StepName } from '../change.ts';
 import { change, refusal } from '../changes.ts';
-import { packageChange, type PackageChange } from '../packages/package-change.ts';
+import { packageChange } from '../packages/package-change.ts';
 import { isPackageChange } from '../packages/refine.ts';
+import { holdChange, type HoldChange } from '../packages/upkeep.ts';
 import { textArtifact, upload } from '../manager/parts.ts';
 import { suppliedPlatform } from '../offline/platform.ts';
 import type { Desired, Planned, Refusal } from '../step.ts';
@@ -20,45 +21,48 @@ export function supplied(found: readonly Found[], facts: Facts, desired: Desired
   const { supplies } = desired;
   if (supplies === undefined) return [...found];
   const all = [...withRuntime(found, facts, desired, supplies)];
-  const first = all.find(isPackageChange);
+  const first = all.flatMap((item) => userOf(item) ?? []).at(0);
   if (first === undefined) return all;
-  const { platform, step } = first.pending;
+  const { platform, step } = first;
   const set = supplies.packages(platform);
-  const missing =
-    platform.packages.offline === undefined
-      ? refusal(step, ...noOffline(facts, platform))
-      : set === undefined
-        ? refusal(step, `the bundle has no packages for ${facts.os.pretty} on ${facts.arch}`, supplies.again)
-        : undefined;
-  if (set === undefined || missing !== undefined) {
-    const rest = all.filter((item) => !isPackageChange(item));
-    return missing === undefined ? rest : [missing, ...rest];
+  if (set === undefined) {
+    const what = `the bundle has no packages for ${facts.os.pretty} on ${facts.arch}`;
+    return [refusal(step, what, supplies.again), ...all.filter((item) => userOf(item) === undefined)];
   }
   const bring = bringPackages(first, set, facts);
-  const changes = all.map((item) =>
-    isPackageChange(item)
-      ? packageChange({ ...item.pending, platform: suppliedPlatform(item.pending.platform, desired) })
-      : item,
-  );
+  const changes = all.map((item) => fromFolder(item, desired));
   return bring === undefined ? changes : [bring, ...changes];
 }
 
-function noOffline({ os }: Facts, { packages }: Platform): [what: string, next: string] {
-  return [
-    `${os.pretty} takes its packages by ${packages.name}, which no bundle brings`,
-    'give it mirrors within the network (mirrors: in the inventory) and leave --bundle out, or leave this host out with --limit',
-  ];
+interface User {
+  readonly step: StepName;
+  readonly platform: Platform;
+}
+
+/** What takes packages, or may. */
+function userOf(item: Found): User | undefined {
+  if (isPackageChange(item)) return item.pending;
+  return isHold(item) && item.holding.platform.packages.offline.bringsToHold ? item.holding : undefined;
+}
+
+function fromFolder(item: Found, desired: Desired): Found {
+  if (isPackageChange(item)) return packageChange(withFolder(item.pending, desired));
+  return isHold(item) ? holdChange(withFolder(item.holding, desired)) : item;
+}
+
+function withFolder<T extends User>(user: T, desired: Desired): T {
+  return { ...user, platform: suppliedPlatform(user.platform, desired) };
+}
+
+function isHold(item: Found): item is HoldChange {
+  return 'holding' in item;
 }
 
 /** Those that the host has not, each by its digest; the mark comes last. Undefined: all are there. */
-function bringPackages(
-  { pending: { step, platform } }: PackageChange,
-  set: PackageSet,
-  facts: Facts,
-): Change | undefined {
+function bringPackages({ step, platform }: User, set: PackageSet, facts: Facts): Change | undefined {
   const { offline } = platform.packages;
   const mark = textArtifact(`${sha256(set.index)}\n`);
-  if (offline === undefined || facts.files[offline.mark] === mark.sha256) return undefined;
+  if (facts.files[offline.mark] === mark.sha256) return undefined;
   const { folder, tidy } = offline;
   const bytes = set.packages.reduce((sum, { artifact }) => sum + artifact.size, 0);
   return change(

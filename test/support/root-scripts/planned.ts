@@ -116,8 +116,7 @@ export function packageScripts(): [string, string][] {
 export function bundleScripts(): [string, string][] {
   return systems.flatMap((facts) => {
     const platform = platformOf(facts);
-    const { offline } = platform?.packages ?? {};
-    if (platform === undefined || offline === undefined) return [];
+    if (platform === undefined) return [];
     const name = `${platform.id}-${platform.versionId}`;
     const desired = desiredOf({}, { proxy, supplies: suppliesOf(['none'], name) });
     const items = supplied(found(facts, desired), facts, desired);
@@ -125,7 +124,7 @@ export function bundleScripts(): [string, string][] {
     const site = { mirrors: { ...mirrors, apt: "http://it's/archive" }, proxy, caPem: proxy.caPem };
     const { script } = simulationOf(items, facts, desired, {}) ?? { script: '' };
     return [
-      ['gather', offline.gather({ transactions, system: platform, site })],
+      ['gather', platform.packages.offline.gather({ transactions, system: platform, site })],
       ['simulation of a bundle', script],
       ...scriptsOf(items),
       ...scriptsOf([...bringAgent(facts, onHost(facts))]),

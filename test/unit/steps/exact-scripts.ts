@@ -1,3 +1,4 @@
+import { quote } from '../../../src/base/shell.ts';
 import type { Facts } from '../../../src/facts/facts.ts';
 import type { Answers } from '../../../src/packages/simulation.ts';
 import { planHost, questionFor, type PlanOptions } from '../../../src/plan/plan.ts';
@@ -35,11 +36,12 @@ export function exactScripts(one: ScriptsCase, parts: Parts): string {
 }
 
 /** What a case's file is called. */
-export function fileOf({ what }: ScriptsCase): string {
+export function fileOf({ what }: Pick<ScriptsCase, 'what'>): string {
   return `${what.toLowerCase().replaceAll(/[^a-z0-9.]+/g, '-')}.txt`;
 }
 
-function beyond(name: string, text: string, other: string): string {
+/** The lines of a text that another one, whose name it is, does not have. */
+export function beyond(name: string, text: string, other: string): string {
   const known = new Set(other.split('\n'));
   return [`# like ${name}, but for`, ...text.split('\n').filter((line) => !known.has(line))].join('\n');
 }
@@ -85,6 +87,10 @@ function told({ title, disturbs, details = [], actions }: Change, parts: Parts):
   ];
 }
 
-function shortened(script: string, parts: Parts): string {
-  return parts.reduce((text, [part, name]) => text.replace(part, () => name), script);
+/** A script for people to read, without these parts, also where they stand in another script's quotes. */
+export function shortened(script: string, parts: Parts): string {
+  return parts.reduce(
+    (text, [part, name]) => text.replace(part, () => name).replaceAll(quote(part).slice(1, -1), () => name),
+    script,
+  );
 }

@@ -49,6 +49,24 @@ export const toy: PackageManager = {
     script: `toy withdraw ${vendor}`,
   }),
   removal: (names) => `toy away ${names.join(' ')}`,
+  offline: {
+    folder: '/toy/folder',
+    index: '/toy/folder/list',
+    mark: '/toy/folder/mark',
+    kernels: () => ['toy-kernel'],
+    isKernel: (name) => name.startsWith('toy-kernel'),
+    image: ({ versionId }) => `toy:${versionId}`,
+    subscription: () => [],
+    gather: ({ transactions }) => `toy gather ${JSON.stringify(transactions)}`,
+    fetches: /^toy fetches/,
+    listed: () => [],
+    bringsToHold: false,
+    tidy: 'toy tidy',
+    manager: (index, next) => ({
+      ...toy,
+      install: (asked) => `toy install from ${index} ${JSON.stringify(asked)} or ${next}`,
+    }),
+  },
 };
 
 /** A system that has it. */

@@ -10,8 +10,14 @@ import { sourceParts, type SourceParts } from '../source.ts';
 import { simulationFunctions } from './functions.ts';
 import { makeScratch, trustSite } from './scratch.ts';
 
-/** Asks dnf what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts. */
-export function simulateScript({ asked, missing, system, site }: Question): string {
+/**
+ * Asks dnf what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts.
+ * `only`: shell text that makes the one source there is, in `$sources`; the host's are not asked then.
+ */
+export function simulateScript(
+  { asked, missing, system, site }: Question,
+  ...only: readonly string[]
+): string {
   const vendors = [...new Set([...missing, ...vendorsOf(asked)])];
   const parts = (vendor: Vendor): SourceParts => sourceParts(vendor, system, site);
   const { caPem } = site;
@@ -23,10 +29,10 @@ export function simulateScript({ asked, missing, system, site }: Question): stri
     makeScratch,
     ...(caPem === undefined ? [] : [trustSite(caPem)]),
     simulationFunctions,
-    linkSources(missing.map(parts)),
+    ...(only.length === 0 ? [linkSources(missing.map(parts))] : only),
     ...missing.map((vendor) => addSource(parts(vendor))),
     'read_lists',
-    ...vendors.map((vendor) => sh`listen ${vendor} ${repositoryId(vendor)}`),
+    ...(only.length > 0 ? [] : vendors).map((vendor) => sh`listen ${vendor} ${repositoryId(vendor)}`),
     ...asked.map(simulation),
   ].join('\n');
 }

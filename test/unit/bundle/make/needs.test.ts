@@ -79,6 +79,42 @@ describe('what hosts need', () => {
     },
   );
 
+  it.each([
+    ['8.10', '8', '4.18.0-553.el8_10.x86_64', 'kernel-devel-4.18.0-553.el8_10.x86_64'],
+    ['9.5', '9', '5.14.0-503.11.1.el9_5.x86_64', 'kernel-devel-5.14.0-503.11.1.el9_5.x86_64'],
+    ['10.0', '10', '6.12.0-55.el10.x86_64', 'kernel-devel-6.12.0-55.el10.x86_64'],
+  ])('is asked of Rocky %s, with the headers of its kernels', async (versionId, major, release, devel) => {
+    const el = { ...host('el'), needing: needingUnseen({ id: 'rocky', versionId }, 'x86_64', [release], []) };
+    const { needs: found, unprovided } = await needs(el);
+    expect(unprovided).toEqual([]);
+    const [system] = found.systems;
+    expect(`${system?.platform.id} ${system?.platform.versionId}`).toBe(`rocky ${major}`);
+    const before = system?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).toContain(`need ${devel} `);
+    expect(before).toContain('more_packages epel-release');
+    expect(before).toContain('need gcc');
+  });
+
+  it('is asked for the headers that a host with dnf lacks, also of the kernel that it boots next', () => {
+    const [now, next] = ['5.14.0-503.11.1.el9_5.x86_64', '5.14.0-570.12.1.el9_6.x86_64'];
+    const facts = factsOf({
+      os: { id: 'rocky', idLike: [], versionId: '9.5', codename: '', pretty: 'Rocky Linux 9.5' },
+      kernels: [now, next].map((release) => ({ release, headers: release === now, driver: true })),
+      packages: {
+        'kernel-core': '1',
+        [`kernel-core-${next}`]: '1',
+        'kernel-devel': '1',
+        'kernel-tools': '1',
+      },
+    });
+    const needing = needingOf(facts);
+    expect(needing.images).toEqual([`kernel-core-${next}`]);
+    const { needs: found } = needsOf([{ ...host('el'), needing }], Buffer.alloc(0), none);
+    const before = found.systems[0]?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).not.toContain(`need kernel-devel-${now} `);
+    expect(before).toContain(`need kernel-devel-${next} `);
+  });
+
   it('is the same whatever is on a host by now', async () => {
     const full = factsOf({ packages: { 'docker-ce': '5:29.7.2-1', gcc: '12' }, docker: { active: true } });
     const { needs: now } = await needs({ ...host('a'), needing: needingOf(full) });
@@ -86,17 +122,6 @@ describe('what hosts need', () => {
   });
 
   it.each([
-    [
-      'a system with dnf',
-      {
-        ...host('r'),
-        needing: {
-          ...needingOf(factsOf()),
-          os: { ...factsOf().os, id: 'rocky', versionId: '9.6', pretty: 'Rocky Linux 9.6' },
-        },
-      },
-      'Rocky Linux 9.6 takes its packages by dnf, which no bundle brings',
-    ],
     [
       'a system that is not supported',
       {

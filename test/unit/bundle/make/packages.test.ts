@@ -7,33 +7,43 @@ import { sha256 } from '../../../../src/base/digest.ts';
 import { tar } from '../../../../src/base/tar.ts';
 import { gatherPackages } from '../../../../src/bundle/make/packages.ts';
 import { Spool } from '../../../../src/bundle/make/spool.ts';
-import { platformOf } from '../../../../src/packages/distribution.ts';
+import { platformOf, type Platform } from '../../../../src/packages/distribution.ts';
+import { index } from '../../../support/dnf-index.ts';
 import { factsOf } from '../../../support/host.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-gather-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const { signal } = new AbortController();
-const platform = platformOf(factsOf());
-if (platform === undefined) throw new Error('no platform');
+const platformNamed = (id: string, versionId: string): Platform => {
+  const found = platformOf(factsOf({ os: { ...factsOf().os, id, versionId } }));
+  if (found === undefined) throw new Error('no platform');
+  return found;
+};
 
-async function gather(script: string) {
+async function gather(script: string, platform = platformNamed('debian', '12')) {
   const bin = mkdtempSync(join(folder, 'bin-'));
-  writeFileSync(join(bin, 'docker'), `#!/bin/sh\ncat >/dev/null\n${script}\n`, { mode: 0o755 });
+  writeFileSync(join(bin, 'docker'), `#!/bin/sh\necho "$*" >${bin}/called\ncat >/dev/null\n${script}\n`, {
+    mode: 0o755,
+  });
   const spool = await Spool.beside(join(bin, 'x'));
   const site = { mirrors: {}, proxy: { noProxy: [] } };
   const tools = { env: { PATH: `${bin}:/usr/bin:/bin` }, signal };
   const notes: string[] = [];
   const note = (text: string): void => void notes.push(text);
   const set = await gatherPackages(
-    { platform: platform!, transactions: [], hosts: ['a', 'b'] },
+    { platform, transactions: [], hosts: ['a', 'b'] },
     { tools, spool, site, note },
   );
-  return { set, spool, notes };
+  return { set, spool, notes, called: readFileSync(join(bin, 'called'), 'utf8') };
 }
 
-async function archive(index: string, files: Readonly<Record<string, string>>): Promise<string> {
+async function archive(
+  index: string,
+  files: Readonly<Record<string, string>>,
+  name = 'Packages',
+): Promise<string> {
   const file = join(mkdtempSync(join(folder, 'tar-')), 'out.tar');
-  const all = { Packages: index, ...files };
+  const all = { [name]: index, ...files };
   const entries = Object.entries(all).map(([path, content]) => ({
     path,
     content: Buffer.from(content),
@@ -74,6 +84,47 @@ it('tells what cannot be had, and for whom', async () => {
       code: 'bundle.packages',
       what: 'no package source offers x (packages of debian-12/x86_64, for a, b)',
       next: 'do this',
+    },
+  });
+});
+
+it.each([
+  ['rocky', '9.5', 'rockylinux/rockylinux:9'],
+  ['almalinux', '10.0', 'almalinux:10'],
+  ['ol', '8.10', 'oraclelinux:8'],
+  ['rhel', '9.6', 'redhat/ubi9'],
+  ['amzn', '2023', 'amazonlinux:2023'],
+])('takes packages of %s %s out of %s', async (id, versionId, image) => {
+  const files = {
+    'pool/docker-ce-29.7.2-1.el9.x86_64.rpm': 'docker-ce',
+    'pool/passt-0^20240806-2.el9.x86_64.rpm': 'passt',
+  };
+  const words = 'echo "(1/2): docker-ce" >&2';
+  const platform = platformNamed(id, versionId);
+  const { set, called } = await gather(
+    `${words}\ncat ${await archive(index, files, 'primary.xml')}`,
+    platform,
+  );
+  expect(set).toMatchObject({
+    system: `${id}-${platform.versionId}`,
+    packages: [
+      { name: 'docker-ce', version: '3:29.7.2-1.el9', file: 'docker-ce-29.7.2-1.el9.x86_64.rpm' },
+      { name: 'passt', version: '0^20240806-2.el9' },
+    ],
+  });
+  expect(called).toContain(` ${image} sh -c `);
+  const right = 'type=bind,readonly,source=/etc/pki/entitlement,target=/run/secrets/etc-pki-entitlement';
+  expect(called.includes(right)).toBe(id === 'rhel');
+});
+
+it("says that Red Hat's packages take a subscription, where the machine with Docker has none", async () => {
+  const words =
+    'docker: Error response from daemon: invalid mount config: bind source path does not exist: /etc/pki/entitlement.';
+  const made = gather(`echo '${words}' >&2; exit 125`, platformNamed('rhel', '9.6'));
+  await expect(made).rejects.toMatchObject({
+    problem: {
+      code: 'bundle.packages',
+      what: 'the packages of rhel-9/x86_64 need a subscription, and the machine with Docker has none',
     },
   });
 });

@@ -42,11 +42,6 @@ describe('azp-fleet bundle', () => {
     ['a folder that is not there', ['-o', 'no/x'], 'cannot be written'],
     ['what is no bundle', ['--show', 'text.bundle'], 'is no bundle'],
     ['what is not there', ['--show', 'none'], 'cannot be read'],
-    [
-      'a system that no bundle serves',
-      ['-o', 'x', '--for', 'rocky-9'],
-      'takes its packages by dnf, which no bundle brings',
-    ],
   ])('refuses %s before anything is done', async (_, args, what) => {
     const { exitCode, stderr } = await bundle(...args);
     expect(exitCode).toBe(2);

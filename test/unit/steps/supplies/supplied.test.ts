@@ -179,6 +179,67 @@ describe('agents straight on the host', () => {
   });
 });
 
+describe('a plan with a bundle for a host with dnf', () => {
+  const os = { id: 'rocky', idLike: [], versionId: '9.6', codename: '', pretty: 'Rocky Linux 9.6' };
+  const bare = factsOf({ os, packages: {} });
+  const desired = wanted(names(bare), 'rocky-9');
+
+  it('brings the packages first, with what dnf resolves by, adds no repository, and reaches none', () => {
+    const made = plan(bare, desired);
+    expect(made.refusals).toEqual([]);
+    expect(titles(made)[0]).toBe('bring 2 packages of the bundle (3 MB)');
+    expect(titles(made).filter((title) => title.includes('package source'))).toEqual([]);
+    const [bring] = made.stages.flat();
+    if (bring?.known !== true) throw new Error('not known');
+    expect(
+      bring.actions.flatMap((action) =>
+        action.kind === 'upload' ? [action.path.split('/packages/')[1]] : [],
+      ),
+    ).toEqual([
+      'pool/docker-ce-29.7.2-1.el9.x86_64.rpm',
+      'pool/passt-0^20240806-2.el9.x86_64.rpm',
+      'repodata/primary.xml',
+      'mark',
+    ]);
+    const text = scripts(made).join('\n');
+    expect(text).not.toMatch(
+      /(?<!="|docker.|localhost.)https?:\/\/(?!docker\/|localhost|linux\.duke\.edu|dl\.fedoraproject)/,
+    );
+    expect(
+      scripts(made)
+        .filter((script) => script.includes('dnf_run'))
+        .every((script) => script.includes('command dnf --setopt=reposdir="$folder/sources"')),
+    ).toBe(true);
+  });
+
+  it('asks dnf about the packages of the bundle, and of no repository of the host', () => {
+    const { script } = questionFor(bare, desired, how, {}) ?? { script: '' };
+    expect(script).toContain('<location href="pool/docker-ce-29.7.2-1.el9.x86_64.rpm"/>');
+    expect(script).not.toContain('for other in /etc/yum.repos.d');
+    expect(script).not.toContain('\nlisten ');
+  });
+
+  it('brings them also where it only locks packages, which takes one', () => {
+    const engine = [
+      'docker-ce',
+      'docker-ce-cli',
+      'containerd.io',
+      'docker-buildx-plugin',
+      'docker-compose-plugin',
+    ];
+    const packages = Object.fromEntries(engine.map((name) => [name, '3:29.7.2-1.el9']));
+    const docker = { serverVersion: '29.7.2', active: true, enabled: true };
+    const one = { ...how, steps: allSteps.filter(({ name }) => name === 'docker') };
+    const shown = titles(planHost(factsOf({ os, packages, docker }), desired, one));
+    expect(shown[0]).toBe('bring 2 packages of the bundle (3 MB)');
+    expect(shown).toContain('hold the Docker packages');
+    const onDebian = factsOf({ packages, docker });
+    const held = planHost(onDebian, wanted(names(onDebian)), one);
+    expect(titles(held)).toContain('hold the Docker packages');
+    expect(titles(held)[0]).not.toContain('bring');
+  });
+});
+
 describe('what a bundle lacks is refused by its name, with the way to another', () => {
   const bare = factsOf();
   const refusals = (facts: Facts, desired: Desired) =>
@@ -193,14 +254,6 @@ describe('what a bundle lacks is refused by its name, with the way to another', 
     expect(
       titles(plan(bare, desired)).filter((title) => /bring \d|install (Docker|NVIDIA)/.test(title)),
     ).toEqual([]);
-  });
-
-  it('a system that no bundle serves', () => {
-    const os = { id: 'rocky', idLike: [], versionId: '9.6', codename: '', pretty: 'Rocky Linux 9.6' };
-    const rocky = factsOf({ os });
-    expect(refusals(rocky, wanted(names(rocky)))).toEqual([
-      'driver: Rocky Linux 9.6 takes its packages by dnf, which no bundle brings',
-    ]);
   });
 
   it('the image', () => {

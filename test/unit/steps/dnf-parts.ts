@@ -1,0 +1,14 @@
+import { consequenceFilters } from '../../../src/packages/dnf/consequences.ts';
+import { bringFunctions, performFunction } from '../../../src/packages/dnf/downloads.ts';
+import { dnfPrelude } from '../../../src/packages/dnf/prelude.ts';
+import { unforeseenNames } from '../../../src/packages/shell.ts';
+import type { Parts } from './exact-scripts.ts';
+
+/** What scripts for dnf have in common. */
+export const dnfParts: Parts = [
+  [dnfPrelude, '# … what all scripts for dnf begin with'],
+  [consequenceFilters, '# … how what dnf says is read'],
+  [bringFunctions, '# … bring, more_packages'],
+  [performFunction, '# … perform'],
+  [unforeseenNames, '# … unforeseen PATTERN…'],
+];
