@@ -19,8 +19,12 @@ import { buildRepositories, writeRpmSource } from './rpm.ts';
 import { say } from './say.ts';
 import { armoredKey, signingHome } from './signing.ts';
 
-/** Where each vendor keeps the key of its packages. */
-const keys = ['docker/centos/gpg', 'nvidia/rhel9/x86_64/repodata/repomd.xml.key'];
+/** Where each vendor keeps the key of its packages; that of the system comes with its image. */
+const keys = [
+  'docker/centos/gpg',
+  'nvidia/rhel9/x86_64/repodata/repomd.xml.key',
+  'rocky/9/RPM-GPG-KEY-Rocky-9',
+];
 
 /** Has the mirror serve Rocky's, EPEL's and the vendors' packages for release 9, built in `image`, unless it does. */
 export function enterpriseMirror(image: string): Promise<Readonly<Record<string, string>>> {

@@ -1,10 +1,12 @@
 import type { DebFile } from './deb.ts';
 import { labFiles, mirror } from './paths.ts';
 import type { Rpm } from './rpm.ts';
+import { armoredKey } from './signing.ts';
 
 /** The kernel that such a host is installed with, and the one that an upgrade brings. */
 export const kernels = ['5.14.0-503.11.1.el9_5', '5.14.0-570.12.1.el9_6'] as const;
 
+const epelKey = '/etc/pki/rpm-gpg/RPM-GPG-KEY-EPEL-9';
 const text = (path: string, content: string): DebFile => ({ path, content: { text: content } });
 const program = (path: string, source: string): DebFile => ({
   path,
@@ -68,8 +70,9 @@ export const enterpriseSystem: readonly Rpm[] = [
     files: [
       text(
         '/etc/yum.repos.d/epel.repo',
-        `[epel]\nname=EPEL\nbaseurl=${mirror}/epel/9\nenabled=1\ngpgcheck=0\n`,
+        `[epel]\nname=EPEL\nbaseurl=${mirror}/epel/9\nenabled=1\ngpgcheck=1\ngpgkey=file://${epelKey}\n`,
       ),
+      { path: epelKey, content: { copy: armoredKey } },
     ],
   },
 ];

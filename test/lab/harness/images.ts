@@ -5,7 +5,7 @@ import { ensureBase, hasImage } from './base-images.ts';
 import { contents, digest } from './digest.ts';
 import { dressed, isDressed, type HostRelease } from './dressed.ts';
 import { docker } from './engine.ts';
-import { inState, labFiles, network, registry, type Release } from './paths.ts';
+import { inState, labFiles, network, registry } from './paths.ts';
 import { cudaBase, dressedBase, dropbearBase, hostBase } from './recipes.ts';
 import { say } from './say.ts';
 
@@ -50,14 +50,21 @@ function baseTags(): string[] {
 }
 
 /** The system's own image in the lab's registry, as `debian:12` is in Docker's. */
-export async function ensureSystemImage(release: Release): Promise<void> {
-  const name = `${registry}/library/debian:${systemVersion[release]}`;
-  await docker(['tag', await ensureBase(hostBase(release)), name]);
+export async function ensureSystemImage(release: HostRelease): Promise<void> {
+  const image = isDressed(release)
+    ? await derive(`system-${release}`, await ensureHostImage(release), labFiles('system'))
+    : await ensureBase(hostBase(release));
+  const name = `${registry}/${systemImages[release]}`;
+  await docker(['tag', image, name]);
   await docker(['push', name]);
   await docker(['rmi', name]);
 }
 
-const systemVersion = { bookworm: '12', trixie: '13' } as const satisfies Record<Release, string>;
+const systemImages = {
+  bookworm: 'library/debian:12',
+  trixie: 'library/debian:13',
+  rocky9: 'rockylinux/rockylinux:9',
+} as const satisfies Record<HostRelease, string>;
 
 /** `settings`: arguments of the Dockerfile, which reads from the lab's mirror where there are any. */
 async function derive(
