@@ -63,6 +63,7 @@ const collected = [
   'src/packages/apt/source.ts',
   'src/packages/apt/trust.ts',
   'src/packages/dnf/dnf.ts',
+  'src/packages/dnf/downloads.ts',
   'src/packages/dnf/driver.ts',
   'src/packages/dnf/epel.ts',
   'src/packages/dnf/folder/flat.ts',

@@ -86,7 +86,8 @@ function loadScript(file: string, reference: string, names: readonly string[]): 
   return sh`${new Raw(failFunction)}
 words=$(docker load -i ${file} 2>&1) ||
   fail 'the image of the bundle cannot be loaded' ${reference} "$words" 'look at the disk of Docker (docker system df), and run again'
-for name in ${names}; do
+set -- ${names}
+for name; do
   if docker image inspect "$name" >/dev/null 2>&1; then
     rm -f ${file}
     exit 0

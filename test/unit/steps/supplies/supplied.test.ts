@@ -109,7 +109,7 @@ describe('a plan with a bundle', () => {
       actions: [
         { kind: 'upload', path: `/var/lib/azp-fleet/images/${sha256(image)}.image` },
         { kind: 'upload', path: `/var/lib/azp-fleet/manifests/${sha256('manifest')}.json`, mode: 0o600 },
-        { kind: 'run', script: expect.stringContaining(`for name in ${ids.join(' ')}; do`) as string },
+        { kind: 'run', script: expect.stringContaining(`set -- ${ids.join(' ')}`) as string },
       ],
     });
   });
