@@ -59,7 +59,8 @@ export const driverStep: Step = {
       if (obstacle !== undefined) yield refusal('driver', obstacle.what, obstacle.next);
       return;
     }
-    if (packagesFit(facts, desired, packages)) {
+    const inTheWay = platform.names.driver.obsolete(Object.keys(facts.packages), host.driver, packages);
+    if (packagesFit(facts, desired, packages) && inTheWay.length === 0) {
       yield* activation(facts, desired, platform, packages);
       return;
     }

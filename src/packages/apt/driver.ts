@@ -29,7 +29,7 @@ export const driverCommons = {
     const own = spec.method === 'distro';
     const keep = new Set([...wanted, ...(own ? [] : [pinningPackage(spec)])]);
     return installed
-      .filter((name) => ours.test(name) || others(spec).test(name))
+      .filter((name) => ours.test(name) || others(spec, wanted).test(name))
       .filter((name) => !keep.has(name) && !belongs(name, spec, wanted))
       .toSorted();
   },
@@ -43,15 +43,17 @@ const ours =
 /**
  * What only the other one's packages are called; libraries have the same names, and get its version. NVIDIA's had Debian's
  * structure once. What stayed of that would have the kernel look for its module under Debian's name (`install nvidia modprobe
- * -i nvidia-current`).
+ * -i nvidia-current`). So would the settings of Debian's proprietary modules beside its open ones: of the two alternatives
+ * theirs has the higher priority.
  */
-function others({ method, branch }: DriverSpec): RegExp {
-  if (method === 'distro') return vendors;
+function others({ method, branch }: DriverSpec, wanted: readonly string[]): RegExp {
+  if (method === 'distro') return wanted.includes('nvidia-open-kernel-dkms') ? vendorsOrProprietary : vendors;
   return Number(branch) < 570 ? /^$/ : debians;
 }
 
 const vendors =
   /^(nvidia-driver-cuda|nvidia-open|cuda-drivers(-\d{3})?|libnvidia-compute|nvidia-dkms(-open)?)$/;
+const vendorsOrProprietary = new RegExp(`${vendors.source}|^nvidia-kernel-support$`);
 const debians = /^nvidia-(alternative|smi|open-kernel-support)$/;
 
 /**

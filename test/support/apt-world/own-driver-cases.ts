@@ -36,10 +36,12 @@ const vendors = (version: string) => {
 };
 
 function onDebian(on: SystemName): ResolverCase[] {
-  const [version, modules, branch] =
+  const kinds = ['nvidia-kernel-dkms', 'nvidia-open-kernel-dkms'] as const;
+  const [version, [modules, otherModules], branch, otherFlavor] =
     on === 'Debian 12'
-      ? ['535.261.03', 'nvidia-kernel-dkms', '535']
-      : ['550.163.01', 'nvidia-open-kernel-dkms', '550'];
+      ? (['535.261.03', kinds, '535', 'open'] as const)
+      : (['550.163.01', [kinds[1], kinds[0]], '550', 'proprietary'] as const);
+  const otherKind = { driver: { ...own.driver, flavor: otherFlavor } };
   const compute = `--no-install-recommends nvidia-smi libcuda1 nvidia-opencl-icd ${modules} nvidia-persistenced`;
   const runs = loaded(version, branch === '550');
   return [
@@ -55,7 +57,7 @@ function onDebian(on: SystemName): ResolverCase[] {
     {
       history: 'fresh',
       what: 'the other kind of modules is asked for',
-      wish: { driver: { ...own.driver, flavor: branch === '550' ? 'proprietary' : 'open' } },
+      wish: otherKind,
     },
     {
       history: 'current',
@@ -94,6 +96,19 @@ function onDebian(on: SystemName): ResolverCase[] {
         held: ['nvidia-smi', 'libcuda1', modules, 'libnvidia-ml1', 'nvidia-alternative', 'libnvidia-cfg1'],
       },
       facts: runs,
+    },
+    {
+      history: 'conflicting',
+      what: 'its other kind of modules, which runs',
+      past: { ...archive, shipped: [compute] },
+      facts: runs,
+      wish: otherKind,
+    },
+    {
+      history: 'conflicting',
+      what: 'both kinds of modules, put there by hand',
+      past: { ...archive, shipped: [compute, `--no-install-recommends ${otherModules}`] },
+      wish: otherKind,
     },
     {
       history: 'half-installed',

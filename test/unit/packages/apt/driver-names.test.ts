@@ -109,4 +109,16 @@ describe('what is in the way of a driver', () => {
     const wanted = ubuntu.driver.packages(spec(branch), flavor, 0);
     expect(ubuntu.driver.obsolete(installed.split(' '), spec(branch), wanted).join(' ')).toBe(expected);
   });
+
+  // Debian's `nvidia` is the proprietary module wherever that one's settings are.
+  it.each<[Flavor, string]>([
+    ['open', 'nvidia-driver-cuda nvidia-kernel-dkms nvidia-kernel-support'],
+    ['proprietary', 'nvidia-driver-cuda nvidia-open-kernel-dkms'],
+  ])("nothing that would hide Debian's own %s modules", (flavor, expected) => {
+    const own = { ...spec('535'), method: 'distro' } as const;
+    const there =
+      'nvidia-smi nvidia-alternative nvidia-kernel-dkms nvidia-kernel-support nvidia-open-kernel-dkms nvidia-open-kernel-support nvidia-driver-cuda';
+    const wanted = systems.debian.driver.packages(own, flavor, 0);
+    expect(systems.debian.driver.obsolete(there.split(' '), own, wanted).join(' ')).toBe(expected);
+  });
 });
