@@ -137,6 +137,9 @@ describe("Debian's driver", () => {
   });
 });
 
+/** The GPU of that host can have either kind; of 535 the other one comes where nobody asks. */
+const openModules: Partial<HostSpec['driver']> = { method: 'distro', orNewer: true, flavor: 'open' };
+
 describe('what Debian has', () => {
   test('is told where another branch is asked for', async () => {
     const { refusals } = await new StackRun(lab, [driverStep]).ask(
@@ -172,12 +175,27 @@ describe('what Debian has', () => {
     expect(told(await driver.ask(host('b'), desired))).toEqual(['load the NVIDIA kernel module']);
   });
 
+  test('changes its kind of modules, the other of which goes by name', async () => {
+    const driver = new StackRun(lab, [driverStep]);
+    const asked = await driver.ask(host('b'), wanted(openModules));
+    expect(titles(asked)).toEqual([expect.stringMatching(/\(the system's own, open kernel modules\)$/)]);
+    expect(removed(asked)).toEqual(['nvidia-kernel-dkms', 'nvidia-kernel-support']);
+    await expect(driver.converge(host('b'), wanted(openModules))).rejects.toThrow(
+      /no NVIDIA module was built for Linux/,
+    );
+    const { packages } = await driver.facts(host('b'), wanted(openModules));
+    expect(packages).toHaveProperty('nvidia-open-kernel-dkms');
+    expect(packages).not.toHaveProperty('nvidia-kernel-dkms');
+    const { stdout } = await host('b').exec('modprobe -n -v nvidia');
+    expect(stdout).toContain('nvidia-current-open');
+  });
+
   test(
     'is built for a kernel of Debian that was booted since, whose headers come by plan, and not loaded',
     slow,
     async () => {
       const driver = new StackRun(lab, [driverStep]);
-      const desired = wanted({ method: 'distro', orNewer: true });
+      const desired = wanted(openModules);
       await host('b').exec(ownKernel);
       expect(titles(await driver.ask(host('b'), desired))).toEqual([
         expect.stringMatching(/^install linux-headers-6\.1\.0-\d+-amd64, linux-headers-amd64$/),
@@ -187,7 +205,7 @@ describe('what Debian has', () => {
         /the NVIDIA module is built for Linux 6\.1\.0-\d+-amd64, and not loaded/,
       );
       const { stdout } = await host('b').exec('dkms status');
-      expect(stdout).toMatch(/^nvidia-current\/535\.[\d.]+, 6\.1\.0-\d+-amd64, x86_64: installed$/m);
+      expect(stdout).toMatch(/^nvidia-current-open\/535\.[\d.]+, 6\.1\.0-\d+-amd64, x86_64: installed$/m);
       expect(titles(await driver.ask(host('b'), desired))).toEqual(['load the NVIDIA kernel module']);
     },
   );
