@@ -5,7 +5,7 @@ import { upstream } from '../packages/version.ts';
 import type { Change } from './change.ts';
 import { rebootChange, refusal, runChange } from './changes.ts';
 import { fabricSwitches } from './driver/fabric.ts';
-import { fabricChange, lackingFabric, missingFabric } from './driver/fabric-manager.ts';
+import { fabricChange, fabricPackages, lacksFabric, missingFabric } from './driver/fabric-manager.ts';
 import { flavorFor } from './driver/flavor.ts';
 import { installation, rebootReason } from './driver/installation.ts';
 import { buildPackages, nextModule } from './driver/kernels.ts';
@@ -37,7 +37,7 @@ export const driverStep: Step = {
       const lacking = platform === undefined ? [] : lackingLibraries(facts, host, platform);
       const lack = facts.driver.loaded === undefined ? missing : missingLibraries(lacking, host);
       if (lack === missing || lacking.length > 0) yield refusal('driver', lack.what, lack.next);
-      else if (platform !== undefined && lackingFabric(facts, desired, platform).length > 0) {
+      else if (platform !== undefined && lacksFabric(facts)) {
         const { what, next } = missingFabric(facts);
         yield refusal('driver', what, next);
       }
@@ -142,7 +142,8 @@ function* completion(
   packages: readonly string[],
 ): Generator<Change | Refusal> {
   const { host } = desired;
-  const fabric = lackingFabric(facts, desired, platform);
+  const lacksManager = lacksFabric(facts);
+  const fabric = lacksManager ? fabricPackages(facts, host, platform) : [];
   const extras = new Set([...platform.names.driver.extras(host.driver, usesOf(host)), ...fabric]);
   const ours = packagesFit(
     facts,
@@ -155,12 +156,14 @@ function* completion(
     yield* hold(platform, facts, fit);
   }
   if (ours) yield* forNextKernel(facts, desired, platform);
-  if (lacking.length === 0 && fabric.length === 0) return;
+  if (lacking.length === 0 && !lacksManager) return;
   const vendor = ours && host.driver.method !== 'distro';
   if (vendor) yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
-  if (fabric.length > 0) {
-    const { what, next } = missingFabric(facts);
-    yield vendor ? fabricChange(facts, desired, platform, fabric) : refusal('driver', what, next);
+  if (lacksManager) {
+    const { what, next } = missingFabric(facts, fabric.length === 0);
+    yield ours && fabric.length > 0
+      ? fabricChange(facts, desired, platform, { names: fabric, vendor })
+      : refusal('driver', what, next);
   }
   if (lacking.length > 0) yield librariesChange(facts, desired, platform, { names: lacking, vendor });
 }

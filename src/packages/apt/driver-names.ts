@@ -17,7 +17,7 @@ interface DriverRow {
   readonly beside?: readonly string[];
   /** What containers can draw and en- and decode with only where the host has it. */
   readonly uses: Readonly<Record<DriverUse, readonly string[]>>;
-  /** NVSwitches need it. Undefined: there is none, and plans refuse such hosts before. */
+  /** NVSwitches need it. Undefined: there is none, and plans refuse such hosts. */
   readonly fabricManager?: string;
   /** Where the names were seen. */
   readonly source: string;
@@ -117,7 +117,9 @@ export const driverRows = {
         graphics: ['libnvidia-gl-BRANCH-server'],
         video: ['libnvidia-encode-BRANCH-server', 'libnvidia-decode-BRANCH-server'],
       },
-      source: 'github.com/canonical/nvidia-graphics-drivers, 535-server-noble and 580-server-noble',
+      fabricManager: 'nvidia-fabricmanager-BRANCH',
+      source:
+        'github.com/canonical/nvidia-graphics-drivers, 535-server-noble and 580-server-noble; packages.ubuntu.com: nvidia-fabricmanager-580 of multiverse wants the kernel-common-580-server of its own release',
     },
   ],
 } as const satisfies Readonly<Record<Family, readonly [DriverRow, ...DriverRow[]]>>;

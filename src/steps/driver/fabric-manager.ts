@@ -1,4 +1,5 @@
 import type { Facts } from '../../facts/facts.ts';
+import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { upstream } from '../../packages/version.ts';
 import { reloadDisturbs } from '../disturbance.ts';
@@ -18,33 +19,35 @@ function installed({ packages }: Facts): readonly { readonly name: string; reado
     .map(([name, version]) => ({ name, release: upstream(version) }));
 }
 
+/** What the wanted driver's packages have for switches. None: whose packages they are has no fabric manager. */
+export function fabricPackages(facts: Facts, { driver }: HostSpec, { names }: Platform): readonly string[] {
+  const packages = (switches: number) => names.driver.packages(driver, flavorFor(facts, driver), switches);
+  const without = new Set(packages(0));
+  return packages(1).filter((name) => !without.has(name));
+}
+
 /**
- * What the wanted driver has for switches, and the host has not: none, from whichever package, or one of another release than
- * the driver that runs, with which it does not work.
+ * GPUs are joined by switches, and the host has nothing for these: no fabric manager, from whichever package, or one of another
+ * release than the driver that runs, with which it does not work.
  */
-export function lackingFabric(facts: Facts, { host }: Desired, { names }: Platform): readonly string[] {
+export function lacksFabric(facts: Facts): boolean {
+  if (fabricSwitches(facts) === 0) return false;
   const there = installed(facts);
   const { loaded, services } = facts.driver;
-  const works =
-    there.length === 0
-      ? services.some(({ unit }) => unit === fabricUnit)
-      : there.some(({ release }) => release === loaded);
-  if (works) return [];
-  const packages = (switches: number) =>
-    names.driver.packages(host.driver, flavorFor(facts, host.driver), switches);
-  const without = new Set(packages(0));
-  return packages(fabricSwitches(facts)).filter((name) => !without.has(name));
+  return there.length === 0
+    ? !services.some(({ unit }) => unit === fabricUnit)
+    : !there.some(({ release }) => release === loaded);
 }
 
 /**
  * A driver that came before its switches were looked at, or whose fabric manager was upgraded alone: that comes at the very
- * version of the driver, and is started.
+ * version of the driver, and is started. `vendor`: the driver is from NVIDIA's own source.
  */
 export function fabricChange(
   facts: Facts,
   { proxy }: Desired,
   platform: Platform,
-  names: readonly string[],
+  { names, vendor }: { readonly names: readonly string[]; readonly vendor: boolean },
 ): PackageChange {
   const { loaded = '' } = facts.driver;
   const there = installed(facts);
@@ -58,7 +61,7 @@ export function fabricChange(
     disturbs: reloadDisturbs(facts),
     timeoutS: 1800,
     transaction: {
-      vendor: 'nvidia',
+      ...(vendor ? { vendor: 'nvidia' } : {}),
       packages: names.map((name) => ({ name, version: { release: loaded } })),
       sameVersion: true,
       remove: others,
@@ -69,8 +72,11 @@ export function fabricChange(
   });
 }
 
-/** Where the driver is somebody else's, so is the fabric manager: both must have the same version. */
-export function missingFabric(facts: Facts) {
+/**
+ * Where the driver is somebody else's, so is the fabric manager: both must have the same version. `nowhere`: the wanted packages
+ * have none.
+ */
+export function missingFabric(facts: Facts, nowhere = false) {
   const { loaded = '' } = facts.driver;
   const [other] = installed(facts);
   const lack =
@@ -79,6 +85,8 @@ export function missingFabric(facts: Facts) {
       : `with ${other.name} ${other.release} beside driver ${loaded}`;
   return {
     what: `the GPUs are joined by switches, and ${lack} CUDA ends with error 802`,
-    next: `install the fabric manager at the driver's version, from where the driver is from, and run again`,
+    next: nowhere
+      ? "set driver: { method: repo } for this host in the inventory, for NVIDIA's package source, which has it"
+      : "install the fabric manager at the driver's version, from where the driver is from, and run again",
   };
 }

@@ -3,6 +3,7 @@ import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { isKept } from '../kept-stack.ts';
 import { fabricObstacle, fabricSwitches } from './fabric.ts';
+import { fabricPackages } from './fabric-manager.ts';
 import { generationObstacle } from './flavor.ts';
 import { secureBootObstacle } from './secure-boot.ts';
 
@@ -50,17 +51,17 @@ export function installObstacle(facts: Facts, host: HostSpec, platform: Platform
       next: 'sudo nvidia-uninstall --silent, reboot, and run again',
     };
   }
-  const obstacle = method === 'distro' ? ownObstacle(facts, platform) : undefined;
+  const obstacle = method === 'distro' ? ownObstacle(facts, host, platform) : undefined;
   return obstacle ?? generationObstacle(facts, host.driver) ?? secureBootObstacle(facts, host, platform);
 }
 
 /** Why the distribution's own packages will not do, whichever they are. Which branches it has, its package manager knows. */
-function ownObstacle(facts: Facts, { names }: Platform): Obstacle | undefined {
+function ownObstacle(facts: Facts, host: HostSpec, platform: Platform): Obstacle | undefined {
   const next = "set driver: { method: repo } for this host in the inventory, for NVIDIA's package source";
   const { pretty } = facts.os;
-  if (names.driver.own === undefined)
+  if (platform.names.driver.own === undefined)
     return { what: `azp-fleet installs no driver from the package sources of ${pretty} itself`, next };
-  if (fabricSwitches(facts) > 0)
+  if (fabricSwitches(facts) > 0 && fabricPackages(facts, host, platform).length === 0)
     return { what: `the driver of ${pretty} comes without the fabric manager that NVSwitches need`, next };
   return undefined;
 }

@@ -54,6 +54,14 @@ function onDebian(on: SystemName): ResolverCase[] {
       wish: asked('580'),
     },
     { history: 'fresh', what: 'a GPU that came after it', facts: blackwell, wish: own },
+    { history: 'fresh', what: 'NVSwitches', facts: { nvswitches: 4 }, wish: own },
+    {
+      history: 'current',
+      what: 'put there by hand, without a fabric manager for its switches',
+      past: { ...archive, shipped: [compute] },
+      facts: { nvswitches: 4, ...runs },
+      wish: own,
+    },
     {
       history: 'fresh',
       what: 'the other kind of modules is asked for',
@@ -136,6 +144,21 @@ const bare = ['libnvidia-compute', 'nvidia-dkms-open'].map((name) => `${name}=59
 
 const onUbuntu: readonly ResolverCase[] = [
   { history: 'fresh', what: 'nothing there', wish: own },
+  { history: 'fresh', what: 'NVSwitches', facts: { nvswitches: 4 }, wish: own },
+  {
+    history: 'fresh',
+    what: 'NVSwitches, without multiverse in the sources',
+    past: { components: ['main', 'restricted'] },
+    facts: { nvswitches: 4 },
+    wish: own,
+  },
+  {
+    history: 'current',
+    what: 'put there by hand, without the fabric manager of its switches',
+    past: { shipped: [series('580')] },
+    facts: { nvswitches: 4, ...loaded('580.126.20') },
+    wish: own,
+  },
   { history: 'fresh', what: 'nothing there, and agents draw and encode', wish: { ...own, ...draws } },
   { history: 'fresh', what: 'nothing there, and a branch is asked for that it has not', wish: asked('610') },
   {

@@ -57,7 +57,7 @@ function ubuntu(versionId: '22.04' | '24.04', codename: string, kernel: string):
   return {
     os: { id: 'ubuntu', idLike: ['debian'], versionId, codename, pretty: `Ubuntu ${versionId} LTS` },
     kernel,
-    archive: ['main', 'restricted'].map(list),
+    archive: ['main', 'restricted', 'multiverse'].map(list),
     vendors: vendors('ubuntu', folder, codename),
     distribution: `ubuntu.${versionId}~${codename}`,
     base: ['ca-certificates', 'linux-image-generic', 'adduser'],

@@ -56,7 +56,7 @@ export class AptWorld {
       .file('/proc/version', 'Linux version')
       .file('/etc/apt/apt.conf', config(host.root));
     for (const list of [...system.archive, ...system.vendors]) this.#offer(list, system.distribution);
-    const components = past.components ?? ['main', 'restricted'];
+    const components = past.components ?? ['main', 'restricted', 'multiverse'];
     const own = system.archive.filter(({ component }) => components.includes(component));
     const sources = (lists: readonly List[]): string =>
       lists.map(({ uri, suite, component }) => `deb ${uri} ${suite} ${component}\n`).join('');

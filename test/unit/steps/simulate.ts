@@ -9,7 +9,7 @@ import { engineConfig } from '../../../src/steps/docker.ts';
 import { renderDaemonJson, usesCdi, withGpuSettings } from '../../../src/steps/docker/daemon-json.ts';
 import { dockerPackages, enginePackages } from '../../../src/steps/docker/packages.ts';
 import { fabricSwitches } from '../../../src/steps/driver/fabric.ts';
-import { lackingFabric } from '../../../src/steps/driver/fabric-manager.ts';
+import { fabricPackages } from '../../../src/steps/driver/fabric-manager.ts';
 import { flavorFor } from '../../../src/steps/driver/flavor.ts';
 import { rebootReason } from '../../../src/steps/driver/installation.ts';
 import { buildOf } from '../../../src/steps/driver/kernels.ts';
@@ -68,7 +68,7 @@ const effects: Readonly<Record<string, Effect>> = {
     ),
   'driver-blacklist': (facts) => facts,
   'driver-fabric': (facts, desired) => {
-    const came = lackingFabric(facts, desired, platform(facts));
+    const came = fabricPackages(facts, desired.host, platform(facts));
     const { packages, ...rest } = withPackages(facts, came, `${facts.driver.loaded}-1`);
     const kept = Object.entries(packages).filter(
       ([name]) => !/^nvidia-fabric-?manager/.test(name) || came.includes(name),
