@@ -18,6 +18,8 @@ import { bareHost, type Needing } from './bare-host.ts';
 export interface Target {
   readonly name: string;
   readonly needing: Needing;
+  /** As it is now, where it was read: a newer driver that stays there wants another base of its image. */
+  readonly now?: Facts;
   readonly desired: Desired;
 }
 
@@ -60,7 +62,11 @@ export function needsOf(
     }),
   );
   const agents = [...facts].flatMap(([{ desired }, each]) => agentsOf(each, desired));
-  const images = [...facts].flatMap(([{ desired }, each]) => imagesOf(each, desired, context, readFolder));
+  const images = [...facts].flatMap(([{ desired, now }, bare]) =>
+    [bare, ...(now === undefined ? [] : [now])].flatMap((each) =>
+      imagesOf(each, keptNewer(each, desired), context, readFolder),
+    ),
+  );
   return {
     needs: {
       systems: systemsOf(facts),

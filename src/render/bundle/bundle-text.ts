@@ -50,7 +50,10 @@ export function bundleText(file: string, manifest: Manifest, width: number): str
 
 /** Those that people ask for by their version. */
 function versions(packages: Manifest['packages'][number]['packages']): string {
-  const shown = ['docker-ce', 'nvidia-container-toolkit', 'nvidia-driver-cuda', 'nvidia-driver'].flatMap(
+  const driver = ['nvidia-driver-cuda', 'nvidia-driver', 'nvidia-smi'].find((name) =>
+    packages.some((each) => each.name === name),
+  );
+  const shown = ['docker-ce', 'nvidia-container-toolkit', ...(driver === undefined ? [] : [driver])].flatMap(
     (name) =>
       packages
         .filter((each) => each.name === name)

@@ -13,10 +13,13 @@ import { writeInventory } from '../harness/inventory.ts';
 import { removeLab, startLab, type Lab } from '../harness/lab.ts';
 import { inState, mirror } from '../harness/paths.ts';
 import type { Output } from '../harness/run.ts';
+import { caCertificate } from '../harness/tls.ts';
 import { ManagedHost } from '../support/managed-host.ts';
+import { pushAgentImage } from '../support/pushed-agent.ts';
 
 const prefix = 'bundle';
-const engine = { DOCKER_HOST: `unix://${inState('docker.sock')}` };
+/** Node trusts the lab's registry as its Docker does. */
+const env = { DOCKER_HOST: `unix://${inState('docker.sock')}`, NODE_EXTRA_CA_CERTS: caCertificate };
 
 let lab: Lab;
 let azure: LabAzure;
@@ -24,12 +27,16 @@ let managed: ManagedHost;
 let inventory: string;
 let closed: Awaited<ReturnType<typeof closeNetwork>> | undefined;
 let file: string;
+/** By its digest. */
+let image: string;
 
 beforeAll(async () => {
-  lab = await startLab({ prefix, hosts: [{ name: 'a', release: 'bookworm', gpus: ['h200'] }] });
+  lab = await startLab({ prefix, hosts: [{ name: 'a', release: 'bookworm', gpus: ['h200', 'h200'] }] });
   azure = await startAzure(prefix, lab.folder, { speed: 10 });
   managed = new ManagedHost(lab.host('a'), azure);
-  inventory = await writeInventory(lab, azure);
+  image = await pushAgentImage(azure);
+  const agents = [{ gpus: [0] }, { gpus: [1], image }];
+  inventory = await writeInventory(lab, azure, { hosts: { a: { agents } } });
   file = join(lab.folder, 'site.bundle');
   await ensureSystemImage('bookworm');
 });
@@ -42,12 +49,12 @@ const provision = (...options: readonly string[]): Promise<Output> =>
   azpFleet(lab.folder, ['provision', inventory, '--bundle', file, ...options]);
 
 test('one file has all that the host needs, and says what', async () => {
-  const made = await azpFleet(lab.folder, ['bundle', inventory, '-o', file], { env: engine });
+  const made = await azpFleet(lab.folder, ['bundle', inventory, '-o', file], { env });
   expect(made.code, made.stderr).toBe(0);
   expect(made.stdout).toMatch(/debian-12\/x86_64 +\d+ packages, among them docker-ce [\d.]+/);
   const shown = await azpFleet(lab.folder, ['bundle', '--show', file, '--json']);
   const { bundle } = JSON.parse(shown.stdout) as {
-    bundle: { packages: { packages: { name: string }[] }[]; images: unknown[] };
+    bundle: { packages: { packages: { name: string }[] }[]; images: { reference: string }[] };
   };
   const names = bundle.packages.flatMap((set) => set.packages.map(({ name }) => name));
   expect(names).toEqual(
@@ -59,7 +66,10 @@ test('one file has all that the host needs, and says what', async () => {
       'ca-certificates',
     ]),
   );
-  expect(bundle.images).toHaveLength(1);
+  expect(bundle.images.map(({ reference }) => reference)).toEqual([
+    expect.stringMatching(/^azp-fleet\/agent:/),
+    image,
+  ]);
 });
 
 test('the host comes up without any other network', async () => {
@@ -80,9 +90,15 @@ test('the host comes up without any other network', async () => {
   expect(await closed?.dropped()).toBe(before);
 });
 
-test('a job runs on it', async () => {
-  const jobs = await azure.control.queue({ pool: 'gpu-lab', script: 'nvidia-smi -L' });
-  expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded' }]);
+test('jobs run on it, in the image that was built and in the one that is named by its digest', async () => {
+  for (const slot of ['0', '1']) {
+    const jobs = await managed.queue('nvidia-smi -L', 1, [`Agent.Name -equals a-${slot}`]);
+    expect(await managed.finished(jobs)).toMatchObject([{ result: 'succeeded' }]);
+  }
+  const { images = [] } = await managed.status();
+  expect(images[1]).toMatchObject({ state: 'ready', reference: image });
+  const { stdout } = await lab.host('a').exec(`docker image inspect --format '{{.Id}}' ${image}; true`);
+  expect(stdout.trim(), 'the engine itself does not know it by that').toBe('');
 });
 
 test('a second run has nothing to do', async () => {

@@ -62,6 +62,7 @@ async function read(
     targets: reached.map(({ host, facts }) => ({
       name: host.name,
       needing: needingOf(facts),
+      now: facts,
       desired: desired(host),
     })),
   };

@@ -221,6 +221,18 @@ describe('a bundle', () => {
     });
   });
 
+  it('is built on a base that is named by its digest, which the engine holds to that', async () => {
+    const baseImage = `registry.lab/cuda@sha256:${sha256('base')}`;
+    const made = await make(join(folder, 'base.bundle'), [
+      host('a', desiredOf({ baseImage }, { artifacts })),
+    ]);
+    expect(made.images).toMatchObject([
+      { reference: expect.stringMatching(/^azp-fleet\/agent:/) as string, base: baseImage },
+    ]);
+    expect(made.images[0]?.manifests).toBeUndefined();
+    expect(readFileSync(join(folder, 'calls'), 'utf8')).toContain(`--build-arg BASE=${baseImage} `);
+  });
+
   it('of another release is not used', async () => {
     const opened = await openBundle(join(folder, 'one.bundle'), { signal });
     const other = { ...opened, manifest: { ...opened.manifest, version: '99.0.0' } };

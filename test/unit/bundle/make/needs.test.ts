@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { contextArchive } from '../../../../src/artifacts/context-archive.ts';
 import { needingOf, needingUnseen } from '../../../../src/bundle/make/bare-host.ts';
 import { needsOf, type Target } from '../../../../src/bundle/make/needs.ts';
-import { desiredOf, factsOf } from '../../../support/host.ts';
+import { desiredOf, driven, factsOf } from '../../../support/host.ts';
 
 const none = (): Promise<Buffer> => Promise.reject(new Error('no folder'));
 const runtime = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
@@ -113,6 +113,19 @@ describe('what hosts need', () => {
     const before = found.systems[0]?.transactions.map((each) => each.before ?? '').join('\n');
     expect(before).not.toContain(`need kernel-devel-${now} `);
     expect(before).toContain(`need kernel-devel-${next} `);
+  });
+
+  it('is also the image that a host wants as it is now, on the CUDA of a newer driver that stays', async () => {
+    const desired = desiredOf({ driver: { orNewer: true } }, { artifacts });
+    const now = factsOf({ driver: { ...driven, loaded: '595.71.05', userspace: '595.71.05' } });
+    const { needs: found } = await needs(
+      { ...host('n', desired), now },
+      { ...host('m', desired), now: factsOf() },
+    );
+    expect(found.images.map(({ plan }) => plan.reference)).toEqual([
+      expect.stringContaining('cuda13.0'),
+      expect.stringContaining('cuda13.2'),
+    ]);
   });
 
   it('is the same whatever is on a host by now', async () => {

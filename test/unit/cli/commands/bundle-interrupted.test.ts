@@ -55,7 +55,7 @@ if [ "$1" = ${waits} ]; then
   : >waiting
   if [ "$1" = run ]; then
     trap '' TERM INT
-    until [ -e "removed-$name" ]; do sleep 0.05; done
+    until [ -e "removed-$name" ] || [ ! -e calls ]; do sleep 0.05; done
     exit 137
   fi
   exec sleep 600
