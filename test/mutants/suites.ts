@@ -27,6 +27,7 @@ import { configSuite } from '../unit/steps/docker/config-cases.ts';
 import { engineSuite } from '../unit/steps/docker/engine-cases.ts';
 import { loadSuite } from '../unit/steps/driver/load-cases.ts';
 import { managerSuite } from '../unit/steps/manager-scripts-cases.ts';
+import { broughtSuite } from '../unit/steps/supplies/brought-cases.ts';
 import { cdiSuite } from '../unit/steps/toolkit/cdi-cases.ts';
 
 /** The scripts that are damaged, with the runs that should notice. */
@@ -47,6 +48,7 @@ export const suites: readonly ScriptSuite[] = [
   configSuite,
   loadSuite,
   cdiSuite,
+  broughtSuite,
   managerSuite,
   startChangeSuite,
   followChangeSuite,

@@ -37,10 +37,14 @@ export function* bringAgent(facts: Facts, desired: Desired): Generator<Planned |
         kind: 'run',
         durable: false,
         timeoutS: 60,
-        // What was brought before it, and what was left of uploads.
-        script: sh`find ${archives} -type f ! -name ${`${sha256}.tar.gz`} -exec rm -f {} +`,
+        script: onlyScript(sha256),
         writes: [archives],
       },
     ],
   );
+}
+
+/** Takes away what was brought before it, and what was left of uploads. */
+export function onlyScript(sha256: string): string {
+  return sh`find ${HostPaths.archives} -type f ! -name ${`${sha256}.tar.gz`} -exec rm -f {} +`;
 }

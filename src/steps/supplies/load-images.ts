@@ -82,7 +82,7 @@ function load(reference: string, { archive, proof }: SuppliedImage): Planned {
 }
 
 /** `names`: the image is there when the engine knows one of them. */
-function loadScript(file: string, reference: string, names: readonly string[]): string {
+export function loadScript(file: string, reference: string, names: readonly string[]): string {
   return sh`${new Raw(failFunction)}
 words=$(docker load -i ${file} 2>&1) ||
   fail 'the image of the bundle cannot be loaded' ${reference} "$words" 'look at the disk of Docker (docker system df), and run again'
