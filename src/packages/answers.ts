@@ -17,8 +17,15 @@ export interface Dialect {
   readonly unhold: (names: readonly string[]) => string;
   /** Where a person looks when it finds no way. */
   readonly next: string;
-  /** Of the words why it cannot be done those that mean something known. `newest`: of dkms, as it is offered. */
-  readonly known: (words: string, newest: string | undefined) => Answer | undefined;
+  /**
+   * Of the words why it cannot be done those that mean something known. `newest`: of dkms, as it is offered. `leastBranch`: that
+   * of the transaction.
+   */
+  readonly known: (
+    words: string,
+    newest: string | undefined,
+    leastBranch: number | undefined,
+  ) => Answer | undefined;
 }
 
 /**
@@ -32,13 +39,13 @@ export function parseAnswers(dialect: Dialect, output: string, asked: readonly A
   );
   const heard = head.split('\n');
   return Object.fromEntries(
-    asked.map(({ key, transaction: { vendor } }): [string, Answer] => {
+    asked.map(({ key, transaction: { vendor, leastBranch } }): [string, Answer] => {
       const silent = vendor && wordsOf(heard, `silent ${vendor}`);
       if (silent !== undefined) return [key, { kind: 'unknown', why: silent }];
       const partial = wordsOf(heard, 'partial');
       // The system's own sources are those that could not be read: what is missing may be in them.
       const missed = vendor === undefined ? partial : undefined;
-      return [key, answerIn(dialect, sections.get(key) ?? [], partial, missed)];
+      return [key, answerIn(dialect, sections.get(key) ?? [], { partial, missed, leastBranch })];
     }),
   );
 }
@@ -46,8 +53,13 @@ export function parseAnswers(dialect: Dialect, output: string, asked: readonly A
 function answerIn(
   dialect: Dialect,
   lines: readonly string[],
-  partial: string | undefined,
-  missed: string | undefined,
+  {
+    partial,
+    missed,
+    leastBranch,
+  }: Readonly<Record<'partial' | 'missed', string | undefined>> & {
+    readonly leastBranch: number | undefined;
+  },
 ): Answer {
   if (!lines.includes('end')) return { kind: 'unknown', why: 'the host broke off' };
   const broken = wordsOf(lines, 'broken');
@@ -58,7 +70,7 @@ function answerIn(
       ? { kind: 'not-offered', offered: offered(lines) }
       : { kind: 'unknown', why: missed };
   }
-  const obstacle = obstacleIn(dialect, lines);
+  const obstacle = obstacleIn(dialect, lines, leastBranch);
   if (obstacle === undefined) return effects(lines, dialect);
   const unread = wordsOf(lines, 'partial') ?? partial;
   return unread === undefined ? obstacle : { kind: 'unknown', why: unread };
@@ -67,6 +79,7 @@ function answerIn(
 function obstacleIn(
   { program, packageName, unhold, next, known }: Dialect,
   lines: readonly string[],
+  leastBranch: number | undefined,
 ): Answer | undefined {
   const what = wordsOf(lines, 'what');
   if (what !== undefined) return { kind: 'impossible', what, next: wordsOf(lines, 'next') ?? '' };
@@ -83,7 +96,7 @@ function obstacleIn(
   const words = wordsOf(lines, 'words');
   if (words === undefined) return undefined;
   return (
-    known(words, wordsOf(lines, 'dkms')) ?? {
+    known(words, wordsOf(lines, 'dkms'), leastBranch) ?? {
       kind: 'impossible',
       what: `${program} finds no way: ${words}`,
       next,

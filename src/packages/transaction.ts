@@ -23,6 +23,8 @@ export interface Transaction {
   readonly variants?: readonly string[];
   /** The same, of whoever may have packaged it before: with these goes what was held together with them. Default: `variants`. */
   readonly formerly?: readonly string[];
+  /** Of the driver's branches the first one that knows the host's GPUs: no older one is worth suggesting. */
+  readonly leastBranch?: number;
   /** Whose sources must not be among those that are read, because packages in them have the same names: they are switched off. */
   readonly without?: Vendor;
   readonly proxy: Proxy;

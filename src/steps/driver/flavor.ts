@@ -25,6 +25,11 @@ export function flavorFits(facts: Facts, spec: DriverSpec): boolean {
   return generations(facts).every(({ modules }) => modules === 'either' || modules === loaded);
 }
 
+/** The first branch that knows all of the host's GPUs; 0: any does. */
+export function leastBranch(facts: Facts): number {
+  return Math.max(0, ...generations(facts).map(({ firstBranch = 0 }) => firstBranch));
+}
+
 /** Why this driver branch, or this kind of modules, cannot drive the host's GPUs. */
 export function generationObstacle(facts: Facts, spec: DriverSpec): Obstacle | undefined {
   const flavor = flavorFor(facts, spec);

@@ -7,7 +7,7 @@ import { glob } from '../../inventory/glob.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
-import { flavorFits, flavorFor } from './flavor.ts';
+import { flavorFits, flavorFor, leastBranch } from './flavor.ts';
 import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
 import { blacklistNouveau, loadModule } from './scripts.ts';
 import { enableServices, wantedServices } from './services.ts';
@@ -79,6 +79,7 @@ export function installation(
       beside: (names.beside?.(driver) ?? []).map((name) => ({ name, branch: driver.branch })),
       variants: names.variants(driver),
       formerly: names.formerly,
+      leastBranch: leastBranch(facts),
       remove,
       mayRemove: names.replaced,
       proxy,

@@ -31,6 +31,8 @@ export interface Past {
   readonly held?: readonly string[];
   /** The vendors' sources stay, in a file that is not ours. */
   readonly keepsVendors?: boolean;
+  /** Of the vendors' packages those that their lists do not have. */
+  readonly unoffered?: readonly string[];
   /** Left unpacked by a transaction that dpkg broke off. */
   readonly unpacked?: readonly string[];
 }
@@ -49,13 +51,14 @@ export class AptWorld {
     host
       .folder('/var/lib/dpkg/updates', '/var/lib/dpkg/info', '/etc/apt/apt.conf.d', '/etc/apt/preferences.d')
       .folder('/etc/apt/sources.list.d', '/var/lib/apt/lists/partial', '/var/cache/apt/archives/partial')
-      .folder('/var/log/apt', '/run/contents/keyring.deb/usr/share/keyrings')
+      .folder('/etc/modprobe.d', '/var/log/apt', '/run/contents/keyring.deb/usr/share/keyrings')
       .file('/run/contents/keyring.deb/usr/share/keyrings/cuda-archive-keyring.gpg', 'key')
       .file('/var/lib/dpkg/status')
       .file('/proc/locks')
       .file('/proc/version', 'Linux version')
       .file('/etc/apt/apt.conf', config(host.root));
-    for (const list of [...system.archive, ...system.vendors]) this.#offer(list, system.distribution);
+    for (const list of system.archive) this.#offer(list, system.distribution);
+    for (const list of system.vendors) this.#offer(list, system.distribution, past.unoffered);
     const components = past.components ?? ['main', 'restricted', 'multiverse'];
     const own = system.archive.filter(({ component }) => components.includes(component));
     const sources = (lists: readonly List[]): string =>
@@ -111,12 +114,18 @@ export class AptWorld {
     this.host.remove();
   }
 
-  #offer({ fixture, uri, suite, component, origin }: List, distribution: string): void {
+  #offer(
+    { fixture, uri, suite, component, origin }: List,
+    distribution: string,
+    without: readonly string[] = [],
+  ): void {
     const base = uri
       .replace(/^https?:\/\//, '')
       .replaceAll('_', '%5f')
       .replaceAll('/', '_');
-    const stanzas = stanzasOf(fixture, { DISTRIBUTION: distribution });
+    const stanzas = stanzasOf(fixture, { DISTRIBUTION: distribution }).filter(
+      (stanza) => !without.includes(stanza.get('Package') ?? ''),
+    );
     const [release, packages] =
       component === ''
         ? [`${base}_InRelease`, `${base}_Packages`]

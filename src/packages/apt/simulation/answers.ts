@@ -15,16 +15,21 @@ export function aptAnswers(output: string, asked: readonly Asked[]): Answers {
   return parseAnswers(dialect, output, asked);
 }
 
+/** The last branch whose packages take any dkms. */
+const lastWithout = 565;
+
 /**
  * NVIDIA's packages from 570.148 on want dkms 3.1.8; Debian 12 has 3.0.10, Ubuntu 22.04 has 2.8.7, and their backports none.
  * Where NVIDIA's repository has it as well, apt takes it from there, and this is never met.
  */
-function oldDkms(words: string, newest = ''): Answer | undefined {
+function oldDkms(words: string, newest = '', leastBranch = 0): Answer | undefined {
   const [, name, wanted] = /(\S+) : Depends: dkms \(>= ([\w.~+-]+)\)/.exec(words) ?? [];
   if (name === undefined || wanted === undefined) return undefined;
+  const older =
+    leastBranch > lastWithout ? '' : `set driver.branch to one that needs less (${lastWithout} or older), `;
   return {
     kind: 'impossible',
     what: `${name} needs dkms ${wanted} or newer, and the newest that is offered is ${newest === '' ? 'none' : upstream(newest)}`,
-    next: `put dkms ${wanted} into a package source of the host, set driver.branch to one that needs less (565 or older), or take a newer release of the system`,
+    next: `put dkms ${wanted} into a package source of the host, ${older}or take a newer release of the system`,
   };
 }

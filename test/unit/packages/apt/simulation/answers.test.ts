@@ -191,6 +191,20 @@ describe('what apt would do', () => {
     );
   });
 
+  it('suggests no branch that does not know the GPUs', () => {
+    const output =
+      'begin k\nwords nvidia-kernel-open-dkms : Depends: dkms (>= 3.1.8)\ndkms 3.0.10-8+deb12u1\nend\n';
+    const next = (leastBranch: number) => {
+      const [{ transaction }] = asked as readonly [Asked];
+      const answer = aptAnswers(output, [{ key: 'k', transaction: { ...transaction, leastBranch } }])['k'];
+      return answer?.kind === 'impossible' ? answer.next : undefined;
+    };
+    expect(next(570)).toBe(
+      'put dkms 3.1.8 into a package source of the host, or take a newer release of the system',
+    );
+    expect(next(525)).toContain('565 or older');
+  });
+
   it('knows of no version where the sources of the system itself could not be read', () => {
     const ofTheSystem: readonly Asked[] = [
       {
