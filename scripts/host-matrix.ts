@@ -172,7 +172,7 @@ export const rows: readonly Row[] = [
     proofs: [
       lab(ownDriver, 'is built for a kernel of Debian that was booted since'),
       lab('long/host-changes.test.ts', nextKernel),
-      simulated('kernels-current'),
+      simulated('kernels-kernel-upgraded'),
       lab('long/host-changes.test.ts', nextKernel, 'dressed up'),
       text,
     ],

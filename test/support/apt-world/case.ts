@@ -13,7 +13,8 @@ type History =
   | 'conflicting'
   | 'half-installed'
   | 'desktop'
-  | 'display card';
+  | 'display card'
+  | 'kernel upgraded';
 
 /** A host and a wish; what follows from them is in test/fixtures/apt/tables, for this run and the one after it. */
 export interface ResolverCase {

@@ -57,6 +57,7 @@ export function resolverTests(on: SystemName): void {
         'fresh',
         'half-installed',
         'held',
+        'kernel upgraded',
         'newer',
         'older',
       ];
