@@ -14,11 +14,14 @@ export const driver: Subject = {
   cases: (on) => [displayCard, ...(systems[on].os.id === 'ubuntu' ? onUbuntu : onDebian(on))],
 };
 
-/** A card for a screen that the inventory leaves alone, beside those that compute. */
+/** A card for a screen that the inventory leaves alone, beside those that compute: nouveau drives it, and is loaded for it. */
 const displayCard: ResolverCase = {
   history: 'display card',
   what: 'a GT 710 that is ignored',
-  facts: { ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }] },
+  facts: {
+    driver: { nouveau: true },
+    ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }],
+  },
 };
 
 const archive = { components: ['main', 'contrib', 'non-free', 'non-free-firmware'] };

@@ -109,10 +109,13 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
       ],
     ],
     [
-      `${name}, with a display card that is ignored`,
-      { ...bare, ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }] },
+      `${name}, with a display card that is ignored, and nouveau for it`,
+      merge(bare, {
+        driver: { nouveau: true },
+        ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }],
+      }),
       wanted,
-      fresh,
+      [...fresh.slice(0, 2), 'reboot the host [machine]', ...fresh.slice(2)],
     ],
     [
       `${name}, where a kernel upgrade waits for a reboot`,

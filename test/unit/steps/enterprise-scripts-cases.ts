@@ -79,7 +79,10 @@ function onRocky(bare: Facts): ScriptsCase[] {
     },
     {
       what: `${name}, display card`,
-      facts: { ...bare, ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }] },
+      facts: merge(bare, {
+        driver: { nouveau: true },
+        ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }],
+      }),
       wish: wanted,
       like: fresh,
     },

@@ -122,9 +122,13 @@ const casesBy: Readonly<Record<History, (bare: Facts, platform: Platform) => Cas
       refused: screen,
     };
   },
+  // nouveau drives it, and is loaded for it.
   'display card': (bare) => ({
-    facts: { ...bare, ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }] },
-    says: lines(plan(bare, wanted)),
+    facts: merge(bare, {
+      driver: { nouveau: true },
+      ignoredGpus: [{ address: '0000:02:00.0', deviceId: '128b', boundTo: 'nouveau' }],
+    }),
+    says: lines(plan(merge(bare, { driver: { nouveau: true } }), wanted)),
   }),
 };
 
