@@ -143,6 +143,8 @@ request() {
 }
 confirm() {
   seen=$(installed "$1")
+  [ -n "$seen" ] || fail "dnf has not installed $1" "a package $1" none \
+    'look for an exclude in /etc/dnf/dnf.conf, or at the end of /var/log/dnf.log on the host'
   case \${seen#*:} in
     "$2"*) ;;
     *) fail "$1 has the wrong version after its installation" "$2" "$seen" \\

@@ -12,6 +12,7 @@ import {
   updated,
   updating,
   would,
+  leftOut,
 } from './dnf-host.ts';
 
 const transaction = {
@@ -90,10 +91,25 @@ export const boundCases: readonly ScriptCase[] = [
   {
     name: 'locks what is there, once each, and nothing else',
     script: holdScript(['tool', 'absent', 'tool'], ['too*', 'old']),
-    given: (host) => has(host, 'tool 5:1.9-1.el9', 'toolbox 0:1.9-3.el9', 'old 0:1.0-1.el9'),
+    given: (host) => {
+      has(host, 'tool 5:1.9-1.el9', 'toolbox 0:1.9-3.el9', 'old 0:1.0-1.el9');
+      host.file(lockList, 'other-0:1-1.*\ntool\ntool-5:1.9-0.el9.*\n');
+    },
     after: {
       calls: [lockCall('list')],
       files: { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\ntoolbox-0:1.9-3.el9.*\n' },
+    },
+  },
+  {
+    name: 'finds out when dnf did not bring what may have any version',
+    script: nothing,
+    given: (host) => host.file(database).file('/run/idle'),
+    after: {
+      code: 1,
+      stdout: 'Nothing to do.\n',
+      stderr: leftOut('tool'),
+      calls: [...opening, look, dnfCall('-y --allowerasing shell')],
+      files: { ...updated, ...asked(request, request), [lockList]: '644 other-0:1-1.*\n' },
     },
   },
   {

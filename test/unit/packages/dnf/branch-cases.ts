@@ -1,3 +1,4 @@
+import { withDkms } from '../../../../src/packages/dnf/epel.ts';
 import { installScript } from '../../../../src/packages/dnf/install.ts';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 import {
@@ -12,6 +13,7 @@ import {
   stateOf,
   updated,
   updating,
+  wrong,
 } from './dnf-host.ts';
 
 const driver = installScript({
@@ -38,7 +40,16 @@ export const branchCases: readonly ScriptCase[] = [
     name: 'takes the newest version of a branch for all, with what comes along and what is locked with it',
     script: driver,
     given: (host) => {
-      has(host, 'drv 3:580.1-1', 'drv-dkms 3:580.1-1', 'libdrv 3:580.1-1', 'libdrv-extra 3:570.1-1');
+      has(
+        host,
+        'drv 3:580.1-1',
+        'drv-dkms 3:580.1-1',
+        'libdrv 3:580.1-1',
+        'drv-tools 3:580.1-1',
+        'libdrv-extra 3:570.1-1',
+        'drv-doc 3:580.9-1',
+        'libdrv-doc 3:580.9-1',
+      );
       offered(
         host,
         'drv 3:580.1-1',
@@ -49,7 +60,7 @@ export const branchCases: readonly ScriptCase[] = [
         'compute 3:580.8-1',
         'compute 3:580.9-1',
       );
-      host.file(lockList, 'libdrv-extra-3:570.1-1.*\nlibdrv-3:580.1-1.*\n');
+      host.file(lockList, 'libdrv-extra-3:570.1-1.*\nlibdrv-3:580.1-1.*\ndrv-tools-3:580.1-1.*\n');
     },
     after: {
       stdout: 'C.UTF-8\nComplete!\n',
@@ -57,8 +68,66 @@ export const branchCases: readonly ScriptCase[] = [
       files: {
         ...updated,
         ...asked(...['', ''].map(() => 'install drv-580.9 drv-dkms-580.9 compute-580.9 $\nrun $\n')),
-        [database]: `644 ${stateOf('libdrv 3:580.1-1', 'libdrv-extra 3:570.1-1', 'drv 3:580.9-1', 'drv-dkms 3:580.9-1', 'compute 3:580.9-1')}`,
-        [lockList]: '644 libdrv-extra-3:570.1-1.*\ndrv-3:580.9-1.*\ndrv-dkms-3:580.9-1.*\n',
+        [database]: `644 ${stateOf('libdrv 3:580.1-1', 'drv-tools 3:580.1-1', 'libdrv-extra 3:570.1-1', 'drv-doc 3:580.9-1', 'libdrv-doc 3:580.9-1', 'drv 3:580.9-1', 'drv-dkms 3:580.9-1', 'compute 3:580.9-1')}`,
+        [lockList]: [
+          '644 libdrv-extra-3:570.1-1.*',
+          ...['drv', 'drv-dkms', 'drv-doc', 'libdrv-doc'].map((name) => `${name}-3:580.9-1.*`),
+          '',
+        ].join('\n'),
+      },
+    },
+  },
+  {
+    name: 'finds out when dnf left one of them at another branch',
+    script: driver,
+    given: (host) => {
+      has(host, 'drv 3:580.9-1', 'drv-dkms 3:590.1-1');
+      offered(host, 'drv 3:580.9-1', 'drv-dkms 3:580.9-1');
+      host.file(lockList).file('/run/idle');
+    },
+    after: {
+      code: 1,
+      stdout: 'C.UTF-8\nNothing to do.\n',
+      stderr: wrong('drv-dkms', '580.', '3:590.1-1'),
+      calls: [...updating, lockCall('list'), ...chosen, ...shells],
+      files: {
+        ...updated,
+        ...asked(...['', ''].map(() => 'install drv-580.9 drv-dkms-580.9 $\nrun $\n')),
+        [lockList]: '644 drv-3:580.9-1.*\ndrv-dkms-3:590.1-1.*\n',
+      },
+    },
+  },
+  {
+    name: 'brings what has dkms, where no source of the host does, and reads its lists',
+    script: installScript({
+      vendor: 'nvidia',
+      packages: [{ name: 'drv', version: { branch: '580' } }],
+      remove: [],
+      mayRemove: [],
+      proxy: { noProxy: [] },
+      before: withDkms({ release: 'epel-release', major: '9' }),
+    }),
+    given: (host) => {
+      host.file(database).file(lockList);
+      offered(host, 'drv 3:580.9-1', 'epel-release 0:9-10');
+    },
+    after: {
+      stdout: 'dnf did install epel-release\nComplete!\n',
+      calls: [
+        ...updating,
+        lockCall('list'),
+        query('dkms'),
+        query('epel-release'),
+        dnfCall('-y install epel-release'),
+        ...updating,
+        query('drv'),
+        ...shells,
+      ],
+      files: {
+        ...updated,
+        ...asked(...['', ''].map(() => 'install drv-580.9 $\nrun $\n')),
+        [database]: `644 ${stateOf('epel-release 0:9-10', 'drv 3:580.9-1')}`,
+        [lockList]: '644 drv-3:580.9-1.*\n',
       },
     },
   },
@@ -77,11 +146,7 @@ export const branchCases: readonly ScriptCase[] = [
     after: {
       code: 1,
       stdout: 'C.UTF-8\nNothing to do.\n',
-      stderr: `failed: drv has the wrong version after its installation
-expected: 580.
-seen: 3:590.1-1
-next: look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version
-`,
+      stderr: wrong('drv', '580.', '3:590.1-1'),
       calls: [updating[0] ?? '', only('nvidia'), lockCall('list'), ...chosen, ...shells],
       files: {
         ...asked(...['', ''].map(() => 'install drv-580.9 drv-dkms-580.9 $\nrun $\n')),

@@ -20,6 +20,10 @@ export function dnfHost(host: ScratchHost): void {
     // What a pattern without quotes would turn into.
     .file('/root/drv-file')
     .file('/root/libdrv-file')
+    .file('/root/too-file')
+    .file('/root/old-file')
+    .file('/root/libc7')
+    .file('/root/azp-fleet-simulation.file')
     .file('/root/--disablerepo=file')
     .file('/root/--setopt=file.skip_if_unavailable=1')
     .folder('/etc/yum.repos.d', '/var/cache/dnf')
@@ -80,10 +84,17 @@ const put = `put() { # NAME EPOCH:VERSION-RELEASE
   rest=\${2#*:}
   echo "$1 \${2%%:*} \${rest%-*} \${rest##*-} x86_64" >>${database}
 }
+# What is locked at another version cannot be had.
 get() { # NAME, or NAME-VERSION
   while read -r name version; do
     bare=\${version#*:}
-    case $1 in "$name" | "$name-\${bare%-*}") put "$name" "$version"; return ;; esac
+    case $1 in
+      "$name" | "$name-\${bare%-*}")
+        if ! grep "^$name-[0-9]*:" ${lockList} 2>/dev/null | grep -qvxF "$name-$version.*"; then
+          put "$name" "$version"
+          return
+        fi ;;
+    esac
   done <${offers}
   printf '%s\\n' "No match for argument: $1" "Error: Unable to find a match: $1"
   return 1
@@ -173,3 +184,18 @@ export const updated = { '/run/azp-fleet': '755 /', '/run/azp-fleet/package-list
 export const lockCall = (words: string): string => `dnf -q '--disablerepo=*' versionlock ${words}`;
 export const query = (name: string): string =>
   dnfCall(`-q repoquery --available --arch=x86_64,noarch --qf '%{epoch}:%{version}-%{release}' ${name}`);
+
+/** What is said where a package is not at its version although dnf has ended well. */
+export const wrong = (name: string, expected: string, seen: string): string =>
+  `failed: ${name} has the wrong version after its installation
+expected: ${expected}
+seen: ${seen}
+next: look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version
+`;
+
+/** The same, of one that is not there. */
+export const leftOut = (name: string): string => `failed: dnf has not installed ${name}
+expected: a package ${name}
+seen: none
+next: look for an exclude in /etc/dnf/dnf.conf, or at the end of /var/log/dnf.log on the host
+`;

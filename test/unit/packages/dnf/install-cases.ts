@@ -2,7 +2,21 @@ import { consequenceFilters } from '../../../../src/packages/dnf/consequences.ts
 import { dnfLocks } from '../../../../src/packages/dnf/prelude.ts';
 import { lockHolder } from '../../../../src/packages/lock.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
-import { dnfCall, dnfHost, has, lockCall, lockList, offered, updated, updating, would } from './dnf-host.ts';
+import {
+  asked,
+  database,
+  dnfCall,
+  dnfHost,
+  has,
+  lockCall,
+  lockList,
+  offered,
+  updated,
+  updating,
+  would,
+  leftOut,
+  wrong,
+} from './dnf-host.ts';
 import { boundCases } from './bound-cases.ts';
 import { branchCases } from './branch-cases.ts';
 import { downloadsCases } from './downloads-cases.ts';
@@ -133,13 +147,48 @@ next: look at the end of /var/log/dnf.log on the host
       after: {
         code: 1,
         stdout: `${words}Nothing to do.\n`,
-        stderr: `failed: tool has the wrong version after its installation
-expected: 2.0-
-seen: 5:1.9-1.el9
-next: look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version
-`,
+        stderr: wrong('tool', '2.0-', '5:1.9-1.el9'),
         calls: [...looked, dnfCall('-y --allowerasing shell')],
         files: { ...updated, ...twoRequests, ...before },
+      },
+    },
+    {
+      name: 'finds out when dnf left out what may have any version',
+      script: engine,
+      given: (host) => {
+        has(host, 'tool 5:2.0-1.el9');
+        host.file('/run/idle').file(`${lockList}.new`, 'cut-0:1-1.*\n', { mode: 0o600 });
+      },
+      after: {
+        code: 1,
+        stdout: `${words}Nothing to do.\n`,
+        stderr: leftOut('extra'),
+        calls: [...looked, dnfCall('-y --allowerasing shell')],
+        files: {
+          ...updated,
+          ...asked(...['', ''].map(() => 'install tool-2.0 extra $\nrun $\n')),
+          [`${lockList}.new`]: 'gone',
+          [lockList]: '644 other-0:1-1.*\ntool-5:2.0-1.el9.*\n',
+        },
+      },
+    },
+    {
+      name: 'leaves the list of locks alone where nothing is there to lock',
+      script: engine,
+      given: (host) => {
+        host.file(database).file(lockList, 'other-0:1-1.*\n');
+        would(host, 'Removing:', ' kubelet x86_64 1-1 @os 4');
+      },
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: dnf would also remove other packages
+expected: only old, absent, old-* may go
+seen: kubelet${' '}
+next: remove them by hand if nothing needs them, or leave this host out, and run again
+`,
+        calls: looked,
+        files: { ...updated, ...asked('install tool-2.0 extra $\nrun $\n') },
       },
     },
     {

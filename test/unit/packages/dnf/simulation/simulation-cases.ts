@@ -60,6 +60,8 @@ const engine = [
 ];
 const kernel: Transaction = { ...docker, before: withDkms({ release: 'epel-release', major: '9' }) };
 
+const many = Array.from({ length: 510 }, (_, at) => 1000 + at);
+
 export const simulationSuite: ScriptSuite = {
   name: 'asking dnf what it would do',
   elsewhere: [dnfPrelude, consequenceFilters, kernel.before ?? ''],
@@ -125,6 +127,19 @@ export const simulationSuite: ScriptSuite = {
             'repos/rocky.repo': '-> /etc/yum.repos.d/rocky.repo',
             'repos/azp-fleet-docker.repo': `644 ${ours.text}`,
           },
+          asked(),
+        ),
+      },
+    },
+    {
+      name: 'an authority of the site is the only one, where the host has none',
+      script: ask(docker, { missing: ['docker'], site: { ...site, caPem: "it's PEM" } }),
+      given: (host) => host.file('/run/look').drop(ours.file),
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: worldAs(
+          { ...world, 'ca.crt': "644 it's PEM\n", 'repos/azp-fleet-docker.repo': `644 ${ours.text}` },
           asked(),
         ),
       },
@@ -203,6 +218,21 @@ ${answered(...engine)}`,
       name: 'names what is offered instead',
       script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
       after: { stdout: answered('missing', 'offer 5:2.1-1.el9', 'offer 5:2.0-1.el9'), stderr: '0\n' },
+    },
+    {
+      name: 'names five hundred of what is offered, at most',
+      script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
+      given: (host) => offered(host, ...many.map((each) => `tool 0:6.${each}-1`)),
+      after: {
+        stdout: answered(
+          'missing',
+          ...many
+            .slice(-500)
+            .toReversed()
+            .map((each) => `offer 0:6.${each}-1`),
+        ),
+        stderr: '0\n',
+      },
     },
     {
       name: 'says what a part of it would have said',
