@@ -1,5 +1,6 @@
 import { sh } from '../../base/shell.ts';
 import type { InstalledProbe } from '../package-manager.ts';
+import { desktop } from './desktop.ts';
 import { lockList } from './files.ts';
 
 /**
@@ -24,7 +25,7 @@ const bootedOnce = [
  */
 export const dnfInstalled: InstalledProbe = {
   script: (patterns) => `if command -v rpm >/dev/null && [ -d /etc/yum.repos.d ]; then
-  rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${patterns}`} 2>/dev/null || :
+  rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || :
   sed -n 's/^ *\\([^ #!][^ ]*\\).*/lock \\1/p' ${lockList} 2>/dev/null || :
   rpm -q --qf '%{INSTALLTIME}\\n' ${sh`${bootedOnce}`} 2>/dev/null |
     awk -v kernel="$(sed -n 's/^btime //p' /proc/stat)" -v first="$(stat -c %Y /proc/1)" '

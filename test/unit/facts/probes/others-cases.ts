@@ -1,4 +1,5 @@
 import { aptHost, has, locked } from '../../packages/apt/apt-host.ts';
+import { dnfHost, has as hasRpm } from '../../packages/dnf/dnf-host.ts';
 import { probe } from './probe-case.ts';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 
@@ -23,6 +24,15 @@ export const othersCases: readonly ScriptCase[] = [
     after: {},
   }),
   probe('packages-apt', { name: 'a system of another family', after: {} }),
+  probe('packages-dnf', {
+    name: 'what rpm has of what some step looks at, and what shows something on a screen',
+    given: (host) => {
+      dnfHost(host);
+      host.file('/proc/stat', 'btime 1700000000\n').folder('/proc/1');
+      hasRpm(host, 'docker-ce 3:29.7.2-1.el9', 'firefox 0:128-1.el9', 'gdm 1:40.1-34.el9');
+    },
+    after: { stdout: 'docker-ce 3 29.7.2 1.el9 x86_64\ngdm 1 40.1 34.el9 x86_64\n' },
+  }),
   probe('others', {
     name: 'people on terminals, and processes with a GPU outside containers',
     given: (host) => {
