@@ -1,16 +1,12 @@
-/** What has been seen to work on which system, with its proof: docs/host-stack.md has it as a table. */
+/** What has been seen to work on which system with apt, with its proof: docs/host-stack.md has it as a table. */
+import { cellOf, type InLab, lab, matrixTable, text, withTable } from './matrix-table.ts';
 
-/** A lab test: the file below test/lab, and the beginning of the test's title. */
-interface InLab {
-  readonly lab: readonly [file: string, title: string];
-  readonly note?: string;
-}
 /** apt's resolver: what a table of test/fixtures/apt/tables is called at least, after the system's folder. */
 interface Simulated {
   readonly simulated: string;
   readonly note?: string;
 }
-type Proof = InLab | Simulated | 'text only';
+type Proof = InLab | Simulated | typeof text;
 
 /** The columns, and the folder of the resolver's tables for each; undefined: it has no package lists here. */
 export const columns = {
@@ -28,11 +24,6 @@ interface Row {
   readonly proofs: readonly Proof[];
 }
 
-const text = 'text only';
-const lab = (file: string, title: string, note?: string): InLab => ({
-  lab: [file, title],
-  ...(note === undefined ? {} : { note }),
-});
 const simulated = (table: string, note?: string): Simulated => ({
   simulated: table,
   ...(note === undefined ? {} : { note }),
@@ -223,27 +214,12 @@ export const rows: readonly Row[] = [
   { what: 'any of these on aarch64', proofs: [text, text, text, text, text] },
 ];
 
-const written =
-  /(<!-- Written by `npm run docs` from scripts\/host-matrix\.ts; a test holds each cell to its proof\. -->\n)[\s\S]*?(<!-- Until here\. -->)/;
-
-/** docs/host-stack.md with the matrix between its two marks. */
+/** docs/host-stack.md with this table. */
 export function withHostMatrix(page: string): string {
-  if (!written.test(page)) throw new Error('docs/host-stack.md lacks the marks around its matrix');
-  return page.replace(written, (_, start: string, end: string) => `${start}\n${table()}\n${end}`);
-}
-
-function table(): string {
-  const names = Object.keys(columns);
-  return [
-    `| A host that … | ${names.join(' | ')} |`,
-    `| --- |${names.map(() => ' --- |').join('')}`,
-    ...rows.map(({ what, proofs }) => `| ${what} | ${proofs.map(cell).join(' | ')} |`),
-    '',
-  ].join('\n');
+  const lines = rows.map(({ what, proofs }) => ({ what, cells: proofs.map(cell) }));
+  return withTable(page, 'scripts/host-matrix.ts', matrixTable(Object.keys(columns), lines));
 }
 
 function cell(proof: Proof): string {
-  if (proof === 'text only') return proof;
-  const how = 'lab' in proof ? 'lab' : 'simulated';
-  return proof.note === undefined ? how : `${how}, ${proof.note}`;
+  return proof === text ? text : cellOf('lab' in proof ? 'lab' : 'simulated', proof.note);
 }

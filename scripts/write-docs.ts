@@ -8,6 +8,7 @@ import { version } from '../src/base/version.ts';
 import { commandReference } from './command-reference.ts';
 import { errorsPage } from './errors-page.ts';
 import { withRulesTable } from './health-rules-table.ts';
+import { withDnfMatrix } from './dnf-matrix.ts';
 import { withHostMatrix } from './host-matrix.ts';
 import { manPage } from './man-page.ts';
 import { troubleshootingPage } from './troubleshooting-page.ts';
@@ -22,5 +23,5 @@ writeFileSync(join(docs, '..', 'man', 'azp-fleet.1'), manPage(commands, version)
 writeFileSync(join(docs, 'errors.md'), errorsPage());
 writeFileSync(join(docs, 'troubleshooting.md'), troubleshootingPage());
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
-writeFileSync(hostStack, withHostMatrix(readFileSync(hostStack, 'utf8')));
+writeFileSync(hostStack, withDnfMatrix(withHostMatrix(readFileSync(hostStack, 'utf8'))));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));

@@ -109,7 +109,7 @@ describe('on Debian 13', () => {
 });
 
 describe('on Debian 12', () => {
-  test('a Podman host without Docker is left as it is, and gets Docker when Podman went as said', async () => {
+  test('a Podman host without Docker is refused and stays as it is, and gets Docker when Podman went as said', async () => {
     const desired = wantedStack(host('b'));
     await host('b').exec(installOwn('podman podman-docker'));
     const { refusals } = await docker.ask(host('b'), desired);

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 
 import { columns, rows, withHostMatrix, type Column } from '../../../scripts/host-matrix.ts';
 import { systems } from '../../../src/packages/systems.ts';
+import { expectSeenInLab } from './lab-proof.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const page = readFileSync(join(root, 'docs/host-stack.md'), 'utf8');
@@ -11,14 +12,6 @@ const names = Object.keys(columns) as Column[];
 const cells = rows.flatMap(({ what, proofs }) =>
   proofs.map((proof, at) => [what, names[at] ?? 'no system', proof] as const),
 );
-
-/** The names of all tests of a file. */
-function titles(file: string): string[] {
-  const text = readFileSync(join(root, 'test/lab', file), 'utf8');
-  return [...text.matchAll(/^ *test\(\s*(?:'((?:[^'\\]|\\.)*)'|"([^"]*)"|`([^`]*)`)/gm)].map(
-    ([, ...found]) => found.find((each) => each !== undefined) ?? '',
-  );
-}
 
 /** What the lab's hosts are made of, for those columns that are not of a system dressed up. */
 const releases: Partial<Record<Column, string>> = { 'Debian 12': 'bookworm', 'Debian 13': 'trixie' };
@@ -48,8 +41,8 @@ describe('the matrix in docs/host-stack.md', () => {
   it.each(cells)('claims what is proven: %s, on %s', (_, system, proof) => {
     if (proof === 'text only') return;
     if ('lab' in proof) {
-      const [file, title] = proof.lab;
-      expect(titles(file).filter((each) => each.startsWith(title))).toHaveLength(1);
+      expectSeenInLab(proof);
+      const [file] = proof.lab;
       const release = releases[system as Column];
       if (release === undefined) expect(proof.note).toContain('dressed up');
       else expect(releasesIn(file)).toContain(release);

@@ -1,4 +1,5 @@
 import type { Facts } from '../../../src/facts/facts.ts';
+import { keptNewer } from '../../../src/steps/newer.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';
@@ -55,6 +56,7 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
   const name = `${id} ${versionId}${arch === undefined ? '' : ` on ${arch}`}`;
   const bare = bareOf(id, versionId, arch);
   const ready = afterwards(bare, wanted);
+  const newerDriver = withDriver(ready, '595.71.05');
   const loose = ready.held.filter((each) => !each.startsWith('docker-ce'));
   const { 'kmod-nvidia-open-dkms': _, ...half } = ready.packages;
   return [
@@ -72,13 +74,19 @@ function casesOf(id: string, versionId: string, arch?: string): Case[] {
     ],
     [
       `${name}, newer`,
-      withDriver(ready, '595.71.05'),
+      newerDriver,
       wanted,
       [
         'downgrade NVIDIA driver 595.71.05 → 580 (open kernel modules) [machine]',
         'reboot the host [machine]',
         'write the CDI specification [new-containers]',
       ],
+    ],
+    [
+      `${name}, newer, and nobody asked for less`,
+      newerDriver,
+      keptNewer(newerDriver, desiredOf({ driver: { orNewer: true } })),
+      ['write the CDI specification [new-containers]'],
     ],
     [
       `${name}, without a versionlock on Docker`,

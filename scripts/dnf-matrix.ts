@@ -1,0 +1,199 @@
+/** What has been seen to work on which system with dnf, with its proof: docs/host-stack.md has it as a table. */
+import { cellOf, type InLab, lab, matrixTable, text, withTable } from './matrix-table.ts';
+
+/** The plan of such a host: one of the histories that every system is put through (test/unit/steps/matrix-cases.ts). */
+interface Planned {
+  readonly history: string;
+  readonly note?: string;
+}
+/** The same: what a case of each system is called after the system's name (test/unit/steps/enterprise-cases.ts). */
+interface Case {
+  readonly planned: string;
+  readonly note?: string;
+}
+/** What is done there, to the letter: files in test/fixtures/dnf/bundle, one of a release of each family. */
+interface Written {
+  readonly scripts: readonly string[];
+  readonly note?: string;
+}
+/** There is no such host. */
+interface Impossible {
+  readonly why: string;
+}
+type Proof = InLab | Planned | Case | Written | Impossible | typeof text;
+
+/** The columns, and the systems that each stands for. */
+export const columns = {
+  'Rocky 9': ['rocky 9'],
+  'Rocky 8, 10; AlmaLinux, Oracle Linux, Red Hat Enterprise Linux 8, 9, 10': [
+    'rocky 8',
+    'rocky 10',
+    ...['almalinux', 'ol', 'rhel'].flatMap((id) => ['8', '9', '10'].map((major) => `${id} ${major}`)),
+  ],
+  'Amazon Linux 2023': ['amzn 2023'],
+} as const satisfies Readonly<Record<string, readonly string[]>>;
+export type Column = keyof typeof columns;
+
+interface Row {
+  readonly what: string;
+  /** In the columns' order. */
+  readonly proofs: readonly Proof[];
+}
+
+const refused = 'refused';
+const history = (name: string, note?: string): Planned => ({
+  history: name,
+  ...(note === undefined ? {} : { note }),
+});
+const planned = (name: string, note?: string): Case => ({
+  planned: name,
+  ...(note === undefined ? {} : { note }),
+});
+const seen = (title: string, note?: string) => lab('long/enterprise.test.ts', title, note);
+const met = (title: string) => lab('long/enterprise-obstacles.test.ts', title, refused);
+/** Alike on all of them. */
+const all = (name: string, note?: string): Proof[] => [1, 2, 3].map(() => history(name, note));
+
+export const rows: readonly Row[] = [
+  {
+    what: 'is fresh',
+    proofs: [
+      seen('comes up, whoever else is at its packages'),
+      history('fresh'),
+      history('fresh', 'with its own engine'),
+    ],
+  },
+  {
+    what: 'is as wanted already',
+    proofs: [
+      seen('has what it was given locked, and a second run finds nothing to do'),
+      history('current'),
+      history('current', 'with its own engine'),
+    ],
+  },
+  {
+    what: 'has an older driver',
+    proofs: [
+      seen('and an upgrade in the branch', 'within the branch'),
+      history('older'),
+      history('older', 'with its own engine'),
+    ],
+  },
+  {
+    what: "changes to another branch, with a stream of NVIDIA's module enabled",
+    proofs: [seen('comes although the stream of the old one is enabled'), text, text],
+  },
+  {
+    what: 'has something newer, and nobody asked for less',
+    proofs: [
+      lab('long/enterprise-obstacles.test.ts', 'what is newer and nobody asked for less stays'),
+      planned(', newer, and nobody asked for less'),
+      text,
+    ],
+  },
+  { what: 'has something newer, and less is asked for', proofs: all('newer') },
+  { what: 'was left half-installed', proofs: all('half-installed') },
+  {
+    what: 'has a versionlock of its owner in the way',
+    proofs: [
+      seen('is refused where its owner keeps the headers back', refused),
+      history('held', refused),
+      history('held', refused),
+    ],
+  },
+  {
+    what: 'has an exclude of its owner in the way',
+    proofs: [met('an exclude of its owner'), text, text],
+  },
+  {
+    what: 'has runc or buildah',
+    proofs: [
+      seen('has seen by name in the plan what goes'),
+      planned(', with the engine of the system, runc and buildah'),
+      text,
+    ],
+  },
+  {
+    what: 'has Docker under its older names',
+    proofs: [
+      history('conflicting'),
+      history('conflicting'),
+      { why: "its own engine is the one that is wanted, and has the older one's name" },
+    ],
+  },
+  {
+    what: 'has podman-docker',
+    proofs: [met('podman-docker'), planned(', a Podman host', refused), text],
+  },
+  {
+    what: 'has a desktop that would lose what it draws with',
+    proofs: all('desktop', refused),
+  },
+  { what: 'has a display card that is to be ignored', proofs: all('display card') },
+  {
+    what: 'had its kernel upgraded since, or waits for the reboot into it',
+    proofs: [
+      seen('and an upgrade in the branch'),
+      planned(', where a kernel upgrade waits for a reboot'),
+      text,
+    ],
+  },
+  {
+    what: 'needs EPEL first',
+    proofs: [
+      seen('comes up, whoever else is at its packages'),
+      text,
+      { why: 'there is no EPEL for it: its dkms has to come from elsewhere' },
+    ],
+  },
+  { what: 'has no room for what comes', proofs: [met('a full disk'), text, text] },
+  {
+    what: "runs somebody's container when its driver is to change",
+    proofs: [met('a foreign container'), text, text],
+  },
+  {
+    what: 'has its packages locked by somebody, dnf-automatic in the middle among them',
+    proofs: [seen('was told for whom it waits'), text, text],
+  },
+  {
+    what: 'was left with packages twice by a transaction that was killed',
+    proofs: [seen('and an upgrade in the branch'), text, text],
+  },
+  {
+    what: 'has a repository that does not answer',
+    proofs: [seen('was told for whom it waits, and in one line which mirror is gone'), text, text],
+  },
+  {
+    what: 'reaches no network, and has [a bundle](closed-networks.md#of-systems-with-dnf)',
+    proofs: [
+      lab('long/bundle-dnf.test.ts', 'comes up without any other network'),
+      {
+        scripts: [
+          'rocky-linux-8',
+          'almalinux-10',
+          'oracle-linux-9-with-its-own-kernel',
+          'red-hat-enterprise-linux-9',
+        ],
+        note: "a release of each; Red Hat's subscription text only",
+      },
+      { scripts: ['amazon-linux-2023'] },
+    ],
+  },
+  {
+    what: 'leaves the fleet with all that came, loses its power meanwhile, and its disk is compared',
+    proofs: [lab('long/remove-dnf.test.ts', 'the disk is as before'), text, text],
+  },
+  { what: 'any of these on aarch64', proofs: [planned(' on aarch64, fresh'), text, text] },
+];
+
+/** docs/host-stack.md with this table. */
+export function withDnfMatrix(page: string): string {
+  const lines = rows.map(({ what, proofs }) => ({ what, cells: proofs.map(cell) }));
+  return withTable(page, 'scripts/dnf-matrix.ts', matrixTable(Object.keys(columns), lines));
+}
+
+function cell(proof: Proof): string {
+  if (proof === text) return text;
+  if ('why' in proof) return '–';
+  return cellOf('lab' in proof ? 'lab' : 'simulated', proof.note);
+}
