@@ -26,6 +26,8 @@ export const HostPaths = {
   manifests: '/var/lib/azp-fleet/manifests',
   /** Images on their way into Docker. */
   images: '/var/lib/azp-fleet/images',
+  /** NVIDIA's `.run` file on its way, and what is known of the one that was installed. */
+  runfile: '/var/lib/azp-fleet/runfile',
   run: '/run/azp-fleet',
   status: '/run/azp-fleet/status.json',
   socket: '/run/azp-fleet/manager.sock',

@@ -50,7 +50,7 @@ export interface Facts {
     /** /sys/module/nvidia/version */
     readonly loaded: string | undefined;
     readonly open: boolean | undefined;
-    /** Version of the user-space library package. */
+    /** Version of the user-space library package, else of what a `.run` file has installed. */
     readonly userspace: string | undefined;
     /** nouveau, or its successor nova, is loaded. */
     readonly nouveau: boolean;
@@ -68,6 +68,8 @@ export interface Facts {
     }[];
     /** A runfile installation: never mixed with packages. */
     readonly runfile: boolean;
+    /** Whether DKMS builds its modules for other kernels, too, or has their sources to do so; absent: neither. */
+    readonly dkms?: 'registered' | 'sources';
     /** The module is loaded, and nvidia-smi is not there: the rest of the driver has been taken away since the last boot. */
     readonly takenAway: boolean;
     /** Then also: something uses that module, a program or a module that is none of the driver's. */
@@ -190,6 +192,8 @@ export interface Facts {
     readonly cdi: { readonly made: readonly string[]; readonly aside: readonly string[] };
     /** Package sources of others that are switched off, and are for a vendor's repositories or were noted by us. */
     readonly sources: readonly SwitchedOff[];
+    /** The driver that we have installed from a `.run` file, and whether with what draws. */
+    readonly runfile?: { readonly version: string; readonly graphics: boolean };
   };
   /** Durable changes found on the host. */
   readonly changes: readonly {

@@ -56,6 +56,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
   const { packages, unfinished, held, awaitsReboot } = together(packagesProbes.map(read));
   const machine = read(machineProbe);
   const toolkit = packages['nvidia-container-toolkit'];
+  const { runfileVersion, ...driver } = read(driverProbe);
   const facts: Facts = {
     os: read(osProbe),
     ...machine,
@@ -63,7 +64,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
     ...read(gpusProbe),
     ignoredGpus: [],
     ...read(kernelsProbe),
-    driver: { ...read(driverProbe), userspace: userspaceVersion(packages) },
+    driver: { ...driver, userspace: userspaceVersion(packages) ?? runfileVersion },
     docker: { ...engine, daemonJson: read(daemonJsonProbe), podman: packages['podman'] !== undefined },
     toolkit: {
       version: toolkit === undefined ? undefined : upstream(toolkit),

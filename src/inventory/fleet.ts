@@ -38,7 +38,9 @@ export interface DriverSpec {
   /** Nobody asked for this branch: a newer one that is there does as well. */
   readonly orNewer?: true;
   readonly flavor: 'auto' | 'open' | 'proprietary';
-  /** NVIDIA's package source, the distribution's own, or a `.run` file that its owner runs. */
+  /** Of the `.run` file of that version, where the inventory has it. */
+  readonly sha256?: string;
+  /** NVIDIA's package source, the distribution's own, or NVIDIA's `.run` file. */
   readonly method: 'repo' | 'distro' | 'runfile';
 }
 
@@ -55,6 +57,8 @@ export interface VersionSpec {
 export interface Mirrors {
   /** Base of `…/compute/cuda/repos`. */
   readonly nvidiaDriver?: string;
+  /** Base of `…/Linux-{x86_64,aarch64}/VERSION/FILE` of NVIDIA's `.run` files. */
+  readonly nvidiaRunfile?: string;
   /** Base of `…/linux/{debian,ubuntu,rhel}` of Docker. */
   readonly docker?: string;
   /** Base of `…/libnvidia-container`. */

@@ -61,9 +61,17 @@ export interface DriverNames {
   build(host: BuildHost, scope: 'all' | 'next'): Build;
   /** Shell text for `before` of the driver's transaction: pins, what the packages lean on. */
   prepare(spec: DriverSpec): string;
+  readonly runfile: RunfileNeeds;
   readonly signing: Signing;
   /** Shell text that lets what stands in /etc/modprobe.d hold from the next boot on. */
   readonly refreshInitramfs: string;
+}
+
+/** What the installer in NVIDIA's `.run` file leans on, beside what modules are built with. */
+export interface RunfileNeeds {
+  packages(uses: readonly DriverUse[]): readonly string[];
+  /** Shell text for `before` of the transaction that brings them: a source that they come from. */
+  readonly prepare?: string;
 }
 
 /** What Secure Boot asks of kernel modules. */

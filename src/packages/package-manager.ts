@@ -51,6 +51,11 @@ export interface PackageManager {
   /** Takes a vendor's source and its key away, as `source` has written them. */
   withdraw(vendor: Vendor): Withdrawal;
   readonly offline: OfflinePackages;
+  /**
+   * Shell text that a script begins with: `download URL FILE [SHA256]` fetches a file, or ends the script with the address;
+   * an address with https finds the system's authorities. `fail` is there, too.
+   */
+  downloader(proxy: Proxy): string;
   /** What a person types to take packages away. */
   removal(names: readonly string[]): string;
 }

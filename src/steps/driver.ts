@@ -10,6 +10,9 @@ import { flavorFor } from './driver/flavor.ts';
 import { installation, rebootReason } from './driver/installation.ts';
 import { buildPackages, nextModule } from './driver/kernels.ts';
 import { installObstacle, machineObstacle } from './driver/refusal.ts';
+import { runfileObstacle } from './driver/runfile/obstacle.ts';
+import { registered, unbuildable } from './driver/runfile/register.ts';
+import { awaitsActivation, lacksGraphics, runfileInstallation } from './driver/runfile/runfile.ts';
 import { blacklistNouveau, loadScript } from './driver/scripts.ts';
 import { enabledServices, startedServices, wantedServices } from './driver/services.ts';
 import { isSigned, signedFits } from './driver/secure-boot.ts';
@@ -20,7 +23,7 @@ import { siteCa } from './site-ca.ts';
 import type { Desired, Refusal, Step } from './step.ts';
 
 /**
- * The NVIDIA driver, compute only, from NVIDIA's repository or the distribution's own, kept on its branch.
+ * The NVIDIA driver, compute only, from NVIDIA's repository or the distribution's own, kept on its branch, or from NVIDIA's `.run` file.
  * A driver of the wanted branch that somebody else installed, and that runs, is left alone.
  */
 export const driverStep: Step = {
@@ -45,7 +48,7 @@ export const driverStep: Step = {
     }
 
     const packages = platform === undefined ? [] : wantedPackages(platform, facts, desired);
-    if (driverIsWanted(facts, host)) {
+    if (driverIsWanted(facts, host) && !lacksGraphics(facts, host)) {
       if (platform !== undefined) yield* completion(facts, desired, platform, packages);
       yield* startedServices(facts);
       return;
@@ -54,9 +57,19 @@ export const driverStep: Step = {
       yield* activation(facts, desired, platform, []);
       return;
     }
-    const obstacle = platform === undefined ? unsupported(facts) : installObstacle(facts, host, platform);
+    const obstacle =
+      platform === undefined
+        ? unsupported(facts)
+        : host.driver.method === 'runfile'
+          ? runfileObstacle(facts, desired, platform)
+          : installObstacle(facts, host, platform);
     if (platform === undefined || obstacle !== undefined) {
       if (obstacle !== undefined) yield refusal('driver', obstacle.what, obstacle.next);
+      return;
+    }
+    if (host.driver.method === 'runfile') {
+      if (awaitsActivation(facts, host)) yield* activation(facts, desired, platform, []);
+      else yield* runfileInstallation(facts, desired, platform);
       return;
     }
     const inTheWay = platform.names.driver.obsolete(Object.keys(facts.packages), host.driver, packages);
@@ -155,7 +168,7 @@ function* completion(
     const fit = packages.filter((name) => !fabric.includes(name));
     yield* hold(platform, facts, fit);
   }
-  if (ours) yield* forNextKernel(facts, desired, platform);
+  if (ours || facts.driver.runfile) yield* forNextKernel(facts, desired, platform);
   if (lacking.length === 0 && !lacksManager) return;
   const vendor = ours && host.driver.method !== 'distro';
   if (vendor) yield* addSource('driver', "NVIDIA's", 'nvidia', { platform, facts, desired });
@@ -169,9 +182,14 @@ function* completion(
 }
 
 /** A kernel that is upgraded to is to find a driver, too. */
-function* forNextKernel(facts: Facts, desired: Desired, platform: Platform): Generator<Change> {
+function* forNextKernel(facts: Facts, desired: Desired, platform: Platform): Generator<Change | Refusal> {
+  const none = unbuildable(facts, platform);
+  // Of such a driver there is nothing to build with what comes, but its owner needs it.
+  if (none === undefined && facts.driver.runfile && facts.driver.dkms === undefined) return;
   yield* buildPackages(facts, desired, platform);
-  yield* nextModule(facts, platform);
+  yield* registered(facts);
+  if (none === undefined) yield* nextModule(facts, platform);
+  else yield none;
 }
 
 /** The file alone does not tell whether what boots has read it: both are done again. */

@@ -26,6 +26,8 @@ import { uploadSuite } from '../unit/ssh/session/upload-cases.ts';
 import { configSuite } from '../unit/steps/docker/config-cases.ts';
 import { engineSuite } from '../unit/steps/docker/engine-cases.ts';
 import { loadSuite } from '../unit/steps/driver/load-cases.ts';
+import { fetchSuite } from '../unit/steps/driver/runfile/fetch-cases.ts';
+import { runfileSuite } from '../unit/steps/driver/runfile/scripts-cases.ts';
 import { managerSuite } from '../unit/steps/manager-scripts-cases.ts';
 import { broughtSuite } from '../unit/steps/supplies/brought-cases.ts';
 import { cdiSuite } from '../unit/steps/toolkit/cdi-cases.ts';
@@ -47,6 +49,8 @@ export const suites: readonly ScriptSuite[] = [
   engineSuite,
   configSuite,
   loadSuite,
+  fetchSuite,
+  runfileSuite,
   cdiSuite,
   broughtSuite,
   managerSuite,

@@ -1,15 +1,23 @@
+import { defined } from '../../base/defined.ts';
 import { sh } from '../../base/shell.ts';
+import { HostPaths } from '../../contract/paths.ts';
 import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';
 import type { FactProbe } from '../probe.ts';
 
-export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'>;
+export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'> & {
+  /** What the installer of a `.run` file has noted in its own log of what it has put where. */
+  readonly runfileVersion?: string;
+};
 
 /** Those that keep GPUs initialised, and join them over NVSwitches. */
 export const driverServices = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'] as const;
 
 /** Its modules, each before those that it leans on. */
 export const driverModules = 'nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nvidia';
+
+/** It is there as long as an installation of ours from a `.run` file has not come to its end. */
+const workFolder = `${HostPaths.runfile}/fetched/work`;
 
 /** The driver as the kernel and systemd have it. Nothing here calls nvidia-smi: it may hang, and it costs a second. */
 export const driverProbe: FactProbe<KernelDriverFacts> = {
@@ -35,7 +43,16 @@ if [ -r "$root/proc/driver/nvidia/version" ]; then
   read -r line <"$root/proc/driver/nvidia/version"; echo "nvrm $line"
 fi
 if [ -d "$root/sys/module/nouveau" ] || [ -d "$root/sys/module/nova_core" ]; then echo nouveau; fi
-if [ -e /usr/bin/nvidia-uninstall ]; then echo runfile; fi
+if [ -e /usr/bin/nvidia-uninstall ]; then
+  echo runfile
+  version=$(sed -n '1s/.*(\\([0-9][0-9.]*\\))$/\\1/p' /var/lib/nvidia/log 2>/dev/null)
+  if [ -n "$version" ] && [ ! -d ${workFolder} ] && command -v nvidia-smi >/dev/null; then echo "runfile-version $version"; fi
+  if [ -n "$version" ] && [ -e "/var/lib/dkms/nvidia/$version/source" ]; then
+    echo 'dkms registered'
+  elif [ -n "$version" ] && [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then
+    echo 'dkms sources'
+  fi
+fi
 mok() { # CERTIFICATE ORIGIN
   [ -r "$1" ] || return 0
   command -v mokutil >/dev/null || { echo "mok $2 unknown $1"; return; }
@@ -83,6 +100,8 @@ fi`,
     const lines = new KeyedLines(stdout);
     const nvrm = lines.first('nvrm');
     const secureBoot = lines.first('secure-boot');
+    const dkms = (['registered', 'sources'] as const).find((each) => each === lines.first('dkms'));
+    const runfileVersion = driverVersion(lines.first('runfile-version'));
     return {
       loaded: lines.first('loaded'),
       open: nvrm === undefined ? undefined : nvrm.includes('Open Kernel Module'),
@@ -90,12 +109,18 @@ fi`,
       secureBoot: secureBoot === undefined ? undefined : secureBoot === '1',
       keys: lines.all('mok').flatMap(key),
       runfile: lines.has('runfile'),
+      ...defined({ dkms, runfileVersion }),
       takenAway: lines.has('taken-away'),
       inUse: lines.has('in-use'),
       services: services(stdout),
     };
   },
 };
+
+/** It goes into scripts. */
+function driverVersion(text = ''): string | undefined {
+  return /^\d{3,4}(\.\d+){1,2}$/.test(text) ? text : undefined;
+}
 
 const keyStates = ['enrolled', 'firmware', 'requested', 'blocked', 'new', 'unclear', 'unknown'] as const;
 

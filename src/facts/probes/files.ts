@@ -9,6 +9,8 @@ import type { FactProbe } from '../probe.ts';
 export const managedFiles = {
   nouveauBlacklist: '/etc/modprobe.d/azp-fleet-nouveau.conf',
   persistence: '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf',
+  /** The daemon's unit, where what installed the daemon brings none. */
+  persistenced: '/etc/systemd/system/nvidia-persistenced.service',
   managerConfig: HostPaths.config,
   managerCa: HostPaths.caBundle,
   managerUnit: HostPaths.unit,

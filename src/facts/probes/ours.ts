@@ -21,10 +21,17 @@ done
 while IFS=: read -r name _ id _; do
   case $name in ${new Raw(agentUsers.prefix)}*) ;; *) continue ;; esac
   if [ "$id" -ge ${first} ] && [ "$id" -le ${last} ]; then echo "user $name"; fi
-done </etc/passwd`,
+done </etc/passwd
+if [ -r ${HostPaths.runfile}/installed ]; then
+  read -r version extent <${HostPaths.runfile}/installed || :
+  echo "runfile $version $extent"
+fi`,
   parse: ({ stdout }) => {
     const lines = new KeyedLines(stdout);
+    const [, version, extent] =
+      /^(\d{3,4}(?:\.\d+){1,2}) (compute|graphics)$/.exec(lines.first('runfile') ?? '') ?? [];
     return {
+      ...(version === undefined ? {} : { runfile: { version, graphics: extent === 'graphics' } }),
       folders: lines.all('folder').filter((path) => /^[\w./-]+$/.test(path)),
       users: lines.all('user').filter((name) => /^[a-z0-9_-]{1,32}$/.test(name)),
     };

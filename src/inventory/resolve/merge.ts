@@ -1,3 +1,4 @@
+import { defined } from '../../base/defined.ts';
 import type { Group, InventoryFile } from '../schema/file.ts';
 import type { HostEntry, HostVars } from '../schema/host.ts';
 
@@ -98,8 +99,11 @@ function mergeGpus(below: HostVars, above: HostVars): Partial<HostVars> {
 function mergeDriver(below: HostVars, above: HostVars): Partial<HostVars> {
   const [lower, upper] = [below.driver, above.driver];
   if (typeof lower !== 'object' || typeof upper !== 'object') return {};
-  // An exact version belongs to its branch.
-  const { version, ...rest } = lower;
+  // An exact version belongs to its branch, and a digest to its version.
+  const { version, sha256, ...rest } = lower;
   const keep = version !== undefined && (upper.branch === undefined || upper.branch === lower.branch);
-  return { driver: { ...rest, ...(keep ? { version } : {}), ...upper } };
+  const same = keep && (upper.version === undefined || upper.version === version);
+  return {
+    driver: { ...rest, ...(keep ? { version } : {}), ...(same ? defined({ sha256 }) : {}), ...upper },
+  };
 }

@@ -119,7 +119,7 @@ function resolveDriver(entry: HostEntry['driver']): DriverSpec {
   return {
     install: method !== 'none',
     branch: driver?.branch ?? driver?.version?.split('.')[0] ?? defaultVersions.driverBranch,
-    ...defined({ version: driver?.version }),
+    ...defined({ version: driver?.version, sha256: driver?.sha256 }),
     ...(driver?.branch === undefined && driver?.version === undefined ? { orNewer: true } : {}),
     flavor: driver?.flavor ?? 'auto',
     method: method === 'none' ? 'repo' : method,
@@ -175,8 +175,8 @@ function resolveSource(source: NonNullable<HostEntry['sudoPassword']>, folders: 
 }
 
 export function resolveMirrors(mirrors: InventoryFile['mirrors']): Mirrors {
-  const { nvidiaDriver, docker, toolkit, agent, apt, images, npm } = mirrors ?? {};
-  const trimmed = { nvidiaDriver, docker, toolkit, agent, apt, images, npm };
+  const { nvidiaDriver, nvidiaRunfile, docker, toolkit, agent, apt, images, npm } = mirrors ?? {};
+  const trimmed = { nvidiaDriver, nvidiaRunfile, docker, toolkit, agent, apt, images, npm };
   return defined(
     Object.fromEntries(Object.entries(trimmed).map(([key, value]) => [key, value?.replace(/\/+$/, '')])),
   );

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 
 import { defaultVersions } from './defaults.ts';
-import { version } from './values.ts';
+import { sha256, version } from './values.ts';
 
 /** Which NVIDIA driver, and where it comes from. */
 export const driver = z
@@ -15,6 +15,9 @@ export const driver = z
         version: version(/^\d{3,4}\.\d+(\.\d+)?$/, '580.95.05')
           .optional()
           .meta({ description: 'Exact version; default: the newest of the branch' }),
+        sha256: sha256.optional().meta({
+          description: "Of NVIDIA's .run file of that version, for method: runfile; many are known",
+        }),
         flavor: z
           .enum(['auto', 'open', 'proprietary'], { error: 'auto, open or proprietary' })
           .optional()
@@ -24,7 +27,7 @@ export const driver = z
           .optional()
           .meta({
             description:
-              "Where it comes from; repo (default): NVIDIA's package source; distro: the system's own, of its branch unless one is asked for; runfile: a .run file, by hand; none: it is left alone",
+              "Where it comes from; repo (default): NVIDIA's package source; distro: the system's own, of its branch unless one is asked for; runfile: NVIDIA's .run file; none: it is left alone",
           }),
       }),
     ],

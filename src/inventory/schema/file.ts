@@ -18,6 +18,9 @@ const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.exam
   nvidiaDriver: httpUrl
     .optional()
     .meta({ description: 'Instead of https://developer.download.nvidia.com/compute/cuda/repos' }),
+  nvidiaRunfile: httpUrl
+    .optional()
+    .meta({ description: 'Instead of https://download.nvidia.com/XFree86, for driver.method: runfile' }),
   docker: httpUrl.optional().meta({ description: 'Instead of https://download.docker.com/linux' }),
   toolkit: httpUrl
     .optional()

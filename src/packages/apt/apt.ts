@@ -2,6 +2,7 @@ import { sh } from '../../base/shell.ts';
 import { folderMark, packagesFolder } from '../offline/paths.ts';
 import type { PackageManager } from '../package-manager.ts';
 import { aptAnswers } from './simulation/answers.ts';
+import { downloader } from './download.ts';
 import { aptFiles, aptFolders } from './files.ts';
 import { holdScript, installScript } from './install.ts';
 import { aptInstalled } from './installed.ts';
@@ -35,6 +36,7 @@ export const apt: PackageManager = {
   unhold: unholdScript,
   remove: removeScript,
   withdraw: withdrawal,
+  downloader,
   removal: (names) => sh`sudo apt-get remove ${names}`,
   offline: {
     folder: packagesFolder,

@@ -1,3 +1,18 @@
+import type { Proxy } from '../../inventory/fleet.ts';
+import { proxyExports } from '../proxy.ts';
+import { aptPrelude } from './prelude.ts';
+
+/** A bare system knows no authority at all. */
+export const needAuthorities = `if [ ! -s /etc/ssl/certs/ca-certificates.crt ]; then
+      update ''
+      apt install ca-certificates
+    fi`;
+
+/** What a script begins with that fetches over https, by whatever way. */
+export function downloader(proxy: Proxy): string {
+  return [...proxyExports(proxy), aptPrelude, download, needAuthorities].join('\n');
+}
+
 /**
  * Shell function `download URL FILE [SHA256]`, by apt's own helper: a bare system has neither curl nor gpg, and the
  * helper honours apt's proxies. It needs `fail`.

@@ -34,6 +34,14 @@ export const driverCommons = {
       .toSorted();
   },
   build: kernelBuild,
+  // DKMS for the kernels to come; with libglvnd's own the installer leaves the system's in place.
+  runfile: {
+    packages: (uses) => [
+      'dkms',
+      'libelf-dev',
+      ...(uses.includes('graphics') ? ['pkg-config', 'libglvnd-dev'] : []),
+    ],
+  },
   refreshInitramfs: 'if command -v update-initramfs >/dev/null; then update-initramfs -u; fi',
 } as const satisfies Partial<DriverNames>;
 

@@ -5,7 +5,7 @@ import { setAside } from '../set-aside.ts';
 import type { Site } from '../site.ts';
 import type { System } from '../system.ts';
 import { vendors, type Vendor } from '../vendors.ts';
-import { download } from './download.ts';
+import { download, needAuthorities } from './download.ts';
 import { keyFile, sourceFile } from './files.ts';
 import { architectures, layouts } from './layouts.ts';
 import { aptPrelude } from './prelude.ts';
@@ -59,10 +59,7 @@ function writeSource(
   return `${sh`uri=${uri} file=${file} key_file=${keyFile} supersedes=${supersedes}`}
 case $uri in
   https:*)
-    if [ ! -s /etc/ssl/certs/ca-certificates.crt ]; then
-      update ''
-      apt install ca-certificates
-    fi ;;
+    ${needAuthorities} ;;
 esac
 for other in /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
   if [ ! -e "$other" ] || [ "$other" = "$file" ]; then continue; fi

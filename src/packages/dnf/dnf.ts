@@ -1,6 +1,7 @@
 import { sh } from '../../base/shell.ts';
 import { folderMark, packagesFolder } from '../offline/paths.ts';
 import type { PackageManager } from '../package-manager.ts';
+import { downloader } from './downloader.ts';
 import { dnfFiles, dnfFolders } from './files.ts';
 import { indexPath } from './folder/flat.ts';
 import { fromFolder } from './folder/from-folder.ts';
@@ -34,6 +35,7 @@ export const dnf: PackageManager = {
   unhold: unholdScript,
   remove: removeScript,
   withdraw: withdrawal,
+  downloader,
   removal: (names) => sh`sudo dnf remove ${names}`,
   offline: {
     folder: packagesFolder,

@@ -1,5 +1,5 @@
 import type { DriverSpec } from '../../inventory/fleet.ts';
-import type { DriverNames, DriverUse } from '../names.ts';
+import type { DriverNames, DriverUse, RunfileNeeds } from '../names.ts';
 import { kernelBuild } from './headers.ts';
 
 /**
@@ -32,6 +32,18 @@ export const driverCommons = {
 /** The other kind of modules, modules built beforehand for one kernel, RPM Fusion's driver, and Amazon's. */
 const inTheWay =
   /^(kmod-nvidia(-.+)?|akmod-nvidia.*|xorg-x11-drv-nvidia.*|nvidia-fabricmanager-\d+|nvidia-fabric-manager)$/;
+
+/** `prepare`: where DKMS comes from. */
+export function runfileNeeds(prepare: string): RunfileNeeds {
+  return {
+    packages: (uses) => [
+      'dkms',
+      'elfutils-libelf-devel',
+      ...(uses.includes('graphics') ? ['pkgconf-pkg-config', 'libglvnd-devel'] : []),
+    ],
+    prepare,
+  };
+}
 
 /** The libraries for video come with nvidia-driver-cuda-libs, those for EGL and Vulkan do not. */
 function librariesFor(uses: readonly DriverUse[]): string[] {

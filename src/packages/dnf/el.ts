@@ -1,7 +1,7 @@
 import type { SystemNames } from '../names.ts';
 import { agentLibraries } from './agent-libraries.ts';
 import { desktop } from './desktop.ts';
-import { dkmsSigning, driverCommons } from './driver.ts';
+import { dkmsSigning, driverCommons, runfileNeeds } from './driver.ts';
 import { withDkms, type Epel } from './epel.ts';
 
 /** What holds the same files as Docker's packages (docs.docker.com/engine/install/rhel). /var/lib/docker outlives them. */
@@ -25,7 +25,12 @@ export function enterpriseLinux(epel: Epel): SystemNames {
     engine: { own: 'docker', conflicts },
     desktop,
     agentLibraries,
-    driver: { ...driverCommons, signing: dkmsSigning, prepare: () => withDkms(epel) },
+    driver: {
+      ...driverCommons,
+      signing: dkmsSigning,
+      prepare: () => withDkms(epel),
+      runfile: runfileNeeds(withDkms(epel)),
+    },
   };
 }
 
@@ -34,5 +39,10 @@ export const amazonLinux: SystemNames = {
   engine: { own: 'docker', conflicts: [], kept: true },
   desktop,
   agentLibraries,
-  driver: { ...driverCommons, signing: dkmsSigning, prepare: () => withDkms(undefined) },
+  driver: {
+    ...driverCommons,
+    signing: dkmsSigning,
+    prepare: () => withDkms(undefined),
+    runfile: runfileNeeds(withDkms(undefined)),
+  },
 };

@@ -8,6 +8,7 @@ import { typedPath, type Wizard } from '../wizard-context.ts';
 
 const mirrorNames: Readonly<Record<keyof Mirrors, string>> = {
   nvidiaDriver: "NVIDIA's driver repository (https://developer.download.nvidia.com/compute/cuda/repos)",
+  nvidiaRunfile: "NVIDIA's .run files (https://download.nvidia.com/XFree86)",
   docker: "Docker's packages (https://download.docker.com/linux)",
   toolkit: 'the container toolkit (https://nvidia.github.io/libnvidia-container)',
   agent: 'the Azure Pipelines agent (https://download.agent.dev.azure.com)',

@@ -3,12 +3,12 @@ import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
 import type { PackageSource } from '../../packages/package-manager.ts';
 import type { Platform } from '../../packages/distribution.ts';
-import { glob } from '../../inventory/glob.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
 import { flavorFits, flavorFor, leastBranch } from './flavor.ts';
 import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
+import { hasDesktop } from './present.ts';
 import { blacklistNouveau, loadModule } from './scripts.ts';
 import { enableServices, wantedServices } from './services.ts';
 import { replaceModule } from './unload.ts';
@@ -23,8 +23,6 @@ export function installation(
 ): PackageChange {
   const { driver } = host;
   const { driver: names, desktop } = platform.names;
-  const screens = desktop.own.map(glob);
-  const hasDesktop = Object.keys(facts.packages).some((name) => screens.some((fits) => fits(name)));
   const own = driver.method === 'distro';
   const flavor = flavorFor(facts, driver);
   const uses = usesOf(host);
@@ -66,7 +64,7 @@ export function installation(
       managedFiles.persistence,
       ...(facts.driver.nouveau ? [managedFiles.nouveauBlacklist] : []),
     ],
-    keeps: [...desktop.own, ...(hasDesktop ? desktop.driver : [])],
+    keeps: [...desktop.own, ...(hasDesktop(facts, platform) ? desktop.driver : [])],
     transaction: {
       ...(own ? { without: 'nvidia' } : { vendor: 'nvidia' }),
       packages: packages.map((name) => ({
@@ -97,7 +95,7 @@ export function installation(
   });
 }
 
-function whyInstall({ driver: { loaded, userspace, takenAway } }: Facts): string {
+export function whyInstall({ driver: { loaded, userspace, takenAway } }: Facts): string {
   if (takenAway) return `of the driver only the module ${loaded ?? ''} is left, which is loaded`;
   const seen = loaded ?? userspace;
   return seen === undefined ? 'no driver is loaded' : `${seen} is there`;

@@ -3,6 +3,7 @@ import type { Facts } from '../../facts/facts.ts';
 import type { Build } from '../../packages/build.ts';
 import { hasModule } from '../../packages/kernel-module.ts';
 import type { Platform } from '../../packages/distribution.ts';
+import type { DriverUse } from '../../packages/names.ts';
 import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import { packageChange } from '../packages/package-change.ts';
@@ -21,12 +22,33 @@ export function awaitsBoot(facts: Facts, platform: Platform): boolean {
 /** What the driver is built with. Where it is loaded, it is built: then only kernels to come matter. */
 export function buildOf(facts: Facts, platform: Platform): Build {
   const built = facts.driver.loaded !== undefined && facts.driver.loaded === facts.driver.userspace;
-  return platform.names.driver.build(facts, built || awaitsBoot(facts, platform) ? 'next' : 'all');
+  const scope = built || awaitsBoot(facts, platform) ? 'next' : 'all';
+  return facts.driver.runfile
+    ? runfileBuild(facts, platform, { uses: [], scope })
+    : platform.names.driver.build(facts, scope);
+}
+
+/** The same of a driver that no package brings: DKMS and what else its packages would lean on has to be named. */
+export function runfileBuild(
+  facts: Facts,
+  { names }: Platform,
+  { uses, scope }: { readonly uses: readonly DriverUse[]; readonly scope: 'all' | 'next' },
+): Build {
+  const { runfile } = names.driver;
+  const more = runfile.packages(uses).filter((name) => facts.packages[name] === undefined);
+  const build = names.driver.build({ ...facts, lacksToBuild: [...facts.lacksToBuild, ...more] }, scope);
+  return more.length === 0
+    ? build
+    : { ...build, script: [runfile.prepare, build.script].filter(Boolean).join('\n') };
 }
 
 /** The driver's packages are there: what they lack to be built for the kernels of this host, today's and tomorrow's. */
-export function* buildPackages(facts: Facts, { proxy }: Desired, platform: Platform): Iterable<Change> {
-  const { packages, script } = buildOf(facts, platform);
+export function* buildPackages(
+  facts: Facts,
+  { proxy }: Desired,
+  platform: Platform,
+  { packages, script } = buildOf(facts, platform),
+): Iterable<Change> {
   if (packages.length === 0 || isSigned(facts, platform)) return;
   yield packageChange({
     step: 'driver',
@@ -36,7 +58,7 @@ export function* buildPackages(facts: Facts, { proxy }: Desired, platform: Platf
     why:
       facts.driver.loaded === undefined
         ? 'the driver cannot be built without'
-        : 'the driver could not be built for the next kernel',
+        : `the driver${origin(facts)} could not be built for the next kernel`,
     disturbs: 'nothing',
     timeoutS: 1800,
     transaction: { packages: [], remove: [], mayRemove: [], proxy, before: script },
@@ -52,11 +74,19 @@ export function* nextModule(facts: Facts, platform: Platform): Iterable<Change> 
     'module',
     {
       title: `build the NVIDIA module for Linux ${next.release}`,
-      why: 'it is installed, and would boot without the driver',
+      why: `it is installed, and would boot without the driver${origin(facts)}`,
       disturbs: 'nothing',
     },
     { script: `${failFunction}\n${buildModule(next.release)}`, timeoutS: 3600 },
   );
+}
+
+/** Who has to know that something is done for a driver that he has installed himself. */
+export function origin({ driver, ours }: Facts): string {
+  if (!driver.runfile) return '';
+  return ours.runfile !== undefined && ours.runfile.version === driver.userspace
+    ? ' of the .run file'
+    : ', which its owner has installed from a .run file,';
 }
 
 /** Builds for a kernel that does not run. DKMS may have done so, and may have failed at another driver than this one. */

@@ -44,11 +44,10 @@ export function machineObstacle(facts: Facts, host: HostSpec): Obstacle | undefi
 /** Why the wanted driver cannot be installed over what is there. */
 export function installObstacle(facts: Facts, host: HostSpec, platform: Platform): Obstacle | undefined {
   const { method } = host.driver;
-  if (method === 'runfile') return runfileObstacle(facts, host);
   if (facts.driver.runfile) {
     return {
       what: 'a driver from a .run file is installed, and packages must not be mixed with it',
-      next: 'sudo nvidia-uninstall --silent, reboot, and run again',
+      next: 'sudo nvidia-uninstall --silent, reboot, and run again, or set driver: { method: runfile } for this host',
     };
   }
   const obstacle = method === 'distro' ? ownObstacle(facts, host, platform) : undefined;
@@ -64,18 +63,4 @@ function ownObstacle(facts: Facts, host: HostSpec, platform: Platform): Obstacle
   if (fabricSwitches(facts) > 0 && fabricPackages(facts, host, platform).length === 0)
     return { what: `the driver of ${pretty} comes without the fabric manager that NVSwitches need`, next };
   return undefined;
-}
-
-/** What a .run file puts on a host no package manager knows, replaces or takes away: its owner runs it, and says how. */
-function runfileObstacle({ arch }: Facts, { driver }: HostSpec): Obstacle {
-  const { branch, version } = driver;
-  const file = `NVIDIA-Linux-${arch}-${version ?? `${branch}.*`}.run`;
-  const from =
-    version === undefined
-      ? `the newest of branch ${branch}`
-      : `https://us.download.nvidia.com/tesla/${version}/`;
-  return {
-    what: `driver ${version ?? branch} does not run, and the inventory says that it comes from a .run file`,
-    next: `take ${file} (${from}), sudo sh ${file} --silent --dkms, and run again`,
-  };
 }

@@ -20,7 +20,7 @@ export function usesOf({
   ];
 }
 
-/** The libraries for it that the running driver's packages lack. A `.run` file brings all of them. */
+/** The libraries for it that the running driver's packages lack. A `.run` file brings all that it was not told to leave out. */
 export function lackingLibraries(facts: Facts, host: HostSpec, platform: Platform): readonly string[] {
   return facts.driver.runfile ? [] : platform.names.driver.lacks(facts.packages, usesOf(host));
 }

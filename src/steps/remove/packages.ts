@@ -10,6 +10,7 @@ import type { Refusal } from '../step.ts';
 import { disableServices } from '../driver/services.ts';
 import { dropModule } from '../driver/unload.ts';
 import { listed } from '../told/items.ts';
+import { isOurRunfile, runfileRemoval } from './runfile.ts';
 import { partsOf, type Part, type PartName } from './parts.ts';
 import { othersSources, stayingOff } from './sources.ts';
 
@@ -21,7 +22,11 @@ export function* packages(
   root: HostRoot,
 ): Generator<Change | Refusal> {
   const staying = new Set<Vendor>();
+  if (asked.has('driver')) yield* runfileRemoval(facts, root);
+  // What keeps nouveau away from it stays with it.
+  const left = facts.driver.runfile && !(asked.has('driver') && isOurRunfile(facts));
   for (const part of partsOf(facts, platform)) {
+    if (part.name === 'driver' && left) continue;
     const { files, note, script } = platform.packages.withdraw(part.vendor);
     const found = files.filter((file) => facts.files[file] !== undefined);
     const isOurs = found.length > 0;

@@ -1,10 +1,9 @@
 import type { Facts } from '../../facts/facts.ts';
 import { managedFiles } from '../../facts/probes/files.ts';
-import { glob } from '../../inventory/glob.ts';
-import { upstream } from '../../packages/version.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import { dockerPackages } from '../docker/packages.ts';
+import { driverPackages } from '../driver/present.ts';
 import { toolkitPackages } from '../toolkit/packages.ts';
 
 /** What is left in place unless it is asked for by its own name. */
@@ -20,25 +19,11 @@ export interface Part {
   readonly files: readonly string[];
 }
 
-/**
- * The driver's own packages have its version, which begins with the branch. Others have names like them and are somebody's:
- * the CUDA toolkit (`nvidia-cuda-toolkit` 11.8.0, `libcudart11.0`), cuDNN (`nvidia-cudnn` 8.7.0).
- */
-const ofDriver = /^\d{3,4}\./;
-
 /** In the order in which they go. */
-export function partsOf(facts: Facts, { names }: Platform): readonly Part[] {
+export function partsOf(facts: Facts, platform: Platform): readonly Part[] {
   const all = { ...facts.packages, ...facts.unfinished };
   const present = Object.keys(all);
   const named = (wanted: readonly string[]) => wanted.filter((name) => present.includes(name));
-  const family = names.driver.family.map(glob);
-  const driver = present.filter(
-    (name) =>
-      family.some((covers) => covers(name)) &&
-      ofDriver.test(upstream(all[name] ?? '')) &&
-      !toolkitPackages.includes(name) &&
-      !name.startsWith('nvidia-container-'),
-  );
   const kept = [managedFiles.nouveauBlacklist, managedFiles.persistence];
   return [
     {
@@ -59,7 +44,7 @@ export function partsOf(facts: Facts, { names }: Platform): readonly Part[] {
       name: 'driver',
       title: 'NVIDIA driver',
       vendor: 'nvidia',
-      installed: driver.toSorted(),
+      installed: driverPackages(facts, platform),
       files: kept.filter((path) => facts.files[path] !== undefined),
     },
   ];

@@ -168,9 +168,14 @@ export function removalScripts(): [string, string][] {
       },
     });
     const wish = { host: desiredOf().host, owner: 'me', root: machineRoot };
-    return [new Set<never>(), parts].flatMap((asked) =>
-      scriptsOf(removalOf(worn, { ...wish, parts: asked })),
-    );
+    const runfile = merge(facts, {
+      driver: { runfile: true, userspace: '580.95.05' },
+      ours: { runfile: { version: '580.95.05', graphics: false } },
+    });
+    return [
+      ...[new Set<never>(), parts].flatMap((asked) => scriptsOf(removalOf(worn, { ...wish, parts: asked }))),
+      ...scriptsOf(removalOf(runfile, { ...wish, parts })),
+    ];
   });
 }
 

@@ -2,6 +2,7 @@ import type { Facts } from '../../../src/facts/facts.ts';
 import type { Desired } from '../../../src/steps/step.ts';
 import { desiredOf, driven, factsOf } from '../../support/host.ts';
 import { lines, plan } from './host-stack-plan.ts';
+import { runfileCases } from './runfile-cases.ts';
 
 const wanted = desiredOf();
 const distro = desiredOf({ driver: { method: 'distro' } });
@@ -60,26 +61,10 @@ export const methodCases: readonly [string, Facts, Desired, readonly string[]][]
   ],
   ["a driver of a system's own that runs", factsOf({ driver: driven }), distro, rest],
   [
-    'the driver is to come from a .run file, and does not run',
-    factsOf(),
-    runfile,
-    ['refused: driver 580 does not run, and the inventory says that it comes from a .run file', ...rest],
-  ],
-  [
-    'a driver of another branch from a .run file',
-    factsOf({
-      driver: { loaded: '570.86.10', open: true, runfile: true },
-    }),
-    desiredOf({ driver: { method: 'runfile', version: '580.95.05' } }),
-    [
-      'refused: driver 580.95.05 does not run, and the inventory says that it comes from a .run file',
-      ...rest,
-    ],
-  ],
-  [
     'the driver of a .run file that runs',
     factsOf({ driver: { loaded: '580.95.05', open: true, runfile: true } }),
     runfile,
     rest,
   ],
+  ...runfileCases,
 ];

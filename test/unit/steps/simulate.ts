@@ -12,7 +12,8 @@ import { fabricSwitches } from '../../../src/steps/driver/fabric.ts';
 import { fabricPackages } from '../../../src/steps/driver/fabric-manager.ts';
 import { flavorFor } from '../../../src/steps/driver/flavor.ts';
 import { rebootReason } from '../../../src/steps/driver/installation.ts';
-import { buildOf } from '../../../src/steps/driver/kernels.ts';
+import { awaitsBoot, buildOf, runfileBuild } from '../../../src/steps/driver/kernels.ts';
+import { releaseOf } from '../../../src/steps/driver/runfile/releases.ts';
 import { usesOf } from '../../../src/steps/driver/uses.ts';
 import { asFound } from '../../../src/steps/kept-stack.ts';
 import type { Desired } from '../../../src/steps/step.ts';
@@ -36,7 +37,8 @@ const effects: Readonly<Record<string, Effect>> = {
       docker: { restartNeeded: facts.docker.active },
     }),
   'driver-source': (facts, desired) => withSource(facts, desired, 'nvidia'),
-  'driver-install': (facts, { host }) => {
+  'driver-install': (facts, desired) => {
+    const { host } = desired;
     const flavor = flavorFor(facts, host.driver);
     const version = host.driver.version ?? `${host.driver.branch}.95.05`;
     const packages = [
@@ -44,7 +46,7 @@ const effects: Readonly<Record<string, Effect>> = {
       ...platform(facts).names.driver.extras(host.driver, usesOf(host)),
     ];
     const installed = withModules(
-      withPackages(withBuild(facts), packages, `${version}-1`),
+      withPackages(withBuild(facts, desired), packages, `${version}-1`),
       ({ headers }) => headers,
     );
     const loads = rebootReason(facts, host, platform(facts)) === undefined;
@@ -52,6 +54,28 @@ const effects: Readonly<Record<string, Effect>> = {
       driver: { userspace: version, ...(loads ? { loaded: version, open: flavor === 'open' } : {}) },
     });
   },
+  'driver-runfile-fetch': (facts) => facts,
+  'driver-runfile': (facts, desired) => {
+    const { host, mirrors } = desired;
+    const release = releaseOf(facts, host.driver, mirrors);
+    if (!('version' in release)) throw new Error(release.what);
+    const { version } = release;
+    const exactly = { driver: { ...host.driver, version } };
+    const loads = rebootReason(facts, exactly, platform(facts)) === undefined;
+    const open = flavorFor(facts, host.driver) === 'open';
+    const built = withModules(facts, ({ headers }) => headers);
+    return merge(built, {
+      driver: {
+        runfile: true,
+        dkms: 'registered',
+        userspace: version,
+        takenAway: false,
+        ...(loads ? { loaded: version, open } : {}),
+      },
+      ours: { runfile: { version, graphics: usesOf(host).includes('graphics') } },
+    });
+  },
+  'driver-dkms': (facts) => merge(facts, { driver: { dkms: 'registered' } }),
   'driver-reboot': (facts, { host }) =>
     merge(
       withServices(facts, ({ file }) => ({ file, active: file === 'enabled' ? 'active' : 'inactive' })),
@@ -186,8 +210,12 @@ function driverPackages(facts: Facts, spec: DriverSpec, flavor: Flavor) {
 }
 
 /** What modules are built with has come. It is not held. */
-function withBuild(facts: Facts): Facts {
-  const { packages } = buildOf(facts, platform(facts));
+function withBuild(facts: Facts, { host }: Desired): Facts {
+  const scope = awaitsBoot(facts, platform(facts)) ? 'next' : 'all';
+  const { packages } =
+    host.driver.method === 'runfile' && !facts.driver.runfile
+      ? runfileBuild(facts, platform(facts), { uses: usesOf(host), scope })
+      : buildOf(facts, platform(facts));
   return merge(facts, {
     packages: Object.fromEntries(packages.map((name) => [name, '1'])),
     kernels: facts.kernels.map((kernel) => ({

@@ -48,6 +48,7 @@ export const toy: PackageManager = {
     files: [`/toy/${vendor}`, `/toy/${vendor}.key`],
     script: `toy withdraw ${vendor}`,
   }),
+  downloader: () => 'toy fetches',
   removal: (names) => `toy away ${names.join(' ')}`,
   offline: {
     folder: '/toy/folder',
@@ -96,6 +97,7 @@ export const toyPlatform: Platform = {
         next,
       }),
       prepare: () => 'toy prepare',
+      runfile: { packages: () => ['toy-builder'] },
       signing: {
         certificate: '/toy/key',
         create: 'toy key',

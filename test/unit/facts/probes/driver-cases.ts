@@ -180,6 +180,45 @@ ActiveState active
     after: { stdout: 'nouveau\nrunfile\nsecure-boot 0\n' },
   }),
   probe('driver', {
+    name: 'what a .run file has installed, known to DKMS',
+    given: (host) =>
+      host
+        .program('nvidia-smi', '')
+        .file('/usr/bin/nvidia-uninstall')
+        .file(
+          '/var/lib/nvidia/log',
+          '1.0-5809505 (580.95.05)\nNVIDIA Accelerated Graphics Driver\n0: /a (1.2)\n',
+        )
+        .folder('/var/lib/dkms/nvidia/580.95.05/source'),
+    after: { stdout: 'runfile\nrunfile-version 580.95.05\ndkms registered\nsecure-boot 0\n' },
+  }),
+  probe('driver', {
+    name: 'what a .run file has installed without DKMS',
+    given: (host) =>
+      host
+        .program('nvidia-smi', '')
+        .file('/usr/bin/nvidia-uninstall')
+        .file('/var/lib/nvidia/log', '1.0-5809505 (580.95.05)\n')
+        .file('/usr/src/nvidia-580.95.05/dkms.conf'),
+    after: { stdout: 'runfile\nrunfile-version 580.95.05\ndkms sources\nsecure-boot 0\n' },
+  }),
+  probe('driver', {
+    name: 'what a .run file has begun to install for us',
+    given: (host) =>
+      host
+        .program('nvidia-smi', '')
+        .file('/usr/bin/nvidia-uninstall')
+        .file('/var/lib/nvidia/log', '1.0-5809505 (580.95.05)\n')
+        .folder('/var/lib/azp-fleet/runfile/fetched/work'),
+    after: { stdout: 'runfile\nsecure-boot 0\n' },
+  }),
+  probe('driver', {
+    name: 'what a .run file has installed and somebody has taken away in part',
+    given: (host) =>
+      host.file('/usr/bin/nvidia-uninstall').file('/var/lib/nvidia/log', '1.0-5809505 (580.95.05)\n'),
+    after: { stdout: 'runfile\nsecure-boot 0\n' },
+  }),
+  probe('driver', {
     name: 'one service',
     given: (host) =>
       host

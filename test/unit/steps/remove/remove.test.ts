@@ -267,3 +267,33 @@ test('a manager that has never had an agent has none to take out', () => {
   });
   expect(found.some((item) => item.step === 'pool')).toBe(false);
 });
+
+describe("the driver of NVIDIA's .run file", () => {
+  const runfile = factsOf({
+    driver: { runfile: true, userspace: '580.95.05', loaded: '580.95.05' },
+    ours: { runfile: { version: '580.95.05', graphics: false } },
+    files: { [managedFiles.nouveauBlacklist]: 'e' },
+  });
+
+  test('that we have installed goes by its own uninstaller, with what kept nouveau away', () => {
+    expect(titles(runfile, 'driver')).toEqual([
+      'remove NVIDIA driver 580.95.05',
+      'take our settings for the NVIDIA driver away',
+      'delete the notes of this work',
+    ]);
+  });
+
+  test('stays with its settings where it is not asked for', () => {
+    expect(titles(runfile)).toEqual([]);
+  });
+
+  test.each([
+    ['its owner has installed', { ...runfile, ours: bare.ours }],
+    ['its owner has run since', merge(runfile, { driver: { userspace: '595.84' } })],
+  ])('that %s is not ours', (_, facts) => {
+    expect(titles(facts, 'driver')).toEqual([
+      'refused: NVIDIA driver was not installed by azp-fleet: its owner has run a .run file',
+      'delete the notes of this work',
+    ]);
+  });
+});
