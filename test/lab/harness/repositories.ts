@@ -26,6 +26,7 @@ import {
 } from './nvidia-packages.ts';
 import { inState, labFiles, mirrorRoot, type Release, releases } from './paths.ts';
 import { run } from './run.ts';
+import { buildRunfile } from './runfile.ts';
 import { say } from './say.ts';
 import { armoredKey, ensureSigningKey, keyring, sign, stopAgent } from './signing.ts';
 
@@ -46,6 +47,8 @@ export async function ensureRepositories(): Promise<void> {
     'docker-packages.ts',
     'deb.ts',
     'repositories.ts',
+    'runfile.ts',
+    'kernel-module.ts',
     '../../support/standin-libcuda.ts',
   ];
   const now = digest(
@@ -66,6 +69,7 @@ export async function ensureRepositories(): Promise<void> {
 }
 
 async function nvidia(root: string): Promise<void> {
+  for (const version of driverVersions) await buildRunfile(version, root);
   for (const release of releases) {
     const folder = join(root, 'nvidia', cudaDistribution[release], 'x86_64');
     const debs = [...driverVersions, olderVersion].flatMap(driverPackages);

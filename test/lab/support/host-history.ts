@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { changesFolder } from '../../../src/ssh/session/change-report.ts';
 import { buildDeb, type Deb } from '../harness/deb.ts';
 import type { LabHost } from '../harness/host.ts';
+import { standInModule } from '../harness/kernel-module.ts';
 import { until } from '../harness/run.ts';
 
 /** What a host says that it is; all else stays Debian's. */
@@ -72,7 +73,7 @@ docker run -d --name ${name} site/sleep /bin/sleep 3600 >/dev/null`);
 /** Stands in for DKMS, whose compiler no lab host has: puts a module there that says its version and nothing else. */
 export async function giveDkms(host: LabHost, version: string): Promise<void> {
   const [module, program] = ['/usr/lib/nvidia-standin/nvidia.ko', '/usr/local/sbin/dkms'];
-  await host.exec(`cat >${module}`, { input: kernelModule(version) });
+  await host.exec(`cat >${module}`, { input: standInModule(version) });
   await host.exec(`cat >${program} <<'END'
 #!/bin/sh
 set -e
@@ -82,38 +83,6 @@ install -D -m 644 ${module} "/lib/modules/$3/updates/dkms/nvidia.ko"
 depmod "$3"
 END
 chmod 755 ${program}`);
-}
-
-/** An ELF file to be linked (REL, x86-64) with a .modinfo, as depmod and modinfo read it. */
-function kernelModule(version: string): Buffer {
-  const info = Buffer.from(`version=${version}\0`);
-  const names = Buffer.from('\0.modinfo\0.shstrtab\0');
-  const header = Buffer.alloc(64);
-  header.write('\x7fELF\x02\x01\x01', 'latin1');
-  [1, 62].forEach((value, index) => header.writeUInt16LE(value, 16 + 2 * index));
-  header.writeUInt32LE(1, 20);
-  const at = 64 + info.length;
-  // The sections' headers, at a multiple of eight.
-  const table = Math.ceil((at + names.length) / 8) * 8;
-  header.writeUInt32LE(table, 40);
-  [64, 0, 0, 64, 3, 2].forEach((value, index) => header.writeUInt16LE(value, 52 + 2 * index));
-  const section = (name: number, type: number, offset: number, size: number): Buffer => {
-    const all = Buffer.alloc(64);
-    all.writeUInt32LE(name, 0);
-    all.writeUInt32LE(type, 4);
-    all.writeUInt32LE(offset, 24);
-    all.writeUInt32LE(size, 32);
-    return all;
-  };
-  return Buffer.concat([
-    header,
-    info,
-    names,
-    Buffer.alloc(table - at - names.length),
-    Buffer.alloc(64),
-    section(1, 1, 64, info.length),
-    section(10, 3, at, names.length),
-  ]);
 }
 
 /** A newer kernel was upgraded to and has not been booted; its headers are offered by a source of the host's own. */
@@ -139,6 +108,8 @@ export async function giveKernel(
   const headers = kernel(`linux-headers-${release}`, {
     files: [
       { path: `/usr/src/linux-headers-${release}/Makefile`, content: { text: '' } },
+      // DKMS looks for the folder.
+      { path: `/usr/src/linux-headers-${release}/include/Kbuild`, content: { text: '' } },
       { path: `/lib/modules/${release}/build`, content: { link: `/usr/src/linux-headers-${release}` } },
     ],
   });
