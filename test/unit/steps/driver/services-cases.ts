@@ -70,6 +70,27 @@ export const serviceCases: readonly ScriptCase[] = [
       ),
     after: { calls: [...enable.slice(0, 3), present[1]] as string[] },
   },
+  {
+    name: 'units that are not there have a word of their own in newer releases of systemd',
+    script,
+    given: (host) =>
+      host.program(
+        'systemctl',
+        'case $1 in is-enabled) echo not-found; exit 4 ;; cat) exit 1 ;; *) echo "Unit $2 not found." >&2; exit 5 ;; esac',
+      ),
+    after: { calls: [...look, ...load, ...present], files: loaded },
+  },
+  {
+    name: 'a fabric manager that does not start keeps nothing else from going on',
+    script,
+    given: (host) =>
+      host.program('systemctl', `${disabled} restart) [ "$2" != nvidia-fabricmanager.service ] ;; esac`),
+    after: {
+      stdout: 'nvidia-fabricmanager.service does not start\n',
+      calls: [...enable, ...load, ...restart],
+      files: loaded,
+    },
+  },
   ...['masked', 'masked-runtime'].map((word) => ({
     name: `one that its owner has ${word} keeps nothing from going on, as in every later run`,
     script,

@@ -133,12 +133,17 @@ next: run nvidia-ctk cdi generate on the host and look at its output
         },
       },
     },
-    {
-      name: 'what agents may use is in it',
+    ...[
+      '/var/run/cdi/nvidia.yaml',
+      '/var/run/cdi/nvidia.json',
+      '/etc/cdi/site.yaml',
+      '/etc/cdi/site.json',
+    ].map((file) => ({
+      name: `what agents may use is in ${file}`,
       script: cdiScript([], ['graphics', 'video']),
-      given: (host) => refreshes(host, '/var/run/cdi/nvidia.yaml', drawing),
-      after: { calls: withService, files: { '/var/run/cdi/nvidia.yaml': `644 ${drawing}` } },
-    },
+      given: (host: ScratchHost) => refreshes(host, file, drawing),
+      after: { calls: withService, files: { [file]: `644 ${drawing}` } },
+    })),
     {
       name: 'what the host has no library for is told, and every time',
       script: cdiScript([], ['video', 'graphics']),
