@@ -127,7 +127,7 @@ export const rows: readonly Row[] = [
   },
   {
     what: 'has a desktop that would lose what it draws with',
-    proofs: all('desktop', refused),
+    proofs: [met('a desktop on the driver'), history('desktop', refused), history('desktop', refused)],
   },
   { what: 'has a display card that is to be ignored', proofs: all('display card') },
   {

@@ -95,3 +95,20 @@ test('a foreign container: a driver change is refused with its name', async () =
   expect(said).toMatch(/theirs/);
   await host.exec('docker rm -f theirs');
 });
+
+test('a desktop on the driver: refused, with the names of what would go', async () => {
+  await host.exec(`mkdir -p /root/desk
+pack() { # NAME VERSION EPOCH RELATION…
+  { printf '%s\\n' '%define debug_package %{nil}' "Name: $1" "Version: $2" "Epoch: $3" 'Release: 1.el9' 'Summary: x' 'License: MIT' 'AutoReqProv: no'
+    shift 3
+    printf '%s\\n' "$@" '%description' x '%files'
+  } >/root/desk.spec
+  rpmbuild -bb --quiet --define '_rpmdir /root/desk' /root/desk.spec >/dev/null 2>&1
+}
+pack nvidia-driver 595.71.05 3 'Requires: nvidia-driver-cuda-libs = 3:595.71.05'
+pack gdm 40.1 1 'Requires: nvidia-driver'
+dnf -y -q install /root/desk/x86_64/*.rpm`);
+  const { code, said } = await planned({ branch: '580' });
+  expect(code).toBe(1);
+  expect(said).toMatch(/would take (gdm, nvidia-driver|nvidia-driver, gdm) from the desktop of this host/);
+});
