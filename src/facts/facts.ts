@@ -2,6 +2,7 @@ import type { Release } from '../contract/release.ts';
 import type { ManagerStatus } from '../contract/status.ts';
 import type { SetAside } from '../packages/set-aside.ts';
 import type { Vendor } from '../packages/vendors.ts';
+import type { PackageRecord } from '../packages/package-record.ts';
 import type { LockOwner } from '../ssh/transport.ts';
 
 /** What a host is, read once by one script. Unknown is undefined, never a guess. */
@@ -194,6 +195,8 @@ export interface Facts {
     readonly sources: readonly SwitchedOff[];
     /** The driver that we have installed from a `.run` file, and whether with what draws. */
     readonly runfile?: { readonly version: string; readonly graphics: boolean };
+    /** Undefined: nothing is noted, by us or by an earlier release. */
+    readonly packages: PackageRecord | undefined;
   };
   /** Durable changes found on the host. */
   readonly changes: readonly {

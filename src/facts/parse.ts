@@ -19,6 +19,7 @@ import { othersProbe } from './probes/others.ts';
 import { packageLockProbe } from './probes/package-lock.ts';
 import { daemonJsonBeforeProbe, oursProbe } from './probes/ours.ts';
 import { oursCdiProbe } from './probes/ours-cdi.ts';
+import { oursPackagesProbe } from './probes/ours-packages.ts';
 import { oursSourcesProbe } from './probes/ours-sources.ts';
 import { siteCaProbe } from './probes/site-ca.ts';
 import { packagesProbes, together, userspaceVersion } from './probes/packages.ts';
@@ -44,6 +45,7 @@ export const probes = [
   daemonJsonBeforeProbe,
   oursCdiProbe,
   oursSourcesProbe,
+  oursPackagesProbe,
   changesProbe,
   packageLockProbe,
   hostLockProbe,
@@ -84,6 +86,7 @@ export function parseFacts(frames: ReadonlyMap<string, Frame>): Facts {
       daemonJsonBefore: read(daemonJsonBeforeProbe),
       cdi: read(oursCdiProbe),
       sources: read(oursSourcesProbe),
+      packages: read(oursPackagesProbe),
     },
     changes: read(changesProbe),
     packageLock: read(packageLockProbe),

@@ -108,8 +108,6 @@ export interface PackageSource {
 interface Withdrawal {
   /** All that may have been written for it. */
   readonly files: readonly string[];
-  /** One of them that is neither source nor key: it says that packages of the system's own came from us. */
-  readonly note?: string;
   readonly script: string;
 }
 

@@ -20,6 +20,7 @@ import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
 import { isRelease } from './docker/release.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
+import { partRecord } from './packages/recorded.ts';
 import { asFound, engineObstacle, keepsEngine } from './kept-stack.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import { lacksSiteCa } from './site-ca.ts';
@@ -107,6 +108,7 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
     step: 'docker',
     name: 'install',
     platform,
+    recorded: partRecord('docker', facts, platform),
     subject: {
       what: 'Docker Engine',
       from: ours === undefined ? undefined : upstream(ours),
@@ -142,6 +144,7 @@ function* completion(platform: Platform, facts: Facts, desired: Desired): Genera
     step: 'docker',
     name: 'complete',
     platform,
+    recorded: partRecord('docker', facts, platform),
     subject: { what: absent.join(', '), from: undefined, to: undefined },
     why: `Docker Engine is there without them${mustGo(remove)}`,
     disturbs: 'nothing',

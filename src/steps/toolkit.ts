@@ -13,6 +13,7 @@ import { usesOf } from './driver/uses.ts';
 import { driverIsWanted } from './driver/wanted.ts';
 import { asFound, isKept, keptMissing } from './kept-stack.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
+import { partRecord } from './packages/recorded.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
 import type { Desired, Step } from './step.ts';
 import { asideOf } from '../facts/probes/ours-cdi.ts';
@@ -65,6 +66,7 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
     step: 'toolkit',
     name: 'install',
     platform,
+    recorded: partRecord('toolkit', facts, platform),
     subject: { what: 'NVIDIA Container Toolkit', from: seen, to: version },
     why: seen === undefined ? 'it is not installed' : `${seen} is installed, or only a part of it`,
     disturbs: seen === undefined ? reloadDisturbs(facts) : 'containers',

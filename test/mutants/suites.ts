@@ -16,6 +16,7 @@ import { headersSuite as dnfHeadersSuite } from '../unit/packages/dnf/headers-ca
 import { installSuite as dnfInstallSuite } from '../unit/packages/dnf/install-cases.ts';
 import { simulationSuite as dnfSimulationSuite } from '../unit/packages/dnf/simulation/simulation-cases.ts';
 import { sourceSuite as dnfSourceSuite } from '../unit/packages/dnf/source-cases.ts';
+import { packageRecordSuite } from '../unit/packages/package-record-cases.ts';
 import { followChangeSuite } from '../unit/ssh/session/follow-change-cases.ts';
 import { lockSuite } from '../unit/ssh/session/lock-cases.ts';
 import { framesSuite } from '../unit/ssh/session/frames-cases.ts';
@@ -46,6 +47,7 @@ export const suites: readonly ScriptSuite[] = [
   dnfHeadersSuite,
   dnfInstallSuite,
   dnfSimulationSuite,
+  packageRecordSuite,
   engineSuite,
   configSuite,
   loadSuite,

@@ -15,21 +15,16 @@ export const componentFiles = {
   distro: '/etc/apt/sources.list.d/azp-fleet-non-free.sources',
 } as const;
 
-/** Its presence says that the system's own driver was installed by us, whose sources may all be the owner's. */
-export const ownDriverNote = '/etc/apt/azp-fleet-nvidia.note';
-
 export const siteCaFile = '/usr/local/share/ca-certificates/azp-fleet-site.crt';
 
 export const aptFolders: readonly string[] = [
   '/etc/apt/sources.list.d',
   '/etc/apt/keyrings',
   '/usr/local/share/ca-certificates',
-  ownDriverNote,
 ];
 
 export const aptFiles: readonly string[] = [
   ...allVendors.flatMap((vendor) => [sourceFile(vendor), keyFile(vendor)]),
   componentFiles.distro,
-  ownDriverNote,
   siteCaFile,
 ];

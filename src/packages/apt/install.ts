@@ -3,7 +3,7 @@ import { proxyExports } from '../proxy.ts';
 import type { Bound } from '../simulation.ts';
 import type { Transaction } from '../transaction.ts';
 import { consequenceFilters } from './consequences.ts';
-import { ownDriverNote, sourceFile } from './files.ts';
+import { sourceFile } from './files.ts';
 import { aptPrelude } from './prelude.ts';
 import { prefix, relatives, requestLines } from './request.ts';
 import { switchOffSources } from './source.ts';
@@ -30,7 +30,6 @@ export function installScript(transaction: Transaction, bound?: Bound): string {
     ...(before === undefined ? [] : [before]),
     ...requestLines(transaction),
     'guard "$@"',
-    ...(without === undefined ? [] : [noted]),
     'apt "$@"',
     ...packages.flatMap(({ name, version }) =>
       version === undefined ? [] : [sh`confirm ${name} ${prefix(version)}`],
@@ -41,10 +40,6 @@ export function installScript(transaction: Transaction, bound?: Bound): string {
     ...(after === undefined ? [] : [after]),
   ].join('\n');
 }
-
-/** Where the archive's own packages come, no source of ours tells who brought them. */
-const noted = sh`echo "# Written by azp-fleet, which has installed the system's own NVIDIA driver, and may take it away again." \
-  >${ownDriverNote}`;
 
 /** The pins of a package that went are settings, and stay: they would go on to prefer what is read no more. */
 function unpin(names: readonly string[]): string {

@@ -4,6 +4,7 @@ import type { Platform } from '../../packages/distribution.ts';
 import { upstream } from '../../packages/version.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
+import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
 import { fabricSwitches, fabricUnit } from './fabric.ts';
 import { flavorFor } from './flavor.ts';
@@ -57,6 +58,7 @@ export function fabricChange(
     name: 'fabric',
     platform,
     subject: { what: 'NVIDIA fabric manager', from: there[0]?.release, to: loaded },
+    recorded: partRecord('driver', facts, platform),
     why: missingFabric(facts).what,
     disturbs: reloadDisturbs(facts),
     timeoutS: 1800,

@@ -5,6 +5,7 @@ import type { PackageSource } from '../../packages/package-manager.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
+import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
 import { flavorFits, flavorFor, leastBranch } from './flavor.ts';
 import { awaitsBoot, buildModule, buildOf } from './kernels.ts';
@@ -38,6 +39,7 @@ export function installation(
     step: 'driver',
     name: 'install',
     platform,
+    recorded: partRecord('driver', facts, platform),
     subject: {
       what: 'NVIDIA driver',
       from: seen,

@@ -7,6 +7,7 @@ import type { DriverUse } from '../../packages/names.ts';
 import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import { packageChange } from '../packages/package-change.ts';
+import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
 import { isSigned } from './secure-boot.ts';
 
@@ -54,6 +55,7 @@ export function* buildPackages(
     step: 'driver',
     name: 'kernels',
     platform,
+    recorded: partRecord('driver', facts, platform),
     subject: { what: packages.join(', '), from: undefined, to: undefined },
     why:
       facts.driver.loaded === undefined

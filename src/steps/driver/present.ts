@@ -2,6 +2,7 @@ import type { Facts } from '../../facts/facts.ts';
 import { glob } from '../../inventory/glob.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import { upstream } from '../../packages/version.ts';
+import { isOfPart } from '../packages/of-part.ts';
 
 /**
  * The driver's own packages have its version, which begins with the branch. Others have names like them and are somebody's:
@@ -12,17 +13,12 @@ const ofDriver = /^\d{3,4}\./;
 /** Packages of an NVIDIA driver that are there, be it in part, whoever made them. */
 export function driverPackages(
   { packages, unfinished }: Pick<Facts, 'packages' | 'unfinished'>,
-  { names }: Platform,
+  platform: Platform,
 ): string[] {
   const all = { ...packages, ...unfinished };
-  const family = names.driver.family.map(glob);
   return Object.keys(all)
-    .filter(
-      (name) =>
-        family.some((covers) => covers(name)) &&
-        ofDriver.test(upstream(all[name] ?? '')) &&
-        !/^(lib)?nvidia-container/.test(name),
-    )
+    .filter(isOfPart('driver', platform))
+    .filter((name) => ofDriver.test(upstream(all[name] ?? '')))
     .toSorted();
 }
 

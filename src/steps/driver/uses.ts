@@ -4,6 +4,7 @@ import type { Platform } from '../../packages/distribution.ts';
 import type { DriverUse } from '../../packages/names.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
+import { partRecord } from '../packages/recorded.ts';
 import type { Desired } from '../step.ts';
 
 /** What some agent of the host may do with the driver beyond computing. What draws on a screen draws. */
@@ -40,6 +41,7 @@ export function librariesChange(
     step: 'driver',
     name: 'uses',
     platform,
+    recorded: partRecord('driver', facts, platform),
     subject: { what: names.join(', '), from: undefined, to: undefined },
     why: `agents may use ${usesOf(host).join(' and ')}, and the driver was installed without`,
     disturbs: reloadDisturbs(facts),

@@ -70,7 +70,10 @@ function told(pending: Pending, effects: Effects): Found {
   if (kept.length > 0) return desktopLoses(pending, kept);
   if (effects.removes.length + effects.downgrades.length > mostHarm) return tooMuch(pending, effects);
   return {
-    ...boundChange(pending, boundOf(effects), effects.version),
+    ...boundChange(pending, boundOf(effects), {
+      version: effects.version,
+      comes: effects.installs.map(({ name }) => name),
+    }),
     details: effectDetails(effects),
   };
 }

@@ -1,10 +1,12 @@
 import { sha256 } from '../../base/digest.ts';
 import type { Facts } from '../../facts/facts.ts';
+import { recordFile, type PartName } from '../../packages/package-record.ts';
 import type { Platform } from '../../packages/distribution.ts';
 import type { Vendor } from '../../packages/vendors.ts';
-import type { Change, StepName } from '../change.ts';
+import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import type { Desired } from '../step.ts';
+import { noting, partRecord, type PartRecord } from './recorded.ts';
 import { toldText, written } from '../told/texts.ts';
 
 interface Host {
@@ -14,7 +16,7 @@ interface Host {
 }
 
 /** The source of a vendor's packages with its key, where either is not as wanted. `whose` is a genitive. */
-export function* addSource(step: StepName, whose: string, vendor: Vendor, host: Host): Generator<Change> {
+export function* addSource(step: PartName, whose: string, vendor: Vendor, host: Host): Generator<Change> {
   if (sourceIsThere(vendor, host)) return;
   const { platform, facts, desired } = host;
   const { file, text, keyFile, script } = platform.packages.source(vendor, platform, desired);
@@ -27,7 +29,11 @@ export function* addSource(step: StepName, whose: string, vendor: Vendor, host: 
       disturbs: 'nothing',
       ...toldText(written(facts, file, text)),
     },
-    { script, timeoutS: 600, writes: platform.packages.folders },
+    {
+      script: `${noting(partRecord(step, facts, platform), platform)}\n${script}`,
+      timeoutS: 600,
+      writes: [...platform.packages.folders, recordFile],
+    },
   );
 }
 
@@ -44,25 +50,31 @@ export interface HoldChange extends Change {
 }
 
 interface Holding {
-  readonly step: StepName;
+  readonly step: PartName;
   /** Finishes "hold the …". */
   readonly what: string;
   readonly why: string;
   readonly platform: Platform;
   readonly names: readonly string[];
   readonly siblings: readonly string[];
+  readonly recorded: PartRecord;
 }
 
 export function holdChange(holding: Holding): HoldChange {
-  const { step, what, why, platform, names, siblings } = holding;
+  const { step, what, why, platform, names, siblings, recorded } = holding;
   const described = { title: `hold the ${what}`, why, disturbs: 'nothing' } as const;
-  const run = { script: platform.packages.hold(names, siblings), timeoutS: 120 };
+  const note = noting(recorded, platform, { holds: [...names, ...siblings] });
+  const run = {
+    script: `${note}\n${platform.packages.hold(names, siblings)}`,
+    timeoutS: 120,
+    writes: [recordFile],
+  };
   return { ...runChange(step, 'hold', described, run), holding };
 }
 
 /** Keeps packages that are there at their version, where they are not held already. `what` finishes "hold the …". */
 export function* holdPackages(
-  step: StepName,
+  step: PartName,
   what: string,
   { platform, facts }: Omit<Host, 'desired'>,
   packages: readonly string[],
@@ -73,5 +85,6 @@ export function* holdPackages(
 ): Generator<Change> {
   const names = packages.filter((name) => facts.packages[name] !== undefined && !facts.held.includes(name));
   if (names.length === 0) return;
-  yield holdChange({ step, what, why: `${names.join(', ')} ${risk}`, platform, names, siblings });
+  const recorded = partRecord(step, facts, platform);
+  yield holdChange({ step, what, why: `${names.join(', ')} ${risk}`, platform, names, siblings, recorded });
 }

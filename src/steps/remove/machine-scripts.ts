@@ -1,3 +1,5 @@
+import { basename } from 'node:path';
+
 import { failFunction, Raw, sh } from '../../base/shell.ts';
 import {
   agentBridge,
@@ -8,6 +10,7 @@ import {
   Labels,
   managerUnit,
 } from '../../contract/paths.ts';
+import { recordFile, reduceScript } from '../../packages/package-record.ts';
 
 /** Folders that hold nothing but ours. */
 export const ownFolders: readonly string[] = [HostPaths.agents, HostPaths.etc, HostPaths.opt];
@@ -95,10 +98,19 @@ if getent group ${user} >/dev/null; then groupdel ${user}; fi
 `,
   );
   return sh`${new Raw(each.join(''))}rm -rf --one-file-system ${ownFolders}
-find ${HostPaths.state} -mindepth 1 -maxdepth 1 ! -name changes ! -name lock.last -exec rm -rf --one-file-system {} +`;
+find ${HostPaths.state} -mindepth 1 -maxdepth 1 ! -name changes ! -name lock.last ! -path ${recordFile} -exec rm -rf --one-file-system {} +`;
 }
 
-/** The notes of changes, and the lock's: no unit may write them while they go. In /run the lock itself goes with the boot. */
-export const traceScript = sh`rm -rf --one-file-system ${HostPaths.state}
-find ${HostPaths.run} -mindepth 1 ! -name 'lock*' -delete 2>/dev/null || :
-[ ! -e ${HostPaths.state} ]`;
+/**
+ * The notes of changes, and the lock's: no unit may write them while they go. In /run the lock itself goes with the boot.
+ * `record`: the lines of the packages' record that stay; none: all of it goes.
+ */
+export function traceScript(record: readonly string[]): string {
+  const [away, proof] =
+    record.length === 0
+      ? [sh`rm -rf --one-file-system ${HostPaths.state}`, sh`[ ! -e ${HostPaths.state} ]`]
+      : [reduceScript(record), sh`[ "$(ls -A ${HostPaths.state})" = ${basename(recordFile)} ]`];
+  return `${away}
+${sh`find ${HostPaths.run} -mindepth 1 ! -name 'lock*' -delete 2>/dev/null || :`}
+${proof}`;
+}

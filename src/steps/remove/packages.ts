@@ -9,9 +9,13 @@ import { refusal, runChange } from '../changes.ts';
 import type { Refusal } from '../step.ts';
 import { disableServices } from '../driver/services.ts';
 import { dropModule } from '../driver/unload.ts';
+import type { PartName } from '../../packages/package-record.ts';
+import { vendorOf } from '../packages/of-part.ts';
+import { recordOf } from '../packages/recorded.ts';
 import { listed } from '../told/items.ts';
+import { ownershipOf } from './ownership.ts';
+import { partsOf, type Part } from './parts.ts';
 import { isOurRunfile, runfileRemoval } from './runfile.ts';
-import { partsOf, type Part, type PartName } from './parts.ts';
 import { othersSources, stayingOff } from './sources.ts';
 
 /** Toolkit, engine and driver: what is asked for goes, and of the others only that their versions are kept. */
@@ -24,35 +28,42 @@ export function* packages(
   const staying = new Set<Vendor>();
   if (asked.has('driver')) yield* runfileRemoval(facts, root);
   // What keeps nouveau away from it stays with it.
-  const left = facts.driver.runfile && !(asked.has('driver') && isOurRunfile(facts));
+  const stays = facts.driver.runfile && !(asked.has('driver') && isOurRunfile(facts));
   for (const part of partsOf(facts, platform)) {
-    if (part.name === 'driver' && left) continue;
-    const { files, note, script } = platform.packages.withdraw(part.vendor);
-    const found = files.filter((file) => facts.files[file] !== undefined);
-    const isOurs = found.length > 0;
+    if (part.name === 'driver' && stays) continue;
+    const vendor = vendorOf[part.name];
+    const { files, script } = platform.packages.withdraw(vendor);
+    const sources = files.filter((file) => facts.files[file] !== undefined);
+    const { ours, held } = ownershipOf(part, facts, platform);
     const goes = asked.has(part.name) && part.installed.length > 0;
-    if (isOurs && part.installed.length > 0 && !goes) staying.add(part.vendor);
-    if (goes && !isOurs) {
-      yield notOurs(part, platform);
+    if (goes && ours.length === 0) {
+      yield notOurs(part, facts, platform);
       continue;
     }
-    if (goes) yield removal(part, facts, platform, root);
-    else if (isOurs) yield* releasedHolds(part, facts, platform);
-    if (part.installed.length > 0 && !goes) continue;
-    if (isOurs)
+    const left = goes ? part.installed.filter((name) => !ours.includes(name)) : part.installed;
+    if (goes) yield removal(part, { ours, left }, facts, platform, root);
+    yield* releasedHolds(
+      part,
+      held.filter((name) => left.includes(name)),
+      sources.length > 0,
+      platform,
+    );
+    if (left.length > 0) {
+      if (sources.length > 0) staying.add(vendor);
+      continue;
+    }
+    if (sources.length > 0)
       yield runChange(
         part.name,
         'withdraw-source',
         {
-          title: found.every((file) => file === note)
-            ? `forget that ${part.title} was installed by azp-fleet`
-            : `take the package source of ${part.title} away`,
+          title: `take the package source of ${part.title} away`,
           why: goes ? 'its packages go' : 'none of its packages is installed',
           disturbs: 'nothing',
           marker: 'remove',
           details: [
-            ...found.map((text) => ({ marker: 'remove' as const, text })),
-            ...stayingOff(facts, part.vendor),
+            ...sources.map((text) => ({ marker: 'remove' as const, text })),
+            ...stayingOff(facts, vendor),
           ],
         },
         { script, timeoutS: 60, writes: [...files] },
@@ -62,56 +73,80 @@ export function* packages(
   yield* othersSources(facts, platform, staying);
 }
 
-function removal(part: Part, facts: Facts, platform: Platform, root: HostRoot): Change {
-  const { name, title, installed } = part;
+function removal(
+  { name, title }: Part,
+  { ours, left }: { readonly ours: readonly string[]; readonly left: readonly string[] },
+  facts: Facts,
+  platform: Platform,
+  root: HostRoot,
+): Change {
+  const isWhole = left.length === 0;
   const kept =
     name === 'docker'
       ? `what Docker stores in ${facts.docker.rootDir} stays`
-      : name === 'driver' && facts.driver.loaded !== undefined
+      : name === 'driver' && isWhole && facts.driver.loaded !== undefined
         ? 'its module is unloaded, unless something uses it until the next boot'
         : 'their settings stay';
   return runChange(
     name,
     'remove',
     {
-      title: `remove ${title}`,
+      title: isWhole ? `remove ${title}` : `remove what azp-fleet brought of ${title}`,
       why: `--${name} asks for it; ${kept}`,
       disturbs: 'containers',
       marker: 'remove',
-      details: [{ marker: 'remove', text: listed(installed) }],
+      details: [
+        { marker: 'remove', text: listed(ours) },
+        ...(isWhole
+          ? []
+          : [
+              {
+                marker: 'change' as const,
+                text: `stays: ${listed(left)}`,
+                effect: 'not brought by azp-fleet',
+              },
+            ]),
+      ],
     },
     {
       script: platform.packages.remove(
-        installed,
-        name === 'driver' ? `${disableServices}\n${dropModule(root)}` : undefined,
+        ours,
+        name === 'driver' && isWhole ? `${disableServices}\n${dropModule(root)}` : undefined,
       ),
       timeoutS: 1800,
     },
   );
 }
 
-/** No other may name a source of ours: whoever has installed them knows why. */
-function notOurs({ name, title, installed }: Part, { packages: manager }: Platform): Refusal {
+/** Whoever has installed them knows why. */
+function notOurs({ name, title, installed }: Part, facts: Facts, platform: Platform): Refusal {
+  const why =
+    recordOf(name, facts, platform) === undefined
+      ? 'its packages come from no source of ours'
+      : 'its packages were there before, or came with somebody else';
   return refusal(
     name,
-    `${title} was not installed by azp-fleet: its packages come from no source of ours`,
-    `take it away by hand (${manager.removal(installed)}), or leave --${name} out`,
+    `${title} was not installed by azp-fleet: ${why}`,
+    `take it away by hand (${platform.packages.removal(installed)}), or leave --${name} out`,
   );
 }
 
 function* releasedHolds(
-  { name, title, installed }: Part,
-  facts: Facts,
+  { name, title }: Part,
+  held: readonly string[],
+  hasSource: boolean,
   platform: Platform,
 ): Generator<Change> {
-  const held = installed.filter((each) => facts.held.includes(each));
   if (held.length === 0) return;
+  const then = hasSource
+    ? 'its source stays, so that it gets upgrades'
+    : 'it gets upgrades where the host has a source';
   yield runChange(
     name,
     'unhold',
     {
       title: `release the hold on ${title}`,
-      why: 'nobody keeps its version any more; its source stays, so that it gets upgrades',
+      why: `nobody keeps its version any more; ${then}`,
       disturbs: 'nothing',
       marker: 'remove',
       details: [{ marker: 'remove', text: `hold on ${listed(held)}` }],

@@ -3,6 +3,7 @@ import { HostPaths, managerUnit } from '../../contract/paths.ts';
 import { poolsInUse } from '../../contract/status.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { HostSpec } from '../../inventory/fleet.ts';
+import { recordFile, type PartName } from '../../packages/package-record.ts';
 import { platformOf, unsupported } from '../../packages/distribution.ts';
 import type { Change } from '../change.ts';
 import { change, refusal, runChange } from '../changes.ts';
@@ -15,8 +16,8 @@ import { cdiFolder, cdiUndoScript } from '../toolkit/cdi.ts';
 import { withoutOurs } from './daemon-json.ts';
 import { restoreScript } from './daemon-json-script.ts';
 import { containersScript, filesScript, ownFolders, stopScript, traceScript } from './machine-scripts.ts';
+import { recordThen, type RecordThen } from './ownership.ts';
 import { packages } from './packages.ts';
-import type { PartName } from './parts.ts';
 
 export interface RemovalWish {
   readonly host: HostSpec;
@@ -33,8 +34,8 @@ export interface RemovalWish {
  */
 export function removalOf(facts: Facts, wish: RemovalWish): readonly (Change | Refusal)[] {
   const found = [...agents(facts, wish), ...stack(facts, wish), ...own(facts)];
-  if (found.length === 0) return [];
-  return [...found, last];
+  const record = recordThen(facts, platformOf(facts), wish.parts);
+  return found.length === 0 && !record.differs ? [] : [...found, last(record)];
 }
 
 function hasManager({ ours, files, manager }: Facts): boolean {
@@ -188,14 +189,31 @@ function* own(facts: Facts): Generator<Change> {
   );
 }
 
-const last = runChange(
-  'manager',
-  'trace',
-  {
-    title: 'delete the notes of this work',
-    why: 'runs leave them on the host',
-    disturbs: 'nothing',
-    marker: 'remove',
-  },
-  { script: traceScript, timeoutS: 60, durable: false, writes: [HostPaths.state, HostPaths.run] },
-);
+function last({ lines }: RecordThen): Change {
+  return runChange(
+    'manager',
+    'trace',
+    {
+      title: 'delete the notes of this work',
+      why: 'runs leave them on the host',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details:
+        lines.length === 0
+          ? []
+          : [
+              {
+                marker: 'change',
+                text: `stays: ${recordFile}`,
+                effect: 'it tells which of the packages that stay are ours to take away',
+              },
+            ],
+    },
+    {
+      script: traceScript(lines),
+      timeoutS: 60,
+      durable: false,
+      writes: [HostPaths.state, HostPaths.run],
+    },
+  );
+}

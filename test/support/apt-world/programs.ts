@@ -29,6 +29,7 @@ export function aptPrograms(host: ScratchHost, kernel: string): void {
     .program('uname', `echo '${kernel}'`, silent)
     .program('id', 'exit 1', silent)
     .program('systemctl', '', silent)
+    .program('sync', '', silent)
     .program('docker', 'echo 29', silent)
     .program('modinfo', '', silent)
     .program('modprobe', 'mkdir -p /sys/module/nvidia; echo 1 >/sys/module/nvidia/version', silent)

@@ -56,8 +56,8 @@ describe('a system whose package manager is like no other', () => {
 
   function transaction(facts: Facts, title: string): Transaction {
     const script = scripts(facts).get(title) ?? '';
-    expect(script).toMatch(/^toy install /);
-    return JSON.parse(script.slice('toy install '.length)) as Transaction;
+    const [, words = ''] = /^toy install (.*)$/m.exec(script) ?? [];
+    return JSON.parse(words) as Transaction;
   }
 
   it('has the same plan as Debian', () => {
@@ -83,9 +83,9 @@ describe('a system whose package manager is like no other', () => {
   it('is asked for sources, for holds, and for its trust in the site', () => {
     const loose = { ...afterwards(bare, wanted), held: [] };
     const site = desiredOf({}, { proxy: { noProxy: [], caPem: 'PEM' } });
-    expect(scripts(bare).get("add Docker's package source")).toBe('toy source docker');
-    expect(scripts(loose).get('hold the NVIDIA driver packages')).toBe(
-      'toy hold toy-driver toy-open-modules-580',
+    expect(scripts(bare).get("add Docker's package source")).toMatch(/^toy source docker$/m);
+    expect(scripts(loose).get('hold the NVIDIA driver packages')).toMatch(
+      /^toy hold toy-driver toy-open-modules-580$/m,
     );
     expect(scripts(loose, site).get("trust the site's certificate authority")).toBe('toy trust "PEM"');
   });

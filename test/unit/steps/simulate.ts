@@ -1,6 +1,7 @@
 import { sha256 } from '../../../src/base/digest.ts';
 import type { Facts, InstalledKernel } from '../../../src/facts/facts.ts';
 import { platformOf } from '../../../src/packages/distribution.ts';
+import { readRecord, recordLines } from '../../../src/packages/package-record.ts';
 import type { Vendor } from '../../../src/packages/vendors.ts';
 import type { DriverSpec } from '../../../src/inventory/fleet.ts';
 import type { Flavor } from '../../../src/packages/names.ts';
@@ -24,7 +25,19 @@ import { merge } from '../../support/host.ts';
 export function simulate(facts: Facts, change: Change, desired: Desired): Facts {
   const effect = effects[change.id.replace(/-[0-9a-f]{10}$/, '')];
   if (effect === undefined) throw new Error(`no simulated effect for ${change.id}`);
-  return effect(facts, asFound(facts, desired));
+  return effect(withRecord(facts, change), asFound(facts, desired));
+}
+
+/** What its scripts note of packages. */
+function withRecord(facts: Facts, { actions }: Change): Facts {
+  const noted = actions.flatMap((action) =>
+    action.kind === 'run'
+      ? [...(/^lacking=.*/m.exec(action.script)?.[0] ?? '').matchAll(/'(\w+ [^']+)'/g)]
+      : [],
+  );
+  const known = facts.ours.packages === undefined ? [] : recordLines(facts.ours.packages);
+  const lines = [...known, ...noted.map(([, line = '']) => line)];
+  return merge(facts, { ours: { packages: readRecord(lines.join('\n')) } });
 }
 
 type Effect = (facts: Facts, desired: Desired) => Facts;

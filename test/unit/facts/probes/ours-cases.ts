@@ -1,4 +1,5 @@
 import { HostPaths } from '../../../../src/contract/paths.ts';
+import { recordFile } from '../../../../src/packages/package-record.ts';
 import { cdiMark } from '../../../../src/facts/probes/ours-cdi.ts';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 import { probe } from './probe-case.ts';
@@ -13,6 +14,8 @@ export const oursCases: readonly ScriptCase[] = [
         .file('/etc/passwd', people)
         .file(`${HostPaths.state}/lock.last`, 'me')
         .file(`${HostPaths.changes}/a/script`, 'x')
+        .file(recordFile, 'part docker\n')
+        .file(`${recordFile}.new`, 'cut')
         .folder(HostPaths.etc),
     after: {},
   }),
@@ -83,4 +86,10 @@ export const oursCases: readonly ScriptCase[] = [
     },
   }),
   probe('ours-sources', { name: 'no such source', after: {} }),
+  probe('ours-packages', {
+    name: 'what is noted of packages, and no more of it than that can be',
+    given: (host) => host.file(recordFile, `part docker\n${'brought docker-ce\n'.repeat(5000)}`),
+    after: { stdout: `part docker\n${'brought docker-ce\n'.repeat(5000)}`.slice(0, 65_536) },
+  }),
+  probe('ours-packages', { name: 'nothing is noted', after: {} }),
 ];

@@ -50,8 +50,6 @@ export const ownCases: readonly ScriptCase[] = [
         '/etc/apt/keyrings/azp-fleet-nvidia.gpg': 'gone',
         [`${sources}/cuda,debian13.list`]: 'gone',
         [`${sources}/cuda,debian13.list.azp-fleet-nvidia.disabled`]: `644 ${vendors}`,
-        '/etc/apt/azp-fleet-nvidia.note':
-          "644 # Written by azp-fleet, which has installed the system's own NVIDIA driver, and may take it away again.\n",
         [database]: `644 drv 550,1.2-1 installed
 daemon 550,1.0-9 installed
 libdrv 550,1.2-1 installed

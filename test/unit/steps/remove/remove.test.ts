@@ -203,18 +203,6 @@ describe('a host', () => {
     expect(titles(cut)).toEqual(['switch package sources of others on again, as they were', files.at(-1)]);
   });
 
-  test("the system's own driver goes where we have installed it, though all sources of it are the owner's", () => {
-    const own = merge(
-      { ...provisioned, files: { '/etc/apt/azp-fleet-nvidia.note': 'x' } },
-      { ours: { folders: [], users: [] }, manager: { current: undefined } },
-    );
-    expect(titles(own, 'driver').slice(-3)).toEqual([
-      'remove NVIDIA driver',
-      'forget that NVIDIA driver was installed by azp-fleet',
-      files.at(-1),
-    ]);
-  });
-
   test('a system that is not known loses what is ours all the same, and nothing by name', () => {
     const other = merge(provisioned, { os: { id: 'plan9', pretty: 'Plan 9' } });
     expect(titles(other)).toEqual([...agents, ...files]);

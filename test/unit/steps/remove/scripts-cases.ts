@@ -1,5 +1,6 @@
 import { HostPaths } from '../../../../src/contract/paths.ts';
 import { sha256 } from '../../../../src/base/digest.ts';
+import { recordFile } from '../../../../src/packages/package-record.ts';
 import { restoreScript } from '../../../../src/steps/remove/daemon-json-script.ts';
 import {
   containersScript,
@@ -29,6 +30,7 @@ export const removeSuite: ScriptSuite = {
       .program('systemctl', `case $1 in list-units) echo 'azp-fleet-agent-0.service loaded active' ;; esac`)
       .program('docker', docker('bash'))
       .program('ip', '')
+      .program('sync', '')
       .file('/etc/passwd', 'root:x:0:0::/root:/bin/sh\nazp-agent-0:x:58000:58000::/:/bin/false\n');
   },
   cases: [
@@ -137,6 +139,7 @@ next: start it (systemctl start docker), and run again
           .file(HostPaths.token, 'secret')
           .file(`${HostPaths.agents}/0/work`, 'x')
           .file(`${HostPaths.state}/manager.json`, 'x')
+          .file(recordFile, 'part docker\n')
           .file(`${HostPaths.state}/lock.last`, 'me')
           .file(`${HostPaths.changes}/this/script`, 'x')
           .file('/opt/other/x', 'x'),
@@ -156,7 +159,7 @@ next: start it (systemctl start docker), and run again
     },
     {
       name: 'the notes go last, and in /run all but the lock that is held',
-      script: traceScript,
+      script: traceScript([]),
       given: (host) =>
         host
           .file(`${HostPaths.state}/lock.last`, 'me')
@@ -172,6 +175,29 @@ next: start it (systemctl start docker), and run again
           [`${HostPaths.changes}/this/script`]: 'gone',
           [HostPaths.status]: 'gone',
         },
+      },
+    },
+    {
+      name: 'what is noted of packages that stay is left alone, and shortened to that',
+      script: traceScript(['part docker', 'brought docker-ce']),
+      given: (host) =>
+        host
+          .file(recordFile, 'part docker\nbrought docker-ce\npart driver\nbrought libcuda1\n', {
+            mode: 0o600,
+          })
+          .file(`${HostPaths.state}/lock.last`, 'me')
+          .file(`${HostPaths.changes}/this/script`, 'x')
+          .file(HostPaths.status, '{}'),
+      after: {
+        files: {
+          [recordFile]: '644 part docker\nbrought docker-ce\n',
+          [`${HostPaths.state}/lock.last`]: 'gone',
+          [HostPaths.changes]: 'gone',
+          [`${HostPaths.changes}/this`]: 'gone',
+          [`${HostPaths.changes}/this/script`]: 'gone',
+          [HostPaths.status]: 'gone',
+        },
+        calls: [`sync ${recordFile}.new`],
       },
     },
     {
