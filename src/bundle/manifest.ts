@@ -41,6 +41,8 @@ const image = z.strictObject({
   base: word.optional(),
   /** What `docker load` reads. */
   sha256: digest,
+  /** Bytes of it that are not compressed: an engine takes so many at least. Absent: nobody has counted. */
+  unpacked: bytes.optional(),
   /** Of one that is named by its digest: the manifests that prove it, its own digest first. */
   manifests: z.array(digest).min(1).max(2).optional(),
 });

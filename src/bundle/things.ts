@@ -78,7 +78,12 @@ export async function fromBundle(
         const found = manifest.images.find(
           (each) => each.reference === reference && each.machine === machine,
         );
-        return found && { archive: slice(bundle, found.sha256), ...defined({ proof: proofs.get(found) }) };
+        return (
+          found && {
+            archive: slice(bundle, found.sha256),
+            ...defined({ proof: proofs.get(found), unpacked: found.unpacked }),
+          }
+        );
       },
       agent: (sha256) => (agents.some((each) => each.sha256 === sha256) ? slice(bundle, sha256) : undefined),
       images: (machine) =>

@@ -172,6 +172,8 @@ export interface Facts {
   readonly disk: Readonly<Record<string, { readonly freeBytes: number; readonly mount: string }>>;
   /** Of the largest one; 0: there is none. */
   readonly initramfsBytes: number;
+  /** Files of a bundle that lie on it, in whole or in part: path → bytes. They are not sent again. */
+  readonly arrived: Readonly<Record<string, number>>;
   readonly memoryMiB: number;
   readonly cpus: number;
   readonly rebootRequired: boolean;

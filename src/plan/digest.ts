@@ -4,13 +4,14 @@ import type { Fleet } from '../inventory/fleet.ts';
 
 /**
  * sha256 over the facts that a plan rests on. Left out is what moves by itself without changing what has to be done:
- * free disk, memory, who works on the host, its locks, boots, the agents' images, and the manager's live status; texts, whose digests count;
+ * free disk, what of a bundle lies on it, memory, who works on the host, its locks, boots, the agents' images, and the manager's live status; texts, whose digests count;
  * and what only undoing asks for.
  */
 export function factsDigest(facts: Facts): string {
   const {
     disk: _disk,
     initramfsBytes: _initramfs,
+    arrived: _arrived,
     memoryMiB: _memory,
     others: _others,
     bootId: _boot,

@@ -35,6 +35,7 @@ const told = {
     .array(z.object({ marker, text: words, effect: words.exactOptional() }))
     .max(most.details)
     .exactOptional(),
+  unpacks: z.object({ folder: words, bytes: z.number() }).exactOptional(),
   texts: z
     .array(z.object({ path: words, lines: z.array(words).max(most.lines) }))
     .max(most.texts)

@@ -70,6 +70,8 @@ export interface Told {
   readonly details?: readonly Detail[];
   /** Of a package change: the most that it does to packages that are installed. Its script holds it to that. */
   readonly bound?: Bound;
+  /** What its script makes of what it brings, in bytes, and where: after that the files that it brought go. */
+  readonly unpacks?: { readonly folder: string; readonly bytes: number };
   /** Shown by `--diff`. */
   readonly texts?: readonly TextDiff[];
 }

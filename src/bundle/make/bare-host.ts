@@ -133,6 +133,7 @@ const nothing: Omit<Facts, keyof Omit<Needing, 'images' | 'lacksToBuild'> | 'pac
   },
   disk: {},
   initramfsBytes: 0,
+  arrived: {},
   memoryMiB: 0,
   cpus: 1,
   rebootRequired: false,

@@ -35,17 +35,21 @@ export async function gatherImage(
   else if (plan.kind === 'build') await build(plan, plan.context, plan.args, {}, options);
   else await buildTop(plan, options);
   note(`saving ${reference}`);
+  let unpacked = 0;
   let saved: Awaited<ReturnType<Spool['add']>> | undefined;
   await docker(tools, ['save', reference], {
     doing: `save ${reference}`,
     take: async (output) => {
+      output.on('data', (chunk: Buffer) => {
+        unpacked += chunk.length;
+      });
       // Layers are mostly what compresses a little or not at all.
       saved = await spool.add(output.pipe(createGzip({ level: 1 })), tools.signal);
     },
   });
   if (saved === undefined) throw new Error(`${reference} was not saved`);
   const base = plan.kind === 'pull' ? undefined : (plan.kind === 'top' ? plan.under : plan).args['BASE'];
-  return { reference, machine, ...(base === undefined ? {} : { base }), sha256: saved.sha256 };
+  return { reference, machine, ...(base === undefined ? {} : { base }), sha256: saved.sha256, unpacked };
 }
 
 async function pull(reference: string, { tools, note }: ImagesOptions): Promise<void> {

@@ -1,12 +1,22 @@
+import { sh } from '../../base/shell.ts';
+import { HostPaths } from '../../contract/paths.ts';
+import { packagesFolder } from '../../packages/offline/paths.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
+
+/** Bytes of the list of what has arrived: a bundle has some thousand packages at most. */
+const longestList = 1024 * 1024;
+
+const arrived = sh`for folder in ${[`${packagesFolder}/pool`, HostPaths.images, HostPaths.archives]}; do
+  if [ -d "$folder" ]; then stat -c 'arrived %s %n' "$folder"/* 2>/dev/null; fi
+done | head -c ${longestList}`;
 
 /**
  * Free bytes for unprivileged users where packages, their archives, kernels, images and the manager's state go, and the file
  * system of each. Docker's data may lie elsewhere; what is not there yet will be on the file system of what is above it.
- * `initramfs`: the largest one; a new one is written beside it.
+ * `initramfs`: the largest one; a new one is written beside it. `arrived`: what of a bundle is there already.
  */
-export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes'>> = {
+export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes' | 'arrived'>> = {
   name: 'disk',
   script:
     () => `data=$(sed -n 's/.*"data-root"[^"]*"\\(\\/[^"]*\\)".*/\\1/p' /etc/docker/daemon.json 2>/dev/null | head -n 1)
@@ -22,6 +32,7 @@ for image in /boot/initrd.img-* /boot/initramfs-*.img; do
 done
 echo "initramfs $largest"
 printf 'path %s\\n' "$@"
+${arrived}
 df -Pk "$@"`,
   parse: ({ stdout }) => {
     const lines = stdout.split('\n').filter(Boolean);
@@ -30,6 +41,7 @@ df -Pk "$@"`,
     const [initramfs = ''] = lines.flatMap((line) => /^initramfs (\d+)$/.exec(line)?.[1] ?? []);
     return {
       initramfsBytes: Number(initramfs),
+      arrived: Object.fromEntries(lines.flatMap(file)),
       disk:
         header < 0
           ? {}
@@ -37,6 +49,11 @@ df -Pk "$@"`,
     };
   },
 };
+
+function file(line: string): [string, number][] {
+  const [, bytes, path] = /^arrived (\d{1,15}) (\/[\w.+~%:/-]{1,400})$/.exec(line) ?? [];
+  return bytes === undefined || path === undefined ? [] : [[path, Number(bytes)]];
+}
 
 function volume(path: string, line = ''): [string, Facts['disk'][string]][] {
   const [, available, mount] = / (\d+) +-?\d+% (\/.*)$/.exec(line) ?? [];

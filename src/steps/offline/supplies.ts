@@ -25,6 +25,8 @@ export interface Supplies {
 export interface SuppliedImage {
   /** What `docker load` reads. */
   readonly archive: Extract<Artifact, { kind: 'file' }>;
+  /** Bytes that it takes in the engine at least. Absent: nobody has counted, and it takes what the archive does. */
+  readonly unpacked?: number;
   /** Where it is named by its digest, which no engine knows it by once it is loaded. */
   readonly proof?: {
     readonly manifests: readonly Artifact[];

@@ -1,11 +1,10 @@
-import type { Facts } from '../../facts/facts.ts';
 import { glob } from '../../inventory/glob.ts';
 import type { Answer, Answers, Bound, Effects } from '../../packages/simulation.ts';
 import type { Shape } from '../change.ts';
 import { later, refusal } from '../changes.ts';
 import type { Planned, Refusal } from '../step.ts';
 import { boundDetails, boundOf, effectDetails } from './details.ts';
-import { needsOf, Room } from './room.ts';
+import { needsOf, Room, uploadNeeds, type Disks } from './room.ts';
 import { boundChange, type PackageChange, type Pending } from './package-change.ts';
 import { isDowngrade } from './title.ts';
 
@@ -19,19 +18,18 @@ export interface Said {
 }
 
 /**
- * The package changes among these as they are known now. `said` undefined: nobody asked. `disks`: what room there is,
+ * The package changes among these as they are known now, and what of all changes does not fit the disks. `said` undefined: nobody asked. `disks`: what room there is,
  * measured; undefined: enough. Pure.
  */
 export function refinePackages(
   found: readonly Found[],
   said?: Said,
-  disks: Pick<Facts, 'disk' | 'initramfsBytes'> = { disk: {}, initramfsBytes: 0 },
+  disks: Disks = { disk: {}, initramfsBytes: 0, arrived: {} },
 ): Found[] {
   const room = new Room(disks);
   const refined = found.map((item) => {
-    if (!isPackageChange(item)) return item;
-    const obstacle = roomObstacle(item, said, room, disks);
-    return obstacle ?? refine(item, said);
+    if (isPackageChange(item)) return roomObstacle(item, said, room, disks) ?? refine(item, said);
+    return uploadObstacle(item, room, disks) ?? item;
   });
   const refused = new Set(
     refined.flatMap((item, at) => ('refused' in item && item !== found[at] ? [item.step] : [])),
@@ -48,12 +46,20 @@ function roomObstacle(
   { id, pending }: PackageChange,
   said: Said | undefined,
   room: Room,
-  disks: Pick<Facts, 'disk' | 'initramfsBytes'>,
+  disks: Disks,
 ): Refusal | undefined {
   const answer = said?.answers[id];
   if (answer?.kind !== 'known') return undefined;
   const found = room.take(needsOf(answer, pending.rebuildsInitramfs === true, disks));
   return found && refusal(pending.step, `${pending.subject.what} ${found.what}`, found.next);
+}
+
+/** What is brought, and what becomes of it, has to fit as well. */
+function uploadObstacle(item: Found, room: Room, disks: Disks): Refusal | undefined {
+  if (!('actions' in item)) return undefined;
+  const { lasting, passing } = uploadNeeds(item, disks);
+  const found = room.take(lasting, passing);
+  return found && refusal(item.step, `"${item.title}" ${found.what}`, found.next);
 }
 
 function refine({ pending, ...change }: PackageChange, said: Said | undefined): Found {

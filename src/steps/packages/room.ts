@@ -1,7 +1,10 @@
+import { dirname } from 'node:path/posix';
+
 import type { Facts } from '../../facts/facts.ts';
 import type { Effects } from '../../packages/simulation.ts';
+import type { Action, Change } from '../change.ts';
 
-type Disks = Pick<Facts, 'disk' | 'initramfsBytes'>;
+export type Disks = Pick<Facts, 'disk' | 'initramfsBytes' | 'arrived'>;
 
 /** What one change takes, by the folder in which it is taken, in bytes. */
 type Needs = Readonly<Record<string, number>>;
@@ -19,6 +22,37 @@ export function needsOf({ room }: Effects, rebuildsInitramfs: boolean, { initram
   };
 }
 
+/**
+ * What files take that are brought, but for what of them is there already. `passing`: they go again once their change has made
+ * something else of them.
+ */
+export function uploadNeeds(
+  { actions, unpacks }: Change,
+  { arrived }: Disks,
+): { readonly lasting: Needs; readonly passing: Needs } {
+  const brought: Record<string, number> = {};
+  for (const action of actions) {
+    if (action.kind !== 'upload') continue;
+    const folder = dirname(action.path);
+    brought[folder] = (brought[folder] ?? 0) + lackingBytes(action, arrived);
+  }
+  return unpacks === undefined
+    ? { lasting: brought, passing: {} }
+    : { lasting: { [unpacks.folder]: unpacks.bytes }, passing: brought };
+}
+
+/** An upload that was cut goes on where it ended, in a file beside its own. */
+function lackingBytes(
+  { path, artifact }: Extract<Action, { kind: 'upload' }>,
+  arrived: Readonly<Record<string, number>>,
+): number {
+  if (artifact.kind === 'text') return Buffer.byteLength(artifact.text);
+  const bytes = artifact.part?.bytes ?? artifact.size;
+  const there =
+    arrived[path] === bytes ? bytes : (arrived[`${path}.${artifact.sha256.slice(0, 16)}.part`] ?? 0);
+  return Math.max(0, bytes - there);
+}
+
 /** Room on one host, as changes take it one after the other. A file system that is not known has enough. */
 export class Room {
   readonly #disk: Facts['disk'];
@@ -28,21 +62,27 @@ export class Room {
     this.#disk = disk;
   }
 
-  /** Takes it. Undefined: there is enough. */
-  take(needs: Needs): { readonly what: string; readonly next: string } | undefined {
-    for (const [folder, bytes] of Object.entries(needs)) {
-      const volume = this.#volumeOf(folder);
-      if (volume === undefined || bytes === 0) continue;
-      const taken = (this.#taken.get(volume.mount) ?? 0) + bytes;
-      this.#taken.set(volume.mount, taken);
-      if (taken > volume.freeBytes) {
-        return {
-          what: `takes ${size(taken, Math.ceil)} on ${volume.mount} with what comes before it, and ${size(volume.freeBytes, Math.floor)} are free`,
-          next: `make room on ${volume.mount} (sudo du -xh ${volume.mount} | sort -h | tail shows what takes it), or enlarge it`,
-        };
-      }
-    }
-    return undefined;
+  /** Takes it; what passes is there as long as this one change. Undefined: there is enough. */
+  take(lasting: Needs, passing: Needs = {}): { readonly what: string; readonly next: string } | undefined {
+    const needs = [...Object.entries(lasting), ...Object.entries(passing)];
+    for (const [folder, bytes] of needs) this.#add(folder, bytes);
+    const short = needs
+      .filter(([, bytes]) => bytes > 0)
+      .flatMap(([folder]) => this.#volumeOf(folder) ?? [])
+      .map((volume) => ({ ...volume, taken: this.#taken.get(volume.mount) ?? 0 }))
+      .find(({ freeBytes, taken }) => taken > freeBytes);
+    for (const [folder, bytes] of Object.entries(passing)) this.#add(folder, -bytes);
+    if (short === undefined) return undefined;
+    const { mount, taken, freeBytes } = short;
+    return {
+      what: `takes ${size(taken, Math.ceil)} on ${mount} with what comes before it, and ${size(freeBytes, Math.floor)} are free`,
+      next: `make room on ${mount} (sudo du -xh ${mount} | sort -h | tail shows what takes it), or enlarge it`,
+    };
+  }
+
+  #add(folder: string, bytes: number): void {
+    const volume = this.#volumeOf(folder);
+    if (volume !== undefined) this.#taken.set(volume.mount, (this.#taken.get(volume.mount) ?? 0) + bytes);
   }
 
   #volumeOf(folder: string): Facts['disk'][string] | undefined {

@@ -18,7 +18,7 @@ export function* loadImages(facts: Facts, desired: Desired): Generator<Planned |
   for (const reference of wanted(facts, desired, supplies.context)) {
     if (isThere(facts, reference)) continue;
     const image = supplies.image(reference, facts.arch);
-    if (image !== undefined) yield load(reference, image);
+    if (image !== undefined) yield load(reference, image, facts);
     else {
       const others = supplies.images(facts.arch);
       const has = others.length === 0 ? 'none' : others.slice(0, 4).join(', ');
@@ -53,7 +53,11 @@ function isThere({ docker, manager }: Facts, reference: string): boolean {
   );
 }
 
-function load(reference: string, { archive, proof }: SuppliedImage): Planned {
+function load(
+  reference: string,
+  { archive, proof, unpacked }: SuppliedImage,
+  { docker: { rootDir } }: Facts,
+): Planned {
   const { sha256, size, part } = archive;
   const file = `${HostPaths.images}/${sha256}.image`;
   const bytes = part?.bytes ?? size;
@@ -64,6 +68,7 @@ function load(reference: string, { archive, proof }: SuppliedImage): Planned {
       title: `load the image ${reference} of the bundle (${Math.ceil(bytes / 1e6)} MB)`,
       why: 'Docker Engine does not have it',
       disturbs: 'nothing',
+      unpacks: { folder: rootDir, bytes: unpacked ?? bytes },
     },
     [
       upload(archive, file, 0o600),

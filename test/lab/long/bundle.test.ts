@@ -115,3 +115,34 @@ test('a file that somebody has changed is refused before anything is done', asyn
   expect(code).toBe(2);
   expect(stderr.replaceAll(/\s+/g, ' ')).toContain('is damaged, or somebody has changed it');
 });
+
+test('it leaves the fleet: no hold stays, and what the bundle brought goes where it is named', async () => {
+  const say = async (script: string): Promise<string> =>
+    (await lab.host('a').exec(script, { allowFailure: true })).stdout.trim();
+  const remove = async (...parts: readonly string[]): Promise<string> => {
+    const { code, stdout, stderr } = await azpFleet(lab.folder, [
+      'remove',
+      'a',
+      '-i',
+      inventory,
+      '--yes',
+      ...parts,
+    ]);
+    expect(code, `${stdout}${stderr}`).toBe(0);
+    return stdout;
+  };
+  const installed = `dpkg-query -W -f '\${db:Status-Status} \${Package}\\n' |
+    sed -nE 's/^installed (docker-ce|libcuda1|nvidia-driver-cuda|nvidia-container-toolkit)$/\\1/p' | sort`;
+  const all = await say(installed);
+  expect(all).toContain('docker-ce');
+  expect(await say('apt-mark showhold')).toContain('nvidia-driver-cuda');
+  await remove();
+  expect(await say('apt-mark showhold')).toBe('');
+  expect(await say(installed)).toBe(all);
+  expect(await remove()).toContain('no changes');
+  const stack = ['--toolkit', '--docker', '--driver'];
+  await remove(...stack);
+  expect(await say(installed)).toBe('');
+  expect(await say('ls -d /var/lib/azp-fleet')).toBe('');
+  expect(await remove(...stack)).toContain('no changes');
+});

@@ -265,6 +265,7 @@ describe('what the probes print', () => {
       'initramfs 61000000\npath /\npath /var/lib/docker\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 50 50 50% /\n/dev/mapper/data with-space 2000 1 1000 1% /var/lib/docker\n';
     expect(diskProbe.parse(frame(text))).toEqual({
       initramfsBytes: 61_000_000,
+      arrived: {},
       disk: {
         '/': { freeBytes: 50 * 1024, mount: '/' },
         '/var/lib/docker': { freeBytes: 1000 * 1024, mount: '/var/lib/docker' },

@@ -258,7 +258,10 @@ describe('the digest of the facts', () => {
   const digest = factsDigest(factsOf());
 
   it.each([
-    ['free disk', factsOf({ disk: { '/': { freeBytes: 1, mount: '/' } }, initramfsBytes: 1 })],
+    [
+      'free disk',
+      factsOf({ disk: { '/': { freeBytes: 1, mount: '/' } }, initramfsBytes: 1, arrived: { '/x': 1 } }),
+    ],
     ['a reboot', factsOf({ bootId: 'another' })],
     ['a login', factsOf({ others: { logins: ['ann'] } })],
     ['an upgrade that holds the package lock', factsOf({ packageLock: 'apt-get (12)' })],

@@ -65,7 +65,7 @@ export const runfileRefusals: readonly [string, Facts, Desired, readonly string[
     'a .run file without room for it',
     factsOf({ disk: { '/': { freeBytes: 2e9, mount: '/' } } }),
     runfile,
-    ["refused: NVIDIA's .run file takes 3.2 GB on / with what comes before it, and 2.0 GB are free", ...rest],
+    ["refused: NVIDIA's .run file takes 3.5 GB on / with what comes before it, and 2.0 GB are free", ...rest],
   ],
   [
     'a .run file beside a bundle',

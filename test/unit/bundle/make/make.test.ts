@@ -166,6 +166,7 @@ describe('a bundle', () => {
     expect(gunzipSync(bytes(supplies?.image(reference, 'x86_64')?.archive)).toString()).toBe(
       `layers of ${reference}`,
     );
+    expect(supplies?.image(reference, 'x86_64')?.unpacked).toBe(`layers of ${reference}`.length);
   });
 
   it('has the agent for slots straight on the host, from the mirror, once', async () => {

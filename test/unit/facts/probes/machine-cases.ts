@@ -1,5 +1,7 @@
 import { sha256 } from '../../../../src/base/digest.ts';
 import { aptFiles, siteCaFile } from '../../../../src/packages/apt/files.ts';
+import { HostPaths } from '../../../../src/contract/paths.ts';
+import { packagesFolder } from '../../../../src/packages/offline/paths.ts';
 import { managedFiles } from '../../../../src/facts/probes/files.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';
 import { probe } from './probe-case.ts';
@@ -157,6 +159,30 @@ export const machineCases: readonly ScriptCase[] = [
       stdout:
         'initramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk\n',
       calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk'],
+    },
+  }),
+  probe('disk', {
+    name: 'and what of a bundle lies there, in whole and in part',
+    given: (host) =>
+      host
+        .file(`${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb`, 'whole')
+        .file(`${packagesFolder}/Packages`, 'an index')
+        .file(`${HostPaths.images}/ab.image.0123456789abcdef.part`, 'cut')
+        .folder(HostPaths.archives, '/boot', '/var/lib/docker')
+        .program('df', ''),
+    after: {
+      stdout: `initramfs 0
+path /
+path /boot
+path /opt
+path /usr
+path /var
+path /var/lib
+path /var/lib/docker
+arrived 5 ${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb
+arrived 3 ${HostPaths.images}/ab.image.0123456789abcdef.part
+`,
+      calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker'],
     },
   }),
 ];

@@ -23,7 +23,7 @@ function refusals(disk: Facts['disk'], ...answers: readonly Answer[]): string[] 
     return id === undefined || answer === undefined ? [] : [[id, answer] as const];
   });
   const said = { answers: Object.fromEntries(answered), final: true };
-  const refined = refinePackages(found, said, { disk, initramfsBytes: 100e6 });
+  const refined = refinePackages(found, said, { disk, initramfsBytes: 100e6, arrived: {} });
   return lines(refined).flatMap((line) =>
     line.startsWith('refused: ') ? [line.slice('refused: '.length)] : [],
   );
