@@ -63,6 +63,8 @@ export interface Mirrors {
   readonly docker?: string;
   /** Base of `…/libnvidia-container`. */
   readonly toolkit?: string;
+  /** Base of EPEL's repositories: `BASE/9/Everything/x86_64`. */
+  readonly epel?: string;
   /** Base of the agent's downloads: `BASE/agent/VERSION/FILE`. */
   readonly agent?: string;
   /** Base of Ubuntu's and Debian's archives while the agent image is built: `BASE/ubuntu`, `BASE/debian`, … */

@@ -30,7 +30,8 @@ export interface Dialect {
 
 /**
  * What simulations print: `partial` and `silent` first, then for each key a section from `begin KEY` to `end` with what the
- * package manager would do, or why it would not. `partial` in a section: a source that only this transaction brings.
+ * package manager would do, or why it would not. `partial` in a section: a source that only this transaction brings; `certain`: why it
+ * would not holds whatever could not be read.
  */
 export function parseAnswers(dialect: Dialect, output: string, asked: readonly Asked[]): Answers {
   const [head = '', ...parts] = output.split(/^begin /m);
@@ -72,7 +73,7 @@ function answerIn(
   }
   const obstacle = obstacleIn(dialect, lines, leastBranch);
   if (obstacle === undefined) return effects(lines, dialect);
-  const unread = wordsOf(lines, 'partial') ?? partial;
+  const unread = lines.includes('certain') ? undefined : (wordsOf(lines, 'partial') ?? partial);
   return unread === undefined ? obstacle : { kind: 'unknown', why: unread };
 }
 
@@ -127,6 +128,7 @@ function effects(lines: readonly string[], { packageName }: Dialect): Answer {
     ...(version === undefined ? {} : { version: upstream(version) }),
     ...roomIn(lines),
     ...sourcesIn(lines),
+    ...repositoriesIn(lines),
   };
 }
 
@@ -141,6 +143,11 @@ const addedSource = /^source (\/[\w./-]{1,100}(?: [a-z][a-z-]{1,30}){1,5})$/;
 function sourcesIn(lines: readonly string[]): Pick<Effects, 'sources'> {
   const sources = lines.flatMap((line) => addedSource.exec(line)?.[1] ?? []);
   return sources.length === 0 ? {} : { sources };
+}
+
+function repositoriesIn(lines: readonly string[]): Pick<Effects, 'repositories'> {
+  const repositories = lines.flatMap((line) => /^repository ([\w.-]{1,100})$/.exec(line)?.[1] ?? []);
+  return repositories.length === 0 ? {} : { repositories };
 }
 
 function moved(

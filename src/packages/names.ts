@@ -1,6 +1,7 @@
 import type { DriverSpec } from '../inventory/fleet.ts';
 import type { Build, BuildHost } from './build.ts';
 import type { Libraries } from './libraries.ts';
+import type { Site } from './site.ts';
 
 /** Which kernel modules. */
 export type Flavor = Exclude<DriverSpec['flavor'], 'auto'>;
@@ -60,7 +61,7 @@ export interface DriverNames {
   /** What the modules are built with. `next`: the running kernel gets none. */
   build(host: BuildHost, scope: 'all' | 'next'): Build;
   /** Shell text for `before` of the driver's transaction: pins, what the packages lean on. */
-  prepare(spec: DriverSpec): string;
+  prepare(spec: DriverSpec, site: Pick<Site, 'mirrors'>): string;
   readonly runfile: RunfileNeeds;
   readonly signing: Signing;
   /** Shell text that lets what stands in /etc/modprobe.d hold from the next boot on. */
@@ -71,7 +72,7 @@ export interface DriverNames {
 export interface RunfileNeeds {
   packages(uses: readonly DriverUse[]): readonly string[];
   /** Shell text for `before` of the transaction that brings them: a source that they come from. */
-  readonly prepare?: string;
+  prepare?(site: Pick<Site, 'mirrors'>): string;
 }
 
 /** What Secure Boot asks of kernel modules. */

@@ -59,6 +59,8 @@ export interface Effects {
   readonly room?: { readonly downloadBytes: number; readonly installedBytes: number };
   /** What of the system's own archive is added to its sources: `FILE COMPONENT…`. */
   readonly sources?: readonly string[];
+  /** Repositories that are read from now on, by their names to the package manager. */
+  readonly repositories?: readonly string[];
   /** Packages that stay at their version although a newer one is there. */
   readonly kept: readonly string[];
 }

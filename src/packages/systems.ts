@@ -28,7 +28,7 @@ export const systems: readonly Distribution[] = [
   ubuntuSystem('22.04', 'jammy', 'd93190d50b98ad4699ff40f4f7af50f16a76dac3bb8da1eaaf366d47898ff8df'),
   ubuntuSystem('24.04', 'noble', 'd2a6b11c096396d868758b86dab1823b25e14d70333f1dfa74da5ddaf6a06dba'),
   ubuntuSystem('26.04', 'resolute', 'f7f474b5f6a4adf987aa587920df00e713285958ef6a913dda1945a544a3099e'),
-  ...['8', '9', '10'].flatMap((major) => [
+  ...(['8', '9', '10'] as const).flatMap((major) => [
     redHatSystem('rhel', major, 'rhel'),
     redHatSystem('rocky', major, 'centos'),
     redHatSystem('almalinux', major, 'centos'),
@@ -82,7 +82,12 @@ function ubuntuSystem(versionId: string, release: string, keySha256: string): Di
 }
 
 /** `epel`: the package of the system's own that brings EPEL. */
-function redHatSystem(id: string, major: string, folder: string, epel = 'epel-release'): Distribution {
+function redHatSystem(
+  id: string,
+  major: '8' | '9' | '10',
+  folder: string,
+  epel = 'epel-release',
+): Distribution {
   return {
     id,
     versionId: major,

@@ -123,6 +123,7 @@ const answer = z.discriminatedUnion('kind', [
     downgrades: moved,
     kept: names,
     sources: names.exactOptional(),
+    repositories: names.exactOptional(),
     room: z.object({ downloadBytes: z.number(), installedBytes: z.number() }).exactOptional(),
   }),
   z.object({ kind: z.literal('not-offered'), offered: names }),

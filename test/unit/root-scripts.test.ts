@@ -77,6 +77,7 @@ const collected = [
   'src/packages/dnf/install.ts',
   'src/packages/dnf/installed.ts',
   'src/packages/dnf/prelude.ts',
+  'src/packages/dnf/put-source.ts',
   'src/packages/dnf/removal/packages.ts',
   'src/packages/dnf/removal/source.ts',
   'src/packages/dnf/request.ts',

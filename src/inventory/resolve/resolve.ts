@@ -175,8 +175,8 @@ function resolveSource(source: NonNullable<HostEntry['sudoPassword']>, folders: 
 }
 
 export function resolveMirrors(mirrors: InventoryFile['mirrors']): Mirrors {
-  const { nvidiaDriver, nvidiaRunfile, docker, toolkit, agent, apt, images, npm } = mirrors ?? {};
-  const trimmed = { nvidiaDriver, nvidiaRunfile, docker, toolkit, agent, apt, images, npm };
+  const { nvidiaDriver, nvidiaRunfile, docker, toolkit, epel, agent, apt, images, npm } = mirrors ?? {};
+  const trimmed = { nvidiaDriver, nvidiaRunfile, docker, toolkit, epel, agent, apt, images, npm };
   return defined(
     Object.fromEntries(Object.entries(trimmed).map(([key, value]) => [key, value?.replace(/\/+$/, '')])),
   );

@@ -25,6 +25,9 @@ const mirrors = section('mirrors by name, e.g. { docker: https://mirror.lab.exam
   toolkit: httpUrl
     .optional()
     .meta({ description: 'Instead of https://nvidia.github.io/libnvidia-container' }),
+  epel: httpUrl.optional().meta({
+    description: "Instead of https://dl.fedoraproject.org/pub/epel, which has DKMS for Red Hat's systems",
+  }),
   agent: httpUrl.optional().meta({ description: 'Instead of https://download.agent.dev.azure.com' }),
   apt: httpUrl.optional().meta({
     description:

@@ -2,7 +2,9 @@
  * Shell functions. `effects`: what dnf says that a transaction would do in, a line a package out:
  * `install NAME VERSION`, `upgrade NAME VERSION`, `downgrade NAME VERSION`, `remove NAME VERSION`. dnf breaks the lines of
  * its table where a name is long. A package of another architecture than the machine's carries it: `libcuda:i686`.
- * `troubles`: the same text in, what keeps it from being done out: lists that it goes on without do not. `room`: the same in, `room DOWNLOAD INSTALLED` out.
+ * `troubles`: the same text in, what keeps it from being done out: lists that it goes on without do not. `unfetched`: the same in,
+ * `ADDRESS cannot be read: REASON` out for the first package that could not be had; where dnf does not say the address (a server
+ * that answers with something else), the file. `room`: the same in, `room DOWNLOAD INSTALLED` out.
  */
 export const consequenceFilters = `effects() {
   awk -v machine="$(uname -m)" '
@@ -49,6 +51,24 @@ troubles() {
     s/^(> )*Error: *([^ ].*)/\\2/p
     s/^ Problem[ 0-9]*: (.*)/\\1/p
     s/^  - (.*)/\\1/p' | head -n 6 | tr -s ' \\n' ' ' | cut -c 1-400
+}
+unfetched() {
+  awk '
+    { sub(/ +$/, "") }
+    follows { said = $0; follows = 0 }
+    /^(> )*Error: Error downloading packages:/ { follows = 1 }
+    /^\\[(MIRROR|FAILED)\\] [^ ]+\\.rpm: / {
+      if (!($2 in why)) why[$2] = $0
+      if ($1 == "[FAILED]" && failed == "") failed = $2
+    }
+    END { print (failed == "" ? said : why[failed]) }' |
+    sed -En '
+      s/^\\[[A-Z]+\\] [^ ]+: (.*) for ([a-z]+:\\/\\/[^ ]+).*/\\2 cannot be read: \\1/; t said
+      s/^\\[[A-Z]+\\] ([^ ]+): (.+)/\\1 cannot be read: \\2/; t said
+      s/^ +(Cannot download )?([^ ]+): (.+)/\\2 cannot be read: \\3/; t said
+      b
+      : said
+      p'
 }
 room() {
   awk '

@@ -1,10 +1,11 @@
 /**
- * Shell functions of what fetches packages. They need the prelude and `troubles`. `aloud COMMAND…` runs it, shows what it says, and
- * leaves that in `$words` and its exit code in `$code`. `unfetched`: dnf's words in, `ADDRESS cannot be read: REASON` out for the
- * first package that could not be had; where dnf does not say the address (a server that answers with something else), the file.
+ * Shell functions of what fetches packages. They need the prelude, `troubles`, `unfetched`, `bring_key` and `put_source`. `aloud COMMAND…` runs it,
+ * shows what it says, and leaves that in `$words` and its exit code in `$code`.
  * `fetched PAUSE`, after `aloud`: false where some package could not be had, PAUSE seconds later; where PAUSE is 0, that ends the
  * script, in one line with the address. What kept dnf from doing it is in `$trouble`.
- * `bring PACKAGE…` brings what may take nothing away; `more_packages PACKAGE` one that brings a repository.
+ * `bring PACKAGE…` brings what may take nothing away; `more_packages PACKAGE` one that brings a repository, and
+ * `more_source ID FILE TEXT KEY-ADDRESS KEY-FILE SHA256` one without a package; what of its lists cannot be read is in
+ * `$line`. `refuse` is `fail`, and a plan refuses then even where other lists could not be read.
  */
 export const bringFunctions = `aloud() {
   notes=$(mktemp -d)
@@ -12,24 +13,6 @@ export const bringFunctions = `aloud() {
   words=$(cat "$notes/words")
   code=$(cat "$notes/code")
   rm -rf "$notes"
-}
-unfetched() {
-  awk '
-    { sub(/ +$/, "") }
-    follows { said = $0; follows = 0 }
-    /^(> )*Error: Error downloading packages:/ { follows = 1 }
-    /^\\[(MIRROR|FAILED)\\] [^ ]+\\.rpm: / {
-      if (!($2 in why)) why[$2] = $0
-      if ($1 == "[FAILED]" && failed == "") failed = $2
-    }
-    END { print (failed == "" ? said : why[failed]) }' |
-    sed -En '
-      s/^\\[[A-Z]+\\] [^ ]+: (.*) for ([a-z]+:\\/\\/[^ ]+).*/\\2 cannot be read: \\1/; t said
-      s/^\\[[A-Z]+\\] ([^ ]+): (.+)/\\1 cannot be read: \\2/; t said
-      s/^ +(Cannot download )?([^ ]+): (.+)/\\2 cannot be read: \\3/; t said
-      b
-      : said
-      p'
 }
 fetched() {
   trouble=$(printf '%s\\n' "$words" | troubles)
@@ -63,7 +46,16 @@ bring() {
 }
 more_packages() {
   bring "$1"
+  line=
   update ''
+}
+refuse() {
+  fail "$@"
+}
+more_source() {
+  bring_key "$4" "$5" "$1" "$6"
+  put_source "$2" "$3"
+  update "$2"
 }`;
 
 /** `perform` does what `guard` has looked at: what went wrong, it says at the end, because dnf's shell ends well whatever happened. */

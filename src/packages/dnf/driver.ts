@@ -34,7 +34,7 @@ const inTheWay =
   /^(kmod-nvidia(-.+)?|akmod-nvidia.*|xorg-x11-drv-nvidia.*|nvidia-fabricmanager-\d+|nvidia-fabric-manager)$/;
 
 /** `prepare`: where DKMS comes from. */
-export function runfileNeeds(prepare: string): RunfileNeeds {
+export function runfileNeeds(prepare: NonNullable<RunfileNeeds['prepare']>): RunfileNeeds {
   return {
     packages: (uses) => [
       'dkms',

@@ -28,8 +28,8 @@ export function enterpriseLinux(epel: Epel): SystemNames {
     driver: {
       ...driverCommons,
       signing: dkmsSigning,
-      prepare: () => withDkms(epel),
-      runfile: runfileNeeds(withDkms(epel)),
+      prepare: (_, site) => withDkms(epel, site),
+      runfile: runfileNeeds((site) => withDkms(epel, site)),
     },
   };
 }
@@ -42,7 +42,7 @@ export const amazonLinux: SystemNames = {
   driver: {
     ...driverCommons,
     signing: dkmsSigning,
-    prepare: () => withDkms(undefined),
-    runfile: runfileNeeds(withDkms(undefined)),
+    prepare: (_, site) => withDkms(undefined, site),
+    runfile: runfileNeeds((site) => withDkms(undefined, site)),
   },
 };

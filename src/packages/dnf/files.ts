@@ -1,3 +1,4 @@
+import { epelFiles } from './epel.ts';
 import { allVendors, type Vendor } from '../vendors.ts';
 
 /** Of the repository in dnf's own words, and of its file. */
@@ -24,6 +25,7 @@ export const dnfFolders: readonly string[] = [
 
 export const dnfFiles: readonly string[] = [
   ...allVendors.flatMap((vendor) => [sourceFile(vendor), keyFile(vendor)]),
+  ...epelFiles,
   siteCaFile,
 ];
 

@@ -6,6 +6,7 @@ import type { Transaction } from '../transaction.ts';
 import { consequenceFilters } from './consequences.ts';
 import { bringFunctions, performFunction } from './downloads.ts';
 import { sourceFile } from './files.ts';
+import { sourceFunctions } from './put-source.ts';
 import { dnfPrelude } from './prelude.ts';
 import { prefix, relatives, requestLines } from './request.ts';
 
@@ -26,6 +27,7 @@ export function installScript(
     dnfPrelude,
     unforeseenNames,
     consequenceFilters,
+    sourceFunctions,
     guard(transaction, bound),
     ...standIns,
   ];
@@ -60,6 +62,7 @@ export function holdScript(names: readonly string[], siblings: readonly string[]
   return [
     dnfPrelude,
     consequenceFilters,
+    sourceFunctions,
     bringFunctions,
     'can_hold',
     ...split,

@@ -7,6 +7,7 @@ import type { System } from '../system.ts';
 import { vendors, type Vendor } from '../vendors.ts';
 import { keyFile, repositoryId, sourceFile } from './files.ts';
 import { layouts } from './layouts.ts';
+import { sourceFunctions } from './put-source.ts';
 import { dnfPrelude } from './prelude.ts';
 
 /** A source as it has to be. */
@@ -55,7 +56,7 @@ export function dnfSource(vendor: Vendor, system: System, site: Site): PackageSo
 }
 
 /**
- * Writes key and source; rpm itself needs curl, so it is there. Another file for the same repository would offer its
+ * Writes key and source. Another file for the same repository would offer its
  * packages unfiltered beside ours, and is renamed to what ends in `.disabled`, which dnf passes over.
  */
 function writeSource(
@@ -70,22 +71,7 @@ for other in /etc/yum.repos.d/*.repo; do
     ${setAside(vendor)}
   fi
 done
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-words=$(curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 -o "$work/key" "$address" 2>&1) ||
-  fail "$address cannot be downloaded" 'the key of the package source' "$words" \\
-    'check the network, the proxy and the mirrors in the inventory'
-grep -q 'BEGIN PGP PUBLIC KEY' "$work/key" ||
-  fail "$address is not the key of a package source" 'a PGP public key' "$(head -c 200 "$work/key")" 'check the mirror'
-install -d -m 755 "\${key_file%/*}" "\${file%/*}"
-install -m 644 "$work/key" "$key_file"
-wait_for_lock
-until rpm --import "$key_file"; do
-  [ -n "$(package_lock_holder)" ] ||
-    fail "rpm does not take the key of $uri" 'a key that the host accepts' 'the messages above' \\
-      'look at update-crypto-policies --show on the host: newer systems refuse old keys'
-  wait_for_lock
-done
-printf %s ${quote(text)} >"$work/source"
-install -m 644 "$work/source" "$file"`;
+${sourceFunctions}
+bring_key "$address" "$key_file" "$uri"
+put_source "$file" ${quote(text)}`;
 }

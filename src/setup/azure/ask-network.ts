@@ -11,6 +11,7 @@ const mirrorNames: Readonly<Record<keyof Mirrors, string>> = {
   nvidiaRunfile: "NVIDIA's .run files (https://download.nvidia.com/XFree86)",
   docker: "Docker's packages (https://download.docker.com/linux)",
   toolkit: 'the container toolkit (https://nvidia.github.io/libnvidia-container)',
+  epel: "EPEL, for Red Hat's systems (https://dl.fedoraproject.org/pub/epel)",
   agent: 'the Azure Pipelines agent (https://download.agent.dev.azure.com)',
   apt: "Ubuntu's and Debian's archives",
   images: 'images instead of docker.io, e.g. registry.lab.example',

@@ -83,7 +83,7 @@ export function installation(
       remove,
       mayRemove: names.replaced,
       proxy,
-      before: [script, names.prepare(driver)].filter(Boolean).join('\n'),
+      before: [script, names.prepare(driver, { mirrors })].filter(Boolean).join('\n'),
       after: [
         ...(reboots ? [enableServices(units)] : []),
         ...(facts.driver.nouveau ? [blacklistNouveau(names.refreshInitramfs)] : []),

@@ -14,6 +14,7 @@ export function effectDetails({
   installs,
   kept,
   sources = [],
+  repositories = [],
 }: Effects): Detail[] {
   const [shown, rest] = [upgrades.slice(0, mostUpgrades), upgrades.slice(mostUpgrades)];
   return [
@@ -26,6 +27,7 @@ export function effectDetails({
       marker: 'add',
       text: `${each.replace(' ', ': ')} of the system's own archive`,
     })),
+    ...repositories.map((each): Detail => ({ marker: 'add', text: `repository ${each}` })),
     ...newPackages(installs),
   ];
 }

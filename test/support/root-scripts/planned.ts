@@ -44,6 +44,7 @@ const mirrors = {
   nvidiaDriver: "http://it's/nvidia",
   docker: 'http://mirror/docker',
   toolkit: 'http://mirror/kit',
+  epel: "http://it's/epel",
 };
 const text = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
 const wishes: readonly Desired[] = [

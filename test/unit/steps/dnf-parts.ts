@@ -1,6 +1,7 @@
 import { consequenceFilters } from '../../../src/packages/dnf/consequences.ts';
 import { bringFunctions, performFunction } from '../../../src/packages/dnf/downloads.ts';
 import { dnfPrelude } from '../../../src/packages/dnf/prelude.ts';
+import { sourceFunctions } from '../../../src/packages/dnf/put-source.ts';
 import { unforeseenNames } from '../../../src/packages/shell.ts';
 import type { Parts } from './exact-scripts.ts';
 
@@ -8,6 +9,7 @@ import type { Parts } from './exact-scripts.ts';
 export const dnfParts: Parts = [
   [dnfPrelude, '# … what all scripts for dnf begin with'],
   [consequenceFilters, '# … how what dnf says is read'],
+  [sourceFunctions, '# … bring_key, put_source'],
   [bringFunctions, '# … bring, more_packages'],
   [performFunction, '# … perform'],
   [unforeseenNames, '# … unforeseen PATTERN…'],

@@ -44,9 +44,12 @@ export const withoutPlugins = [
   .map((name) => `--disableplugin=${name}`)
   .join(' ');
 
-/** Shell function in the place of the prelude's: what would bring a repository brings none. `next`: what to do. */
+/** Shell functions in the place of others: what would bring a repository brings none. `next`: what to do. */
 export function noRepositories(next: string): string {
   return `more_packages() {
   fail "packages are missing that \${1##*/} would bring" 'all of them in the bundle' none ${quote(next)}
+}
+more_source() {
+  more_packages "$1"
 }`;
 }

@@ -3,6 +3,7 @@ import type { GatherQuestion } from '../../offline/gather-question.ts';
 import { proxyExports } from '../../proxy.ts';
 import type { Transaction } from '../../transaction.ts';
 import { consequenceFilters } from '../consequences.ts';
+import { sourceFunctions } from '../put-source.ts';
 import { bringFunctions } from '../downloads.ts';
 import { dnfPrelude } from '../prelude.ts';
 import { requestLines } from '../request.ts';
@@ -29,6 +30,7 @@ export function gatherScript({ transactions, system, site }: GatherQuestion): st
     ...vendors.map((vendor) => byItself(dnfSource(vendor, system, site).script)),
     dnfPrelude,
     consequenceFilters,
+    sourceFunctions,
     bringFunctions,
     ...vendors.map((vendor) => sh`cp ${sourceParts(vendor, system, site).keyFile} keys/${vendor}`),
     gathering,

@@ -1,9 +1,10 @@
 import { sh } from '../../../base/shell.ts';
 import type { Vendor } from '../../vendors.ts';
+import { epelFiles } from '../epel.ts';
 import { keyFile, sourceFile } from '../files.ts';
 
-/** A repository and its key. What rpm has imported of it stays: other repositories may be signed with the same one. */
+/** A repository and its key, and the mirror of EPEL that came with the driver's. What rpm has imported of it stays: other repositories may be signed with the same one. */
 export function withdrawal(vendor: Vendor): { readonly files: readonly string[]; readonly script: string } {
-  const files = [sourceFile(vendor), keyFile(vendor)];
+  const files = [sourceFile(vendor), keyFile(vendor), ...(vendor === 'nvidia' ? epelFiles : [])];
   return { files, script: sh`rm -f ${files} /run/azp-fleet/package-lists` };
 }

@@ -1,10 +1,10 @@
 /**
  * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
- * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`.
+ * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`, `more_source`, `refuse`.
  *
  * `read_lists` reads dnf's own lists, all of them. `listen VENDOR ID` says whether that repository has answered.
  * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes the list of locks as it is
- * without these, `more_packages PACKAGE` unpacks one that brings a repository and reads that, and `ask WORD…` has dnf's answer, with what else is brought along in `$brought`, the room that it takes,
+ * without these, `more_packages PACKAGE` unpacks one that brings a repository and reads that (`$line`: what of it cannot be read), and `ask WORD…` has dnf's answer, with what else is brought along in `$brought`, the room that it takes,
  * and what locks of the host's owner keep it from changing. dnf's plugin that completes names on the command line keeps them in
  * /var/cache/dnf, wherever the lists are.
  */
@@ -18,6 +18,10 @@ export const simulationFunctions = `dnf_run() {
 fail() {
   printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3
   exit 0
+}
+refuse() {
+  echo certain >&3
+  fail "$@"
 }
 of_any_branch() {
   for pattern in "$@"; do offered "$pattern"; done
@@ -42,14 +46,24 @@ more_packages() {
   brought="$brought $1"
   if dnf_run -y --nogpgcheck --downloadonly --downloaddir="$scratch/more" install "$1" >more.words 2>&1 </dev/null &&
     rpm --root "$scratch/more" --dbpath /db -i --nodeps --noscripts --notriggers --nosignature more/*.rpm >>more.words 2>&1 &&
-    cp more/etc/yum.repos.d/*.repo "$sources/" && dnf_run makecache >lists.words 2>&1 </dev/null; then
-    case $(cat lists.words) in
-      *'Ignoring repositories'*) echo "partial $(unread <lists.words)" >&3 ;;
-    esac
+    cp more/etc/yum.repos.d/*.repo "$sources/"; then
+    read_more
   else
     cat more.words
-    echo "partial what $1 brings is not known before it is there" >&3
+    line=$(unfetched <more.words)
+    line=\${line:-$(unread <update.words)}
+    line=\${line:-what $1 brings is not known before it is there}
   fi
+}
+more_source() {
+  echo "repository $1" >&3
+  printf %s "$3" >"$sources/\${2##*/}"
+  read_more
+}
+read_more() {
+  dnf_run makecache >lists.words 2>&1 </dev/null || :
+  line=
+  case $(cat lists.words) in *'Ignoring repositories'*) line=$(unread <lists.words) ;; esac
 }
 lock_list() {
   [ "$1" = list ] && dnf -q --disablerepo='*' versionlock list
@@ -68,6 +82,7 @@ listen() {
 }
 begin() {
   brought=
+  line=
   echo "begin $1" >&3
 }
 finish() {
@@ -84,6 +99,7 @@ unheld() {
     { print }' all-locks >locks
 }
 ask() {
+  if [ -n "$line" ]; then echo "partial $line" >&3; fi
   request "$@" | dnf_run --assumeno --allowerasing shell >answer 2>&1 || :
   trouble=$(troubles <answer)
   if [ -z "$trouble" ]; then

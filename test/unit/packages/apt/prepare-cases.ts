@@ -19,9 +19,9 @@ function before(text: string) {
   });
   return { script, around: script.split(text) };
 }
-const ubuntuScript = before(ubuntu.driver.prepare(spec));
-const debianScript = before(debian('535').driver.prepare({ ...spec, version: '580.95.05' }));
-const ownScript = before(debian('535').driver.prepare({ ...spec, method: 'distro' }));
+const ubuntuScript = before(ubuntu.driver.prepare(spec, { mirrors: {} }));
+const debianScript = before(debian('535').driver.prepare({ ...spec, version: '580.95.05' }, { mirrors: {} }));
+const ownScript = before(debian('535').driver.prepare({ ...spec, method: 'distro' }, { mirrors: {} }));
 const [onUbuntu, onDebian, ownDriver] = [ubuntuScript.script, debianScript.script, ownScript.script];
 
 const contrib = '/etc/apt/sources.list.d/azp-fleet-contrib.sources';

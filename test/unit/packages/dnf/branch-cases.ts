@@ -105,11 +105,12 @@ export const branchCases: readonly ScriptCase[] = [
       remove: [],
       mayRemove: [],
       proxy: { noProxy: [] },
-      before: withDkms({ release: 'epel-release', major: '9' }),
+      before: withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} }),
     }),
     given: (host) => {
       host.file(database).file(lockList);
       offered(host, 'drv 3:580.9-1', 'epel-release 0:9-10');
+      host.file('/run/later', 'drv 3:580.9-1\ndkms 0:3-1\n');
     },
     after: {
       stdout: 'dnf did install epel-release\nComplete!\n',
@@ -120,11 +121,14 @@ export const branchCases: readonly ScriptCase[] = [
         query('epel-release'),
         dnfCall('-y install epel-release'),
         ...updating,
+        query('dkms'),
         query('drv'),
         ...shells,
       ],
       files: {
         ...updated,
+        '/run/later': 'gone',
+        '/var/lib/dnf/offers': '644 drv 3:580.9-1\ndkms 0:3-1\n',
         ...asked(...['', ''].map(() => 'install drv-580.9 $\nrun $\n')),
         [database]: `644 ${stateOf('epel-release 0:9-10', 'drv 3:580.9-1')}`,
         [lockList]: '644 drv-3:580.9-1.*\n',

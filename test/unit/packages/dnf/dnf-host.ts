@@ -123,7 +123,10 @@ set -- $words
 verb=$1
 shift
 case $verb in
-  makecache) cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 1; } ;;
+  makecache)
+    # What is offered once the lists are read a second time.
+    if [ -e /run/later ] && [ -e /run/azp-fleet/package-lists ]; then mv /run/later ${offers}; fi
+    cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 1; } ;;
   repoquery)
     echo 'a word' >&2
     [ -n "$format" ] || { cat /run/twice 2>/dev/null; exit 0; }

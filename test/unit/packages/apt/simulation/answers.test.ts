@@ -30,6 +30,13 @@ describe('what apt would do', () => {
       [],
       { ...nothing, sources: ['/etc/apt/sources.list.d/azp-fleet-non-free.sources contrib non-free'] },
     ],
+    [
+      'what else it reads from now on',
+      ['repository azp-fleet-epel', 'repository crb', 'end'],
+      [],
+      { ...nothing, repositories: ['azp-fleet-epel', 'crb'] },
+    ],
+    ['a repository in words that are none', ['repository $(x)', 'repository', 'end'], [], nothing],
     ['a source in words that are none', ['source /etc/$(x) y', 'source', 'source /a', 'end'], [], nothing],
     ['room in words that are none', ['room 1e9 x', 'end'], [], nothing],
     [

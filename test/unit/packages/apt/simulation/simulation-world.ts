@@ -33,7 +33,10 @@ export const driver: Transaction = {
       },
       'all',
     ).script,
-    debian('535').driver.prepare({ install: true, branch: '580', flavor: 'auto', method: 'repo' }),
+    debian('535').driver.prepare(
+      { install: true, branch: '580', flavor: 'auto', method: 'repo' },
+      { mirrors: {} },
+    ),
   ].join('\n'),
 };
 export const plain = ask(docker);

@@ -68,6 +68,20 @@ describe('what dnf would do', () => {
     ).toEqual({ kind: 'unknown', why });
   });
 
+  it('is refused for what is certain, whatever could not be read', () => {
+    expect(
+      answer(
+        'partial x',
+        'begin docker-install',
+        'partial y',
+        'certain',
+        'what no dkms',
+        'next bring it',
+        'end',
+      ),
+    ).toEqual({ kind: 'impossible', what: 'no dkms', next: 'bring it' });
+  });
+
   it('is unknown where the vendor does not answer, or dnf broke off', () => {
     const silent = 'http://mirror/repodata/repomd.xml cannot be read: Status code: 404';
     expect(answer(`silent docker ${silent}`, 'begin docker-install', 'end')).toEqual({

@@ -1,70 +1,22 @@
-import { platformOf } from '../../../../../src/packages/distribution.ts';
 import { consequenceFilters } from '../../../../../src/packages/dnf/consequences.ts';
-import { withDkms } from '../../../../../src/packages/dnf/epel.ts';
 import { dnfPrelude } from '../../../../../src/packages/dnf/prelude.ts';
-import { simulateScript } from '../../../../../src/packages/dnf/simulation/script.ts';
-import { dnfSource } from '../../../../../src/packages/dnf/source.ts';
-import type { Question } from '../../../../../src/packages/simulation.ts';
-import type { Transaction } from '../../../../../src/packages/transaction.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
-import { bareOf } from '../../../steps/enterprise-cases.ts';
 import { has, lockList, offered } from '../dnf-host.ts';
 import { conflict, dead, downgrade, unmet } from '../dnf-words.ts';
+import { epelCases, epelTexts } from './epel-cases.ts';
 import { simulatedHost, worldAs } from './simulation-host.ts';
-
-const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
-const site = { mirrors: { docker: 'http://mirror/docker' }, proxy: { noProxy: ['.lab'] } };
-const ours = dnfSource('docker', system, site);
-const docker: Transaction = {
-  vendor: 'docker',
-  packages: [{ name: 'tool', version: { release: '2.0' } }, { name: 'extra' }],
-  remove: ['old'],
-  mayRemove: [],
-  proxy: { noProxy: [] },
-};
-
-function ask(transaction: Transaction, parts: Partial<Question> = {}): string {
-  return simulateScript({
-    asked: [{ key: 'docker-install-1', transaction }],
-    missing: [],
-    system,
-    site,
-    ...parts,
-  });
-}
+import { answered, ask, asked, docker, engine, locks, ours, site, world } from './simulation-world.ts';
 
 const plain = ask(docker);
-const answered = (...lines: readonly string[]): string =>
-  ['begin docker-install-1', ...lines, 'end', ''].join('\n');
-const asked = (...brought: readonly string[]): Record<string, string> => ({
-  '/run/told': `644 install ${['tool-2.0', 'extra', ...brought].join(' ')}\nremove  old\nrun\n`,
-});
-const locks = '# ours\ntool-5:1.9-1.el9.*\n runc-4:1.1-1.*\n!never-1-1.*\n';
 const twice = {
   '/run/told': `${asked()['/run/told'] ?? ''}${(asked()['/run/told'] ?? '').slice('644 '.length)}`,
 };
-const world = {
-  'all-locks': `644 ${locks}`,
-  locks: '644 # ours\n runc-4:1.1-1.*\n!never-1-1.*\n',
-  answer: '644 ',
-  'update.words': '644 0\n',
-};
-const engine = [
-  'version 2.0',
-  'install containerd.io 1.7.27-3.1.el9',
-  'remove runc 4:1.1.12-1.el9',
-  'install docker-ce 3:29.7.2-1.el9',
-  'remove podman-docker 4:4.9-1.el9',
-  'remove buildah 2:1.33-1.el9',
-  'room 18432 0',
-];
-const kernel: Transaction = { ...docker, before: withDkms({ release: 'epel-release', major: '9' }) };
 
 const many = Array.from({ length: 510 }, (_, at) => 1000 + at);
 
 export const simulationSuite: ScriptSuite = {
   name: 'asking dnf what it would do',
-  elsewhere: [dnfPrelude, consequenceFilters, kernel.before ?? ''],
+  elsewhere: [dnfPrelude, consequenceFilters, ...epelTexts],
   given: (host) => {
     simulatedHost(host);
     has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');
@@ -247,37 +199,6 @@ ${answered(...engine)}`,
       script: ask({ ...docker, before: 'exit 7' }),
       after: { stdout: answered('broken 7'), stderr: '0\n' },
     },
-    {
-      name: 'reads the repository that a package brings, and asks with it',
-      script: ask(kernel),
-      given: (host) => host.file('/run/brings', '[epel]\n'),
-      after: {
-        stdout: answered(...engine),
-        stderr: '0\n',
-        files: asked('epel-release'),
-      },
-    },
-    {
-      name: 'does not know what it cannot read of it',
-      script: ask(kernel),
-      given: (host) => host.file('/run/brings', '[epel]\n').file('/run/later', dead),
-      after: {
-        stdout: answered(
-          "partial http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server",
-          ...engine,
-        ),
-        stderr: '0\n',
-        files: asked('epel-release'),
-      },
-    },
-    {
-      name: 'does not know what it brings where that cannot be had',
-      script: ask(kernel),
-      after: {
-        stdout: answered('partial what epel-release brings is not known before it is there', ...engine),
-        stderr: '0\ncurl: (7) no route\n',
-        files: asked('epel-release'),
-      },
-    },
+    ...epelCases,
   ],
 };

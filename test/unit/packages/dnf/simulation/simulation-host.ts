@@ -6,7 +6,8 @@ const scratch = '/run/azp-fleet-simulation.XXXXXX';
 /**
  * A dnf that has to be asked in a world of its own, with time limits: where it is not, it says so. Its words are files that
  * a case may write: /run/answer, without locks /run/freed, of its lists /run/heard, and /run/later once there is a
- * repository more, which /run/brings is. `/run/look`: a copy of the world that it is asked in is kept in /run/seen.
+ * repository more, which /run/brings is (else /run/refused is what is said) and which
+ * offers what is in /run/more. `/run/look`: a copy of the world that it is asked in is kept in /run/seen.
  */
 export function simulatedHost(host: ScratchHost): void {
   dnfHost(host);
@@ -47,15 +48,16 @@ ${own.map((each) => `case " $* " in *' ${each}'*) ;; *) echo "asked on the host,
 case " $* " in
   *' makecache '*)
     wc -c <&0
-    if [ -e ${scratch}/repos/epel.repo ]; then
+    if [ -e ${scratch}/repos/epel.repo ] || [ -e ${scratch}/repos/azp-fleet-epel.repo ]; then
       if [ -e /run/later ]; then cat /run/later >&2; fi
+      if [ -e /run/more ]; then mv /run/more /var/lib/dnf/offers; fi
     elif [ -e /run/heard ]; then
       cat /run/heard >&2
       exit 1
     fi
     exit ;;
   *' --downloadonly '*)
-    [ -e /run/brings ] || { echo 'curl: (7) no route' >&2; exit 1; }
+    [ -e /run/brings ] || { cat /run/refused >&2; exit 1; }
     case " $* " in *" -y --nogpgcheck --downloadonly --downloaddir=${scratch}/more install "*) ;; *) echo "$*" >/run/strayed ;; esac
     mkdir -p ${scratch}/more
     : >${scratch}/more/epel.rpm
