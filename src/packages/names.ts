@@ -16,7 +16,7 @@ export interface SystemNames {
     readonly own: string;
     /** The distribution's packages that hold the same files as Docker's. */
     readonly conflicts: readonly string[];
-    /** Docker has no packages for this system: the distribution's engine stays, at its version. */
+    /** Docker has no packages for this system: the distribution's engine comes and stays, at its version. */
     readonly kept?: true;
   };
   readonly driver: DriverNames;

@@ -16,6 +16,7 @@ import {
 import { engineFunctions, restartScript, startEngine } from './docker/engine-script.ts';
 import { toldDaemonJson } from './docker/told-daemon-json.ts';
 import { leftEngineObstacle } from './docker/left.ts';
+import { ownEngine } from './docker/own-engine.ts';
 import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
 import { isRelease } from './docker/release.ts';
@@ -26,7 +27,7 @@ import { addSource, holdPackages } from './packages/upkeep.ts';
 import { lacksSiteCa } from './site-ca.ts';
 import type { Desired, Step } from './step.ts';
 
-/** Docker Engine from Docker's own repository, at exactly the wanted version, held there. */
+/** Docker Engine from Docker's own repository, at exactly the wanted version, held there; the system's own where Docker has none for it. */
 export const dockerStep: Step = {
   name: 'docker',
   *plan(facts, wished) {
@@ -41,13 +42,13 @@ export const dockerStep: Step = {
     const obstacle =
       platform === undefined
         ? unsupported(facts)
-        : (engineObstacle(facts, platform) ?? dockerRefusal(platform, facts, desired));
+        : (engineObstacle(facts) ?? dockerRefusal(platform, facts, desired));
     if (platform === undefined || obstacle !== undefined) {
       if (obstacle !== undefined) yield refusal('docker', obstacle.what, obstacle.next);
       return;
     }
     if (!kept) yield* addSource('docker', "Docker's", 'docker', { platform, facts, desired });
-    const install = kept ? undefined : installation(platform, facts, desired);
+    const install = kept ? ownEngine(platform, facts, desired) : installation(platform, facts, desired);
     const { from, to } = engineConfig(facts, desired);
     const configure = !sameConfig(from, to);
     if (configure) {

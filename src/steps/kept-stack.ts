@@ -1,7 +1,7 @@
 import { defined } from '../base/defined.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { VersionSpec } from '../inventory/fleet.ts';
-import { platformOf, type Platform } from '../packages/distribution.ts';
+import { platformOf } from '../packages/distribution.ts';
 import type { Desired } from './step.ts';
 
 /**
@@ -34,18 +34,11 @@ export function keepsEngine(facts: Facts): boolean {
   return isKept(facts) || platformOf(facts)?.names.engine.kept === true;
 }
 
-/** Why there is no engine to configure, where the system's own one is kept. */
-export function engineObstacle(
-  facts: Facts,
-  { names, packages }: Platform,
-): { readonly what: string; readonly next: string } | undefined {
-  if (!keepsEngine(facts) || facts.packages['docker-ce'] !== undefined) return undefined;
-  if (isKept(facts)) return keptMissing('Docker Engine');
-  if (facts.packages[names.engine.own] !== undefined) return undefined;
-  return {
-    what: `Docker has no packages for ${facts.os.pretty}, and its own Docker Engine is not there`,
-    next: `sudo ${packages.name} install ${names.engine.own}, and run again`,
-  };
+/** Why there is no engine to configure, where it comes with everything else. */
+export function engineObstacle(facts: Facts): { readonly what: string; readonly next: string } | undefined {
+  return isKept(facts) && facts.packages['docker-ce'] === undefined
+    ? keptMissing('Docker Engine')
+    : undefined;
 }
 
 /** What is missing comes with the system, by hand. `what` is one of its parts. */

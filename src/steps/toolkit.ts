@@ -1,7 +1,7 @@
 import type { Facts } from '../facts/facts.ts';
 import { platformOf, unsupported, type Platform } from '../packages/distribution.ts';
 import type { Change } from './change.ts';
-import { refusal, runChange } from './changes.ts';
+import { later, refusal, runChange } from './changes.ts';
 import { reloadDisturbs, restartDisturbs } from './disturbance.ts';
 import { changedKeys, engineConfig } from './docker.ts';
 import { configFolder, configScript } from './docker/config-script.ts';
@@ -11,11 +11,11 @@ import { isRelease } from './docker/release.ts';
 import { toldDaemonJson } from './docker/told-daemon-json.ts';
 import { usesOf } from './driver/uses.ts';
 import { driverIsWanted } from './driver/wanted.ts';
-import { asFound, isKept, keptMissing } from './kept-stack.ts';
+import { asFound, isKept, keepsEngine, keptMissing } from './kept-stack.ts';
 import { packageChange, type PackageChange } from './packages/package-change.ts';
 import { partRecord } from './packages/recorded.ts';
 import { addSource, holdPackages } from './packages/upkeep.ts';
-import type { Desired, Step } from './step.ts';
+import type { Desired, Planned, Step } from './step.ts';
 import { asideOf } from '../facts/probes/ours-cdi.ts';
 import { cdiFolder, cdiScript } from './toolkit/cdi.ts';
 import { leftToolkitObstacle } from './toolkit/left.ts';
@@ -86,7 +86,7 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
 }
 
 /** dockerd looks for the toolkit's programs and reads its configuration only when it starts. */
-function* configuration(facts: Facts, desired: Desired, installing: boolean): Generator<Change> {
+function* configuration(facts: Facts, desired: Desired, installing: boolean): Generator<Planned> {
   if (desired.host.docker.left === true) {
     // Its owner configures it. That it finds the toolkit takes a restart all the same.
     if (installing || facts.docker.restartNeeded) yield restart(facts);
@@ -98,7 +98,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
   const stale = installing || facts.docker.restartNeeded || !facts.docker.runtimes.includes('nvidia');
   if (!differs && !stale) return;
   const before = textBefore(facts, desired);
-  yield runChange(
+  const configure = runChange(
     'toolkit',
     'configure-docker',
     {
@@ -118,6 +118,10 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
       writes: [configFolder],
     },
   );
+  // What it has to be told of CDI depends on its version, which is the system's.
+  yield keepsEngine(facts) && facts.docker.serverVersion === undefined
+    ? later(configure, 'docker')
+    : configure;
 }
 
 function restart(facts: Facts): Change {

@@ -34,7 +34,7 @@ export function enterpriseLinux(epel: Epel): SystemNames {
   };
 }
 
-/** Docker has no packages for it; the system's own engine is taken as it is. */
+/** Docker has no packages for it; the system's own engine comes, and is taken as it is. */
 export const amazonLinux: SystemNames = {
   engine: { own: 'docker', conflicts: [], kept: true },
   desktop,

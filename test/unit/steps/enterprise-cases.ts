@@ -163,15 +163,19 @@ export const enterpriseCases: readonly Case[] = [
   ),
   ...casesOf('rocky', '9.5', 'aarch64'),
   [
-    'Amazon Linux without its engine: Docker has none for it',
+    'Amazon Linux, fresh: its own engine comes, because Docker has none for it',
     amazon,
     wanted,
     [
       ...fresh.slice(0, 2),
-      'refused: Docker has no packages for amzn 2023, and its own Docker Engine is not there',
-      ...fresh.slice(5),
+      'configure Docker Engine: live-restore, log-opts [nothing]',
+      "install Docker Engine (the system's own) [nothing]",
+      ...fresh.slice(5, 7),
+      'restart Docker Engine with runtimes [new-containers]',
+      'write the CDI specification [new-containers]',
     ],
   ],
+  ['Amazon Linux, fresh, once its engine has come', afterwards(amazon, wanted), wanted, []],
   [
     'Amazon Linux with its engine, whose version is taken as it is',
     withEngine,

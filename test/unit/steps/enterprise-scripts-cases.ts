@@ -24,6 +24,7 @@ export const scriptsCases: readonly ScriptsCase[] = [
     ['Red Hat Enterprise Linux 8', bareOf('rhel', '8.10')] as const,
     ['Oracle Linux 9', bareOf('ol', '9.5')] as const,
     ['AlmaLinux 10', bareOf('almalinux', '10.0')] as const,
+    ['Amazon Linux 2023', bareOf('amzn', '2023')] as const,
     ['Amazon Linux 2023, with its engine', withEngine(bareOf('amzn', '2023'))] as const,
   ].map(([name, facts]) => ({ what: `${name}, fresh`, facts, wish: wanted, like: fresh })),
 ];

@@ -17,8 +17,13 @@ export function lines(items: readonly (Planned | Refusal)[]): string[] {
   );
 }
 
+/** What is announced for later is planned once that has come which it waits for. */
 export function afterwards(facts: Facts, desired: Desired): Facts {
-  return plan(facts, desired)
+  const items = plan(facts, desired);
+  const later = items.findIndex((item) => !('refused' in item) && !item.known);
+  const after = items
+    .slice(0, later < 0 ? undefined : later)
     .filter((item): item is Change => !('refused' in item) && item.known)
     .reduce((seen, change) => simulate(seen, change, desired), facts);
+  return later < 0 ? after : afterwards(after, desired);
 }

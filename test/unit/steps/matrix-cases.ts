@@ -51,14 +51,7 @@ function bareHost({ id, versionId, packages }: (typeof systems)[number]): Facts 
   const release = releaseOf({ id, versionId });
   if (packages.name === 'apt')
     return factsOf({ os: { id, idLike: [], versionId, codename: '', pretty: `${id} ${versionId}` } });
-  const bare = bareOf(id, release);
-  // Docker has no packages for it: its own engine comes first, by hand.
-  if (id !== 'amzn') return bare;
-  return {
-    ...bare,
-    packages: { ...bare.packages, docker: '25.0.8-1.amzn2023', containerd: '1.7.27-1.amzn2023' },
-    docker: { ...bare.docker, serverVersion: '25.0.8', active: true, enabled: true },
-  };
+  return bareOf(id, release);
 }
 
 type Case = Pick<MatrixCase, 'facts' | 'says'> & Partial<Pick<MatrixCase, 'answer' | 'refused' | 'desired'>>;

@@ -156,6 +156,17 @@ const effects: Readonly<Record<string, Effect>> = {
     }),
   'docker-install': (facts, { host }) => {
     const { version } = host.docker;
+    const { own, kept: ownEngine } = platform(facts).names.engine;
+    if (ownEngine === true) {
+      const came = {
+        active: true,
+        enabled: true,
+        serverVersion: '25.0.8',
+        liveRestore: true,
+        restartNeeded: false,
+      };
+      return merge(facts, { packages: { [own]: '25.0.8-1.amzn2023' }, docker: came });
+    }
     const engine = withPackages(facts, enginePackages, `5:${version}-1~debian.12~bookworm`);
     const rest = dockerPackages.filter((name) => !enginePackages.includes(name));
     const { packages, ...others } = withPackages(engine, rest, '1.7.27-1');
