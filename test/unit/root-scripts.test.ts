@@ -86,6 +86,7 @@ const collected = [
   'src/packages/dnf/simulation/scratch.ts',
   'src/packages/dnf/simulation/script.ts',
   'src/packages/dnf/source.ts',
+  'src/packages/dnf/toolset.ts',
   'src/packages/dnf/trust.ts',
   'src/packages/libraries.ts',
   'src/packages/lock.ts',

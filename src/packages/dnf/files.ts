@@ -1,4 +1,5 @@
 import { epelFiles } from './epel.ts';
+import { toolsetFiles, toolsetFolder } from './toolset.ts';
 import { allVendors, type Vendor } from '../vendors.ts';
 
 /** Of the repository in dnf's own words, and of its file. */
@@ -21,11 +22,13 @@ export const dnfFolders: readonly string[] = [
   '/etc/pki/rpm-gpg',
   '/etc/pki/ca-trust/source/anchors',
   '/etc/dnf/plugins',
+  toolsetFolder,
 ];
 
 export const dnfFiles: readonly string[] = [
   ...allVendors.flatMap((vendor) => [sourceFile(vendor), keyFile(vendor)]),
   ...epelFiles,
+  ...toolsetFiles,
   siteCaFile,
 ];
 

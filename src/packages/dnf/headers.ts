@@ -1,10 +1,11 @@
 import { sh } from '../../base/shell.ts';
 import type { Build, BuildHost } from '../build.ts';
+import { toolsetOf } from './toolset.ts';
 
 /**
  * The headers of the running kernel (unless only the next one matters) and of the kernel that boots next; the compiler, and
  * make. Those of kernels to come follow by themselves: dnf installs the newest kernel-devel beside the others whenever it
- * brings a kernel.
+ * brings a kernel. Oracle's may want another compiler than the system's.
  */
 export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
   const [running, newer] = host.kernels;
@@ -12,12 +13,19 @@ export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
   const kernels = [...(scope === 'all' ? [running] : []), next].filter((each) => each !== undefined);
   const releases = kernels.filter(({ headers }) => !headers).map(({ release }) => release);
   const tools = host.lacksToBuild.filter((tool) => !/-\d+$/.test(tool));
-  const packages = [...releases.flatMap((release) => headersOf(release)), ...tools];
+  const toolset = toolsetOf(kernels.map(({ release }) => release));
+  const packages = [
+    ...releases.flatMap((release) => headersOf(release)),
+    ...(toolset === undefined || releases.length === 0 ? [] : [toolset.package]),
+    ...tools,
+  ];
   const lines = [
     ...releases.map((release) => needHeaders(release, release === running?.release ? next : undefined)),
+    ...(toolset === undefined ? [] : [toolset.need]),
     ...tools.map((tool) => sh`need ${tool} ${tool} 'complete the mirror'`),
   ];
-  const script = lines.length === 0 ? '' : [functions, ...lines, finish].join('\n');
+  const used = toolset === undefined ? [] : [toolset.use];
+  const script = lines.length === 0 ? '' : [functions, ...lines, finish, ...used].join('\n');
   return { packages, script, next };
 }
 

@@ -1,6 +1,6 @@
 /**
  * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
- * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`, `more_source`, `refuse`.
+ * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`, `more_source`, `put_source`, `refuse`.
  *
  * `read_lists` reads dnf's own lists, all of them. `listen VENDOR ID` says whether that repository has answered.
  * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes the list of locks as it is
@@ -40,6 +40,9 @@ bring() {
   brought="$brought $*"
 }
 update() {
+  :
+}
+put_source() {
   :
 }
 more_packages() {

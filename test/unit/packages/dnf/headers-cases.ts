@@ -1,20 +1,8 @@
 import type { BuildHost } from '../../../../src/packages/build.ts';
-import { withDkms } from '../../../../src/packages/dnf/epel.ts';
 import { kernelBuild } from '../../../../src/packages/dnf/headers.ts';
-import { installScript } from '../../../../src/packages/dnf/install.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
-import type { ScratchHost } from '../../../support/scratch/host.ts';
-import {
-  database,
-  dnfCall,
-  dnfHost,
-  offered,
-  query,
-  settled,
-  stateOf,
-  updated,
-  updating,
-} from './dnf-host.ts';
+import { around, epelCases } from './epel-cases.ts';
+import { database, dnfCall, dnfHost, offered, query, stateOf, updated, updating } from './dnf-host.ts';
 
 const running = '6.1.141-155.222.amzn2023.x86_64';
 const newer = '6.1.147-172.266.amzn2023.x86_64';
@@ -29,12 +17,6 @@ const bare: BuildHost = {
   held: [],
 };
 
-/** The transaction in which it stands. */
-function around(before: string): string {
-  const transaction = { packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] } };
-  return installScript({ ...transaction, before, after: 'echo built' });
-}
-
 const build = around(kernelBuild(bare, 'all').script);
 const waiting = around(
   kernelBuild(
@@ -42,39 +24,12 @@ const waiting = around(
     'all',
   ).script,
 );
-const rocky = around(withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} }));
-const mirrored = around(
-  withDkms({ release: 'epel-release', major: '9' }, { mirrors: { epel: 'http://mirror/epel' } }),
+const uek = '5.15.0-307.178.5.el8uek.x86_64';
+const uekDevel = `kernel-uek-devel-${uek}`;
+const oracle = around(
+  kernelBuild({ ...bare, kernels: [{ release: uek, headers: false, driver: false }], packages: {} }, 'all')
+    .script,
 );
-/** What stands in for EPEL's key, by the digest of which it is known. */
-const epelKey = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n';
-const repository = `# Written by azp-fleet.
-[azp-fleet-epel]
-name=azp-fleet-epel
-baseurl=http://mirror/epel/9/Everything/$basearch
-enabled=1
-gpgcheck=1
-repo_gpgcheck=0
-gpgkey=file:///etc/pki/rpm-gpg/azp-fleet-epel
-`;
-const [repositoryFile, keyFile] = ['/etc/yum.repos.d/azp-fleet-epel.repo', '/etc/pki/rpm-gpg/azp-fleet-epel'];
-const key = '-o /tmp/tmp.XXXXXX/key http://mirror/epel/RPM-GPG-KEY-EPEL-9';
-const fetches = `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 ${key}`;
-const one = dnfCall('--refresh makecache --repo=azp-fleet-epel');
-/** curl and sha256sum as they are where that key is EPEL's. */
-function keyed(host: ScratchHost, digest: string): ScratchHost {
-  return host
-    .program('curl', `printf '%s' '${epelKey}' >"$9"`)
-    .program('sha256sum', `cat >/dev/null; echo '${digest}  -'`, { silent: true });
-}
-const digest = 'fcf0eab4f05a1c0de6363ac4b707600a27a9d774e9b491059e59e6921b255a84';
-const noDkms = (seen: string, cure: string) => `failed: no package source offers dkms, which builds the driver
-expected: dkms, which EPEL has
-seen: ${seen}
-next: ${cure}, or put dkms into a package source of the host, and run again
-`;
-const closed = 'set mirrors.epel in the inventory to a mirror of https://dl.fedoraproject.org/pub/epel';
-const url = 'https://dl.fedoraproject.org/pub/epel/epel-release-latest-9.noarch.rpm';
 const asks = [devel, modules, 'gcc'].map(query);
 const lacks = (way: string) => ({
   code: 1,
@@ -130,152 +85,66 @@ export const headersSuite: ScriptSuite = {
       after: lacks(`reboot into Linux ${newer}, which is installed, and run again`),
     },
     {
-      name: 'are nothing more where DKMS is offered',
-      script: rocky,
-      given: (host) => offered(host, 'dkms 0:3.2.2-1'),
-      after: { stdout: 'built\n', calls: [...updating, query('dkms')], files: updated },
-    },
-    {
-      name: 'are nothing more where DKMS is there',
-      script: rocky,
-      given: (host) => host.file(database, 'dkms 0 3.2.2 1 noarch\n'),
-      after: { stdout: 'built\n', calls: updating, files: updated },
-    },
-    {
-      name: "are DKMS from EPEL, which the system's own sources bring",
-      script: rocky,
-      given: (host) => host.file('/run/later', 'dkms 0:3.2.2-1\n'),
-      after: {
-        stdout: 'dnf did install epel-release\nbuilt\n',
-        calls: [
-          ...updating,
-          query('dkms'),
-          query('epel-release'),
-          dnfCall('-y install epel-release'),
-          settled,
-          updating[1] ?? '',
-          query('dkms'),
-        ],
-        files: {
-          ...updated,
-          '/run/later': 'gone',
-          '/var/lib/dnf/offers': '644 dkms 0:3.2.2-1\n',
-          [database]: `644 ${stateOf('epel-release 0:9-10')}`,
-        },
-      },
-    },
-    {
-      name: 'are DKMS from EPEL, which the Fedora project brings',
-      script: rocky,
+      name: "are the compiler of Oracle's kernel, too, which DKMS is told of for that kernel alone",
+      script: oracle,
       given: (host) => {
-        offered(host);
-        host.file('/run/later', 'dkms 0:3.2.2-1\n');
+        host
+          .file('/etc/dkms/framework.conf', '# build_environment=""\n')
+          .folder('/etc/dkms/framework.conf.d');
+        offered(host, `${uekDevel} 0:1-1`, 'gcc 0:8-1', 'gcc-toolset-11-gcc 0:11-1');
       },
-      after: {
-        stdout: `dnf did install ${url}\nbuilt\n`,
-        calls: [
-          ...updating,
-          query('dkms'),
-          query('epel-release'),
-          dnfCall(`-y install ${url}`),
-          settled,
-          updating[1] ?? '',
-          query('dkms'),
-        ],
-        files: {
-          ...updated,
-          '/run/later': 'gone',
-          '/var/lib/dnf/offers': '644 dkms 0:3.2.2-1\n',
-          [database]: `644 ${stateOf('epel-release 0:9-10')}`,
-        },
-      },
-    },
-    {
-      name: 'are missed where EPEL has no DKMS',
-      script: rocky,
-      after: {
-        code: 1,
-        stdout: 'dnf did install epel-release\n',
-        stderr: noDkms('none does', closed),
-        calls: [
-          ...updating,
-          query('dkms'),
-          query('epel-release'),
-          dnfCall('-y install epel-release'),
-          settled,
-          updating[1] ?? '',
-          query('dkms'),
-        ],
-        files: { ...updated, [database]: `644 ${stateOf('epel-release 0:9-10')}` },
-      },
-    },
-    {
-      name: "are DKMS from a site's mirror of EPEL, whose key is EPEL's",
-      script: mirrored,
-      given: (host) => keyed(host, digest).file('/run/later', 'dkms 0:3.2.2-1\n'),
       run: { umask: '077' },
       after: {
-        stdout: 'built\n',
-        calls: [...updating, query('dkms'), fetches, settled, one, query('dkms')],
-        files: {
-          '/run/azp-fleet': '755 /',
-          '/run/azp-fleet/package-lists': '755 ',
-          '/etc/pki': '755 /',
-          '/etc/pki/rpm-gpg': '755 /',
-          [keyFile]: `644 ${epelKey}`,
-          '/run/keys': `644 ${epelKey}`,
-          [repositoryFile]: `644 ${repository}`,
-          '/run/later': 'gone',
-          '/var/lib/dnf/offers': '644 dkms 0:3.2.2-1\n',
-        },
-      },
-    },
-    {
-      name: 'are missed where the mirror has no DKMS',
-      script: mirrored,
-      given: (host) => keyed(host, digest),
-      after: {
-        code: 1,
-        stderr: noDkms('none does', 'see that the mirror of EPEL in the inventory (mirrors.epel) answers'),
-        calls: [...updating, query('dkms'), fetches, settled, one, query('dkms')],
+        stdout: `dnf did install ${uekDevel} gcc-toolset-11-gcc gcc\nbuilt\n`,
+        calls: [
+          ...updating,
+          ...[uekDevel, 'gcc-toolset-11-gcc', 'gcc'].map(query),
+          dnfCall(`-y install ${uekDevel} gcc-toolset-11-gcc gcc`),
+        ],
         files: {
           ...updated,
-          '/etc/pki': '755 /',
-          '/etc/pki/rpm-gpg': '755 /',
-          [keyFile]: `644 ${epelKey}`,
-          '/run/keys': `644 ${epelKey}`,
-          [repositoryFile]: `644 ${repository}`,
+          [database]: `644 ${stateOf(`${uekDevel} 0:1-1`, 'gcc-toolset-11-gcc 0:11-1', 'gcc 0:8-1')}`,
+          '/etc/dkms/azp-fleet-compiler.sh': `644 # Written by azp-fleet: these kernels are built with a newer compiler than the system's.
+# shellcheck shell=sh
+case \${kernelver:-} in 5.15.*.el8uek.*) . /opt/rh/gcc-toolset-11/enable ;; esac
+`,
+          '/etc/dkms/framework.conf.d/azp-fleet-compiler.conf':
+            '644 build_environment="/etc/dkms/azp-fleet-compiler.sh"\n',
         },
       },
     },
     {
-      name: "are not taken from a mirror with another key than EPEL's",
-      script: mirrored,
-      given: (host) => keyed(host, '0123'),
+      name: 'are as its owner has told DKMS, where he has',
+      script: oracle,
+      given: (host) => {
+        host.file('/etc/dkms/framework.conf', ' build_environment="/opt/gcc12/env"\n');
+        host.file(database, 'gcc-toolset-11-gcc 0 11 1 x86_64\n');
+        offered(host, `${uekDevel} 0:1-1`, 'gcc 0:8-1');
+      },
       after: {
-        code: 1,
-        stderr: `failed: http://mirror/epel/RPM-GPG-KEY-EPEL-9 is another key than that of azp-fleet-epel
-expected: sha256 ${digest}
-seen: 0123
-next: check the mirror
-`,
-        calls: [...updating, query('dkms'), fetches],
-        files: updated,
+        stdout: `dnf did install ${uekDevel} gcc\nbuilt\n`,
+        calls: [...updating, ...[uekDevel, 'gcc'].map(query), dnfCall(`-y install ${uekDevel} gcc`)],
+        files: {
+          ...updated,
+          [database]: `644 gcc-toolset-11-gcc 0 11 1 x86_64\n${stateOf(`${uekDevel} 0:1-1`, 'gcc 0:8-1')}`,
+        },
       },
     },
     {
-      name: 'are nowhere to be had on Amazon Linux',
-      script: around(withDkms(undefined, { mirrors: {} })),
+      name: 'are missed where nothing offers that compiler',
+      script: oracle,
+      given: (host) => offered(host, `${uekDevel} 0:1-1`, 'gcc 0:8-1'),
       after: {
         code: 1,
-        stderr: `failed: no package source offers dkms, which builds the driver
-expected: dkms
-seen: none
-next: put dkms into a package source of the host, and run again
+        stderr: `failed: no package source offers the compiler of Linux ${uek}
+expected: gcc-toolset-11-gcc
+seen: only other versions, if any
+next: complete the mirror
 `,
-        calls: [...updating, query('dkms')],
+        calls: [...updating, query(uekDevel), query('gcc-toolset-11-gcc')],
         files: updated,
       },
     },
+    ...epelCases,
   ],
 };

@@ -62,6 +62,26 @@ describe('what modules are built with', () => {
     expect(packages).toEqual([`kernel-devel-${running}`, 'gcc', 'make']);
   });
 
+  it.each([
+    ['5.15.0-307.178.5.el8uek.x86_64', ['gcc-toolset-11-gcc']],
+    ['6.12.0-103.40.4.el9uek.aarch64', ['gcc-toolset-14-gcc']],
+    ['5.15.0-307.178.5.el9uek.x86_64', []],
+    ['6.12.0-103.40.4.el10uek.x86_64', []],
+    ['5.4.17-2136.el8uek.x86_64', []],
+  ])('are another compiler than the system’s where Linux %s was built with one', (release, compilers) => {
+    const { packages } = kernelBuild(
+      { ...host, kernels: [{ release, headers: false, driver: false }], lacksToBuild: [] },
+      'all',
+    );
+    expect(packages).toEqual([`kernel-uek-devel-${release}`, ...compilers]);
+  });
+
+  it('are nothing where all is there, DKMS being told of the compiler before', () => {
+    const release = '5.15.0-307.178.5.el8uek.x86_64';
+    const there = { ...host, kernels: [{ release, headers: true, driver: true }], lacksToBuild: [] };
+    expect(kernelBuild(there, 'all').packages).toEqual([]);
+  });
+
   it('are nothing where all is there', () => {
     const there = { ...host, kernels: [{ release: running, headers: true, driver: true }], lacksToBuild: [] };
     expect(kernelBuild(there, 'all')).toEqual({ packages: [], script: '', next: undefined });

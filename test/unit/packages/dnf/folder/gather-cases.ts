@@ -28,7 +28,7 @@ const driver: Transaction = {
   remove: [],
   mayRemove: [],
   proxy,
-  before: `${withDkms({ release: 'epel-release', major: '9' })}\nbring headers gcc`,
+  before: `${withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} })}\nbring headers gcc`,
 };
 const script = (...transactions: readonly Transaction[]): string =>
   gatherScript({ transactions, system, site });
@@ -204,6 +204,7 @@ export const gatherSuite: ScriptSuite = {
           `${root}${more} ${options} ${query} dkms`,
           `${root}${more} ${options} ${query} epel-release`,
           'dnf -y install epel-release',
+          `${root}${more} ${options} ${query} dkms`,
           `${root}${more} ${options} ${query} drv`,
           `${root}${more} ${options} ${download} drv-580.9 headers gcc`,
         ],

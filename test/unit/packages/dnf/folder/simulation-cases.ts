@@ -23,7 +23,7 @@ const tool: Transaction = {
   mayRemove: [],
   proxy: { noProxy: [] },
 };
-const before = withDkms({ release: 'epel-release', major: '9' });
+const before = withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} });
 const ask = (transaction: Transaction): string =>
   bundled.simulator.script({
     asked: [{ key: 'docker-install-1', transaction }],
