@@ -63,6 +63,7 @@ const collected = [
   'src/packages/apt/simulation/script.ts',
   'src/packages/apt/source.ts',
   'src/packages/apt/trust.ts',
+  'src/packages/dnf/builder.ts',
   'src/packages/dnf/dnf.ts',
   'src/packages/dnf/downloader.ts',
   'src/packages/dnf/downloads.ts',

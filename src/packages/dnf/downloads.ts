@@ -4,7 +4,7 @@
  * `fetched PAUSE`, after `aloud`: false where some package could not be had, PAUSE seconds later; where PAUSE is 0, that ends the
  * script, in one line with the address. What kept dnf from doing it is in `$trouble`.
  * `bring PACKAGE…` brings what may take nothing away; `more_packages PACKAGE` one that brings a repository, and
- * `more_source ID FILE TEXT KEY-ADDRESS KEY-FILE SHA256` one without a package; what of its lists cannot be read is in
+ * `switch_on ID` reads a repository that the host has and does not read; `more_source ID FILE TEXT KEY-ADDRESS KEY-FILE SHA256` one without a package; what of its lists cannot be read is in
  * `$line`. `refuse` is `fail`, and a plan refuses then even where other lists could not be read.
  */
 export const bringFunctions = `aloud() {
@@ -51,6 +51,15 @@ more_packages() {
 }
 refuse() {
   fail "$@"
+}
+switch_on() {
+  case $1 in
+    codeready-builder-for-rhel-*) subscription-manager repos --enable="$1" ;;
+    *)
+      dnf config-manager --help >/dev/null 2>&1 || bring 'dnf-command(config-manager)'
+      dnf config-manager --set-enabled "$1" ;;
+  esac
+  update ''
 }
 more_source() {
   bring_key "$4" "$5" "$1" "$6"

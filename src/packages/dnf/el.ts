@@ -1,4 +1,5 @@
 import type { SystemNames } from '../names.ts';
+import { withBuilder } from './builder.ts';
 import { agentLibraries } from './agent-libraries.ts';
 import { desktop } from './desktop.ts';
 import { dkmsSigning, driverCommons, runfileNeeds } from './driver.ts';
@@ -28,7 +29,7 @@ export function enterpriseLinux(epel: Epel): SystemNames {
     driver: {
       ...driverCommons,
       signing: dkmsSigning,
-      prepare: (_, site) => withDkms(epel, site),
+      prepare: (_, site) => `${withBuilder}\n${withDkms(epel, site)}`,
       runfile: runfileNeeds((site) => withDkms(epel, site)),
     },
   };

@@ -1,6 +1,6 @@
 /**
  * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
- * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`, `more_source`, `put_source`, `refuse`.
+ * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`, `more_source`, `switch_on`, `put_source`, `refuse`.
  *
  * `read_lists` reads dnf's own lists, all of them. `listen VENDOR ID` says whether that repository has answered.
  * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes the list of locks as it is
@@ -13,7 +13,8 @@ export const simulationFunctions = `dnf_run() {
     '--setopt=*.skip_if_unavailable=1' --setopt=timeout=10 --setopt=retries=1 \\
     --setopt=reposdir="$sources" --setopt=cachedir="$scratch/cache" --setopt=logdir="$scratch/log" \\
     --setopt=pluginconfpath="$scratch/plugins" \${authority:+"$authority"} \\
-    --disableplugin=subscription-manager --disableplugin=product-id --disableplugin=generate_completion_cache "$@"
+    --disableplugin=subscription-manager --disableplugin=product-id --disableplugin=generate_completion_cache \
+    \${enabled:+"--enablerepo=$enabled"} "$@"
 }
 fail() {
   printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3
@@ -58,6 +59,11 @@ more_packages() {
     line=\${line:-what $1 brings is not known before it is there}
   fi
 }
+switch_on() {
+  echo "repository $1" >&3
+  enabled=$1
+  read_more
+}
 more_source() {
   echo "repository $1" >&3
   printf %s "$3" >"$sources/\${2##*/}"
@@ -86,6 +92,7 @@ listen() {
 begin() {
   brought=
   line=
+  enabled=
   echo "begin $1" >&3
 }
 finish() {

@@ -127,6 +127,10 @@ case $verb in
     # What is offered once the lists are read a second time.
     if [ -e /run/later ] && [ -e /run/azp-fleet/package-lists ]; then mv /run/later ${offers}; fi
     cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 1; } ;;
+  repolist) cat /run/disabled ;;
+  config-manager)
+    [ -e /run/manager ] || exit 1
+    [ "$#" -eq 0 ] || cat /run/switched >>${offers} ;;
   repoquery)
     echo 'a word' >&2
     [ -n "$format" ] || { cat /run/twice 2>/dev/null; exit 0; }
@@ -142,6 +146,7 @@ case $verb in
     for word; do
       case $word in
         'dnf-command(versionlock)') : >${lockList} ;;
+        'dnf-command(config-manager)') : >/run/manager ;;
         *://*) put epel-release 0:9-10 ;;
         *) get "$word" || exit 1 ;;
       esac

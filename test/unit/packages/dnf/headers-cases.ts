@@ -1,6 +1,7 @@
 import type { BuildHost } from '../../../../src/packages/build.ts';
 import { kernelBuild } from '../../../../src/packages/dnf/headers.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
+import { builderCases } from './builder-cases.ts';
 import { around, epelCases } from './epel-cases.ts';
 import { database, dnfCall, dnfHost, offered, query, stateOf, updated, updating } from './dnf-host.ts';
 
@@ -146,5 +147,6 @@ next: complete the mirror
       },
     },
     ...epelCases,
+    ...builderCases,
   ],
 };

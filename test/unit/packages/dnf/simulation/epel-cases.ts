@@ -1,3 +1,4 @@
+import { withBuilder } from '../../../../../src/packages/dnf/builder.ts';
 import { withDkms } from '../../../../../src/packages/dnf/epel.ts';
 import type { Transaction } from '../../../../../src/packages/transaction.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
@@ -29,7 +30,10 @@ const noDkms = (
   `next ${cure}, or put dkms into a package source of the host, and run again`,
 ];
 
-export const epelTexts: readonly string[] = [kernel, mirrored].map(({ before = '' }) => before);
+const leant = `${more}ocl-icd 0:2-1\nopencl-filesystem 0:1.0-6\n`;
+const leaning: Transaction = { ...docker, before: withBuilder };
+
+export const epelTexts: readonly string[] = [kernel, mirrored, leaning].map(({ before = '' }) => before);
 
 /** Where nothing that the host reads has DKMS. */
 export const epelCases: readonly ScriptCase[] = [
@@ -127,6 +131,16 @@ gpgkey=file:///etc/pki/rpm-gpg/azp-fleet-epel
         ...noDkms(silent, 'see that the mirror of EPEL in the inventory (mirrors.epel) answers'),
       ),
       stderr: '0\n',
+    },
+  },
+  {
+    name: 'reads the repository for builders, where only that has something, and says so',
+    script: ask(leaning),
+    given: (host) => host.file('/run/disabled', 'repo id name\ncrb CRB\n').file('/run/more', leant),
+    after: {
+      stdout: answered('repository crb', ...engine),
+      stderr: '0\n',
+      files: { ...asked(), '/run/more': 'gone', '/var/lib/dnf/offers': `644 ${leant}` },
     },
   },
 ];

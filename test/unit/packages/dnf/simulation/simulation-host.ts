@@ -48,7 +48,8 @@ ${own.map((each) => `case " $* " in *' ${each}'*) ;; *) echo "asked on the host,
 case " $* " in
   *' makecache '*)
     wc -c <&0
-    if [ -e ${scratch}/repos/epel.repo ] || [ -e ${scratch}/repos/azp-fleet-epel.repo ]; then
+    case " $* " in *' --enablerepo=crb '*) : >${scratch}/switched ;; esac
+    if [ -e ${scratch}/switched ] || [ -e ${scratch}/repos/epel.repo ] || [ -e ${scratch}/repos/azp-fleet-epel.repo ]; then
       if [ -e /run/later ]; then cat /run/later >&2; fi
       if [ -e /run/more ]; then mv /run/more /var/lib/dnf/offers; fi
     elif [ -e /run/heard ]; then
