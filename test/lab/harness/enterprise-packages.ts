@@ -26,7 +26,7 @@ export async function enterpriseRepositories(): Promise<readonly Repository[]> {
 }
 
 /** The same files under rpm's names; what Debian's packages do after their installation is Debian's own. */
-function as(deb: Deb, version: string, rest: Partial<Rpm> = {}): Rpm {
+function as(deb: Deb, version: string, rest: Partial<Rpm> & Pick<Rpm, 'takenFrom'>): Rpm {
   const files = (deb.files ?? []).map((file) => ({
     ...file,
     path: file.path.replace(/^\/lib\//, '/usr/lib/'),
@@ -49,9 +49,11 @@ function services(...units: readonly string[]): Pick<Rpm, 'preun' | 'postun'> {
 /** The relations are those of docker/docker-ce-packaging and docker/containerd-packaging. Nothing is started. */
 function dockerRpm(deb: Deb): Rpm {
   const version = `${upstream(deb)}-1.el9`;
+  const takenFrom = 'docker-ce-packaging';
   switch (deb.name) {
     case 'docker-ce':
       return as(deb, `3:${version}`, {
+        takenFrom,
         requires: ['docker-ce-cli', 'containerd.io', 'container-selinux'],
         conflicts: ['docker', 'docker-io', 'docker-ee'],
         obsoletes: ['docker-engine'],
@@ -59,44 +61,69 @@ function dockerRpm(deb: Deb): Rpm {
         ...services('docker.service', 'docker.socket'),
       });
     case 'docker-ce-cli':
-      return as(deb, `1:${version}`, { conflicts: ['docker', 'docker-ee-cli'] });
+      return as(deb, `1:${version}`, { takenFrom, conflicts: ['docker', 'docker-ee-cli'] });
     case 'containerd.io':
       return as(deb, `0:${version}`, {
+        takenFrom,
         conflicts: ['containerd', 'runc'],
         obsoletes: ['containerd', 'runc'],
         ...services('containerd.service'),
       });
     default:
-      return as(deb, `0:${version}`);
+      return as(deb, `0:${version}`, { takenFrom });
   }
 }
 
-/** The relations are those of NVIDIA/yum-packaging-nvidia-driver, compute only. */
-function driverRpms(version: string): Rpm[] {
+/** The packages that compute alone takes, each with all that its spec requires. */
+export function driverRpms(version: string): Rpm[] {
   const full = `3:${version}`;
   const debs = Object.fromEntries(driverPackages(version).map((deb) => [deb.name, deb]));
-  const from = (name: string, rest: Partial<Rpm>): Rpm[] => {
+  const from = (name: string, rest: Partial<Rpm> & Pick<Rpm, 'takenFrom'>): Rpm[] => {
     const deb = debs[name];
     return deb === undefined ? [] : [as(deb, `${full}-1.el9`, rest)];
   };
-  const module = (name: string, other: string): Partial<Rpm> => ({
+  const exactly = (...names: readonly string[]): string[] => names.map((name) => `${name} = ${full}`);
+  const bare = (name: string, takenFrom: Rpm['takenFrom'], requires: readonly string[] = []): Rpm => ({
     name,
+    version: `${full}-1.el9`,
+    takenFrom,
+    requires,
+  });
+  const module = (name: string, other: string): Partial<Rpm> & Pick<Rpm, 'takenFrom'> => ({
+    name,
+    takenFrom: 'dkms-nvidia',
     provides: [`nvidia-kmod = ${full}`],
     conflicts: [other],
-    requires: ['dkms', 'kernel-devel', `nvidia-kmod-common = ${full}`],
+    requires: ['dkms', ...exactly('nvidia-kmod-common')],
     post: 'systemctl enable -q nvidia-boot.service\ndkms autoinstall -k "$(uname -r)" || :',
     preun: `dkms remove -m nvidia-open -v ${version} -q --all || :
 if [ "$1" = 0 ]; then systemctl --no-reload disable -q nvidia-boot.service; fi`,
   });
   return [
     ...from('nvidia-driver-cuda', {
-      provides: [`nvidia-kmod-common = ${full}`],
-      requires: ['nvidia-driver-cuda-libs', 'nvidia-kmod', 'nvidia-persistenced'].map(
-        (name) => `${name} = ${full}`,
-      ),
+      takenFrom: 'nvidia-driver',
+      requires: [
+        ...exactly('nvidia-driver-cuda-libs', 'nvidia-kmod-common', 'nvidia-persistenced'),
+        'opencl-filesystem',
+        'ocl-icd',
+      ],
     }),
-    ...from('libcuda1', { name: 'nvidia-driver-cuda-libs' }),
+    ...from('libcuda1', {
+      name: 'nvidia-driver-cuda-libs',
+      takenFrom: 'nvidia-driver',
+      requires: exactly('libnvidia-ml', 'libnvidia-cfg'),
+    }),
+    bare('libnvidia-ml', 'nvidia-driver'),
+    bare('libnvidia-cfg', 'nvidia-driver'),
+    bare('nvidia-modprobe', 'nvidia-kmod-common'),
+    bare('nvidia-kmod-common', 'nvidia-kmod-common', [
+      'linux-firmware',
+      'nvidia-modprobe',
+      ...exactly('nvidia-kmod'),
+    ]),
     ...from('nvidia-persistenced', {
+      takenFrom: 'nvidia-persistenced',
+      requires: [`libnvidia-cfg >= ${full}`],
       post: 'systemctl daemon-reload',
       ...services('nvidia-persistenced.service'),
     }),
@@ -109,7 +136,7 @@ function toolkitRpm(deb: Deb): Rpm {
   const version = deb.version.replace(/-1$/, '');
   const requires = (deb.depends ?? []).map((each) => each.replace(/^(\S+) .*/, `$1 = ${version}`));
   const refreshes = deb.files?.some(({ path }) => path.endsWith('.path')) === true;
-  return as(deb, `0:${version}-1`, { requires, ...(refreshes ? base : {}) });
+  return as(deb, `0:${version}-1`, { takenFrom: 'container-toolkit', requires, ...(refreshes ? base : {}) });
 }
 
 /** Its settings are made at the installation, and belong to no package (nvidia-container-toolkit.spec). */

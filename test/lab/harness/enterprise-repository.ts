@@ -31,6 +31,7 @@ export function enterpriseMirror(image: string): Promise<Readonly<Record<string,
   return withLock('enterprise', async () => {
     const here = [
       'rpm.ts',
+      'rpm-sources.ts',
       'enterprise-repository.ts',
       'enterprise-packages.ts',
       'enterprise-system.ts',

@@ -1,6 +1,8 @@
 import type { DebFile } from './deb.ts';
 import { labFiles, mirror } from './paths.ts';
 import type { Rpm } from './rpm.ts';
+
+type Untaken = Omit<Rpm, 'takenFrom'>;
 import { armoredKey } from './signing.ts';
 
 /** The kernel that such a host is installed with, and the one that an upgrade brings. */
@@ -13,14 +15,14 @@ const program = (path: string, source: string): DebFile => ({
   content: { copy: labFiles('rocky9', 'packaged', source) },
   executable: true,
 });
-const compiler = (name: string, version: string): Rpm => ({
+const compiler = (name: string, version: string): Untaken => ({
   name,
   version,
   files: [{ path: `/usr/bin/${name}`, content: { text: '#!/bin/sh\nexit 1\n' }, executable: true }],
 });
 
 /** BaseOS, AppStream and extras in one. The kernels are files without code in them; containers’ tools hold nothing. */
-export const enterpriseSystem: readonly Rpm[] = [
+const own: readonly Untaken[] = [
   {
     name: 'rocky-release',
     version: '0:9.5-1.el9',
@@ -77,27 +79,36 @@ export const enterpriseSystem: readonly Rpm[] = [
   },
 ];
 
+export const enterpriseSystem: readonly Rpm[] = [
+  ...own.map((rpm): Rpm => ({ ...rpm, takenFrom: 'rocky-9' })),
+  { name: 'linux-firmware', version: '0:20250212-148.el9', takenFrom: 'nvidia-kmod-common' },
+  { name: 'ocl-icd', version: '0:2.2.13-4.el9', takenFrom: 'rocky-9-appstream' },
+  { name: 'opencl-filesystem', version: '0:1.0-6.el9', takenFrom: 'centos-8' },
+];
+
 export const epel: readonly Rpm[] = [
   {
     name: 'dkms',
     version: '0:3.2.2-1.el9',
+    takenFrom: 'epel-9',
     requires: ['gcc', 'make', 'kernel-devel'],
     files: [program('/usr/sbin/dkms', 'dkms')],
   },
 ];
 
-function library(full: string): Rpm {
+function library(full: string): Untaken {
   const [, name = '', version = ''] = /^(.+?)-(\d+:.+)$/.exec(full) ?? [];
   return { name, version };
 }
 
 /** Several are installed at a time: dnf knows them by what they provide. */
-function kernel(version: string): Rpm[] {
+function kernel(version: string): Untaken[] {
   const release = `${version}.x86_64`;
   return [
     {
       name: 'kernel-core',
       version: `0:${version}`,
+      requires: ['linux-firmware'],
       provides: ['installonlypkg(kernel)', `kernel-uname-r = ${release}`],
       files: [
         text(`/boot/vmlinuz-${release}`, ''),

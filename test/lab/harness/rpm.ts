@@ -2,12 +2,14 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { type DebFile, putFile } from './deb.ts';
+import { mustBeTaken, rpmSources, type RpmSource } from './rpm-sources.ts';
 
 /** A package of rpm, whose files come from where those of Debian's packages do. */
 export interface Rpm {
   readonly name: string;
   /** `3:29.7.2-1.el9`; the epoch is always there. */
   readonly version: string;
+  readonly takenFrom: RpmSource;
   readonly requires?: readonly string[];
   readonly provides?: readonly string[];
   readonly conflicts?: readonly string[];
@@ -23,6 +25,7 @@ export interface Rpm {
 
 /** Writes what rpmbuild makes the package from: NAME-VERSION.spec and NAME-VERSION/ in `folder`. */
 export function writeRpmSource(rpm: Rpm, folder: string): void {
+  mustBeTaken(rpm.name, rpm.takenFrom);
   const name = `${rpm.name}-${rpm.version.replace(':', '-')}`;
   const tree = join(folder, name);
   mkdirSync(tree, { recursive: true });
@@ -54,12 +57,12 @@ find . -name '*.spec' -exec dirname {} + | sort -u | while read -r folder; do
 done
 gpgconf --kill all`;
 
-function specOf({ name, version, files = [], ...rest }: Rpm, tree: string): string {
+function specOf({ name, version, takenFrom, files = [], ...rest }: Rpm, tree: string): string {
   const [, epoch = '', upstream = '', release = ''] = /^(\d+):(.+)-([^-]+)$/.exec(version) ?? [];
   const list = (label: string, names: readonly string[] = []): string[] =>
     names.map((each) => `${label}: ${each}`);
   return [
-    `Name: ${name}\nEpoch: ${epoch}\nVersion: ${upstream}\nRelease: ${release}`,
+    `# Taken-From: ${rpmSources[takenFrom]}\nName: ${name}\nEpoch: ${epoch}\nVersion: ${upstream}\nRelease: ${release}`,
     'Summary: of the lab\nLicense: MIT\nAutoReqProv: no',
     ...list('Requires', rest.requires),
     ...list('Provides', rest.provides),

@@ -130,6 +130,8 @@ describe('toolkit, engine and driver', () => {
       'krb5-libs',
       'libicu',
       'make',
+      'ocl-icd',
+      'opencl-filesystem',
       'openssl-libs',
       'zlib',
     ]);
