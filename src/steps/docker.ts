@@ -1,4 +1,4 @@
-import { failFunction } from '../base/shell.ts';
+import { failFunction, sh } from '../base/shell.ts';
 import type { Facts } from '../facts/facts.ts';
 import { platformOf, unsupported, type Platform } from '../packages/distribution.ts';
 import { upstream } from '../packages/version.ts';
@@ -16,7 +16,6 @@ import {
 import { engineFunctions, restartScript, startEngine } from './docker/engine-script.ts';
 import { toldDaemonJson } from './docker/told-daemon-json.ts';
 import { leftEngineObstacle } from './docker/left.ts';
-import { ownEngine } from './docker/own-engine.ts';
 import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
 import { isRelease } from './docker/release.ts';
@@ -131,6 +130,33 @@ function installation(platform: Platform, facts: Facts, desired: Desired): Packa
       remove,
       mayRemove: replaced,
       proxy: desired.proxy,
+      after: `${engineFunctions}\n${startEngine}`,
+    },
+  });
+}
+
+/** The system's own engine, in the version that its own source has, and not held there. Nothing where some engine is installed. */
+function ownEngine(
+  platform: Platform,
+  { packages, os }: Facts,
+  { proxy }: Pick<Desired, 'proxy'>,
+): PackageChange | undefined {
+  const { own } = platform.names.engine;
+  if (packages[own] !== undefined || packages['docker-ce'] !== undefined) return undefined;
+  return packageChange({
+    step: 'docker',
+    name: 'install',
+    platform,
+    subject: { what: 'Docker Engine', from: undefined, to: undefined, note: " (the system's own)" },
+    why: `Docker has no packages for ${os.pretty}, and its own engine is not installed`,
+    disturbs: 'nothing',
+    timeoutS: 3600,
+    transaction: {
+      packages: [],
+      remove: [],
+      mayRemove: [],
+      proxy,
+      before: sh`bring ${own}`,
       after: `${engineFunctions}\n${startEngine}`,
     },
   });

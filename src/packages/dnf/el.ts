@@ -1,9 +1,9 @@
 import type { SystemNames } from '../names.ts';
-import { withBuilder } from './builder.ts';
+import { withBuilder } from './needs/builder.ts';
 import { agentLibraries } from './agent-libraries.ts';
 import { desktop } from './desktop.ts';
 import { dkmsSigning, driverCommons, runfileNeeds } from './driver.ts';
-import { withDkms, type Epel } from './epel.ts';
+import { withDkms, type Epel } from './needs/epel.ts';
 
 /** What holds the same files as Docker's packages (docs.docker.com/engine/install/rhel). /var/lib/docker outlives them. */
 const conflicts: readonly string[] = [

@@ -1,5 +1,5 @@
-import { epelFiles } from './epel.ts';
-import { toolsetFiles, toolsetFolder } from './toolset.ts';
+import { epelFiles } from './needs/epel.ts';
+import { toolsetFiles, toolsetFolder } from './needs/toolset.ts';
 import { allVendors, type Vendor } from '../vendors.ts';
 
 /** Of the repository in dnf's own words, and of its file. */

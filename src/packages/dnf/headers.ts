@@ -1,6 +1,6 @@
 import { sh } from '../../base/shell.ts';
 import type { Build, BuildHost } from '../build.ts';
-import { toolsetOf } from './toolset.ts';
+import { toolsetOf } from './needs/toolset.ts';
 
 /**
  * The headers of the running kernel (unless only the next one matters) and of the kernel that boots next; the compiler, and

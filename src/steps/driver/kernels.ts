@@ -21,11 +21,11 @@ export function awaitsBoot(facts: Facts, platform: Platform): boolean {
 }
 
 /** What the driver is built with. Where it is loaded, it is built: then only kernels to come matter. */
-export function buildOf(facts: Facts, platform: Platform): Build {
+export function buildOf(facts: Facts, platform: Platform, mirrors: Desired['mirrors'] = {}): Build {
   const built = facts.driver.loaded !== undefined && facts.driver.loaded === facts.driver.userspace;
   const scope = built || awaitsBoot(facts, platform) ? 'next' : 'all';
   return facts.driver.runfile
-    ? runfileBuild(facts, platform, { uses: [], scope })
+    ? runfileBuild(facts, platform, { uses: [], scope, mirrors })
     : platform.names.driver.build(facts, scope);
 }
 
@@ -33,22 +33,30 @@ export function buildOf(facts: Facts, platform: Platform): Build {
 export function runfileBuild(
   facts: Facts,
   { names }: Platform,
-  { uses, scope }: { readonly uses: readonly DriverUse[]; readonly scope: 'all' | 'next' },
+  {
+    uses,
+    scope,
+    mirrors,
+  }: {
+    readonly uses: readonly DriverUse[];
+    readonly scope: 'all' | 'next';
+    readonly mirrors: Desired['mirrors'];
+  },
 ): Build {
   const { runfile } = names.driver;
   const more = runfile.packages(uses).filter((name) => facts.packages[name] === undefined);
   const build = names.driver.build({ ...facts, lacksToBuild: [...facts.lacksToBuild, ...more] }, scope);
   return more.length === 0
     ? build
-    : { ...build, script: [runfile.prepare, build.script].filter(Boolean).join('\n') };
+    : { ...build, script: [runfile.prepare?.({ mirrors }), build.script].filter(Boolean).join('\n') };
 }
 
 /** The driver's packages are there: what they lack to be built for the kernels of this host, today's and tomorrow's. */
 export function* buildPackages(
   facts: Facts,
-  { proxy }: Desired,
+  { proxy, mirrors }: Desired,
   platform: Platform,
-  { packages, script } = buildOf(facts, platform),
+  { packages, script } = buildOf(facts, platform, mirrors),
 ): Iterable<Change> {
   if (packages.length === 0 || isSigned(facts, platform)) return;
   yield packageChange({

@@ -238,7 +238,7 @@ function withBuild(facts: Facts, { host }: Desired): Facts {
   const scope = awaitsBoot(facts, platform(facts)) ? 'next' : 'all';
   const { packages } =
     host.driver.method === 'runfile' && !facts.driver.runfile
-      ? runfileBuild(facts, platform(facts), { uses: usesOf(host), scope })
+      ? runfileBuild(facts, platform(facts), { uses: usesOf(host), scope, mirrors: {} })
       : buildOf(facts, platform(facts));
   return merge(facts, {
     packages: Object.fromEntries(packages.map((name) => [name, '1'])),

@@ -1,7 +1,7 @@
 import { sh } from '../../../base/shell.ts';
 import type { Vendor } from '../../vendors.ts';
-import { epelFiles } from '../epel.ts';
-import { toolsetFiles } from '../toolset.ts';
+import { epelFiles } from '../needs/epel.ts';
+import { toolsetFiles } from '../needs/toolset.ts';
 import { keyFile, sourceFile } from '../files.ts';
 
 /** A repository and its key, and what came with the driver's: a mirror of EPEL, the compiler of Oracle's kernels. What rpm has imported of it stays: other repositories may be signed with the same one. */

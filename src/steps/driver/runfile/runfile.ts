@@ -59,7 +59,8 @@ export function* runfileInstallation(
     return;
   }
   const scope = awaitsBoot(facts, platform) ? 'next' : 'all';
-  const build = runfileBuild(facts, platform, { uses: usesOf(desired.host), scope });
+  const { mirrors } = desired;
+  const build = runfileBuild(facts, platform, { uses: usesOf(desired.host), scope, mirrors });
   yield* buildPackages(facts, desired, platform, build);
   yield fetching(release, desired, platform);
   yield installing(release, facts, desired, platform);

@@ -1,4 +1,4 @@
-import { withDkms } from '../../../../src/packages/dnf/epel.ts';
+import { withDkms } from '../../../../src/packages/dnf/needs/epel.ts';
 import { installScript } from '../../../../src/packages/dnf/install.ts';
 import type { ScriptCase } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';

@@ -1,7 +1,7 @@
 import { sha256 } from '../../../../../src/base/digest.ts';
 import { platformOf } from '../../../../../src/packages/distribution.ts';
 import { consequenceFilters } from '../../../../../src/packages/dnf/consequences.ts';
-import { withDkms } from '../../../../../src/packages/dnf/epel.ts';
+import { withDkms } from '../../../../../src/packages/dnf/needs/epel.ts';
 import { gatherScript } from '../../../../../src/packages/dnf/folder/gather.ts';
 import { dnfPrelude } from '../../../../../src/packages/dnf/prelude.ts';
 import { dnfSource } from '../../../../../src/packages/dnf/source.ts';

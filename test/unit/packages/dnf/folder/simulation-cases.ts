@@ -2,7 +2,7 @@ import { sha256 } from '../../../../../src/base/digest.ts';
 import { platformOf } from '../../../../../src/packages/distribution.ts';
 import { consequenceFilters } from '../../../../../src/packages/dnf/consequences.ts';
 import { dnf } from '../../../../../src/packages/dnf/dnf.ts';
-import { withDkms } from '../../../../../src/packages/dnf/epel.ts';
+import { withDkms } from '../../../../../src/packages/dnf/needs/epel.ts';
 import { dnfPrelude } from '../../../../../src/packages/dnf/prelude.ts';
 import type { Transaction } from '../../../../../src/packages/transaction.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';

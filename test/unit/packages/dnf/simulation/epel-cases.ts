@@ -1,5 +1,5 @@
-import { withBuilder } from '../../../../../src/packages/dnf/builder.ts';
-import { withDkms } from '../../../../../src/packages/dnf/epel.ts';
+import { withBuilder } from '../../../../../src/packages/dnf/needs/builder.ts';
+import { withDkms } from '../../../../../src/packages/dnf/needs/epel.ts';
 import type { Transaction } from '../../../../../src/packages/transaction.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import { offered } from '../dnf-host.ts';

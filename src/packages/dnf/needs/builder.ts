@@ -1,4 +1,4 @@
-import { sh } from '../../base/shell.ts';
+import { sh } from '../../../base/shell.ts';
 
 /** What NVIDIA's packages lean on (NVIDIA/yum-packaging-nvidia-driver, `cuda`), and where some release keeps it for builders. */
 const leansOn: readonly string[] = ['ocl-icd', 'opencl-filesystem'];

@@ -1,4 +1,4 @@
-import { sh } from '../../base/shell.ts';
+import { sh } from '../../../base/shell.ts';
 
 /**
  * Oracle's kernels that are built with a newer compiler than the system's first one, and where that one is

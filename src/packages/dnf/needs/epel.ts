@@ -1,5 +1,5 @@
-import { sh } from '../../base/shell.ts';
-import type { Site } from '../site.ts';
+import { sh } from '../../../base/shell.ts';
+import type { Site } from '../../site.ts';
 
 /** Where a system's DKMS comes from: no release of Red Hat's has it, and EPEL does. */
 export interface Epel {
