@@ -63,7 +63,8 @@ export function* buildPackages(
     step: 'driver',
     name: 'kernels',
     platform,
-    recorded: partRecord('driver', facts, platform),
+    // A .run file is no package, and its owner's is not ours.
+    ...(facts.driver.runfile ? {} : { recorded: partRecord('driver', facts, platform) }),
     subject: { what: packages.join(', '), from: undefined, to: undefined },
     why:
       facts.driver.loaded === undefined
