@@ -79,8 +79,9 @@ test('every question is answered, and the organization has been asked through al
   type(join(desk.site, 'ca.crt'));
   await terminal.answer('Are there mirrors', 'y', 'Enter');
   await asked("Mirror of NVIDIA's driver repository", '');
+  await asked("Mirror of NVIDIA's .run files", '');
   await asked("Mirror of Docker's packages", mirror('docker'));
-  for (const next of ['the container toolkit', 'the Azure Pipelines agent', "Ubuntu's and Debian's"])
+  for (const next of ['the container toolkit', 'EPEL', 'the Azure Pipelines agent', "Ubuntu's and Debian's"])
     await asked(`Mirror of ${next}`, '');
   await asked('Mirror of images instead of', 'https://registry.lab.example');
   await terminal.see('A registry, without https://');
