@@ -66,10 +66,10 @@ if [ -n "$lacking" ]; then
 fi`;
 }
 
-/** Script: takes all out of our state but the record, of which these lines stay. */
+/** Script: of the record these lines stay; none: it goes. */
 export function reduceScript(lines: readonly string[]): string {
+  if (lines.length === 0) return sh`rm -f ${recordFile}`;
   return sh`printf '%s\n' ${lines} >${recordFile}.new
 sync ${recordFile}.new
-mv ${recordFile}.new ${recordFile}
-find ${folder} -mindepth 1 -maxdepth 1 ! -path ${recordFile} -exec rm -rf --one-file-system {} +`;
+mv ${recordFile}.new ${recordFile}`;
 }

@@ -8,8 +8,8 @@ import type { FactProbe } from '../probe.ts';
 const { first, last } = agentUsers.ids;
 
 /**
- * Looking at a host leaves its lock there, undoing the notes of its own changes, and packages that stay what is noted of
- * them: none says that something is left.
+ * Looking at a host leaves its lock there, undoing the notes of its own changes, and packages and a .run file's driver that
+ * stay what is noted of them: none says that something is left.
  */
 export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore' | 'cdi' | 'sources' | 'packages'>> =
   {
@@ -17,12 +17,13 @@ export const oursProbe: FactProbe<Omit<Facts['ours'], 'daemonJsonBefore' | 'cdi'
     script: () => sh`for folder in ${[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents]}; do
   [ -d "$folder" ] || continue
   for entry in "$folder"/* "$folder"/.[!.]*; do
-    case $entry in ${HostPaths.state}/lock.last | ${HostPaths.changes} | ${recordFile}*) continue ;; esac
+    case $entry in ${HostPaths.state}/lock.last | ${HostPaths.changes} | ${recordFile}* | ${HostPaths.runfile}) continue ;; esac
     [ -e "$entry" ] || [ -L "$entry" ] || continue
     echo "folder $folder"
     break
   done
 done
+if [ -e ${HostPaths.runfile}/fetched ]; then echo ${`folder ${HostPaths.state}`}; fi
 while IFS=: read -r name _ id _; do
   case $name in ${new Raw(agentUsers.prefix)}*) ;; *) continue ;; esac
   if [ "$id" -ge ${first} ] && [ "$id" -le ${last} ]; then echo "user $name"; fi

@@ -11,6 +11,7 @@ import {
   managerUnit,
 } from '../../contract/paths.ts';
 import { recordFile, reduceScript } from '../../packages/package-record.ts';
+import { folder as fetchedRunfile } from '../driver/runfile/scripts.ts';
 
 /** Folders that hold nothing but ours. */
 export const ownFolders: readonly string[] = [HostPaths.agents, HostPaths.etc, HostPaths.opt];
@@ -98,18 +99,24 @@ if getent group ${user} >/dev/null; then groupdel ${user}; fi
 `,
   );
   return sh`${new Raw(each.join(''))}rm -rf --one-file-system ${ownFolders}
-find ${HostPaths.state} -mindepth 1 -maxdepth 1 ! -name changes ! -name lock.last ! -path ${recordFile} -exec rm -rf --one-file-system {} +`;
+find ${HostPaths.state} -mindepth 1 -maxdepth 1 ! -name changes ! -name lock.last ! -path ${recordFile} ! -path ${HostPaths.runfile} -exec rm -rf --one-file-system {} +
+rm -rf ${fetchedRunfile}`;
 }
 
 /**
  * The notes of changes, and the lock's: no unit may write them while they go. In /run the lock itself goes with the boot.
- * `record`: the lines of the packages' record that stay; none: all of it goes.
+ * `record`: the lines of the packages' record that stay; none: all of it goes. `runfile`: what is noted of a .run file stays.
  */
-export function traceScript(record: readonly string[]): string {
+export function traceScript(record: readonly string[], runfile: boolean): string {
+  const staying = [...(record.length === 0 ? [] : [recordFile]), ...(runfile ? [HostPaths.runfile] : [])];
   const [away, proof] =
-    record.length === 0
+    staying.length === 0
       ? [sh`rm -rf --one-file-system ${HostPaths.state}`, sh`[ ! -e ${HostPaths.state} ]`]
-      : [reduceScript(record), sh`[ "$(ls -A ${HostPaths.state})" = ${basename(recordFile)} ]`];
+      : [
+          sh`${new Raw(reduceScript(record))}
+find ${HostPaths.state} -mindepth 1 -maxdepth 1 ${staying.flatMap((path) => ['!', '-path', path])} -exec rm -rf --one-file-system {} +`,
+          sh`[ "$(ls -A ${HostPaths.state})" = ${staying.map((path) => basename(path)).join('\n')} ]`,
+        ];
   return `${away}
 ${sh`find ${HostPaths.run} -mindepth 1 ! -name 'lock*' -delete 2>/dev/null || :`}
 ${proof}`;

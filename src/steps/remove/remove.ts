@@ -18,6 +18,7 @@ import { restoreScript } from './daemon-json-script.ts';
 import { containersScript, filesScript, ownFolders, stopScript, traceScript } from './machine-scripts.ts';
 import { recordThen, type RecordThen } from './ownership.ts';
 import { packages } from './packages.ts';
+import { isOurRunfile } from './runfile.ts';
 
 export interface RemovalWish {
   readonly host: HostSpec;
@@ -35,7 +36,8 @@ export interface RemovalWish {
 export function removalOf(facts: Facts, wish: RemovalWish): readonly (Change | Refusal)[] {
   const found = [...agents(facts, wish), ...stack(facts, wish), ...own(facts)];
   const record = recordThen(facts, platformOf(facts), wish.parts);
-  return found.length === 0 && !record.differs ? [] : [...found, last(record)];
+  const runfile = isOurRunfile(facts) && !wish.parts.has('driver');
+  return found.length === 0 && !record.differs ? [] : [...found, last(record, runfile)];
 }
 
 function hasManager({ ours, files, manager }: Facts): boolean {
@@ -189,7 +191,20 @@ function* own(facts: Facts): Generator<Change> {
   );
 }
 
-function last({ lines }: RecordThen): Change {
+function last({ lines }: RecordThen, runfile: boolean): Change {
+  const staying = [
+    ...(lines.length === 0
+      ? []
+      : [{ text: recordFile, effect: 'it tells which of the packages that stay are ours to take away' }]),
+    ...(runfile
+      ? [
+          {
+            text: HostPaths.runfile,
+            effect: 'it tells that the driver of the .run file is ours to take away',
+          },
+        ]
+      : []),
+  ];
   return runChange(
     'manager',
     'trace',
@@ -198,19 +213,10 @@ function last({ lines }: RecordThen): Change {
       why: 'runs leave them on the host',
       disturbs: 'nothing',
       marker: 'remove',
-      details:
-        lines.length === 0
-          ? []
-          : [
-              {
-                marker: 'change',
-                text: `stays: ${recordFile}`,
-                effect: 'it tells which of the packages that stay are ours to take away',
-              },
-            ],
+      details: staying.map(({ text, effect }) => ({ marker: 'change', text: `stays: ${text}`, effect })),
     },
     {
-      script: traceScript(lines),
+      script: traceScript(lines, runfile),
       timeoutS: 60,
       durable: false,
       writes: [HostPaths.state, HostPaths.run],

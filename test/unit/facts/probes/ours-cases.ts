@@ -15,9 +15,15 @@ export const oursCases: readonly ScriptCase[] = [
         .file(`${HostPaths.state}/lock.last`, 'me')
         .file(`${HostPaths.changes}/a/script`, 'x')
         .file(recordFile, 'part docker\n')
+        .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
         .file(`${recordFile}.new`, 'cut')
         .folder(HostPaths.etc),
-    after: {},
+    after: { stdout: 'runfile 580.95.05 compute\n' },
+  }),
+  probe('ours', {
+    name: 'a .run file that was fetched and not installed is something of ours',
+    given: (host) => host.file('/etc/passwd', people).file(`${HostPaths.runfile}/fetched/driver.run`, 'x'),
+    after: { stdout: `folder ${HostPaths.state}\n` },
   }),
   probe('ours', {
     name: 'folders with something in them, and users with both the name and the number',

@@ -271,8 +271,14 @@ describe("the driver of NVIDIA's .run file", () => {
     ]);
   });
 
-  test('stays with its settings where it is not asked for', () => {
+  test('stays with its settings where it is not asked for, and what is noted of it stays, too', () => {
     expect(titles(runfile)).toEqual([]);
+    const managed = merge(runfile, { ours: { ...runfile.ours, folders: [HostPaths.state] } });
+    expect(plan(managed).at(-1)).toMatchObject({
+      title: 'delete the notes of this work',
+      details: [{ text: `stays: ${HostPaths.runfile}` }],
+    });
+    expect(plan(managed, 'driver').at(-1)).toMatchObject({ details: [] });
   });
 
   test.each([

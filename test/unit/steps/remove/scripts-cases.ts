@@ -159,7 +159,7 @@ next: start it (systemctl start docker), and run again
     },
     {
       name: 'the notes go last, and in /run all but the lock that is held',
-      script: traceScript([]),
+      script: traceScript([], false),
       given: (host) =>
         host
           .file(`${HostPaths.state}/lock.last`, 'me')
@@ -178,8 +178,28 @@ next: start it (systemctl start docker), and run again
       },
     },
     {
+      name: 'what is noted of packages and of a .run file outlives what else is in the state',
+      script: traceScript(['part docker', 'brought docker-ce'], true),
+      given: (host) =>
+        host
+          .file(recordFile, 'part docker\nbrought docker-ce\n')
+          .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
+          .file(`${HostPaths.state}/lock.last`, 'me'),
+      after: { calls: [`sync ${recordFile}.new`], files: { [`${HostPaths.state}/lock.last`]: 'gone' } },
+    },
+    {
+      name: 'and that of a .run file alone, whose packages are not ours',
+      script: traceScript([], true),
+      given: (host) =>
+        host
+          .file(recordFile, 'part docker\ntheirs docker-ce\n')
+          .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
+          .file(`${HostPaths.state}/lock.last`, 'me'),
+      after: { files: { [`${HostPaths.state}/lock.last`]: 'gone', [recordFile]: 'gone' } },
+    },
+    {
       name: 'what is noted of packages that stay is left alone, and shortened to that',
-      script: traceScript(['part docker', 'brought docker-ce']),
+      script: traceScript(['part docker', 'brought docker-ce'], false),
       given: (host) =>
         host
           .file(recordFile, 'part docker\nbrought docker-ce\npart driver\nbrought libcuda1\n', {
