@@ -120,7 +120,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
   );
   // What it has to be told of CDI depends on its version, which is the system's.
   yield keepsEngine(facts) && facts.docker.serverVersion === undefined
-    ? later(configure, 'docker')
+    ? later({ ...configure, title: 'restart Docker Engine with its settings for GPUs' }, 'docker')
     : configure;
 }
 

@@ -91,7 +91,7 @@ function removal(
     name,
     'remove',
     {
-      title: isWhole ? `remove ${title}` : `remove what azp-fleet brought of ${title}`,
+      title: isWhole ? `remove ${title}` : `remove our part of ${title}`,
       why: `--${name} asks for it; ${kept}`,
       disturbs: 'containers',
       marker: 'remove',

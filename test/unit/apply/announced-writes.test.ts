@@ -26,7 +26,8 @@ const answers = (version: string, digest: string): Readonly<Record<string, strin
   'apt-get': `case $* in *'Component: main') echo "http://deb.debian.org/debian bookworm /etc/apt/main.sources:1" ;; esac`,
   'apt-mark': '',
   chown: '',
-  dkms: '',
+  // Each is built.
+  dkms: '[ "$1" != status ] || echo installed',
   docker: 'echo 29.7.2',
   dockerd: 'echo --validate',
   dpkg: '',
@@ -36,6 +37,10 @@ const answers = (version: string, digest: string): Readonly<Record<string, strin
   modinfo: '',
   modprobe: '',
   'nvidia-ctk': '',
+  'nvidia-smi': `echo "${version}"`,
+  // The installer of a .run file; what it installs is there already.
+  sh: '',
+  sync: '',
   sha256sum: `echo "${digest}  -"`,
   systemctl: '[ "$1" != cat ] || [ "$2" != nvidia-cdi-refresh.service ]',
   uname: 'echo 6.1.0-1-amd64',
@@ -52,12 +57,17 @@ afterEach(() => hosts.splice(0).forEach((host) => host.remove()));
 function hostFor(script: string): ScratchHost {
   const host = new ScratchHost();
   hosts.push(host);
-  const version = `${/^confirm \S+ (\S+)$/m.exec(script)?.[1] ?? ''}9`;
-  const digest = /^from=([0-9a-f]{64}) /m.exec(script)?.[1];
+  const [, runVersion, runFile = '', runDigest] =
+    /^version=(\S+) file=(\S+) sha256=([0-9a-f]{64}) /m.exec(script) ?? [];
+  const version = runVersion ?? `${/^confirm \S+ (\S+)$/m.exec(script)?.[1] ?? ''}9`;
+  const digest = runDigest ?? /^from=([0-9a-f]{64}) /m.exec(script)?.[1];
+  if (runVersion !== undefined)
+    host.file(runFile, '').file('/var/lib/nvidia/log', `driver (${runVersion})\n`);
   for (const [name, body] of Object.entries(answers(version, digest ?? ''))) host.program(name, body);
-  if (digest !== undefined) host.file('/etc/docker/daemon.json', 'before');
+  if (runDigest === undefined && digest !== undefined) host.file('/etc/docker/daemon.json', 'before');
   return host
     .folder('/etc/modprobe.d', '/lib/modules/6.1.0-1-amd64/build', '/var/lib/dpkg/updates')
+    .file('/lib/modules/6.1.0-38-amd64/modules.dep', 'updates/dkms/nvidia.ko:\n')
     .file('/lib/modules/6.1.0-40-amd64/modules.dep', 'updates/dkms/nvidia.ko:\n')
     .file('/etc/apt/sources.list.d/docker.list', 'deb https://download.docker.com/linux/debian x stable')
     .file(
@@ -70,10 +80,10 @@ function hostFor(script: string): ScratchHost {
     .file('/etc/azp-fleet/token.next', 'next')
     .file('/etc/azp-fleet/registries', 'passwords')
     .file('/etc/azp-fleet/webhook', 'address')
-    .file('/etc/cdi/old.yaml', 'kind: nvidia.com/gpu')
+    .file('/etc/cdi/old.yaml', 'kind: nvidia.com/gpu\nlibEGL_nvidia.so.1 libnvidia-encode.so.1')
     .file('/proc/version', 'Linux version 6.1.0 (gcc-12 (Debian 12))')
     .file('/proc/locks')
-    .file('/sys/module/nvidia/version', '580.95.05')
+    .file('/sys/module/nvidia/version', runVersion ?? '580.95.05')
     .folder('/opt/azp-fleet/versions/older')
     .link('/opt/azp-fleet/current', '/opt/azp-fleet/versions/old');
 }

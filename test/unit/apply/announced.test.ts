@@ -56,11 +56,19 @@ function announcedBy({ id }: Change, action: Action, index: number): readonly Ef
 /**
  * What the changes that were made were announced to do. Draining is announced by what a change disturbs, and begins with
  * the first stage that needs it; or by agents that another run has left drained, which this one takes over at once and
- * gives back. A change that is not needed any more when it is its turn is not made.
+ * gives back. A change that is not needed any more when it is its turn is not made. What another's result is
+ * awaited for is announced by its step and by what it disturbs.
  */
-function announced(plan: HostPlan, { manager }: Facts, made: readonly string[]): readonly Effect[] {
+function announced(plan: HostPlan, { manager }: Facts, made: readonly Change[]): readonly Effect[] {
+  const known = new Set(plan.stages.flat().flatMap((each) => (each.known ? [each.id] : [])));
   const stages = plan.stages.map((stage) =>
-    stage.filter((each): each is Change => each.known && made.includes(each.id)),
+    stage.flatMap((each) =>
+      made.filter((one) =>
+        each.known
+          ? one.id === each.id
+          : !known.has(one.id) && one.step === each.step && one.disturbs === each.disturbs,
+      ),
+    ),
   );
   const left = plan.stages.flat().some((each) => each.known && each.id.startsWith('manager-undrain'));
   const draining = manager.unitActive !== 'active' ? -1 : left ? 0 : stages.findIndex(needsDrain);

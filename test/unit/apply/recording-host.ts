@@ -40,8 +40,8 @@ export const secrets = {
  */
 export class RecordingHost {
   readonly effects: Effect[] = [];
-  /** Ids of the changes that were begun. */
-  readonly made: string[] = [];
+  /** The changes that were begun. */
+  readonly made: Change[] = [];
   readonly #steps: readonly Step[];
   readonly #desired: Desired;
   readonly #after: (facts: Facts, change: Change, desired: Desired) => Facts;
@@ -100,8 +100,8 @@ export class RecordingHost {
       run: 'run-1',
       emit: (event) => {
         if (event.kind === 'change-start') {
-          this.made.push(event.id);
           this.#open = this.#changes.get(event.id);
+          if (this.#open !== undefined) this.made.push(this.#open);
         }
         if (event.kind !== 'change-end' || this.#open === undefined) return;
         if (event.ok) this.#end(this.#open);

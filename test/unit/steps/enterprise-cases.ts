@@ -171,7 +171,7 @@ export const enterpriseCases: readonly Case[] = [
       'configure Docker Engine: live-restore, log-opts [nothing]',
       "install Docker Engine (the system's own) [nothing]",
       ...fresh.slice(5, 7),
-      'restart Docker Engine with runtimes [new-containers]',
+      'restart Docker Engine with its settings for GPUs [new-containers]',
       'write the CDI specification [new-containers]',
     ],
   ],

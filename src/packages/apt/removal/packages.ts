@@ -10,7 +10,7 @@ export function unholdScript(names: readonly string[]): string {
 
 /**
  * apt takes what leans on a package along with it: looked at before, and refused, with all holds as they are. A package that pins others is purged: its
- * pin is configuration to dpkg, and would go on to hold.
+ * pin is configuration to dpkg, and would go on to hold. What no source offers is unknown to apt once it is purged.
  */
 export function removeScript(names: readonly string[], before?: string): string {
   return [
@@ -26,12 +26,15 @@ unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' 
   'remove them by hand if nothing needs them, and run again'`,
     ...(before === undefined ? [] : [before]),
     sh`apt-mark unhold ${names} >/dev/null 2>&1 || :
+pins='' others=''
 set -- ${names}
 for name; do
-  shift
-  if dpkg-query -L "$name" 2>/dev/null | grep -q /etc/apt/preferences.d/.; then set -- "$@" "$name"; fi
+  if dpkg-query -L "$name" 2>/dev/null | grep -q /etc/apt/preferences.d/.; then pins="$pins $name"; else others="$others $name"; fi
 done
-if [ "$#" -gt 0 ]; then apt purge "$@"; fi
-apt remove ${names}`,
+# Package names hold no blanks, and are meant to be split.
+# shellcheck disable=SC2086
+if [ -n "$pins" ]; then apt purge $pins; fi
+# shellcheck disable=SC2086
+if [ -n "$others" ]; then apt remove $others; fi`,
   ].join('\n');
 }

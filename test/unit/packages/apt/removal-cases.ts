@@ -7,8 +7,9 @@ const seen = ['dpkg --audit', aptGetCall('-s --allow-change-held-packages remove
 const done = [
   'apt-mark unhold drv drv-pin libdrv1',
   aptGetCall('purge drv-pin'),
-  aptGetCall('remove drv drv-pin libdrv1'),
+  aptGetCall('remove drv libdrv1'),
 ];
+const purged = '/var/lib/dpkg/purged';
 
 export const removalSuite: ScriptSuite = {
   name: 'taking packages away with apt',
@@ -24,13 +25,21 @@ export const removalSuite: ScriptSuite = {
 esac`,
       { silent: true },
     );
-    host.file(simulation, 'Remv drv [1.0]\nRemv drv-pin [1.0]\nPurg libdrv1:i386 [1.0]\n');
+    // Offered by no source: apt knows no package that is purged.
+    host.program(
+      'apt-get',
+      `case " $* " in *' -s '*) cat ${simulation}; exit ;; esac
+case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purged} ] || { echo 'E: Unable to locate package drv-pin' >&2; exit 100; } ;; esac`,
+    );
+    host
+      .folder('/var/lib/dpkg')
+      .file(simulation, 'Remv drv [1.0]\nRemv drv-pin [1.0]\nPurg libdrv1:i386 [1.0]\n');
   },
   cases: [
     {
       name: 'what pins other packages is purged, with its pin; of the others the settings stay',
       script,
-      after: { calls: [...seen, ...done] },
+      after: { calls: [...seen, ...done], files: { [purged]: '644 ' } },
     },
     {
       name: 'what an interrupted removal has begun is finished first',
@@ -43,6 +52,7 @@ esac`,
           ...seen.slice(1),
           ...done,
         ],
+        files: { [purged]: '644 ' },
       },
     },
     {

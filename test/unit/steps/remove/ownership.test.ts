@@ -125,7 +125,7 @@ describe('what was there before us', () => {
       (item): item is Change => 'actions' in item && item.id.startsWith('docker-remove'),
     );
     expect(removal).toMatchObject({
-      title: 'remove what azp-fleet brought of Docker Engine',
+      title: 'remove our part of Docker Engine',
       details: [
         { marker: 'remove', text: 'docker-buildx-plugin, docker-compose-plugin' },
         {
