@@ -30,6 +30,7 @@ ${exceptions(commands, sharedOptions)}
 | \`NO_COLOR\`, \`TERM\` | no colours; \`TERM=dumb\`: no live picture either |
 | \`SSH_AUTH_SOCK\` | the SSH agent that holds the keys |
 | \`NODE_EXTRA_CA_CERTS\` | a file of certificates that Node trusts beside its own; with \`ca:\` npm gets both |
+| \`DOCKER_CONFIG\`, \`HOME\` | where \`bundle\` finds the logins of \`docker login\`; default \`~/.docker\` |
 | \`SHELL\` | runs what \`Match exec\` of ssh_config names |
 | \`AZP_FLEET_PRACTICE_CLOCK\`, \`AZP_FLEET_PRACTICE_ROOT\` | for practice only ([practice.md](practice.md)) |
 
