@@ -137,6 +137,9 @@ test('a job keeps its GPU to itself: its own processes are no strangers, and its
   await expect.poll(looks).toBeGreaterThan(before + 2);
   expect((await rig.slot('1')).cause).toBeUndefined();
   rows = [];
+  // A look that was under way when the process ended still shows it.
+  const after = looks();
+  await expect.poll(looks).toBeGreaterThan(after + 1);
   rig.endJob('box-1');
   await rig.until('idle');
   expect(killed).toEqual([]);
