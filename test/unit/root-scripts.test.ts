@@ -91,6 +91,7 @@ const collected = [
   'src/packages/dnf/trust.ts',
   'src/packages/libraries.ts',
   'src/packages/lock.ts',
+  'src/packages/offline/fetched.ts',
   'src/packages/package-record.ts',
   'src/packages/proxy.ts',
   'src/packages/set-aside.ts',

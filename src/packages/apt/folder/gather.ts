@@ -1,7 +1,7 @@
 import { sh } from '../../../base/shell.ts';
+import { byItself, fetched } from '../../offline/fetched.ts';
 import type { GatherQuestion } from '../../offline/gather-question.ts';
 import { proxyExports } from '../../proxy.ts';
-import type { Transaction } from '../../transaction.ts';
 import { requestLines } from '../request.ts';
 import { aptPrelude } from '../prelude.ts';
 import { aptSource, sourceParts } from '../source.ts';
@@ -27,28 +27,8 @@ export function gatherScript({ transactions, system, site }: GatherQuestion): st
     ...vendors.map((vendor) => sh`cp ${sourceParts(vendor, system, site).keyFile} keys/${vendor}`),
     gathering,
     'take install ca-certificates',
-    ...transactions.map(fetched),
+    ...transactions.flatMap((each) => [fetched(each, requestLines), 'restore_pins']),
     finish,
-  ].join('\n');
-}
-
-/** One script after the other, each with functions of its own. */
-function byItself(script: string): string {
-  return sh`sh -eu -c ${script}`;
-}
-
-function fetched(transaction: Transaction): string {
-  const { before } = transaction;
-  return [
-    '(',
-    'brought=',
-    ...(before === undefined ? [] : [before]),
-    ...requestLines({ ...transaction, remove: [] }),
-    '# Package names hold no blanks, and are meant to be split.',
-    '# shellcheck disable=SC2086',
-    'take "$@" $brought',
-    ')',
-    'restore_pins',
   ].join('\n');
 }
 

@@ -1,7 +1,7 @@
 import { sh } from '../../../base/shell.ts';
+import { byItself, fetched } from '../../offline/fetched.ts';
 import type { GatherQuestion } from '../../offline/gather-question.ts';
 import { proxyExports } from '../../proxy.ts';
-import type { Transaction } from '../../transaction.ts';
 import { consequenceFilters } from '../consequences.ts';
 import { sourceFunctions } from '../put-source.ts';
 import { bringFunctions } from '../downloads.ts';
@@ -36,28 +36,9 @@ export function gatherScript({ transactions, system, site }: GatherQuestion): st
     gathering,
     "update ''",
     "take 'dnf-command(versionlock)'",
-    ...transactions.map(fetched),
+    ...transactions.map((each) => fetched(each, requestLines)),
     writeIndex,
     finish,
-  ].join('\n');
-}
-
-/** One script after the other, each with functions of its own. */
-function byItself(script: string): string {
-  return sh`sh -eu -c ${script}`;
-}
-
-function fetched(transaction: Transaction): string {
-  const { before } = transaction;
-  return [
-    '(',
-    'brought=',
-    ...(before === undefined ? [] : [before]),
-    ...requestLines({ ...transaction, remove: [] }),
-    '# Package names hold no blanks, and are meant to be split.',
-    '# shellcheck disable=SC2086',
-    'take "$@" $brought',
-    ')',
   ].join('\n');
 }
 
