@@ -7,7 +7,7 @@ import { defineConfig } from 'vitest/config';
 const lab = {
   pool: 'forks',
   fileParallelism: false,
-  globalSetup: ['test/lab/harness/one-run.ts'],
+  globalSetup: ['practice/lab/one-run.ts'],
   testTimeout: 900_000,
   hookTimeout: 900_000,
 } as const;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fakeControl } from '../src/azure/fake/control/control.ts';
+import { fakeControl } from '../practice/azure/control/control.ts';
 import { percentile } from './percentile.ts';
 import { recordResults } from './results.ts';
 
@@ -33,7 +33,7 @@ export async function run(args: readonly string[]): Promise<void> {
   };
   try {
     writeFileSync(join(folder, 'token'), token);
-    const main = join(import.meta.dirname, '../src/azure/fake/main.ts');
+    const main = join(import.meta.dirname, '../practice/azure/main.ts');
     const fake = await start(main, '--listen', '127.0.0.1:0', '--token-file', join(folder, 'token'));
     const control = fakeControl(new URL(fake).origin);
     const pools = `${fake}/_apis/distributedtask/pools`;

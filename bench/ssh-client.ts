@@ -7,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import ssh2 from 'ssh2';
 
-import { systemClock } from '../src/base/machine/clock.ts';
-import { FleetError } from '../src/base/errors.ts';
-import { silentLogger } from '../src/base/log.ts';
-import { Secret } from '../src/base/secret.ts';
-import { defaultUploads } from '../src/inventory/schema/defaults.ts';
-import { createTransport } from '../src/ssh/create-transport.ts';
+import { systemClock } from '../src/shared/base/machine/clock.ts';
+import { FleetError } from '../src/shared/base/errors.ts';
+import { silentLogger } from '../src/shared/base/log.ts';
+import { Secret } from '../src/shared/base/secret.ts';
+import { defaultUploads } from '../src/fleet/inventory/schema/defaults.ts';
+import { createTransport } from '../src/fleet/ssh/create-transport.ts';
 
 interface Setting {
   readonly folder: string;

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { machineRoot } from '../src/base/machine/host-root.ts';
-import { factProbes } from '../src/facts/gather.ts';
-import { frameScript } from '../src/ssh/session/frames.ts';
-import { ensurePackages } from '../test/lab/harness/prerequisites.ts';
+import { machineRoot } from '../src/shared/base/machine/host-root.ts';
+import { factProbes } from '../src/fleet/facts/gather.ts';
+import { frameScript } from '../src/fleet/ssh/session/frames.ts';
+import { ensurePackages } from '../practice/lab/prerequisites.ts';
 import { startSshd } from '../test/support/sshd.ts';
 import { recordResults } from './results.ts';
 

@@ -1,6 +1,6 @@
-import { calls } from '../src/azure/calls.ts';
-import { locationOf } from '../src/azure/fake/discovery/locations.ts';
-import { apiVersion, type Call } from '../src/azure/http/rest.ts';
+import { calls } from '../src/shared/azure/calls.ts';
+import { locationOf } from '../practice/azure/discovery/locations.ts';
+import { apiVersion, type Call } from '../src/shared/azure/http/rest.ts';
 import facts from './azure-facts.json' with { type: 'json' };
 
 /** A line of the table of facts: a heading, or a fact with its source and the tests that hold code to it. */

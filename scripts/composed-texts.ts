@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../src/base/codes/code.ts';
+import type { ErrorCode } from '../src/shared/base/codes/code.ts';
 
 /** What is said with codes whose words and code stand in different places of the source; `…` differs from case to case. */
 export const composedTexts: Partial<Record<ErrorCode, readonly string[]>> = {

@@ -54,8 +54,8 @@ const tasks = {
     vitest(['--project', 'lab-core', '--project', 'lab-long']);
   },
   'test:mutants': () => node(['test/mutants/main.ts', `--stryker=${bringStryker()}`, ...args]),
-  demo: () => node(['demo/main.ts', ...args]),
-  'fake-azure': () => node(['src/azure/fake/main.ts', ...args]),
+  demo: () => node(['practice/demo/main.ts', ...args]),
+  'fake-azure': () => node(['practice/azure/main.ts', ...args]),
   bench: () => node(['bench/main.ts', ...args]),
   soak: () => node([args.includes('--model') ? 'bench/soak/model/main.ts' : 'bench/soak/main.ts', ...args]),
   schema: () => node(['scripts/write-schema.ts', ...args]),

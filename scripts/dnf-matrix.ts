@@ -1,12 +1,12 @@
 /** What has been seen to work on which system with dnf, with its proof: docs/host-stack.md has it as a table. */
 import { cellOf, type InLab, lab, matrixTable, text, withTable } from './matrix-table.ts';
 
-/** The plan of such a host: one of the histories that every system is put through (test/unit/steps/matrix-cases.ts). */
+/** The plan of such a host: one of the histories that every system is put through (test/unit/fleet/steps/matrix-cases.ts). */
 interface Planned {
   readonly history: string;
   readonly note?: string;
 }
-/** The same: what a case of each system is called after the system's name (test/unit/steps/enterprise-cases.ts). */
+/** The same: what a case of each system is called after the system's name (test/unit/fleet/steps/enterprise-cases.ts). */
 interface Case {
   readonly planned: string;
   readonly note?: string;

@@ -1,12 +1,12 @@
-import { agentCodes } from '../src/base/codes/agent.ts';
-import { azureCodes } from '../src/base/codes/azure.ts';
-import type { Entries } from '../src/base/codes/entry.ts';
-import { imageCodes } from '../src/base/codes/image.ts';
-import { inventoryCodes } from '../src/base/codes/inventory.ts';
-import { managerCodes } from '../src/base/codes/manager.ts';
-import { provisionCodes } from '../src/base/codes/provision.ts';
-import { sshCodes } from '../src/base/codes/ssh.ts';
-import { usageCodes } from '../src/base/codes/usage.ts';
+import { agentCodes } from '../src/shared/base/codes/agent.ts';
+import { azureCodes } from '../src/shared/base/codes/azure.ts';
+import type { Entries } from '../src/shared/base/codes/entry.ts';
+import { imageCodes } from '../src/shared/base/codes/image.ts';
+import { inventoryCodes } from '../src/shared/base/codes/inventory.ts';
+import { managerCodes } from '../src/shared/base/codes/manager.ts';
+import { provisionCodes } from '../src/shared/base/codes/provision.ts';
+import { sshCodes } from '../src/shared/base/codes/ssh.ts';
+import { usageCodes } from '../src/shared/base/codes/usage.ts';
 
 /** Where something can go wrong, and the codes of it. */
 export const sections: readonly (readonly [title: string, entries: Entries])[] = [
@@ -37,7 +37,7 @@ Every problem has a \`code\` that stays the same from version to version: in \`-
 metrics and in the records of runs. What is told with it names host, step, what was expected and seen, and the next action
 for its own case; here is what each means in general. Findings about GPUs are in [health.md](health.md).
 
-Written by \`npm run docs\` from \`src/base/codes\`; nothing compiles with a code that is not there.
+Written by \`npm run docs\` from \`src/shared/base/codes\`; nothing compiles with a code that is not there.
 
 ${tables.join('\n')}`;
 }

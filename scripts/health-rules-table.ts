@@ -1,4 +1,4 @@
-import type { Rule } from '../src/health/rules/rule.ts';
+import type { Rule } from '../src/shared/health/rules/rule.ts';
 
 const written =
   /(<!-- Written by `npm run docs` from src\/health\/rules; a test holds the two together\. -->\n)[\s\S]*?(<!-- Until here\. -->)/;

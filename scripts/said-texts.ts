@@ -12,7 +12,7 @@ const blank = '…';
 export function saidTexts(codes: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
   const said = new Map<string, Set<string>>([...codes].map((code) => [code, new Set()]));
   for (const file of globSync('src/**/*.ts').toSorted())
-    if (!file.startsWith('src/base/codes/')) readFile(file, said);
+    if (!file.startsWith('src/shared/base/codes/')) readFile(file, said);
   return new Map([...said].map(([code, texts]) => [code, [...texts]]));
 }
 

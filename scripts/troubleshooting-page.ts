@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../src/base/codes/code.ts';
+import type { ErrorCode } from '../src/shared/base/codes/code.ts';
 import { composedTexts } from './composed-texts.ts';
 import { sections, toldCodes } from './errors-page.ts';
 import { saidTexts } from './said-texts.ts';

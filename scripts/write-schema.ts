@@ -1,6 +1,6 @@
-// Writes inventory.schema.json from the definition in src/inventory/schema. A test notices when it is out of date.
+// Writes inventory.schema.json from the definition in src/fleet/inventory/schema. A test notices when it is out of date.
 import { writeFileSync } from 'node:fs';
 
-import { inventorySchemaText } from '../src/inventory/schema/json-schema.ts';
+import { inventorySchemaText } from '../src/fleet/inventory/schema/json-schema.ts';
 
 writeFileSync(new URL('../inventory.schema.json', import.meta.url), inventorySchemaText());

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { HostPaths, managerUnit } from '../../src/contract/paths.ts';
-import { startAzure } from '../../test/lab/harness/azure.ts';
-import type { LabHost } from '../../test/lab/harness/host.ts';
-import { writeInventory } from '../../test/lab/harness/inventory.ts';
-import { startLab } from '../../test/lab/harness/lab.ts';
-import { until } from '../../test/lab/harness/run.ts';
-import { stopService } from '../../test/lab/harness/services.ts';
+import { HostPaths, managerUnit } from '../../src/shared/contract/paths.ts';
+import { startAzure } from '../../practice/lab/azure.ts';
+import type { LabHost } from '../../practice/lab/host.ts';
+import { writeInventory } from '../../practice/lab/inventory.ts';
+import { startLab } from '../../practice/lab/lab.ts';
+import { until } from '../../practice/lab/run.ts';
+import { stopService } from '../../practice/lab/services.ts';
 import { release } from '../../test/lab/support/release.ts';
 import { recordResults } from '../results.ts';
 import { slotsBack, statusOf } from '../soak/hosts.ts';

@@ -1,10 +1,10 @@
-import type { AzureClient } from '../../src/azure/client.ts';
-import { createAzureClient, type AzureClientOptions } from '../../src/azure/create-client.ts';
-import { patCredential } from '../../src/azure/http/credential.ts';
-import { sha256 } from '../../src/base/digest.ts';
-import { silentLogger } from '../../src/base/log.ts';
-import { systemClock } from '../../src/base/machine/clock.ts';
-import { Secret } from '../../src/base/secret.ts';
+import type { AzureClient } from '../../src/shared/azure/client.ts';
+import { createAzureClient, type AzureClientOptions } from '../../src/shared/azure/create-client.ts';
+import { patCredential } from '../../src/shared/azure/http/credential.ts';
+import { sha256 } from '../../src/shared/base/digest.ts';
+import { silentLogger } from '../../src/shared/base/log.ts';
+import { systemClock } from '../../src/shared/base/machine/clock.ts';
+import { Secret } from '../../src/shared/base/secret.ts';
 
 export const token = 'bench';
 /** Agents of each host. */

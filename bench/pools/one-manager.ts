@@ -2,7 +2,7 @@
 // (`own`: as it is; `whole`: the pool with all that is told of each agent), how many looks. Prints its memory as JSON.
 import { readFileSync } from 'node:fs';
 import { argv, memoryUsage, stdout } from 'node:process';
-import { createPlainFetch } from '../../src/azure/http/proxy.ts';
+import { createPlainFetch } from '../../src/shared/azure/http/proxy.ts';
 import { OwnAgents } from '../../src/manager/pool/own-agents.ts';
 import { clientFor, namesOf, ownerOf } from './client.ts';
 

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pLimit from 'p-limit';
-import { fakeControl } from '../../src/azure/fake/control/control.ts';
-import { Capabilities } from '../../src/contract/paths.ts';
+import { fakeControl } from '../../practice/azure/control/control.ts';
+import { Capabilities } from '../../src/shared/contract/paths.ts';
 import { clientFor, namesOf, ownerOf, slots, token } from './client.ts';
 
 /** The practice server in a process of its own; its pools are filled with the agents of whole hosts. */
@@ -23,7 +23,7 @@ export class PracticeServer {
     const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-bench-token-'));
     const file = join(folder, 'token');
     writeFileSync(file, token);
-    const main = join(import.meta.dirname, '../../src/azure/fake/main.ts');
+    const main = join(import.meta.dirname, '../../practice/azure/main.ts');
     const child = spawn(process.execPath, [main, '--listen', '127.0.0.1:0', '--token-file', file], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -1,7 +1,7 @@
-import type { FakeControl, FakeJob } from '../../src/azure/fake/control/control.ts';
-import { Labels } from '../../src/contract/paths.ts';
-import type { LabHost } from '../../test/lab/harness/host.ts';
-import { until } from '../../test/lab/harness/run.ts';
+import type { FakeControl, FakeJob } from '../../practice/azure/control/control.ts';
+import { Labels } from '../../src/shared/contract/paths.ts';
+import type { LabHost } from '../../practice/lab/host.ts';
+import { until } from '../../practice/lab/run.ts';
 import { forms, placesOnHost } from '../../test/lab/support/secret-search.ts';
 import { statusOf } from './hosts.ts';
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { managerUnit } from '../../src/contract/paths.ts';
-import type { Fault } from '../../src/azure/fake/control/control.ts';
-import type { LabHost } from '../../test/lab/harness/host.ts';
-import { until } from '../../test/lab/harness/run.ts';
-import { occupyGpu } from '../../test/lab/harness/tenant.ts';
+import { managerUnit } from '../../src/shared/contract/paths.ts';
+import type { Fault } from '../../practice/azure/control/control.ts';
+import type { LabHost } from '../../practice/lab/host.ts';
+import { until } from '../../practice/lab/run.ts';
+import { occupyGpu } from '../../practice/lab/tenant.ts';
 import { statusOf } from './hosts.ts';
 import type { SoakFleet } from './model.ts';
 

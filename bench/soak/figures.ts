@@ -1,4 +1,4 @@
-import type { FakeJob } from '../../src/azure/fake/control/control.ts';
+import type { FakeJob } from '../../practice/azure/control/control.ts';
 import { percentile } from '../percentile.ts';
 import type { Evidence } from './model.ts';
 

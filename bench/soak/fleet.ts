@@ -1,6 +1,6 @@
-import { startAzure } from '../../test/lab/harness/azure.ts';
-import { writeInventory } from '../../test/lab/harness/inventory.ts';
-import { startLab } from '../../test/lab/harness/lab.ts';
+import { startAzure } from '../../practice/lab/azure.ts';
+import { writeInventory } from '../../practice/lab/inventory.ts';
+import { startLab } from '../../practice/lab/lab.ts';
 import { release } from '../../test/lab/support/release.ts';
 import type { SoakFleet } from './model.ts';
 

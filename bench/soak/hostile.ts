@@ -1,4 +1,4 @@
-import type { FakeJob } from '../../src/azure/fake/control/control.ts';
+import type { FakeJob } from '../../practice/azure/control/control.ts';
 import type { AgentFiles } from '../../test/support/agent-session.ts';
 
 /** What a job does to those beside it. Each is bash in a container of its own; the first job of its slot it is not. */

@@ -1,7 +1,7 @@
-import type { ManagerStatus, SlotStatus } from '../../src/contract/status.ts';
-import { HostPaths } from '../../src/contract/paths.ts';
-import type { LabHost } from '../../test/lab/harness/host.ts';
-import { until } from '../../test/lab/harness/run.ts';
+import type { ManagerStatus, SlotStatus } from '../../src/shared/contract/status.ts';
+import { HostPaths } from '../../src/shared/contract/paths.ts';
+import type { LabHost } from '../../practice/lab/host.ts';
+import { until } from '../../practice/lab/run.ts';
 
 /** The manager's own word, from its file; undefined while the machine or the file is away. */
 export async function statusOf(host: LabHost): Promise<ManagerStatus | undefined> {

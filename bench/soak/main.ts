@@ -2,8 +2,8 @@
 // every tenth job means harm.
 import { parseArgs } from 'node:util';
 
-import { say as sayOnLab } from '../../test/lab/harness/say.ts';
-import { stopService } from '../../test/lab/harness/services.ts';
+import { say as sayOnLab } from '../../practice/lab/say.ts';
+import { stopService } from '../../practice/lab/services.ts';
 import { release } from '../../test/lab/support/release.ts';
 import { recordResults } from '../results.ts';
 import {

@@ -1,7 +1,7 @@
-import type { FakeJob } from '../../src/azure/fake/control/control.ts';
-import type { LabAzure } from '../../test/lab/harness/azure.ts';
-import type { Lab } from '../../test/lab/harness/lab.ts';
-import type { Output } from '../../test/lab/harness/run.ts';
+import type { FakeJob } from '../../practice/azure/control/control.ts';
+import type { LabAzure } from '../../practice/lab/azure.ts';
+import type { Lab } from '../../practice/lab/lab.ts';
+import type { Output } from '../../practice/lab/run.ts';
 
 /** The fleet that is worked on. */
 export interface SoakFleet {

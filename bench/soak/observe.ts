@@ -2,9 +2,9 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { Labels } from '../../src/contract/paths.ts';
-import { dockerCommand } from '../../test/lab/harness/engine.ts';
-import type { LabHost } from '../../test/lab/harness/host.ts';
+import { Labels } from '../../src/shared/contract/paths.ts';
+import { dockerCommand } from '../../practice/lab/engine.ts';
+import type { LabHost } from '../../practice/lab/host.ts';
 import { statusOf } from './hosts.ts';
 import type { ContainerEvent } from './model.ts';
 

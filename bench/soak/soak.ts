@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { FakeJob } from '../../src/azure/fake/control/control.ts';
-import type { Lab } from '../../test/lab/harness/lab.ts';
+import type { FakeJob } from '../../practice/azure/control/control.ts';
+import type { Lab } from '../../practice/lab/lab.ts';
 import type { Disturbance } from './faults.ts';
 import { leftOver, sessionConflicts, tokenPlaces } from './aftermath.ts';
 import { hostileJob } from './hostile.ts';

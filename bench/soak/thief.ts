@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { FakeJob } from '../../src/azure/fake/control/control.ts';
+import type { FakeJob } from '../../practice/azure/control/control.ts';
 import { AgentSession, SessionConflict } from '../../test/support/agent-session.ts';
 import { copiedKey } from './hostile.ts';
 

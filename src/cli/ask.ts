@@ -1,7 +1,7 @@
-import type { Context } from '../base/context.ts';
-import { usageError } from '../base/errors.ts';
-import { foreignLine, foreignLines } from '../base/foreign-text.ts';
-import { Secret } from '../base/secret.ts';
+import type { Context } from '../shared/base/context.ts';
+import { usageError } from '../shared/base/errors.ts';
+import { foreignLine, foreignLines } from '../shared/base/foreign-text.ts';
+import { Secret } from '../shared/base/secret.ts';
 
 /** Somebody sits at a terminal. A piped "y" is not an answer. */
 export function canAsk(context: Context): boolean {

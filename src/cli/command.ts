@@ -1,5 +1,5 @@
-import type { Context } from '../base/context.ts';
-import type { ExitCode } from '../base/errors.ts';
+import type { Context } from '../shared/base/context.ts';
+import type { ExitCode } from '../shared/base/errors.ts';
 import type { Options } from './options.ts';
 import type { Result } from './result.ts';
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 
-import { FleetError, usageError } from '../base/errors.ts';
-import { completed, nearest } from '../base/nearest.ts';
+import { FleetError, usageError } from '../shared/base/errors.ts';
+import { completed, nearest } from '../shared/base/nearest.ts';
 
 /** `help WORDS` beside the commands of a program or group. */
 export function declareHelp(parent: Command): void {

@@ -1,14 +1,14 @@
 import { userInfo } from 'node:os';
 
-import { systemClock } from '../base/machine/clock.ts';
-import type { Context } from '../base/context.ts';
-import { ExitCode } from '../base/errors.ts';
-import { guardOutput } from '../base/guard-output.ts';
-import { practiceOf } from '../base/machine/practice.ts';
-import { Redactor } from '../base/redact/redact.ts';
-import { say } from '../render/lines/say.ts';
-import { nameLog, report, warn } from '../render/problem.ts';
-import { version } from '../base/version.ts';
+import { systemClock } from '../shared/base/machine/clock.ts';
+import type { Context } from '../shared/base/context.ts';
+import { ExitCode } from '../shared/base/errors.ts';
+import { guardOutput } from '../shared/base/guard-output.ts';
+import { practiceOf } from '../shared/base/machine/practice.ts';
+import { Redactor } from '../shared/base/redact/redact.ts';
+import { say } from './render/lines/say.ts';
+import { nameLog, report, warn } from './render/problem.ts';
+import { version } from '../shared/base/version.ts';
 import { commands } from './commands.ts';
 import { parseArguments, type Parsed } from './parse.ts';
 import { runCommand } from './run-command.ts';

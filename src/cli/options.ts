@@ -1,10 +1,10 @@
 import path from 'node:path';
 
-import { parseDuration } from '../base/notation/duration.ts';
-import { usageError } from '../base/errors.ts';
-import { parseRate, rateExpected } from '../base/notation/rate.ts';
-import { noControl } from '../base/unseen.ts';
-import { parseShare, shareExpected, type Share } from '../base/notation/share.ts';
+import { parseDuration } from '../shared/base/notation/duration.ts';
+import { usageError } from '../shared/base/errors.ts';
+import { parseRate, rateExpected } from '../shared/base/notation/rate.ts';
+import { noControl } from '../shared/base/unseen.ts';
+import { parseShare, shareExpected, type Share } from '../shared/base/notation/share.ts';
 
 const inItsPlace = 'put what is expected in its place';
 

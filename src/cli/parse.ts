@@ -1,6 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 
-import { usageError } from '../base/errors.ts';
+import { usageError } from '../shared/base/errors.ts';
 import type { CommandInput, CommandSpec, OptionSpec } from './command.ts';
 import { declareHelp, unknownCommand } from './help.ts';
 import { Options } from './options.ts';

@@ -1,4 +1,4 @@
-import { usageError } from '../base/errors.ts';
+import { usageError } from '../shared/base/errors.ts';
 
 /** Waits between two looks; an interruption ends it with what then goes on without us. */
 export function pause(ms: number, signal: AbortSignal, goesOn: string): Promise<void> {

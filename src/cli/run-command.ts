@@ -1,6 +1,6 @@
-import type { Context } from '../base/context.ts';
-import { ExitCode } from '../base/errors.ts';
-import { jsonDocument } from '../render/envelope.ts';
+import type { Context } from '../shared/base/context.ts';
+import { ExitCode } from '../shared/base/errors.ts';
+import { jsonDocument } from './render/envelope.ts';
 import type { Parsed } from './parse.ts';
 import { show, type Result } from './result.ts';
 

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { timestamp, type Clock } from '../base/machine/clock.ts';
-import { createFileLogger, type FileLogger } from '../base/file-log.ts';
-import type { Redactor } from '../base/redact/redact.ts';
+import { timestamp, type Clock } from '../shared/base/machine/clock.ts';
+import { createFileLogger, type FileLogger } from '../shared/base/file-log.ts';
+import type { Redactor } from '../shared/base/redact/redact.ts';
 
 /** Debug logs of earlier runs that are kept: how many, and bytes of all of them. */
 const keep = { files: 200, bytes: 256 * 1024 * 1024 };

@@ -1,4 +1,4 @@
-import { FleetError } from '../base/errors.ts';
+import { FleetError } from '../shared/base/errors.ts';
 import type { Cause } from './model.ts';
 
 /** Any failure of an operation in plain words. */

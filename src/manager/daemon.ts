@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ManagerStatus } from '../contract/status.ts';
+import type { ManagerStatus } from '../shared/contract/status.ts';
 import { Alarm, repeat } from './alarm.ts';
 import { serveControl } from './serve/control.ts';
 import { watchEngine } from './engine-watch.ts';

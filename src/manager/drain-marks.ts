@@ -1,5 +1,5 @@
-import { defined } from '../base/defined.ts';
-import { withRunOfReason, type DrainMark } from '../contract/drain.ts';
+import { defined } from '../shared/base/defined.ts';
+import { withRunOfReason, type DrainMark } from '../shared/contract/drain.ts';
 
 /**
  * Who keeps jobs away, as it is kept on disk. A person's mark and that of a run of `provision` can be on a host at the

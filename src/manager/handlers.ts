@@ -1,11 +1,11 @@
-import type { ManagerStatus } from '../contract/status.ts';
+import type { ManagerStatus } from '../shared/contract/status.ts';
 import { everySlot, withAdopted, withDrain, withoutDrain } from './slots/marks.ts';
-import { FleetError } from '../base/errors.ts';
+import { FleetError } from '../shared/base/errors.ts';
 import { diagnosticsText } from './runs/diagnostics.ts';
 import { newestFirst } from './runs/evidence.ts';
 import { checkNames } from './slots/resolve.ts';
 import { withoutRejections } from './image/choice.ts';
-import { Labels } from '../contract/paths.ts';
+import { Labels } from '../shared/contract/paths.ts';
 import { workHere, type WorkHere, type WorkPlaces } from './machine/at-work.ts';
 import type { ControlHandlers } from './serve/control.ts';
 import type { Manager } from './manager.ts';

@@ -1,5 +1,5 @@
-import type { Fetch } from '../azure/http/proxy.ts';
-import type { Secret } from '../base/secret.ts';
+import type { Fetch } from '../shared/azure/http/proxy.ts';
+import type { Secret } from '../shared/base/secret.ts';
 import type { Fence } from './docker/fence.ts';
 import type { Helpers } from './docker/helpers.ts';
 import type { AgentStore } from './host-mode/agent-store.ts';

@@ -1,8 +1,8 @@
-import { timestamp } from '../base/machine/clock.ts';
-import { sourceName, type ImageConfig } from '../contract/config.ts';
-import { Labels } from '../contract/paths.ts';
-import type { ManagerStatus } from '../contract/status.ts';
-import type { OwnContainer } from '../engine/engine.ts';
+import { timestamp } from '../shared/base/machine/clock.ts';
+import { sourceName, type ImageConfig } from '../shared/contract/config.ts';
+import { Labels } from '../shared/contract/paths.ts';
+import type { ManagerStatus } from '../shared/contract/status.ts';
+import type { OwnContainer } from '../shared/engine/engine.ts';
 import { everySlot, namedAdopted } from './slots/marks.ts';
 import { drainsOf } from './slots/marks.ts';
 import { causeOf, isFromOutside } from './causes.ts';

@@ -1,9 +1,9 @@
-import type { AzureAgent } from '../azure/client.ts';
-import type { AgentKey } from '../azure/keys.ts';
-import type { Code } from '../base/codes/code.ts';
-import type { OwnContainer } from '../engine/engine.ts';
-import type { ImageConfig } from '../contract/config.ts';
-import type { SlotSpec } from '../contract/slots.ts';
+import type { AzureAgent } from '../shared/azure/client.ts';
+import type { AgentKey } from '../shared/azure/keys.ts';
+import type { Code } from '../shared/base/codes/code.ts';
+import type { OwnContainer } from '../shared/engine/engine.ts';
+import type { ImageConfig } from '../shared/contract/config.ts';
+import type { SlotSpec } from '../shared/contract/slots.ts';
 
 /** What a reader is told when something does not work: a stable name, plain words, and what to do. */
 export interface Cause {

@@ -1,7 +1,7 @@
-import type { AzureAgent } from '../azure/client.ts';
-import { defined } from '../base/defined.ts';
-import type { OwnContainer } from '../engine/engine.ts';
-import { Labels } from '../contract/paths.ts';
+import type { AzureAgent } from '../shared/azure/client.ts';
+import { defined } from '../shared/base/defined.ts';
+import type { OwnContainer } from '../shared/engine/engine.ts';
+import { Labels } from '../shared/contract/paths.ts';
 import { causeOf, NotYet } from './causes.ts';
 import { runId } from './docker/launch-order.ts';
 import { isHostRun } from './host-mode/host-engine.ts';

@@ -1,7 +1,7 @@
-import { defined } from '../base/defined.ts';
-import type { Pool } from '../azure/client.ts';
-import { Labels } from '../contract/paths.ts';
-import type { OwnContainer } from '../engine/engine.ts';
+import { defined } from '../shared/base/defined.ts';
+import type { Pool } from '../shared/azure/client.ts';
+import { Labels } from '../shared/contract/paths.ts';
+import type { OwnContainer } from '../shared/engine/engine.ts';
 import type { Action, Cause, Slot, Wanted } from './model.ts';
 import { imageOf } from './reconcile.ts';
 

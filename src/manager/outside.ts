@@ -1,9 +1,9 @@
-import type { AzureClient } from '../azure/client.ts';
-import type { Logger } from '../base/log.ts';
-import type { ManagerConfig } from '../contract/config.ts';
-import type { Engine } from '../engine/engine.ts';
-import type { Clock } from '../base/machine/clock.ts';
-import type { HostRoot } from '../base/machine/host-root.ts';
+import type { AzureClient } from '../shared/azure/client.ts';
+import type { Logger } from '../shared/base/log.ts';
+import type { ManagerConfig } from '../shared/contract/config.ts';
+import type { Engine } from '../shared/engine/engine.ts';
+import type { Clock } from '../shared/base/machine/clock.ts';
+import type { HostRoot } from '../shared/base/machine/host-root.ts';
 import type { RunCommand } from './machine/command.ts';
 import type { DiskSpace } from './machine/disk.ts';
 import type { FollowCommand } from './machine/follow-command.ts';

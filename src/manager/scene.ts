@@ -1,10 +1,10 @@
-import { foreignCode } from '../base/codes/code.ts';
-import { defined } from '../base/defined.ts';
-import { timestamp } from '../base/machine/clock.ts';
-import { sourceName } from '../contract/config.ts';
-import { Capabilities, Labels } from '../contract/paths.ts';
-import type { SlotStatus } from '../contract/status.ts';
-import type { OwnContainer } from '../engine/engine.ts';
+import { foreignCode } from '../shared/base/codes/code.ts';
+import { defined } from '../shared/base/defined.ts';
+import { timestamp } from '../shared/base/machine/clock.ts';
+import { sourceName } from '../shared/contract/config.ts';
+import { Capabilities, Labels } from '../shared/contract/paths.ts';
+import type { SlotStatus } from '../shared/contract/status.ts';
+import type { OwnContainer } from '../shared/engine/engine.ts';
 import { isOurs } from './pool/agents.ts';
 import { isDrifted, userCapabilities } from './pool/capabilities.ts';
 import { givenUpAt, stillAssigned } from './pool/given-up.ts';

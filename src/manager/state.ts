@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import type { AzureAgent } from '../azure/client.ts';
-import { ownerId } from '../azure/pools/owner.ts';
+import type { AzureAgent } from '../shared/azure/client.ts';
+import { ownerId } from '../shared/azure/pools/owner.ts';
 import { readMarks, type DrainMarks } from './drain-marks.ts';
 import type { FirstSights } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
 import type { MemoryBaselines } from './tenants/memory.ts';
-import { FleetError } from '../base/errors.ts';
+import { FleetError } from '../shared/base/errors.ts';
 import { causeOf } from './causes.ts';
 import { damagedCopy, readKept, replaceKept } from './machine/kept-file.ts';
 import type { Cause, PulledImage } from './model.ts';

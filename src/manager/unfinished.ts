@@ -1,6 +1,6 @@
-import { defined } from '../base/defined.ts';
-import { Labels } from '../contract/paths.ts';
-import type { OwnContainer } from '../engine/engine.ts';
+import { defined } from '../shared/base/defined.ts';
+import { Labels } from '../shared/contract/paths.ts';
+import type { OwnContainer } from '../shared/engine/engine.ts';
 import { causeOf } from './causes.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { Cause, Slot } from './model.ts';

@@ -1,9 +1,9 @@
 // The lab itself. Real: systemd, sshd, sudo, apt, Docker Engine, the reboot. Stand-ins: GPUs, driver, toolkit.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { mirror, registry } from './harness/paths.ts';
-import { type Lab, startLab } from './harness/lab.ts';
-import type { LabHost } from './harness/host.ts';
+import { mirror, registry } from '../../practice/lab/paths.ts';
+import { type Lab, startLab } from '../../practice/lab/lab.ts';
+import type { LabHost } from '../../practice/lab/host.ts';
 
 let lab: Lab;
 beforeAll(async () => {

@@ -3,13 +3,13 @@
 // container start are real.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { StatusRow } from '../../src/status/row.ts';
-import { standInLibcuda } from '../support/standin-libcuda.ts';
-import { azpFleet } from './harness/azp-fleet.ts';
-import { libcudaFile } from './harness/nvidia-packages.ts';
-import { provisionedFleet, type ProvisionedFleet } from './harness/provisioned.ts';
-import { until } from './harness/run.ts';
-import { occupyGpu } from './harness/tenant.ts';
+import type { StatusRow } from '../../src/fleet/status/row.ts';
+import { standInLibcuda } from '../../practice/lab/standin-libcuda.ts';
+import { azpFleet } from '../../practice/lab/azp-fleet.ts';
+import { libcudaFile } from '../../practice/lab/nvidia-packages.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../practice/lab/provisioned.ts';
+import { until } from '../../practice/lab/run.ts';
+import { occupyGpu } from '../../practice/lab/tenant.ts';
 
 const probed = ['hook', 'cdi'] as const;
 

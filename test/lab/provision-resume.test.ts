@@ -1,13 +1,13 @@
 // Two people, one host; a laptop that dies; a reboot. On a bare machine of its own.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { azpFleet } from './harness/azp-fleet.ts';
-import { startAzure, type LabAzure } from './harness/azure.ts';
-import type { LabHost } from './harness/host.ts';
-import { writeInventory } from './harness/inventory.ts';
-import { startLab, type Lab } from './harness/lab.ts';
-import { provisionedFleet, type ProvisionedFleet } from './harness/provisioned.ts';
-import { until } from './harness/run.ts';
+import { azpFleet } from '../../practice/lab/azp-fleet.ts';
+import { startAzure, type LabAzure } from '../../practice/lab/azure.ts';
+import type { LabHost } from '../../practice/lab/host.ts';
+import { writeInventory } from '../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../practice/lab/lab.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../practice/lab/provisioned.ts';
+import { until } from '../../practice/lab/run.ts';
 import { startCli } from './support/cli.ts';
 import { endState } from './support/end-state.ts';
 

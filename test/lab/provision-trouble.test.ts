@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 
-import { azpFleet } from './harness/azp-fleet.ts';
-import { writeInventory, type InventoryChanges } from './harness/inventory.ts';
-import { provisionedFleet, type ProvisionedFleet } from './harness/provisioned.ts';
-import type { Output } from './harness/run.ts';
+import { azpFleet } from '../../practice/lab/azp-fleet.ts';
+import { writeInventory, type InventoryChanges } from '../../practice/lab/inventory.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../practice/lab/provisioned.ts';
+import type { Output } from '../../practice/lab/run.ts';
 
 let fleet: ProvisionedFleet;
 beforeAll(async () => {

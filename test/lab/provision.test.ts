@@ -4,12 +4,12 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 
-import { Terminal } from '../support/terminal.ts';
-import { azpFleet, cliEnvironment, command } from './harness/azp-fleet.ts';
-import { type LabHost, sudoPassword } from './harness/host.ts';
-import { writeInventory } from './harness/inventory.ts';
-import { bareFleet, type ProvisionedFleet } from './harness/provisioned.ts';
-import { until } from './harness/run.ts';
+import { Terminal } from '../../practice/lab/terminal.ts';
+import { azpFleet, cliEnvironment, command } from '../../practice/lab/azp-fleet.ts';
+import { type LabHost, sudoPassword } from '../../practice/lab/host.ts';
+import { writeInventory } from '../../practice/lab/inventory.ts';
+import { bareFleet, type ProvisionedFleet } from '../../practice/lab/provisioned.ts';
+import { until } from '../../practice/lab/run.ts';
 import { startCli } from './support/cli.ts';
 import { filesWith, placesOnHost, processesDuring, processesWith } from './support/secret-search.ts';
 import { allowList, differences, snapshot } from './support/snapshot.ts';

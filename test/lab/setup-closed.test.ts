@@ -8,9 +8,9 @@ import { parse } from 'yaml';
 
 import { startConnectProxy, type ConnectProxy } from '../support/connect-proxy.ts';
 import { requireCurrentBuild } from '../support/current-build.ts';
-import type { Terminal } from '../support/terminal.ts';
+import type { Terminal } from '../../practice/lab/terminal.ts';
 import { makeDesk, type Desk } from '../support/wizard-desk.ts';
-import { makeCertificates, startTls } from './harness/site.ts';
+import { makeCertificates, startTls } from '../../practice/lab/site.ts';
 
 const ids = ['00000000-0000-0000-0000-00000000000a', '00000000-0000-0000-0000-00000000000b'] as const;
 const mirror = (name: string): string => `http://mirror.lab.example/${name}`;

@@ -3,13 +3,13 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { loadFleet } from '../../src/inventory/load.ts';
-import type { Terminal } from '../support/terminal.ts';
-import { practiceEnvironment, startAzure, type LabAzure } from './harness/azure.ts';
-import { writeInventory } from './harness/inventory.ts';
-import { startLab, type Lab } from './harness/lab.ts';
-import { dockerVersions } from './harness/repositories.ts';
-import { makeDesk, startCli, type Desk } from './harness/setup-terminal.ts';
+import { loadFleet } from '../../src/fleet/inventory/load.ts';
+import type { Terminal } from '../../practice/lab/terminal.ts';
+import { practiceEnvironment, startAzure, type LabAzure } from '../../practice/lab/azure.ts';
+import { writeInventory } from '../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../practice/lab/lab.ts';
+import { dockerVersions } from '../../practice/lab/repositories.ts';
+import { makeDesk, startCli, type Desk } from '../../practice/lab/setup-terminal.ts';
 
 let lab: Lab;
 let azure: LabAzure;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 
 import { requireCurrentBuild } from '../support/current-build.ts';
-import type { Terminal } from '../support/terminal.ts';
+import type { Terminal } from '../../practice/lab/terminal.ts';
 import { makeDesk, type Desk } from '../support/wizard-desk.ts';
 
 let desk: Desk;

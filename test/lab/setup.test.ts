@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 
-import type { Terminal } from '../support/terminal.ts';
-import { startAzure, type LabAzure } from './harness/azure.ts';
-import { startLab, type Lab } from './harness/lab.ts';
-import { repository } from './harness/paths.ts';
-import { makeDesk, startCli, type Desk } from './harness/setup-terminal.ts';
+import type { Terminal } from '../../practice/lab/terminal.ts';
+import { startAzure, type LabAzure } from '../../practice/lab/azure.ts';
+import { startLab, type Lab } from '../../practice/lab/lab.ts';
+import { repository } from '../../practice/lab/paths.ts';
+import { makeDesk, startCli, type Desk } from '../../practice/lab/setup-terminal.ts';
 
 let lab: Lab;
 let azure: LabAzure;

@@ -12,9 +12,9 @@ import {
 import { report } from '../../bench/soak/report.ts';
 import type { SoakFleet } from '../../bench/soak/model.ts';
 import { soak } from '../../bench/soak/soak.ts';
-import { azpFleet } from './harness/azp-fleet.ts';
-import { provisionedFleet } from './harness/provisioned.ts';
-import { say } from './harness/say.ts';
+import { azpFleet } from '../../practice/lab/azp-fleet.ts';
+import { provisionedFleet } from '../../practice/lab/provisioned.ts';
+import { say } from '../../practice/lab/say.ts';
 
 test('sixty jobs run exactly once each while managers, Docker and the server fail, a host is drained and a GPU is taken', async () => {
   const { lab, azure, inventory } = await provisionedFleet();

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { Session } from '../../src/ssh/transport.ts';
+import type { Session } from '../../src/fleet/ssh/transport.ts';
 import { problemOf, sshSpec, testTransport } from '../support/transport.ts';
-import { type Lab, removeLab, startLab } from './harness/lab.ts';
+import { type Lab, removeLab, startLab } from '../../practice/lab/lab.ts';
 
 // A real machine with systemd; a cut is packets dropped on the way, not a socket closed.
 let lab: Lab;

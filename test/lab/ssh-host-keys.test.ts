@@ -4,8 +4,8 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { FleetError } from '../../src/base/errors.ts';
-import type { SshSpec } from '../../src/inventory/fleet.ts';
+import type { FleetError } from '../../src/shared/base/errors.ts';
+import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
-import type { LockOwner, Session } from '../../src/ssh/transport.ts';
+import type { LockOwner, Session } from '../../src/fleet/ssh/transport.ts';
 import { startDelayProxy } from '../support/delay-proxy.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
-import type { SshSpec } from '../../src/inventory/fleet.ts';
+import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
 import { startAgent } from '../support/ssh-agent.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';

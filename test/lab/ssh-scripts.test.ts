@@ -6,9 +6,9 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import type { SshSpec } from '../../src/inventory/fleet.ts';
-import { frameScript, parseFrames } from '../../src/ssh/session/frames.ts';
-import type { Session } from '../../src/ssh/transport.ts';
+import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
+import { frameScript, parseFrames } from '../../src/fleet/ssh/session/frames.ts';
+import type { Session } from '../../src/fleet/ssh/transport.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';
 

@@ -7,8 +7,8 @@ import { runInNewContext } from 'node:vm';
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
-import type { UploadLimits } from '../../src/inventory/fleet.ts';
-import type { Session, UploadSource } from '../../src/ssh/transport.ts';
+import type { UploadLimits } from '../../src/fleet/inventory/fleet.ts';
+import type { Session, UploadSource } from '../../src/fleet/ssh/transport.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { sshSpec, type TestTransport, testTransport } from '../support/transport.ts';
 

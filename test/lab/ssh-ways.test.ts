@@ -3,8 +3,8 @@ import { createServer } from 'node:net';
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
-import type { SshSpec } from '../../src/inventory/fleet.ts';
-import { frameScript } from '../../src/ssh/session/frames.ts';
+import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
+import { frameScript } from '../../src/fleet/ssh/session/frames.ts';
 import { startDelayProxy } from '../support/delay-proxy.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';

@@ -6,12 +6,12 @@ import type { Result, Survivor } from './run-suite.ts';
 
 /** The decisions that everything rests on. */
 const files = [
-  'src/plan/plan.ts',
-  'src/plan/refine.ts',
-  'src/steps/disturbance.ts',
+  'src/fleet/plan/plan.ts',
+  'src/fleet/plan/refine.ts',
+  'src/fleet/steps/disturbance.ts',
   'src/manager/reconcile.ts',
   'src/manager/slots/holds.ts',
-  'src/verdict/*.ts',
+  'src/fleet/verdict/*.ts',
 ];
 const cache = 'node_modules/.cache';
 const report = join(cache, 'stryker-report.json');
@@ -62,7 +62,7 @@ function settings(stryker: string, mutate: readonly string[]): object {
     // It looks for a compiler's interface that TypeScript 7 does not have; without the file it needs none.
     tsconfigFile: 'none.json',
     tempDirName: join(cache, 'stryker-tmp'),
-    ignorePatterns: ['dist', 'shared', 'demo', 'docs', 'test/lab'],
+    ignorePatterns: ['dist', 'practice', 'docs', 'test/lab'],
     reporters: ['json'],
     jsonReporter: { fileName: report },
   };

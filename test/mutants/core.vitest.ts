@@ -7,10 +7,10 @@ export default defineConfig({
     include: [
       'test/unit/manager/reconcile.test.ts',
       'test/unit/manager/slots/holds.test.ts',
-      'test/unit/plan/**/*.test.ts',
-      'test/unit/status/row.test.ts',
-      'test/unit/steps/disturbance.test.ts',
-      'test/unit/verdict/**/*.test.ts',
+      'test/unit/fleet/plan/**/*.test.ts',
+      'test/unit/fleet/status/row.test.ts',
+      'test/unit/fleet/steps/disturbance.test.ts',
+      'test/unit/fleet/verdict/**/*.test.ts',
     ],
   },
 });

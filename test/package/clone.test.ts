@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { version } from '../../src/base/version.ts';
+import { version } from '../../src/shared/base/version.ts';
 import { broughtNodes, shellWith } from './nodes.ts';
 import { npx } from './npx.ts';
 import { ran, ranWell, type Ran } from './run.ts';

@@ -7,7 +7,7 @@ import { env, execPath } from 'node:process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { requireCurrentBuild } from '../support/current-build.ts';
-import { Terminal } from '../support/terminal.ts';
+import { Terminal } from '../../practice/lab/terminal.ts';
 
 const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'azp-complete-'));

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { version } from '../../src/base/version.ts';
-import { useFake } from '../unit/azure/fake/server.ts';
+import { version } from '../../src/shared/base/version.ts';
+import { useFake } from '../unit/practice/azure/server.ts';
 import { broughtNodes, shellWith, type TestNode } from './nodes.ts';
 import { npx } from './npx.ts';
 import { packInto } from './packed.ts';

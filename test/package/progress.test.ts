@@ -8,7 +8,7 @@ import { once } from 'node:events';
 import { afterAll, expect, test } from 'vitest';
 
 import { requireCurrentBuild } from '../support/current-build.ts';
-import { Terminal } from '../support/terminal.ts';
+import { Terminal } from '../../practice/lab/terminal.ts';
 
 const root = join(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'azp-progress-'));

@@ -1,15 +1,15 @@
 import { PassThrough } from 'node:stream';
 
-import type { Context } from '../../src/base/context.ts';
-import type { Clock } from '../../src/base/machine/clock.ts';
-import { guardOutput } from '../../src/base/guard-output.ts';
-import { machineRoot } from '../../src/base/machine/host-root.ts';
-import { type Logger, silentLogger } from '../../src/base/log.ts';
-import { Redactor } from '../../src/base/redact/redact.ts';
+import type { Context } from '../../src/shared/base/context.ts';
+import type { Clock } from '../../src/shared/base/machine/clock.ts';
+import { guardOutput } from '../../src/shared/base/guard-output.ts';
+import { machineRoot } from '../../src/shared/base/machine/host-root.ts';
+import { type Logger, silentLogger } from '../../src/shared/base/log.ts';
+import { Redactor } from '../../src/shared/base/redact/redact.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { parseArguments, type Parsed } from '../../src/cli/parse.ts';
 import { runCommand as runParsed } from '../../src/cli/run-command.ts';
-import { report } from '../../src/render/problem.ts';
+import { report } from '../../src/cli/render/problem.ts';
 import { StillClock } from './clock.ts';
 
 export interface CommandResult {

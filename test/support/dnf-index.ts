@@ -1,4 +1,4 @@
-import { sha256 } from '../../src/base/digest.ts';
+import { sha256 } from '../../src/shared/base/digest.ts';
 
 function entry(name: string, epoch: number, version: string): string {
   const [ver = '', rel = ''] = version.split('-');

@@ -1,13 +1,13 @@
 // Draws hosts at work on the terminal that it is started on, until it is interrupted: `node drawn-fleet.ts HOSTS`.
 import { PassThrough } from 'node:stream';
 
-import type { Context } from '../../src/base/context.ts';
-import { guardOutput } from '../../src/base/guard-output.ts';
-import { silentLogger } from '../../src/base/log.ts';
-import { systemClock } from '../../src/base/machine/clock.ts';
-import { machineRoot } from '../../src/base/machine/host-root.ts';
-import { Redactor } from '../../src/base/redact/redact.ts';
-import { createProgress } from '../../src/render/progress.ts';
+import type { Context } from '../../src/shared/base/context.ts';
+import { guardOutput } from '../../src/shared/base/guard-output.ts';
+import { silentLogger } from '../../src/shared/base/log.ts';
+import { systemClock } from '../../src/shared/base/machine/clock.ts';
+import { machineRoot } from '../../src/shared/base/machine/host-root.ts';
+import { Redactor } from '../../src/shared/base/redact/redact.ts';
+import { createProgress } from '../../src/cli/render/progress.ts';
 
 const hosts = Array.from({ length: Number(process.argv[2] ?? 3) }, (_, index) => `gpu-host-${index}`);
 const clock = systemClock(1);

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-import type { GpuReport } from '../../src/health/report.ts';
-import { parseSmi } from '../../src/health/smi-xml.ts';
-import { parseXml, type XmlElement } from '../../src/health/xml.ts';
+import type { GpuReport } from '../../src/shared/health/report.ts';
+import { parseSmi } from '../../src/shared/health/smi-xml.ts';
+import { parseXml, type XmlElement } from '../../src/shared/health/xml.ts';
 
 /** Texts by their path below `<gpu>`, as `nvidia-smi -q -x` has them: `{ 'temperature.gpu_temp': '28 C' }`. */
 export type Values = Readonly<Record<string, string>>;

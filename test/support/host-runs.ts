@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { Clock } from '../../src/base/machine/clock.ts';
-import { silentLogger } from '../../src/base/log.ts';
-import type { Engine } from '../../src/engine/engine.ts';
+import type { Clock } from '../../src/shared/base/machine/clock.ts';
+import { silentLogger } from '../../src/shared/base/log.ts';
+import type { Engine } from '../../src/shared/engine/engine.ts';
 import { AgentRoots } from '../../src/manager/host-mode/agent-root.ts';
 import { HostEngine } from '../../src/manager/host-mode/host-engine.ts';
 import type { RunCommand } from '../../src/manager/machine/command.ts';

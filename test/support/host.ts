@@ -1,8 +1,8 @@
-import { machineRoot } from '../../src/base/machine/host-root.ts';
-import { bareHost } from '../../src/bundle/make/bare-host.ts';
-import type { Facts } from '../../src/facts/facts.ts';
-import type { HostSpec } from '../../src/inventory/fleet.ts';
-import type { Desired } from '../../src/steps/step.ts';
+import { machineRoot } from '../../src/shared/base/machine/host-root.ts';
+import { bareHost } from '../../src/fleet/bundle/make/bare-host.ts';
+import type { Facts } from '../../src/fleet/facts/facts.ts';
+import type { HostSpec } from '../../src/fleet/inventory/fleet.ts';
+import type { Desired } from '../../src/fleet/steps/step.ts';
 
 type Overrides<T> = {
   readonly [K in keyof T]?: T[K] extends readonly unknown[] ? T[K] : Partial<T[K]> | T[K];

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { SmiRun } from '../../src/health/smi-run.ts';
+import type { SmiRun } from '../../src/shared/health/smi-run.ts';
 
 /** A document of `nvidia-smi -q -x`, taken apart. */
 export interface SmiDocument {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { untar } from '../../src/base/tar.ts';
+import { untar } from '../../src/shared/base/tar.ts';
 import { AgentSession, SessionConflict } from './agent-session.ts';
 import type { StandInContainer } from './docker/state.ts';
 import type { ManagerRig } from './manager-rig.ts';

@@ -1,4 +1,4 @@
-import type { ManagerConfig } from '../../src/contract/config.ts';
+import type { ManagerConfig } from '../../src/shared/contract/config.ts';
 
 /** A configuration as the CLI could have written it. */
 export function config(changes: Partial<ManagerConfig> = {}): ManagerConfig {

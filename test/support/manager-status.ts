@@ -1,4 +1,4 @@
-import type { ManagerStatus } from '../../src/contract/status.ts';
+import type { ManagerStatus } from '../../src/shared/contract/status.ts';
 
 /** What a manager without slots says when all is well, with other parts where a test wants them. */
 export function managerStatus(parts: Partial<ManagerStatus> = {}): ManagerStatus {

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { tmpdir, userInfo } from 'node:os';
 import { delimiter, join } from 'node:path';
 
-import type { SshSpec } from '../../src/inventory/fleet.ts';
-import type { Target } from '../../src/ssh/transport.ts';
-import { ensurePackages } from '../lab/harness/prerequisites.ts';
+import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
+import type { Target } from '../../src/fleet/ssh/transport.ts';
+import { ensurePackages } from '../../practice/lab/prerequisites.ts';
 import { freePort, sshAnswers } from './ssh-port.ts';
 import { sshSpec } from './transport.ts';
 

@@ -1,4 +1,4 @@
-import { generateAgentKey } from '../../src/azure/keys.ts';
+import { generateAgentKey } from '../../src/shared/azure/keys.ts';
 import type { KeyStock } from '../../src/manager/registration/key-stock.ts';
 
 // RSA keys take a tenth of a second each; the tests of the manager need one that is valid, not a new one each time.

@@ -1,16 +1,16 @@
-import { createAzureClient } from '../../src/azure/create-client.ts';
-import { createFirstLook } from '../../src/azure/first-look.ts';
-import { patCredential } from '../../src/azure/http/credential.ts';
-import type { Context } from '../../src/base/context.ts';
-import { silentLogger } from '../../src/base/log.ts';
-import { systemClock } from '../../src/base/machine/clock.ts';
-import { machineRoot } from '../../src/base/machine/host-root.ts';
-import { Secret } from '../../src/base/secret.ts';
-import { resolveSecret } from '../../src/inventory/secret.ts';
-import { Interview, type Given } from '../../src/setup/interview/interview.ts';
-import type { Answer as Supplied } from '../../src/setup/interview/question.ts';
-import { terminalAsker } from '../../src/setup/interview/terminal.ts';
-import type { Wizard } from '../../src/setup/wizard-context.ts';
+import { createAzureClient } from '../../src/shared/azure/create-client.ts';
+import { createFirstLook } from '../../src/shared/azure/first-look.ts';
+import { patCredential } from '../../src/shared/azure/http/credential.ts';
+import type { Context } from '../../src/shared/base/context.ts';
+import { silentLogger } from '../../src/shared/base/log.ts';
+import { systemClock } from '../../src/shared/base/machine/clock.ts';
+import { machineRoot } from '../../src/shared/base/machine/host-root.ts';
+import { Secret } from '../../src/shared/base/secret.ts';
+import { resolveSecret } from '../../src/fleet/inventory/secret.ts';
+import { Interview, type Given } from '../../src/cli/setup/interview/interview.ts';
+import type { Answer as Supplied } from '../../src/cli/setup/interview/question.ts';
+import { terminalAsker } from '../../src/cli/setup/interview/terminal.ts';
+import type { Wizard } from '../../src/cli/setup/wizard-context.ts';
 import { type Answer, Keyboard } from './keyboard.ts';
 
 export interface Sitting {

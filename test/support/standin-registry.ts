@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-import { sha256 } from '../../src/base/digest.ts';
+import { sha256 } from '../../src/shared/base/digest.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 

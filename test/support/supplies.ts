@@ -1,5 +1,5 @@
-import { sha256 } from '../../src/base/digest.ts';
-import type { PackageSet, Supplies } from '../../src/steps/offline/supplies.ts';
+import { sha256 } from '../../src/shared/base/digest.ts';
+import type { PackageSet, Supplies } from '../../src/fleet/steps/offline/supplies.ts';
 import { index as dnfIndex } from './dnf-index.ts';
 
 const file = (name: string) => ({

@@ -1,8 +1,8 @@
-import type { AzureClient } from '../../src/azure/client.ts';
-import { createAzureClient } from '../../src/azure/create-client.ts';
-import { patCredential } from '../../src/azure/http/credential.ts';
-import type { Clock } from '../../src/base/machine/clock.ts';
-import { silentLogger } from '../../src/base/log.ts';
+import type { AzureClient } from '../../src/shared/azure/client.ts';
+import { createAzureClient } from '../../src/shared/azure/create-client.ts';
+import { patCredential } from '../../src/shared/azure/http/credential.ts';
+import type { Clock } from '../../src/shared/base/machine/clock.ts';
+import { silentLogger } from '../../src/shared/base/log.ts';
 import { tokenReader } from '../../src/manager/start/token.ts';
 
 /** A client as the manager makes one, with the token in a file. */

@@ -2,16 +2,16 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { systemClock } from '../../src/base/machine/clock.ts';
-import { FleetError, type Problem } from '../../src/base/errors.ts';
-import { silentLogger } from '../../src/base/log.ts';
-import { Secret } from '../../src/base/secret.ts';
-import { defaultUploads } from '../../src/inventory/schema/defaults.ts';
-import type { SshSpec } from '../../src/inventory/fleet.ts';
-import type { Question } from '../../src/ssh/ask.ts';
-import type { TransportParts } from '../../src/ssh/connection-tools.ts';
-import { createTransport } from '../../src/ssh/create-transport.ts';
-import type { Target, Transport } from '../../src/ssh/transport.ts';
+import { systemClock } from '../../src/shared/base/machine/clock.ts';
+import { FleetError, type Problem } from '../../src/shared/base/errors.ts';
+import { silentLogger } from '../../src/shared/base/log.ts';
+import { Secret } from '../../src/shared/base/secret.ts';
+import { defaultUploads } from '../../src/fleet/inventory/schema/defaults.ts';
+import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
+import type { Question } from '../../src/fleet/ssh/ask.ts';
+import type { TransportParts } from '../../src/fleet/ssh/connection-tools.ts';
+import { createTransport } from '../../src/fleet/ssh/create-transport.ts';
+import type { Target, Transport } from '../../src/fleet/ssh/transport.ts';
 
 export interface TestTransport extends Transport {
   /** A home folder of its own; known_hosts is `${home}/.ssh/known_hosts`. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { createPlainFetch } from '../../src/azure/http/proxy.ts';
-import { silentLogger } from '../../src/base/log.ts';
+import { createPlainFetch } from '../../src/shared/azure/http/proxy.ts';
+import { silentLogger } from '../../src/shared/base/log.ts';
 import type { ManagerTools } from '../../src/manager/manager-tools.ts';
 import { addressReader } from '../../src/manager/webhook/address.ts';
 

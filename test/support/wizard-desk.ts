@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { startFake, type RunningFake } from '../../src/azure/fake/start.ts';
-import { systemClock } from '../../src/base/machine/clock.ts';
-import { ensurePackages } from '../lab/harness/prerequisites.ts';
+import { startFake, type RunningFake } from '../../practice/azure/start.ts';
+import { systemClock } from '../../src/shared/base/machine/clock.ts';
+import { ensurePackages } from '../../practice/lab/prerequisites.ts';
 import { gpuPrograms, writeGpuMachine } from './gpu-machine.ts';
 import { type OwnSshd, startOwnSshd } from './own-sshd.ts';
-import { Terminal } from './terminal.ts';
+import { Terminal } from '../../practice/lab/terminal.ts';
 
 const repository = join(import.meta.dirname, '../..');
 

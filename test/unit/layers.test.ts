@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
-import { basename, dirname, join, normalize } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
 const root = join(import.meta.dirname, '../..');
@@ -7,11 +7,11 @@ const root = join(import.meta.dirname, '../..');
 interface Import {
   readonly from: string;
   readonly to: string;
-  /** It is still there when the types are gone. */
+  /** False for an import of types alone, which is gone at run time. */
   readonly runs: boolean;
 }
 
-const files = globSync('src/**/*.ts', { cwd: root });
+const files = globSync('{src,practice}/**/*.ts', { cwd: root });
 const imports: readonly Import[] = files.flatMap((from) =>
   [
     ...readFileSync(join(root, from), 'utf8').matchAll(
@@ -23,46 +23,41 @@ const imports: readonly Import[] = files.flatMap((from) =>
     runs: type === undefined,
   })),
 );
-const folders = [...new Set(files.flatMap(ancestors))].toSorted();
 
-/** ARCHITECTURE.md's tables from the top down: a folder of src, and its siblings that it imports. */
-const rows = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
-  .split('\n')
-  .flatMap((line) => {
-    const [, folder, , named = ''] = line.match(/^\| `([a-z/-]+)` \|([^|]*)\|([^|]*)\|$/) ?? [];
-    const siblings: readonly string[] = named.match(/[a-z-]+/g) ?? [];
-    return folder === undefined ? [] : [{ folder: `src/${folder}`, siblings }];
-  });
-const order = rows.map(({ folder }) => folder);
+/** The five folders, and which of the others each may import. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  'src/cli': ['src/fleet', 'src/shared'],
+  'src/fleet': ['src/shared'],
+  'src/manager': ['src/shared'],
+  'src/shared': [],
+  practice: ['src/shared'],
+};
 
-/** `src/a/b/c.ts` → `src`, `src/a`, `src/a/b`. */
-function ancestors(file: string): string[] {
-  const parts = dirname(file).split('/');
-  return parts.map((_, at) => parts.slice(0, at + 1).join('/'));
-}
+/** The folders of src/fleet from the top down: each imports only folders of later rows, and those beside it never. */
+const fleetOrder: readonly (readonly string[])[] = [
+  ['status', 'bundle'],
+  ['artifacts'],
+  ['apply'],
+  ['plan'],
+  ['steps'],
+  ['verdict'],
+  ['facts', 'client'],
+  ['ssh', 'packages'],
+  ['inventory'],
+];
 
-/** The file or folder directly in `folder` that a path belongs to. */
-function childOf(folder: string, path: string): string | undefined {
-  return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1).split('/')[0] : undefined;
-}
+const folderOf = (file: string): string =>
+  Object.keys(allowed).find((name) => file.startsWith(`${name}/`)) ?? '';
+const fleetRow = (file: string): number =>
+  fleetOrder.findIndex((row) => row.includes(file.split('/')[2] ?? ''));
 
-/** What each thing in a folder imports of the things beside it. */
-function neighbours(folder: string): Map<string, Set<string>> {
-  const found = new Map<string, Set<string>>();
-  for (const { from, to } of imports) {
-    const [a, b] = [childOf(folder, from), childOf(folder, to)];
-    if (a === undefined || b === undefined || a === b) continue;
-    found.set(a, (found.get(a) ?? new Set()).add(b));
-  }
-  return found;
-}
-
-/** The things that are on a circle, or stand above one: what is left when all that stands on nothing is taken away. */
+/** What lies on a circle or imports one: the rest after removing, again and again, files that import none of the rest. */
 function circle(graph: Map<string, Set<string>>): string[] {
   let left = [...graph.keys()];
   for (let before = -1; before !== left.length;) {
     before = left.length;
-    left = left.filter((name) => [...(graph.get(name) ?? [])].some((other) => left.includes(other)));
+    const kept = new Set(left);
+    left = left.filter((name) => [...(graph.get(name) ?? [])].some((other) => kept.has(other)));
   }
   return left;
 }
@@ -81,43 +76,39 @@ test('the imports are read', () => {
   ).toEqual(['a', 'b', 'c']);
 });
 
-test('the tables name all folders of src', () => {
-  expect(order.toSorted()).toEqual(folders.filter((folder) => folder !== 'src'));
+test('every file belongs to one of the five folders', () => {
+  expect(files.filter((file) => folderOf(file) === '')).toEqual([]);
 });
 
-describe.each(rows)('$folder', ({ folder, siblings }) => {
-  test('imports what ARCHITECTURE.md says, and all of it', () => {
-    const found = neighbours(dirname(folder)).get(basename(folder)) ?? new Set();
-    expect([...found].filter((name) => !name.endsWith('.ts')).toSorted()).toEqual(siblings.toSorted());
-  });
-
-  test('imports downwards only', () => {
-    const below = siblings.map((name) => order.indexOf(`${dirname(folder)}/${name}`));
-    expect(below.filter((at) => at <= order.indexOf(folder))).toEqual([]);
+describe.each(Object.entries(allowed))('%s', (folder, others) => {
+  test(`imports nothing beside itself and [${others.join(', ')}]`, () => {
+    const wrong = imports.filter(
+      ({ from, to }) => folderOf(from) === folder && ![folder, ...others].includes(folderOf(to)),
+    );
+    expect(wrong.filter(({ to }) => to.endsWith('.ts'))).toEqual([]);
   });
 });
 
-describe.each(folders)('%s', (folder) => {
-  test('holds no circle', () => {
-    expect(circle(neighbours(folder))).toEqual([]);
-  });
-
-  test('holds at most 20 files directly', () => {
-    expect(files.filter((file) => dirname(file) === folder).length).toBeLessThanOrEqual(20);
-  });
+test('inside src/fleet imports go downwards only', () => {
+  const inside = imports.filter(
+    ({ from, to }) => folderOf(from) === 'src/fleet' && folderOf(to) === 'src/fleet',
+  );
+  expect(inside.filter(({ from }) => fleetRow(from) === -1)).toEqual([]);
+  const sameFolder = ({ from, to }: Import): boolean => from.split('/')[2] === to.split('/')[2];
+  expect(inside.filter((each) => !sameFolder(each) && fleetRow(each.to) <= fleetRow(each.from))).toEqual([]);
 });
 
-test('tests lie where their sources lie', () => {
-  const rooms = new Set(['lab', 'bench', ...folders.map((folder) => folder.slice('src/'.length))]);
-  const tests = globSync('test/unit/*/**/*.ts', { cwd: root }).map((file) => dirname(file).slice(10));
-  expect([...new Set(tests)].filter((folder) => !rooms.has(folder))).toEqual([]);
+test('no files import each other in a circle', () => {
+  const graph = new Map<string, Set<string>>();
+  for (const { from, to } of imports) graph.set(from, (graph.get(from) ?? new Set()).add(to));
+  expect(circle(graph)).toEqual([]);
 });
 
 test('nothing that a plan runs reaches a host, an engine or a server', () => {
-  const seen = new Set(files.filter((file) => file.startsWith('src/plan/')));
+  const seen = new Set(files.filter((file) => file.startsWith('src/fleet/plan/')));
   for (const from of seen) {
     for (const { to } of imports.filter((each) => each.runs && each.from === from)) seen.add(to);
   }
-  const outside = [...seen].filter((file) => /^src\/(?:apply|client|ssh|engine|azure)\//.test(file));
-  expect(outside).toEqual([]);
+  const effects = /^src\/(?:fleet\/(?:apply|client|ssh)|shared\/(?:engine|azure))\//;
+  expect([...seen].filter((file) => effects.test(file))).toEqual([]);
 });

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-import { FleetError } from '../../src/base/errors.ts';
+import { FleetError } from '../../src/shared/base/errors.ts';
 import { commands } from '../../src/cli/commands.ts';
 import { parseArguments } from '../../src/cli/parse.ts';
 

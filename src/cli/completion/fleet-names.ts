@@ -1,7 +1,7 @@
-import { poolsOf, slotNames } from '../../contract/slots.ts';
-import { FleetError } from '../../base/errors.ts';
-import type { Fleet } from '../../inventory/fleet.ts';
-import { loadFleet, type LoadContext } from '../../inventory/load.ts';
+import { poolsOf, slotNames } from '../../shared/contract/slots.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { Fleet } from '../../fleet/inventory/fleet.ts';
+import { loadFleet, type LoadContext } from '../../fleet/inventory/load.ts';
 import type { Offer } from './offer.ts';
 
 /** What an inventory has names for. */

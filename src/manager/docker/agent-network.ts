@@ -1,7 +1,7 @@
-import type { Logger } from '../../base/log.ts';
-import type { Engine, FoundNetwork } from '../../engine/engine.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { Engine, FoundNetwork } from '../../shared/engine/engine.ts';
 import type { Cause } from '../model.ts';
-import { agentNetwork } from '../../contract/paths.ts';
+import { agentNetwork } from '../../shared/contract/paths.ts';
 import { agentNetworkOptions, isOurs, networkFaults } from './network-faults.ts';
 
 interface Judged {

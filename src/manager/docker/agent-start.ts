@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
-import type { ImageConfig } from '../../contract/config.ts';
-import { AgentLayout } from '../../image/layout.ts';
+import type { ImageConfig } from '../../shared/contract/config.ts';
+import { AgentLayout } from '../../shared/image/layout.ts';
 
 /**
  * Ends the agent's session with the server, in versions 4 and 5; of SIGTERM version 5 dies at once, and its session

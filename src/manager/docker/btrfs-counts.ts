@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { HostRoot } from '../../base/machine/host-root.ts';
+import type { HostRoot } from '../../shared/base/machine/host-root.ts';
 import { unescaped } from '../machine/datasets.ts';
 
 /**

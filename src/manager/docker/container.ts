@@ -1,9 +1,9 @@
 import type Docker from 'dockerode';
-import { agentNetwork, Labels } from '../../contract/paths.ts';
-import { bytes } from '../../contract/size.ts';
-import type { ManagerConfig } from '../../contract/config.ts';
-import { deviceRequests } from '../../health/device-request.ts';
-import { AgentLayout } from '../../image/layout.ts';
+import { agentNetwork, Labels } from '../../shared/contract/paths.ts';
+import { bytes } from '../../shared/contract/size.ts';
+import type { ManagerConfig } from '../../shared/contract/config.ts';
+import { deviceRequests } from '../../shared/health/device-request.ts';
+import { AgentLayout } from '../../shared/image/layout.ts';
 import { agentStart, isForeign } from './agent-start.ts';
 import { locale, networkVariables, variableLines } from './environment.ts';
 import { bundleIn } from './site-files.ts';

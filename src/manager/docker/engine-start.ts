@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describesGpus } from '../../contract/cdi.ts';
-import { gpuPath } from '../../health/device-request.ts';
+import { describesGpus } from '../../shared/contract/cdi.ts';
+import { gpuPath } from '../../shared/health/device-request.ts';
 import type { Outside } from '../outside.ts';
 import type { Fence } from './fence.ts';
 import { ImageUsers } from './image-users.ts';

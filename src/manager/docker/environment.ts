@@ -1,4 +1,4 @@
-import type { ManagerConfig } from '../../contract/config.ts';
+import type { ManagerConfig } from '../../shared/contract/config.ts';
 
 const certificateVariables = [
   'SSL_CERT_FILE',

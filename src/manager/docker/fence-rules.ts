@@ -1,4 +1,4 @@
-import { agentBridge, fencePreferences as preferences } from '../../contract/paths.ts';
+import { agentBridge, fencePreferences as preferences } from '../../shared/contract/paths.ts';
 
 /** Whose connections: those from the agents' containers, or those of a user on the host. */
 export type Fenced = 'containers' | { readonly uid: number };

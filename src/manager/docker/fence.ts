@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
-import type { Logger } from '../../base/log.ts';
-import type { Engine } from '../../engine/engine.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
 import type { CommandResult, RunCommand } from '../machine/command.ts';
 import { AgentNetwork } from './agent-network.ts';
 import { fenceRules, missingRules, type Fenced, type FenceRule } from './fence-rules.ts';

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
-import { untar } from '../../base/tar.ts';
-import type { Engine } from '../../engine/engine.ts';
-import { isEngineFault } from '../../engine/fault.ts';
+import { untar } from '../../shared/base/tar.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
+import { isEngineFault } from '../../shared/engine/fault.ts';
 
 const file = '/etc/passwd';
 /** A host runs a few images at a time. */

@@ -1,7 +1,7 @@
-import { Labels } from '../../contract/paths.ts';
-import type { OwnContainer, OwnImage } from '../../engine/engine.ts';
-import { isHelper, isOverdue } from '../../engine/helpers.ts';
-import { probeName } from '../../health/probe.ts';
+import { Labels } from '../../shared/contract/paths.ts';
+import type { OwnContainer, OwnImage } from '../../shared/engine/engine.ts';
+import { isHelper, isOverdue } from '../../shared/engine/helpers.ts';
+import { probeName } from '../../shared/health/probe.ts';
 import { causeOf } from '../causes.ts';
 import { diskCause, diskState, prunable, type DiskSpace } from '../machine/disk.ts';
 import type { Cause, PulledImages } from '../model.ts';

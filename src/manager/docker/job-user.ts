@@ -1,5 +1,5 @@
-import { AgentLayout } from '../../image/layout.ts';
-import type { TarEntry, TarFolder } from '../../base/tar.ts';
+import { AgentLayout } from '../../shared/image/layout.ts';
+import type { TarEntry, TarFolder } from '../../shared/base/tar.ts';
 
 /** What makes a number somebody in a container: put into it before it starts. */
 export interface JobUser {

@@ -1,6 +1,6 @@
 import type Docker from 'dockerode';
-import type { ManagerConfig } from '../../contract/config.ts';
-import type { EngineInfo } from '../../engine/engine.ts';
+import type { ManagerConfig } from '../../shared/contract/config.ts';
+import type { EngineInfo } from '../../shared/engine/engine.ts';
 
 /** API 1.44 (Engine 25) and Linux 5.12 make a mount and all mounts below it read-only. */
 const recursive = { api: [1, 44], kernel: [5, 12] } as const;

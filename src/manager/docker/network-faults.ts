@@ -1,7 +1,7 @@
 import { BlockList, isIPv4 } from 'node:net';
 import type Docker from 'dockerode';
-import { agentBridge, agentNetwork, Labels } from '../../contract/paths.ts';
-import type { FoundNetwork } from '../../engine/engine.ts';
+import { agentBridge, agentNetwork, Labels } from '../../shared/contract/paths.ts';
+import type { FoundNetwork } from '../../shared/engine/engine.ts';
 import { closedAddresses } from './fence-rules.ts';
 
 const ours = { [Labels.kind]: 'network' };

@@ -1,5 +1,5 @@
-import { Labels } from '../../contract/paths.ts';
-import type { Engine, OwnContainer } from '../../engine/engine.ts';
+import { Labels } from '../../shared/contract/paths.ts';
+import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import { withTrueStates } from './true-states.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { Finding } from '../../health/verdict.ts';
-import type { Dataset } from '../../contract/config.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
+import type { Dataset } from '../../shared/contract/config.ts';
 import type { Slot } from '../model.ts';
 
 /** What an engine cannot do that a configuration asks for. */

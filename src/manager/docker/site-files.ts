@@ -1,4 +1,4 @@
-import type { ManagerConfig } from '../../contract/config.ts';
+import type { ManagerConfig } from '../../shared/contract/config.ts';
 
 export interface SiteFile {
   readonly name: string;

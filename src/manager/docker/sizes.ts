@@ -1,4 +1,4 @@
-import type { EngineInfo } from '../../engine/engine.ts';
+import type { EngineInfo } from '../../shared/engine/engine.ts';
 
 /**
  * Whether an engine holds containers to `limits.disk`. Its storage says so when one is made: overlay2 can on xfs that is

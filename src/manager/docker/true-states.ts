@@ -1,5 +1,5 @@
-import type { Engine, OwnContainer } from '../../engine/engine.ts';
-import { isEngineFault } from '../../engine/fault.ts';
+import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
+import { isEngineFault } from '../../shared/engine/fault.ts';
 
 /**
  * The engine with a list that can be believed. dockerd tells of an end before its list does: some 10 to 100 ms, and, when

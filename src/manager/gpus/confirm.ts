@@ -1,6 +1,6 @@
-import { conclude, uuidOf, type Checkup } from '../../health/checkup.ts';
-import type { GpuReport, SmiReport } from '../../health/report.ts';
-import type { Finding } from '../../health/verdict.ts';
+import { conclude, uuidOf, type Checkup } from '../../shared/health/checkup.ts';
+import type { GpuReport, SmiReport } from '../../shared/health/report.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
 
 /**
  * Two looks for what concerns the whole host, or what is wrong with nvidia-smi and not with the GPU that it was asked

@@ -1,4 +1,4 @@
-import type { SmiRun } from '../../health/smi-run.ts';
+import type { SmiRun } from '../../shared/health/smi-run.ts';
 import type { CommandResult, RunCommand } from '../machine/command.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { Clock } from '../../base/machine/clock.ts';
+import type { Clock } from '../../shared/base/machine/clock.ts';
 import type { Cause } from '../model.ts';
 import { afterLook, newGate, type Gate } from './gate.ts';
 

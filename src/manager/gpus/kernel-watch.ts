@@ -1,7 +1,7 @@
-import { isFatal } from '../../health/xid/xid-rules.ts';
-import { readXids } from '../../health/xid/xid.ts';
-import { unscaled } from '../../base/machine/clock.ts';
-import type { HostRoot } from '../../base/machine/host-root.ts';
+import { isFatal } from '../../shared/health/xid/xid-rules.ts';
+import { readXids } from '../../shared/health/xid/xid.ts';
+import { unscaled } from '../../shared/base/machine/clock.ts';
+import type { HostRoot } from '../../shared/base/machine/host-root.ts';
 import { pciGpus } from './pci.ts';
 import type { Outside } from '../outside.ts';
 

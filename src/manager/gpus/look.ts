@@ -1,9 +1,9 @@
-import { timestamp, type Clock } from '../../base/machine/clock.ts';
-import type { HostRoot } from '../../base/machine/host-root.ts';
-import { conclude, examine, examineWithoutGpus, type Checkup } from '../../health/checkup.ts';
-import { askSmi } from '../../health/smi-run.ts';
-import type { Finding } from '../../health/verdict.ts';
-import type { XidEvent } from '../../health/xid/xid.ts';
+import { timestamp, type Clock } from '../../shared/base/machine/clock.ts';
+import type { HostRoot } from '../../shared/base/machine/host-root.ts';
+import { conclude, examine, examineWithoutGpus, type Checkup } from '../../shared/health/checkup.ts';
+import { askSmi } from '../../shared/health/smi-run.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
+import type { XidEvent } from '../../shared/health/xid/xid.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { DriverPrograms } from './driver-programs.ts';
 import { pciGpus } from './pci.ts';

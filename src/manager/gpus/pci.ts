@@ -1,7 +1,7 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { HostRoot } from '../../base/machine/host-root.ts';
-import { isIgnored } from '../../contract/ignored-gpus.ts';
+import type { HostRoot } from '../../shared/base/machine/host-root.ts';
+import { isIgnored } from '../../shared/contract/ignored-gpus.ts';
 
 /** PCI addresses, in bus order. */
 interface PciGpus {

@@ -1,5 +1,5 @@
-import { isFatal } from '../../health/xid/xid-rules.ts';
-import { readXids, unrepaired, type Repair, type XidEvent } from '../../health/xid/xid.ts';
+import { isFatal } from '../../shared/health/xid/xid-rules.ts';
+import { readXids, unrepaired, type Repair, type XidEvent } from '../../shared/health/xid/xid.ts';
 
 /** Fatal errors of GPUs since a boot, and what of them is over. */
 export interface XidMemory {

@@ -1,8 +1,8 @@
 import { chmod, mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { FleetError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import type { Engine } from '../../engine/engine.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
 import type { RunCommand } from '../machine/command.ts';
 import { removeJobLeftovers } from './job-leftovers.ts';
 import { must } from './must.ts';

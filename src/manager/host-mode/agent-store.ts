@@ -1,7 +1,7 @@
 import { access, mkdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FleetError } from '../../base/errors.ts';
-import type { AgentRelease } from '../../contract/agent-release.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { AgentRelease } from '../../shared/contract/agent-release.ts';
 import type { Archives } from '../machine/archives.ts';
 import type { RunCommand } from '../machine/command.ts';
 import { requireLibraries } from './libraries.ts';

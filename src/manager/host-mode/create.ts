@@ -1,5 +1,5 @@
-import { hostAgent } from '../../contract/agent-release.ts';
-import type { ManagerConfig } from '../../contract/config.ts';
+import { hostAgent } from '../../shared/contract/agent-release.ts';
+import type { ManagerConfig } from '../../shared/contract/config.ts';
 import { NotYet } from '../causes.ts';
 import { labels } from '../docker/container.ts';
 import type { LaunchOrder } from '../docker/launch-order.ts';

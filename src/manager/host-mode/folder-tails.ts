@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open, opendir } from 'node:fs/promises';
-import type { FileTail, TailLimits } from '../../engine/tails.ts';
+import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 
 /** So many names are looked at: whoever owns the folder may have put any number there. */
 const longestList = 1_000;

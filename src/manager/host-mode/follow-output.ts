@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Lines } from '../../engine/frames.ts';
+import { Lines } from '../../shared/engine/frames.ts';
 import type { RunFolder } from './run-folder.ts';
 import { livenessOf, mayRun, type Systemd } from './systemd.ts';
 

@@ -1,5 +1,5 @@
-import { sha256 } from '../../base/digest.ts';
-import type { Engine, Labelled } from '../../engine/engine.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import type { Engine, Labelled } from '../../shared/engine/engine.ts';
 
 /**
  * The label that an agent gives to the containers and networks of its container jobs: six hex digits of the sha256 of

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FleetError } from '../../base/errors.ts';
+import { FleetError } from '../../shared/base/errors.ts';
 import type { RunCommand } from '../machine/command.ts';
 
 const commandMs = 30_000;

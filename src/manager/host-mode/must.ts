@@ -1,4 +1,4 @@
-import { FleetError } from '../../base/errors.ts';
+import { FleetError } from '../../shared/base/errors.ts';
 import type { RunCommand } from '../machine/command.ts';
 
 /** A program of the host that has to succeed. */

@@ -1,7 +1,7 @@
-import type { ManagerConfig } from '../../contract/config.ts';
+import type { ManagerConfig } from '../../shared/contract/config.ts';
 import { stopSignal } from '../docker/agent-start.ts';
-import { agentUnits } from '../../contract/paths.ts';
-import { bytes } from '../../contract/size.ts';
+import { agentUnits } from '../../shared/contract/paths.ts';
+import { bytes } from '../../shared/contract/size.ts';
 import { stopTimeoutS } from '../docker/container.ts';
 import { locale, networkVariables, variableLines } from '../docker/environment.ts';
 import { bundleIn } from '../docker/site-files.ts';

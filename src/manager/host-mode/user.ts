@@ -1,6 +1,6 @@
-import { sha256 } from '../../base/digest.ts';
-import { FleetError } from '../../base/errors.ts';
-import { agentUsers } from '../../contract/paths.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { agentUsers } from '../../shared/contract/paths.ts';
 import type { RunCommand } from '../machine/command.ts';
 
 export interface HostUser {

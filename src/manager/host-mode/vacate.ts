@@ -1,4 +1,4 @@
-import { FleetError } from '../../base/errors.ts';
+import { FleetError } from '../../shared/base/errors.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { HostUser } from './user.ts';
 import { vacateScript } from './vacate-script.ts';

@@ -1,4 +1,4 @@
-import type { Engine } from '../../engine/engine.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
 import { isHostRun, type RunEngine } from './host-engine.ts';
 
 /** The Docker Engine with runs on the host beside its containers: what handles runs need not know which is which. */

@@ -1,4 +1,4 @@
-import { FleetError } from '../../base/errors.ts';
+import { FleetError } from '../../shared/base/errors.ts';
 import type { RunCommand } from '../machine/command.ts';
 
 /** Longer than a program takes that asks a cloud to stop its machine. */

@@ -1,4 +1,4 @@
-import { minuteOf } from '../../contract/moment.ts';
+import { minuteOf } from '../../shared/contract/moment.ts';
 import type { Use } from './use.ts';
 
 /** One process, as a login is known by it. */

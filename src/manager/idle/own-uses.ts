@@ -1,6 +1,6 @@
-import { isOurKind, Labels } from '../../contract/paths.ts';
-import type { OwnContainer } from '../../engine/engine.ts';
-import { drainedBy, drainEnd, type DrainMark } from '../../contract/drain.ts';
+import { isOurKind, Labels } from '../../shared/contract/paths.ts';
+import type { OwnContainer } from '../../shared/engine/engine.ts';
+import { drainedBy, drainEnd, type DrainMark } from '../../shared/contract/drain.ts';
 import type { ImageState } from '../image/keeper.ts';
 import type { Cause } from '../model.ts';
 import type { Use } from './use.ts';

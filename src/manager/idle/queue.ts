@@ -1,4 +1,4 @@
-import type { JobRequest } from '../../azure/client.ts';
+import type { JobRequest } from '../../shared/azure/client.ts';
 import { isWaiting } from '../pool/waiting.ts';
 import type { Use } from './use.ts';
 

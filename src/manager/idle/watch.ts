@@ -1,8 +1,8 @@
-import type { AzureAgent, JobRequest } from '../../azure/client.ts';
-import type { IdleStatus } from '../../contract/idle.ts';
-import { offReason } from '../../contract/idle.ts';
+import type { AzureAgent, JobRequest } from '../../shared/azure/client.ts';
+import type { IdleStatus } from '../../shared/contract/idle.ts';
+import { offReason } from '../../shared/contract/idle.ts';
 import { Alarm, repeat } from '../alarm.ts';
-import { unscaled } from '../../base/machine/clock.ts';
+import { unscaled } from '../../shared/base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
 import type { Cause, Hold } from '../model.ts';
 import type { Outside } from '../outside.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-import { codeOf } from '../../base/errors.ts';
-import type { Engine } from '../../engine/engine.ts';
-import { digestIn, parseManifest, provenIds } from '../../image/digest-proof.ts';
+import { codeOf } from '../../shared/base/errors.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
+import { digestIn, parseManifest, provenIds } from '../../shared/image/digest-proof.ts';
 
 /**
  * The engine, which also finds an image that was loaded from a bundle by the digest in its name: engines forget that. Its

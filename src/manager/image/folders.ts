@@ -1,7 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sha256 } from '../../base/digest.ts';
-import { codeOf, FleetError } from '../../base/errors.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import { codeOf, FleetError } from '../../shared/base/errors.ts';
 
 /** The archive of a team's folder, exactly as it was sent. */
 export async function readFolder(directory: string, digest: string): Promise<Buffer> {

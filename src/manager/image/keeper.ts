@@ -1,12 +1,12 @@
-import type { Logger } from '../../base/log.ts';
-import { defined } from '../../base/defined.ts';
-import { outputOf } from '../../engine/fault.ts';
-import { backoffMs, timestamp, type Clock } from '../../base/machine/clock.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { outputOf } from '../../shared/engine/fault.ts';
+import { backoffMs, timestamp, type Clock } from '../../shared/base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
 import { localImage, makeImage, type ImageEngine, type LocalImage } from './make.ts';
 import { NotPushedYet, pullFailure } from './not-pushed.ts';
-import { digestIn } from '../../image/digest-proof.ts';
-import type { ImagePlan } from '../../image/plan.ts';
+import { digestIn } from '../../shared/image/digest-proof.ts';
+import type { ImagePlan } from '../../shared/image/plan.ts';
 import type { Cause } from '../model.ts';
 
 /** How often a registry is asked whether its tag has moved; also at each start. */

@@ -1,8 +1,8 @@
-import { FleetError } from '../../base/errors.ts';
-import { Labels } from '../../contract/paths.ts';
-import type { Engine } from '../../engine/engine.ts';
-import { digestIn } from '../../image/digest-proof.ts';
-import type { BuildPlan, ImagePlan, TopPlan } from '../../image/plan.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { Labels } from '../../shared/contract/paths.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
+import { digestIn } from '../../shared/image/digest-proof.ts';
+import type { BuildPlan, ImagePlan, TopPlan } from '../../shared/image/plan.ts';
 
 export type ImageEngine = Pick<Engine, 'imageId' | 'imageLabel' | 'pull' | 'push' | 'build'>;
 

@@ -1,5 +1,5 @@
-import { FleetError } from '../../base/errors.ts';
-import type { ImagePlan } from '../../image/plan.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { ImagePlan } from '../../shared/image/plan.ts';
 
 /** Milliseconds that another host may take to build and push an image before that is a failure. */
 const patienceMs = 30 * 60_000;

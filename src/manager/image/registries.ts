@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { codeOf, FleetError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import { Secret } from '../../base/secret.ts';
-import { readRegistries } from '../../contract/registries.ts';
-import type { Engine, RegistryLogin } from '../../engine/engine.ts';
-import { outputOf } from '../../engine/fault.ts';
-import { canonicalRegistry, registryOf } from '../../image/reference.ts';
-import { imageOfStep, registryProblem } from '../../image/registry-fault.ts';
+import { codeOf, FleetError } from '../../shared/base/errors.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { Secret } from '../../shared/base/secret.ts';
+import { readRegistries } from '../../shared/contract/registries.ts';
+import type { Engine, RegistryLogin } from '../../shared/engine/engine.ts';
+import { outputOf } from '../../shared/engine/fault.ts';
+import { canonicalRegistry, registryOf } from '../../shared/image/reference.ts';
+import { imageOfStep, registryProblem } from '../../shared/image/registry-fault.ts';
 
 type Read = () => Promise<readonly RegistryLogin[]>;
 

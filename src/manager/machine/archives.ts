@@ -4,11 +4,11 @@ import { access, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable, Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Fetch } from '../../azure/http/proxy.ts';
-import { FleetError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import { timestamp, type Clock } from '../../base/machine/clock.ts';
-import type { AgentRelease } from '../../contract/agent-release.ts';
+import type { Fetch } from '../../shared/azure/http/proxy.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { timestamp, type Clock } from '../../shared/base/machine/clock.ts';
+import type { AgentRelease } from '../../shared/contract/agent-release.ts';
 
 const downloadMs = 30 * 60_000;
 

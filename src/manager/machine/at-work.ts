@@ -1,9 +1,9 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { foreignJson, foreignLine } from '../../base/foreign-text.ts';
-import { isObject } from '../../base/object.ts';
-import { minuteOf } from '../../contract/moment.ts';
-import { changeUnit } from '../../contract/paths.ts';
+import { foreignJson, foreignLine } from '../../shared/base/foreign-text.ts';
+import { isObject } from '../../shared/base/object.ts';
+import { minuteOf } from '../../shared/contract/moment.ts';
+import { changeUnit } from '../../shared/contract/paths.ts';
 import type { RunCommand } from './command.ts';
 import { livingChanges } from './living-changes.ts';
 

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { HostRoot } from '../../base/machine/host-root.ts';
+import type { HostRoot } from '../../shared/base/machine/host-root.ts';
 
 /** Another one after each boot; empty where the kernel does not tell. */
 export async function bootId({ prefix }: HostRoot): Promise<string> {

@@ -1,6 +1,6 @@
 import { opendir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Dataset } from '../../contract/config.ts';
+import type { Dataset } from '../../shared/contract/config.ts';
 import type { Cause } from '../model.ts';
 
 /** A network file system that does not answer within this time counts as missing. */

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import type { OwnContainer, OwnImage } from '../../engine/engine.ts';
+import type { OwnContainer, OwnImage } from '../../shared/engine/engine.ts';
 import type { Cause } from '../model.ts';
 
 const gib = 1024 ** 3;

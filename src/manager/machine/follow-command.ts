@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { Lines } from '../../engine/frames.ts';
+import { Lines } from '../../shared/engine/frames.ts';
 import { childEnvironment } from './command.ts';
 
 /** Runs a program until it ends or the signal is aborted, and hands over each line of its output. Never rejects. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { FleetError } from '../../base/errors.ts';
+import { FleetError } from '../../shared/base/errors.ts';
 
 /** What a file said, and what was wrong with it when its predecessor had to answer. */
 export interface Kept<Value> {

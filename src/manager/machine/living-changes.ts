@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { foreignLine } from '../../base/foreign-text.ts';
-import { changeUnit } from '../../contract/paths.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
+import { changeUnit } from '../../shared/contract/paths.ts';
 import type { RunCommand } from './command.ts';
 
 /** A durable change that goes on on this host, with its run or without. */

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { pid } from 'node:process';
-import { FleetError } from '../../base/errors.ts';
-import { HostPaths } from '../../contract/paths.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { HostPaths } from '../../shared/contract/paths.ts';
 import { childEnvironment } from './command.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { AzureAgent } from '../../azure/client.ts';
-import { Capabilities } from '../../contract/paths.ts';
+import type { AzureAgent } from '../../shared/azure/client.ts';
+import { Capabilities } from '../../shared/contract/paths.ts';
 import { isDrifted, published } from './capabilities.ts';
 import type { Outside } from '../outside.ts';
 

@@ -1,8 +1,8 @@
-import type { AzureAgent } from '../../azure/client.ts';
-import { defined } from '../../base/defined.ts';
-import { Capabilities } from '../../contract/paths.ts';
-import type { ManagerConfig } from '../../contract/config.ts';
-import type { SmiReport } from '../../health/report.ts';
+import type { AzureAgent } from '../../shared/azure/client.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { Capabilities } from '../../shared/contract/paths.ts';
+import type { ManagerConfig } from '../../shared/contract/config.ts';
+import type { SmiReport } from '../../shared/health/report.ts';
 import type { Slot } from '../model.ts';
 
 type Named = Readonly<Record<string, string>>;

@@ -1,4 +1,4 @@
-import type { Secret } from '../../base/secret.ts';
+import type { Secret } from '../../shared/base/secret.ts';
 import type { Cause } from '../model.ts';
 
 interface Refusing {

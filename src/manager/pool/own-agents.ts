@@ -1,7 +1,7 @@
-import type { AzureAgent, AzureClient } from '../../azure/client.ts';
-import { AzureError, hasCode } from '../../azure/http/errors.ts';
-import type { Clock } from '../../base/machine/clock.ts';
-import { Capabilities } from '../../contract/paths.ts';
+import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
+import { AzureError, hasCode } from '../../shared/azure/http/errors.ts';
+import type { Clock } from '../../shared/base/machine/clock.ts';
+import { Capabilities } from '../../shared/contract/paths.ts';
 
 /** So long a server that does not look at marks is asked by names alone: it may be a newer one by then. */
 const believedForMs = 60 * 60_000;

@@ -1,5 +1,5 @@
-import type { AzureAgent } from '../../azure/client.ts';
-import { Capabilities } from '../../contract/paths.ts';
+import type { AzureAgent } from '../../shared/azure/client.ts';
+import { Capabilities } from '../../shared/contract/paths.ts';
 
 /** An agent that is nobody's is removed when it has been so for this long, in two looks at least. */
 const patienceMs = 3 * 60_000;

@@ -1,6 +1,6 @@
-import type { AzureAgent } from '../../azure/client.ts';
-import { hasCode } from '../../azure/http/errors.ts';
-import { Capabilities } from '../../contract/paths.ts';
+import type { AzureAgent } from '../../shared/azure/client.ts';
+import { hasCode } from '../../shared/azure/http/errors.ts';
+import { Capabilities } from '../../shared/contract/paths.ts';
 import type { Slot } from '../model.ts';
 import type { Outside } from '../outside.ts';
 import type { StateStore } from '../state.ts';

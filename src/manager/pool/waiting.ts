@@ -1,4 +1,4 @@
-import type { JobRequest } from '../../azure/client.ts';
+import type { JobRequest } from '../../shared/azure/client.ts';
 
 /** No agent has the job yet. Pure. */
 export function isWaiting({ result, assignTime, receiveTime, reservedAgent }: JobRequest): boolean {

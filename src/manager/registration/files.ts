@@ -1,6 +1,6 @@
-import type { AzureAgent, JobRequest } from '../../azure/client.ts';
-import { heldLine, heldNext, holderOf, mayBeTakenOver } from '../../contract/holder.ts';
-import { Capabilities } from '../../contract/paths.ts';
+import type { AzureAgent, JobRequest } from '../../shared/azure/client.ts';
+import { heldLine, heldNext, holderOf, mayBeTakenOver } from '../../shared/contract/holder.ts';
+import { Capabilities } from '../../shared/contract/paths.ts';
 import type { Cause, LeftSession } from '../model.ts';
 import { stillAssigned } from '../pool/given-up.ts';
 import { leftSessionCause, onlyTaker } from './left-session.ts';

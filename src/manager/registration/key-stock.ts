@@ -1,4 +1,4 @@
-import { generateAgentKey, type AgentKey } from '../../azure/keys.ts';
+import { generateAgentKey, type AgentKey } from '../../shared/azure/keys.ts';
 
 /** Key pairs made ahead of need, so that no launch waits for one. */
 export class KeyStock {

@@ -1,4 +1,4 @@
-import type { AzureAgent, JobRequest } from '../../azure/client.ts';
+import type { AzureAgent, JobRequest } from '../../shared/azure/client.ts';
 import type { Cause, LeftSession } from '../model.ts';
 import { isWaiting } from '../pool/waiting.ts';
 

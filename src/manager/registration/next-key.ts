@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { AzureAgent, NewAgent } from '../../azure/client.ts';
-import { Capabilities, Labels } from '../../contract/paths.ts';
+import type { AzureAgent, NewAgent } from '../../shared/azure/client.ts';
+import { Capabilities, Labels } from '../../shared/contract/paths.ts';
 import { NotYet } from '../causes.ts';
 import type { Outside } from '../outside.ts';
 import type { NextKey } from '../model.ts';

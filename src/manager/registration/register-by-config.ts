@@ -1,9 +1,9 @@
-import { FleetError } from '../../base/errors.ts';
-import type { Secret } from '../../base/secret.ts';
-import { tar, untar } from '../../base/tar.ts';
-import { agentNetwork, Labels } from '../../contract/paths.ts';
-import { helperLabels } from '../../engine/helpers.ts';
-import { AgentLayout } from '../../image/layout.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { Secret } from '../../shared/base/secret.ts';
+import { tar, untar } from '../../shared/base/tar.ts';
+import { agentNetwork, Labels } from '../../shared/contract/paths.ts';
+import { helperLabels } from '../../shared/engine/helpers.ts';
+import { AgentLayout } from '../../shared/image/layout.ts';
 import { writableHome } from '../docker/agent-start.ts';
 import { environment } from '../docker/container.ts';
 import { bundleFile, bundleIn } from '../docker/site-files.ts';

@@ -1,10 +1,10 @@
-import { agentFiles } from '../../azure/keys.ts';
-import type { AzureAgent, JobRequest, NewAgent } from '../../azure/client.ts';
-import { hasCode } from '../../azure/http/errors.ts';
-import { defined } from '../../base/defined.ts';
-import { FleetError } from '../../base/errors.ts';
-import { leftForMs } from '../../contract/holder.ts';
-import { Capabilities, Labels } from '../../contract/paths.ts';
+import { agentFiles } from '../../shared/azure/keys.ts';
+import type { AzureAgent, JobRequest, NewAgent } from '../../shared/azure/client.ts';
+import { hasCode } from '../../shared/azure/http/errors.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { leftForMs } from '../../shared/contract/holder.ts';
+import { Capabilities, Labels } from '../../shared/contract/paths.ts';
 import { mergeCapabilities } from '../pool/capabilities.ts';
 import { rememberNames } from '../pool/names.ts';
 import { givenUpAt, stillAssigned } from '../pool/given-up.ts';
@@ -14,7 +14,7 @@ import { configureInContainer, type ConfigTools } from './register-by-config.ts'
 import { decideRegistration, isLeftOnline } from './files.ts';
 import { isAsWanted } from './next-key.ts';
 import type { NextKey, Slot } from '../model.ts';
-import type { Engine, OwnContainer } from '../../engine/engine.ts';
+import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import type { Outside } from '../outside.ts';
 import type { Configuring, KeptEntry, StateStore } from '../state.ts';
 import type { KeyStock } from './key-stock.ts';

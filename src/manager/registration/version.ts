@@ -1,5 +1,5 @@
-import { defaultAgentVersion } from '../../contract/agent-release.ts';
-import type { ImageConfig } from '../../contract/config.ts';
+import { defaultAgentVersion } from '../../shared/contract/agent-release.ts';
+import type { ImageConfig } from '../../shared/contract/config.ts';
 
 /**
  * The version that an agent is registered with until it says its own at the start of its session: of an image that is

@@ -1,5 +1,5 @@
-import { longestLine } from '../../engine/frames.ts';
-import { foreignLine } from '../../base/foreign-text.ts';
+import { longestLine } from '../../shared/engine/frames.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
 
 /**
  * Why an agent does not work, as its console tells. `failed`: in words that say nothing more to us.

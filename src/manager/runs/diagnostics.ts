@@ -1,5 +1,5 @@
-import { foreignLines } from '../../base/foreign-text.ts';
-import type { FileTail, TailLimits } from '../../engine/tails.ts';
+import { foreignLines } from '../../shared/base/foreign-text.ts';
+import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 import type { Outcome } from './outcome.ts';
 
 /** Of each failed run: the listener's log and its worker's, both in at most two pages. */

@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { foreignLine, foreignLines, foreignValue } from '../../base/foreign-text.ts';
-import type { RunRecord } from '../../contract/runs.ts';
+import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
+import type { RunRecord } from '../../shared/contract/runs.ts';
 import type { Diagnostic } from './diagnostics.ts';
 import { readJson, writeAtomic } from '../machine/files.ts';
 

@@ -1,8 +1,8 @@
-import { agentNetwork } from '../../contract/paths.ts';
-import { FleetError } from '../../base/errors.ts';
-import { tar } from '../../base/tar.ts';
-import { isEngineFault } from '../../engine/fault.ts';
-import { AgentLayout } from '../../image/layout.ts';
+import { agentNetwork } from '../../shared/contract/paths.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { tar } from '../../shared/base/tar.ts';
+import { isEngineFault } from '../../shared/engine/fault.ts';
+import { AgentLayout } from '../../shared/image/layout.ts';
 import { containerOptions } from '../docker/container.ts';
 import { jobUser } from '../docker/job-user.ts';
 import { siteFiles } from '../docker/site-files.ts';

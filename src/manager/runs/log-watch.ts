@@ -1,4 +1,4 @@
-import type { Engine } from '../../engine/engine.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
 import { Pace } from './pace.ts';
 import { emptyTranscript, read, type Transcript } from './transcript.ts';
 

@@ -1,4 +1,4 @@
-import type { ContainerExit } from '../../engine/engine.ts';
+import type { ContainerExit } from '../../shared/engine/engine.ts';
 import type { Cause } from '../model.ts';
 import { deleted, outdated, outOfMemory, remarkCause, unreadable } from './causes.ts';
 import { telling, type Transcript } from './transcript.ts';

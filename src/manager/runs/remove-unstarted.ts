@@ -1,5 +1,5 @@
-import { Labels } from '../../contract/paths.ts';
-import type { Engine } from '../../engine/engine.ts';
+import { Labels } from '../../shared/contract/paths.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
 
 /**
  * Takes a container away that could not be started. An answer that came too late is no failure of the start: what runs

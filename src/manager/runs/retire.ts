@@ -1,5 +1,5 @@
 import { stopTimeoutS } from '../docker/container.ts';
-import { defined } from '../../base/defined.ts';
+import { defined } from '../../shared/base/defined.ts';
 import type { Outside } from '../outside.ts';
 import { disable } from '../pool/agents.ts';
 

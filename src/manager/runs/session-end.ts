@@ -1,4 +1,4 @@
-import type { ContainerExit } from '../../engine/engine.ts';
+import type { ContainerExit } from '../../shared/engine/engine.ts';
 import type { Transcript } from './transcript.ts';
 
 /**

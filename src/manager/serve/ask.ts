@@ -1,6 +1,6 @@
 import { request } from 'node:http';
-import { FleetError, type Problem } from '../../base/errors.ts';
-import { readRefusal } from '../../contract/refusal.ts';
+import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { readRefusal } from '../../shared/contract/refusal.ts';
 
 /** One call to the control socket of a running manager; the answer as text. */
 export function ask(

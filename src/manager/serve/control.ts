@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { defined } from '../../base/defined.ts';
-import { FleetError } from '../../base/errors.ts';
-import { foreignJson, foreignLine, foreignValue } from '../../base/foreign-text.ts';
-import { isObject } from '../../base/object.ts';
-import type { DrainOrder, UndrainOrder } from '../../contract/drain.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { foreignJson, foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
+import { isObject } from '../../shared/base/object.ts';
+import type { DrainOrder, UndrainOrder } from '../../shared/contract/drain.ts';
 import { ask } from './ask.ts';
 
 /** What the control socket can do; the daemon fills it in. */

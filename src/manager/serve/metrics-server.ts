@@ -1,6 +1,6 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { prometheusContentType } from 'prom-client';
-import type { Logger } from '../../base/log.ts';
+import type { Logger } from '../../shared/base/log.ts';
 
 /** GET /metrics on loopback. A port that is taken is no reason to stop serving jobs: it is logged. */
 export async function serveMetrics(

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { poolsInUse, type ManagerStatus } from '../../contract/status.ts';
+import { poolsInUse, type ManagerStatus } from '../../shared/contract/status.ts';
 import type { DiskSpace } from '../machine/disk.ts';
 import type { Ended } from '../runs/collect.ts';
 import { statusGauges } from './status-gauges.ts';

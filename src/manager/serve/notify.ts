@@ -1,4 +1,4 @@
-import { managerUnit } from '../../contract/paths.ts';
+import { managerUnit } from '../../shared/contract/paths.ts';
 import { runCommand } from '../machine/command.ts';
 
 type Send = typeof runCommand;

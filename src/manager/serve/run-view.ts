@@ -1,8 +1,8 @@
-import { sha256 } from '../../base/digest.ts';
-import { defined } from '../../base/defined.ts';
-import { Labels } from '../../contract/paths.ts';
-import type { SlotStatus } from '../../contract/status.ts';
-import type { OwnContainer } from '../../engine/engine.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { Labels } from '../../shared/contract/paths.ts';
+import type { SlotStatus } from '../../shared/contract/status.ts';
+import type { OwnContainer } from '../../shared/engine/engine.ts';
 import type { SeenContainer } from '../model.ts';
 
 /** What a run of a slot is made from. */

@@ -1,5 +1,5 @@
-import type { ManagerStatus } from '../../contract/status.ts';
-import type { Logger } from '../../base/log.ts';
+import type { ManagerStatus } from '../../shared/contract/status.ts';
+import type { Logger } from '../../shared/base/log.ts';
 import { writeAtomic } from '../machine/files.ts';
 
 /** Written on every change, and at least this often, so that its age tells whether the manager lives. */

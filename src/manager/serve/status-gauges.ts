@@ -1,4 +1,9 @@
-import { keptImages, type HostHealth, type ManagerStatus, type SlotStatus } from '../../contract/status.ts';
+import {
+  keptImages,
+  type HostHealth,
+  type ManagerStatus,
+  type SlotStatus,
+} from '../../shared/contract/status.ts';
 import type { DiskSpace } from '../machine/disk.ts';
 
 /** What is known at a scrape; `disk` is undefined until it has been measured. */

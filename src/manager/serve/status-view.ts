@@ -1,18 +1,18 @@
 import type { FirstSights } from '../machine/archives.ts';
-import { defined } from '../../base/defined.ts';
-import { foreignLine, foreignValue } from '../../base/foreign-text.ts';
-import type { Drain } from '../../contract/drain.ts';
-import type { IdleStatus } from '../../contract/idle.ts';
-import type { Finding } from '../../health/verdict.ts';
-import { ourRelease } from '../../contract/release.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { foreignLine, foreignValue } from '../../shared/base/foreign-text.ts';
+import type { Drain } from '../../shared/contract/drain.ts';
+import type { IdleStatus } from '../../shared/contract/idle.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
+import { ourRelease } from '../../shared/contract/release.ts';
 import type {
   HostHealth,
   ImageStatus,
   ManagerStatus,
   PoolStatus,
   SlotStatus,
-} from '../../contract/status.ts';
-import { sizeOf } from '../../contract/size.ts';
+} from '../../shared/contract/status.ts';
+import { sizeOf } from '../../shared/contract/size.ts';
 import type { HostLook } from '../gpus/look.ts';
 import type { AskedWork, ImageState } from '../image/keeper.ts';
 import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';

@@ -1,6 +1,6 @@
-import type { Code } from '../../base/codes/code.ts';
-import { blocker } from '../../health/blocker.ts';
-import { drainedBy, drainEnd } from '../../contract/drain.ts';
+import type { Code } from '../../shared/base/codes/code.ts';
+import { blocker } from '../../shared/health/blocker.ts';
+import { drainedBy, drainEnd } from '../../shared/contract/drain.ts';
 import type { HostLook } from '../gpus/look.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 import type { DrainMarks } from '../drain-marks.ts';

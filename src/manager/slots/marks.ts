@@ -1,12 +1,12 @@
-import { defined } from '../../base/defined.ts';
-import { FleetError } from '../../base/errors.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { FleetError } from '../../shared/base/errors.ts';
 import {
   drainedBy,
   type Drain,
   type DrainMark,
   type DrainOrder,
   type UndrainOrder,
-} from '../../contract/drain.ts';
+} from '../../shared/contract/drain.ts';
 import { onHost, personal, type DrainMarks } from '../drain-marks.ts';
 import { checkNames } from './resolve.ts';
 

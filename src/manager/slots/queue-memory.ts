@@ -1,4 +1,4 @@
-import type { JobRequest } from '../../azure/client.ts';
+import type { JobRequest } from '../../shared/azure/client.ts';
 
 /** Longer than any job waits: the server gives one up long before. */
 const longestS = 366 * 86_400;

@@ -1,9 +1,9 @@
-import { sha256 } from '../../base/digest.ts';
-import { FleetError } from '../../base/errors.ts';
-import { imageOf, type ManagerConfig } from '../../contract/config.ts';
-import { agentName, slotSpecs } from '../../contract/slots.ts';
-import { HostPaths } from '../../contract/paths.ts';
-import { slotUid } from '../../image/layout.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { imageOf, type ManagerConfig } from '../../shared/contract/config.ts';
+import { agentName, slotSpecs } from '../../shared/contract/slots.ts';
+import { HostPaths } from '../../shared/contract/paths.ts';
+import { slotUid } from '../../shared/image/layout.ts';
 import { agentStart } from '../docker/agent-start.ts';
 import type { Slot } from '../model.ts';
 

@@ -1,4 +1,4 @@
-import { cpuShares, memoryShare } from '../../contract/shares.ts';
+import { cpuShares, memoryShare } from '../../shared/contract/shares.ts';
 import type { MachineSize } from '../machine/size.ts';
 import type { Slot } from '../model.ts';
 

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { usageError } from '../../base/errors.ts';
+import { usageError } from '../../shared/base/errors.ts';
 
 export const usage = `azp-fleet-manager keeps one-shot Azure Pipelines agents running in containers on this machine.
 

@@ -1,9 +1,9 @@
 import { hostname, userInfo } from 'node:os';
 import { env } from 'node:process';
-import { defined } from '../../base/defined.ts';
-import { usageError } from '../../base/errors.ts';
-import { foreignLines } from '../../base/foreign-text.ts';
-import { escapeHidden } from '../../base/unseen.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { usageError } from '../../shared/base/errors.ts';
+import { foreignLines } from '../../shared/base/foreign-text.ts';
+import { escapeHidden } from '../../shared/base/unseen.ts';
 import { ask } from '../serve/ask.ts';
 import type { Invocation } from './arguments.ts';
 

@@ -1,4 +1,4 @@
-import { ExitCode, FleetError } from '../../base/errors.ts';
+import { ExitCode, FleetError } from '../../shared/base/errors.ts';
 
 /** What whoever started the program is told, and its exit code. What is no refusal of ours is our bug: with its stack. Pure. */
 export function complaint(error: unknown): { readonly text: string; readonly exitCode: ExitCode } {

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { sha256 } from '../../base/digest.ts';
-import { FleetError } from '../../base/errors.ts';
-import { builtImage } from '../../contract/agent-release.ts';
-import { configDefaults, type ManagerConfig } from '../../contract/config.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { builtImage } from '../../shared/contract/agent-release.ts';
+import { configDefaults, type ManagerConfig } from '../../shared/contract/config.ts';
 
 export interface LoadedConfig {
   readonly config: ManagerConfig;

@@ -1,8 +1,8 @@
-import type { Logger } from '../../base/log.ts';
-import { Redactor } from '../../base/redact/redact.ts';
-import { FleetError } from '../../base/errors.ts';
-import { foreignLine, foreignLines } from '../../base/foreign-text.ts';
-import { escapeHidden } from '../../base/unseen.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { Redactor } from '../../shared/base/redact/redact.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { foreignLine, foreignLines } from '../../shared/base/foreign-text.ts';
+import { escapeHidden } from '../../shared/base/unseen.ts';
 
 const priorities = { debug: 7, info: 6, warn: 4, error: 3 } as const;
 

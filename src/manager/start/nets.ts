@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { ExitCode } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
+import { ExitCode } from '../../shared/base/errors.ts';
+import type { Logger } from '../../shared/base/log.ts';
 import type { Metrics } from '../serve/metrics.ts';
 
 type Program = Pick<NodeJS.Process, 'on' | 'exit' | 'stdout' | 'stderr'>;

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { sha256 } from '../../base/digest.ts';
-import { usageError } from '../../base/errors.ts';
-import { HostPaths } from '../../contract/paths.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import { usageError } from '../../shared/base/errors.ts';
+import { HostPaths } from '../../shared/contract/paths.ts';
 import { everySlot, withAdopted } from '../slots/marks.ts';
 import type { Values } from './arguments.ts';
 import { loadConfig, type LoadedConfig } from './configuration.ts';

@@ -1,8 +1,8 @@
-import { organizationUrl } from '../../azure/url.ts';
-import { usageError } from '../../base/errors.ts';
-import { noControl } from '../../base/unseen.ts';
-import { builtImage } from '../../contract/agent-release.ts';
-import type { ManagerConfig, Dataset } from '../../contract/config.ts';
+import { organizationUrl } from '../../shared/azure/url.ts';
+import { usageError } from '../../shared/base/errors.ts';
+import { noControl } from '../../shared/base/unseen.ts';
+import { builtImage } from '../../shared/contract/agent-release.ts';
+import type { ManagerConfig, Dataset } from '../../shared/contract/config.ts';
 import type { Values } from './arguments.ts';
 
 /** The configuration of a machine that is run without an inventory. Pure. */

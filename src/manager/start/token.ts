@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
-import { FleetError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import { Secret } from '../../base/secret.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { Secret } from '../../shared/base/secret.ts';
 
 /**
  * Reads the credential from the newest of these files, every time it is asked: what systemd loaded at the start, until

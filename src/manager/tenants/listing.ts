@@ -1,4 +1,4 @@
-import { defined } from '../../base/defined.ts';
+import { defined } from '../../shared/base/defined.ts';
 
 /**
  * Arguments of nvidia-smi for who computes on which GPU. Names are not asked for: a process chooses its own, and may put

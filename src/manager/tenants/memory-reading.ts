@@ -1,6 +1,6 @@
-import type { SmiReport } from '../../health/report.ts';
-import { readAnswer } from '../../health/smi-answer.ts';
-import { askSmi } from '../../health/smi-run.ts';
+import type { SmiReport } from '../../shared/health/report.ts';
+import { readAnswer } from '../../shared/health/smi-answer.ts';
+import { askSmi } from '../../shared/health/smi-run.ts';
 import { smiDeadlineMs, type GpuWatch } from '../gpus/watch.ts';
 import { memoryArguments, readMemory, type MemoryUse } from './listing.ts';
 

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { foreignLine } from '../../base/foreign-text.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { ProcessFacts } from '../machine/process.ts';
 

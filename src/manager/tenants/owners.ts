@@ -1,5 +1,5 @@
-import { Labels } from '../../contract/paths.ts';
-import type { Engine, OwnContainer } from '../../engine/engine.ts';
+import { Labels } from '../../shared/contract/paths.ts';
+import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import type { PresentRuns } from '../host-mode/present-runs.ts';
 import { isHostRun, type HostEngine } from '../host-mode/host-engine.ts';
 import { jobLabel, ofAgent } from '../host-mode/job-leftovers.ts';

@@ -1,6 +1,6 @@
-import { defined } from '../../base/defined.ts';
-import { Labels } from '../../contract/paths.ts';
-import type { Engine, OwnContainer } from '../../engine/engine.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { Labels } from '../../shared/contract/paths.ts';
+import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import { Alarm, repeat } from '../alarm.ts';
 import { NotYet } from '../causes.ts';
 import { smiDeadlineMs } from '../gpus/watch.ts';

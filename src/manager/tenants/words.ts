@@ -1,5 +1,5 @@
-import { foreignLine } from '../../base/foreign-text.ts';
-import { shortGpu } from '../../health/checkup.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
+import { shortGpu } from '../../shared/health/checkup.ts';
 import type { Cause } from '../model.ts';
 import type { Judgement } from './judge.ts';
 import type { Tenant } from './tenant.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { codeOf, FleetError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
-import { Secret } from '../../base/secret.ts';
+import { codeOf, FleetError } from '../../shared/base/errors.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { Secret } from '../../shared/base/secret.ts';
 
 /**
  * Reads the webhook's address anew each time, so that a replaced one is taken up without a restart. It is a secret: whoever

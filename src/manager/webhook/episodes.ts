@@ -1,4 +1,4 @@
-import type { Code } from '../../base/codes/code.ts';
+import type { Code } from '../../shared/base/codes/code.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 
 /** What somebody is told of when it begins and when it ends. Kept over restarts: readers know all members of a release. */

@@ -1,5 +1,5 @@
-import { defined } from '../../base/defined.ts';
-import { foreignLine, foreignLines, foreignValue } from '../../base/foreign-text.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
 import type { Episode } from './episodes.ts';
 
 /** Characters: Teams takes 28 KB as a whole, and nobody reads more. */

@@ -1,7 +1,7 @@
-import type { Fetch } from '../../azure/http/proxy.ts';
-import { FleetError } from '../../base/errors.ts';
-import { timestamp } from '../../base/machine/clock.ts';
-import type { Secret } from '../../base/secret.ts';
+import type { Fetch } from '../../shared/azure/http/proxy.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { timestamp } from '../../shared/base/machine/clock.ts';
+import type { Secret } from '../../shared/base/secret.ts';
 import { causeOf } from '../causes.ts';
 import type { Outside } from '../outside.ts';
 import { changesSince, openEpisodes, type Episode, type SlotOutlook } from './episodes.ts';

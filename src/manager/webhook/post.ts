@@ -1,9 +1,9 @@
-import type { Fetch } from '../../azure/http/proxy.ts';
-import { retryAfter } from '../../azure/http/retry.ts';
-import { FleetError } from '../../base/errors.ts';
-import { foreignLine } from '../../base/foreign-text.ts';
-import type { Secret } from '../../base/secret.ts';
-import { version } from '../../base/version.ts';
+import type { Fetch } from '../../shared/azure/http/proxy.ts';
+import { retryAfter } from '../../shared/azure/http/retry.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
+import type { Secret } from '../../shared/base/secret.ts';
+import { version } from '../../shared/base/version.ts';
 
 /** Milliseconds for the whole exchange, connection and answer included. */
 const timeoutMs = 10_000;

@@ -3,9 +3,9 @@
 // (speed 1). Stand-ins: the agent, Azure DevOps, the GPUs.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { LabHost } from '../harness/host.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
-import { until } from '../harness/run.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
+import { until } from '../../../practice/lab/run.ts';
 import { ManagedHost, program } from '../support/managed-host.ts';
 import { PoolWatch } from '../support/pool-watch.ts';
 

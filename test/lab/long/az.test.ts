@@ -3,9 +3,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { blocks, callInstead, curlCall, shownIn } from '../../support/shown-commands.ts';
-import { startAz, type AzShell } from '../harness/az.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { type Lab, removeLab, startLab } from '../harness/lab.ts';
+import { startAz, type AzShell } from '../../../practice/lab/az.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
 import { azErrors, notImitated } from '../support/az-errors.ts';
 import { azRows } from '../support/az-rows.ts';
 

@@ -4,13 +4,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { closeNetwork } from '../harness/firewall.ts';
-import { ensureSystemImage } from '../harness/images.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { inState } from '../harness/paths.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { closeNetwork } from '../../../practice/lab/firewall.ts';
+import { ensureSystemImage } from '../../../practice/lab/images.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { inState } from '../../../practice/lab/paths.ts';
 
 const prefix = 'bundledistro';
 const env = { DOCKER_HOST: `unix://${inState('docker.sock')}` };

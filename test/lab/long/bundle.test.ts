@@ -5,15 +5,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { closeNetwork } from '../harness/firewall.ts';
-import { ensureSystemImage } from '../harness/images.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { inState, mirror } from '../harness/paths.ts';
-import type { Output } from '../harness/run.ts';
-import { caCertificate } from '../harness/tls.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { closeNetwork } from '../../../practice/lab/firewall.ts';
+import { ensureSystemImage } from '../../../practice/lab/images.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { inState, mirror } from '../../../practice/lab/paths.ts';
+import type { Output } from '../../../practice/lab/run.ts';
+import { caCertificate } from '../../../practice/lab/tls.ts';
 import { ManagedHost } from '../support/managed-host.ts';
 import { pushAgentImage } from '../support/pushed-agent.ts';
 

@@ -4,15 +4,15 @@
 import type { Server } from 'node:tls';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { ManagerStatus } from '../../../src/contract/status.ts';
+import type { ManagerStatus } from '../../../src/shared/contract/status.ts';
 import { startConnectProxy, type ConnectProxy } from '../../support/connect-proxy.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { network } from '../harness/paths.ts';
-import { makeCertificates, startTls } from '../harness/site.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { network } from '../../../practice/lab/paths.ts';
+import { makeCertificates, startTls } from '../../../practice/lab/site.ts';
 
 const prefix = 'closed';
 const name = 'azure.lab.invalid';

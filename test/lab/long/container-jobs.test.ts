@@ -1,17 +1,17 @@
 // Container jobs in slots straight on the host. Real: the host's Docker Engine and its command, users, units, folders,
-// mounts, networks, `--gpus`. Stand-ins: the agent (test/standin/agent/root/bin/container.mjs does what the real one does
+// mounts, networks, `--gpus`. Stand-ins: the agent (practice/agent/root/bin/container.mjs does what the real one does
 // with Docker), the job's image, the GPUs with their hook, Azure DevOps. The server's clock is fast.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { FakeJob } from '../../../src/azure/fake/control/control.ts';
-import { bases } from '../../../src/image/choose.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { startLab, type Lab } from '../harness/lab.ts';
-import { registry } from '../harness/paths.ts';
-import { until } from '../harness/run.ts';
+import type { FakeJob } from '../../../practice/azure/control/control.ts';
+import { bases } from '../../../src/shared/image/choose.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { registry } from '../../../practice/lab/paths.ts';
+import { until } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 const agents = ['one', 'two'].map((name, gpu) => ({ name, gpus: [gpu], mode: 'host' }));

@@ -3,12 +3,12 @@
 // Stand-ins: the GPUs, NVIDIA's packages, the agent program, Azure DevOps.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { until } from '../harness/run.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { until } from '../../../practice/lab/run.ts';
 import { startCli, type CliRun } from '../support/cli.ts';
 import { ManagedHost, pool } from '../support/managed-host.ts';
 

@@ -3,15 +3,15 @@
 // `uname -r` says: Debian's is installed, its module is built for it, and nothing can load that.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { explainSmiFailure } from '../../../src/health/smi-failure.ts';
-import type { HostSpec } from '../../../src/inventory/fleet.ts';
-import { driverStep } from '../../../src/steps/driver.ts';
-import type { Desired } from '../../../src/steps/step.ts';
-import { hostFindings } from '../../../src/verdict/host.ts';
+import { explainSmiFailure } from '../../../src/shared/health/smi-failure.ts';
+import type { HostSpec } from '../../../src/fleet/inventory/fleet.ts';
+import { driverStep } from '../../../src/fleet/steps/driver.ts';
+import type { Desired } from '../../../src/fleet/steps/step.ts';
+import { hostFindings } from '../../../src/fleet/verdict/host.ts';
 import { desiredOf } from '../../support/host.ts';
-import type { LabHost } from '../harness/host.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { mirror, practiceRoot } from '../harness/paths.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { mirror, practiceRoot } from '../../../practice/lab/paths.ts';
 import { installOwn } from '../support/host-history.ts';
 import { StackRun } from '../support/stack-run.ts';
 import { changesOf, removed, titles, told } from '../support/told-plan.ts';

@@ -2,9 +2,9 @@
 // are the lab's stand-ins, with the vendor's names, dependencies and files, and Debian's engine in them.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { dockerStep } from '../../../src/steps/docker.ts';
-import type { LabHost } from '../harness/host.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
+import { dockerStep } from '../../../src/fleet/steps/docker.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { installOwn } from '../support/host-history.ts';
 import { StackRun, wantedStack } from '../support/stack-run.ts';
 import { removed, told } from '../support/told-plan.ts';

@@ -2,9 +2,9 @@
 // Azure DevOps.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
-import type { Output } from '../harness/run.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
+import type { Output } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 let fleet: ProvisionedFleet;

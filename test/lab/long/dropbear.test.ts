@@ -3,12 +3,12 @@ import { request } from 'node:http';
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
-import type { SshSpec } from '../../../src/inventory/fleet.ts';
-import type { Session } from '../../../src/ssh/transport.ts';
+import type { SshSpec } from '../../../src/fleet/inventory/fleet.ts';
+import type { Session } from '../../../src/fleet/ssh/transport.ts';
 import { makeKey, publicKey } from '../../support/own-sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../../support/transport.ts';
-import { type LabHost, sudoPassword } from '../harness/host.ts';
-import { type Lab, startLab } from '../harness/lab.ts';
+import { type LabHost, sudoPassword } from '../../../practice/lab/host.ts';
+import { type Lab, startLab } from '../../../practice/lab/lab.ts';
 
 let lab: Lab;
 let gate: LabHost;

@@ -4,14 +4,14 @@ import { globSync, readFileSync } from 'node:fs';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { kernels } from '../harness/enterprise-system.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { mirror, network } from '../harness/paths.ts';
-import { until, type Output } from '../harness/run.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { kernels } from '../../../practice/lab/enterprise-system.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { mirror, network } from '../../../practice/lab/paths.ts';
+import { until, type Output } from '../../../practice/lab/run.ts';
 import { startCli, type CliRun } from '../support/cli.ts';
 
 const prefix = 'enterprise';

@@ -1,15 +1,15 @@
 // The manager's unit on a real machine that boots cold: systemd, its sandbox, capabilities, device files and the kernel
-// log are real. Stand-ins: the GPUs and the kernel's NVIDIA module (test/lab/images/cold), the agent, Azure DevOps.
+// log are real. Stand-ins: the GPUs and the kernel's NVIDIA module (practice/images/cold), the agent, Azure DevOps.
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { startLab, type Lab } from '../harness/lab.ts';
-import { labFiles, practiceRoot } from '../harness/paths.ts';
-import { until } from '../harness/run.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { labFiles, practiceRoot } from '../../../practice/lab/paths.ts';
+import { until } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, program, settings } from '../support/managed-host.ts';
 
 /**

@@ -5,14 +5,14 @@ import { readFileSync } from 'node:fs';
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { scriptFailure } from '../../../src/apply/script-failure.ts';
-import type { Change } from '../../../src/steps/change.ts';
-import { buildDeb, type Deb } from '../harness/deb.ts';
-import type { LabHost } from '../harness/host.ts';
-import { type Lab, removeLab, startLab } from '../harness/lab.ts';
-import { olderVersion } from '../harness/nvidia-packages.ts';
-import { mirror, ports } from '../harness/paths.ts';
-import { until } from '../harness/run.ts';
+import { scriptFailure } from '../../../src/fleet/apply/script-failure.ts';
+import type { Change } from '../../../src/fleet/steps/change.ts';
+import { buildDeb, type Deb } from '../../../practice/lab/deb.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
+import { olderVersion } from '../../../practice/lab/nvidia-packages.ts';
+import { mirror, ports } from '../../../practice/lab/paths.ts';
+import { until } from '../../../practice/lab/run.ts';
 import { StackRun, wantedStack } from '../support/stack-run.ts';
 import { dressAsUbuntu, giveDkms, giveKernel, holdLock, runContainer } from '../support/host-history.ts';
 

@@ -2,12 +2,12 @@
 // reboots are real; GPUs, the agent program, the cloud and Azure DevOps are stand-ins. The server's clock is fast.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { identities, names, raiseCloud, reach } from '../harness/cloud.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { startLab, type Lab } from '../harness/lab.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { identities, names, raiseCloud, reach } from '../../../practice/lab/cloud.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../../practice/lab/lab.ts';
 import { ManagedHost, program, settings } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
 

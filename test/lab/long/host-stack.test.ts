@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { sh } from '../../../src/base/shell.ts';
-import type { Facts } from '../../../src/facts/facts.ts';
-import { factProbes } from '../../../src/facts/gather.ts';
-import { parseFacts } from '../../../src/facts/parse.ts';
-import { factsDigest } from '../../../src/plan/digest.ts';
-import { isEmpty, planHost } from '../../../src/plan/plan.ts';
-import { frameScript, parseFrames } from '../../../src/ssh/session/frames.ts';
-import { dockerStep } from '../../../src/steps/docker.ts';
-import { driverStep } from '../../../src/steps/driver.ts';
-import type { Desired } from '../../../src/steps/step.ts';
-import { toolkitStep } from '../../../src/steps/toolkit.ts';
-import type { LabHost } from '../harness/host.ts';
-import { type Lab, removeLab, startLab } from '../harness/lab.ts';
-import { toolkitVersion } from '../harness/nvidia-packages.ts';
-import { practiceRoot } from '../harness/paths.ts';
+import { sh } from '../../../src/shared/base/shell.ts';
+import type { Facts } from '../../../src/fleet/facts/facts.ts';
+import { factProbes } from '../../../src/fleet/facts/gather.ts';
+import { parseFacts } from '../../../src/fleet/facts/parse.ts';
+import { factsDigest } from '../../../src/fleet/plan/digest.ts';
+import { isEmpty, planHost } from '../../../src/fleet/plan/plan.ts';
+import { frameScript, parseFrames } from '../../../src/fleet/ssh/session/frames.ts';
+import { dockerStep } from '../../../src/fleet/steps/docker.ts';
+import { driverStep } from '../../../src/fleet/steps/driver.ts';
+import type { Desired } from '../../../src/fleet/steps/step.ts';
+import { toolkitStep } from '../../../src/fleet/steps/toolkit.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
+import { toolkitVersion } from '../../../practice/lab/nvidia-packages.ts';
+import { practiceRoot } from '../../../practice/lab/paths.ts';
 import { installOwn } from '../support/host-history.ts';
 import { StackRun, wantedStack } from '../support/stack-run.ts';
 

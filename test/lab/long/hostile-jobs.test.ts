@@ -8,11 +8,11 @@ import { deedsDone } from '../../../bench/soak/hostile.ts';
 import type { SoakFleet } from '../../../bench/soak/model.ts';
 import { report } from '../../../bench/soak/report.ts';
 import { soak } from '../../../bench/soak/soak.ts';
-import { startAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { type Lab, removeLab, startLab } from '../harness/lab.ts';
-import { say } from '../harness/say.ts';
+import { startAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
+import { say } from '../../../practice/lab/say.ts';
 
 const prefix = 'hostile';
 const disk = { mib: 6_000, type: 'btrfs' } as const;

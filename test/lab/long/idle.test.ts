@@ -2,13 +2,13 @@
 // Stand-ins: the agent program, Azure DevOps, whose clock and the manager's are fast: five minutes are 15 s.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { IdleStatus } from '../../../src/contract/idle.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { startLab, type Lab } from '../harness/lab.ts';
-import type { Output } from '../harness/run.ts';
+import type { IdleStatus } from '../../../src/shared/contract/idle.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import type { Output } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 const speed = 20;

@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { ManagerStatus } from '../../../src/contract/status.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
-import type { Output } from '../harness/run.ts';
+import type { ManagerStatus } from '../../../src/shared/contract/status.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
+import type { Output } from '../../../practice/lab/run.ts';
 
 let fleet: ProvisionedFleet;
 let standard: string;

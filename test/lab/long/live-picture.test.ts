@@ -2,8 +2,8 @@
 // it gets narrower), its signal, and what Node makes of it.
 import { afterEach, beforeAll, expect, test } from 'vitest';
 
-import { Terminal } from '../../support/terminal.ts';
-import { ensurePackages } from '../harness/prerequisites.ts';
+import { Terminal } from '../../../practice/lab/terminal.ts';
+import { ensurePackages } from '../../../practice/lab/prerequisites.ts';
 
 const hosts = 8;
 let terminal: Terminal | undefined;

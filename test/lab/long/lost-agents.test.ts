@@ -3,17 +3,17 @@
 // program (as version 5), and Azure DevOps, whose clock and the manager's are fast: a session lives 15 s.
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 
-import type { AzureClient } from '../../../src/azure/client.ts';
-import type { FakeJob } from '../../../src/azure/fake/control/control.ts';
-import { systemClock } from '../../../src/base/machine/clock.ts';
-import type { SlotStatus } from '../../../src/contract/status.ts';
+import type { AzureClient } from '../../../src/shared/azure/client.ts';
+import type { FakeJob } from '../../../practice/azure/control/control.ts';
+import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import type { SlotStatus } from '../../../src/shared/contract/status.ts';
 import { tokenClient } from '../../support/token-client.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { startLab, type Lab } from '../harness/lab.ts';
-import { until } from '../harness/run.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { until } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 const speed = 20;

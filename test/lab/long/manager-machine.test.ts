@@ -3,8 +3,8 @@
 // alone sees a small file system in its place).
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
-import { provisionedFleet } from '../harness/provisioned.ts';
-import type { LabHost } from '../harness/host.ts';
+import { provisionedFleet } from '../../../practice/lab/provisioned.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
 import { ManagedHost, markAgents, settings } from '../support/managed-host.ts';
 
 let managed: ManagedHost;

@@ -2,8 +2,8 @@
 // manager, Docker, the job's container. Stand-ins: the GPUs, the agent program, Azure DevOps.
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
 import { ManagedHost, settings } from '../support/managed-host.ts';
 import { release } from '../support/release.ts';
 

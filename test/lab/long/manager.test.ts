@@ -2,9 +2,9 @@
 // program and Azure DevOps are stand-ins that speak the real protocol.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { lowerCloud, names, raiseCloud, reach } from '../harness/cloud.ts';
-import type { LabHost } from '../harness/host.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
+import { lowerCloud, names, raiseCloud, reach } from '../../../practice/lab/cloud.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
 import { ManagedHost, markAgents, pool, program, settings } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
 

@@ -2,18 +2,18 @@
 // Real: CLI, SSH, manager, Docker, signals, terminal. Stand-ins: the GPUs, the agent program, Azure DevOps.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { AzureClient } from '../../../src/azure/client.ts';
-import { agentFiles, generateAgentKey } from '../../../src/azure/keys.ts';
-import { systemClock } from '../../../src/base/machine/clock.ts';
+import type { AzureClient } from '../../../src/shared/azure/client.ts';
+import { agentFiles, generateAgentKey } from '../../../src/shared/azure/keys.ts';
+import { systemClock } from '../../../src/shared/base/machine/clock.ts';
 import { AgentSession } from '../../support/agent-session.ts';
-import { Terminal } from '../../support/terminal.ts';
+import { Terminal } from '../../../practice/lab/terminal.ts';
 import { tokenClient } from '../../support/token-client.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet, cliEnvironment, command } from '../harness/azp-fleet.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { startLab, type Lab } from '../harness/lab.ts';
-import type { Output } from '../harness/run.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet, cliEnvironment, command } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import type { Output } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 
 let lab: Lab;

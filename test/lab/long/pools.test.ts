@@ -3,13 +3,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { registry } from '../harness/paths.ts';
-import type { Output } from '../harness/run.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { registry } from '../../../practice/lab/paths.ts';
+import type { Output } from '../../../practice/lab/run.ts';
 import { ManagedHost, settings } from '../support/managed-host.ts';
 
 const prefix = 'pools';

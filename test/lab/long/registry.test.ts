@@ -5,11 +5,11 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { startPasswordRegistry, type PasswordRegistry } from '../harness/password-registry.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
-import type { Output } from '../harness/run.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startPasswordRegistry, type PasswordRegistry } from '../../../practice/lab/password-registry.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
+import type { Output } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, settings } from '../support/managed-host.ts';
 import { filesWith, placesOnHost, processesDuring } from '../support/secret-search.ts';
 

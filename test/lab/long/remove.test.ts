@@ -3,13 +3,13 @@
 // a power cut. Stand-ins: the GPUs, NVIDIA's packages, Azure DevOps, the agent program.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import type { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { startLab, type Lab } from '../harness/lab.ts';
-import { mirror } from '../harness/paths.ts';
-import { run, until } from '../harness/run.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { mirror } from '../../../practice/lab/paths.ts';
+import { run, until } from '../../../practice/lab/run.ts';
 import { startCli, type CliRun } from '../support/cli.ts';
 import { ManagedHost, pool } from '../support/managed-host.ts';
 import { allowList, differences, snapshot, type Snapshot } from '../support/snapshot.ts';

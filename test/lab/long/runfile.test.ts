@@ -3,17 +3,17 @@
 // the kernel module (which nothing compiles), the kernel that is upgraded to, and the mirror.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { HostSpec } from '../../../src/inventory/fleet.ts';
-import type { HostPlan } from '../../../src/plan/fleet-plan.ts';
-import type { Change } from '../../../src/steps/change.ts';
-import { driverStep } from '../../../src/steps/driver.ts';
-import { removalOf } from '../../../src/steps/remove/remove.ts';
-import type { Desired } from '../../../src/steps/step.ts';
+import type { HostSpec } from '../../../src/fleet/inventory/fleet.ts';
+import type { HostPlan } from '../../../src/fleet/plan/fleet-plan.ts';
+import type { Change } from '../../../src/fleet/steps/change.ts';
+import { driverStep } from '../../../src/fleet/steps/driver.ts';
+import { removalOf } from '../../../src/fleet/steps/remove/remove.ts';
+import type { Desired } from '../../../src/fleet/steps/step.ts';
 import { desiredOf } from '../../support/host.ts';
-import type { LabHost } from '../harness/host.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { mirror, practiceRoot } from '../harness/paths.ts';
-import { runfileDigest } from '../harness/runfile.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { mirror, practiceRoot } from '../../../practice/lab/paths.ts';
+import { runfileDigest } from '../../../practice/lab/runfile.ts';
 import { giveKernel } from '../support/host-history.ts';
 import { StackRun } from '../support/stack-run.ts';
 

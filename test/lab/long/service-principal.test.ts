@@ -3,12 +3,12 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { LoggedRequest } from '../../../src/azure/fake/world/fake.ts';
-import type { ManagerConfig } from '../../../src/contract/config.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
-import type { Output } from '../harness/run.ts';
+import type { LoggedRequest } from '../../../practice/azure/world/fake.ts';
+import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
+import type { Output } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
 

@@ -4,13 +4,13 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { Terminal } from '../../support/terminal.ts';
-import { azpFleet, cliEnvironment, command } from '../harness/azp-fleet.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { LabHost } from '../harness/host.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { until } from '../harness/run.ts';
+import { Terminal } from '../../../practice/lab/terminal.ts';
+import { azpFleet, cliEnvironment, command } from '../../../practice/lab/azp-fleet.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { LabHost } from '../../../practice/lab/host.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { until } from '../../../practice/lab/run.ts';
 
 const prefix = 'anew';
 const held =

@@ -10,13 +10,13 @@ import type { Server as TlsServer } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { startConnectProxy, type ConnectProxy } from '../../support/connect-proxy.ts';
-import { startAzure, type LabAzure } from '../harness/azure.ts';
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { removeLab, startLab, type Lab } from '../harness/lab.ts';
-import { network } from '../harness/paths.ts';
-import { run } from '../harness/run.ts';
-import { makeCertificates, startTls } from '../harness/site.ts';
+import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
+import { network } from '../../../practice/lab/paths.ts';
+import { run } from '../../../practice/lab/run.ts';
+import { makeCertificates, startTls } from '../../../practice/lab/site.ts';
 import { ManagedHost } from '../support/managed-host.ts';
 
 const prefix = 'siteca';

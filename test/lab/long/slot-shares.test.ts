@@ -3,8 +3,8 @@
 // program, Azure DevOps.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import type { LabHost } from '../harness/host.ts';
-import { provisionedFleet } from '../harness/provisioned.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { provisionedFleet } from '../../../practice/lab/provisioned.ts';
 import { ManagedHost, markAgents, pool } from '../support/managed-host.ts';
 
 const agents = ['cdi-0', 'cdi-1'] as const;

@@ -6,11 +6,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 
-import { azpFleet } from '../harness/azp-fleet.ts';
-import { writeInventory } from '../harness/inventory.ts';
-import { network } from '../harness/paths.ts';
-import { provisionedFleet, type ProvisionedFleet } from '../harness/provisioned.ts';
-import type { Output } from '../harness/run.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { writeInventory } from '../../../practice/lab/inventory.ts';
+import { network } from '../../../practice/lab/paths.ts';
+import { provisionedFleet, type ProvisionedFleet } from '../../../practice/lab/provisioned.ts';
+import type { Output } from '../../../practice/lab/run.ts';
 import { ManagedHost } from '../support/managed-host.ts';
 import { placesOnHost } from '../support/secret-search.ts';
 

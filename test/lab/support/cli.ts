@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 
-import { cliEnvironment, command } from '../harness/azp-fleet.ts';
-import type { Lab } from '../harness/lab.ts';
-import { until, type Output } from '../harness/run.ts';
+import { cliEnvironment, command } from '../../../practice/lab/azp-fleet.ts';
+import type { Lab } from '../../../practice/lab/lab.ts';
+import { until, type Output } from '../../../practice/lab/run.ts';
 
 /** One run of the built command, as a user starts it: no terminal, an environment of its own. */
 export interface CliRun {

@@ -1,4 +1,4 @@
-import type { LabHost } from '../harness/host.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
 
 /** What azp-fleet answers for on a host: packages with versions and holds, files by path and mode, units. */
 export async function endState(of: LabHost): Promise<string[]> {

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 
-import { changesFolder } from '../../../src/ssh/session/change-report.ts';
-import { buildDeb, type Deb } from '../harness/deb.ts';
-import type { LabHost } from '../harness/host.ts';
-import { standInModule } from '../harness/kernel-module.ts';
-import { until } from '../harness/run.ts';
+import { changesFolder } from '../../../src/fleet/ssh/session/change-report.ts';
+import { buildDeb, type Deb } from '../../../practice/lab/deb.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { standInModule } from '../../../practice/lab/kernel-module.ts';
+import { until } from '../../../practice/lab/run.ts';
 
 /** What a host says that it is; all else stays Debian's. */
 export async function dressAsUbuntu(host: LabHost): Promise<void> {

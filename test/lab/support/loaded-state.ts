@@ -1,5 +1,5 @@
-import { practiceRoot } from '../harness/paths.ts';
-import type { LabHost } from '../harness/host.ts';
+import { practiceRoot } from '../../../practice/lab/paths.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
 
 /**
  * What runs, beside what lies there: read from the processes and from what they say of themselves, not by the product's

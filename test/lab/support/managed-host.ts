@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 
-import type { FakeJob } from '../../../src/azure/fake/control/control.ts';
-import type { RunRecord } from '../../../src/contract/runs.ts';
-import type { ManagerStatus } from '../../../src/contract/status.ts';
-import type { LabAzure } from '../harness/azure.ts';
-import type { LabHost } from '../harness/host.ts';
-import { until } from '../harness/run.ts';
+import type { FakeJob } from '../../../practice/azure/control/control.ts';
+import type { RunRecord } from '../../../src/shared/contract/runs.ts';
+import type { ManagerStatus } from '../../../src/shared/contract/status.ts';
+import type { LabAzure } from '../../../practice/lab/azure.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import { until } from '../../../practice/lab/run.ts';
 
 /** The pool of the lab's inventories. */
 export const pool = 'gpu-lab';

@@ -1,5 +1,5 @@
-import type { FakeControl } from '../../../src/azure/fake/control/control.ts';
-import { until } from '../harness/run.ts';
+import type { FakeControl } from '../../../practice/azure/control/control.ts';
+import { until } from '../../../practice/lab/run.ts';
 
 const everyMs = 200;
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 
-import { agentUrl } from '../../../src/contract/agent-release.ts';
-import { buildArgs } from '../../../src/image/build.ts';
-import { bases } from '../../../src/image/choose.ts';
-import type { LabAzure } from '../harness/azure.ts';
-import { docker } from '../harness/engine.ts';
-import { registry, repository } from '../harness/paths.ts';
+import { agentUrl } from '../../../src/shared/contract/agent-release.ts';
+import { buildArgs } from '../../../src/shared/image/build.ts';
+import { bases } from '../../../src/shared/image/choose.ts';
+import type { LabAzure } from '../../../practice/lab/azure.ts';
+import { docker } from '../../../practice/lab/engine.ts';
+import { registry, repository } from '../../../practice/lab/paths.ts';
 
 /** An agent's image in the lab's registry, as a team would have put it there: its name with the digest there. */
 export async function pushAgentImage({ agent }: LabAzure): Promise<string> {

@@ -1,9 +1,9 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { cliEnvironment } from '../harness/azp-fleet.ts';
-import { repository } from '../harness/paths.ts';
-import { type Output, run, type RunOptions } from '../harness/run.ts';
+import { cliEnvironment } from '../../../practice/lab/azp-fleet.ts';
+import { repository } from '../../../practice/lab/paths.ts';
+import { type Output, run, type RunOptions } from '../../../practice/lab/run.ts';
 
 /** The azp-fleet of a release, as its user runs it; rejects unless it exits 0 or a failure is allowed. */
 export type Release = (args: readonly string[], options?: RunOptions) => Promise<Output>;

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-import type { LabHost } from '../harness/host.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
 
 /** A secret as it may be written: plain, and in base64, also in the midst of a header or a file that is. */
 export function forms(secret: string): string[] {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import type { LabHost } from '../harness/host.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
 
 /** Path or container → what it is: kind, mode, owner, size, time of change, link target. */
 export type Snapshot = ReadonlyMap<string, string>;

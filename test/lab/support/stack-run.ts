@@ -1,21 +1,21 @@
-import type { Facts } from '../../../src/facts/facts.ts';
-import { gatherFacts } from '../../../src/facts/gather.ts';
-import type { HostSpec } from '../../../src/inventory/fleet.ts';
-import type { HostPlan } from '../../../src/plan/fleet-plan.ts';
-import { planHost, questionFor } from '../../../src/plan/plan.ts';
-import type { Session } from '../../../src/ssh/transport.ts';
-import type { Change } from '../../../src/steps/change.ts';
-import { dockerStep } from '../../../src/steps/docker.ts';
-import { driverStep } from '../../../src/steps/driver.ts';
-import type { Desired, Step } from '../../../src/steps/step.ts';
-import { toolkitStep } from '../../../src/steps/toolkit.ts';
+import type { Facts } from '../../../src/fleet/facts/facts.ts';
+import { gatherFacts } from '../../../src/fleet/facts/gather.ts';
+import type { HostSpec } from '../../../src/fleet/inventory/fleet.ts';
+import type { HostPlan } from '../../../src/fleet/plan/fleet-plan.ts';
+import { planHost, questionFor } from '../../../src/fleet/plan/plan.ts';
+import type { Session } from '../../../src/fleet/ssh/transport.ts';
+import type { Change } from '../../../src/fleet/steps/change.ts';
+import { dockerStep } from '../../../src/fleet/steps/docker.ts';
+import { driverStep } from '../../../src/fleet/steps/driver.ts';
+import type { Desired, Step } from '../../../src/fleet/steps/step.ts';
+import { toolkitStep } from '../../../src/fleet/steps/toolkit.ts';
 import { desiredOf } from '../../support/host.ts';
 import { sshSpec, testTransport } from '../../support/transport.ts';
-import type { LabHost } from '../harness/host.ts';
-import type { Lab } from '../harness/lab.ts';
-import { toolkitVersion } from '../harness/nvidia-packages.ts';
-import { mirror, practiceRoot } from '../harness/paths.ts';
-import { dockerVersions } from '../harness/repositories.ts';
+import type { LabHost } from '../../../practice/lab/host.ts';
+import type { Lab } from '../../../practice/lab/lab.ts';
+import { toolkitVersion } from '../../../practice/lab/nvidia-packages.ts';
+import { mirror, practiceRoot } from '../../../practice/lab/paths.ts';
+import { dockerVersions } from '../../../practice/lab/repositories.ts';
 
 /** What the lab's repositories have, wanted on one host. */
 export function wantedStack(host: LabHost, driver: Partial<HostSpec['driver']> = {}): Desired {

@@ -1,5 +1,5 @@
-import type { HostPlan } from '../../../src/plan/fleet-plan.ts';
-import type { Change } from '../../../src/steps/change.ts';
+import type { HostPlan } from '../../../src/fleet/plan/fleet-plan.ts';
+import type { Change } from '../../../src/fleet/steps/change.ts';
 
 export const changesOf = ({ stages }: HostPlan): Change[] => stages.flat().filter((change) => change.known);
 

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { NewAgent } from '../../../src/azure/client.ts';
-import type { AzureClient } from '../../../src/azure/client.ts';
-import { agentFiles, type AgentKey } from '../../../src/azure/keys.ts';
-import { installAgent } from '../../standin/agent/pack.ts';
+import type { NewAgent } from '../../../src/shared/azure/client.ts';
+import type { AzureClient } from '../../../src/shared/azure/client.ts';
+import { agentFiles, type AgentKey } from '../../../src/shared/azure/keys.ts';
+import { installAgent } from '../../../practice/agent/pack.ts';
 
 export interface InstalledAgent {
   readonly name: string;

@@ -1,4 +1,4 @@
-import type { Step } from '../../../src/steps/step.ts';
+import type { Step } from '../../../src/fleet/steps/step.ts';
 import type { SystemName } from './systems.ts';
 import type { Past } from './world.ts';
 import type { desiredOf, factsOf } from '../host.ts';

@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 
-import type { Facts } from '../../../src/facts/facts.ts';
-import { platformOf } from '../../../src/packages/distribution.ts';
-import { allVendors } from '../../../src/packages/vendors.ts';
-import { planHost, questionFor } from '../../../src/plan/plan.ts';
-import type { Change, Shape } from '../../../src/steps/change.ts';
-import type { Desired, Step } from '../../../src/steps/step.ts';
+import type { Facts } from '../../../src/fleet/facts/facts.ts';
+import { platformOf } from '../../../src/fleet/packages/distribution.ts';
+import { allVendors } from '../../../src/fleet/packages/vendors.ts';
+import { planHost, questionFor } from '../../../src/fleet/plan/plan.ts';
+import type { Change, Shape } from '../../../src/fleet/steps/change.ts';
+import type { Desired, Step } from '../../../src/fleet/steps/step.ts';
 import type { AptWorld } from './world.ts';
-import { simulate } from '../../unit/steps/simulate.ts';
+import { simulate } from '../../unit/fleet/steps/simulate.ts';
 
 /** What one run does to a host. */
 export interface Played {

@@ -1,4 +1,4 @@
-import type { Facts } from '../../../src/facts/facts.ts';
+import type { Facts } from '../../../src/fleet/facts/facts.ts';
 
 /** A package list that a system's sources lead to. */
 export interface List {

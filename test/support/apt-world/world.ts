@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { env } from 'node:process';
 
-import { machineRoot } from '../../../src/base/machine/host-root.ts';
-import type { Facts } from '../../../src/facts/facts.ts';
-import { packagesProbes, together, userspaceVersion } from '../../../src/facts/probes/packages.ts';
-import type { Installed } from '../../../src/packages/package-manager.ts';
-import { upstream } from '../../../src/packages/version.ts';
+import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
+import type { Facts } from '../../../src/fleet/facts/facts.ts';
+import { packagesProbes, together, userspaceVersion } from '../../../src/fleet/facts/probes/packages.ts';
+import type { Installed } from '../../../src/fleet/packages/package-manager.ts';
+import { upstream } from '../../../src/fleet/packages/version.ts';
 import { factsOf, merge } from '../host.ts';
 import { ScratchHost, type Outcome } from '../scratch/host.ts';
 import { aptPrograms } from './programs.ts';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { tar } from '../../../src/base/tar.ts';
+import { tar } from '../../../src/shared/base/tar.ts';
 import { answerBuild, answerImages } from './images.ts';
 import { createFault, runtimes } from './mounts.ts';
 import { listed } from './listed.ts';

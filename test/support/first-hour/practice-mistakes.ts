@@ -1,9 +1,9 @@
-import { createAzureClient } from '../../../src/azure/create-client.ts';
-import { patCredential } from '../../../src/azure/http/credential.ts';
-import { agentFiles, generateAgentKey } from '../../../src/azure/keys.ts';
-import { silentLogger } from '../../../src/base/log.ts';
-import { systemClock } from '../../../src/base/machine/clock.ts';
-import { Secret } from '../../../src/base/secret.ts';
+import { createAzureClient } from '../../../src/shared/azure/create-client.ts';
+import { patCredential } from '../../../src/shared/azure/http/credential.ts';
+import { agentFiles, generateAgentKey } from '../../../src/shared/azure/keys.ts';
+import { silentLogger } from '../../../src/shared/base/log.ts';
+import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import { Secret } from '../../../src/shared/base/secret.ts';
 import { AgentSession } from '../agent-session.ts';
 import { practiceFleet } from '../practice-fleet.ts';
 import { ann, type Mistake } from './mistake.ts';

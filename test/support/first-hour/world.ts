@@ -3,9 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 
-import { fakeControl, type FakeControl } from '../../../src/azure/fake/control/control.ts';
-import { startFake, type RunningFake } from '../../../src/azure/fake/start.ts';
-import { systemClock } from '../../../src/base/machine/clock.ts';
+import { fakeControl, type FakeControl } from '../../../practice/azure/control/control.ts';
+import { startFake, type RunningFake } from '../../../practice/azure/start.ts';
+import { systemClock } from '../../../src/shared/base/machine/clock.ts';
 import { runCommand } from '../command.ts';
 import { leftOnScreen } from '../screen.ts';
 import { sshKeyPair } from '../ssh-key.ts';

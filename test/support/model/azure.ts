@@ -1,6 +1,6 @@
-import type { AzureAgent, AzureClient } from '../../../src/azure/client.ts';
-import { failureOf, unreachable } from '../../../src/azure/http/errors.ts';
-import { Capabilities } from '../../../src/contract/paths.ts';
+import type { AzureAgent, AzureClient } from '../../../src/shared/azure/client.ts';
+import { failureOf, unreachable } from '../../../src/shared/azure/http/errors.ts';
+import { Capabilities } from '../../../src/shared/contract/paths.ts';
 import type { Boundary, Mortal } from './boundary.ts';
 import type { Judge } from './judge.ts';
 import { requestOf, type Entry, type ModelServer } from './server.ts';

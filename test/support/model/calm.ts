@@ -1,4 +1,4 @@
-import { Capabilities, Labels } from '../../../src/contract/paths.ts';
+import { Capabilities, Labels } from '../../../src/shared/contract/paths.ts';
 import { keyOf } from './judge.ts';
 import type { Entry } from './server.ts';
 import type { Place, World } from './world.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { ManagerConfig } from '../../../src/contract/config.ts';
-import type { SlotSpec } from '../../../src/contract/slots.ts';
+import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
+import type { SlotSpec } from '../../../src/shared/contract/slots.ts';
 import { config } from '../manager-config.ts';
 
 /** Slots by name: the same agents' names come out of either pattern, so that slots are renamed and their agents are not. */

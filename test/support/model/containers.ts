@@ -1,13 +1,13 @@
 import type { ContainerCreateOptions, NetworkCreateOptions } from 'dockerode';
-import { Labels } from '../../../src/contract/paths.ts';
+import { Labels } from '../../../src/shared/contract/paths.ts';
 import type {
   ContainerExit,
   EngineEvent,
   FoundNetwork,
   OwnContainer,
   OwnImage,
-} from '../../../src/engine/engine.ts';
-import { engineFault } from '../../../src/engine/fault.ts';
+} from '../../../src/shared/engine/engine.ts';
+import { engineFault } from '../../../src/shared/engine/fault.ts';
 import type { AgentProcess, Identity, Vessel } from './agent.ts';
 import type { Chance } from './chance.ts';
 import { Feed } from './feed.ts';

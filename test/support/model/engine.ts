@@ -1,4 +1,4 @@
-import type { Engine } from '../../../src/engine/engine.ts';
+import type { Engine } from '../../../src/shared/engine/engine.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Identity } from './agent.ts';
 import type { Boundary, Mortal } from './boundary.ts';

@@ -1,6 +1,6 @@
-import type { NewAgent } from '../../../src/azure/client.ts';
-import type { ManagerConfig } from '../../../src/contract/config.ts';
-import { Capabilities, Labels } from '../../../src/contract/paths.ts';
+import type { NewAgent } from '../../../src/shared/azure/client.ts';
+import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
+import { Capabilities, Labels } from '../../../src/shared/contract/paths.ts';
 import type { Boundary } from './boundary.ts';
 import type { Dockerd, ModelContainer } from './containers.ts';
 import type { Disk } from './disk.ts';

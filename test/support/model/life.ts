@@ -1,10 +1,10 @@
-import type { AzureClient } from '../../../src/azure/client.ts';
-import { AgentKey } from '../../../src/azure/keys.ts';
-import type { Clock } from '../../../src/base/machine/clock.ts';
-import { Secret } from '../../../src/base/secret.ts';
-import type { Logger } from '../../../src/base/log.ts';
-import type { ManagerConfig } from '../../../src/contract/config.ts';
-import type { Engine } from '../../../src/engine/engine.ts';
+import type { AzureClient } from '../../../src/shared/azure/client.ts';
+import { AgentKey } from '../../../src/shared/azure/keys.ts';
+import type { Clock } from '../../../src/shared/base/machine/clock.ts';
+import { Secret } from '../../../src/shared/base/secret.ts';
+import type { Logger } from '../../../src/shared/base/log.ts';
+import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
+import type { Engine } from '../../../src/shared/engine/engine.ts';
 import { runDaemon } from '../../../src/manager/daemon.ts';
 import { Fence } from '../../../src/manager/docker/fence.ts';
 import { Helpers } from '../../../src/manager/docker/helpers.ts';

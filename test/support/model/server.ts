@@ -1,4 +1,4 @@
-import type { AzureAgent, JobRequest, NewAgent } from '../../../src/azure/client.ts';
+import type { AzureAgent, JobRequest, NewAgent } from '../../../src/shared/azure/client.ts';
 import type { Chance } from './chance.ts';
 import type { Timeline } from './timeline.ts';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { ManagerConfig } from '../../../src/contract/config.ts';
+import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
 import { calm } from './calm.ts';
 import { configs } from './configs.ts';
 import { steps, type Step } from './steps.ts';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../../src/base/machine/clock.ts';
-import type { ManagerConfig } from '../../../src/contract/config.ts';
-import { agentName, poolOfSlot, slotNames } from '../../../src/contract/slots.ts';
+import type { Clock } from '../../../src/shared/base/machine/clock.ts';
+import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
+import { agentName, poolOfSlot, slotNames } from '../../../src/shared/contract/slots.ts';
 import { AgentProcess, type AgentTroubles } from './agent.ts';
 import { modelClient } from './azure.ts';
 import { Boundary } from './boundary.ts';

@@ -2,8 +2,8 @@ import { WebApi, getBasicHandler, getBearerHandler } from 'azure-devops-node-api
 import type { ICoreApi } from 'azure-devops-node-api/CoreApi.js';
 import type { ILocationsApi } from 'azure-devops-node-api/LocationsApi.js';
 import type { ITaskAgentApi } from 'azure-devops-node-api/TaskAgentApi.js';
-import type { FakeControl } from '../../../src/azure/fake/control/control.ts';
-import { agentFiles, generateAgentKey } from '../../../src/azure/keys.ts';
+import type { FakeControl } from '../../../practice/azure/control/control.ts';
+import { agentFiles, generateAgentKey } from '../../../src/shared/azure/keys.ts';
 import { loginForm, privateKey } from '../agent-login.ts';
 import { AgentSession } from '../agent-session.ts';
 

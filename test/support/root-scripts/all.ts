@@ -1,4 +1,4 @@
-import { sha256 } from '../../../src/base/digest.ts';
+import { sha256 } from '../../../src/shared/base/digest.ts';
 import { fixedScripts } from './fixed.ts';
 import { bundleScripts, packageScripts, plannedScripts, removalScripts } from './planned.ts';
 

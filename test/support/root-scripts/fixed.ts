@@ -1,23 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { machineRoot } from '../../../src/base/machine/host-root.ts';
-import { factProbes } from '../../../src/facts/gather.ts';
-import { withCuda } from '../../../src/health/cuda/script.ts';
-import { aloneScript, listingScript } from '../../../src/health/smi-script.ts';
-import { readBootId, rebootScript, settle } from '../../../src/apply/reboot.ts';
+import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
+import { factProbes } from '../../../src/fleet/facts/gather.ts';
+import { withCuda } from '../../../src/shared/health/cuda/script.ts';
+import { aloneScript, listingScript } from '../../../src/shared/health/smi-script.ts';
+import { readBootId, rebootScript, settle } from '../../../src/fleet/apply/reboot.ts';
 import { agentStart } from '../../../src/manager/docker/agent-start.ts';
 import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';
 import { vacateScript } from '../../../src/manager/host-mode/vacate-script.ts';
 import { endScript } from '../../../src/manager/tenants/end-processes.ts';
-import { installKey } from '../../../src/setup/hosts/give-key.ts';
-import { lookScript } from '../../../src/setup/hosts/look-around.ts';
+import { installKey } from '../../../src/cli/setup/hosts/give-key.ts';
+import { lookScript } from '../../../src/cli/setup/hosts/look-around.ts';
 import { configScript } from '../../../src/manager/registration/register-by-config.ts';
-import { bootProgram, type BootRequest, type Elevation } from '../../../src/ssh/session/bootstrap.ts';
-import { followChangeScript } from '../../../src/ssh/session/follow-change.ts';
-import { frameScript } from '../../../src/ssh/session/frames.ts';
-import { lockScript } from '../../../src/ssh/session/lock.ts';
-import { pipeScript } from '../../../src/ssh/session/socket-agent.ts';
-import { startChangeScript } from '../../../src/ssh/session/start-change.ts';
-import { uploadScript } from '../../../src/ssh/session/upload.ts';
+import { bootProgram, type BootRequest, type Elevation } from '../../../src/fleet/ssh/session/bootstrap.ts';
+import { followChangeScript } from '../../../src/fleet/ssh/session/follow-change.ts';
+import { frameScript } from '../../../src/fleet/ssh/session/frames.ts';
+import { lockScript } from '../../../src/fleet/ssh/session/lock.ts';
+import { pipeScript } from '../../../src/fleet/ssh/session/socket-agent.ts';
+import { startChangeScript } from '../../../src/fleet/ssh/session/start-change.ts';
+import { uploadScript } from '../../../src/fleet/ssh/session/upload.ts';
 
 const owner = { who: "ann@o'hara", command: 'azp-fleet provision "a b".yaml', since: '2026-11-21T00:00:00Z' };
 const change = {

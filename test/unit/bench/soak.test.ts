@@ -5,7 +5,7 @@ import { copiedKey, deedsDone, hostileJob, isHostile } from '../../../bench/soak
 import { violations } from '../../../bench/soak/invariants.ts';
 import type { ContainerEvent, Evidence, FaultRecord } from '../../../bench/soak/model.ts';
 import { containerEvent } from '../../../bench/soak/observe.ts';
-import type { FakeJob } from '../../../src/azure/fake/control/control.ts';
+import type { FakeJob } from '../../../practice/azure/control/control.ts';
 
 const at = (second: number): string => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 const ms = (second: number): number => Date.parse(at(second));

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 
 import { Options } from '../../../src/cli/options.ts';
 import { remember } from '../../../src/cli/commands/fleet/remember.ts';
-import { failedHosts } from '../../../src/apply/journal.ts';
+import { failedHosts } from '../../../src/fleet/apply/journal.ts';
 import { quietContext, runCommand } from '../../support/command.ts';
 
 const cwd = mkdtempSync(join(tmpdir(), 'azp-files-'));

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
-import { createFileLogger } from '../../../src/base/file-log.ts';
+import { createFileLogger } from '../../../src/shared/base/file-log.ts';
 import { runCommand, type CommandResult } from '../../support/command.ts';
 import { StillClock } from '../../support/clock.ts';
 import { hostileAgent } from '../../support/hostile-agent.ts';
@@ -19,7 +19,7 @@ import type { Source } from './foreign-connections.ts';
 import { sources } from './foreign-sources.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../src/artifacts/load.ts', async () => {
+vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

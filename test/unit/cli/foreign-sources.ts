@@ -1,5 +1,5 @@
 // Who says something that azp-fleet shows, and by which command: rows for foreign-sources.test.ts.
-import { probes } from '../../../src/facts/parse.ts';
+import { probes } from '../../../src/fleet/facts/parse.ts';
 import { framesSaid } from '../../support/hostile-host.ts';
 import { evil } from '../../support/hostile-words.ts';
 import { agent, evilAzure, evilRun, evilStatus, facts } from './foreign-answers.ts';

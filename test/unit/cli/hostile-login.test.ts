@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
-import { FleetError } from '../../../src/base/errors.ts';
-import { report } from '../../../src/render/problem.ts';
+import { FleetError } from '../../../src/shared/base/errors.ts';
+import { report } from '../../../src/cli/render/problem.ts';
 import { quietContext, runCommand } from '../../support/command.ts';
 import { hostileHost } from '../../support/hostile-host.ts';
 import { evil, expectClean, words } from '../../support/hostile-words.ts';

@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 
-import { sha256 } from '../../../src/base/digest.ts';
-import { HostPaths } from '../../../src/contract/paths.ts';
+import { sha256 } from '../../../src/shared/base/digest.ts';
+import { HostPaths } from '../../../src/shared/contract/paths.ts';
 import { runCommand, type CommandResult } from '../../support/command.ts';
 import { controls, evil, expectClean, words } from '../../support/hostile-words.ts';
 import { framesSaid, hostileHost, type HostileHost, type Said } from '../../support/hostile-host.ts';
 import { managerStatus } from '../../support/manager-status.ts';
-import { useFake } from '../azure/fake/server.ts';
+import { useFake } from '../practice/azure/server.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../src/artifacts/load.ts', async () => {
+vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

@@ -8,10 +8,10 @@ import { z } from 'zod';
 
 import { commands } from '../../../src/cli/commands.ts';
 import { runCommand } from '../../support/command.ts';
-import { useFake } from '../azure/fake/server.ts';
+import { useFake } from '../practice/azure/server.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../src/artifacts/load.ts', async () => {
+vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

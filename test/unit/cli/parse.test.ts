@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { FleetError } from '../../../src/base/errors.ts';
+import { FleetError } from '../../../src/shared/base/errors.ts';
 import type { CommandSpec } from '../../../src/cli/command.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { parseArguments } from '../../../src/cli/parse.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 
 import { commandReference } from '../../../scripts/command-reference.ts';
 import { manPage } from '../../../scripts/man-page.ts';
-import { version } from '../../../src/base/version.ts';
+import { version } from '../../../src/shared/base/version.ts';
 import { argumentsOf } from '../../../src/cli/arguments.ts';
 import { commands } from '../../../src/cli/commands.ts';
 

@@ -7,10 +7,10 @@ import { commands } from '../../../src/cli/commands.ts';
 import { runCommand } from '../../support/command.ts';
 import { practiceFleet, type PracticeFleet } from '../../support/practice-fleet.ts';
 import { leftOnScreen } from '../../support/screen.ts';
-import { useFake } from '../azure/fake/server.ts';
+import { useFake } from '../practice/azure/server.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../src/artifacts/load.ts', async () => {
+vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
-import { ExitCode } from '../../../src/base/errors.ts';
+import { ExitCode } from '../../../src/shared/base/errors.ts';
 import { commands } from '../../../src/cli/commands.ts';
 import { parseArguments } from '../../../src/cli/parse.ts';
 
@@ -34,7 +34,7 @@ describe('every exit code is told, and no other', () => {
 });
 
 describe('every variable of the environment is told, and no other', () => {
-  const files = globSync('src/**/*.ts').filter((file) => !file.startsWith('src/azure/fake/'));
+  const files = globSync('src/**/*.ts').filter((file) => !file.startsWith('practice/azure/'));
   const source = files.map(read).join('\n');
   const told = [...section(read('docs/commands.md'), 'Environment').matchAll(/`([A-Z][A-Z_]+)`/g)];
 

@@ -2,7 +2,7 @@
 // suffered, and shown not to happen. The daemon runs whole, against a fake Azure DevOps server and a stand-in dockerd.
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { bases, chooseBase } from '../../../src/image/choose.ts';
+import { bases, chooseBase } from '../../../src/shared/image/choose.ts';
 import { parseArguments, usage } from '../../../src/manager/start/arguments.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { containerOptions } from '../../../src/manager/docker/container.ts';
@@ -234,7 +234,7 @@ test('16: the agent died of memory before the job that used it', () => {
 });
 
 test('17: it needed an image that was deleted, and a system too old for the agent', () => {
-  expect(readFileSync('src/health/probe.ts', 'utf8')).not.toContain('nvidia/cuda:');
+  expect(readFileSync('src/shared/health/probe.ts', 'utf8')).not.toContain('nvidia/cuda:');
   const offered = [bases.cpu.os, ...bases.cuda.flatMap(({ os }) => os)];
   for (const os of offered) expect(['ubuntu22.04', 'ubuntu24.04', 'debian12']).toContain(os);
 });

@@ -1,7 +1,7 @@
 // Agents that do not come to listen for jobs: the slot gives them up, registers anew, and says what it was. The whole
 // daemon over real sockets; containers print what a test tells them to, and five minutes are 0.6 s.
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { untar } from '../../../src/base/tar.ts';
+import { untar } from '../../../src/shared/base/tar.ts';
 import { AgentSession } from '../../support/agent-session.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 import type { StandInContainer } from '../../support/docker/state.ts';

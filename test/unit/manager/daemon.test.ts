@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { untar } from '../../../src/base/tar.ts';
+import { untar } from '../../../src/shared/base/tar.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { serveControl } from '../../../src/manager/serve/control.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';

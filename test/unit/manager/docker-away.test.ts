@@ -3,8 +3,8 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { builtImage } from '../../../src/contract/agent-release.ts';
-import { untar } from '../../../src/base/tar.ts';
+import { builtImage } from '../../../src/shared/contract/agent-release.ts';
+import { untar } from '../../../src/shared/base/tar.ts';
 import { AgentSession } from '../../support/agent-session.ts';
 import { FakeSystemd } from '../../support/fake-systemd.ts';
 import { ManagerRig, printed } from '../../support/manager-rig.ts';

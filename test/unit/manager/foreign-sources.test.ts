@@ -6,16 +6,16 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { generateAgentKey } from '../../../src/azure/keys.ts';
-import { FleetError } from '../../../src/base/errors.ts';
-import type { ManagerConfig } from '../../../src/contract/config.ts';
+import { generateAgentKey } from '../../../src/shared/azure/keys.ts';
+import { FleetError } from '../../../src/shared/base/errors.ts';
+import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { runClient } from '../../../src/manager/start/client-commands.ts';
 import { journalLogger } from '../../../src/manager/start/journal-log.ts';
 import { controls, evil, words } from '../../support/hostile-words.ts';
 import { freePort } from '../../support/ssh-port.ts';
 import { failed, ManagerRig, printed } from '../../support/manager-rig.ts';
-import { newAgent } from '../azure/fake/server.ts';
+import { newAgent } from '../practice/azure/server.ts';
 
 const healthy = readFileSync('test/fixtures/nvidia-smi/h200-pair-v13.xml', 'utf8');
 const [gpu = ''] = [...healthy.matchAll(/<uuid>(GPU-[^<]+)</g)].map(([, uuid = '']) => uuid);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plainSlot as slot } from '../../support/slot.ts';
 
-import { silentLogger } from '../../../src/base/log.ts';
+import { silentLogger } from '../../../src/shared/base/log.ts';
 import type { ManagerTools } from '../../../src/manager/manager-tools.ts';
 import type { Action, Wanted } from '../../../src/manager/model.ts';
 import { Operator } from '../../../src/manager/operator.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { plainSlot as slot } from '../../support/slot.ts';
 
-import type { OwnContainer } from '../../../src/engine/engine.ts';
+import type { OwnContainer } from '../../../src/shared/engine/engine.ts';
 import type { Action, Slot } from '../../../src/manager/model.ts';
 import { decide, type Grounds } from '../../../src/manager/orders.ts';
 

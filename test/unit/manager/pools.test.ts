@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ManagerConfig } from '../../../src/contract/config.ts';
-import type { SlotSpec } from '../../../src/contract/slots.ts';
+import type { ManagerConfig } from '../../../src/shared/contract/config.ts';
+import type { SlotSpec } from '../../../src/shared/contract/slots.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 // Slots with pools and images of their own; the daemon as in daemon.test.ts.

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { generateAgentKey } from '../../../src/azure/keys.ts';
-import { newAgent } from '../azure/fake/server.ts';
+import { generateAgentKey } from '../../../src/shared/azure/keys.ts';
+import { newAgent } from '../practice/azure/server.ts';
 import { ManagerRig } from '../../support/manager-rig.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; see manager-rig.ts.

@@ -5,7 +5,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { FleetError } from '../../../src/base/errors.ts';
+import { FleetError } from '../../../src/shared/base/errors.ts';
 import { failed, ManagerRig, printed } from '../../support/manager-rig.ts';
 
 let rig: ManagerRig;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { plainSlot as slot } from '../../support/slot.ts';
-import { silentLogger } from '../../../src/base/log.ts';
+import { silentLogger } from '../../../src/shared/base/log.ts';
 import { Evidence } from '../../../src/manager/runs/evidence.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
 import { noteUnfinished } from '../../../src/manager/unfinished.ts';

@@ -1,5 +1,5 @@
-import { usageError } from '../../../base/errors.ts';
-import type { Context } from '../../../base/context.ts';
+import { usageError } from '../../../shared/base/errors.ts';
+import type { Context } from '../../../shared/base/context.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 import { make } from './make.ts';

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 
-import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { openBundle } from '../../../bundle/archive/read.ts';
-import { bundleText } from '../../../render/bundle/bundle-text.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode } from '../../../shared/base/errors.ts';
+import { openBundle } from '../../../fleet/bundle/archive/read.ts';
+import { bundleText } from '../../render/bundle/bundle-text.ts';
 import type { Result } from '../../result.ts';
 
 /** What a bundle holds. Nobody is contacted. */

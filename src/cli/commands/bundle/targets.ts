@@ -1,16 +1,16 @@
-import type { HostOutcome } from '../../../apply/outcome.ts';
-import { reachHosts } from '../../../apply/survey.ts';
-import type { Context } from '../../../base/context.ts';
-import { usageError } from '../../../base/errors.ts';
-import { needingOf, needingUnseen } from '../../../bundle/make/bare-host.ts';
-import { namedSystem } from '../../../bundle/make/named-system.ts';
-import type { Target } from '../../../bundle/make/needs.ts';
-import type { HostSpec } from '../../../inventory/fleet.ts';
-import type { Desired } from '../../../steps/step.ts';
+import type { HostOutcome } from '../../../fleet/apply/outcome.ts';
+import { reachHosts } from '../../../fleet/apply/survey.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { usageError } from '../../../shared/base/errors.ts';
+import { needingOf, needingUnseen } from '../../../fleet/bundle/make/bare-host.ts';
+import { namedSystem } from '../../../fleet/bundle/make/named-system.ts';
+import type { Target } from '../../../fleet/bundle/make/needs.ts';
+import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
+import type { Desired } from '../../../fleet/steps/step.ts';
 import type { CommandInput } from '../../command.ts';
-import type { OpenHosts } from '../../fleet/hosts.ts';
-import { hostTools } from '../../fleet/planning-tools.ts';
-import type { Connected } from '../../fleet/with-hosts.ts';
+import type { OpenHosts } from '../../run/hosts.ts';
+import { hostTools } from '../../run/planning-tools.ts';
+import type { Connected } from '../../run/with-hosts.ts';
 
 type Found =
   | { readonly targets: readonly Target[] }

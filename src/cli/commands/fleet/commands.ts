@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from '../../command.ts';
-import { waveOptions } from '../../fleet/wave-options.ts';
+import { waveOptions } from '../../run/wave-options.ts';
 
 const parallel: OptionSpec = {
   flags: '--parallel <n>',

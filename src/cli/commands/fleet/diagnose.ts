@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 
-import type { Context } from '../../../base/context.ts';
-import { whyNot, ExitCode, usageError } from '../../../base/errors.ts';
-import { diagnose } from '../../../health/diagnose.ts';
-import { painter } from '../../../render/color.ts';
-import { diagnosisText, type NamedDiagnosis } from '../../../render/diagnosis.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { whyNot, ExitCode, usageError } from '../../../shared/base/errors.ts';
+import { diagnose } from '../../../shared/health/diagnose.ts';
+import { painter } from '../../render/color.ts';
+import { diagnosisText, type NamedDiagnosis } from '../../render/diagnosis.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 

@@ -1,23 +1,23 @@
 import { resolve as resolvePath } from 'node:path';
 
-import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { version } from '../../../base/version.ts';
-import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../../../apply/fleet-survey.ts';
-import { refusedTakeOvers } from '../../../plan/held-names.ts';
-import { hasChanges } from '../../../plan/plan.ts';
-import { planWaves } from '../../../plan/waves/waves.ts';
-import { wavesOf } from '../../../apply/waves/survey-waves.ts';
-import { waveLimits } from '../../fleet/wave-limits.ts';
-import { checkPlanFile, writePlanFile } from '../../../apply/saved-plan.ts';
-import { distinct } from '../../../apply/pools.ts';
-import { usesColor } from '../../../render/color.ts';
-import { planText } from '../../../render/plan/plan-text.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode } from '../../../shared/base/errors.ts';
+import { version } from '../../../shared/base/version.ts';
+import { closeAll, surveyFleet, toFleetPlan, unreadIn } from '../../../fleet/apply/fleet-survey.ts';
+import { refusedTakeOvers } from '../../../fleet/plan/held-names.ts';
+import { hasChanges } from '../../../fleet/plan/plan.ts';
+import { planWaves } from '../../../fleet/plan/waves/waves.ts';
+import { wavesOf } from '../../../fleet/apply/waves/survey-waves.ts';
+import { waveLimits } from '../../run/wave-limits.ts';
+import { checkPlanFile, writePlanFile } from '../../../fleet/apply/saved-plan.ts';
+import { distinct } from '../../../fleet/apply/pools.ts';
+import { usesColor } from '../../render/color.ts';
+import { planText } from '../../render/plan/plan-text.ts';
 import type { CommandInput } from '../../command.ts';
-import { openPlanning } from '../../fleet/planning-tools.ts';
+import { openPlanning } from '../../run/planning-tools.ts';
 import { problemsAmong, type Result } from '../../result.ts';
-import { openForPlan, withFleet, type OpenFleet } from '../../fleet/fleet.ts';
-import type { Connected } from '../../fleet/with-hosts.ts';
+import { openForPlan, withFleet, type OpenFleet } from '../../run/fleet.ts';
+import type { Connected } from '../../run/with-hosts.ts';
 
 /** Shows what `provision` would change. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {

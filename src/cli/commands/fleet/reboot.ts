@@ -1,10 +1,10 @@
-import type { Context } from '../../../base/context.ts';
-import type { Facts } from '../../../facts/facts.ts';
-import { rebootedSinceDrain } from '../../../plan/waves/agents.ts';
-import { rebootChange } from '../../../steps/changes.ts';
-import type { Planned } from '../../../steps/step.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import type { Facts } from '../../../fleet/facts/facts.ts';
+import { rebootedSinceDrain } from '../../../fleet/plan/waves/agents.ts';
+import { rebootChange } from '../../../fleet/steps/changes.ts';
+import type { Planned } from '../../../fleet/steps/step.ts';
 import type { CommandInput } from '../../command.ts';
-import { carryOut } from '../../fleet/own-plan.ts';
+import { carryOut } from '../../run/own-plan.ts';
 import type { Result } from '../../result.ts';
 
 /** Reboots hosts in waves. */

@@ -1,8 +1,8 @@
-import { warn } from '../../../render/problem.ts';
-import { timestamp } from '../../../base/machine/clock.ts';
-import type { Context } from '../../../base/context.ts';
-import { writeJournal } from '../../../apply/journal.ts';
-import type { HostOutcome } from '../../../apply/outcome.ts';
+import { warn } from '../../render/problem.ts';
+import { timestamp } from '../../../shared/base/machine/clock.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { writeJournal } from '../../../fleet/apply/journal.ts';
+import type { HostOutcome } from '../../../fleet/apply/outcome.ts';
 import type { CommandInput } from '../../command.ts';
 
 /**

@@ -1,12 +1,12 @@
-import { findLeftovers } from '../../../azure/pools/prune.ts';
-import type { Context } from '../../../base/context.ts';
-import { usageError } from '../../../base/errors.ts';
-import { quote } from '../../../base/shell.ts';
-import type { Fleet } from '../../../inventory/fleet.ts';
+import { findLeftovers } from '../../../shared/azure/pools/prune.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { usageError } from '../../../shared/base/errors.ts';
+import { quote } from '../../../shared/base/shell.ts';
+import type { Fleet } from '../../../fleet/inventory/fleet.ts';
 import type { CommandInput } from '../../command.ts';
-import { openFleet } from '../../fleet/fleet.ts';
-import { namesOfGone } from '../../fleet/gone-host.ts';
-import { poolsOfFleet, prunePools } from '../../fleet/prune-pools.ts';
+import { openFleet } from '../../run/fleet.ts';
+import { namesOfGone } from '../../run/gone-host.ts';
+import { poolsOfFleet, prunePools } from '../../run/prune-pools.ts';
 import type { Result } from '../../result.ts';
 
 /**

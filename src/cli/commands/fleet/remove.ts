@@ -1,13 +1,13 @@
-import { deregister } from '../../../azure/pools/deregister.ts';
-import { ownerId } from '../../../azure/pools/owner.ts';
-import type { Context } from '../../../base/context.ts';
-import { usageError } from '../../../base/errors.ts';
-import type { Facts } from '../../../facts/facts.ts';
-import type { PartName } from '../../../steps/remove/parts.ts';
-import { removalOf } from '../../../steps/remove/remove.ts';
+import { deregister } from '../../../shared/azure/pools/deregister.ts';
+import { ownerId } from '../../../shared/azure/pools/owner.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { usageError } from '../../../shared/base/errors.ts';
+import type { Facts } from '../../../fleet/facts/facts.ts';
+import type { PartName } from '../../../fleet/steps/remove/parts.ts';
+import { removalOf } from '../../../fleet/steps/remove/remove.ts';
 import type { CommandInput } from '../../command.ts';
-import { openFleet } from '../../fleet/fleet.ts';
-import { carryOut } from '../../fleet/own-plan.ts';
+import { openFleet } from '../../run/fleet.ts';
+import { carryOut } from '../../run/own-plan.ts';
 import type { Result } from '../../result.ts';
 import { removeGone } from './remove-gone.ts';
 

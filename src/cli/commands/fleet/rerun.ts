@@ -1,7 +1,7 @@
-import { usageError } from '../../../base/errors.ts';
-import type { HostSpec } from '../../../inventory/fleet.ts';
-import type { FleetPlan } from '../../../plan/fleet-plan.ts';
-import { failedHosts } from '../../../apply/journal.ts';
+import { usageError } from '../../../shared/base/errors.ts';
+import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
+import type { FleetPlan } from '../../../fleet/plan/fleet-plan.ts';
+import { failedHosts } from '../../../fleet/apply/journal.ts';
 
 /** The hosts that a provision is about: those selected, less what `--rerun failed` and `--plan FILE` leave out. */
 export async function chooseHosts(

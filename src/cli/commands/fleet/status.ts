@@ -1,25 +1,25 @@
-import type { Context } from '../../../base/context.ts';
-import type { Problem } from '../../../base/errors.ts';
-import { planFleetPools } from '../../../apply/pools.ts';
-import { readParallelJobs } from '../../../azure/parallel-jobs.ts';
-import { plainPools } from '../../../inventory/pool-pattern.ts';
-import { sameMachines } from '../../../plan/same-machine.ts';
-import { painter } from '../../../render/color.ts';
-import { jobsTrouble } from '../../../render/parallel-jobs.ts';
-import { statusText } from '../../../render/status.ts';
-import { troubleLines } from '../../../render/trouble.ts';
-import { agentsWanted, joined, listPools, lookAtHosts, poolsSeen } from '../../../status/collect.ts';
-import { driftOf } from '../../../status/drift.ts';
-import { jobsView, type JobsView } from '../../../status/parallel-jobs.ts';
-import { statusExitCode } from '../../../status/exit-code.ts';
-import { statusRow, type Look, type StatusRow } from '../../../status/row.ts';
-import { tellEach } from '../../../status/tell-each.ts';
-import { knownPools } from '../../../steps/pool-names.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import type { Problem } from '../../../shared/base/errors.ts';
+import { planFleetPools } from '../../../fleet/apply/pools.ts';
+import { readParallelJobs } from '../../../shared/azure/parallel-jobs.ts';
+import { plainPools } from '../../../fleet/inventory/pool-pattern.ts';
+import { sameMachines } from '../../../fleet/plan/same-machine.ts';
+import { painter } from '../../render/color.ts';
+import { jobsTrouble } from '../../render/parallel-jobs.ts';
+import { statusText } from '../../render/status.ts';
+import { troubleLines } from '../../render/trouble.ts';
+import { agentsWanted, joined, listPools, lookAtHosts, poolsSeen } from '../../../fleet/status/collect.ts';
+import { driftOf } from '../../../fleet/status/drift.ts';
+import { jobsView, type JobsView } from '../../../fleet/status/parallel-jobs.ts';
+import { statusExitCode } from '../../../fleet/status/exit-code.ts';
+import { statusRow, type Look, type StatusRow } from '../../../fleet/status/row.ts';
+import { tellEach } from '../../../fleet/status/tell-each.ts';
+import { knownPools } from '../../../fleet/steps/pool-names.ts';
 import type { CommandInput } from '../../command.ts';
-import { openFleet, openForPlan, withFleet, type OpenFleet } from '../../fleet/fleet.ts';
-import { openPlanning } from '../../fleet/planning-tools.ts';
+import { openFleet, openForPlan, withFleet, type OpenFleet } from '../../run/fleet.ts';
+import { openPlanning } from '../../run/planning-tools.ts';
 import type { Result } from '../../result.ts';
-import type { Connected } from '../../fleet/with-hosts.ts';
+import type { Connected } from '../../run/with-hosts.ts';
 
 /** Shows how every host is. Changes nothing. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {

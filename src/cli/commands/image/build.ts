@@ -1,12 +1,12 @@
-import type { Context } from '../../../base/context.ts';
-import { FleetError } from '../../../base/errors.ts';
-import type { EventSink } from '../../../apply/events.ts';
-import { renewImage, type BuiltImage } from '../../../client/image-build.ts';
-import type { ManagerClient } from '../../../client/manager-client.ts';
-import { builtText } from '../../../render/images.ts';
-import { createProgress } from '../../../render/progress.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { FleetError } from '../../../shared/base/errors.ts';
+import type { EventSink } from '../../../fleet/apply/events.ts';
+import { renewImage, type BuiltImage } from '../../../fleet/client/image-build.ts';
+import type { ManagerClient } from '../../../fleet/client/manager-client.ts';
+import { builtText } from '../../render/images.ts';
+import { createProgress } from '../../render/progress.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, type Managers, withManagers } from '../../fleet/managers.ts';
+import { answered, type Managers, withManagers } from '../../run/managers.ts';
 import { pause } from '../../pause.ts';
 import type { Result } from '../../result.ts';
 

@@ -1,7 +1,7 @@
-import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { bases } from '../../../image/choose.ts';
-import { baseTable } from '../../../render/images.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode } from '../../../shared/base/errors.ts';
+import { bases } from '../../../shared/image/choose.ts';
+import { baseTable } from '../../render/images.ts';
 import type { Result } from '../../result.ts';
 
 /** Shows the bases that agent images can be built upon. Contacts nobody. */

@@ -1,13 +1,13 @@
-import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { painter } from '../../../render/color.ts';
-import { imageText } from '../../../render/images.ts';
-import { lookAtHosts } from '../../../status/collect.ts';
-import { imageRow, type ImageRow } from '../../../status/image.ts';
-import { tellEach } from '../../../status/tell-each.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode } from '../../../shared/base/errors.ts';
+import { painter } from '../../render/color.ts';
+import { imageText } from '../../render/images.ts';
+import { lookAtHosts } from '../../../fleet/status/collect.ts';
+import { imageRow, type ImageRow } from '../../../fleet/status/image.ts';
+import { tellEach } from '../../../fleet/status/tell-each.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
-import { withHosts } from '../../fleet/with-hosts.ts';
+import { withHosts } from '../../run/with-hosts.ts';
 
 /** Shows which image each host gets and why. Changes nothing; Azure DevOps is not asked. */
 export async function run(context: Context, input: CommandInput): Promise<Result> {

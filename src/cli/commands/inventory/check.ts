@@ -1,9 +1,9 @@
-import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { checkReferences } from '../../../inventory/check/references.ts';
-import { fleetSummary } from '../../../render/inventory.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode } from '../../../shared/base/errors.ts';
+import { checkReferences } from '../../../fleet/inventory/check/references.ts';
+import { fleetSummary } from '../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
-import { openInventory } from '../../fleet/hosts.ts';
+import { openInventory } from '../../run/hosts.ts';
 import type { Result } from '../../result.ts';
 
 const notWrong: ReadonlySet<string> = new Set(['inventory.variable', 'inventory.token-expires']);

@@ -1,8 +1,8 @@
-import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { hostTable } from '../../../render/inventory.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode } from '../../../shared/base/errors.ts';
+import { hostTable } from '../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../fleet/hosts.ts';
+import { openHosts } from '../../run/hosts.ts';
 import type { Result } from '../../result.ts';
 
 export function run(context: Context, input: CommandInput): Promise<Result> {

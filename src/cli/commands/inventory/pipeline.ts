@@ -1,17 +1,17 @@
 import path from 'node:path';
 
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, usageError } from '../../../base/errors.ts';
-import { completed, nearest } from '../../../base/nearest.ts';
-import { poolsOf } from '../../../contract/slots.ts';
-import type { HostSpec } from '../../../inventory/fleet.ts';
-import { plainPools } from '../../../inventory/pool-pattern.ts';
-import { pipelineKinds, type PipelineKind } from '../../../render/pipeline/choose.ts';
-import { offersOf } from '../../../render/pipeline/offers.ts';
-import { pipelineText } from '../../../render/pipeline/pipeline.ts';
-import { writeInventory } from '../../../setup/file/write.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, usageError } from '../../../shared/base/errors.ts';
+import { completed, nearest } from '../../../shared/base/nearest.ts';
+import { poolsOf } from '../../../shared/contract/slots.ts';
+import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
+import { plainPools } from '../../../fleet/inventory/pool-pattern.ts';
+import { pipelineKinds, type PipelineKind } from '../../render/pipeline/choose.ts';
+import { offersOf } from '../../render/pipeline/offers.ts';
+import { pipelineText } from '../../render/pipeline/pipeline.ts';
+import { writeInventory } from '../../setup/file/write.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../fleet/hosts.ts';
+import { openHosts } from '../../run/hosts.ts';
 import { refuseControl, type Options } from '../../options.ts';
 import type { Result } from '../../result.ts';
 

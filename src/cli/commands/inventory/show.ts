@@ -1,15 +1,15 @@
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, type Problem } from '../../../base/errors.ts';
-import { troubleOf } from '../../../base/host-trouble.ts';
-import type { Logger } from '../../../base/log.ts';
-import type { HostSpec } from '../../../inventory/fleet.ts';
-import { type ConnectionDescription, describeConnection } from '../../../ssh/config/describe.ts';
-import { SshResolver } from '../../../ssh/config/resolver.ts';
-import { say } from '../../../render/lines/say.ts';
-import { agentNames, hostYaml } from '../../../render/inventory.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, type Problem } from '../../../shared/base/errors.ts';
+import { troubleOf } from '../../../shared/base/host-trouble.ts';
+import type { Logger } from '../../../shared/base/log.ts';
+import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
+import { type ConnectionDescription, describeConnection } from '../../../fleet/ssh/config/describe.ts';
+import { SshResolver } from '../../../fleet/ssh/config/resolver.ts';
+import { say } from '../../render/lines/say.ts';
+import { agentNames, hostYaml } from '../../render/inventory.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../fleet/hosts.ts';
-import { withoutSecrets } from '../../fleet/secrets.ts';
+import { openHosts } from '../../run/hosts.ts';
+import { withoutSecrets } from '../../run/secrets.ts';
 import type { Result } from '../../result.ts';
 
 /** Hosts with every default filled in. A host that ssh's configuration does not lead to is shown without a connection. */

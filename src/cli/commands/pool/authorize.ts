@@ -1,7 +1,7 @@
-import { readPoolState } from '../../../azure/pools/state.ts';
-import { planPools } from '../../../plan/pools.ts';
-import type { Context } from '../../../base/context.ts';
-import { usageError } from '../../../base/errors.ts';
+import { readPoolState } from '../../../shared/azure/pools/state.ts';
+import { planPools } from '../../../fleet/plan/pools.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { usageError } from '../../../shared/base/errors.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 import { carryOut, openPools } from './names.ts';

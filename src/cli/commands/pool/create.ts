@@ -1,6 +1,6 @@
-import { readPoolState } from '../../../azure/pools/state.ts';
-import { planPools } from '../../../plan/pools.ts';
-import type { Context } from '../../../base/context.ts';
+import { readPoolState } from '../../../shared/azure/pools/state.ts';
+import { planPools } from '../../../fleet/plan/pools.ts';
+import type { Context } from '../../../shared/base/context.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 import { carryOut, openPools } from './names.ts';

@@ -1,10 +1,10 @@
-import type { Pool } from '../../../azure/client.ts';
-import { poolOverviews } from '../../../azure/pools/overview.ts';
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, type Problem } from '../../../base/errors.ts';
-import { completed, nearest } from '../../../base/nearest.ts';
-import { painter } from '../../../render/color.ts';
-import { poolTable } from '../../../render/pools.ts';
+import type { Pool } from '../../../shared/azure/client.ts';
+import { poolOverviews } from '../../../shared/azure/pools/overview.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, type Problem } from '../../../shared/base/errors.ts';
+import { completed, nearest } from '../../../shared/base/nearest.ts';
+import { painter } from '../../render/color.ts';
+import { poolTable } from '../../render/pools.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 import { openPools, tellPatterns } from './names.ts';

@@ -1,16 +1,16 @@
-import { applyFleetChange } from '../../../apply/azure-pools.ts';
-import type { FleetChange } from '../../../plan/pools.ts';
-import type { Context } from '../../../base/context.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { poolsOf } from '../../../contract/slots.ts';
-import { mayBecome, plainPools } from '../../../inventory/pool-pattern.ts';
-import { say } from '../../../render/lines/say.ts';
-import { warn } from '../../../render/problem.ts';
+import { applyFleetChange } from '../../../fleet/apply/azure-pools.ts';
+import type { FleetChange } from '../../../fleet/plan/pools.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode } from '../../../shared/base/errors.ts';
+import { poolsOf } from '../../../shared/contract/slots.ts';
+import { mayBecome, plainPools } from '../../../fleet/inventory/pool-pattern.ts';
+import { say } from '../../render/lines/say.ts';
+import { warn } from '../../render/problem.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { refuseControl } from '../../options.ts';
-import { fittingPools } from '../../fleet/fitting-pools.ts';
-import { openFleet, type OpenFleet } from '../../fleet/fleet.ts';
+import { fittingPools } from '../../run/fitting-pools.ts';
+import { openFleet, type OpenFleet } from '../../run/fleet.ts';
 import { declined, type Result } from '../../result.ts';
 
 export interface OpenPools extends OpenFleet {

@@ -1,15 +1,15 @@
-import type { AzureClient } from '../../../azure/client.ts';
-import type { OwnNames } from '../../../azure/pools/garbage.ts';
-import { findLeftovers, type PoolNames } from '../../../azure/pools/prune.ts';
-import type { Context } from '../../../base/context.ts';
-import { usageError } from '../../../base/errors.ts';
-import { agentName, poolOfSlot, poolsOf, slotNames } from '../../../contract/slots.ts';
-import type { Fleet, HostSpec } from '../../../inventory/fleet.ts';
-import { mayBecome } from '../../../inventory/pool-pattern.ts';
+import type { AzureClient } from '../../../shared/azure/client.ts';
+import type { OwnNames } from '../../../shared/azure/pools/garbage.ts';
+import { findLeftovers, type PoolNames } from '../../../shared/azure/pools/prune.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { usageError } from '../../../shared/base/errors.ts';
+import { agentName, poolOfSlot, poolsOf, slotNames } from '../../../shared/contract/slots.ts';
+import type { Fleet, HostSpec } from '../../../fleet/inventory/fleet.ts';
+import { mayBecome } from '../../../fleet/inventory/pool-pattern.ts';
 import type { CommandInput } from '../../command.ts';
-import { openFleet } from '../../fleet/fleet.ts';
-import { namesOfGone } from '../../fleet/gone-host.ts';
-import { poolsOfFleet, prunePools } from '../../fleet/prune-pools.ts';
+import { openFleet } from '../../run/fleet.ts';
+import { namesOfGone } from '../../run/gone-host.ts';
+import { poolsOfFleet, prunePools } from '../../run/prune-pools.ts';
 import type { Result } from '../../result.ts';
 
 /** Removes agents that no slot stands for any more: looks, asks, waits, looks again, removes. */

@@ -1,11 +1,11 @@
-import type { Context } from '../../../base/context.ts';
-import { heldNames } from '../../../client/held-names.ts';
-import { refusedNames, takeNames } from '../../../client/take-names.ts';
-import { say } from '../../../render/lines/say.ts';
-import { adoptText, heldLines } from '../../../render/managers.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { heldNames } from '../../../fleet/client/held-names.ts';
+import { refusedNames, takeNames } from '../../../fleet/client/take-names.ts';
+import { say } from '../../render/lines/say.ts';
+import { adoptText, heldLines } from '../../render/managers.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, withManagers } from '../../fleet/managers.ts';
+import { answered, withManagers } from '../../run/managers.ts';
 import { pause } from '../../pause.ts';
 import { declined, type Result } from '../../result.ts';
 

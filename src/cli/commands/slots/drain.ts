@@ -1,13 +1,13 @@
-import type { Context } from '../../../base/context.ts';
-import { FleetError } from '../../../base/errors.ts';
-import type { ManagerStatus } from '../../../contract/status.ts';
-import type { ManagerClient } from '../../../client/manager-client.ts';
-import { occupied } from '../../../apply/drain.ts';
-import { drainText } from '../../../render/managers.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { FleetError } from '../../../shared/base/errors.ts';
+import type { ManagerStatus } from '../../../shared/contract/status.ts';
+import type { ManagerClient } from '../../../fleet/client/manager-client.ts';
+import { occupied } from '../../../fleet/apply/drain.ts';
+import { drainText } from '../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
-import { ownerName } from '../../fleet/owner.ts';
-import { agreesToAll } from '../../fleet/whole-fleet.ts';
-import { answered, askEach } from '../../fleet/managers.ts';
+import { ownerName } from '../../run/owner.ts';
+import { agreesToAll } from '../../run/whole-fleet.ts';
+import { answered, askEach } from '../../run/managers.ts';
 import { pause } from '../../pause.ts';
 import { declined, type Result } from '../../result.ts';
 

@@ -1,9 +1,9 @@
-import type { Context } from '../../../base/context.ts';
-import { usageError } from '../../../base/errors.ts';
-import { askedOutput } from '../../../render/asked-output.ts';
-import { runsText } from '../../../render/managers.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { usageError } from '../../../shared/base/errors.ts';
+import { askedOutput } from '../../render/asked-output.ts';
+import { runsText } from '../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, askEach } from '../../fleet/managers.ts';
+import { answered, askEach } from '../../run/managers.ts';
 import type { Result } from '../../result.ts';
 
 /**

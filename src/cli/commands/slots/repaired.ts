@@ -1,7 +1,7 @@
-import type { Context } from '../../../base/context.ts';
-import { repairedText } from '../../../render/managers.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { repairedText } from '../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, askEach } from '../../fleet/managers.ts';
+import { answered, askEach } from '../../run/managers.ts';
 import type { Result } from '../../result.ts';
 
 /** Tells managers that GPUs were reset or replaced: what the kernel said of them before closes no slot any more. */

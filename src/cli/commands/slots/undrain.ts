@@ -1,9 +1,9 @@
-import type { Context } from '../../../base/context.ts';
-import { defined } from '../../../base/defined.ts';
-import { undrainText, type Undrained } from '../../../render/managers.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { defined } from '../../../shared/base/defined.ts';
+import { undrainText, type Undrained } from '../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, askEach } from '../../fleet/managers.ts';
-import { agreesToAll } from '../../fleet/whole-fleet.ts';
+import { answered, askEach } from '../../run/managers.ts';
+import { agreesToAll } from '../../run/whole-fleet.ts';
 import { declined, type Result } from '../../result.ts';
 
 /** Lets agents take jobs again. An agent that somebody disabled by hand in Azure DevOps stays disabled. */

@@ -1,7 +1,7 @@
-import type { Context } from '../../../base/context.ts';
-import { webhookText } from '../../../render/managers.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { webhookText } from '../../render/managers.ts';
 import type { CommandInput } from '../../command.ts';
-import { answered, askEach } from '../../fleet/managers.ts';
+import { answered, askEach } from '../../run/managers.ts';
 import type { Result } from '../../result.ts';
 
 /** Has managers send a test message to their webhooks. */

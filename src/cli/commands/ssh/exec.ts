@@ -1,18 +1,18 @@
 import pLimit from 'p-limit';
 
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, FleetError, usageError } from '../../../base/errors.ts';
-import { troubleOf } from '../../../base/host-trouble.ts';
-import { sh } from '../../../base/shell.ts';
-import { controlIn } from '../../../base/unseen.ts';
-import type { HostSpec } from '../../../inventory/fleet.ts';
-import { askedOutput } from '../../../render/asked-output.ts';
-import { painter } from '../../../render/color.ts';
-import { execText, type HostAnswer } from '../../../render/exec.ts';
-import type { ScriptOptions, ScriptResult, Session } from '../../../ssh/transport.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, FleetError, usageError } from '../../../shared/base/errors.ts';
+import { troubleOf } from '../../../shared/base/host-trouble.ts';
+import { sh } from '../../../shared/base/shell.ts';
+import { controlIn } from '../../../shared/base/unseen.ts';
+import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
+import { askedOutput } from '../../render/asked-output.ts';
+import { painter } from '../../render/color.ts';
+import { execText, type HostAnswer } from '../../render/exec.ts';
+import type { ScriptOptions, ScriptResult, Session } from '../../../fleet/ssh/transport.ts';
 import type { CommandInput } from '../../command.ts';
 import { problemsAmong, type Result } from '../../result.ts';
-import { withHosts, type Connected } from '../../fleet/with-hosts.ts';
+import { withHosts, type Connected } from '../../run/with-hosts.ts';
 
 /** Bytes of each stream of one host: asked for, and read by a person or a program. */
 const outputLimit = 64 * 1024 * 1024;

@@ -1,17 +1,17 @@
 import path from 'node:path';
 
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, usageError } from '../../../base/errors.ts';
-import { fleetFileText, writtenText } from '../../../render/ssh/fleet-file.ts';
-import { includeLine, ownFiles } from '../../../ssh/config/own-include.ts';
-import { SshResolver } from '../../../ssh/config/resolver.ts';
-import { StandIn } from '../../../ssh/config/stand-in.ts';
-import { composeFleetFile, type FleetFile } from '../../../ssh/fleet-file/compose.ts';
-import { holdsOthers, removeFleetFile, writeFleetFile } from '../../../ssh/fleet-file/place.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, usageError } from '../../../shared/base/errors.ts';
+import { fleetFileText, writtenText } from '../../render/ssh/fleet-file.ts';
+import { includeLine, ownFiles } from '../../../fleet/ssh/config/own-include.ts';
+import { SshResolver } from '../../../fleet/ssh/config/resolver.ts';
+import { StandIn } from '../../../fleet/ssh/config/stand-in.ts';
+import { composeFleetFile, type FleetFile } from '../../../fleet/ssh/fleet-file/compose.ts';
+import { holdsOthers, removeFleetFile, writeFleetFile } from '../../../fleet/ssh/fleet-file/place.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../fleet/hosts.ts';
-import { withoutSecrets } from '../../fleet/secrets.ts';
+import { openHosts } from '../../run/hosts.ts';
+import { withoutSecrets } from '../../run/secrets.ts';
 import { declined, problemsAmong, type Result } from '../../result.ts';
 
 /** Shows what plain ssh would have to know of the hosts, puts it in place, or takes it away. Nobody is contacted. */

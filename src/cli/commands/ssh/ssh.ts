@@ -3,13 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, usageError } from '../../../base/errors.ts';
-import { SshResolver } from '../../../ssh/config/resolver.ts';
-import { loginArguments } from '../../../ssh/wire/openssh-way.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, usageError } from '../../../shared/base/errors.ts';
+import { SshResolver } from '../../../fleet/ssh/config/resolver.ts';
+import { loginArguments } from '../../../fleet/ssh/wire/openssh-way.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../fleet/hosts.ts';
-import { withoutSecrets } from '../../fleet/secrets.ts';
+import { openHosts } from '../../run/hosts.ts';
+import { withoutSecrets } from '../../run/secrets.ts';
 
 /** Hands the terminal to the system's ssh. Its exit code is ours. */
 export async function run(context: Context, input: CommandInput): Promise<ExitCode> {

@@ -2,20 +2,20 @@ import { readFileSync } from 'node:fs';
 
 import pLimit from 'p-limit';
 
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, FleetError, type Problem } from '../../../base/errors.ts';
-import { troubleOf } from '../../../base/host-trouble.ts';
-import type { HostSpec } from '../../../inventory/fleet.ts';
-import { pinHostKeys } from '../../../inventory/document/pin.ts';
-import { say } from '../../../render/lines/say.ts';
-import { type ShownKey, trustLines } from '../../../render/ssh/trust.ts';
-import { createKeyScanner, type KeyScanner } from '../../../ssh/key-scanner.ts';
-import { writeInventory } from '../../../setup/file/write.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, FleetError, type Problem } from '../../../shared/base/errors.ts';
+import { troubleOf } from '../../../shared/base/host-trouble.ts';
+import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
+import { pinHostKeys } from '../../../fleet/inventory/document/pin.ts';
+import { say } from '../../render/lines/say.ts';
+import { type ShownKey, trustLines } from '../../render/ssh/trust.ts';
+import { createKeyScanner, type KeyScanner } from '../../../fleet/ssh/key-scanner.ts';
+import { writeInventory } from '../../setup/file/write.ts';
 import { confirm } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
-import { openHosts } from '../../fleet/hosts.ts';
+import { openHosts } from '../../run/hosts.ts';
 import { declined, show, type Result } from '../../result.ts';
-import { connected, notesOnly } from '../../fleet/with-hosts.ts';
+import { connected, notesOnly } from '../../run/with-hosts.ts';
 
 /** Handshakes at the same time; nothing but the key exchange takes place. */
 const parallel = 32;

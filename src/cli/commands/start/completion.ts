@@ -1,6 +1,6 @@
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, usageError } from '../../../base/errors.ts';
-import { completionScript, shells } from '../../../render/completion.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, usageError } from '../../../shared/base/errors.ts';
+import { completionScript, shells } from '../../render/completion.ts';
 import type { CommandInput } from '../../command.ts';
 import { namesIn } from '../../completion/fleet-names.ts';
 import { offersFor } from '../../completion/offers.ts';

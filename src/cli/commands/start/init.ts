@@ -1,16 +1,16 @@
 import path from 'node:path';
 
-import { defined } from '../../../base/defined.ts';
-import type { Context } from '../../../base/context.ts';
-import { ExitCode, usageError } from '../../../base/errors.ts';
-import { parseFleet } from '../../../inventory/load.ts';
-import { readOrganization } from '../../../setup/azure/organization-forms.ts';
-import { inventoryText } from '../../../setup/file/inventory-text.ts';
-import { schemaPlace } from '../../../setup/file/schema-place.ts';
-import { writeInventory } from '../../../setup/file/write.ts';
-import { distinctNames, parseHost, sameName } from '../../../setup/hosts/host-notation.ts';
-import { sshConfigHosts } from '../../../setup/hosts/ssh-hosts.ts';
-import { poolMistake } from '../../../setup/pools/ask-agents.ts';
+import { defined } from '../../../shared/base/defined.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { ExitCode, usageError } from '../../../shared/base/errors.ts';
+import { parseFleet } from '../../../fleet/inventory/load.ts';
+import { readOrganization } from '../../setup/azure/organization-forms.ts';
+import { inventoryText } from '../../setup/file/inventory-text.ts';
+import { schemaPlace } from '../../setup/file/schema-place.ts';
+import { writeInventory } from '../../setup/file/write.ts';
+import { distinctNames, parseHost, sameName } from '../../setup/hosts/host-notation.ts';
+import { sshConfigHosts } from '../../setup/hosts/ssh-hosts.ts';
+import { poolMistake } from '../../setup/pools/ask-agents.ts';
 import type { CommandInput } from '../../command.ts';
 import type { Result } from '../../result.ts';
 

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 
-import { createAzureClient } from '../../../azure/create-client.ts';
-import { createFirstLook } from '../../../azure/first-look.ts';
-import { patCredential, servicePrincipalCredential } from '../../../azure/http/credential.ts';
-import type { RestOptions } from '../../../azure/http/rest.ts';
-import { createFetch } from '../../../azure/http/proxy.ts';
-import type { Context } from '../../../base/context.ts';
-import { defined } from '../../../base/defined.ts';
-import { version } from '../../../base/version.ts';
-import { defaultUploads } from '../../../inventory/schema/defaults.ts';
-import type { Interview } from '../../../setup/interview/interview.ts';
-import { secretReader } from '../../../setup/secrets/secret-reader.ts';
-import type { Wizard } from '../../../setup/wizard-context.ts';
-import { createTransport } from '../../../ssh/create-transport.ts';
+import { createAzureClient } from '../../../shared/azure/create-client.ts';
+import { createFirstLook } from '../../../shared/azure/first-look.ts';
+import { patCredential, servicePrincipalCredential } from '../../../shared/azure/http/credential.ts';
+import type { RestOptions } from '../../../shared/azure/http/rest.ts';
+import { createFetch } from '../../../shared/azure/http/proxy.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { defined } from '../../../shared/base/defined.ts';
+import { version } from '../../../shared/base/version.ts';
+import { defaultUploads } from '../../../fleet/inventory/schema/defaults.ts';
+import type { Interview } from '../../setup/interview/interview.ts';
+import { secretReader } from '../../setup/secrets/secret-reader.ts';
+import type { Wizard } from '../../setup/wizard-context.ts';
+import { createTransport } from '../../../fleet/ssh/create-transport.ts';
 
 /** The wizard with what it needs of the outside. */
 export function openWizard(

@@ -1,13 +1,13 @@
 import path from 'node:path';
 
-import type { Context } from '../../../base/context.ts';
-import type { ExitCode } from '../../../base/errors.ts';
-import { say as sayLines } from '../../../render/lines/say.ts';
-import { Drafts } from '../../../setup/interview/draft.ts';
-import { Interview } from '../../../setup/interview/interview.ts';
-import { terminalAsker, type Asker } from '../../../setup/interview/terminal.ts';
-import { runSetup, type SetupResult } from '../../../setup/wizard.ts';
-import { tell } from '../../../setup/wizard-context.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import type { ExitCode } from '../../../shared/base/errors.ts';
+import { say as sayLines } from '../../render/lines/say.ts';
+import { Drafts } from '../../setup/interview/draft.ts';
+import { Interview } from '../../setup/interview/interview.ts';
+import { terminalAsker, type Asker } from '../../setup/interview/terminal.ts';
+import { runSetup, type SetupResult } from '../../setup/wizard.ts';
+import { tell } from '../../setup/wizard-context.ts';
 import { canAsk } from '../../ask.ts';
 import type { CommandInput } from '../../command.ts';
 import { stateFolder } from '../../state-folder.ts';

@@ -1,8 +1,8 @@
 import path from 'node:path';
 
-import type { Context } from '../../../base/context.ts';
-import { completed, readAnswers } from '../../../setup/interview/answers-file.ts';
-import type { Answer } from '../../../setup/interview/question.ts';
+import type { Context } from '../../../shared/base/context.ts';
+import { completed, readAnswers } from '../../setup/interview/answers-file.ts';
+import type { Answer } from '../../setup/interview/question.ts';
 import type { Options } from '../../options.ts';
 
 /** Options of one answer, by the key of their question. */

@@ -1,5 +1,5 @@
-import type { TestPipeline, TestRun } from '../../../azure/test-run.ts';
-import { ExitCode, usageError } from '../../../base/errors.ts';
+import type { TestPipeline, TestRun } from '../../../shared/azure/test-run.ts';
+import { ExitCode, usageError } from '../../../shared/base/errors.ts';
 
 /** A job that waits for nothing but its agent has long ended by then: unscaled milliseconds. */
 const longestMs = 30 * 60_000;

@@ -1,8 +1,8 @@
 import { arch, platform, versions } from 'node:process';
 
-import { nodeVersion } from '../../../artifacts/runtime.ts';
-import { ExitCode } from '../../../base/errors.ts';
-import { ourRelease } from '../../../contract/release.ts';
+import { nodeVersion } from '../../../fleet/artifacts/runtime.ts';
+import { ExitCode } from '../../../shared/base/errors.ts';
+import { ourRelease } from '../../../shared/contract/release.ts';
 import type { Result } from '../../result.ts';
 
 /** All that a report of a mistake should say of the program. */

@@ -1,9 +1,9 @@
-// In place of src/azure/create-client.ts in the CLI that dies: each of its writes is an effect.
-import type { AzureClient } from '../../../../src/azure/client.ts';
+// In place of src/shared/azure/create-client.ts in the CLI that dies: each of its writes is an effect.
+import type { AzureClient } from '../../../../src/shared/azure/client.ts';
 import {
   createAzureClient as createReal,
   type AzureClientOptions,
-} from '../../../../src/azure/create-client.ts';
+} from '../../../../src/shared/azure/create-client.ts';
 import { effect } from './effects.ts';
 
 const writes: readonly string[] = ['ensurePool', 'createQueue', 'authorizeQueue', 'setPoolAutoUpdate'];

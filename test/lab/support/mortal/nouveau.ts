@@ -1,5 +1,5 @@
-import { practiceRoot } from '../../harness/paths.ts';
-import type { LabHost } from '../../harness/host.ts';
+import { practiceRoot } from '../../../../practice/lab/paths.ts';
+import type { LabHost } from '../../../../practice/lab/host.ts';
 
 /**
  * From now on nouveau takes the GPUs at each boot, unless the initramfs knows that it must not; the NVIDIA module is not

@@ -1,13 +1,13 @@
 import { join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 
-import { repository } from '../../harness/paths.ts';
+import { repository } from '../../../../practice/lab/paths.ts';
 
 const here = import.meta.dirname;
 /** What the command that dies has other files for. */
 const others = new Map([
-  [join(repository, 'src/ssh/create-transport.ts'), join(here, 'transport.ts')],
-  [join(repository, 'src/azure/create-client.ts'), join(here, 'client.ts')],
+  [join(repository, 'src/fleet/ssh/create-transport.ts'), join(here, 'transport.ts')],
+  [join(repository, 'src/shared/azure/create-client.ts'), join(here, 'client.ts')],
 ]);
 
 const withOtherEnds: Plugin = {

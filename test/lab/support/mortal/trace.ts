@@ -1,4 +1,4 @@
-import { sh } from '../../../../src/base/shell.ts';
+import { sh } from '../../../../src/shared/base/shell.ts';
 
 /** On the host, where the traced scripts keep what they have to tell. */
 export const traceFolder = '/run/azp-fleet-lab-trace';

@@ -1,12 +1,12 @@
-// In place of src/ssh/create-transport.ts in the CLI that dies: the real way to the hosts, which counts what it does there.
+// In place of src/fleet/ssh/create-transport.ts in the CLI that dies: the real way to the hosts, which counts what it does there.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-import { sh } from '../../../../src/base/shell.ts';
-import { HostPaths } from '../../../../src/contract/paths.ts';
-import type { TransportParts } from '../../../../src/ssh/connection-tools.ts';
-import { createTransport as createReal } from '../../../../src/ssh/create-transport.ts';
+import { sh } from '../../../../src/shared/base/shell.ts';
+import { HostPaths } from '../../../../src/shared/contract/paths.ts';
+import type { TransportParts } from '../../../../src/fleet/ssh/connection-tools.ts';
+import { createTransport as createReal } from '../../../../src/fleet/ssh/create-transport.ts';
 import type {
   DurableResult,
   DurableSpec,
@@ -16,8 +16,8 @@ import type {
   Transport,
   UploadOptions,
   UploadSource,
-} from '../../../../src/ssh/transport.ts';
-import { sha256 } from '../../../../src/base/digest.ts';
+} from '../../../../src/fleet/ssh/transport.ts';
+import { sha256 } from '../../../../src/shared/base/digest.ts';
 import { die, effect, effectsVariable, survived } from './effects.ts';
 import { shared, traced, traceFolder } from './trace.ts';
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { Capabilities, Labels } from '../../../../src/contract/paths.ts';
+import { Capabilities, Labels } from '../../../../src/shared/contract/paths.ts';
 import { act, anyAgent, entryAt, placeAt, type Act } from './act.ts';
 
 /** What people do, here and in the pool, and other installations. */

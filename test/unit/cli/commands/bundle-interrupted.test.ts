@@ -5,12 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { sha256 } from '../../../../src/base/digest.ts';
-import { tar } from '../../../../src/base/tar.ts';
+import { sha256 } from '../../../../src/shared/base/digest.ts';
+import { tar } from '../../../../src/shared/base/tar.ts';
 import { runCommand } from '../../../support/command.ts';
 
-vi.mock('../../../../src/artifacts/fetch-runtime.ts', () => ({ fetchRuntime: () => Promise.resolve() }));
-vi.mock('../../../../src/artifacts/load.ts', async (original) => {
+vi.mock('../../../../src/fleet/artifacts/fetch-runtime.ts', () => ({
+  fetchRuntime: () => Promise.resolve(),
+}));
+vi.mock('../../../../src/fleet/artifacts/load.ts', async (original) => {
   const { desiredOf } = await import('../../../support/host.ts');
   const { writeFileSync: write, mkdtempSync: folder } = await import('node:fs');
   const file = join(folder(join(tmpdir(), 'azp-fleet-node-')), 'node.gz');

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { runCommand } from '../../../support/command.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../../src/artifacts/load.ts', async (original) => {
+vi.mock('../../../../src/fleet/artifacts/load.ts', async (original) => {
   const { desiredOf } = await import('../../../support/host.ts');
   return { ...(await original<object>()), loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

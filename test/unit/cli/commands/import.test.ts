@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { loadFleet } from '../../../../src/inventory/load.ts';
+import { loadFleet } from '../../../../src/fleet/inventory/load.ts';
 import { runCommand, type CommandResult } from '../../../support/command.ts';
 
 const server = 'https://dev.azure.com/lab';

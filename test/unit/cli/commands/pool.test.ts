@@ -2,12 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { generateAgentKey } from '../../../../src/azure/keys.ts';
+import { generateAgentKey } from '../../../../src/shared/azure/keys.ts';
 import { parseArguments } from '../../../../src/cli/parse.ts';
 import { commands } from '../../../../src/cli/commands.ts';
 import { runCommand } from '../../../../src/cli/run-command.ts';
 import { quietContext } from '../../../support/command.ts';
-import { newAgent, useFake } from '../../azure/fake/server.ts';
+import { newAgent, useFake } from '../../practice/azure/server.ts';
 
 const fake = useFake();
 let inventory = '';

@@ -3,9 +3,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 
-import { generateAgentKey } from '../../../../src/azure/keys.ts';
+import { generateAgentKey } from '../../../../src/shared/azure/keys.ts';
 import { runCommand } from '../../../support/command.ts';
-import { newAgent, useFake } from '../../azure/fake/server.ts';
+import { newAgent, useFake } from '../../practice/azure/server.ts';
 
 const fake = useFake();
 

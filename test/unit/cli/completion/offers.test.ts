@@ -4,7 +4,7 @@ import { commands } from '../../../../src/cli/commands.ts';
 import { namesOf } from '../../../../src/cli/completion/fleet-names.ts';
 import { offersFor } from '../../../../src/cli/completion/offers.ts';
 import { sharedBy, sharedOptions } from '../../../../src/cli/shared-options.ts';
-import { parseFleet } from '../../../../src/inventory/load.ts';
+import { parseFleet } from '../../../../src/fleet/inventory/load.ts';
 
 const source = `organization: https://dev.azure.com/example
 token: { env: AZP_TOKEN }

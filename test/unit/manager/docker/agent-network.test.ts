@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { silentLogger } from '../../../../src/base/log.ts';
-import { createEngine } from '../../../../src/engine/docker.ts';
-import type { Engine } from '../../../../src/engine/engine.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import { createEngine } from '../../../../src/shared/engine/docker.ts';
+import type { Engine } from '../../../../src/shared/engine/engine.ts';
 import { AgentNetwork } from '../../../../src/manager/docker/agent-network.ts';
 import { StandInEngine } from '../../../support/docker/engine.ts';
 import { standInNetwork, type StandInNetwork } from '../../../support/docker/networks.ts';

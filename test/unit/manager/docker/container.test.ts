@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { containerOptions, type Recipe } from '../../../../src/manager/docker/container.ts';
 import { Sizes } from '../../../../src/manager/docker/sizes.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
-import { builtImage } from '../../../../src/contract/agent-release.ts';
-import type { ManagerConfig } from '../../../../src/contract/config.ts';
+import { builtImage } from '../../../../src/shared/contract/agent-release.ts';
+import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
 import { config } from '../../../support/manager-config.ts';
 
 function options(changes: Partial<ManagerConfig> = {}, recipe: Partial<Recipe> = {}) {

@@ -2,7 +2,7 @@
 // at the container itself tells the truth (seen with Docker 20.10). The whole daemon with a stand-in dockerd.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { createEngine } from '../../../../src/engine/docker.ts';
+import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 let rig: ManagerRig;

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { silentLogger } from '../../../../src/base/log.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import { Fence } from '../../../../src/manager/docker/fence.ts';
 import { ManagerRig, printed } from '../../../support/manager-rig.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { slotUid } from '../../../../src/image/layout.ts';
+import { slotUid } from '../../../../src/shared/image/layout.ts';
 import { jobUser } from '../../../../src/manager/docker/job-user.ts';
 
 const root = 'root:x:0:0:root:/root:/bin/bash';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createEngine } from '../../../../src/engine/docker.ts';
-import { helperLabels, isOverdue } from '../../../../src/engine/helpers.ts';
-import { probeHost, probeName } from '../../../../src/health/probe.ts';
+import { createEngine } from '../../../../src/shared/engine/docker.ts';
+import { helperLabels, isOverdue } from '../../../../src/shared/engine/helpers.ts';
+import { probeHost, probeName } from '../../../../src/shared/health/probe.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; what nvidia-smi prints is

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createEngine } from '../../../../src/engine/docker.ts';
+import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import { agentMounts } from '../../../../src/manager/docker/mounts.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 

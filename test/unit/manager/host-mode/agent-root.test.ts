@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { silentLogger } from '../../../../src/base/log.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { AgentRoots } from '../../../../src/manager/host-mode/agent-root.ts';
 import { type CommandResult, runCommand } from '../../../../src/manager/machine/command.ts';
 import { cleanDocker } from '../../../support/host-runs.ts';

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { tar } from '../../../../src/base/tar.ts';
-import { HostPaths } from '../../../../src/contract/paths.ts';
+import { tar } from '../../../../src/shared/base/tar.ts';
+import { HostPaths } from '../../../../src/shared/contract/paths.ts';
 import { type CommandResult, runCommand } from '../../../../src/manager/machine/command.ts';
 import type { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
 import { unitArguments, unitName } from '../../../../src/manager/host-mode/unit.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createEngine } from '../../../../src/engine/docker.ts';
-import type { Engine } from '../../../../src/engine/engine.ts';
+import { createEngine } from '../../../../src/shared/engine/docker.ts';
+import type { Engine } from '../../../../src/shared/engine/engine.ts';
 import { jobLabel, ofAgent, removeJobLeftovers } from '../../../../src/manager/host-mode/job-leftovers.ts';
 import { StandInEngine } from '../../../support/docker/engine.ts';
 import { standInNetwork } from '../../../support/docker/networks.ts';

@@ -2,7 +2,7 @@
 // and the server's run a hundred times as fast.
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import type { IdleStatus } from '../../../../src/contract/idle.ts';
+import type { IdleStatus } from '../../../../src/shared/contract/idle.ts';
 import { newContainer } from '../../../support/docker/state.ts';
 import { failed, ManagerRig, printed } from '../../../support/manager-rig.ts';
 

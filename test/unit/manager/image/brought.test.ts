@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { sha256 } from '../../../../src/base/digest.ts';
-import type { Engine } from '../../../../src/engine/engine.ts';
+import { sha256 } from '../../../../src/shared/base/digest.ts';
+import type { Engine } from '../../../../src/shared/engine/engine.ts';
 import { withBrought } from '../../../../src/manager/image/brought.ts';
 import { makeImage } from '../../../../src/manager/image/make.ts';
 

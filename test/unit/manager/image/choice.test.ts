@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { imagesOf } from '../../../../src/contract/config.ts';
-import type { SlotSpec } from '../../../../src/contract/slots.ts';
+import { imagesOf } from '../../../../src/shared/contract/config.ts';
+import type { SlotSpec } from '../../../../src/shared/contract/slots.ts';
 import { isUnproven, provenImages, recordOf, withRecord } from '../../../../src/manager/image/choice.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { config } from '../../../support/manager-config.ts';

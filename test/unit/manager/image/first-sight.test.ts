@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { ImageConfig } from '../../../../src/contract/config.ts';
+import type { ImageConfig } from '../../../../src/shared/contract/config.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 let rig: ManagerRig;

@@ -2,12 +2,12 @@ import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { silentLogger } from '../../../../src/base/log.ts';
-import { systemClock } from '../../../../src/base/machine/clock.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
 import { ImageKeeper } from '../../../../src/manager/image/keeper.ts';
-import type { ImagePlan } from '../../../../src/image/plan.ts';
-import { renewImage } from '../../../../src/client/image-build.ts';
-import { createManagerClient } from '../../../../src/client/manager-client.ts';
+import type { ImagePlan } from '../../../../src/shared/image/plan.ts';
+import { renewImage } from '../../../../src/fleet/client/image-build.ts';
+import { createManagerClient } from '../../../../src/fleet/client/manager-client.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 // The daemon with a fake Azure DevOps server and a stand-in dockerd, both over real sockets; the client is the CLI's.

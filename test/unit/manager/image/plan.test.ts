@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { parseFleet } from '../../../../src/inventory/load.ts';
+import { parseFleet } from '../../../../src/fleet/inventory/load.ts';
 import { planImage } from '../../../../src/manager/image/plan.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
-import { desiredOf as desiredFor } from '../../../../src/plan/desired.ts';
-import { managerConfig } from '../../../../src/steps/manager-config.ts';
+import { desiredOf as desiredFor } from '../../../../src/fleet/plan/desired.ts';
+import { managerConfig } from '../../../../src/fleet/steps/manager-config.ts';
 import { desiredOf } from '../../../support/host.ts';
 
 /** From the inventory's text to what the manager of its first host is told. */

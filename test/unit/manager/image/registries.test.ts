@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import type { FleetError } from '../../../../src/base/errors.ts';
-import type { Logger } from '../../../../src/base/log.ts';
-import { Redactor } from '../../../../src/base/redact/redact.ts';
-import { registriesText } from '../../../../src/contract/registries.ts';
-import { createEngine } from '../../../../src/engine/docker.ts';
-import type { Engine } from '../../../../src/engine/engine.ts';
+import type { FleetError } from '../../../../src/shared/base/errors.ts';
+import type { Logger } from '../../../../src/shared/base/log.ts';
+import { Redactor } from '../../../../src/shared/base/redact/redact.ts';
+import { registriesText } from '../../../../src/shared/contract/registries.ts';
+import { createEngine } from '../../../../src/shared/engine/docker.ts';
+import type { Engine } from '../../../../src/shared/engine/engine.ts';
 import { causeOf } from '../../../../src/manager/causes.ts';
 import { registryReader, withRegistries } from '../../../../src/manager/image/registries.ts';
 import { journalLogger } from '../../../../src/manager/start/journal-log.ts';

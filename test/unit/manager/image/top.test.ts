@@ -2,10 +2,10 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import { sha256 } from '../../../../src/base/digest.ts';
-import { silentLogger } from '../../../../src/base/log.ts';
-import type { ImageConfig } from '../../../../src/contract/config.ts';
-import { FleetError } from '../../../../src/base/errors.ts';
+import { sha256 } from '../../../../src/shared/base/digest.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import type { ImageConfig } from '../../../../src/shared/contract/config.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { ImageKeeper } from '../../../../src/manager/image/keeper.ts';
 import type { ImageEngine } from '../../../../src/manager/image/make.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';

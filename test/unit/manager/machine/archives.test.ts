@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Fetch } from '../../../../src/azure/http/proxy.ts';
+import type { Fetch } from '../../../../src/shared/azure/http/proxy.ts';
 import { Archives, type FirstSights } from '../../../../src/manager/machine/archives.ts';
 import { StillClock } from '../../../support/clock.ts';
 

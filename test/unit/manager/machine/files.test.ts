@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Datasets, mountPoints } from '../../../../src/manager/machine/datasets.ts';
-import type { RunRecord } from '../../../../src/contract/runs.ts';
+import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
 import { boundedLog, Evidence, newestFirst } from '../../../../src/manager/runs/evidence.ts';
 import { readContext } from '../../../../src/manager/image/plan.ts';
 import { pciGpus } from '../../../../src/manager/gpus/pci.ts';
 import { runId } from '../../../../src/manager/docker/launch-order.ts';
 import { StateStore } from '../../../../src/manager/state.ts';
-import { untar } from '../../../../src/base/tar.ts';
+import { untar } from '../../../../src/shared/base/tar.ts';
 
 let directory: string;
 beforeEach(() => {

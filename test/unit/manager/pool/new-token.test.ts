@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Secret } from '../../../../src/base/secret.ts';
+import { Secret } from '../../../../src/shared/base/secret.ts';
 import { NewToken } from '../../../../src/manager/pool/new-token.ts';
 
 /** What is read at each look, what the pools say then, and at which looks they are looked at again. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { AzureAgent } from '../../../../src/azure/client.ts';
-import { AzureError } from '../../../../src/azure/http/errors.ts';
+import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
+import { AzureError } from '../../../../src/shared/azure/http/errors.ts';
 import { OwnAgents } from '../../../../src/manager/pool/own-agents.ts';
 import { StillClock } from '../../../support/clock.ts';
 

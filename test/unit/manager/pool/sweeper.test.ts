@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 
-import type { AzureAgent } from '../../../../src/azure/client.ts';
-import { silentLogger } from '../../../../src/base/log.ts';
-import { Capabilities } from '../../../../src/contract/paths.ts';
+import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import { Capabilities } from '../../../../src/shared/contract/paths.ts';
 import { rememberNames } from '../../../../src/manager/pool/names.ts';
 import type { Pools } from '../../../../src/manager/pool/pools.ts';
 import { Sweeper } from '../../../../src/manager/pool/sweeper.ts';

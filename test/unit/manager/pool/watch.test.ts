@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { AzureAgent } from '../../../../src/azure/client.ts';
-import { AzureError } from '../../../../src/azure/http/errors.ts';
+import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
+import { AzureError } from '../../../../src/shared/azure/http/errors.ts';
 import { PoolWatch } from '../../../../src/manager/pool/watch.ts';
 import { SimulatedClock } from '../../../support/clock.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AzureAgent } from '../../../../src/azure/client.ts';
+import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
 import { decideRegistration, type RegistrationQuestion } from '../../../../src/manager/registration/files.ts';
 
 const agent = (changes: Partial<AzureAgent> = {}): AzureAgent => ({

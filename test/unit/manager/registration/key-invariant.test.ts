@@ -5,7 +5,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
-import type { LoggedRequest } from '../../../../src/azure/fake/world/fake.ts';
+import type { LoggedRequest } from '../../../../practice/azure/world/fake.ts';
 import { LiveAgents, type Life } from '../../../support/live-agents.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 

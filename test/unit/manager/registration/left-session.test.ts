@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { AzureAgent, JobRequest } from '../../../../src/azure/client.ts';
+import type { AzureAgent, JobRequest } from '../../../../src/shared/azure/client.ts';
 import { onlyTaker } from '../../../../src/manager/registration/left-session.ts';
 
 const us: AzureAgent = { id: 5, name: 'box-0', enabled: true, status: 'online' };

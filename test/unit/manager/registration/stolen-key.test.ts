@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
 import { KeyStock } from '../../../../src/manager/registration/key-stock.ts';
-import { untar } from '../../../../src/base/tar.ts';
+import { untar } from '../../../../src/shared/base/tar.ts';
 import { AgentSession } from '../../../support/agent-session.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 

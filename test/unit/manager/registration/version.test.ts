@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { builtImage, defaultAgentVersion } from '../../../../src/contract/agent-release.ts';
+import { builtImage, defaultAgentVersion } from '../../../../src/shared/contract/agent-release.ts';
 import { registeredVersion } from '../../../../src/manager/registration/version.ts';
 
 const own = { kind: 'registry', reference: 'registry.example/agent:1' } as const;

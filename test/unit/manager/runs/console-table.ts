@@ -1,7 +1,7 @@
 // What the agent's console and exit code mean. The rows are what v5 (5.278) was seen to do, run against the practice
 // server; texts that were not seen are those of the agent's strings.json, which v4 (4.275) and v5 share word for word.
 // Where the two lines differ is in signals, and the row says so.
-import type { ContainerExit } from '../../../../src/engine/engine.ts';
+import type { ContainerExit } from '../../../../src/shared/engine/engine.ts';
 
 export const start = 'Scanning for tool capabilities.\nConnecting to the server.\n';
 export const listening = `${start}2026-11-21 02:00:00Z: Listening for Jobs\n`;

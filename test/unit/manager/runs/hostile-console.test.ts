@@ -1,7 +1,7 @@
 // A job shares its agent's standard output: it can print anything there, as much as it likes.
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { longestLine } from '../../../../src/engine/frames.ts';
+import { longestLine } from '../../../../src/shared/engine/frames.ts';
 import { readLine } from '../../../../src/manager/runs/console.ts';
 import { emptyTranscript, read, readAll, type Transcript } from '../../../../src/manager/runs/transcript.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';

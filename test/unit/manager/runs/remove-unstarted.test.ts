@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import type { OwnContainer } from '../../../../src/engine/engine.ts';
+import type { OwnContainer } from '../../../../src/shared/engine/engine.ts';
 import { removeUnstarted } from '../../../../src/manager/runs/remove-unstarted.ts';
 
 test.each<{ state: OwnContainer['state']; goes: boolean; because: string }>([

@@ -2,13 +2,13 @@
 // still, and what happens in the five seconds between "disabled" and "looked at again" the test decides.
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 
-import { defined } from '../../../../src/base/defined.ts';
-import type { AzureAgent, AzureClient } from '../../../../src/azure/client.ts';
-import { agentFiles, generateAgentKey, type AgentKey } from '../../../../src/azure/keys.ts';
+import { defined } from '../../../../src/shared/base/defined.ts';
+import type { AzureAgent, AzureClient } from '../../../../src/shared/azure/client.ts';
+import { agentFiles, generateAgentKey, type AgentKey } from '../../../../src/shared/azure/keys.ts';
 import { retire } from '../../../../src/manager/runs/retire.ts';
 import type { ManagerTools } from '../../../../src/manager/manager-tools.ts';
 import { AgentSession } from '../../../support/agent-session.ts';
-import { newAgent, useFake } from '../../azure/fake/server.ts';
+import { newAgent, useFake } from '../../practice/azure/server.ts';
 
 const fake = useFake();
 let key: AgentKey;

@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import type { ManagerStatus } from '../../../../src/contract/status.ts';
-import { foreignCode } from '../../../../src/base/codes/code.ts';
+import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
+import { foreignCode } from '../../../../src/shared/base/codes/code.ts';
 import { Metrics } from '../../../../src/manager/serve/metrics.ts';
 import { readExposition, type Family } from '../../../support/exposition.ts';
 import { promtool } from '../../../support/promtool.ts';

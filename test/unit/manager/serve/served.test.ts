@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { silentLogger } from '../../../../src/base/log.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { serveMetrics } from '../../../../src/manager/serve/metrics-server.ts';
 import { readExposition } from '../../../support/exposition.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 
-import type { UndrainOrder } from '../../../../src/contract/drain.ts';
+import type { UndrainOrder } from '../../../../src/shared/contract/drain.ts';
 import { readMarks, type DrainMarks } from '../../../../src/manager/drain-marks.ts';
 import { drainsOf, markOn, withDrain, withoutDrain } from '../../../../src/manager/slots/marks.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { JobRequest } from '../../../../src/azure/client.ts';
+import type { JobRequest } from '../../../../src/shared/azure/client.ts';
 import { countWait, QueueMemory, queueWaitOf } from '../../../../src/manager/slots/queue-memory.ts';
 
 const at = (seconds: number): string => new Date(1_790_000_000_000 + seconds * 1000).toISOString();

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { sha256 } from '../../../../src/base/digest.ts';
-import type { ManagerConfig } from '../../../../src/contract/config.ts';
-import { portion } from '../../../../src/contract/slots.ts';
+import { sha256 } from '../../../../src/shared/base/digest.ts';
+import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
+import { portion } from '../../../../src/shared/contract/slots.ts';
 import { resolveSlots, settingsOf, type HostGpu } from '../../../../src/manager/slots/resolve.ts';
 import { config } from '../../../support/manager-config.ts';
 

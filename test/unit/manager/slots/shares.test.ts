@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { ManagerConfig } from '../../../../src/contract/config.ts';
-import type { SlotSpec } from '../../../../src/contract/slots.ts';
+import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
+import type { SlotSpec } from '../../../../src/shared/contract/slots.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';
 
 let rig: ManagerRig;

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { defaultAgentVersion, hostAgent } from '../../../../src/contract/agent-release.ts';
-import type { ImageConfig, ManagerConfig } from '../../../../src/contract/config.ts';
+import { defaultAgentVersion, hostAgent } from '../../../../src/shared/contract/agent-release.ts';
+import type { ImageConfig, ManagerConfig } from '../../../../src/shared/contract/config.ts';
 import { parseArguments } from '../../../../src/manager/start/arguments.ts';
 import { parseConfig } from '../../../../src/manager/start/configuration.ts';
 import { standaloneConfig } from '../../../../src/manager/start/standalone.ts';
-import { managerConfig } from '../../../../src/steps/manager-config.ts';
+import { managerConfig } from '../../../../src/fleet/steps/manager-config.ts';
 import { desiredOf } from '../../../support/host.ts';
 import { config } from '../../../support/manager-config.ts';
 

@@ -1,15 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { tar } from '../../../../src/base/tar.ts';
-import type { RunRecord } from '../../../../src/contract/runs.ts';
+import { tar } from '../../../../src/shared/base/tar.ts';
+import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
 import { expect } from 'vitest';
-import { generateAgentKey } from '../../../../src/azure/keys.ts';
+import { generateAgentKey } from '../../../../src/shared/azure/keys.ts';
 import { options, parseArguments } from '../../../../src/manager/start/arguments.ts';
 import { runClient } from '../../../../src/manager/start/client-commands.ts';
 import { journalLogger } from '../../../../src/manager/start/journal-log.ts';
 import { configuration, openState, runPlaces } from '../../../../src/manager/start/run-options.ts';
 import type { ManagerRig } from '../../../support/manager-rig.ts';
-import { newAgent } from '../../azure/fake/server.ts';
+import { newAgent } from '../../practice/azure/server.ts';
 import { config } from '../../../support/manager-config.ts';
 
 /** The configuration that a machine of its own makes of these options. */

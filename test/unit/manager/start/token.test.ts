@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { silentLogger } from '../../../../src/base/log.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { tokenReader } from '../../../../src/manager/start/token.ts';
 
 let folder: string;

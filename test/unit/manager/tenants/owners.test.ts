@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { silentLogger } from '../../../../src/base/log.ts';
-import type { Labelled, OwnContainer } from '../../../../src/engine/engine.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import type { Labelled, OwnContainer } from '../../../../src/shared/engine/engine.ts';
 import { jobLabel } from '../../../../src/manager/host-mode/job-leftovers.ts';
 import { PresentRuns } from '../../../../src/manager/host-mode/present-runs.ts';
 import { ownersNow } from '../../../../src/manager/tenants/owners.ts';

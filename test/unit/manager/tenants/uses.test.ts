@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parseSmi } from '../../../../src/health/smi-xml.ts';
+import { parseSmi } from '../../../../src/shared/health/smi-xml.ts';
 import type { Slot } from '../../../../src/manager/model.ts';
 import { withIdle } from '../../../../src/manager/tenants/memory.ts';
 import { memoryIn, readMemoryInUse } from '../../../../src/manager/tenants/memory-reading.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { defined } from '../../../../src/base/defined.ts';
-import { FleetError } from '../../../../src/base/errors.ts';
-import { Secret } from '../../../../src/base/secret.ts';
-import type { ManagerConfig } from '../../../../src/contract/config.ts';
+import { defined } from '../../../../src/shared/base/defined.ts';
+import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { Secret } from '../../../../src/shared/base/secret.ts';
+import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
 import type { Hold } from '../../../../src/manager/model.ts';
 import type { Episode } from '../../../../src/manager/webhook/episodes.ts';
 import { Messenger, pauseMs, type SlotLook } from '../../../../src/manager/webhook/messenger.ts';

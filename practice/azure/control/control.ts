@@ -1,0 +1,95 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { systemClock } from '../../../src/shared/base/machine/clock.ts';
+import type { FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
+import type { LoggedRequest, Permission, TokenState } from '../world/fake.ts';
+import type { Fault } from '../world/faults.ts';
+
+export type { FakeJob, Fault };
+
+/** Steers a running fake server. */
+export interface FakeControl {
+  overview(): Promise<FakeOverview>;
+  queue(jobs: QueueJobs): Promise<readonly FakeJob[]>;
+  jobs(): Promise<readonly FakeJob[]>;
+  /** Everything that a job wrote, each line once, without timestamps. */
+  log(job: number): Promise<string>;
+  cancel(job: number): Promise<FakeJob>;
+  fail(fault: Fault): Promise<void>;
+  clearFaults(): Promise<void>;
+  setToken(state: TokenState): Promise<void>;
+  /** These are refused with 403 from now on; an empty list permits all again. */
+  deny(permissions: readonly Permission[]): Promise<void>;
+  /** Reads show writes this many milliseconds later. */
+  settle(ms: number): Promise<void>;
+  /** Whether `demands` is read where agents are listed. */
+  readDemands(isSo: boolean): Promise<void>;
+  /** Jobs that may run at once on machines of one's own; null: as many as there are agents. */
+  limitJobs(parallelJobs: number | null): Promise<void>;
+  /** A pipeline that can be run, whose one job goes to a pool. */
+  addPipeline(pipeline: NewPipeline): Promise<void>;
+  /** Registers agents that nobody runs. */
+  makeAgents(agents: MakeAgents): Promise<void>;
+  /** Withdraws an agent's login, as when somebody deletes it in the browser. */
+  revokeAgent(name: string): Promise<void>;
+  endSession(agent: string): Promise<void>;
+  requests(after?: number): Promise<readonly LoggedRequest[]>;
+  /** Asks until the condition holds; throws with the last answer when it does not in time. */
+  until(
+    condition: (jobs: readonly FakeJob[], overview: FakeOverview) => boolean,
+    options: { readonly timeoutMs: number; readonly everyMs?: number },
+  ): Promise<readonly FakeJob[]>;
+}
+
+/** `origin` without the organisation: `http://127.0.0.1:8088`. */
+export function fakeControl(origin: string): FakeControl {
+  const ask = async (method: string, path: string, body?: unknown): Promise<string> => {
+    const response = await fetch(`${origin}/_fake${path}`, {
+      method,
+      headers: { 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${method} /_fake${path}: ${response.status} ${text}`);
+    return text;
+  };
+  const send = async <T>(method: string, path: string, body?: unknown): Promise<T> => {
+    const text = await ask(method, path, body);
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  };
+  const agent = (name: string) => `/agents/${encodeURIComponent(name)}`;
+  // Whoever steers the server is not in practice.
+  const clock = systemClock(1);
+  const control: FakeControl = {
+    overview: () => send('GET', '/'),
+    queue: (jobs) => send('POST', '/jobs', jobs),
+    jobs: () => send('GET', '/jobs'),
+    log: (job) => ask('GET', `/jobs/${job}/log`),
+    cancel: (job) => send('POST', `/jobs/${job}/cancel`),
+    fail: (fault) => send('POST', '/faults', fault),
+    clearFaults: () => send('DELETE', '/faults'),
+    setToken: (state) => send('PUT', '/token', { state }),
+    deny: (permissions) => send('PUT', '/denied', { permissions }),
+    settle: (ms) => send('PUT', '/settle', { ms }),
+    readDemands: (demands) => send('PUT', '/filters', { demands }),
+    limitJobs: (parallelJobs) => send('PUT', '/limits', { parallelJobs }),
+    addPipeline: (pipeline) => send('POST', '/pipelines', pipeline),
+    makeAgents: (agents) => send('POST', '/agents', agents),
+    revokeAgent: (name) => send('POST', `${agent(name)}/revoke`),
+    endSession: (name) => send('POST', `${agent(name)}/end-session`),
+    requests: (after = 0) => send('GET', `/requests?after=${after}`),
+    until: async (condition, { timeoutMs, everyMs = 100 }) => {
+      const deadline = clock.monotonic() + timeoutMs;
+      for (;;) {
+        const [jobs, overview] = await Promise.all([control.jobs(), control.overview()]);
+        if (condition(jobs, overview)) return jobs;
+        if (clock.monotonic() > deadline) {
+          throw new Error(
+            `not within ${timeoutMs} ms; the server shows ${JSON.stringify({ overview, jobs })}`,
+          );
+        }
+        await delay(everyMs);
+      }
+    },
+  };
+  return control;
+}

@@ -1,0 +1,89 @@
+import type { Clock } from '../../../src/shared/base/machine/clock.ts';
+import type { Fault } from './faults.ts';
+import { Rules } from './rules.ts';
+import type { State } from './state.ts';
+
+export type Permission = 'pools.create' | 'pools.manage' | 'queues.create' | 'queues.authorize';
+export type TokenState = 'valid' | 'expired' | 'revoked';
+
+export interface LoggedRequest {
+  readonly n: number;
+  readonly at: string;
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly status: number;
+  readonly caller: 'token' | 'service-principal' | 'agent' | 'anonymous';
+  /** For calls about one agent, by id or by name: its name, and whether a job was assigned to it when the call came. */
+  readonly agent?: string;
+  readonly agentHasJob?: boolean;
+}
+
+/** A call that waits for a message with a higher number than `after`. */
+export interface Poll {
+  readonly after: number;
+  readonly wake: () => void;
+}
+
+/** One that can be run: its one job goes to a pool. */
+export interface FakePipeline {
+  readonly title: string;
+  /** The project's name. */
+  readonly project: string;
+  readonly poolId: number;
+}
+
+/** The running server's parts, handed to each route. */
+export interface Fake {
+  readonly state: State;
+  /** Path of the organisation: `lab`, or `azdo/Engineering` below a virtual folder. */
+  readonly organization: string;
+  /** The organisation's URL as the server was told to call itself; undefined: by the name that the caller used. */
+  readonly publicUrl?: string | undefined;
+  readonly clock: Clock;
+  /** Milliseconds since the epoch: it tells its times, and keeps them over a restart. */
+  now(): number;
+  /** The accepted personal access tokens and client secrets, read anew from their file. */
+  tokens(): readonly string[];
+  tokenState: TokenState;
+  /** Bearer tokens given to service principals: value → end. */
+  readonly bearers: Map<string, number>;
+  readonly denied: Set<Permission>;
+  /** By number, which is one over all projects, as the service has it. */
+  readonly pipelines: Map<number, FakePipeline>;
+  readonly faults: { fault: Fault; left: number }[];
+  /** Reads see a write this many milliseconds later. */
+  settleMs: number;
+  /** Lists of agents leave `demands` unread, as a server would that does not know it. */
+  ignoresDemands: boolean;
+  readonly stale: Map<string, { until: number; before: unknown }>;
+  readonly requestLog: LoggedRequest[];
+  /** Open long polls by the id of their session, which may have several. */
+  readonly polls: Map<string, Set<Poll>>;
+  /** Call after every write: assigns jobs, wakes long polls, saves. */
+  changed(): void;
+}
+
+export function rule(fake: Fake, name: keyof typeof Rules): number {
+  return fake.clock.scaled(Rules[name]);
+}
+
+export function nextId(fake: Fake): number {
+  fake.state.nextId += 1;
+  return fake.state.nextId;
+}
+
+/** Remembers how something looked before a write, for reads within the settling time. */
+export function beforeWrite(fake: Fake, key: string, before: unknown): void {
+  if (fake.settleMs === 0 || fake.stale.has(key)) return;
+  fake.stale.set(key, { until: fake.now() + fake.settleMs, before: structuredClone(before) });
+}
+
+/** What a read shows of something: its present, or its past while that settles. */
+export function asRead<T>(fake: Fake, key: string, present: T | undefined): T | undefined {
+  const past = fake.stale.get(key);
+  if (past === undefined) return present;
+  if (past.until > fake.now()) return past.before as T | undefined;
+  fake.stale.delete(key);
+  return present;
+}

@@ -1,0 +1,45 @@
+import { rootVariable } from '../../src/shared/base/machine/practice.ts';
+import { network, practiceRoot, state } from '../lab/paths.ts';
+
+export const helpText = `npm run demo              start the fleet, or go on with the one that is there
+npm run demo -- --fresh   start over with new machines
+npm run demo -- --clean   put this machine back as it was
+`;
+
+export const aboutText = `
+azp-fleet demo: three GPU machines, from nothing to agents that run jobs.
+
+Real here:   the CLI, SSH, systemd, apt, Docker Engine, the manager and the
+             agents' containers. The machines are containers, too, each with
+             a systemd of its own as process 1.
+Stand-ins:   the GPUs and their driver, Azure DevOps, the agent program.
+
+What this changes on your machine:
+  · installs the Debian packages it lacks, with their services off
+  · keeps its files in ${state}
+    and, for you to look at, in demo-fleet/
+  · runs a Docker Engine of its own beside any other, a mirror, a registry and
+    a practice Azure DevOps, all on a bridge of its own (${network.bridge}, ${network.gateway})
+  · adds four firewall rules for that bridge, switches IP forwarding on and
+    allows more inotify instances, which every systemd needs
+All of it stays until you say: npm run demo -- --clean
+
+`;
+
+export const cleanText = `
+azp-fleet demo: putting this machine back as it was.
+
+`;
+
+export function nextText(ssh: string): string {
+  return `
+The fleet stays up. Try:
+  export ${rootVariable}=${practiceRoot.prefix}   # its GPUs are stand-ins
+  npx azp-fleet status demo-fleet/inventory.yaml
+  npx azp-fleet plan demo-fleet/inventory.yaml
+  $EDITOR demo-fleet/inventory.yaml     # change something, plan again
+  ${ssh}
+And when you have seen enough:
+  npm run demo -- --clean
+`;
+}

@@ -1,0 +1,47 @@
+import { isIP } from 'node:net';
+
+import { foreignValue } from '../../../shared/base/foreign-text.ts';
+import { withoutOwnName } from './own-name.ts';
+
+interface Said<T> {
+  readonly host: string;
+  readonly value: T;
+}
+
+/** The same of one or more hosts. */
+export interface Alike<T> {
+  /** At least one; each once. */
+  readonly hosts: readonly string[];
+  /** Of several hosts each one's own name in it is `{host}`, and addresses that tell them apart are `{address}`. */
+  readonly value: T;
+}
+
+/**
+ * What several hosts say in the same words, once, in the order in which it was first said. `T` is what JSON has: the
+ * words that are shown, and nothing else that differs from host to host.
+ */
+export function alike<T>(said: readonly Said<T>[]): readonly Alike<T>[] {
+  const groups = Map.groupBy(said, ({ host, value }) => signature(host, value));
+  return [...groups.values()].map((group) => {
+    const [first] = group as [Said<T>, ...Said<T>[]];
+    const hosts = [...new Set(group.map(({ host }) => host))];
+    if (hosts.length === 1) return { hosts, value: first.value };
+    const named = group.map(({ host, value }) => withoutOwnName(host, value));
+    const texts = new Set(named.map((value) => JSON.stringify(value)));
+    const value = withoutOwnName(first.host, first.value);
+    return { hosts, value: texts.size === 1 ? value : withoutAddresses(value) };
+  });
+}
+
+/** Equal for what reads the same. */
+export function signature(host: string, value: unknown): string {
+  return JSON.stringify(withoutAddresses(withoutOwnName(host, value)));
+}
+
+/** What may be an address: four numbers, or hexadecimal ones between colons. */
+const addresses = /(?<![\w.:])(?:\d+(?:\.\d+){3}(?!\.?\w|[~+-])|[\da-f]*:[\da-f:]+(?![\w.]))/gi;
+
+function withoutAddresses<T>(value: T): T {
+  const shown = (found: string) => (isIP(found) === 0 ? found : '{address}');
+  return foreignValue(value, (text) => text.replaceAll(addresses, shown));
+}

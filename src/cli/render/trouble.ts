@@ -1,0 +1,51 @@
+import { shortGpu } from '../../shared/health/checkup.ts';
+import type { Finding } from '../../shared/health/verdict.ts';
+import type { Paint, Style } from './color.ts';
+import { alike } from './groups/alike.ts';
+import { hostLabel } from './groups/host-label.ts';
+import { wrap } from './lines/wrap.ts';
+
+/** Something that is wrong, with its cure, at one or more places. */
+export interface Trouble {
+  /** Host or file names. */
+  readonly places: readonly string[];
+  readonly severity: Finding['severity'];
+  readonly what: string;
+  readonly next: string;
+}
+
+export function troubleOf(place: string, { gpu, severity, what, next }: Finding): Trouble {
+  return { places: [place], severity, what: gpu === undefined ? what : `${shortGpu(gpu)}: ${what}`, next };
+}
+
+/** Equal troubles of several places become one. */
+export function merged(troubles: readonly Trouble[]): readonly Trouble[] {
+  const said = troubles.flatMap(({ places, ...value }) => places.map((host) => ({ host, value })));
+  return alike(said).map(({ hosts, value }) => ({ ...value, places: hosts }));
+}
+
+const marks: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {
+  info: ['dim', '·'],
+  warn: ['yellow', '!'],
+  fail: ['red', '✗'],
+};
+
+export function troubleLines(
+  { places, severity, what, next }: Trouble,
+  { width, paint }: { readonly width: number; readonly paint: Paint },
+): string[] {
+  const [style, mark] = marks[severity];
+  const { label: place, names } = hostLabel(places);
+  const [first = '', ...more] = wrap(`${place}: ${what}`, width - 1, 2, 2);
+  const head = first.startsWith(place) ? paint('bold', place) + first.slice(place.length) : first;
+  const labelled = (label: string, text: string) =>
+    wrap(text, width - 1, label.length + 4, label.length + 4).map((line, index) =>
+      index === 0 ? `  ${paint('dim', label)}  ${line}` : line,
+    );
+  return [
+    `${paint(style, mark)} ${head}`,
+    ...more,
+    ...(names === undefined ? [] : labelled('hosts', names)),
+    ...(next === '' ? [] : labelled('next', next)),
+  ];
+}

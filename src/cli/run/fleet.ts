@@ -1,0 +1,137 @@
+import { readFile } from 'node:fs/promises';
+
+import type { AzureClient } from '../../shared/azure/client.ts';
+import { createAzureClient } from '../../shared/azure/create-client.ts';
+import { patCredential, servicePrincipalCredential } from '../../shared/azure/http/credential.ts';
+import { createFetch } from '../../shared/azure/http/proxy.ts';
+import { organizationUrl } from '../../shared/azure/url.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { usageError, whyNot } from '../../shared/base/errors.ts';
+import type { Secret } from '../../shared/base/secret.ts';
+import { version } from '../../shared/base/version.ts';
+import type { Fleet } from '../../fleet/inventory/fleet.ts';
+import { checkToken } from '../../fleet/inventory/check/token.ts';
+import { expiryWarning } from '../../fleet/inventory/secret.ts';
+import { credentialSource } from '../../fleet/inventory/secret-sources.ts';
+import { warn } from '../render/problem.ts';
+import type { CommandInput } from '../command.ts';
+import { openHosts, type OpenHosts } from './hosts.ts';
+import { resolve, resolveRegistries, resolveWebhooks } from './secrets.ts';
+import { connected, overSsh, type Connected } from './with-hosts.ts';
+
+/** The inventory, the hosts that the command is about, and what is needed to speak to Azure DevOps. */
+export interface OpenFleet extends OpenHosts {
+  /** The PAT, or the service principal's secret. */
+  readonly credential: Secret;
+  readonly azure: AzureClient;
+  /** What the hosts are to know of registries; undefined: nothing, or no plan is made. */
+  readonly registries: Secret | undefined;
+  /** Where the messages of hosts go, by host; none where no plan is made. */
+  readonly webhooks: ReadonlyMap<string, Secret>;
+  /** The content of the site's CA file. */
+  readonly caPem: string | undefined;
+}
+
+/** Loads the inventory and resolves its credential. Usage errors come from here, before any host is touched. */
+export async function openFleet(
+  context: Context,
+  input: CommandInput,
+  patterns?: readonly string[],
+): Promise<OpenFleet> {
+  const { fleet, hosts } = openHosts(context, input, patterns);
+  const json = input.options.flag('json');
+  const expiry = expiryWarning(fleet.credential.expires, context.clock.wall());
+  if (!json && expiry !== undefined) warn(context.stderr, expiry);
+  const source = credentialSource(fleet);
+  const credential = await resolve(context, fleet, source, 'the token');
+  checkToken(credential, source, fleet.credential.kind);
+  const caPem = await readCa(fleet.proxy.ca);
+  let say = (text: string): void => {
+    if (!json) warn(context.stderr, { what: text });
+  };
+  const onPause = (server: string, ms: number) =>
+    say(`${server} asks for a pause: waiting ${Math.ceil(ms / 1000)} s`);
+  return {
+    fleet,
+    hosts,
+    credential,
+    registries: undefined,
+    webhooks: new Map(),
+    caPem,
+    azure: azureClient(context, fleet, { secret: credential, caPem, onPause }),
+    tellBy: (drawn) => {
+      say = drawn;
+    },
+  };
+}
+
+/** The same for commands that make a plan: it takes the passwords of registries and the webhooks, too. */
+export async function openForPlan(context: Context, input: CommandInput): Promise<OpenFleet> {
+  const open = await openFleet(context, input);
+  const { fleet, hosts } = open;
+  return {
+    ...open,
+    registries: await resolveRegistries(context, fleet),
+    webhooks: await resolveWebhooks(context, fleet, hosts),
+  };
+}
+
+/** For commands that speak to hosts and to Azure DevOps. */
+export async function withFleet<T>(
+  context: Context,
+  input: CommandInput,
+  body: (at: OpenFleet & Connected) => Promise<T>,
+  open: typeof openForPlan = openFleet,
+): Promise<T> {
+  return connected(context, input, await open(context, input), overSsh, body);
+}
+
+function azureClient(
+  context: Context,
+  fleet: Fleet,
+  {
+    secret,
+    caPem,
+    onPause,
+  }: { secret: Secret; caPem: string | undefined; onPause: (server: string, ms: number) => void },
+): AzureClient {
+  const { http, https, noProxy } = fleet.proxy;
+  const fetch = createFetch({ ...defined({ http, https, caPem }), noProxy });
+  const { credential } = fleet;
+  return createAzureClient({
+    organization: organizationUrl(fleet.organization),
+    credential:
+      credential.kind === 'pat'
+        ? patCredential(secret)
+        : servicePrincipalCredential({
+            ...credential,
+            secret,
+            fetch,
+            clock: context.clock,
+            onPause: (ms) => onPause('Microsoft Entra ID', ms),
+          }),
+    fetch,
+    log: context.log,
+    signal: context.signal,
+    clock: context.clock,
+    userAgent: `azp-fleet/${version}`,
+    onPause: (ms) => onPause('Azure DevOps', ms),
+  });
+}
+
+/** The content of the site's CA file. */
+export async function readCa(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    throw usageError(
+      {
+        code: 'inventory.ca',
+        what: `the CA file ${file} cannot be read`,
+        seen: whyNot(error),
+        next: 'correct "ca:" in the inventory, or put the file there',
+      },
+      error,
+    );
+  });
+}

@@ -1,0 +1,39 @@
+import { resolve } from 'node:path';
+
+import { fromNetwork } from '../../fleet/artifacts/from-network.ts';
+import type { Things } from '../../fleet/artifacts/things.ts';
+import type { Context } from '../../shared/base/context.ts';
+import { quote } from '../../shared/base/shell.ts';
+import { openBundle } from '../../fleet/bundle/archive/read.ts';
+import { fromBundle } from '../../fleet/bundle/things.ts';
+import type { CommandInput } from '../command.ts';
+import type { OpenFleet } from './fleet.ts';
+import type { Connected } from './with-hosts.ts';
+
+/** Progress of looking a bundle through is told at every tenth. */
+const tenth = 10;
+
+/** What is brought to hosts: out of --bundle, or from the network. */
+export async function things(
+  context: Context,
+  { options, inventory }: CommandInput,
+  { fleet, caPem, emit }: OpenFleet & Pick<Connected, 'emit'>,
+  { cache, folders }: { readonly cache: string; readonly folders: readonly string[] },
+): Promise<Things> {
+  const { signal, clock, env, cwd } = context;
+  const note = (text: string): void => emit({ kind: 'note', text });
+  const file = options.string('bundle');
+  if (file === undefined) {
+    const site = { proxy: fleet.proxy, caPem, registry: fleet.mirrors.npm };
+    return fromNetwork({ cache, folders, now: clock.wall(), env, signal, note, site });
+  }
+  let told = 0;
+  const onProgress = (done: number, total: number): void => {
+    const now = Math.floor((tenth * done) / total);
+    if (now > told && total > 1e9) note(`looking through ${file}: ${now * 10} %`);
+    told = now;
+  };
+  const bundle = await openBundle(resolve(cwd, file), { signal, onProgress });
+  const again = `make it again where there is a network: azp-fleet bundle ${quote(inventory)} -o ${quote(file)}`;
+  return fromBundle(bundle, { again, cache, folders, now: clock.wall() });
+}

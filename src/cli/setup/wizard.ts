@@ -1,0 +1,148 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import { defined } from '../../shared/base/defined.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { Fleet } from '../../fleet/inventory/fleet.ts';
+import { parseFleet } from '../../fleet/inventory/load.ts';
+import { askAzure } from './azure/ask-azure.ts';
+import type { Choices } from './choices.ts';
+import { askToWrite } from './file/finish.ts';
+import { inventoryText, withHosts } from './file/inventory-text.ts';
+import { schemaPlace } from './file/schema-place.ts';
+import { writeInventory } from './file/write.ts';
+import { askHosts } from './hosts/ask-hosts.ts';
+import { checkHosts, type Settled } from './hosts/check-hosts.ts';
+import { describeIn, type Among } from './hosts/describe-host.ts';
+import { othersThan } from './hosts/known-machines.ts';
+import { nameHosts, oneEach } from './hosts/name-hosts.ts';
+import { askAgents } from './pools/ask-agents.ts';
+import { askDatasets } from './pools/ask-datasets.ts';
+import { agentCount, sayJobs } from './pools/say-jobs.ts';
+import { tell, type Wizard } from './wizard-context.ts';
+
+export interface SetupResult {
+  /** As the user named it; undefined when nothing was written. */
+  readonly file: string | undefined;
+  /** The hosts that it has more than before. */
+  readonly hosts: readonly string[];
+  /** Theirs, where it was asked for. */
+  readonly pool?: string;
+}
+
+const nothing: SetupResult = { file: undefined, hosts: [] };
+
+/** Asks, tests, shows, writes. Nothing is on disk before the last question, and nothing on the hosts that was not said. */
+export async function runSetup(wizard: Wizard, file: string): Promise<SetupResult> {
+  const existing = readExisting(wizard, file);
+  if (!existing) return createInventory(wizard, file);
+  const way = await wizard.prompts.choose('existing', `${file} has ${count(existing.fleet.hosts.length)}:`, [
+    { name: 'Add hosts to it', value: 'add' },
+    { name: 'Begin a new one', value: 'new' },
+  ]);
+  return way === 'add' ? addHosts(wizard, file, existing) : createInventory(wizard, file);
+}
+
+async function createInventory(wizard: Wizard, file: string): Promise<SetupResult> {
+  const settled = await chooseHosts(wizard, describeIn(draft(wizard), file, wizard, []));
+  const hosts = settled.map(({ host }) => host);
+  const { jobs, pools, ...azure } = await askAzure(wizard);
+  const agents = await askAgents(wizard, hosts, pools);
+  sayJobs(wizard, azure.organization, agentCount(hosts, agents), jobs);
+  const datasets = await askDatasets(wizard, mountsOf(settled));
+  const choices = {
+    ...azure,
+    ...agents,
+    ...defined({ sshConfig: wizard.sshConfig }),
+    hosts,
+    datasets,
+  } satisfies Choices;
+  const textFor = (place: string): string => {
+    const schema = schemaPlace(path.dirname(path.resolve(wizard.context.cwd, place)));
+    return inventoryText({ ...choices, ...defined({ schema }) });
+  };
+  parseFleet(textFor(file), file, wizard.context);
+  const written = await askToWrite(wizard, textFor, file);
+  return written === undefined
+    ? nothing
+    : { file: written, hosts: hosts.map(({ name }) => name), pool: agents.pool };
+}
+
+/** What hosts are tested with before there is an inventory. */
+function draft({ sshConfig }: Wizard): string {
+  const defaults = JSON.stringify({ pool: 'gpu-lab', sshConfig });
+  return `organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\ndefaults: ${defaults}\n`;
+}
+
+async function addHosts(wizard: Wizard, file: string, { source, fleet }: Existing): Promise<SetupResult> {
+  const among = describeIn(source, file, wizard, fleet.hosts);
+  const settled = await chooseHosts(wizard, among);
+  const hosts = settled.map(({ host }) => among.entry(host));
+  const text = withHosts(source, hosts);
+  parseFleet(text, file, wizard.context);
+  for (const line of addedLines(source, text)) wizard.say(line);
+  const add = await wizard.prompts.confirm('write', `Add ${count(hosts.length)} to ${file}?`, true);
+  if (!add) return nothing;
+  const kept = writeInventory(path.resolve(wizard.context.cwd, file), text, { replace: true });
+  tell(wizard, `✔ ${file} written; the old one is ${path.basename(kept ?? '')}`);
+  return { file, hosts: hosts.map(({ name }) => name) };
+}
+
+/** The lines that the file has more than before: everything else in it stays. */
+function addedLines(before: string, after: string): string[] {
+  const old = new Set(before.split('\n'));
+  return after.split('\n').flatMap((line) => (old.has(line) ? [] : [`+ ${line}`]));
+}
+
+/** Until at least one host is left. */
+async function chooseHosts(wizard: Wizard, among: Among): Promise<Settled[]> {
+  const taken = among.inventory.flatMap(({ name, groups }) => [name, ...groups]);
+  for (;;) {
+    const tested = oneEach(wizard, await checkHosts(wizard, await askHosts(wizard, taken), among));
+    const settled = await othersThan(wizard, tested, among.inventory);
+    if (settled.length > 0) return nameHosts(wizard, settled, taken);
+    if (!wizard.prompts.canAsk) throw nobodyLeft();
+    wizard.say('No host is left. Choose again; Esc goes back, Ctrl-C leaves.');
+  }
+}
+
+function nobodyLeft(): FleetError {
+  return new FleetError({
+    code: 'usage.no-hosts',
+    what: 'no host is left',
+    next: 'mend what is told above each, or keep them as they are: --unready keep',
+  });
+}
+
+function mountsOf(settled: readonly Settled[]): string[] {
+  return [...new Set(settled.flatMap(({ report }) => report.mounts ?? []))];
+}
+
+interface Existing {
+  readonly source: string;
+  readonly fleet: Fleet;
+}
+
+/** Undefined when there is none, or none that could be added to. */
+function readExisting(wizard: Wizard, file: string): Existing | undefined {
+  const { context } = wizard;
+  let source: string;
+  try {
+    source = readFileSync(path.resolve(context.cwd, file), 'utf8');
+  } catch {
+    return undefined;
+  }
+  try {
+    const fleet = parseFleet(source, file, context);
+    wizard.know(fleet);
+    return { source, fleet };
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    tell(wizard, `${file} cannot be added to: ${error.problem.what}`);
+    return undefined;
+  }
+}
+
+function count(hosts: number): string {
+  return `${hosts} host${hosts === 1 ? '' : 's'}`;
+}

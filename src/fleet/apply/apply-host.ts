@@ -1,0 +1,186 @@
+import { defined } from '../../shared/base/defined.ts';
+import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { HostPaths } from '../../shared/contract/paths.ts';
+import type { HostPlan } from '../plan/fleet-plan.ts';
+import type { Change } from '../steps/change.ts';
+import { deviations, needsDrain, waitsMet, withoutNewWaits } from '../plan/refine.ts';
+import { drain, withoutMarksOf, type Drained } from './drain.ts';
+import { executeChange } from './execute.ts';
+import { createManagerClient } from '../client/manager-client.ts';
+import { readFacts } from './connection.ts';
+import { factsOnceQuiet, goesOnLine } from './going-on/follow.ts';
+import { leftAtWork, nothingAtWork, type AtWork } from './going-on/left-at-work.ts';
+import { Interrupted, type Interruption } from './interruption.ts';
+import { failure, interruptedOutcome, type HostOutcome } from './outcome.ts';
+import { firstStage } from '../plan/plan.ts';
+import { planUnderLock } from './packages/plan-asked.ts';
+import { endEarly, proveDrained, type Proof } from './proof/end-drain.ts';
+import { leftDrained } from '../plan/waves/agents.ts';
+import type { Survey } from './survey.ts';
+import type { ApplyTools } from './apply-tools.ts';
+
+/** Facts are gathered and planned this often before we say that the plan does not come to an end. */
+const maxRounds = 6;
+
+export interface ApplyHostOptions {
+  /** The facts must be exactly those of the plan (a plan from a file). */
+  readonly exactFacts: boolean;
+  /** How a drained host is proven, before its agents take jobs again. Absent: that is not asked for. */
+  readonly proof?: Proof;
+  /** The changes take the manager away: once they are begun, there is nobody to give agents back to. */
+  readonly removes?: true;
+}
+
+/**
+ * Brings one host to what its plan announced: stage by stage, with new facts and a new plan after each. Agents that were
+ * drained take jobs again when the host is proven, and the outcome has the verdict then.
+ */
+export async function applyHost(
+  survey: Survey,
+  tools: ApplyTools,
+  { exactFacts, proof, removes }: ApplyHostOptions,
+): Promise<HostOutcome> {
+  const { host, connection, plan: announced } = survey;
+  const { name } = host;
+  const done = new Map<string, Change>();
+  let [begun, begunBefore] = [0, 0];
+  let drained: Drained | undefined;
+  const plan = async (read: typeof readFacts = readFacts) => {
+    const facts = withoutMarksOf(tools.run, await read(connection, host, tools));
+    const reached = { host, connection, facts };
+    return { facts, plan: withoutNewWaits(await planUnderLock(reached, tools, announced), announced) };
+  };
+  const manager = async () =>
+    createManagerClient((await connection.session()).socketAgent(HostPaths.socket), name, {
+      anyRelease: true,
+    });
+  try {
+    tools.emit({ kind: 'host-state', host: name, state: 'applying' });
+    await connection.lock();
+    // What somebody else has begun since, and has lost: nothing is begun beside it.
+    let now = await plan(factsOnceQuiet);
+    if (exactFacts && now.plan.factsDigest !== announced.factsDigest) throw factsChanged(name);
+    for (let round = 1; ; round += 1) {
+      if (leftDrained(now.facts)) {
+        // What another run has left drained is this one's to give back, once the host is proven. A manager that did not
+        // run, or kept no names, may tell of it only now.
+        drained = await drain(manager, 'prove the host', host, tools);
+        begunBefore = -1;
+        const before = now.plan;
+        now = await plan();
+        for (const change of gone(before, now.plan)) done.set(change.id, change);
+      }
+      check(now.plan, announced, done, name);
+      const stage = firstStage(now.plan);
+      if (stage.length === 0) break;
+      if (round === maxRounds) throw endless(name, stage);
+      if (drained === undefined && needsDrain(stage) && now.facts.manager.unitActive === 'active') {
+        drained = await drain(manager, stage[0]?.title ?? '', host, tools);
+        begunBefore = begun;
+      }
+      if (stage.some(({ step }) => step === 'manager')) await tools.poolsReady?.(host, now.facts);
+      for (const change of stage) {
+        tools.signal.throwIfAborted();
+        begun += 1;
+        await executeChange(change, stage, connection, name, tools);
+        done.set(change.id, change);
+      }
+      now = await plan();
+    }
+    const changes = done.size === 0 ? 0 : done.size + waitsMet(announced, [...done.values()]);
+    const outcome: HostOutcome = { host: name, state: changes === 0 ? 'ok' : 'changed', changes };
+    if (drained === undefined || removes) return outcome;
+    const aside = drained;
+    drained = undefined;
+    if (proof !== undefined) return { ...outcome, verdict: await proveDrained(name, aside, proof) };
+    await aside.giveBack();
+    return outcome;
+  } catch (error) {
+    const interrupted = tools.signal.aborted;
+    const atWork = begun > begunBefore ? await leftAtWork(connection) : nothingAtWork;
+    const end = { begun: begun > begunBefore, interrupted, atWork };
+    const ended = removes === true && end.begun;
+    const verdict = drained && !ended ? await endEarly(name, drained, end, proof) : undefined;
+    if (interrupted) return interruptedOutcome(name, done.size, interruptionOf(error, atWork));
+    const failed = failure(name, error, tools.log, { changes: done.size, begun });
+    return {
+      ...failed,
+      ...toFollow(failed, atWork),
+      ...(failed.state === 'unreachable' ? {} : defined({ verdict })),
+    };
+  } finally {
+    await connection.unlock().catch(() => undefined);
+  }
+}
+
+/** What was interrupted. A unit that has not come to its end may be about to begin. */
+function interruptionOf(error: unknown, atWork: AtWork): Interruption | undefined {
+  const at = error instanceof Interrupted ? error.at : undefined;
+  if (at?.during !== 'change' || at.unit === undefined || atWork.kind !== 'nothing') return at;
+  return atWork.ended.includes(at.unit) ? { ...at, goesOn: false } : at;
+}
+
+/** A failure says what goes on all the same, and that the next run takes it up. */
+function toFollow({ problem }: HostOutcome, atWork: AtWork): Pick<HostOutcome, 'problem'> {
+  if (problem === undefined || atWork.kind !== 'change') return {};
+  const next = `run the same command again: ${goesOnLine(atWork.change)}, and is followed to its end`;
+  return { problem: { ...problem, next } };
+}
+
+/** Known changes that are no longer needed. */
+function gone(before: HostPlan, now: HostPlan): readonly Change[] {
+  const known = ({ stages }: HostPlan) => stages.flat().filter((change) => change.known);
+  const left = new Set(known(now).map(({ id }) => id));
+  return known(before).filter(({ id }) => !left.has(id));
+}
+
+/** Why a host is not worked on at all. */
+export function refused(host: string, { step, what, next }: HostPlan['refusals'][number]): Problem {
+  return { code: 'plan.refused', host, step, what, next };
+}
+
+/** What is left to do must be what was announced, must be possible, and must not be what has just been done. */
+function check(now: HostPlan, announced: HostPlan, done: ReadonlyMap<string, Change>, host: string): void {
+  const [refusal] = now.refusals;
+  if (refusal !== undefined) throw new FleetError(refused(host, refusal));
+  const changes = now.stages.flat();
+  const again = changes.find((change) => change.known && done.has(change.id));
+  if (again?.known === true)
+    throw new FleetError({
+      code: 'plan.no-effect',
+      host,
+      step: again.step,
+      what: `"${again.title}" ran without an error, but is still needed`,
+      seen: again.why,
+      next: 'look at the host; running again tries once more',
+    });
+  const [deviation] = deviations(now, announced);
+  if (deviation !== undefined)
+    throw new FleetError({
+      code: 'plan.not-announced',
+      host,
+      what: `stopped before "${deviation.title}": it ${deviation.what}`,
+      next: 'run it again without a saved plan, to see the new plan and agree to it',
+    });
+  if (changes.length > 0 && firstStage(now).length === 0)
+    throw new Error(`the plan of ${host} begins with an unknown`);
+}
+
+function factsChanged(host: string): FleetError {
+  return new FleetError({
+    code: 'plan.facts-changed',
+    host,
+    what: 'the host is no longer as it was when the plan was made',
+    next: 'make a new plan with "azp-fleet plan -o FILE", look at it, and apply that',
+  });
+}
+
+function endless(host: string, stage: readonly Change[]): FleetError {
+  return new FleetError({
+    code: 'plan.endless',
+    host,
+    what: `after ${maxRounds} rounds there is still something to do`,
+    seen: stage.map(({ title }) => title).join('; '),
+    next: 'find what undoes the changes on the host (configuration management, unattended upgrades?)',
+  });
+}

@@ -1,0 +1,111 @@
+import type { AzureClient } from '../../shared/azure/client.ts';
+import { troubleOf } from '../../shared/base/host-trouble.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import type { Verdict } from '../../shared/health/verdict.ts';
+import type { WaveLimits } from '../inventory/fleet.ts';
+import type { ApplyHostOptions } from './apply-host.ts';
+import type { ApplyTools } from './apply-tools.ts';
+import { finishHost } from './finish-host.ts';
+import type { FleetSurvey } from './fleet-survey.ts';
+import { latePools } from './late-pools.ts';
+import { takeOverNames } from './names/take-over.ts';
+import type { HostOutcome } from './outcome.ts';
+import { applyFleetPools, distinct, type PoolsPlan } from './pools.ts';
+import { poolLists } from './proof/pool-lists.ts';
+import { proofOf } from './proof/prove.ts';
+import { settle, settleNotBegun } from './settle.ts';
+import type { HostsSurvey, Survey } from './survey.ts';
+import { judge } from '../verdict/judge.ts';
+import type { AgentsIn } from '../verdict/sight.ts';
+import { runWaves, type InWaves } from './waves/run-waves.ts';
+import { blockedOf, wavesOf } from './waves/survey-waves.ts';
+
+export interface ApplyFleetOptions extends Pick<ApplyHostOptions, 'exactFacts'> {
+  /** Prove each host afterwards. */
+  readonly probe: boolean;
+  /** All hosts of the inventory: they make up the pools. */
+  readonly inventory: readonly HostSpec[];
+  readonly limits: WaveLimits;
+  /** Whose pipelines may use the pools. */
+  readonly projects: readonly string[];
+  /** The announced take-overs of agents' names were agreed to. */
+  readonly adopt: boolean;
+  /** Called when it is known which pools cannot be used, before any host is changed. */
+  readonly onPools: (pools: PoolsPlan) => void;
+}
+
+/**
+ * Carries out a plan: the fleet part once, then the hosts, in waves where they lose their agents by it. A pool that
+ * cannot be used costs its hosts only the manager.
+ */
+export async function applyFleet(
+  survey: FleetSurvey,
+  client: AzureClient,
+  tools: ApplyTools,
+  { probe, inventory, limits, projects, adopt, onPools, exactFacts }: ApplyFleetOptions,
+): Promise<readonly HostOutcome[]> {
+  tools.emit({ kind: 'phase', phase: 'apply' });
+  const pools = await applyFleetPools(client, survey.pools, tools.emit);
+  onPools(pools);
+  const known = new Set(distinct(survey.pools.blocked).map(({ what }) => what));
+  for (const problem of distinct(pools.blocked))
+    if (!known.has(problem.what)) tools.emit({ kind: 'problem', problem });
+  const lists = poolLists(client, tools.clock);
+  const poolsReady = latePools(client, survey, projects, tools.emit);
+  const agreed = new Set(adopt ? survey.pools.changes.map(({ id }) => id) : []);
+  const names = { client, held: survey.held, agreed };
+  const fleet = wavesOf(inventory, { ...survey, pools }, probe);
+  return applyHosts(survey, { fleet, limits }, tools, (host) =>
+    finishHost(
+      host,
+      { ...tools, poolsReady },
+      {
+        exactFacts,
+        blocked: blockedOf(host, pools.blocked),
+        takeNames: () => takeOverNames(host, names, tools),
+        ...(probe ? { proof: proofOf(host, lists, tools) } : {}),
+      },
+    ),
+  );
+}
+
+/** Brings every host to its end, and closes its connection; those that failed before come last. */
+export async function applyHosts(
+  { hosts, failures, agentsIn = () => undefined }: HostsSurvey & Partial<Pick<FleetSurvey, 'agentsIn'>>,
+  waves: InWaves,
+  tools: ApplyTools,
+  finish: (host: Survey) => Promise<HostOutcome>,
+): Promise<readonly HostOutcome[]> {
+  const tasks = hosts.map((host) => ({
+    host: host.host.name,
+    builder: host.host.dockerfile?.builder,
+    before: lastVerdict(host, agentsIn, tools),
+    work: async () => {
+      const outcome = await finish(host);
+      settle(outcome, tools.emit);
+      await host.connection.close();
+      return outcome;
+    },
+  }));
+  const outcomes = await runWaves(tasks, waves, tools);
+  settleNotBegun(outcomes, tools.emit);
+  await Promise.all(hosts.map(({ connection }) => connection.close()));
+  tools.emit({ kind: 'phase', phase: 'done' });
+  return [...outcomes, ...failures];
+}
+
+/** By all that the survey saw. */
+function lastVerdict(
+  { host, facts }: Survey,
+  agentsIn: AgentsIn,
+  { log }: Pick<ApplyTools, 'log'>,
+): Verdict | undefined {
+  const now = Date.parse(facts.manager.status?.at ?? '');
+  try {
+    return judge({ facts, agentsIn, now }).verdict;
+  } catch (error) {
+    // Nothing is known of it, then: the work on it will say what is.
+    troubleOf(host.name, error, log);
+    return undefined;
+  }
+}

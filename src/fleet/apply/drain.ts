@@ -1,0 +1,142 @@
+import { FleetError } from '../../shared/base/errors.ts';
+import { drainLine, drainsOfRuns, reasonWithRun } from '../../shared/contract/drain.ts';
+import type { ManagerStatus, SlotStatus } from '../../shared/contract/status.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import type { ManagerClient } from '../client/manager-client.ts';
+import type { ApplyTools } from './apply-tools.ts';
+import { Interrupted } from './interruption.ts';
+
+const pollMs = 2000;
+
+/** Slots that may hold a job, or could still be given one. */
+export function occupied(status: ManagerStatus): readonly SlotStatus[] {
+  return status.slots.filter(({ state }) => ['starting', 'idle', 'busy', 'stopping'].includes(state));
+}
+
+/** A host whose agents this run has asked to take no jobs. Neither rejects: what does not work is told. */
+export interface Drained {
+  /** Takes this run's mark back; what people have drained stays drained. */
+  readonly giveBack: () => Promise<void>;
+  /** Leaves it, and has it say why; `mark`: in other words than those for whoever is here. */
+  readonly keep: (why: string, mark?: string) => Promise<void>;
+  /** Leaves it as it is: the host is no longer this run's. */
+  readonly leave: (why: string) => void;
+}
+
+/**
+ * Makes the host's agents stop taking jobs and waits until the running ones have ended. Rejects with `Interrupted` where
+ * the signal is aborted before.
+ */
+export async function drain(
+  manager: () => Promise<ManagerClient>,
+  reason: string,
+  host: HostSpec,
+  tools: Pick<ApplyTools, 'emit' | 'clock' | 'sleep' | 'signal' | 'options' | 'jobPages' | 'owner' | 'run'>,
+): Promise<Drained> {
+  const before = await (await manager()).status();
+  const note = (text: string) => tools.emit({ kind: 'note', host: host.name, text });
+  const giveBack = async () => {
+    try {
+      // A manager without names for marks keeps one: somebody else's stays.
+      if (before.drains === undefined && before.drained) return;
+      await (await manager()).undrainRun(tools.run);
+      if (before.drains === undefined) await (await manager()).undrainHost();
+    } catch (error) {
+      note(
+        `the agents could not be given back to work: ${String(error)}; run "azp-fleet undrain ${host.name}"`,
+      );
+    }
+  };
+  const mark = { owner: tools.owner.who, run: tools.run };
+  const leave = (why: string) => note(`its agents stay drained: ${why}`);
+  const keep = async (why: string, lasting = why) => {
+    leave(why);
+    if (before.drains === undefined) return;
+    const said = { ...mark, reason: `${reason}; not given back: ${lasting}` };
+    try {
+      await (await manager()).drain(said);
+    } catch {
+      // The mark that it has keeps jobs away, too; it only says less.
+    }
+  };
+  const leftBehind = drainsOfRuns(before);
+  const wait = { since: tools.clock.monotonic(), limitMs: tools.options.drainTimeoutMs };
+  const deadline = wait.since + wait.limitMs;
+  try {
+    // We hold the host's lock: whichever run has left a mark, it is over.
+    for (const left of leftBehind) note(`takes over from an interrupted run: ${drainLine(left)}`);
+    if (before.drains !== undefined) await (await manager()).drain({ reason, ...mark });
+    else if (!before.drained) await (await manager()).drain({ reason: reasonWithRun(reason, mark), ...mark });
+    for (let said = ''; ;) {
+      const left = occupied(await (await manager()).status());
+      if (left.length === 0) {
+        if (said !== '') tools.emit({ kind: 'host-state', host: host.name, state: 'applying' });
+        return { giveBack, keep, leave };
+      }
+      const text = `draining: waiting for ${left.map(describe).join(', ')}`;
+      if (text !== said) {
+        note(text);
+        tools.emit({ kind: 'host-state', host: host.name, state: 'draining', text: waitingFor(left), wait });
+      }
+      said = text;
+      if (tools.clock.monotonic() >= deadline) {
+        const pages = await pagesOf(left, host, tools);
+        throw timedOut(host.name, left, pages, tools.options.drainTimeoutMs);
+      }
+      await tools.sleep(pollMs);
+    }
+  } catch (error) {
+    // What an earlier run left drained it had begun to change: nobody has proven it.
+    await (leftBehind.length === 0 ? giveBack() : keep('it is not proven'));
+    throw tools.signal.aborted ? new Interrupted({ during: 'drain' }, error) : error;
+  }
+}
+
+async function pagesOf(
+  left: readonly SlotStatus[],
+  host: HostSpec,
+  { jobPages }: Pick<ApplyTools, 'jobPages'>,
+): Promise<ReadonlyMap<string, string>> {
+  const pools = new Set(left.map(({ pool = host.pool }) => pool));
+  if (jobPages === undefined) return new Map();
+  const pages = await Promise.all([...pools].map(jobPages));
+  return new Map(pages.flatMap((each) => [...each]));
+}
+
+/** The facts as they are without what this run itself has drained, and will give back. Pure. */
+export function withoutMarksOf(run: string, facts: Facts): Facts {
+  const { status } = facts.manager;
+  if (status?.drains === undefined) return facts;
+  const drains = status.drains.filter((mark) => mark.run !== run);
+  return { ...facts, manager: { ...facts.manager, status: { ...status, drains } } };
+}
+
+/** `waiting for job train-1 and 2 more`. */
+function waitingFor(left: readonly SlotStatus[]): string {
+  const [first, ...others] = left.toSorted(
+    (a, b) => Number(a.job === undefined) - Number(b.job === undefined),
+  );
+  const who = first?.job === undefined ? `slot ${first?.slot} (${first?.state})` : `job ${first.job}`;
+  return `waiting for ${who}${others.length === 0 ? '' : ` and ${others.length} more`}`;
+}
+
+function describe({ slot, job, state }: SlotStatus): string {
+  return job === undefined ? `slot ${slot} (${state})` : `slot ${slot} (${job})`;
+}
+
+function timedOut(
+  host: string,
+  left: readonly SlotStatus[],
+  pages: ReadonlyMap<string, string>,
+  timeoutMs: number,
+): FleetError {
+  return new FleetError({
+    code: 'plan.drain-timeout',
+    host,
+    step: 'manager',
+    what: `jobs still run after ${Math.round(timeoutMs / 60_000)} minutes of draining; nothing was changed, agents take jobs again`,
+    seen: left.map((slot) => [describe(slot), pages.get(slot.agent) ?? []].flat().join(' ')).join('\n'),
+    next: 'run again when they have ended, or give them longer with --drain-timeout',
+  });
+}

@@ -1,0 +1,191 @@
+import { defined } from '../../shared/base/defined.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { Secret } from '../../shared/base/secret.ts';
+import { changeUnit } from '../../shared/contract/paths.ts';
+import type { Session, UploadOptions } from '../ssh/transport.ts';
+import type { Action, Change } from '../steps/change.ts';
+import { awaitManager } from './proof/await-manager.ts';
+import type { HostConnection } from './connection.ts';
+import { Interrupted, type Interruption } from './interruption.ts';
+import { reboot } from './reboot.ts';
+import { scriptFailure } from './script-failure.ts';
+import type { ApplyTools } from './apply-tools.ts';
+
+/**
+ * Runs one change of the plan's present stage. Anything else is refused: what was not planned is not done. Rejects with
+ * `Interrupted` where the signal is aborted before its end.
+ */
+export async function executeChange(
+  change: Change,
+  stage: readonly Change[],
+  connection: HostConnection,
+  host: string,
+  tools: ApplyTools,
+): Promise<void> {
+  if (!stage.includes(change)) throw new Error(`"${change.title}" is not in the plan of ${host}`);
+  const { id, title } = change;
+  const started = tools.clock.monotonic();
+  const together = limitOf(change.actions);
+  tools.emit({
+    kind: 'change-start',
+    host,
+    id,
+    title,
+    since: started,
+    ...defined({ limitMs: together }),
+  });
+  const outcome = { ok: false, resumed: false };
+  let begun: Begun = { goesOn: false };
+  try {
+    for (const [index, action] of change.actions.entries()) {
+      begun = { goesOn: false };
+      tools.signal.throwIfAborted();
+      begun = outlivesUs(action, id, index);
+      if (together === undefined) tellLimit(host, id, tools, limitOf([action]));
+      outcome.resumed = (await runAction(action, index, change, connection, host, tools)) || outcome.resumed;
+    }
+    outcome.ok = true;
+  } catch (error) {
+    if (tools.signal.aborted) throw new Interrupted({ during: 'change', title, ...begun }, error);
+    throw error instanceof FleetError ? error.at({ host, step: change.step }) : error;
+  } finally {
+    tools.emit({
+      kind: 'change-end',
+      host,
+      id,
+      title,
+      durationMs: Math.round(tools.clock.monotonic() - started),
+      ...outcome,
+    });
+  }
+}
+
+/** Of a change that has no limit as a whole: what is done of it now. */
+function tellLimit(host: string, id: string, { emit, clock }: ApplyTools, limitMs?: number): void {
+  emit({ kind: 'change-limit', host, id, since: clock.monotonic(), ...defined({ limitMs }) });
+}
+
+/** The limits of actions together, in milliseconds; undefined: some have none, or none before their turn. */
+function limitOf(actions: readonly Action[]): number | undefined {
+  const limits = actions.map((action) => ('timeoutS' in action ? action.timeoutS : undefined));
+  const known = limits.filter((limit) => limit !== undefined);
+  return known.length < limits.length ? undefined : 1000 * known.reduce((sum, limit) => sum + limit, 0);
+}
+
+type Begun = Pick<Extract<Interruption, { during: 'change' }>, 'goesOn' | 'unit'>;
+
+/** What has been begun comes to its end on the host, whether or not anybody is there. */
+function outlivesUs(action: Action, id: string, index: number): Begun {
+  if (action.kind === 'run' && action.durable) return { goesOn: true, unit: changeUnit(unitId(id, index)) };
+  return { goesOn: action.kind === 'reboot' || action.kind === 'await-manager' };
+}
+
+/** Of one action of a change: what its unit and its folder are called by. */
+function unitId(id: string, index: number): string {
+  return index === 0 ? id : `${id}-${index}`;
+}
+
+/** True when the work had been started by an earlier run. */
+async function runAction(
+  action: Action,
+  index: number,
+  change: Change,
+  connection: HostConnection,
+  host: string,
+  tools: ApplyTools,
+): Promise<boolean> {
+  const onLine = (line: string) => tools.emit({ kind: 'change-output', host, id: change.id, line });
+  switch (action.kind) {
+    case 'run':
+      return runScript(action, unitId(change.id, index), change, connection, onLine, tools);
+    case 'upload':
+      await upload(action, await connection.session(), {
+        onLine,
+        onTurn: (limitMs) => tellLimit(host, change.id, tools, limitMs),
+        signal: tools.signal,
+      });
+      break;
+    case 'credential':
+      await storeSecret(action.path, tools.credential, await connection.session(), tools.signal);
+      break;
+    case 'registries':
+      await storeSecret(action.path, tools.registries, await connection.session(), tools.signal);
+      break;
+    case 'webhook':
+      await storeSecret(action.path, tools.webhooks?.get(host), await connection.session(), tools.signal);
+      break;
+    case 'deregister':
+      if (tools.deregister === undefined) throw new Error('nobody can be asked to take agents out of a pool');
+      await tools.deregister(action);
+      break;
+    case 'reboot':
+      await reboot(connection, host, action.timeoutS, tools);
+      break;
+    case 'await-manager':
+      await awaitManager(() => connection.session(), { ...action, host }, onLine, tools);
+      break;
+  }
+  return false;
+}
+
+async function runScript(
+  { script, durable, timeoutS }: Extract<Action, { kind: 'run' }>,
+  id: string,
+  { title }: Change,
+  connection: HostConnection,
+  onLine: (line: string) => void,
+  { owner, signal }: ApplyTools,
+): Promise<boolean> {
+  const session = await connection.session();
+  const totalTimeoutMs = timeoutS * 1000;
+  if (durable) {
+    const spec = { id, title, script, owner: owner.who, totalTimeoutMs };
+    const { code, tail, resumed } = await session.durable(spec, { onLine, signal });
+    if (code !== 0) throw scriptFailure(title, code, tail);
+    return resumed;
+  }
+  const options = { totalTimeoutMs, onLine, signal };
+  const { code, stdout, stderr } = await session.script(`set -eu\n${script}`, options);
+  if (code !== 0) throw scriptFailure(title, code, `${stdout}\n${stderr}`);
+  return false;
+}
+
+async function upload(
+  { artifact, path, mode }: Extract<Action, { kind: 'upload' }>,
+  session: Session,
+  {
+    onLine,
+    ...options
+  }: { readonly onLine: (line: string) => void } & Pick<UploadOptions, 'onTurn' | 'signal'>,
+): Promise<void> {
+  const source = artifact.kind === 'file' ? artifact : { bytes: Buffer.from(artifact.text) };
+  const gunzip = artifact.kind === 'file' && artifact.gunzip;
+  const name = path.split('/').at(-1);
+  let tenths = 0;
+  onLine(`sending ${name}: waits for its turn`);
+  const onProgress = (sent: number, total: number) => {
+    const now = Math.floor((10 * sent) / Math.max(total, 1));
+    if (now > tenths) onLine(`sending ${name}: ${now * 10} %`);
+    tenths = now;
+  };
+  await session.upload(source, path, {
+    mode,
+    gunzip,
+    onProgress,
+    ...options,
+    onTurn: (limitMs) => {
+      onLine(`sending ${name}`);
+      options.onTurn?.(limitMs);
+    },
+  });
+}
+
+async function storeSecret(
+  path: string,
+  secret: Secret | undefined,
+  session: Session,
+  signal: AbortSignal,
+): Promise<void> {
+  if (secret === undefined) throw new Error(`${path} is planned but what goes into it was not read`);
+  await session.upload({ bytes: Buffer.from(secret.reveal()) }, path, { mode: 0o600, signal });
+}

@@ -1,0 +1,103 @@
+import type { AzureClient } from '../../shared/azure/client.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { timestamp, type Clock } from '../../shared/base/machine/clock.ts';
+import type { Fleet, HostSpec } from '../inventory/fleet.ts';
+import { plainPools } from '../inventory/pool-pattern.ts';
+import type { FleetPlan } from '../plan/fleet-plan.ts';
+import type { WavesPlan } from '../plan/waves-plan.ts';
+import { inventoryDigest } from '../plan/digest.ts';
+import { planTakeOvers, refusedTakeOvers, type HeldNames } from '../plan/held-names.ts';
+import { lookForHeldNames } from './names/look.ts';
+import { distinct, planFleetPools, type PoolsPlan } from './pools.ts';
+import { planLaterPools } from '../plan/pools.ts';
+import { knownPools, laterPools } from '../steps/pool-names.ts';
+import { planReached, reachHosts, type HostsSurvey, type Reached, type ReachOptions } from './survey.ts';
+import type { AgentsIn } from '../verdict/sight.ts';
+import type { ApplyTools } from './apply-tools.ts';
+import { agentsToLose } from './proof/agents-to-lose.ts';
+
+/** Everything that is known before anything is changed. */
+export interface FleetSurvey extends HostsSurvey {
+  readonly pools: PoolsPlan;
+  /** Names of the hosts' agents that somebody else has. */
+  readonly held: readonly HeldNames[];
+  /** The server's view of the agents that may be taken away. */
+  readonly agentsIn: AgentsIn;
+}
+
+/** With the pools, or of commands that need none. */
+export type AnySurvey = HostsSurvey & Partial<Pick<FleetSurvey, 'pools' | 'held'>>;
+
+export interface SurveyOptions extends ReachOptions {
+  /** Called when it is known which pools cannot be used, before any host is planned. */
+  readonly onPools: (pools: PoolsPlan) => void;
+}
+
+/** Reads all hosts at the same time, and Azure DevOps beside them; pools that facts name after that; then plans. */
+export async function surveyFleet(
+  fleet: Fleet,
+  hosts: readonly HostSpec[],
+  client: AzureClient,
+  tools: ApplyTools,
+  options: SurveyOptions,
+): Promise<FleetSurvey> {
+  const plain = plainPools(hosts);
+  const [first, results] = await Promise.all([
+    planFleetPools(client, plain, fleet.projects),
+    reachHosts(hosts, tools, options),
+  ]);
+  const reached = results.filter((each) => 'facts' in each);
+  const named = reached.flatMap(({ host, facts }) => knownPools(host, facts));
+  const rest = await planFleetPools(
+    client,
+    named.filter((name) => !plain.includes(name)),
+    fleet.projects,
+  );
+  const { held, ...names } = await lookForHeldNames(client, reached, tools.clock);
+  const pools = {
+    changes: [...first.changes, ...rest.changes, ...planLaterPools(waiting(reached)), ...planTakeOvers(held)],
+    blocked: new Map([...names.blocked, ...first.blocked, ...rest.blocked]),
+  };
+  options.onPools(pools);
+  for (const problem of [...distinct(pools.blocked), ...refusedTakeOvers(held)])
+    tools.emit({ kind: 'problem', problem });
+  const planned = await planReached(results, tools);
+  const agentsIn = await agentsToLose(planned.hosts, client);
+  return { ...planned, pools, held, agentsIn };
+}
+
+/** Patterns that wait for a driver → hosts. */
+function waiting(reached: readonly Reached[]): ReadonlyMap<string, readonly string[]> {
+  const later = reached.flatMap(({ host, facts }) =>
+    laterPools(host, facts).map((pattern) => ({ pattern, host: host.name })),
+  );
+  const hosts = Map.groupBy(later, ({ pattern }) => pattern);
+  return new Map([...hosts].map(([pattern, each]) => [pattern, each.map(({ host }) => host)]));
+}
+
+/** What the survey is silent about: hosts, by their number, and pools. */
+export function unreadIn({ failures, pools }: AnySurvey): { hosts: number; pools: readonly string[] } {
+  return { hosts: failures.length, pools: [...(pools?.blocked.keys() ?? [])] };
+}
+
+/** The survey as the document that is shown, saved and applied. `waves`: in which its hosts lose their agents. */
+export function toFleetPlan(
+  fleet: Fleet,
+  survey: AnySurvey,
+  made: { version: string; clock: Clock; waves: WavesPlan | undefined },
+): FleetPlan {
+  return {
+    schema: 1,
+    version: made.version,
+    at: timestamp(made.clock),
+    inventory: fleet.file,
+    inventoryDigest: inventoryDigest(fleet),
+    fleet: survey.pools?.changes ?? [],
+    hosts: survey.hosts.map(({ plan }) => plan),
+    ...defined({ waves: made.waves }),
+  };
+}
+
+export async function closeAll(survey: HostsSurvey): Promise<void> {
+  await Promise.all(survey.hosts.map(({ connection }) => connection.close()));
+}

@@ -1,0 +1,167 @@
+import pLimit from 'p-limit';
+
+import { FleetError } from '../../shared/base/errors.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import { agentsOf, poolsInUse } from '../../shared/contract/status.ts';
+import type { HostPlan } from '../plan/fleet-plan.ts';
+import { wantedNames } from '../plan/held-names.ts';
+import { sameMachines } from '../plan/same-machine.ts';
+import { waveFleet } from '../plan/waves/wave-fleet.ts';
+import { knownPools, laterPools } from '../steps/pool-names.ts';
+import { judge } from '../verdict/judge.ts';
+import { HostConnection, readFacts } from './connection.ts';
+import type { ApplyTools, HostTools } from './apply-tools.ts';
+import { factsOnceQuiet, goingOn } from './going-on/follow.ts';
+import { failure, type HostOutcome } from './outcome.ts';
+import { planAsked } from './packages/plan-asked.ts';
+
+/** A host that was reached and read. */
+export interface Reached {
+  readonly host: HostSpec;
+  readonly connection: HostConnection;
+  readonly facts: Facts;
+}
+
+/** The same with what is missing on it. */
+export interface Survey extends Reached {
+  readonly plan: HostPlan;
+}
+
+/** What was found on several hosts. */
+export interface HostsSurvey {
+  readonly hosts: readonly Survey[];
+  /** Hosts that could not be reached, read or planned. */
+  readonly failures: readonly HostOutcome[];
+}
+
+export interface ReachOptions {
+  /** Await changes of an earlier run that still go on. */
+  readonly follow: boolean;
+}
+
+/**
+ * Connects to all hosts at the same time and reads them; in the hosts' order. The caller closes the connections. One
+ * host's failure is its own: it has been told when this resolves. Names of one machine fail together.
+ */
+export async function reachHosts(
+  hosts: readonly HostSpec[],
+  tools: HostTools,
+  options: ReachOptions,
+): Promise<readonly (Reached | HostOutcome)[]> {
+  tools.emit({ kind: 'phase', phase: 'facts' });
+  const limit = pLimit(tools.options.parallel);
+  const found = await Promise.all(hosts.map((host) => limit(() => reachOrFail(host, tools, options))));
+  const twins = sameMachines(found.filter((each) => 'facts' in each));
+  return Promise.all(
+    found.map(async (each) => {
+      const problem = 'facts' in each ? twins.get(each.host.name) : undefined;
+      if (!('facts' in each) || problem === undefined) return each;
+      await each.connection.close();
+      return failed(each.host, new FleetError(problem), tools);
+    }),
+  );
+}
+
+/** Reaches and plans hosts, and asks nothing of Azure DevOps. The caller closes the connections. */
+export async function surveyHosts(
+  hosts: readonly HostSpec[],
+  tools: ApplyTools,
+  options: ReachOptions,
+): Promise<HostsSurvey> {
+  return planReached(await reachHosts(hosts, tools, options), tools);
+}
+
+/** Plans what was reached. One host's failure is its own: it has been told when this resolves. */
+export async function planReached(
+  found: readonly (Reached | HostOutcome)[],
+  tools: ApplyTools,
+): Promise<HostsSurvey> {
+  tools.emit({ kind: 'phase', phase: 'plan' });
+  const limit = pLimit(tools.options.parallel);
+  const planned = await Promise.all(
+    found.map((each) => limit(async () => ('facts' in each ? planOrFail(each, tools) : each))),
+  );
+  return {
+    hosts: planned.filter((each): each is Survey => 'plan' in each),
+    failures: planned.filter((each): each is HostOutcome => 'state' in each),
+  };
+}
+
+async function planOrFail(reached: Reached, tools: ApplyTools): Promise<Survey | HostOutcome> {
+  try {
+    tools.signal.throwIfAborted();
+    const planned = { ...reached, plan: await planAsked(reached, tools) };
+    // As below: alone first, then with all others.
+    waveFleet({ hosts: [reached.host], seen: [planned], unread: [], unprovable: () => undefined });
+    return planned;
+  } catch (error) {
+    if (tools.signal.aborted) throw error;
+    await reached.connection.close();
+    return failed(reached.host, error, tools);
+  }
+}
+
+async function reachOrFail(
+  host: HostSpec,
+  tools: HostTools,
+  options: ReachOptions,
+): Promise<Reached | HostOutcome> {
+  try {
+    tools.signal.throwIfAborted();
+    const reached = await reachHost(host, tools, options);
+    tryAlone(reached);
+    tools.emit({ kind: 'host-state', host: host.name, state: 'planned' });
+    return reached;
+  } catch (error) {
+    if (tools.signal.aborted) throw error;
+    return failed(host, error, tools);
+  }
+}
+
+/**
+ * What is made of all hosts together is tried on one alone, where its failure is its own. Throws what only a mistake of
+ * ours throws.
+ */
+function tryAlone({ host, facts }: Reached): void {
+  const { status } = facts.manager;
+  knownPools(host, facts);
+  laterPools(host, facts);
+  wantedNames(host, facts);
+  if (status !== undefined) for (const pool of poolsInUse(status)) agentsOf(status, pool);
+  judge({ facts, agentsIn: () => undefined, now: Date.parse(status?.at ?? '') });
+}
+
+/** Tells of a host that could not be reached, read or planned. */
+function failed({ name }: HostSpec, error: unknown, tools: HostTools): HostOutcome {
+  const outcome = failure(name, error, tools.log);
+  if (outcome.problem !== undefined) tools.emit({ kind: 'problem', problem: outcome.problem });
+  tools.emit({ kind: 'host-state', host: name, state: outcome.state });
+  return outcome;
+}
+
+/** Connects and gathers facts. Nothing is changed; with `follow`, a change that still runs from before is awaited. */
+async function reachHost(host: HostSpec, tools: HostTools, options: ReachOptions): Promise<Reached> {
+  const connection = new HostConnection(host, tools);
+  const { name } = host;
+  try {
+    tools.emit({ kind: 'host-state', host: name, state: 'connecting' });
+    await connection.session();
+    tools.emit({ kind: 'host-state', host: name, state: 'reading' });
+    let facts = await readFacts(connection, host, tools);
+    if (options.follow && goingOn(facts.changes).length > 0) {
+      // Where the owner of the lock is still there, the host is theirs, and the error says so.
+      await connection.lock();
+      facts = await factsOnceQuiet(connection, host, tools);
+      await connection.unlock();
+    }
+    for (const { title, owner } of goingOn(facts.changes)) {
+      const text = `"${title}", started by ${owner}, runs here: what is shown is the host before its end`;
+      tools.emit({ kind: 'note', host: name, text });
+    }
+    return { host, connection, facts };
+  } catch (error) {
+    await connection.close();
+    throw error instanceof FleetError ? error.at({ host: name }) : error;
+  }
+}

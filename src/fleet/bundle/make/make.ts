@@ -1,0 +1,113 @@
+import { createReadStream } from 'node:fs';
+
+import { fetchRuntime, type FetchOptions } from '../../artifacts/fetch-runtime.ts';
+import { nodeVersion, runtimePin } from '../../artifacts/runtime.ts';
+import { FleetError } from '../../../shared/base/errors.ts';
+import { version } from '../../../shared/base/version.ts';
+import type { Site } from '../../packages/site.ts';
+import type { Artifact } from '../../steps/change.ts';
+import type { Desired } from '../../steps/step.ts';
+import { writeBundle } from '../archive/write.ts';
+import type { Manifest, Member } from '../manifest.ts';
+import { gatherAgent } from './agents.ts';
+import type { Download } from './download.ts';
+import { engineMachine, type Docker } from './docker.ts';
+import { gatherImage } from './images.ts';
+import type { Needs } from './needs.ts';
+import { gatherPackages } from './packages.ts';
+import { Spool } from './spool.ts';
+
+export interface MakeOptions {
+  readonly file: string;
+  readonly tools: Docker;
+  readonly site: Site & { readonly caPem?: string };
+  readonly artifacts: Desired['artifacts'];
+  readonly fetching: FetchOptions;
+  readonly download: Download;
+  /** ISO 8601 */
+  readonly at: string;
+  readonly note: (text: string) => void;
+}
+
+/** Gathers all that the hosts need, and writes it as one archive. What was gathered on the way is gone when it ends. */
+export async function makeBundle(needs: Needs, options: MakeOptions): Promise<Manifest> {
+  const { file, tools, download, note } = options;
+  await checkEngine(needs, tools);
+  const spool = await Spool.beside(file);
+  try {
+    const manager = await addManager(options, spool);
+    const runtimes = [];
+    for (const machine of needs.machines) runtimes.push(await addRuntime(machine, options, spool));
+    const agents = [];
+    for (const agent of needs.agents)
+      agents.push(await gatherAgent(agent, { download, signal: tools.signal, spool, note }));
+    const packages = [];
+    for (const system of needs.systems)
+      packages.push(await gatherPackages(system, { tools, spool, site: options.site, note }));
+    const images = [];
+    for (const { plan, machine } of needs.images)
+      images.push(await gatherImage(plan, machine, { tools, spool, download, note }));
+    const manifest: Manifest = {
+      schema: 1,
+      version,
+      at: options.at,
+      manager,
+      runtimes,
+      agents,
+      packages,
+      images,
+      members: [...spool.members],
+    };
+    note(`writing ${file}`);
+    await writeBundle(file, manifest, spool.fileOf, tools.signal);
+    return manifest;
+  } finally {
+    await spool.remove();
+  }
+}
+
+/** Packages and images are of the machine that Docker runs on. */
+async function checkEngine({ machines }: Needs, tools: Docker): Promise<void> {
+  const engine = await engineMachine(tools);
+  const [other] = machines.filter((machine) => machine !== engine);
+  if (other === undefined) return;
+  throw new FleetError({
+    code: 'bundle.docker',
+    what: `Docker here runs on ${engine ?? 'another kind of machine'}, and a bundle for ${other} takes one that runs on ${other}`,
+    next: `make a bundle for each kind of machine (--limit, --for), this one with DOCKER_HOST on ${other}`,
+  });
+}
+
+async function addManager(
+  { artifacts: { manager, unit, context }, tools: { signal } }: MakeOptions,
+  spool: Spool,
+): Promise<Manifest['manager']> {
+  const text = (content: string): Promise<Member> => spool.add([Buffer.from(content)], signal);
+  const parts = [];
+  for (const { path, artifact } of context)
+    parts.push({ path, sha256: (await add(artifact, spool, signal)).sha256 });
+  return {
+    program: (await add(manager, spool, signal)).sha256,
+    unit: (await text(unit)).sha256,
+    context: parts,
+  };
+}
+
+function add(artifact: Artifact, spool: Spool, signal: AbortSignal): Promise<Member> {
+  return artifact.kind === 'text'
+    ? spool.add([Buffer.from(artifact.text)], signal)
+    : spool.add(createReadStream(artifact.file), signal);
+}
+
+async function addRuntime(
+  machine: Needs['machines'][number],
+  { artifacts, fetching, tools: { signal } }: MakeOptions,
+  spool: Spool,
+): Promise<Manifest['runtimes'][number]> {
+  const runtime = artifacts.runtime(machine);
+  const pin = runtimePin(machine);
+  if (runtime?.kind !== 'file' || pin === undefined) throw new Error(`no runtime for ${machine}`);
+  await fetchRuntime(machine, runtime.file, fetching);
+  const { sha256 } = await spool.add(createReadStream(runtime.file), signal);
+  return { machine, version: nodeVersion, sha256, unpacked: { sha256: pin.sha256, size: pin.size } };
+}

@@ -1,0 +1,117 @@
+import * as z from 'zod';
+
+import { foreignJson } from '../../shared/base/foreign-text.ts';
+import { isObject } from '../../shared/base/object.ts';
+
+/** A name that is part of a file's name, a version or a reference: printable ASCII without quotes, `\` and blanks. */
+const word = z.string().regex(/^[\w.,:@~^+%/=-]{1,300}$/);
+const digest = z.string().regex(/^[0-9a-f]{64}$/);
+const bytes = z
+  .number()
+  .int()
+  .nonnegative()
+  .max(2 ** 40);
+const machine = z.enum(['x86_64', 'aarch64']);
+
+const member = z.strictObject({ sha256: digest, size: bytes });
+const packageEntry = z.strictObject({
+  /** As the package manager knows it. */
+  name: word,
+  version: word,
+  architecture: word,
+  /** In the host's folder. */
+  file: z.string().regex(/^\w[\w.+~^-]{0,200}$/),
+  sha256: digest,
+});
+const packages = z.strictObject({
+  /** `debian-12` */
+  system: z.string().regex(/^[a-z]+-[0-9.]+$/),
+  machine,
+  /** What its package manager reads. */
+  index: digest,
+  /** Those whose signatures were checked when the packages were fetched. */
+  keys: z.array(z.strictObject({ vendor: word, sha256: digest })).max(20),
+  packages: z.array(packageEntry).max(20_000),
+});
+const image = z.strictObject({
+  /** As the hosts' managers name it. */
+  reference: word,
+  machine,
+  /** What it was built on; absent: it was pulled as it is. */
+  base: word.optional(),
+  /** What `docker load` reads. */
+  sha256: digest,
+  /** Bytes of it that are not compressed: an engine takes so many at least. Absent: nobody has counted. */
+  unpacked: bytes.optional(),
+  /** Of one that is named by its digest: the manifests that prove it, its own digest first. */
+  manifests: z.array(digest).min(1).max(2).optional(),
+});
+
+/** The agent's archive, for agents straight on the host. */
+const agent = z.strictObject({ version: word, machine, sha256: digest });
+
+const shape = z.strictObject({
+  schema: z.literal(1),
+  /** The release that made it. */
+  version: word,
+  /** ISO 8601 */
+  at: z.iso.datetime(),
+  manager: z.strictObject({
+    program: digest,
+    unit: digest,
+    /** The build context of the agents' image. */
+    context: z.array(z.strictObject({ path: word, sha256: digest })).max(100),
+  }),
+  runtimes: z.array(z.strictObject({ machine, version: word, sha256: digest, unpacked: member })).max(2),
+  agents: z.array(agent).max(100),
+  packages: z.array(packages).max(100),
+  images: z.array(image).max(1000),
+  /** All that follows, in this order, each once. */
+  members: z.array(member).max(200_000),
+});
+
+/** What a bundle says of itself: the first file in it. */
+export type Manifest = Readonly<z.infer<typeof shape>>;
+export type Member = Manifest['members'][number];
+export type BundledPackages = Manifest['packages'][number];
+export type BundledImage = Manifest['images'][number];
+
+/** So many bytes at most. */
+export const longestManifest = 64 * 1024 ** 2;
+
+/** Undefined: it is none of ours, or does not fit together. `schema`: what it says that it is, where it says it. */
+export function parseManifest(text: string): { readonly manifest?: Manifest; readonly schema?: unknown } {
+  const said = foreignJson(text);
+  const schema = isObject(said) ? said['schema'] : undefined;
+  const { data } = shape.safeParse(said);
+  return data === undefined || !fits(data) ? { schema } : { manifest: data, schema };
+}
+
+/** Every member is named once and used, and everything that is named is a member. */
+function fits(manifest: Manifest): boolean {
+  const members = new Set(manifest.members.map(({ sha256 }) => sha256));
+  const used = new Set(digestsOf(manifest));
+  return (
+    members.size === manifest.members.length &&
+    used.size === members.size &&
+    [...used].every((each) => members.has(each))
+  );
+}
+
+/** The digests of all members that it speaks of. */
+export function digestsOf(manifest: Omit<Manifest, 'members'>): readonly string[] {
+  const { manager, runtimes, agents, packages: sets, images } = manifest;
+  return [
+    manager.program,
+    manager.unit,
+    ...manager.context.map(({ sha256 }) => sha256),
+    ...runtimes.map(({ sha256 }) => sha256),
+    ...agents.map(({ sha256 }) => sha256),
+    ...sets.flatMap(({ index, keys, packages: each }) => [
+      index,
+      ...keys.map(({ sha256 }) => sha256),
+      ...each.map(({ sha256 }) => sha256),
+    ]),
+    ...images.flatMap(({ sha256, manifests = [] }) => [sha256, ...manifests]),
+  ];
+}

@@ -1,0 +1,50 @@
+import { sh } from '../../../shared/base/shell.ts';
+import { HostPaths } from '../../../shared/contract/paths.ts';
+import type { Facts } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+export function changesScript(): string {
+  return `${sh`for folder in ${HostPaths.changes}/*/; do`}
+  [ -r "$folder/title" ] || continue
+  folder=\${folder%/}
+  id=\${folder##*/}
+  title='' owner='' code=''
+  read -r title <"$folder/title" || :
+  if [ -r "$folder/owner" ]; then read -r owner <"$folder/owner" || :; fi
+  if [ -r "$folder/code" ]; then
+    read -r code <"$folder/code" || :
+    echo "state $id done \${code:-1}"
+  else
+    case $(systemctl show -p SubState "azp-fleet-change-$id.service") in
+      SubState=dead | SubState=failed | SubState=exited) echo "state $id dead" ;;
+      *) echo "state $id running" ;;
+    esac
+  fi
+  echo "title $title"
+  echo "owner $owner"
+done`;
+}
+
+/**
+ * Durable changes that an earlier run left: a folder each, with one-line files `title`, `owner`, and `code` once
+ * it has ended. Without a code and without a living unit the host lost it, by a crash or a reboot. A unit that systemd is
+ * stopping still lives, and one of which it does not tell may.
+ */
+export const changesProbe: FactProbe<Facts['changes']> = {
+  name: 'changes',
+  script: changesScript,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    return lines.all('state').map((line, index) => {
+      const [id = '', state, code] = line.split(' ');
+      return {
+        id,
+        title: lines.all('title')[index] ?? '',
+        owner: lines.all('owner')[index] ?? '',
+        state: state === 'running' || state === 'done' ? state : 'dead',
+        code: code === undefined ? undefined : Number(code),
+      };
+    });
+  },
+};

@@ -1,0 +1,63 @@
+import { sh } from '../../../shared/base/shell.ts';
+import { HostPaths } from '../../../shared/contract/paths.ts';
+import { packagesFolder } from '../../packages/offline/paths.ts';
+import type { Facts } from '../facts.ts';
+import type { FactProbe } from '../probe.ts';
+
+/** Bytes of the list of what has arrived: a bundle has some thousand packages at most. */
+const longestList = 1024 * 1024;
+
+const arrived = sh`for folder in ${[`${packagesFolder}/pool`, HostPaths.images, HostPaths.archives]}; do
+  if [ -d "$folder" ]; then stat -c 'arrived %s %n' "$folder"/* 2>/dev/null; fi
+done | head -c ${longestList}`;
+
+/**
+ * Free bytes for unprivileged users where packages, their archives, kernels, images and the manager's state go, and the file
+ * system of each. Docker's data may lie elsewhere; what is not there yet will be on the file system of what is above it.
+ * `initramfs`: the largest one; a new one is written beside it. `arrived`: what of a bundle is there already.
+ */
+export const diskProbe: FactProbe<Pick<Facts, 'disk' | 'initramfsBytes' | 'arrived'>> = {
+  name: 'disk',
+  script:
+    () => `data=$(sed -n 's/.*"data-root"[^"]*"\\(\\/[^"]*\\)".*/\\1/p' /etc/docker/daemon.json 2>/dev/null | head -n 1)
+set --
+for path in / /boot /opt /usr /var /var/cache /var/lib /var/lib/docker "\${data:-/}"; do
+  while [ ! -d "$path" ]; do path=\${path%/*}; path=\${path:-/}; done
+  case " $* " in *" $path "*) ;; *) set -- "$@" "$path" ;; esac
+done
+largest=0
+for image in /boot/initrd.img-* /boot/initramfs-*.img; do
+  size=$(stat -L -c %s "$image" 2>/dev/null) || continue
+  if [ "$size" -gt "$largest" ]; then largest=$size; fi
+done
+echo "initramfs $largest"
+printf 'path %s\\n' "$@"
+${arrived}
+df -Pk "$@"`,
+  parse: ({ stdout }) => {
+    const lines = stdout.split('\n').filter(Boolean);
+    const header = lines.findIndex((line) => line.startsWith('Filesystem'));
+    const paths = lines.flatMap((line) => (line.startsWith('path ') ? [line.slice('path '.length)] : []));
+    const [initramfs = ''] = lines.flatMap((line) => /^initramfs (\d+)$/.exec(line)?.[1] ?? []);
+    return {
+      initramfsBytes: Number(initramfs),
+      arrived: Object.fromEntries(lines.flatMap(file)),
+      disk:
+        header < 0
+          ? {}
+          : Object.fromEntries(paths.flatMap((path, at) => volume(path, lines[header + 1 + at]))),
+    };
+  },
+};
+
+function file(line: string): [string, number][] {
+  const [, bytes, path] = /^arrived (\d{1,15}) (\/[\w.+~%:/-]{1,400})$/.exec(line) ?? [];
+  return bytes === undefined || path === undefined ? [] : [[path, Number(bytes)]];
+}
+
+function volume(path: string, line = ''): [string, Facts['disk'][string]][] {
+  const [, available, mount] = / (\d+) +-?\d+% (\/.*)$/.exec(line) ?? [];
+  return available === undefined || mount === undefined
+    ? []
+    : [[path, { freeBytes: Number(available) * 1024, mount }]];
+}

@@ -1,0 +1,146 @@
+import { defined } from '../../../shared/base/defined.ts';
+import { sh } from '../../../shared/base/shell.ts';
+import { HostPaths } from '../../../shared/contract/paths.ts';
+import type { Facts } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+export type KernelDriverFacts = Omit<Facts['driver'], 'userspace'> & {
+  /** What the installer of a `.run` file has noted in its own log of what it has put where. */
+  readonly runfileVersion?: string;
+};
+
+/** Those that keep GPUs initialised, and join them over NVSwitches. */
+export const driverServices = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'] as const;
+
+/** Its modules, each before those that it leans on. */
+export const driverModules = 'nvidia_drm nvidia_modeset nvidia_uvm nvidia_peermem nvidia';
+
+/** It is there as long as an installation of ours from a `.run` file has not come to its end. */
+const workFolder = `${HostPaths.runfile}/fetched/work`;
+
+/** The driver as the kernel and systemd have it. Nothing here calls nvidia-smi: it may hang, and it costs a second. */
+export const driverProbe: FactProbe<KernelDriverFacts> = {
+  name: 'driver',
+  script: ({ root }) => `${sh`root=${root.prefix}`}
+if [ -r "$root/sys/module/nvidia/version" ]; then
+  read -r version <"$root/sys/module/nvidia/version"; echo "loaded $version"
+  if ! command -v nvidia-smi >/dev/null; then
+    echo taken-away
+    modules='${driverModules}'
+    for module in $modules; do
+      if [ -r "$root/sys/module/$module/refcnt" ]; then
+        read -r users <"$root/sys/module/$module/refcnt"
+        for holder in "$root/sys/module/$module/holders"/*; do
+          case " $modules " in *" \${holder##*/} "*) users=$((users - 1)) ;; esac
+        done
+        if [ "$users" -gt 0 ]; then echo in-use; fi
+      fi
+    done
+  fi
+fi
+if [ -r "$root/proc/driver/nvidia/version" ]; then
+  read -r line <"$root/proc/driver/nvidia/version"; echo "nvrm $line"
+fi
+if [ -d "$root/sys/module/nouveau" ] || [ -d "$root/sys/module/nova_core" ]; then echo nouveau; fi
+if [ -e /usr/bin/nvidia-uninstall ]; then
+  echo runfile
+  version=$(sed -n '1s/.*(\\([0-9][0-9.]*\\))$/\\1/p' /var/lib/nvidia/log 2>/dev/null)
+  if [ -n "$version" ] && [ ! -d ${workFolder} ] && command -v nvidia-smi >/dev/null; then echo "runfile-version $version"; fi
+  if [ -n "$version" ] && [ -e "/var/lib/dkms/nvidia/$version/source" ]; then
+    echo 'dkms registered'
+  elif [ -n "$version" ] && [ -e "/usr/src/nvidia-$version/dkms.conf" ]; then
+    echo 'dkms sources'
+  fi
+fi
+mok() { # CERTIFICATE ORIGIN
+  [ -r "$1" ] || return 0
+  command -v mokutil >/dev/null || { echo "mok $2 unknown $1"; return; }
+  case $(mokutil --test-key "$1" 2>&1) in
+    *'already enrolled'*) echo "mok $2 enrolled $1" ;;
+    *'enrollment request'*) echo "mok $2 requested $1" ;;
+    *'is already in db'*) echo "mok $2 firmware $1" ;;
+    *'is blocked in '*) echo "mok $2 blocked $1" ;;
+    *'is not enrolled'*) echo "mok $2 new $1" ;;
+    *) echo "mok $2 unclear $1" ;;
+  esac
+}
+if [ ! -d "$root/sys/firmware/efi" ]; then
+  echo 'secure-boot 0'
+else
+  for variable in "$root"/sys/firmware/efi/efivars/SecureBoot-*; do
+    if [ -r "$variable" ]; then
+      # Four bytes of attributes, then the value. The arguments are meant to be split.
+      # shellcheck disable=SC2046
+      set -- $(od -An -tu1 "$variable")
+      echo "secure-boot \${5:-}"
+      if [ "\${5:-}" = 1 ]; then
+        for configuration in /etc/dkms/framework.conf /etc/dkms/framework.conf.d/*.conf; do
+          if [ -r "$configuration" ]; then
+            tr -d "\\"'" <"$configuration" | sed -n 's|^ *mok_certificate=\\(/[A-Za-z0-9.,_/-]*\\) *$|configured \\1|p'
+          fi
+        done | {
+          while read -r _ key; do mok "$key" configured; done
+          for key in /var/lib/shim-signed/mok/MOK.der /var/lib/dkms/mok.pub; do mok "$key" usual; done
+        }
+      fi
+    fi
+  done
+fi
+set --
+for unit in ${driverServices.join(' ')}; do
+  for folder in /lib/systemd/system /etc/systemd/system; do
+    if [ -e "$folder/$unit" ]; then set -- "$@" "$unit"; break; fi
+  done
+done
+if [ "$#" -gt 0 ] && [ -d /run/systemd/system ]; then
+  systemctl show -p Id -p ActiveState -p UnitFileState -p ExecStart "$@" | tr '=' ' '
+fi`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    const nvrm = lines.first('nvrm');
+    const secureBoot = lines.first('secure-boot');
+    const dkms = (['registered', 'sources'] as const).find((each) => each === lines.first('dkms'));
+    const runfileVersion = driverVersion(lines.first('runfile-version'));
+    return {
+      loaded: lines.first('loaded'),
+      open: nvrm === undefined ? undefined : nvrm.includes('Open Kernel Module'),
+      nouveau: lines.has('nouveau'),
+      secureBoot: secureBoot === undefined ? undefined : secureBoot === '1',
+      keys: lines.all('mok').flatMap(key),
+      runfile: lines.has('runfile'),
+      ...defined({ dkms, runfileVersion }),
+      takenAway: lines.has('taken-away'),
+      inUse: lines.has('in-use'),
+      services: services(stdout),
+    };
+  },
+};
+
+/** It goes into scripts. */
+function driverVersion(text = ''): string | undefined {
+  return /^\d{3,4}(\.\d+){1,2}$/.test(text) ? text : undefined;
+}
+
+const keyStates = ['enrolled', 'firmware', 'requested', 'blocked', 'new', 'unclear', 'unknown'] as const;
+
+function key(line: string): KernelDriverFacts['keys'] {
+  const [origin, said, path = ''] = line.split(' ');
+  const state = keyStates.find((each) => each === said);
+  if (state === undefined || !/^\/[\w./-]{1,200}$/.test(path)) return [];
+  return [{ path, configured: origin === 'configured', state }];
+}
+
+/** systemctl shows one block a unit, with an empty line between them. */
+function services(output: string): KernelDriverFacts['services'] {
+  return output
+    .split('\n\n')
+    .map((block) => new KeyedLines(block))
+    .flatMap((lines) => {
+      const unit = driverServices.find((name) => name === lines.first('Id'));
+      if (unit === undefined) return [];
+      const [file = '', active = ''] = ['UnitFileState', 'ActiveState'].map((key) => lines.first(key));
+      const forgets = lines.all('ExecStart').some((command) => command.includes(' --no-persistence-mode'));
+      return [{ unit, file, active, ...(forgets ? { forgets } : {}) }];
+    });
+}

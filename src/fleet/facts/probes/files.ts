@@ -1,0 +1,68 @@
+import { sha256 } from '../../../shared/base/digest.ts';
+import { sh } from '../../../shared/base/shell.ts';
+import { HostPaths } from '../../../shared/contract/paths.ts';
+import { packageManagers } from '../../packages/distribution.ts';
+import type { Facts } from '../facts.ts';
+import type { FactProbe } from '../probe.ts';
+
+/** Files that steps write with a content known beforehand, beside those of the package managers. */
+export const managedFiles = {
+  nouveauBlacklist: '/etc/modprobe.d/azp-fleet-nouveau.conf',
+  persistence: '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf',
+  /** The daemon's unit, where what installed the daemon brings none. */
+  persistenced: '/etc/systemd/system/nvidia-persistenced.service',
+  managerConfig: HostPaths.config,
+  managerCa: HostPaths.caBundle,
+  managerUnit: HostPaths.unit,
+} as const;
+
+/** Bytes of all texts together: ours are some KiB, a site's certificates the most of it. */
+const longestTexts = 192 * 1024;
+
+/** Certificates last: where they are too many, only their own text is cut. */
+function paths(): string[] {
+  const trust = packageManagers.map((manager) => manager.trust.file);
+  const rest = [...Object.values(managedFiles), ...packageManagers.flatMap((manager) => manager.files)];
+  const last = new Set([managedFiles.managerCa, ...trust]);
+  return [...rest.filter((path) => !last.has(path)), ...last];
+}
+
+/** Their digests, and what stands in them, line by line in one process. */
+export const filesProbe: FactProbe<Pick<Facts, 'files' | 'texts'>> = {
+  name: 'files',
+  script: () =>
+    sh`sha256sum ${paths()} 2>/dev/null || :
+LC_ALL=C grep -H '' ${paths()} 2>/dev/null | head -c ${String(longestTexts)}`,
+  parse: ({ stdout }) => {
+    const files = Object.fromEntries(
+      [...stdout.matchAll(/^([0-9a-f]{64}) [ *](.+)$/gm)].map(([, digest = '', path = '']) => [path, digest]),
+    );
+    return { files, texts: wholeTexts(stdout, files) };
+  },
+};
+
+/** Only what has the file's digest: binary files, and what was cut off, have none. */
+function wholeTexts(stdout: string, files: Facts['files']): Facts['texts'] {
+  const byPath = linesByPath(stdout);
+  return Object.fromEntries(
+    Object.entries(files).flatMap(([path, digest]) => {
+      const own = byPath.get(path) ?? [];
+      const unended = own.join('\n');
+      const text = [`${unended}\n`, unended].find((each) => sha256(each) === digest);
+      return text === undefined ? [] : [[path, text]];
+    }),
+  );
+}
+
+/** What stands before the first colon of each line is a path; none of ours has one. Read once, however many there are. */
+function linesByPath(stdout: string): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  for (const line of stdout.split('\n')) {
+    const colon = line.indexOf(':');
+    const path = line.slice(0, Math.max(0, colon));
+    const lines = found.get(path) ?? [];
+    found.set(path, lines);
+    lines.push(line.slice(colon + 1));
+  }
+  return found;
+}

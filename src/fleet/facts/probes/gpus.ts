@@ -1,0 +1,71 @@
+import { sh } from '../../../shared/base/shell.ts';
+import type { Facts, PciGpu } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+/**
+ * NVIDIA devices on the PCI bus, with or without a driver.
+ * Class 0300 (VGA) and 0302 (3D) are GPUs, 0680 (bridge) are NVSwitches. Those of NVLink 5 show as devices of Mellanox's
+ * with SW_MNG in their product data, as NVIDIA's fabric manager user guide tells them. Reading that goes through the card's
+ * own firmware, and may take seconds: only beside GPUs of such boards, of all cards at once, and what does not come is told.
+ */
+export const gpusProbe: FactProbe<Pick<Facts, 'gpus' | 'nvswitches' | 'nvlink5'>> = {
+  name: 'gpus',
+  timeoutS: 15,
+  script: ({ root }) => `${sh`root=${root.prefix}`}
+board=
+for device in "$root"/sys/bus/pci/devices/*; do
+  [ -r "$device/vendor" ] || continue
+  read -r vendor <"$device/vendor"
+  [ "$vendor" = 0x10de ] || continue
+  read -r class <"$device/class"
+  read -r id <"$device/device"
+  driver=
+  if [ -L "$device/driver" ]; then driver=$(readlink "$device/driver"); fi
+  case $class in
+    0x0300* | 0x0302*)
+      echo "gpu \${device##*/} \${id#0x} \${driver##*/}"
+      case $id in 0x29* | 0x31*) board=NVLink5 ;; esac ;;
+    0x0680*) echo nvswitch ;;
+  esac
+done
+if [ -n "$board" ]; then
+  for data in "$root"/sys/bus/pci/devices/*/vpd; do
+    [ -r "$data" ] || continue
+    card=\${data%/vpd}
+    read -r vendor <"$card/vendor"
+    [ "$vendor" = 0x15b3 ] || continue
+    {
+      code=0
+      timeout 10 grep -qa SW_MNG "$data" 2>/dev/null || code=$?
+      case $code in
+        0) echo nvlink5 ;;
+        1) ;;
+        *) echo "unread \${card##*/}" ;;
+      esac
+    } &
+  done
+  wait
+  if [ -d "$root/sys/module/ib_umad" ]; then echo umad; fi
+fi`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    const unread = lines
+      .all('unread')
+      .filter((address) => /^[0-9a-f:.]{1,20}$/.test(address))
+      .toSorted();
+    return {
+      gpus: lines.all('gpu').flatMap((line): PciGpu[] => {
+        const [address, deviceId, boundTo] = line.split(' ');
+        if (address === undefined || deviceId === undefined) return [];
+        return [{ address, deviceId: deviceId.toLowerCase(), boundTo }];
+      }),
+      nvswitches: lines.all('nvswitch').length,
+      nvlink5: {
+        switches: lines.all('nvlink5').length,
+        umad: lines.has('umad'),
+        ...(unread.length === 0 ? {} : { unread }),
+      },
+    };
+  },
+};

@@ -1,0 +1,75 @@
+import { sh } from '../../../shared/base/shell.ts';
+import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
+import type { Facts } from '../facts.ts';
+import { KeyedLines } from '../lines.ts';
+import type { FactProbe } from '../probe.ts';
+
+export type InstalledManager = Omit<Facts['manager'], 'status' | 'release'>;
+
+/**
+ * The installation is that of the state, or of the one before it where the state is damaged, as the manager reads it.
+ * Secrets never leave the host: only a digest of each, salted with the machine-id.
+ */
+export const managerProbe: FactProbe<InstalledManager> = {
+  name: 'manager',
+  script: () => sh`
+if [ -L ${HostPaths.current} ]; then printf 'current '; readlink ${HostPaths.current}; fi
+if [ -e ${HostPaths.unit} ] && [ -d /run/systemd/system ]; then
+  systemctl show -p ActiveState -p UnitFileState -p NeedDaemonReload ${managerUnit} init.scope | tr '=' ' '
+fi
+digest() { # NAME FILE
+  [ -r "$2" ] || return 0
+  read -r id </etc/machine-id
+  printf '%s ' "$1"
+  printf '%s:%s' "$id" "$(cat "$2")" | sha256sum
+}
+digest credential ${HostPaths.token}
+digest registries ${HostPaths.registries}
+digest webhook ${HostPaths.webhook}
+if [ -r ${HostPaths.managerState} ]; then
+  sed -n 's/^ *"installation": "\([0-9A-Za-z-]\{1,64\}\)",\{0,1\}$/installation \1/p' \
+    ${HostPaths.managerState} ${HostPaths.managerState}.previous 2>/dev/null
+fi
+if [ -d ${HostPaths.current}/dockeragent ]; then
+  printf 'context '
+  (cd ${HostPaths.current}/dockeragent && find . -type f -exec sha256sum {} + | LC_ALL=C sort -k 2) | sha256sum
+fi
+for archive in ${HostPaths.folders}/*.tar; do
+  [ ! -f "$archive" ] || printf 'folder %s\n' "$(basename "$archive" .tar)"
+done
+for archive in ${HostPaths.archives}/*.tar.gz; do
+  [ ! -f "$archive" ] || printf 'archive %s\n' "$(basename "$archive" .tar.gz)"
+done
+for left in ${HostPaths.token}.next ${HostPaths.unit}.*.part*; do
+  [ ! -f "$left" ] || printf 'left %s\n' "$left"
+done
+find ${HostPaths.etc} ${HostPaths.opt} ${HostPaths.folders} -type f -name '*.part*' 2>/dev/null | sed 's/^/left /'
+:`,
+  parse: ({ stdout }) => {
+    const lines = new KeyedLines(stdout);
+    return {
+      current: lines.first('current'),
+      unitActive: lines.first('ActiveState'),
+      unitEnabled: lines.first('UnitFileState') === 'enabled',
+      reloadNeeded: reloadNeeded(lines.all('NeedDaemonReload')),
+      credentialDigest: lines.first('credential')?.slice(0, 64),
+      registriesDigest: lines.first('registries')?.slice(0, 64),
+      webhookDigest: lines.first('webhook')?.slice(0, 64),
+      installation: lines.first('installation'),
+      context: lines.first('context')?.slice(0, 64),
+      folders: lines.all('folder').filter(isDigest),
+      archives: lines.all('archive').filter(isDigest),
+      leftovers: lines.all('left').filter((path) => /^[\w./-]+$/.test(path)),
+    };
+  },
+};
+
+const isDigest = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
+
+/**
+ * A unit that was enabled without a reload makes all say yes in systemd 257 (not in 252), also init.scope, which has no
+ * file: that says nothing of ours.
+ */
+function reloadNeeded([unit, scope]: readonly string[]): boolean {
+  return unit === 'yes' && scope !== 'yes';
+}

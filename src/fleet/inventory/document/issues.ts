@@ -1,0 +1,199 @@
+import type * as z from 'zod';
+
+import type { Problem } from '../../../shared/base/errors.ts';
+import { completed, nearest } from '../../../shared/base/nearest.ts';
+import { shown } from '../../../shared/base/shown.ts';
+import type { InventoryDocument } from './document.ts';
+
+import { keysAt, wordsAt } from './keys.ts';
+import { problemsOnce, type Mistake } from './once.ts';
+import { dotted, type Path } from './path.ts';
+import { knownKeys } from './unknown-key.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** Turns what the schema found into messages with place, expectation and the value as typed. */
+export function problemsOf(
+  issues: readonly Issue[],
+  schema: z.core.$ZodType,
+  document: InventoryDocument,
+  value: unknown,
+): Problem[] {
+  return problemsOnce(withoutEchoes(mistakesOf(issues, { schema, document, value }, [])));
+}
+
+/** A key that is missing because it is misspelt is one mistake. */
+function withoutEchoes(mistakes: readonly Mistake[]): Mistake[] {
+  const beside = (path: Path): string => JSON.stringify(path.slice(0, -1));
+  return mistakes.filter(
+    ({ code, path }) =>
+      code !== 'inventory.missing' ||
+      !mistakes.some(
+        (other) =>
+          other.code === 'inventory.unknown-key' &&
+          beside(other.path) === beside(path) &&
+          other.next === `did you mean "${String(path.at(-1))}"?`,
+      ),
+  );
+}
+
+interface Read {
+  readonly schema: z.core.$ZodType;
+  readonly document: InventoryDocument;
+  readonly value: unknown;
+}
+
+function mistakesOf(issues: readonly Issue[], read: Read, base: Path): Mistake[] {
+  return issues.flatMap((issue) => {
+    const path = [...base, ...issue.path];
+    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(key, path, read));
+    if (issue.code === 'invalid_key') return [invalidKey(issue, path, read)];
+    if (issue.code === 'invalid_union') {
+      const branch = issue.errors.find(isAboutTheInside);
+      if (branch) return mistakesOf(branch, read, path);
+    }
+    return [invalidValue(issue, path, read)];
+  });
+}
+
+/** Every place that an issue may be about, those inside the branches of a union included. */
+export function placesOf(issue: Issue, base: Path = []): Path[] {
+  const path = [...base, ...issue.path];
+  const inner = issue.code === 'invalid_union' ? issue.errors.flat() : [];
+  return [path, ...inner.flatMap((each) => placesOf(each, path))];
+}
+
+/** The branch of a union whose outer shape fits: its mistakes are further in. */
+function isAboutTheInside(branch: readonly Issue[]): boolean {
+  return branch.every((issue) => issue.path.length > 0 || issue.code === 'unrecognized_keys');
+}
+
+function unknownKey(key: string, path: Path, { schema, document }: Read): Mistake {
+  const whole = [...path, key];
+  return {
+    code: 'inventory.unknown-key',
+    place: document.place(whole, 'key'),
+    path: whole,
+    named: dotted(whole),
+    says: 'is not a known key',
+    ...knownKeys(key, path, schema),
+  };
+}
+
+function invalidKey(issue: Extract<Issue, { code: 'invalid_key' }>, path: Path, { document }: Read): Mistake {
+  return {
+    code: 'inventory.key',
+    place: document.place(path, 'key'),
+    path,
+    named: dotted(path.slice(0, -1)),
+    says: 'has a name that cannot be used',
+    expected: issue.issues[0]?.message ?? issue.message,
+    seen: shown(String(path.at(-1))),
+    next: 'rename it',
+  };
+}
+
+function invalidValue(issue: Issue, path: Path, read: Read): Mistake {
+  const { document } = read;
+  const value = valueAt(read.value, path);
+  const named = dotted(path);
+  const found = { place: document.place(path), path, named, expected: readable(issue.message) };
+  if (value === undefined)
+    return {
+      ...found,
+      code: 'inventory.missing',
+      says: 'is missing',
+      next: `add \`${String(path.at(-1))}:\` ${path.length === 1 ? 'to the file' : `under ${dotted(path.slice(0, -1))}`}`,
+    };
+  const written = document.written(path);
+  return {
+    ...found,
+    code: 'inventory.value',
+    says: 'cannot be used as it is',
+    ...(quotes(issue, value, written) ?? {
+      seen: seen(value, named, written),
+      next: 'put what is expected in its place',
+      ...(mayHoldSecret(named) ? {} : meant(value, path, { ...read, expected: found.expected })),
+    }),
+  };
+}
+
+/** What somebody probably meant by a text: one of the words that would do, or a key with its value. */
+function meant(
+  value: unknown,
+  path: Path,
+  { schema, expected }: { readonly schema: z.core.$ZodType; readonly expected: string },
+): Pick<Problem, 'next'> {
+  if (Array.isArray(value) && path.length === 1 && path[0] === 'hosts')
+    return { next: 'write each as a key, with a colon behind it and no - before it' };
+  if (typeof value !== 'string') return {};
+  if (expected.startsWith('a list of ')) return { next: shown(`write it as a list: [${value}]`) };
+  const parts = path.at(-1) === 'address' ? addressParts(value) : [];
+  if (parts.length > 1) return { next: shown(`write ${parts.join(' and ')}, each on a line of its own`) };
+  const words = wordsAt(schema, path);
+  const near = nearest(value, words) ?? completed(value, words);
+  if (near !== undefined) return { next: `did you mean "${near}"?` };
+  const [, key, rest] = /^([\w.-]+)(?::|\s+)(\S.*)$/.exec(value) ?? [];
+  if (key === undefined || rest === undefined || !keysAt(schema, path).includes(key)) return {};
+  return { next: shown(`put a colon and a blank behind the key: ${key}: ${rest}`) };
+}
+
+/** An address with user and port, as ssh's own programs take it. */
+function addressParts(text: string): string[] {
+  const [, user, host, port] = /^(?:([^@\s]+)@)?([^@:\s]+)(?::(\d+))?$/.exec(text) ?? [];
+  const parts = { user, address: host, port };
+  return Object.entries(parts).flatMap(([key, value]) => (value === undefined ? [] : [`${key}: ${value}`]));
+}
+
+/** A number without the quotes that make it text, or with quotes that it must not have. */
+function quotes(issue: Issue, value: unknown, written: string | undefined): Partial<Problem> | undefined {
+  const text = written ?? String(value);
+  if (typeof value === 'number' && wants(issue, ['string']))
+    return { seen: `the number ${text}`, next: unit(issue, text) ?? `put it in quotes: "${text}"` };
+  const inQuotes = typeof value === 'string' && text === value && /^(\d+(\.\d+)?|true|false)$/.test(value);
+  if (!inQuotes || !wants(issue, ['number', 'int', 'boolean'])) return undefined;
+  return { seen: `"${text}"`, next: `take the quotes away: ${text}` };
+}
+
+/** What means nothing without its unit, in quotes or not. */
+function unit({ message }: Issue, text: string): string | undefined {
+  const [, , example = ''] = /^a (duration|size|rate)\b.*?\b\d+([a-zA-Z][\w/]*)\b/.exec(message) ?? [];
+  return example === '' ? undefined : `write its unit behind it: ${text}${example}`;
+}
+
+/** Whether a value of one of these types would do, by its type. */
+function wants(issue: Issue, types: readonly string[]): boolean {
+  if (issue.code === 'invalid_union')
+    return issue.errors.flat().some((inner) => inner.path.length === 0 && wants(inner, types));
+  return issue.code === 'invalid_type' && types.includes(issue.expected);
+}
+
+/** zod's own wording only where the schema has none. */
+function readable(message: string): string {
+  return message.replace(/^Invalid input: expected /, '').replace(/, received .*$/, '');
+}
+
+function seen(value: unknown, name: string, written: string | undefined): string {
+  if (value === null) return 'nothing (an empty value)';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return `keys ${shown(Object.keys(value).join(', ')) || '(none)'}`;
+  if (mayHoldSecret(name)) return 'a literal value (not shown)';
+  const type = typeof value === 'number' ? 'the number ' : '';
+  return `${type}${shown(withoutUserInfo(written ?? JSON.stringify(value)))}`;
+}
+
+function withoutUserInfo(text: string): string {
+  return text.replace(/^(https?:\/\/)[^/]*@/, '$1***@');
+}
+
+function mayHoldSecret(name: string): boolean {
+  return /token|secret|password|webhook(\.url)?$/i.test(name) && !name.endsWith('.expires');
+}
+
+function valueAt(value: unknown, path: Path): unknown {
+  return path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === 'object' && inner !== null ? (inner as Record<PropertyKey, unknown>)[key] : undefined,
+    value,
+  );
+}

@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+import type { Context } from '../../shared/base/context.ts';
+import { usageError, whyNot, type FleetError, type Problem } from '../../shared/base/errors.ts';
+import { organizationUrl } from '../../shared/azure/url.ts';
+import { crossFindings } from './check/cross-check.ts';
+import { InventoryDocument } from './document/document.ts';
+import type { Fleet } from './fleet.ts';
+import { placesOf, problemsOf } from './document/issues.ts';
+import { hostsFrom } from './import/hosts-from.ts';
+import { looksLikeSecret } from './check/literal-secret.ts';
+import { placed } from './check/placed.ts';
+import { remainderOf, type Remainder } from './check/remainder.ts';
+import { typographicQuotes } from './check/typographic-quotes.ts';
+import {
+  resolveCredential,
+  resolveHost,
+  resolveMirrors,
+  resolveProxy,
+  resolveRegistries,
+  resolveUploads,
+  resolveWaves,
+  type Folders,
+} from './resolve/resolve.ts';
+import { inventoryFile, type InventoryFile } from './schema/file.ts';
+
+export type LoadContext = Pick<Context, 'env' | 'cwd' | 'home'>;
+
+/**
+ * Reads an inventory. Everything that is wrong with it is reported at once: a usage error (exit code 2) whose
+ * `details` hold one problem for each mistake, or the problem itself when there is only one.
+ */
+export function loadFleet(file: string, context: LoadContext): Fleet {
+  return parseFleet(read(path.resolve(context.cwd, file), file), file, context);
+}
+
+/** The same for text that is not in a file yet. `file` names it in messages and anchors relative paths. */
+export function parseFleet(source: string, file: string, context: LoadContext): Fleet {
+  const document = new InventoryDocument(source, file);
+  if (!document.readable) stopAt(document.problems, file);
+  document.expandVariables(context.env);
+  refuseLiterals(document, file);
+  document.problems.push(...typographicQuotes(document.texts()));
+  const full = path.resolve(context.cwd, file);
+  const part = withHostsFrom(validate(document), document, path.dirname(full));
+  const fleet = part && build(part.file, { folder: path.dirname(full), home: context.home });
+  const across = part && fleet ? crossFindings(part, fleet.hosts, fleet.mirrors) : [];
+  stopAt([...document.problems, ...(part ? placed(across, document, part.file) : [])], file);
+  if (!part || !fleet?.credential) throw new TypeError('the schema found nothing wrong and nothing right');
+  return {
+    ...fleet,
+    file: full,
+    organization: organizationUrl(part.file.organization),
+    credential: fleet.credential,
+  };
+}
+
+/** The same with the hosts of other programs' files. Notes what is wrong with those. */
+function withHostsFrom(
+  part: Remainder | undefined,
+  document: InventoryDocument,
+  folder: string,
+): Remainder | undefined {
+  if (part === undefined) return undefined;
+  const { hosts, problems } = hostsFrom(part.file, folder);
+  const at = document.place(['hostsFrom', 'terraform']);
+  document.problems.push(...problems.map((problem) => ({ ...problem, what: `${at}: ${problem.what}` })));
+  return { ...part, file: { ...part.file, hosts } };
+}
+
+/** What the file means, as far as it can be used. */
+function build(file: InventoryFile, folders: Folders) {
+  return {
+    credential: resolveCredential(file, folders),
+    projects: file.projects ?? [],
+    hosts: Object.keys(file.hosts).map((name) => resolveHost(name, file, folders)),
+    mirrors: resolveMirrors(file.mirrors),
+    registries: resolveRegistries(file, folders),
+    proxy: resolveProxy(file, folders),
+    uploads: resolveUploads(file.uploads),
+    waves: resolveWaves(file.waves),
+  };
+}
+
+function read(full: string, shown: string): string {
+  const bytes = readBytes(full, shown);
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    if (!text.includes('\0')) return text;
+  } catch {
+    // said below
+  }
+  throw usageError({
+    code: 'inventory.unreadable',
+    step: 'inventory',
+    what: `${shown} is not a text file`,
+    expected: 'YAML in UTF-8',
+    next: 'save it as UTF-8, or name the inventory with -i FILE',
+  });
+}
+
+function readBytes(full: string, shown: string): Buffer {
+  try {
+    return readFileSync(full);
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    throw usageError(
+      {
+        code: 'inventory.unreadable',
+        step: 'inventory',
+        what: code === 'ENOENT' ? `there is no inventory ${shown}` : `the inventory ${shown} cannot be read`,
+        ...(code === 'ENOENT' ? {} : { seen: whyNot(error) }),
+        next:
+          code === 'ENOENT'
+            ? 'make one by answering questions (azp-fleet setup) or from arguments (azp-fleet init HOST…), or name yours with -i FILE'
+            : code === 'EISDIR'
+              ? `name the file in it: -i ${shown}/FILE`
+              : `check the file's permissions: ls -l ${shown}`,
+      },
+      error,
+    );
+  }
+}
+
+/**
+ * Validates, giving `${VAR}` values the type they would have when written out where that is needed. Notes what is
+ * wrong and gives back what is left.
+ */
+function validate(document: InventoryDocument): Remainder | undefined {
+  for (;;) {
+    const value = document.toValue();
+    if (value === undefined) return undefined;
+    const result = inventoryFile.safeParse(value);
+    if (result.success) return { file: result.data, lost: new Set() };
+    const { issues } = result.error;
+    const retyped = issues.flatMap((issue) => placesOf(issue)).filter((at) => document.retype(at));
+    if (retyped.length > 0) continue;
+    const own = issues.filter((issue) => !placesOf(issue).some((at) => document.isUnset(at)));
+    document.problems.push(...problemsOf(own, inventoryFile, document, value));
+    return remainderOf(value, issues);
+  }
+}
+
+/** Stops before the schema could quote it in a message. */
+function refuseLiterals(document: InventoryDocument, file: string): void {
+  const found = [...document.texts()].filter(({ text }) => looksLikeSecret(text));
+  if (found.length === 0) return;
+  const problems = found.map(({ place }): Problem => ({
+    code: 'inventory.literal-secret',
+    step: 'inventory',
+    what: `${place}: this looks like a token or key itself`,
+    expected: 'where it is found: { env: NAME }, { file: PATH }, { cmd: "COMMAND" } or { prompt: true }',
+    seen: 'a literal value (not shown)',
+    next: 'take it out, revoke it if the file was ever shared, and write e.g. token: { env: AZP_TOKEN }',
+  }));
+  stopAt([...document.problems, ...problems], file);
+}
+
+function stopAt(problems: readonly Problem[], file: string): void {
+  const sorted = [...problems].sort((one, other) => position(one) - position(other));
+  const [first, ...more] = sorted;
+  if (first) throw more.length === 0 ? usageError(first) : several(sorted, file);
+}
+
+function several(problems: readonly Problem[], file: string): FleetError {
+  return usageError({
+    code: 'inventory.invalid',
+    step: 'inventory',
+    what: `${file} has ${problems.length} mistakes`,
+    details: problems,
+  });
+}
+
+/** `file:12:3: …` in the order of the file. */
+function position(problem: Problem): number {
+  const match = /:(\d+):(\d+): /.exec(problem.what);
+  return Number(match?.[1] ?? 0) * 10_000 + Number(match?.[2] ?? 0);
+}

@@ -1,0 +1,22 @@
+import type { WaveLimits } from '../fleet.ts';
+import { defaultAgentVersion } from '../../../shared/contract/agent-release.ts';
+
+/** Versions that a new fleet gets. Newest known to work together, November 2026. */
+export const defaultVersions = {
+  docker: '29.7.2',
+  toolkit: '1.20.0',
+  driverBranch: '580',
+  agent: defaultAgentVersion,
+} as const;
+
+/** A quarter, as of Kubernetes' rolling updates; the first failure stops. */
+export const defaultWaves: WaveLimits = {
+  maxUnavailable: { kind: 'percent', percent: 25 },
+  maxFailures: { kind: 'count', count: 0 },
+};
+
+/** Longer than a new container and a reboot take; longer than people wait without asking why. */
+export const defaultWebhook = { offline: '10m', queueWait: '30m' } as const;
+
+/** Ten bundles at a time fill most links; each holds what is on its way, some MiB. */
+export const defaultUploads = { parallel: 10 } as const;

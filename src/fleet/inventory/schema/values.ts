@@ -1,0 +1,182 @@
+import * as z from 'zod';
+
+import { controlIn, noControl } from '../../../shared/base/unseen.ts';
+import { parseDuration } from '../../../shared/base/notation/duration.ts';
+import { hopExpected, hopsIn, isHostName, isUserName, parseHop } from '../../../shared/base/notation/hop.ts';
+import { parseRate, rateExpected } from '../../../shared/base/notation/rate.ts';
+import { parseShare, shareExpected } from '../../../shared/base/notation/share.ts';
+
+/**
+ * The smallest pieces of the inventory. Each `error` finishes the sentence "expected …":
+ * it is what a user reads beside the line and column of the mistake.
+ */
+const someText = z.string({ error: 'text' }).min(1, 'text that is not empty');
+
+/** What is shown wherever somebody asks what is wanted: on a terminal it must not do anything. */
+const hasNoControl = (value: string): boolean => noControl.test(value);
+const noControlExpected = 'text without control characters';
+export const text = someText.refine(hasNoControl, noControlExpected);
+
+/** Names that people read, and that others keep and show. */
+export const shownName = someText.regex(noControl, noControlExpected);
+
+/** A command for the shell, which may have several lines. */
+export const command = someText.refine((value) => controlIn(value) === undefined, noControlExpected);
+
+/** Keys that belong together; `expected` shows one where something else stands. Unknown keys have their own message. */
+export function section<Shape extends z.core.$ZodLooseShape>(expected: string, shape: Shape) {
+  return z.strictObject(shape, {
+    error: (issue) => (issue.code === 'unrecognized_keys' ? undefined : expected),
+  });
+}
+
+/** Versions are text: YAML reads 550.10 as the number 550.1. */
+export function version(pattern: RegExp, example: string): z.ZodString {
+  const expected = `a version as text, e.g. "${example}"`;
+  return z.string({ error: expected }).regex(pattern, expected);
+}
+
+export const hostPath = z
+  .string({ error: 'an absolute path' })
+  .regex(/^\/[^\0]*$/, 'an absolute path')
+  .regex(/^(?!.*\/\.\.(\/|$))/, 'an absolute path without ".."')
+  .refine(hasNoControl, 'an absolute path without control characters');
+
+export const flag = z.boolean({ error: 'true or false' });
+
+export function wholeNumber(lowest: number, highest: number, what: string): z.ZodInt {
+  const expected = `${what} (a whole number from ${lowest} to ${highest})`;
+  return z.int({ error: expected }).min(lowest, expected).max(highest, expected);
+}
+
+/** Docker's notation for sizes. */
+export const size = z
+  .string({ error: 'a size such as 64g or 512m' })
+  .regex(/^[1-9]\d*[bkmg]$/i, 'a size such as 64g or 512m');
+
+export const rate = z
+  .string({ error: rateExpected })
+  .refine((value) => parseRate(value) !== undefined, rateExpected);
+
+/** To a week at most; always with its unit, because a number alone could be anything. */
+export function durationFrom(least: string) {
+  const expected = `a duration from ${least} to 7d, e.g. 10m or 2h`;
+  const leastMs = parseDuration(least) ?? 0;
+  return z
+    .string({ error: expected })
+    .regex(/^\d+[smhd]$/, { error: expected, abort: true })
+    .refine((value) => {
+      const ms = parseDuration(value) ?? 0;
+      return ms >= leastMs && ms <= 7 * 86_400_000;
+    }, expected);
+}
+
+export const duration = durationFrom('1m');
+
+/** `3` or `25%`; `least`: the smallest that means something, of either. */
+export function share(least: number) {
+  const expected = shareExpected(least);
+  return z
+    .union([z.int(), z.string()], { error: expected })
+    .refine((value) => parseShare(String(value), least) !== undefined, expected);
+}
+
+export const sha256 = z
+  .string({ error: 'a sha256 (64 hexadecimal digits)' })
+  .regex(/^[0-9a-f]{64}$/, 'a sha256 (64 hexadecimal digits, lower case)');
+
+/** It ends up in files of the hosts that everybody there may read, so it cannot hold a password. */
+export const httpUrl = z
+  .string({ error: 'an http(s) URL' })
+  .regex(/^https?:\/\/[^\s/]+(\/\S*)?$/, { error: 'an http(s) URL', abort: true })
+  .regex(/^https?:\/\/[^\s/@]+(\/\S*)?$/, 'a URL without user and password')
+  .refine(hasNoControl, 'a URL without control characters');
+
+/** As ssh takes it. */
+const hostNameExpected = 'a host name or an address, without blanks and signs that a shell obeys';
+const hostName = text.refine(isHostName, hostNameExpected);
+const aloneExpected = 'a host name or an address alone: user and port have keys of their own';
+export const address = hostName.regex(/^[^@]*$/, aloneExpected).regex(/^(?![^:]+:\d+$)/, aloneExpected);
+
+const userExpected = 'the name of a user, as ssh takes it';
+export const loginName = text.refine(isUserName, userExpected);
+
+/** As in ProxyJump. */
+const jumpExpected = `none, or jump hosts with commas between them: ${hopExpected}`;
+export const jump = text.refine(
+  (value) => hopsIn(value).every((hop) => parseHop(hop) !== undefined),
+  jumpExpected,
+);
+
+/** Names of hosts, groups and slots: they become parts of agent names, file names and container labels. */
+export const name = z
+  .string({ error: 'a name' })
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'a name: letters, digits, ".", "_", "-", at most 63 of them');
+
+export const environmentName = z
+  .string({ error: 'an environment variable name in upper case' })
+  .regex(/^[A-Z][A-Z0-9_]*$/, 'an environment variable name in upper case, e.g. IMAGENET');
+
+/** As image references name it: `registry.lab.example`, with a port if it has one of its own. */
+const registryExpected = 'a registry as images name it: HOST or HOST:PORT, without https:// and path';
+export const registryName = z
+  .string({ error: registryExpected })
+  .regex(
+    /^(?=[^:]*[.]|[^:]*:|localhost$)[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?(:\d{1,5})?$/,
+    registryExpected,
+  );
+
+/** The tag is ours: it says what was built. */
+const repositoryExpected =
+  'a repository of a registry, without a tag, e.g. registry.lab.example/vision/agent';
+export const repository = z
+  .string({ error: repositoryExpected })
+  .regex(
+    /^(?=[^/:]*[.]|[^/]*:|localhost\/)[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)+$/,
+    repositoryExpected,
+  );
+
+const prefixExpected =
+  'a registry, with a path or without, but no https:// before it, e.g. registry.lab.example:5000/mirror';
+/** What is put before the names of images. */
+export const registryPrefix = z
+  .string({ error: prefixExpected })
+  .regex(/^[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*$/, prefixExpected);
+
+/** HTTP's Basic authentication ends the name at the first colon. */
+export const userName = z
+  .string({ error: 'a user name' })
+  .regex(/^[^\s:\0][^:\0\n]*$/, 'a user name, without ":"')
+  .refine(hasNoControl, 'a user name without control characters');
+
+export const date = z
+  .string({ error: 'a date such as 2027-05-01' })
+  .regex(/^\d{4}-\d\d-\d\d$/, 'a date such as 2027-05-01')
+  .refine(isDay, 'a date that exists, such as 2027-05-01');
+
+/** Not the 31st of a month of 30 days: that is read as the first of the next. */
+function isDay(value: string): boolean {
+  const time = Date.parse(value);
+  return !Number.isNaN(time) && new Date(time).toISOString().startsWith(value);
+}
+
+/** Labels and capabilities; numbers and flags are as good as text here. */
+export const label = z.union([z.string().refine(hasNoControl, noControlExpected), z.number(), z.boolean()], {
+  error: 'text',
+});
+
+export const threeNumbers = /^\d+\.\d+\.\d+$/;
+
+/** Of what is installed in three numbers, or left to its owner. `usual`: an example. */
+export const versionOrNone = (usual: string) =>
+  z.union(
+    [
+      z.literal('none'),
+      section(`a version, e.g. { version: "${usual}" }`, {
+        version: version(threeNumbers, usual).meta({
+          description: 'Upstream version, without packaging suffix',
+        }),
+      }),
+    ],
+    { error: `a version, e.g. { version: "${usual}" }, or none to leave what is there alone` },
+  );

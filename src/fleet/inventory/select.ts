@@ -1,0 +1,92 @@
+import { usageError, type FleetError } from '../../shared/base/errors.ts';
+import { completed, nearest } from '../../shared/base/nearest.ts';
+import type { Fleet, HostSpec } from './fleet.ts';
+import { glob } from './glob.ts';
+
+/** Those in brackets belong to a range: `gpu-[000-099,101]`. */
+const betweenCommas = /(?:\[[^\]]*\]|[^,])+/g;
+
+/** A word for every host, whatever the hosts are called. */
+export const everyHost = 'all';
+
+/**
+ * The hosts that are named, and within `limits`, in the inventory's order. A pattern is a comma-separated list of host
+ * names, groups, labels (`room=b12`), globs (`h200-*`, `gpu-[000-299]`, over hosts, groups and label values), `all`, and
+ * exclusions (`!x`); several patterns are joined. No pattern, or only exclusions, starts from all hosts. A term that
+ * matches nothing is a usage error, and so is a selection without a host.
+ */
+export function selectHosts(
+  { hosts }: Pick<Fleet, 'hosts'>,
+  names: readonly string[],
+  limits: readonly string[] = [],
+): readonly HostSpec[] {
+  const named = selection(hosts, names, '');
+  const within = new Set(selection(hosts, limits, '--limit '));
+  const selected = named.filter((host) => within.has(host));
+  if (selected.length === 0 && hosts.length > 0)
+    throw nothingLeft(`${names.join(',')} and --limit ${limits.join(',')} have no host in common`);
+  return selected;
+}
+
+/** `label`: how the patterns are called where they leave nothing. */
+function selection(
+  hosts: readonly HostSpec[],
+  patterns: readonly string[],
+  label: string,
+): readonly HostSpec[] {
+  const terms = patterns.flatMap((pattern) => pattern.match(betweenCommas) ?? []).map((term) => term.trim());
+  const given = terms.filter((term) => term !== '');
+  const wanted = given.filter((term) => !term.startsWith('!'));
+  const unwanted = given.filter((term) => term.startsWith('!')).map((term) => term.slice(1));
+  const included = new Set(wanted.length === 0 ? hosts : wanted.flatMap((term) => match(term, hosts)));
+  const excluded = new Set(unwanted.flatMap((term) => match(term, hosts)));
+  const selected = hosts.filter((host) => included.has(host) && !excluded.has(host));
+  if (selected.length === 0 && hosts.length > 0)
+    throw nothingLeft(`${label}${given.join(',')} leaves no host`);
+  return selected;
+}
+
+function nothingLeft(what: string): FleetError {
+  return usageError({
+    code: 'inventory.nothing-selected',
+    what,
+    next: 'see the hosts, groups and labels: azp-fleet inventory list',
+  });
+}
+
+function match(term: string, hosts: readonly HostSpec[]): readonly HostSpec[] {
+  if (term === everyHost) return hosts;
+  const found = hosts.filter(matcher(term));
+  if (found.length > 0) return found;
+  const names = namesOf(hosts);
+  const near = nearest(term, names) ?? completed(term, names);
+  throw usageError({
+    code: 'inventory.nothing-selected',
+    what: `no host, group or label matches ${term}`,
+    next:
+      near === undefined
+        ? 'see the hosts, groups and labels: azp-fleet inventory list'
+        : `did you mean "${near}"? azp-fleet inventory list shows them all`,
+  });
+}
+
+function matcher(term: string): (host: HostSpec) => boolean {
+  const equals = term.indexOf('=');
+  if (equals > 0) {
+    const value = glob(term.slice(equals + 1));
+    const key = term.slice(0, equals);
+    return (host) => Object.hasOwn(host.labels, key) && value(host.labels[key] ?? '');
+  }
+  const pattern = glob(term);
+  return (host) => pattern(host.name) || host.groups.some(pattern);
+}
+
+function namesOf(hosts: readonly HostSpec[]): Set<string> {
+  return new Set(
+    hosts.flatMap((host) => [
+      host.name,
+      ...host.groups,
+      ...Object.entries(host.labels).map(([key, value]) => `${key}=${value}`),
+    ]),
+  );
+}

@@ -1,0 +1,89 @@
+import { quote, sh } from '../../../shared/base/shell.ts';
+import type { Build, BuildHost } from '../build.ts';
+
+/**
+ * The packages that stand for the newest kernel of a flavour. Each has a twin with the headers: Debian's `linux-image-amd64`
+ * and `-cloud-amd64`, Ubuntu's `-generic`, `-generic-hwe-24.04`, `-virtual`, `-lowlatency`, and those of clouds. The images
+ * pull no headers, so that without the twin DKMS has nothing to build with from the first kernel upgrade on.
+ */
+const flavor =
+  /^linux-image-((?:rt-|cloud-)?(?:amd64|arm64)(?:-16k)?|(?:generic|virtual|lowlatency|realtime|nvidia|aws|azure|gcp|gke|gkeop|oracle|ibm|kvm|intel|oem)(?:-64k)?(?:-hwe|-lts)?(?:-\d+\.\d+[a-z]?)?(?:-edge)?)$/;
+
+/**
+ * The headers of the running kernel (unless only the next one matters), of the kernel that boots next, and the packages
+ * that bring those of all kernels to come; the compiler, and make: dkms only recommends them from 3.2 on.
+ * What is held is not upgraded, and needs nothing to come.
+ */
+export function kernelBuild(host: BuildHost, scope: 'all' | 'next'): Build {
+  const [running, newer] = host.kernels;
+  const next = newer !== undefined && isPackaged(newer.release, host.packages) ? newer : undefined;
+  const kernels = [...(scope === 'all' ? [running] : []), next].filter((each) => each !== undefined);
+  const releases = kernels.filter(({ headers }) => !headers).map(({ release }) => release);
+  const twins = Object.keys(host.packages)
+    .filter((name) => !host.held.includes(name))
+    .flatMap((image) => {
+      const [, name] = flavor.exec(image) ?? [];
+      const headers = `linux-headers-${name}`;
+      return name === undefined || host.packages[headers] !== undefined ? [] : [{ image, headers }];
+    });
+  const tools = host.lacksToBuild.filter((tool) => !numbered.test(tool));
+  const packages = [
+    ...releases.map((release) => `linux-headers-${release}`),
+    ...twins.map(({ headers }) => headers),
+    ...tools,
+  ];
+  const lines = [
+    ...releases.map((release) => needHeaders(release, next)),
+    ...twins.map(({ image, headers }) => sh`follow ${image} ${headers}`),
+    ...tools.map((tool) => sh`need ${tool} ${tool} 'complete the mirror'`),
+    ...host.lacksToBuild.filter((tool) => numbered.test(tool)).map((tool) => sh`want ${tool}`),
+  ];
+  const script = lines.length === 0 ? '' : [functions, ...lines, finish].join('\n');
+  return { packages, script, next };
+}
+
+/** The kernel's own compiler: where it cannot be had, the system's may do. */
+const numbered = /-\d+$/;
+
+function isPackaged(release: string, packages: BuildHost['packages']): boolean {
+  return ['', 'unsigned-'].some((kind) => packages[`linux-image-${kind}${release}`] !== undefined);
+}
+
+function needHeaders(release: string, next: Build['next']): string {
+  const upgrade =
+    'upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian)';
+  const way =
+    next === undefined
+      ? `${upgrade}, reboot, run again`
+      : release === next.release
+        ? `complete the mirror, or ${upgrade}: the newest has its headers`
+        : `reboot into Linux ${next.release}, which is installed, and run again`;
+  return sh`need ${`linux-headers-${release}`} ${`the headers of Linux ${release}`} ${way}`;
+}
+
+/**
+ * Shell functions. `need NAME WHAT NEXT` and `want NAME` put a package on the list in `$build`; `follow IMAGE HEADERS` does
+ * with the version that the image is or will be upgraded to: with a kernel of backports, the newest headers are others.
+ */
+const functions = `build=
+want() {
+  if [ -n "$(offered "$1")" ]; then build="$build $1"; fi
+}
+need() {
+  [ -n "$(offered "$1")" ] || fail "no package source offers $2" "$1" 'only other versions, if any' "$3"
+  build="$build $1"
+}
+follow() {
+  candidate=$(apt-cache policy "$1" | sed -n 's/^ *Candidate: //p')
+  if offered "$2" | grep -qxF "$candidate"; then
+    build="$build $2=$candidate"
+  else
+    need "$2" "the headers of $1" ${quote('complete the mirror')}
+  fi
+}`;
+
+const finish = `if [ -n "$build" ]; then
+  # Package names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2086
+  bring $build
+fi`;

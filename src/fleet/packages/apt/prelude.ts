@@ -1,0 +1,149 @@
+import { failFunction } from '../../../shared/base/shell.ts';
+import { lockHolder, waitForLock } from '../lock.ts';
+import { awaitFirstBoot, newestOffered } from '../shell.ts';
+
+export const aptLocks: readonly string[] = [
+  '/var/lib/dpkg/lock-frontend',
+  '/var/lib/dpkg/lock',
+  '/var/lib/apt/lists/lock',
+];
+
+/**
+ * Shell functions that every script for an apt host starts with.
+ * `DPkg::Lock::Timeout` waits for dpkg's locks, but not for that of the package lists: `update` does that itself.
+ * Nothing may ask, restart services on its own, or bring packages that were not named. Ubuntu keeps an update from a share of
+ * its hosts at first (phasing), by a number of each host's own: what a transaction needs comes all the same, on every host as
+ * it was announced.
+ * `update FILE [optional]` reads all package lists, or, within half an hour of that, only those of the source FILE. A download that
+ * fails is a warning to apt; `update` takes it for an error, and tries again. What fails twice is told in one line with its URL:
+ * where it is of FILE, that ends the script, unless FILE is optional; without the others it goes on.
+ * `apt WORD…` has whoever waited for a lock look again at what would go (`guard`), and fetches a second time.
+ * `mend` finishes what an interrupted dpkg has begun.
+ * Versions are compared without their epoch, which is the packager's.
+ */
+export const aptPrelude = `export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+export NEEDRESTART_SUSPEND=1 NEEDRESTART_MODE=l APT_LISTCHANGES_FRONTEND=none
+sources=/etc/apt/sources.list.d
+${lockHolder(aptLocks)}
+${failFunction}
+${waitForLock}
+apt_get() {
+  apt-get -q -y -o DPkg::Lock::Timeout=1800 -o Dpkg::Use-Pty=0 \\
+    -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \\
+    -o APT::Install-Recommends=false -o APT::Get::Always-Include-Phased-Updates=true "$@"
+}
+guard() { :; }
+unread() {
+  sed -En "s/^(E|Error|W|Warning): Failed to fetch ([^ ]+) +(.*)/\\2 cannot be read: \\3/p
+    s/^(E|Error): The repository '([^ ']+)[^']*' (.*)/\\2 cannot be read: the repository \\3/p"
+}
+stop_at() {
+  line=$(printf '%s\\n' "$1" | head -n 1)
+  [ -z "$line" ] || fail "\${line%%: *}" 'an answer, at the second try at the latest' "\${line#*: }" \\
+    'check the network, the proxy and the mirrors in the inventory, and run again'
+}
+apt() {
+  wait_for_lock
+  if [ "$waited" -gt 0 ]; then guard "$@"; fi
+  failed=0
+  apt_get "$@" || failed=$?
+  if [ "$failed" -ne 0 ] && apt_get --print-uris "$@" 2>/dev/null | grep -q "^'"; then
+    echo 'not all packages could be fetched, trying again in 10 s'
+    sleep 10
+    words=$(apt_get --download-only "$@" 2>&1) || stop_at "$(printf '%s\\n' "$words" | unread)"
+    failed=0
+    apt_get "$@" || failed=$?
+  fi
+  return "$failed"
+}
+${awaitFirstBoot}
+mend() {
+  if [ -n "$(dpkg --audit)" ] || [ -n "$(ls /var/lib/dpkg/updates)" ]; then
+    wait_for_lock
+    dpkg --configure -a --force-confdef --force-confold ||
+      echo 'going on: what dpkg cannot configure, apt unpacks again'
+  fi
+}
+update() {
+  await_first_boot
+  mend
+  own=
+  if [ -z "\${2:-}" ] && [ -r "$1" ]; then own=$(sed -n 's/^URIs: //p' "$1"); fi
+  set -- "$1" "$(find /run/azp-fleet/package-lists -mmin -30 2>/dev/null)"
+  if [ -n "$2" ] && [ -e "$1" ]; then
+    set -- -o Dir::Etc::SourceList="$1" -o Dir::Etc::SourceParts=- -o APT::Get::List-Cleanup=0
+  else
+    set --
+  fi
+  for pause in 10 0; do
+    wait_for_lock
+    if words=$(apt_get update -o APT::Update::Error-Mode=any "$@" 2>&1); then break; fi
+    if [ "$pause" -gt 0 ]; then
+      echo "not all package lists could be read, trying again in $pause s"
+      sleep "$pause"
+    else
+      lines=$(printf '%s\\n' "$words" | unread)
+      [ -z "$own" ] || stop_at "$(printf '%s\\n' "$lines" | grep -F "$own")"
+      lines=$(printf '%s\\n' "$lines" | head -n 1)
+      echo "going on with the package lists that could be read: \${lines:-$words}"
+    fi
+  done
+  if [ "$#" -eq 0 ]; then install -D /dev/null /run/azp-fleet/package-lists; fi
+}
+offered() {
+  apt-cache madison "$1" | awk '{ print $3 }'
+}
+${newestOffered}
+choose() {
+  version=$(newest "$1" "$2")
+  [ -n "$version" ] || fail "no package source offers $1 $2" "a version that begins with $2" \\
+    "$(offered "$1" | head -n 5 | tr '\\n' ' ')" 'correct the version in the inventory, or complete the mirror'
+}
+# The version of NAME beside $version: the same, or the newest that its packager has of the same release.
+beside() {
+  beside=$version
+  if ! offered "$1" | grep -qxF "$version"; then
+    release=\${version#*:}
+    release=$(newest "$1" "\${release%-*}-")
+    beside=\${release:-$version}
+  fi
+}
+# Of the packages NAME… those that some source offers at VERSION, without EXCEPT: \`at VERSION EXCEPT NAME…\`.
+at() {
+  wanted=$1 except=$2
+  shift 2
+  if [ "$#" -gt 0 ]; then
+    apt-cache madison "$@" | awk -v wanted="$wanted" -v except=" $except " '
+      $3 == wanted && !index(except, " " $1 " ") && !seen[$1]++ { print $1 }'
+  fi
+}
+installed() {
+  dpkg-query -W -f='\${db:Status-Status} \${Version}\\n' "$1" 2>/dev/null | sed -n 's/^installed //p' || :
+}
+# Packages that match and are gone but for their settings.
+left() {
+  dpkg-query -W -f='\${db:Status-Status} \${Package}\\n' "$1" 2>/dev/null | sed -n 's/^config-files //p' || :
+}
+hold() {
+  present=
+  for name in "$@"; do
+    if [ -n "$(installed "$name")" ]; then present="$present $name"; fi
+  done
+  # Package names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2086
+  if [ -n "$present" ]; then apt-mark hold $present >/dev/null; fi
+}
+siblings() {
+  common=$(installed "$1" | tr '\\n' ' ')
+  shift
+  dpkg-query -W -f='\${db:Status-Status} \${Version} \${Package}\\n' "$@" 2>/dev/null |
+    awk -v common=" $common" '$1 == "installed" && index(common, " " $2 " ") { print $3 }'
+}
+confirm() {
+  seen=$(installed "$1")
+  case \${seen#*:} in
+    "$2"*) ;;
+    *) fail "$1 has the wrong version after its installation" "$2" "$seen" \\
+      'look for a pin under /etc/apt/preferences.d that prefers another version' ;;
+  esac
+}`;

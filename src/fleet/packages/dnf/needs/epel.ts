@@ -1,0 +1,74 @@
+import { sh } from '../../../../shared/base/shell.ts';
+import type { Site } from '../../site.ts';
+
+/** Where a system's DKMS comes from: no release of Red Hat's has it, and EPEL does. */
+export interface Epel {
+  /** The package that brings the repository, where the system's own sources have it. */
+  readonly release: string;
+  /** Its number in EPEL: `9`. */
+  readonly major: '8' | '9' | '10';
+}
+
+const base = 'https://dl.fedoraproject.org/pub/epel';
+
+/**
+ * sha256 of RPM-GPG-KEY-EPEL-N, as both rpm-software-management/distribution-gpg-keys and voxpupuli/puppet-epel have it. The
+ * keys' fingerprints end in 2F86D6A1, 3228467C and E37ED158.
+ */
+const keys = {
+  8: 'cd1db21a863185127f2e3b264c97fb1c6c44c316385707999041ea475c110d1c',
+  9: 'fcf0eab4f05a1c0de6363ac4b707600a27a9d774e9b491059e59e6921b255a84',
+  10: 'de390fc168eae5ab2852e9e93d34a0b9ddf05cf9ce90ee28d97de26a4b1f6b93',
+} as const;
+
+const id = 'azp-fleet-epel';
+const file = `/etc/yum.repos.d/${id}.repo`;
+const keyFile = `/etc/pki/rpm-gpg/${id}`;
+export const epelFiles: readonly string[] = [file, keyFile];
+
+/**
+ * Shell text for `before` of the driver's transaction: where nothing offers dkms, EPEL comes first: from the site's mirror where
+ * there is one, else with its release package, from the system's own sources, or (Red Hat's own have no such package) from the
+ * Fedora project. What EPEL has then is dkms, or it ends the script. It needs `more_packages`, `more_source` and `refuse`.
+ */
+export function withDkms(epel: Epel | undefined, { mirrors }: Pick<Site, 'mirrors'>): string {
+  const otherwise = 'put dkms into a package source of the host, and run again';
+  if (epel === undefined) {
+    return sh`if [ -z "$(installed dkms)" ] && [ -z "$(offered dkms)" ]; then
+  fail 'no package source offers dkms, which builds the driver' dkms none ${otherwise}
+fi`;
+  }
+  const cure =
+    mirrors.epel === undefined
+      ? `set mirrors.epel in the inventory to a mirror of ${base}`
+      : 'see that the mirror of EPEL in the inventory (mirrors.epel) answers';
+  return `if [ -z "$(installed dkms)" ] && [ -z "$(offered dkms)" ]; then
+  line=
+${mirrors.epel === undefined ? releasePackage(epel) : mirrored(epel, mirrors.epel)}
+  [ -n "$(offered dkms)" ] ||
+    refuse 'no package source offers dkms, which builds the driver' 'dkms, which EPEL has' "\${line:-none does}" \\
+      ${sh`${`${cure}, or ${otherwise}`}`}
+fi`;
+}
+
+function releasePackage({ release, major }: Epel): string {
+  return sh`  if [ -n "$(offered ${release})" ]; then
+    more_packages ${release}
+  else
+    more_packages ${`${base}/epel-release-latest-${major}.noarch.rpm`}
+  fi`;
+}
+
+/** As EPEL itself lies there. The key is the one that is known, whoever brings it. */
+function mirrored({ major }: Epel, mirror: string): string {
+  const text = `# Written by azp-fleet.
+[${id}]
+name=${id}
+baseurl=${mirror}/${major}/Everything/$basearch
+enabled=1
+gpgcheck=1
+repo_gpgcheck=0
+gpgkey=file://${keyFile}
+`;
+  return sh`  more_source ${id} ${file} ${text} ${`${mirror}/RPM-GPG-KEY-EPEL-${major}`} ${keyFile} ${keys[major]}`;
+}

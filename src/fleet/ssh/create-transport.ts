@@ -1,0 +1,120 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import pLimit from 'p-limit';
+
+import type { Clock } from '../../shared/base/machine/clock.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { ConnectionOptions } from './config/connection-options.ts';
+import { interrupted, ofHost } from './failures.ts';
+import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
+import { HostSession } from './session/session.ts';
+import { Sudo } from './session/sudo.ts';
+import type { Session, Target, Transport } from './transport.ts';
+import { UploadGate } from './session/upload-gate.ts';
+import { opensshWire } from './wire/openssh.ts';
+import { ssh2Wire } from './wire/ssh2.ts';
+import type { Wire } from './wire/wire.ts';
+
+/** ssh processes that log in at the same time: each is a fork with a key exchange of its own. */
+const maxMasters = 16;
+
+export function createTransport(parts: TransportParts): Transport {
+  return new SshTransport(parts);
+}
+
+class SshTransport implements Transport {
+  readonly #parts: TransportParts;
+  readonly #tools: ConnectionTools;
+  readonly #masters = pLimit(maxMasters);
+  readonly #uploads: UploadGate;
+  readonly #sessions = new Set<Session>();
+  readonly #noticed = new Set<string>();
+
+  constructor(parts: TransportParts) {
+    this.#parts = parts;
+    this.#tools = connectionTools(parts);
+    this.#uploads = new UploadGate(parts.uploads, parts.clock);
+  }
+
+  async connect(target: Target, { signal }: { readonly signal?: AbortSignal } = {}): Promise<Session> {
+    const options = await this.#resolve(target, signal);
+    if (target.ssh.transport === 'builtin') this.#sayUnsupported(options);
+    const dial = async (stop: AbortSignal | undefined): Promise<Wire> =>
+      target.ssh.transport === 'openssh'
+        ? this.#openssh(options, stop)
+        : ssh2Wire(await this.#tools.dialer.connect(options, target.ssh.loginPassword, stop));
+    const session = new HostSession({
+      host: target.name,
+      wire: await dial(signal).catch((error: unknown) => {
+        throw ofHost(target.name, error);
+      }),
+      sudo: new Sudo(options, target.ssh.sudoPassword, this.#tools.prompter),
+      log: this.#parts.log,
+      clock: this.#parts.clock,
+      redial: (deadline, stop) => redial(dial, deadline, stop, this.#parts.clock),
+      uploads: this.#uploads,
+    });
+    this.#sessions.add(session);
+    session.closed.addEventListener('abort', () => this.#sessions.delete(session), { once: true });
+    return session;
+  }
+
+  async #resolve({ name, ssh }: Target, signal: AbortSignal | undefined): Promise<ConnectionOptions> {
+    if (signal?.aborted === true) throw interrupted(name);
+    const given = new AbortController();
+    const up = new Promise<never>((_resolve, reject) => {
+      signal?.addEventListener('abort', () => reject(interrupted(name)), {
+        once: true,
+        signal: given.signal,
+      });
+    });
+    return Promise.race([this.#tools.resolve(name, ssh), up]).finally(() => given.abort());
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#sessions].map((session) => session.close()));
+    this.#tools.close();
+  }
+
+  #sayUnsupported(options: ConnectionOptions): void {
+    for (const option of options.unsupported) {
+      const line = `${option} of the SSH configuration is not honoured by the built-in client; set "transport: openssh" where it is needed`;
+      if (!this.#noticed.has(line)) this.#parts.notice(line);
+      this.#noticed.add(line);
+    }
+  }
+
+  /** First without questions, many at a time; where that is not enough and somebody is there, one at a time. */
+  async #openssh(options: ConnectionOptions, signal: AbortSignal | undefined): Promise<Wire> {
+    const way = await this.#tools.wayTo(options);
+    const open = (interactive: boolean): Promise<Wire> =>
+      opensshWire({ options, way, env: this.#parts.env, interactive, signal });
+    const isAsked = [options, ...way.map((hop) => hop.options)].some((each) => each.hostKeyPolicy === 'ask');
+    try {
+      return await this.#masters(() => open(false));
+    } catch (error) {
+      const code = error instanceof FleetError ? error.problem.code : undefined;
+      const answerable = code === 'ssh.auth' || (code === 'ssh.host-key-unknown' && isAsked);
+      if (!answerable || !this.#tools.prompter.canAsk) throw error;
+      return this.#tools.prompter.alone(() => open(true));
+    }
+  }
+}
+
+async function redial(
+  dial: (signal: AbortSignal | undefined) => Promise<Wire>,
+  deadline: number,
+  signal: AbortSignal | undefined,
+  clock: Clock,
+): Promise<Wire> {
+  const hopeless = new Set(['ssh.host-key-mismatch', 'ssh.host-key-revoked', 'ssh.auth', 'interrupted']);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await dial(signal);
+    } catch (error) {
+      const code = error instanceof FleetError ? error.problem.code : '';
+      if (hopeless.has(code) || signal?.aborted === true || clock.monotonic() > deadline) throw error;
+      await sleep(Math.min(10_000, 500 * attempt) + Math.random() * 500);
+    }
+  }
+}

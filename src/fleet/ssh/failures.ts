@@ -1,0 +1,220 @@
+import type { ErrorCode } from '../../shared/base/codes/code.ts';
+import { FleetError, type Problem } from '../../shared/base/errors.ts';
+import { quote } from '../../shared/base/shell.ts';
+import type { ConnectionOptions } from './config/connection-options.ts';
+
+/** The address as a person writes it: `ann@192.0.2.7:2222`. */
+export function where({
+  user,
+  hostname,
+  port,
+}: Pick<ConnectionOptions, 'user' | 'hostname' | 'port'>): string {
+  return `${user}@${hostname}${port === 22 ? '' : `:${port}`}`;
+}
+
+/** The line that reproduces a connection by hand. */
+export function byHand(options: ConnectionOptions, flags = ''): string {
+  const { sshConfig } = options;
+  const file = sshConfig === undefined ? '' : `-F ${quote(sshConfig)} `;
+  const port = options.port === 22 ? '' : `-p ${options.port} `;
+  const jump = options.ofInventory.has('proxyjump') ? `-J ${options.jump.join(',') || 'none'} ` : '';
+  return `ssh ${flags}${file}${jump}${port}${options.user}@${options.typed}`;
+}
+
+/** What to do about a host key that is not on file. */
+export function reviewKey(options: ConnectionOptions): string {
+  return options.inInventory
+    ? `azp-fleet trust --limit ${options.name}   # shows the key for review and pins it in the inventory`
+    : `${byHand(options, '-o StrictHostKeyChecking=ask ')} true   # shows the key for review and files it`;
+}
+
+/** What to do about a name that nobody knows. */
+function nameNext({ name, typed, hostname, inInventory }: ConnectionOptions): string {
+  if (!inInventory)
+    return `correct "jump:" in the inventory, or have the name servers of this machine know ${hostname}`;
+  const key = typed === name ? 'give' : 'correct';
+  return `${key} "address:" of ${name} in the inventory: a name that the name servers of this machine know, or an IP address`;
+}
+
+interface Parts {
+  readonly code: ErrorCode;
+  readonly what: string;
+  readonly expected?: string;
+  readonly seen?: string;
+  readonly next: string;
+}
+
+export function connectError(options: ConnectionOptions, parts: Parts, cause?: unknown): FleetError {
+  return new FleetError({ host: options.name, step: 'connect', ...parts }, { cause });
+}
+
+/** Why no connection came about, from what the socket or ssh2 reported. */
+export function connectFailure(options: ConnectionOptions, error: unknown): FleetError {
+  if (error instanceof FleetError) return error;
+  const { code, level, message } = error as { code?: string; level?: string; message?: string };
+  const seen = message ?? String(error);
+  const address = `${options.hostname}:${options.port}`;
+  const make = (parts: Parts): FleetError => connectError(options, { seen, ...parts }, error);
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+    return make({
+      code: 'ssh.dns',
+      what: `the name ${options.hostname} cannot be resolved`,
+      next: nameNext(options),
+    });
+  }
+  if (code === 'ECONNREFUSED') {
+    return make({
+      code: 'ssh.refused',
+      what: `nothing listens on ${address}`,
+      expected: 'an SSH server',
+      next: `check that sshd runs there and that the port is right ("port:" in the inventory)`,
+    });
+  }
+  if (code === 'ETIMEDOUT' || code === 'EHOSTUNREACH' || code === 'ENETUNREACH' || code === 'EHOSTDOWN') {
+    return make({
+      code: code === 'ETIMEDOUT' ? 'ssh.timeout' : 'ssh.unreachable',
+      what: `${address} does not answer`,
+      next: `correct "address:" or "port:" in the inventory, or have the way opened: is the machine up (ping -c 3 ${options.hostname}), does a firewall or a VPN stand between?`,
+    });
+  }
+  if (level === 'handshake' || /no matching/i.test(seen)) {
+    return make({
+      code: 'ssh.handshake',
+      what: `no common algorithms with ${address}`,
+      next: 'set "transport: openssh" for this host: the system\'s ssh may know what the server asks for',
+    });
+  }
+  return make({
+    code: 'ssh.connection-lost',
+    what: `${address} closed the connection before login`,
+    next: 'look at journalctl -u ssh on the host: MaxStartups, fail2ban or a firewall may be turning this machine away',
+  });
+}
+
+/** A key that was not offered. */
+export interface LeftOut {
+  /** Its file. */
+  readonly key: string;
+  readonly why: string;
+  /** What makes it one that is offered. */
+  readonly next?: string;
+}
+
+interface Attempts {
+  readonly tried: readonly string[];
+  readonly leftOut?: readonly LeftOut[];
+}
+
+export function authFailure(options: ConnectionOptions, attempts: Attempts, cause?: unknown): FleetError {
+  const { tried, leftOut = [] } = attempts;
+  const offered = tried.length === 0 ? 'nothing to offer' : `tried ${tried.join(', ')}`;
+  const others = leftOut.map(({ key, why }) => `key ${key} (${why})`).join(', ');
+  const none = tried.length === 0 && leftOut.length === 0;
+  return connectError(
+    options,
+    {
+      code: 'ssh.auth',
+      what: `${where(options)} accepted no credential`,
+      expected: 'one of the keys to be in ~/.ssh/authorized_keys there',
+      seen: none
+        ? `${offered}: no key file and no agent key found`
+        : [offered, others && `left out: ${others}`].filter(Boolean).join('; '),
+      next: curedBy(options, attempts),
+    },
+    cause,
+  );
+}
+
+/** What keeps a key from being offered comes first, where it was named or nothing else was tried. */
+function curedBy(options: ConnectionOptions, { tried, leftOut = [] }: Attempts): string {
+  const { identitiesNamed, identityOfInventory } = options;
+  const counts = ({ key }: LeftOut): boolean =>
+    identitiesNamed || tried.length === 0 || key === identityOfInventory;
+  const kept = leftOut.find((each) => each.next !== undefined && counts(each));
+  if (kept?.next !== undefined) return kept.next;
+  const named = options.identitiesNamed ? options.identityFiles[0] : undefined;
+  const copy = `${copyKey(options, named)}   # certificates, security keys and Kerberos need "transport: openssh"`;
+  return tried.length === 0
+    ? `ssh-keygen -t ed25519 -f ~/.ssh/id_ed25519 && ${copy}`
+    : `check that ${options.user} is the right user ("user:" in the inventory), then: ${copy}`;
+}
+
+function copyKey(options: ConnectionOptions, key: string | undefined): string {
+  const { port, user, typed, jump, ofInventory } = options;
+  const file = key === undefined ? '' : `-i ${quote(key)} `;
+  const by = port === 22 ? '' : `-p ${port} `;
+  const through = ofInventory.has('proxyjump') && jump.length > 0 ? `-o ProxyJump=${jump.join(',')} ` : '';
+  return `ssh-copy-id ${file}${by}${through}${user}@${typed}`;
+}
+
+/** Whoever answers on the port speaks something else. `said`: its first line. */
+export function noSshServer(options: ConnectionOptions, said: string): FleetError {
+  return connectError(options, {
+    code: 'ssh.no-server',
+    what: `${options.hostname}:${options.port} answers, but not as an SSH server`,
+    expected: 'an SSH server, which begins with SSH-2.0',
+    seen: said,
+    next: 'correct "port:" or "address:" of the host in the inventory',
+  });
+}
+
+export function connectionLost(host: string, during: string, cause?: unknown): FleetError {
+  return new FleetError(
+    {
+      code: 'ssh.connection-lost',
+      host,
+      step: 'connect',
+      what: `the connection was lost during ${during}`,
+      next: 'run the same command again: it starts from what the host is now',
+    },
+    { cause },
+  );
+}
+
+/** The login on a jump host works, the way on from there does not. */
+export function throughHop(options: ConnectionOptions, hop: ConnectionOptions, error: unknown): FleetError {
+  const seen = error instanceof Error ? error.message : String(error);
+  const isRefused = /refused/i.test(seen);
+  const cure = isRefused
+    ? `check that sshd runs there and that the port is right ("port:" in the inventory)`
+    : `set AllowTcpForwarding yes in sshd_config of ${hop.name}, and see that it reaches the host`;
+  return connectError(
+    options,
+    {
+      code: isRefused ? 'ssh.refused' : 'ssh.jump',
+      what: `the jump host ${hop.name} cannot reach ${options.hostname}:${options.port}`,
+      seen,
+      next: `${cure}: ${byHand(hop)} nc -zv ${options.hostname} ${options.port}`,
+    },
+    error,
+  );
+}
+
+/** A jump host's failure, told as the failure of the host behind it. */
+export function ofHost(host: string, error: unknown): unknown {
+  if (!(error instanceof FleetError) || error.problem.host === host) return error;
+  const { problem } = error;
+  return new FleetError(
+    { ...problem, host, what: `jump host ${problem.host ?? ''}: ${problem.what}` },
+    { cause: error, exitCode: error.exitCode },
+  );
+}
+
+/** What to do about a host that does not come to an end. */
+export const lookAtHost =
+  'look at the host: uptime; dmesg | tail   # heavy load, a hung file system or a hung GPU driver are the usual causes';
+
+/** Somebody pressed Ctrl-C, or the caller gave up. */
+export function interrupted(host: string): FleetError {
+  return new FleetError({
+    code: 'interrupted',
+    host,
+    what: 'interrupted',
+    next: 'run the same command again',
+  });
+}
+
+/** Nothing answers there: the address may be wrong, or the host is off. Pure. */
+export function cannotReach({ code }: Problem): boolean {
+  return /^ssh\.(unreachable|refused|timeout|dns|connection-lost)$/.test(code);
+}

@@ -1,0 +1,197 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Clock } from '../../../shared/base/machine/clock.ts';
+import { sh } from '../../../shared/base/shell.ts';
+import { interrupted } from '../failures.ts';
+import { Limit } from './limit.ts';
+import {
+  freeInS,
+  hearLock,
+  heartbeatMs,
+  type LockAnswer,
+  locked,
+  lockExpiryS,
+  lockFailed,
+  lockLost,
+  waitingFor,
+} from './lock-words.ts';
+import { Output } from './output.ts';
+import { type Running, startScript } from './start.ts';
+import type { Sudo } from './sudo.ts';
+import type { HostLock, LockOptions, LockOwner } from '../transport.ts';
+import type { Wire } from '../wire/wire.ts';
+
+/** Bytes of what the host says while the lock is held: a word, and the note of who holds it. */
+const longestAnswer = 65_536;
+/** Milliseconds for the answer: the host itself waits ten seconds for one who was ended. */
+const answerMs = 25_000;
+/** Milliseconds between two tries for the lock of somebody who is silent. */
+const retryMs = 2000;
+/** Milliseconds after which the remaining time is told again. */
+const tellMs = 10_000;
+/** Milliseconds for letting go; what has not ended by then is cut off. */
+const releaseMs = 5000;
+
+/** `first`; `again`: we had it before, and nobody else may have had it since; `break`: from whoever holds it. */
+export type LockWay = 'first' | 'again' | 'break';
+
+/**
+ * Holds the host's lock as long as lines come on standard input. Our own holder of before a cut is replaced. Who has had
+ * it last is on the disk, so that a run that lost it knows whether somebody else came, be it that the host was restarted.
+ * Says `locked`, after `broke NOTE`; or `held SECONDS NOTE`, with the seconds since a sign of life; or `passed NOTE`.
+ */
+export function lockScript(owner: LockOwner, id: string, way: LockWay): string {
+  return `${sh`set -u
+d=/run/azp-fleet s=/var/lib/azp-fleet mine=${id} way=${way}
+note=${JSON.stringify({ ...owner, id })}
+`}
+is_mine() { case $1 in *"\\"id\\":\\"$mine\\""*) return 0;; *) return 1;; esac; }
+now() { read -r up _ </proc/uptime && up=\${up%%.*}; }
+held() {
+  silent=- heard=
+  if [ -f "$d/lock.heard" ]; then read -r heard <"$d/lock.heard"; fi
+  case $heard in ''|*[!0-9]*) ;; *) if now; then silent=$((up - heard)); fi;; esac
+  printf 'held %s %s\\n' "$silent" "$(head -c 4096 "$d/lock.owner" 2>/dev/null)"
+  exit 75
+}
+umask 022
+mkdir -p "$d" || exit 1
+(umask 077; mkdir -p "$s") || exit 1
+exec 9>>"$d/lock"
+if ! flock -n 9; then
+  was=$(head -c 4096 "$d/lock.owner" 2>/dev/null)
+  is_mine "$was" || [ "$way" = break ] || held
+  pid=$(head -c 20 "$d/lock.pid" 2>/dev/null)
+  # Not whoever has this number by now. The shell keeps the lock at other descriptors, too.
+  if readlink "/proc/$pid/fd"/* | grep -qxF "$d/lock"; then kill -9 "$pid"; fi 2>/dev/null
+  flock -w 10 9 || held
+  printf 'broke %s\\n' "$was"
+fi
+if [ "$way" = again ]; then
+  last=$(head -c 4096 "$s/lock.last" 2>/dev/null)
+  is_mine "$last" || { printf 'passed %s\\n' "$last"; exit 76; }
+fi
+printf '%s\\n' "$note" >"$s/lock.last" || exit 1
+sync "$s/lock.last" "$s"
+printf '%s\\n' "$note" >"$d/lock.owner"
+echo "$$" >"$d/lock.pid"
+beat() { if now; then echo "$up" >"$d/lock.heard"; fi; }
+beat
+echo locked
+while timeout ${lockExpiryS} /bin/sh -c 'IFS= read -r x' 9>&-; do beat; done
+rm -f "$d/lock.owner" "$d/lock.pid" "$d/lock.heard"
+`;
+}
+
+export interface LockParts {
+  readonly wire: Wire;
+  readonly sudo: Sudo;
+  readonly host: string;
+  readonly clock: Clock;
+}
+
+export interface LockRequest extends Pick<LockOptions, 'signal' | 'onWait'> {
+  readonly owner: LockOwner;
+  /** The run: what it held before a cut is its own. */
+  readonly id: string;
+  readonly way: LockWay;
+}
+
+/**
+ * Takes the lock. That of a living owner is refused at once; that of a silent one is waited for until it ends by itself,
+ * which takes no longer than its expiry. The signal ends it at once.
+ */
+export async function takeLock(parts: LockParts, request: LockRequest): Promise<HostLock> {
+  const { host, clock } = parts;
+  const { way, signal, onWait } = request;
+  let [deadline, told] = [Infinity, Infinity];
+  for (;;) {
+    const { answer, held } = await tryLock(parts, request);
+    if (held !== undefined) return held;
+    if (way === 'again') throw lockLost(host, answer);
+    const freeS = freeInS(answer);
+    const leftMs = Math.min(deadline - clock.monotonic(), 1000 * (freeS ?? 0));
+    if (leftMs <= 0) throw locked(host, answer);
+    deadline = clock.monotonic() + leftMs;
+    if (told - leftMs >= tellMs) {
+      onWait?.(waitingFor(answer, Math.ceil(leftMs / 1000)));
+      told = leftMs;
+    }
+    await clock.wait(Math.min(retryMs, leftMs), signal);
+    if (signal?.aborted === true) throw interrupted(host);
+  }
+}
+
+/** One try. Rejects where there is no answer, or one that says nothing of the lock. */
+async function tryLock(
+  { wire, sudo, host }: LockParts,
+  { owner, id, way, signal }: LockRequest,
+): Promise<{ readonly answer: LockAnswer; readonly held?: HostLock }> {
+  let answer: LockAnswer = { word: 'none' };
+  let running: Running | undefined;
+  let settle: () => void = () => undefined;
+  let fail: (error: unknown) => void = () => undefined;
+  const settled = new Promise<void>((resolve, reject) => ([settle, fail] = [resolve, reject]));
+  settled.catch(() => undefined);
+  const stop = (error: unknown): void => {
+    fail(error);
+    running?.kill();
+  };
+  const onOverflow = (): void => stop(lockFailed(host, `more than ${longestAnswer / 1024} KiB of output`));
+  const hear = (line: string): void => {
+    answer = hearLock(answer, line);
+    if (answer.word === 'locked') settle();
+  };
+  const out = new Output({ limit: longestAnswer, onLine: hear, onOverflow });
+  const err = new Output({ limit: longestAnswer, onLine: () => undefined, onOverflow });
+  const limit = new Limit(answerMs, () => stop(lockFailed(host, `no answer within ${answerMs / 1000} s`)));
+  const abort = (): void => stop(interrupted(host));
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    running = await startScript(wire, sudo, {
+      host,
+      script: lockScript(owner, id, way),
+      as: 'root',
+      input: true,
+      limitS: undefined,
+      signal,
+      onStdout: (chunk) => out.push(chunk),
+      onStderr: (chunk) => err.push(chunk),
+    });
+    limit.start();
+    void running.ended.then(settle);
+    await settled;
+  } finally {
+    limit.stop();
+    signal?.removeEventListener('abort', abort);
+  }
+  if (answer.word === 'locked') return { answer, held: hold(running, answer, way) };
+  const said = `${out.end()}${err.end()}`.trim().slice(-300);
+  if (answer.word === 'none') throw lockFailed(host, said);
+  return { answer };
+}
+
+function hold(running: Running, { broke }: LockAnswer, way: LockWay): HostLock {
+  const beat = setInterval(() => running.stdin.write('\n'), heartbeatMs);
+  let state: 'held' | 'released' | 'lost' = 'held';
+  void running.ended.then(() => {
+    clearInterval(beat);
+    if (state === 'held') state = 'lost';
+  });
+  return {
+    ...(broke === undefined || way !== 'break' ? {} : { broke }),
+    lost: () => state === 'lost',
+    async release() {
+      state = 'released';
+      clearInterval(beat);
+      running.stdin.end();
+      const late = new AbortController();
+      await Promise.race([
+        running.ended,
+        sleep(releaseMs, undefined, { signal: late.signal }).catch(() => undefined),
+      ]);
+      late.abort();
+      running.kill();
+    },
+  };
+}

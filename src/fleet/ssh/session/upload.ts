@@ -1,0 +1,181 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { dirname } from 'node:path/posix';
+import { pipeline } from 'node:stream/promises';
+
+import { sha256 as sha256Of } from '../../../shared/base/digest.ts';
+import { FleetError } from '../../../shared/base/errors.ts';
+import { Raw, sh } from '../../../shared/base/shell.ts';
+import { runScript, type RunParts } from './run-script.ts';
+import type { UploadOptions, UploadSource } from '../transport.ts';
+import type { UploadGate } from './upload-gate.ts';
+
+export interface UploadParts extends Pick<RunParts, 'wire' | 'sudo' | 'host' | 'clock'> {
+  readonly gate: UploadGate;
+}
+
+/**
+ * The host's part of an upload. It says `same`, or `have N` (bytes that an earlier attempt left) and takes the
+ * rest from standard input. The temporary file lies beside the target, named by the content, so that a cut
+ * upload goes on and `mv` is atomic; it is thrown away when the whole does not have the hash, and when other content is
+ * sent to the same place.
+ */
+export function uploadScript(
+  path: string,
+  sha256: string,
+  size: number,
+  mode: number,
+  gunzip: boolean,
+): string {
+  const octal = mode.toString(8);
+  const unpack = gunzip
+    ? 'gzip -dc <"$t" >"$t.out" || { rm -f "$t" "$t.out"; echo "bad"; exit 3; }; rm -f "$t"; t=$t.out'
+    : ':';
+  return sh`set -eu
+p=${path} h=${sha256} t=${`${path}.${sha256.slice(0, 16)}.part`}
+sum() { sha256sum <"$1" | cut -c1-64; }
+for old in "$p".*.part "$p".*.part.out; do [ "$old" = "$t" ] || rm -f "$old"; done
+if [ -f "$p" ] && [ "$(sum "$p")" = "$h" ]; then
+  chmod ${octal} "$p"; chown 0:0 "$p"; echo same; exit 0
+fi
+umask 077
+[ -d ${dirname(path)} ] || (umask 022; mkdir -p ${dirname(path)})
+have=0
+[ ! -f "$t" ] || have=$(wc -c <"$t")
+[ "$have" -le ${size} ] || { rm -f "$t"; have=0; }
+echo "have $((have))"
+cat >>"$t"
+[ "$(wc -c <"$t")" -eq ${size} ] || { echo short; exit 4; }
+${new Raw(unpack)}
+[ "$(sum "$t")" = "$h" ] || { rm -f "$t"; echo bad; exit 3; }
+chmod ${octal} "$t"; chown 0:0 "$t"; mv -f "$t" "$p"
+echo "done"
+`;
+}
+
+/** Resolves with true when something was sent. */
+export async function upload(
+  parts: UploadParts,
+  source: UploadSource,
+  path: string,
+  options: UploadOptions,
+): Promise<boolean> {
+  // What travels: a compressed file is smaller on the way than the size of its content says.
+  const { sha256, size } =
+    'bytes' in source
+      ? { sha256: sha256Of(source.bytes), size: source.bytes.length }
+      : { sha256: source.sha256, size: source.part?.bytes ?? (await stat(source.file)).size };
+  const attempt = (): Promise<string> =>
+    once(
+      parts,
+      source,
+      uploadScript(path, sha256, size, options.mode, options.gunzip ?? false),
+      size,
+      options,
+    );
+  let answer = await attempt();
+  // What an earlier attempt left was something else; it is gone now.
+  if (answer === 'bad') answer = await attempt();
+  if (answer === 'same') return false;
+  if (answer === 'done') return true;
+  throw new FleetError({
+    code: 'ssh.upload',
+    host: parts.host,
+    what: `${path} arrived damaged`,
+    expected: `sha256 ${sha256}`,
+    seen: answer,
+    next: 'run the command again; if it stays so, check that the local file is not being rewritten',
+  });
+}
+
+async function once(
+  parts: UploadParts,
+  source: UploadSource,
+  text: string,
+  size: number,
+  options: UploadOptions,
+): Promise<string> {
+  let word = '';
+  let offset: (have: number) => void = () => undefined;
+  const have = new Promise<number>((resolve) => {
+    offset = resolve;
+  });
+  const { gate, ...run } = parts;
+  let failed: unknown;
+  const totalTimeoutMs = 120_000 + (size / gate.slowest) * 1000;
+  options.onTurn?.(totalTimeoutMs);
+  const result = await runScript({
+    ...run,
+    text,
+    options: {
+      totalTimeoutMs,
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      onLine: (line) => {
+        const known = /^have (\d+)$/.exec(line);
+        if (known === null) word = line;
+        if (known !== null) offset(Number(known[1]));
+        if (line === 'same') offset(size);
+      },
+    },
+    // What programs complain of is kept for the error and is no answer of the script.
+    onErrorLine: () => undefined,
+    feed: (running) => {
+      void have
+        .then((from) => pipeline(paced(pieces(source, from, gate), gate, from, size, options), running.stdin))
+        .catch((error: unknown) => {
+          failed = error;
+          running.stdin.end();
+        });
+    },
+  });
+  if (result.code === 0 || word === 'bad') return word;
+  throw new FleetError(
+    {
+      code: 'ssh.upload',
+      host: parts.host,
+      what: 'the upload did not finish',
+      seen: (result.stderr.trim() || word || `exit code ${result.code}`).slice(-400),
+      next: 'df -h   # on the host: is there room? Then run the command again; it goes on where it stopped',
+    },
+    { cause: failed },
+  );
+}
+
+/** The content from there on, a piece at a time and without a copy of it: many hosts get it at once. */
+function pieces(
+  source: UploadSource,
+  from: number,
+  { pieceBytes }: UploadGate,
+): Iterable<Buffer> | AsyncIterable<Buffer> {
+  if ('bytes' in source) return slices(source.bytes, from, pieceBytes);
+  const { start, bytes } = source.part ?? { start: 0, bytes: Infinity };
+  if (from === bytes) return [];
+  return createReadStream(source.file, {
+    start: start + from,
+    end: start + bytes - 1,
+    highWaterMark: pieceBytes,
+  });
+}
+
+function* slices(bytes: Uint8Array, from: number, step: number): Generator<Buffer> {
+  for (let at = from; at < bytes.length; at += step) {
+    yield Buffer.from(bytes.buffer, bytes.byteOffset + at, Math.min(step, bytes.length - at));
+  }
+}
+
+/** Lets each piece wait for its turn, and tells of it. */
+async function* paced(
+  source: Iterable<Buffer> | AsyncIterable<Buffer>,
+  gate: UploadGate,
+  from: number,
+  size: number,
+  options: UploadOptions,
+): AsyncGenerator<Buffer> {
+  let sent = from;
+  for await (const piece of source) {
+    await gate.pass(piece.length);
+    yield piece;
+    sent += piece.length;
+    options.onProgress?.(sent, size);
+  }
+}

@@ -1,0 +1,74 @@
+import { defined } from '../../shared/base/defined.ts';
+import type { Problem } from '../../shared/base/errors.ts';
+import { keptImages, type ImageStatus, type ManagerStatus } from '../../shared/contract/status.ts';
+import type { Facts } from '../facts/facts.ts';
+import { chooseBase, cudaOfDriver, type Choice } from '../../shared/image/choose.ts';
+import type { DockerfileSpec, HostSpec } from '../inventory/fleet.ts';
+import type { Look } from './row.ts';
+
+/** Which image a host gets, and which it has. */
+export interface ImageRow {
+  readonly host: string;
+  readonly problem?: Problem;
+  /** Undefined when the host could not be read. */
+  readonly wanted?: Wanted;
+  /** What a team adds on top of it. */
+  readonly dockerfile?: DockerfileSpec;
+  /** Of slots that name their own; absent: none does. */
+  readonly slots?: readonly { readonly slot: string; readonly image: string }[];
+  /** What the manager has; undefined where none has reported. */
+  readonly present?: ManagerStatus['image'];
+  /** Agents' archives that the host holds to what it saw first; absent: none. */
+  readonly archives?: NonNullable<ManagerStatus['archives']>;
+  /** Beside `present`; absent: nothing. */
+  readonly others?: readonly ImageStatus[];
+}
+
+export type Wanted =
+  /** The inventory names the image, or the base that is built upon. */
+  | { readonly kind: 'image' | 'base'; readonly reference: string }
+  | { readonly kind: 'chosen'; readonly choice: Choice };
+
+/** Pure. */
+export function imageRow({ host, problem, facts }: Look): ImageRow {
+  const { status } = facts?.manager ?? {};
+  const others = status === undefined ? [] : keptImages(status).slice(1);
+  return {
+    host: host.name,
+    ...defined({
+      problem,
+      wanted: facts === undefined ? undefined : wanted(host, facts),
+      dockerfile: host.dockerfile,
+      slots: ownImages(host),
+      present: status?.image,
+      archives: status?.archives?.length === 0 ? undefined : status?.archives,
+      others: others.length === 0 ? undefined : others,
+    }),
+  };
+}
+
+function ownImages({ agents }: HostSpec): ImageRow['slots'] {
+  const slots = agents.kind === 'slots' ? agents.slots : [];
+  const own = slots.flatMap(({ name, image }, index) =>
+    image === undefined ? [] : [{ slot: name ?? String(index), image }],
+  );
+  return own.length === 0 ? undefined : own;
+}
+
+function wanted(host: HostSpec, facts: Facts): Wanted {
+  if (host.image !== undefined) return { kind: 'image', reference: host.image };
+  if (host.baseImage !== undefined) return { kind: 'base', reference: host.baseImage };
+  return { kind: 'chosen', choice: chooseFor(host, facts) };
+}
+
+/** As the manager chooses; where no driver runs yet, by the branch that the inventory asks for. */
+function chooseFor(host: HostSpec, { arch, gpus, driver, manager }: Facts): Choice {
+  const health = manager.status?.health;
+  const version = driver.loaded ?? (host.driver.install ? (host.driver.version ?? host.driver.branch) : '');
+  return chooseBase({
+    arch,
+    cudaMax: health?.cudaVersion ?? cudaOfDriver(version),
+    capabilities: (health?.gpus ?? []).flatMap(({ computeCapability }) => computeCapability ?? []),
+    cpuOnly: gpus.length === 0,
+  });
+}

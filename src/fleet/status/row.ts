@@ -1,0 +1,208 @@
+import { defined } from '../../shared/base/defined.ts';
+import type { Problem } from '../../shared/base/errors.ts';
+import { agentName, poolOfSlot, slotNames } from '../../shared/contract/slots.ts';
+import type { Drain } from '../../shared/contract/drain.ts';
+import type { IdleStatus } from '../../shared/contract/idle.ts';
+import type { ManagerStatus } from '../../shared/contract/status.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { Checkup } from '../../shared/health/checkup.ts';
+import type { Finding, Verdict } from '../../shared/health/verdict.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+import { cannotReach } from '../ssh/failures.ts';
+import { withPoolNames } from '../steps/pool-names.ts';
+import { judge } from '../verdict/judge.ts';
+import { switchedOff } from '../verdict/off.ts';
+import type { AgentsIn } from '../verdict/sight.ts';
+
+/** One host as it was found. */
+export interface Look {
+  readonly host: HostSpec;
+  /** Why it could not be reached or read. */
+  readonly problem?: Problem;
+  readonly facts?: Facts;
+  /** A fresh probe, where one was asked for. */
+  readonly probe?: Checkup;
+}
+
+/** One line of the status table, and of `--json`. Unknown is undefined. */
+export interface StatusRow {
+  readonly host: string;
+  /** The first of its pools; a pattern where the host could not tell what it becomes. */
+  readonly pool: string;
+  /** Which agent is in which pool and runs which image; only where they differ. */
+  readonly slots?: readonly SlotPlace[];
+  /** What each agent may use of the host; undefined when the manager does not tell. */
+  readonly shares?: readonly AgentShare[];
+  readonly verdict: Verdict;
+  /** Worst first; `info` ones included. */
+  readonly findings: readonly Finding[];
+  readonly os?: {
+    readonly id: string;
+    readonly version: string;
+    readonly pretty: string;
+    readonly arch: string;
+  };
+  readonly gpus?: { readonly count: number; readonly names: readonly string[] };
+  readonly driver?: string;
+  readonly docker?: string;
+  readonly toolkit?: string;
+  readonly manager?: { readonly version?: string; readonly state?: string };
+  readonly local?: AgentCounts;
+  /** Undefined when Azure DevOps could not be asked. */
+  readonly azure?: AzureCounts;
+  readonly drained: boolean;
+  /** Who keeps jobs away, the weightiest first; undefined when the manager does not tell. */
+  readonly drains?: readonly Drain[];
+  /** When it ends because nobody uses it; undefined when it does not, or its manager does not tell. */
+  readonly idle?: IdleStatus;
+  /** ISO 8601: when the GPUs were looked at. */
+  readonly checkedAt?: string;
+  /** Titles of the changes that `provision` would make; only with `--drift`. */
+  readonly drift?: readonly string[];
+}
+
+interface AgentShare {
+  readonly slot: string;
+  /** Undefined: there is no limit. */
+  readonly memoryMiB?: number;
+  /** Against the others', an equal part being 1024. */
+  readonly cpuShares: number;
+}
+
+interface SlotPlace {
+  readonly slot: string;
+  readonly pool: string;
+  readonly image?: string;
+}
+
+export interface AgentCounts {
+  readonly wanted: number;
+  /** Waiting for a job or running one. */
+  readonly ready: number;
+  readonly busy: number;
+}
+
+export interface AzureCounts {
+  readonly registered: number;
+  readonly online: number;
+  readonly disabled: number;
+  readonly busy: number;
+}
+
+/** What is known about a host, as one row with its verdict. Pure. `now` is our wall clock; a host dates by its own. */
+export function statusRow(look: Look, agentsIn: AgentsIn, now: number): StatusRow {
+  const { host, facts, problem } = look;
+  const status = facts?.manager.status;
+  const named = facts === undefined ? host : withPoolNames(host, facts);
+  const agents = agentsOf(named, status);
+  const { verdict, findings } =
+    facts === undefined
+      ? { verdict: notReached(host, problem, agentsOf(host, undefined), agentsIn), findings: [] }
+      : judge({ facts, agentsIn, now: facts.time ?? now, ...defined({ probe: look.probe }) });
+  return {
+    host: host.name,
+    pool: agents[0]?.pool ?? named.pool,
+    verdict,
+    findings,
+    drained: status?.drained ?? false,
+    ...(facts === undefined ? {} : software(facts, look.probe)),
+    ...defined({
+      drains: status?.drains,
+      idle: status?.idle,
+      slots: status === undefined ? undefined : placesOf(status),
+      shares: status === undefined ? undefined : sharesOf(status),
+      local: facts === undefined ? undefined : localCounts(status, agents.length),
+      azure: azureCounts(agents, agentsIn),
+      checkedAt: look.probe === undefined ? status?.health.checkedAt : new Date(now).toISOString(),
+    }),
+  };
+}
+
+interface AgentPlace {
+  readonly agent: string;
+  readonly pool: string;
+}
+
+/** The agents as the manager has them; without its word as the inventory wants them. */
+function agentsOf(host: HostSpec, status: ManagerStatus | undefined): readonly AgentPlace[] {
+  return (
+    status?.slots.map(({ agent, pool = status.pool.name }) => ({ agent, pool })) ??
+    slotNames(host).map((slot) => ({ agent: agentName(host, slot), pool: poolOfSlot(host, slot) }))
+  );
+}
+
+/** Names of the agents that a row tells of and that are, or are to be, in this pool. Pure. */
+export function agentNamesOf({ host, facts }: Look, pool: string): readonly string[] {
+  const named = facts === undefined ? host : withPoolNames(host, facts);
+  return agentsOf(named, facts?.manager.status).flatMap((each) => (each.pool === pool ? [each.agent] : []));
+}
+
+/** Undefined where all are in one pool and run one image. */
+function placesOf({ slots, pool: first }: ManagerStatus): readonly SlotPlace[] | undefined {
+  const places = slots.map(({ slot, pool = first.name, image }) => ({ slot, pool, ...defined({ image }) }));
+  const kinds = new Set(places.map(({ pool, image }) => JSON.stringify([pool, image])));
+  return kinds.size > 1 ? places : undefined;
+}
+
+function sharesOf({ slots }: ManagerStatus): readonly AgentShare[] | undefined {
+  const known = slots.flatMap(({ slot, share }) => (share === undefined ? [] : [{ slot, ...share }]));
+  return known.length === 0 ? undefined : known;
+}
+
+/** Of such a host only the pool tells. */
+function notReached(
+  { idle }: HostSpec,
+  problem: Problem | undefined,
+  agents: readonly AgentPlace[],
+  agentsIn: AgentsIn,
+): Verdict {
+  const isSilent = problem !== undefined && cannotReach(problem);
+  const off = isSilent
+    ? switchedOff(agents.flatMap(({ agent, pool }) => agentsIn(pool)?.get(agent) ?? []))
+    : undefined;
+  if (off !== undefined) return off;
+  const verdict = unreachable(problem);
+  if (idle === undefined || !isSilent) return verdict;
+  return {
+    ...verdict,
+    next: `${verdict.next}; it has idle: and may have powered itself off: see its provider`,
+  };
+}
+
+function unreachable(problem: Problem | undefined): Verdict {
+  const { what, seen, next = '' } = problem ?? { what: 'it was not looked at' };
+  return { state: 'unreachable', cause: seen === undefined ? what : `${what}: ${seen}`, next };
+}
+
+function software(facts: Facts, probe: Checkup | undefined): Partial<StatusRow> {
+  const { os, arch, gpus, driver, docker, toolkit, manager } = facts;
+  const names =
+    probe?.report?.gpus.map(({ name }) => name) ?? manager.status?.health.gpus?.map(({ name }) => name);
+  return {
+    os: { id: os.id, version: os.versionId, pretty: os.pretty, arch },
+    gpus: { count: gpus.length, names: names ?? [] },
+    ...defined({ driver: driver.loaded, docker: docker.serverVersion, toolkit: toolkit.version }),
+    manager: defined({
+      version: manager.release?.version ?? manager.status?.version,
+      state: manager.unitActive,
+    }),
+  };
+}
+
+function localCounts(status: ManagerStatus | undefined, wanted: number): AgentCounts {
+  const count = (...states: readonly string[]): number =>
+    status?.slots.filter(({ state }) => states.includes(state)).length ?? 0;
+  return { wanted, ready: count('idle', 'busy'), busy: count('busy') };
+}
+
+/** Undefined when one of the pools could not be listed. */
+function azureCounts(places: readonly AgentPlace[], agentsIn: AgentsIn): AzureCounts | undefined {
+  if (places.some(({ pool }) => agentsIn(pool) === undefined)) return undefined;
+  const agents = places.flatMap(({ agent, pool }) => agentsIn(pool)?.get(agent) ?? []);
+  return {
+    registered: agents.length,
+    online: agents.filter(({ status }) => status === 'online').length,
+    disabled: agents.filter(({ enabled }) => !enabled).length,
+    busy: agents.filter(({ assignedRequest }) => assignedRequest !== undefined).length,
+  };
+}

@@ -1,0 +1,86 @@
+import { defined } from '../../shared/base/defined.ts';
+import { sh } from '../../shared/base/shell.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { Action, Change } from './change.ts';
+import { change, later, refusal } from './changes.ts';
+import { HostPaths } from '../../shared/contract/paths.ts';
+import { builtAnew } from './built-anew.ts';
+import { agentArch } from './manager-config.ts';
+import { laterPools } from './pool-names.ts';
+import { buildsImage } from './pushed-image.ts';
+import { isCurrent, managerVersion } from './manager-version.ts';
+import type { Desired, Refusal, Step } from './step.ts';
+import { loadImages } from './supplies/load-images.ts';
+
+/**
+ * The agent image. The manager alone chooses, builds, pulls and pins it; what it needs from here is the build
+ * context, and that what it will be told can work on this host.
+ */
+export const imageStep: Step = {
+  name: 'image',
+  *plan(facts, desired) {
+    const refused = refuse(facts);
+    if (refused === undefined) yield* loadImages(facts, desired);
+    if (refused !== undefined) yield refused;
+    else if (buildsImage(desired)) {
+      const changes = [...uploadContext(facts, desired), ...uploadFolder(facts, desired)];
+      // It is in place only when the manager is started with it, and that has to wait for the name of its pool.
+      const waits = laterPools(desired.host, facts).length > 0;
+      yield* waits ? changes.map((each) => later(each, 'driver')) : changes;
+    }
+  },
+};
+
+function refuse(facts: Facts): Refusal | undefined {
+  if (agentArch(facts.arch) !== undefined) return undefined;
+  const next = 'take the host out of the inventory; x86_64 and aarch64 are supported';
+  return refusal('image', `there is no Azure Pipelines agent for ${facts.arch}`, next);
+}
+
+function* uploadContext(facts: Facts, desired: Desired): Iterable<Change> {
+  const runtime = desired.artifacts.runtime(facts.arch);
+  if (runtime === undefined) return;
+  const version = managerVersion(desired, runtime);
+  if (isCurrent(version, facts.manager.current)) return;
+  const target = `${version.directory}/dockeragent`;
+  const folders = new Set(desired.artifacts.context.map(({ path }) => folderOf(`${target}/${path}`)));
+  const actions: Action[] = [
+    {
+      kind: 'run',
+      durable: false,
+      timeoutS: 30,
+      script: sh`umask 022; mkdir -p ${[...folders]}`,
+      writes: [HostPaths.opt],
+    },
+    ...desired.artifacts.context.map(({ path, artifact }) => ({
+      kind: 'upload' as const,
+      artifact,
+      path: `${target}/${path}`,
+      mode: path.endsWith('.sh') ? 0o755 : 0o644,
+    })),
+  ];
+  const title = `bring the build context of agent image ${desired.host.agent.version}`;
+  const why = 'the host has no build context of this version';
+  const details = builtAnew(facts, desired);
+  yield change('image', 'context', { title, why, disturbs: 'nothing', ...defined({ details }) }, actions);
+}
+
+/** What the manager then builds when it is restarted: the plan says so here, where it can be seen. */
+function* uploadFolder(facts: Facts, { host, artifacts }: Desired): Iterable<Change> {
+  const folder = host.dockerfile && artifacts.folders.get(host.dockerfile.folder);
+  if (folder === undefined || facts.manager.folders.includes(folder.artifact.sha256)) return;
+  const { name, files, artifact } = folder;
+  const size = `${files} ${files === 1 ? 'file' : 'files'}, ${Math.ceil(artifact.size / 1024)} KiB`;
+  const title = `build the image of ${name} on top of agent image ${host.agent.version}`;
+  const seen = facts.manager.folders.length === 0 ? 'the host has no such folder' : 'the folder has changed';
+  const push = host.dockerfile?.push === undefined ? '' : `; pushed to ${host.dockerfile.push}`;
+  const why = `${seen} (${size})${push}; one agent tries it, then the others move to it, those with a job after it`;
+  const marker = facts.manager.folders.length === 0 ? 'add' : 'change';
+  yield change('image', 'folder', { title, why, disturbs: 'nothing', marker }, [
+    { kind: 'upload', artifact, path: `${HostPaths.folders}/${artifact.sha256}.tar`, mode: 0o600 },
+  ]);
+}
+
+function folderOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/'));
+}

@@ -1,0 +1,90 @@
+import { sha256 } from '../../../shared/base/digest.ts';
+import type { Facts } from '../../facts/facts.ts';
+import { recordFile, type PartName } from '../../packages/package-record.ts';
+import type { Platform } from '../../packages/distribution.ts';
+import type { Vendor } from '../../packages/vendors.ts';
+import type { Change } from '../change.ts';
+import { runChange } from '../changes.ts';
+import type { Desired } from '../step.ts';
+import { noting, partRecord, type PartRecord } from './recorded.ts';
+import { toldText, written } from '../told/texts.ts';
+
+interface Host {
+  readonly platform: Platform;
+  readonly facts: Facts;
+  readonly desired: Desired;
+}
+
+/** The source of a vendor's packages with its key, where either is not as wanted. `whose` is a genitive. */
+export function* addSource(step: PartName, whose: string, vendor: Vendor, host: Host): Generator<Change> {
+  if (sourceIsThere(vendor, host)) return;
+  const { platform, facts, desired } = host;
+  const { file, text, keyFile, script } = platform.packages.source(vendor, platform, desired);
+  yield runChange(
+    step,
+    'source',
+    {
+      title: `${facts.files[file] === undefined ? 'add' : 'change'} ${whose} package source`,
+      why: facts.files[file] === sha256(text) ? `${keyFile} is missing` : `${file} is not as wanted`,
+      disturbs: 'nothing',
+      ...toldText(written(facts, file, text)),
+    },
+    {
+      script: `${noting(partRecord(step, facts, platform), platform)}\n${script}`,
+      timeoutS: 600,
+      writes: [...platform.packages.folders, recordFile],
+    },
+  );
+}
+
+/** Where the packages are brought, no source is needed. */
+export function sourceIsThere(vendor: Vendor, { platform, facts, desired }: Host): boolean {
+  if (desired.supplies !== undefined) return true;
+  const { file, text, keyFile } = platform.packages.source(vendor, platform, desired);
+  return facts.files[file] === sha256(text) && facts.files[keyFile] !== undefined;
+}
+
+/** A change that keeps packages that are there at their version. */
+export interface HoldChange extends Change {
+  readonly holding: Holding;
+}
+
+interface Holding {
+  readonly step: PartName;
+  /** Finishes "hold the …". */
+  readonly what: string;
+  readonly why: string;
+  readonly platform: Platform;
+  readonly names: readonly string[];
+  readonly siblings: readonly string[];
+  readonly recorded: PartRecord;
+}
+
+export function holdChange(holding: Holding): HoldChange {
+  const { step, what, why, platform, names, siblings, recorded } = holding;
+  const described = { title: `hold the ${what}`, why, disturbs: 'nothing' } as const;
+  const note = noting(recorded, platform, { holds: [...names, ...siblings] });
+  const run = {
+    script: `${note}\n${platform.packages.hold(names, siblings)}`,
+    timeoutS: 120,
+    writes: [recordFile],
+  };
+  return { ...runChange(step, 'hold', described, run), holding };
+}
+
+/** Keeps packages that are there at their version, where they are not held already. `what` finishes "hold the …". */
+export function* holdPackages(
+  step: PartName,
+  what: string,
+  { platform, facts }: Omit<Host, 'desired'>,
+  packages: readonly string[],
+  {
+    risk = 'may be upgraded at any time',
+    siblings = [],
+  }: { risk?: string; siblings?: readonly string[] } = {},
+): Generator<Change> {
+  const names = packages.filter((name) => facts.packages[name] !== undefined && !facts.held.includes(name));
+  if (names.length === 0) return;
+  const recorded = partRecord(step, facts, platform);
+  yield holdChange({ step, what, why: `${names.join(', ')} ${risk}`, platform, names, siblings, recorded });
+}

@@ -1,0 +1,21 @@
+import { randomBytes } from 'node:crypto';
+
+import type { Facts } from '../facts/facts.ts';
+import { probeName, type ProbeOptions } from '../../shared/health/probe.ts';
+import type { HostSpec } from '../inventory/fleet.ts';
+
+/** How the probe container of this host is run, and what it is expected to show. */
+export function probeOptions(host: HostSpec, facts: Facts, agentImage: string | undefined): ProbeOptions {
+  return {
+    // The manager may probe at the same time, and somebody else.
+    name: probeName(host.name, randomBytes(4).toString('hex')),
+    host: host.name,
+    images: [agentImage, host.image].filter((image) => image !== undefined),
+    cdiSpec: facts.toolkit.cdiSpec,
+    expected: {
+      pci: facts.gpus.filter(({ boundTo }) => boundTo !== 'vfio-pci').map(({ address }) => address),
+      ignored: facts.ignoredGpus.map(({ address }) => address),
+      ...(host.gpus === undefined ? {} : { gpus: host.gpus }),
+    },
+  };
+}

@@ -1,0 +1,91 @@
+import { isObject } from '../../../shared/base/object.ts';
+import {
+  parseDaemonJson,
+  renderDaemonJson,
+  sameConfig,
+  withEngineSettings,
+  withGpuSettings,
+  type DaemonConfig,
+} from '../docker/daemon-json.ts';
+
+export interface DaemonJsonNow {
+  /** Text of the file; undefined: there is none. */
+  readonly current: string | undefined;
+  /** Text that was there before we first wrote; undefined: nothing is kept. */
+  readonly before: string | undefined;
+}
+
+/** What the file is to be. Undefined: nothing of it is ours, or nobody can tell. */
+export type DaemonJsonThen = { readonly text: string | undefined } | undefined;
+
+/** The oldest engine with CDI: what is written for it is all that we ever write. */
+const everySwitch = '25.0.0';
+const proxyKeys = ['http-proxy', 'https-proxy', 'no-proxy'];
+
+/**
+ * Takes our settings out again, each only where it still has our value: what the owner has set since stays. What was there
+ * before us comes back to the letter where nothing else is left. `gpus: false`: what GPUs need stays. Pure.
+ */
+export function withoutOurs({ current, before }: DaemonJsonNow, gpus: boolean): DaemonJsonThen {
+  const config = parseDaemonJson(current);
+  if (current === undefined || config === undefined) return undefined;
+  const had = before === undefined || isWhollyOurs(before) ? undefined : before;
+  // A file that was never kept was not there, or we have never written it: then it is somebody else's.
+  if (had === undefined && !isWhollyOurs(current)) return undefined;
+  const origin = parseDaemonJson(had);
+  if (origin === undefined) return undefined;
+  const left = stripped(config, origin, gpus);
+  if (sameConfig(left, config)) return undefined;
+  if (sameConfig(left, origin)) return { text: had };
+  return { text: renderDaemonJson(left) };
+}
+
+/** We have made the file: our way to write, and none but our settings. */
+function isWhollyOurs(text: string): boolean {
+  const config = parseDaemonJson(text);
+  return (
+    config !== undefined &&
+    Object.keys(config).length > 0 &&
+    renderDaemonJson(config) === text &&
+    sameConfig(stripped(config, {}, true), {})
+  );
+}
+
+/** Our settings out of `config`; those of them that `origin` had, as it had them. */
+function stripped(config: DaemonConfig, origin: DaemonConfig, gpus: boolean): DaemonConfig {
+  const { 'live-restore': liveRestore, 'log-opts': logOpts } = withEngineSettings(
+    {},
+    { swarm: false, proxy: { noProxy: [] } },
+  );
+  const { runtimes, features, experimental } = withGpuSettings({}, everySwitch);
+  const ours: DaemonConfig = {
+    'live-restore': liveRestore,
+    'log-opts': logOpts,
+    proxies: Object.fromEntries(proxyKeys.map((key) => [key, undefined])),
+    ...(gpus ? { runtimes, features, experimental } : {}),
+  };
+  return Object.fromEntries(
+    Object.entries(config).flatMap(([key, value]) => {
+      if (!(key in ours)) return [[key, value]];
+      const then = reverted(value, ours[key], origin[key]);
+      return then === undefined ? [] : [[key, then]];
+    }),
+  );
+}
+
+/** A value as it was before; of an object member by member. An address of a proxy is whatever was written last. */
+function reverted(value: unknown, ours: unknown, origin: unknown): unknown {
+  if (!isObject(value) || !isObject(ours)) return sameValue(value, ours) ? origin : value;
+  const before = isObject(origin) ? origin : {};
+  const left = Object.entries(value).flatMap(([key, each]) => {
+    if (!(key in ours)) return [[key, each]];
+    const isOurs = ours[key] === undefined || sameValue(each, ours[key]);
+    const then = isOurs ? before[key] : each;
+    return then === undefined ? [] : [[key, then]];
+  });
+  return left.length === 0 && !isObject(origin) ? origin : Object.fromEntries(left);
+}
+
+function sameValue(one: unknown, other: unknown): boolean {
+  return sameConfig({ value: one }, { value: other });
+}

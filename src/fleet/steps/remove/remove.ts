@@ -1,0 +1,225 @@
+import type { HostRoot } from '../../../shared/base/machine/host-root.ts';
+import { HostPaths, managerUnit } from '../../../shared/contract/paths.ts';
+import { poolsInUse } from '../../../shared/contract/status.ts';
+import type { Facts } from '../../facts/facts.ts';
+import type { HostSpec } from '../../inventory/fleet.ts';
+import { recordFile, type PartName } from '../../packages/package-record.ts';
+import { platformOf, unsupported } from '../../packages/distribution.ts';
+import type { Change } from '../change.ts';
+import { change, refusal, runChange } from '../changes.ts';
+import { reloadDisturbs } from '../disturbance.ts';
+import { configFolder } from '../docker/config-script.ts';
+import type { Refusal } from '../step.ts';
+import { toldDaemonJson } from '../docker/told-daemon-json.ts';
+import { knownPools } from '../pool-names.ts';
+import { cdiFolder, cdiUndoScript } from '../toolkit/cdi.ts';
+import { withoutOurs } from './daemon-json.ts';
+import { restoreScript } from './daemon-json-script.ts';
+import { containersScript, filesScript, ownFolders, stopScript, traceScript } from './machine-scripts.ts';
+import { recordThen, type RecordThen } from './ownership.ts';
+import { packages } from './packages.ts';
+import { isOurRunfile } from './runfile.ts';
+
+export interface RemovalWish {
+  readonly host: HostSpec;
+  /** Mark of the host's agents; undefined: it has never had any. */
+  readonly owner: string | undefined;
+  /** What goes with the rest. */
+  readonly parts: ReadonlySet<PartName>;
+  readonly root: HostRoot;
+}
+
+/**
+ * What has to be done so that nothing of ours is left on a host, in order: its agents first, its notes of this very work
+ * last. Nothing where nothing is left. Pure.
+ */
+export function removalOf(facts: Facts, wish: RemovalWish): readonly (Change | Refusal)[] {
+  const found = [...agents(facts, wish), ...stack(facts, wish), ...own(facts)];
+  const record = recordThen(facts, platformOf(facts), wish.parts);
+  const runfile = isOurRunfile(facts) && !wish.parts.has('driver');
+  return found.length === 0 && !record.differs ? [] : [...found, last(record, runfile)];
+}
+
+function hasManager({ ours, files, manager }: Facts): boolean {
+  return (
+    ours.folders.length > 0 ||
+    ours.users.length > 0 ||
+    files[HostPaths.unit] !== undefined ||
+    manager.current !== undefined
+  );
+}
+
+function* agents(facts: Facts, { host, owner }: RemovalWish): Generator<Change> {
+  if (!hasManager(facts)) return;
+  yield runChange(
+    'manager',
+    'stop',
+    {
+      title: 'stop the manager and take its unit away',
+      why: facts.manager.unitActive === 'active' ? 'it runs' : 'it is installed',
+      // systemd is reloaded, which may take GPUs from containers of others.
+      disturbs: reloadDisturbs(facts) === 'containers' ? 'containers' : 'agents',
+      marker: 'remove',
+      details: [{ marker: 'remove', text: managerUnit }],
+    },
+    { script: stopScript, timeoutS: 600, writes: [HostPaths.unit] },
+  );
+  if (owner !== undefined) {
+    const pools = poolsNow(facts, host);
+    yield change(
+      'pool',
+      'deregister',
+      {
+        title: `take its agents out of Azure DevOps, pool ${pools.join(', ')}`,
+        why: 'nobody will listen as these agents any more; the pool itself stays',
+        disturbs: 'nothing',
+        marker: 'remove',
+      },
+      [{ kind: 'deregister', owner, pools }],
+    );
+  }
+  yield runChange(
+    'image',
+    'containers',
+    {
+      title: "take the agents' containers, image, network and fence away",
+      why: 'they are ours by their labels and names; what others have built on the image stays',
+      disturbs: 'nothing',
+      marker: 'remove',
+    },
+    { script: containersScript, timeoutS: 900 },
+  );
+}
+
+/** By the inventory, by what its patterns have become on this host, and by what the manager says. */
+function poolsNow(facts: Facts, host: HostSpec): readonly string[] {
+  const { status } = facts.manager;
+  return [...new Set([...knownPools(host, facts), ...(status === undefined ? [] : poolsInUse(status))])];
+}
+
+function* stack(facts: Facts, { parts, root }: RemovalWish): Generator<Change | Refusal> {
+  const platform = platformOf(facts);
+  if (platform === undefined) {
+    const { what, next } = unsupported(facts);
+    for (const part of parts) yield refusal(part, what, next);
+    return;
+  }
+  yield* configuration(facts, parts);
+  yield* packages(facts, platform, parts, root);
+  yield* specifications(facts, parts);
+  const { trust } = platform.packages;
+  if (facts.files[trust.file] === undefined) return;
+  yield runChange(
+    'driver',
+    'site-ca',
+    {
+      title: "no longer trust the site's certificate authority",
+      why: 'it was put there for the agents and the package sources',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: [{ marker: 'remove', text: trust.file }],
+    },
+    { script: trust.withdraw, timeoutS: 300, writes: platform.packages.folders },
+  );
+}
+
+/** A toolkit that stays keeps what Docker must know of it. */
+function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<Change> {
+  const current = facts.docker.daemonJson;
+  const gpus = facts.toolkit.version === undefined || parts.has('toolkit');
+  const then = withoutOurs({ current, before: facts.ours.daemonJsonBefore }, gpus);
+  if (current === undefined || then === undefined) return;
+  yield runChange(
+    'docker',
+    'restore',
+    {
+      title:
+        then.text === undefined
+          ? 'remove daemon.json, which was not there before'
+          : 'put daemon.json back to what it was before, without our settings',
+      why: gpus
+        ? 'its settings are ours'
+        : 'its settings are ours, but for those of the toolkit, which stays',
+      disturbs: 'nothing',
+      ...toldDaemonJson(current, then.text ?? '{}'),
+      marker: then.text === undefined ? 'remove' : 'change',
+    },
+    {
+      script: restoreScript({ from: current, to: then.text, keeps: !gpus }),
+      timeoutS: 120,
+      writes: [configFolder],
+    },
+  );
+}
+
+/** A toolkit that stays keeps what describes the GPUs. */
+function* specifications({ ours: { cdi }, toolkit }: Facts, parts: ReadonlySet<PartName>): Generator<Change> {
+  if (toolkit.version !== undefined && !parts.has('toolkit')) return;
+  if (cdi.made.length + cdi.aside.length === 0) return;
+  yield runChange(
+    'toolkit',
+    'cdi-undo',
+    {
+      title: 'take our CDI specification away',
+      why: 'the toolkit that it belongs to goes; what was set aside comes back',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: [
+        ...cdi.made.map((text) => ({ marker: 'remove' as const, text })),
+        ...cdi.aside.map((text) => ({ marker: 'add' as const, text })),
+      ],
+    },
+    { script: cdiUndoScript(cdi), timeoutS: 60, writes: [cdiFolder] },
+  );
+}
+
+function* own(facts: Facts): Generator<Change> {
+  if (!hasManager(facts)) return;
+  const { users } = facts.ours;
+  const gone = [...ownFolders, HostPaths.state];
+  yield runChange(
+    'manager',
+    'files',
+    {
+      title: 'delete program, configuration, credentials, state and evidence',
+      why: 'nothing else uses them',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: [...gone, ...users.map((user) => `user ${user}`)].map((text) => ({ marker: 'remove', text })),
+    },
+    { script: filesScript(users), timeoutS: 1800, writes: gone },
+  );
+}
+
+function last({ lines }: RecordThen, runfile: boolean): Change {
+  const staying = [
+    ...(lines.length === 0
+      ? []
+      : [{ text: recordFile, effect: 'it tells which of the packages that stay are ours to take away' }]),
+    ...(runfile
+      ? [
+          {
+            text: HostPaths.runfile,
+            effect: 'it tells that the driver of the .run file is ours to take away',
+          },
+        ]
+      : []),
+  ];
+  return runChange(
+    'manager',
+    'trace',
+    {
+      title: 'delete the notes of this work',
+      why: 'runs leave them on the host',
+      disturbs: 'nothing',
+      marker: 'remove',
+      details: staying.map(({ text, effect }) => ({ marker: 'change', text: `stays: ${text}`, effect })),
+    },
+    {
+      script: traceScript(lines, runfile),
+      timeoutS: 60,
+      durable: false,
+      writes: [HostPaths.state, HostPaths.run],
+    },
+  );
+}

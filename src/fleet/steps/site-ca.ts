@@ -1,0 +1,47 @@
+import { sha256 } from '../../shared/base/digest.ts';
+import type { Facts } from '../facts/facts.ts';
+import { platformOf } from '../packages/distribution.ts';
+import type { Change } from './change.ts';
+import { runChange } from './changes.ts';
+import type { Desired } from './step.ts';
+import { suppliedPlatform } from './offline/platform.ts';
+import { certificateDetails } from './told/certificates.ts';
+import { textDiff, written } from './told/texts.ts';
+
+/**
+ * The site's own certificate authority, before anything is downloaded: a proxy that looks into TLS, or mirrors and a
+ * registry with private certificates. dockerd reads the system's authorities when it starts.
+ */
+export function* siteCa(facts: Facts, desired: Desired): Generator<Change> {
+  const { proxy } = desired;
+  const platform = platformOf(facts);
+  const packages = platform && suppliedPlatform(platform, desired).packages;
+  if (packages === undefined || proxy.caPem === undefined || !lacksSiteCa(facts, desired)) return;
+  const { trust } = packages;
+  yield runChange(
+    'driver',
+    'site-ca',
+    {
+      title: "trust the site's certificate authority",
+      why: hasFile(facts, trust.file, proxy.caPem)
+        ? `${trust.file} is there, and programs do not trust it yet`
+        : `${trust.file} is not as wanted`,
+      disturbs: 'nothing',
+      marker: facts.files[trust.file] === undefined ? 'add' : 'change',
+      details: certificateDetails(facts, trust.file, proxy.caPem),
+      texts: [textDiff(written(facts, trust.file, proxy.caPem))],
+    },
+    { script: trust.script(proxy.caPem, proxy), timeoutS: 900, writes: packages.folders },
+  );
+}
+
+/** The change above is due; a running dockerd must be restarted after it. */
+export function lacksSiteCa(facts: Facts, { proxy: { caPem } }: Desired): boolean {
+  const trust = platformOf(facts)?.packages.trust;
+  if (trust === undefined || caPem === undefined) return false;
+  return !hasFile(facts, trust.file, caPem) || !facts.siteCaTrusted;
+}
+
+function hasFile({ files }: Facts, path: string, text: string): boolean {
+  return files[path] === sha256(text);
+}

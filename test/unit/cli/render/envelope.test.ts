@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+
+import { jsonDocument } from '../../../../src/cli/render/envelope.ts';
+
+const parts = { command: 'exec', exitCode: 0, problems: [], log: undefined } as const;
+
+test('the envelope comes first, then what the command has to say', () => {
+  const document = JSON.parse(jsonDocument({ wall: () => 0 }, parts, { hosts: [] })) as object;
+  expect(Object.keys(document)).toEqual([
+    'schema',
+    'command',
+    'version',
+    'at',
+    'exitCode',
+    'problems',
+    'hosts',
+  ]);
+  expect(document).toMatchObject({ at: '1970-01-01T00:00:00.000Z' });
+});

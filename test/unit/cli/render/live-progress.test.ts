@@ -1,0 +1,82 @@
+import { PassThrough } from 'node:stream';
+
+import { expect, test, vi } from 'vitest';
+
+import type { Context } from '../../../../src/shared/base/context.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import { createProgress } from '../../../../src/cli/render/progress.ts';
+
+function terminal() {
+  const stderr = Object.assign(new PassThrough(), { isTTY: true, columns: 60, rows: 12 });
+  let text = '';
+  stderr.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  const unfiltered = { stderr, stdout: stderr };
+  const context = {
+    stderr,
+    unfiltered,
+    env: {},
+    clock: { monotonic: () => 1_000 },
+    log: silentLogger,
+  } as unknown as Context;
+  return { context, stderr, screen: () => text };
+}
+
+test('ends when the work ended before any host was begun', async () => {
+  const { context } = terminal();
+  await createProgress(context, { hosts: ['a', 'b'], json: false }).finish();
+});
+
+test('leaves notes and problems behind, the list to the result that follows, and the cursor visible', async () => {
+  const { context, screen } = terminal();
+  const progress = createProgress(context, { hosts: ['a', 'b'], json: false });
+  progress.sink({ kind: 'note', text: 'new host key for a' });
+  progress.sink({ kind: 'host-state', host: 'a', state: 'ok', text: 'no changes' });
+  progress.sink({ kind: 'host-state', host: 'b', state: 'failed', text: 'no route' });
+  await progress.finish();
+  await progress.finish();
+  expect(screen().slice(screen().lastIndexOf('\u001b[0J'))).toMatch(
+    /^\u001b\[0J(new host key for a\n)?\u001b\[\?25h$/,
+  );
+  expect(screen()).toContain('new host key for a\n');
+});
+
+test('a question has the screen for itself', async () => {
+  const { context, stderr, screen } = terminal();
+  const progress = createProgress(context, { hosts: ['a'], json: false });
+  await vi.waitFor(() => expect(screen()).toContain('waiting'));
+  let during = '';
+  await progress.aside(async () => {
+    const before = screen();
+    stderr.write('password? ');
+    await vi.waitFor(() => expect(screen()).toContain('password? '));
+    during = screen().slice(before.length);
+  });
+  expect(during).toBe('password? ');
+  await progress.finish();
+});
+
+test('a terminal that has become narrower has broken the lines of the last picture, and all of it is taken back', async () => {
+  const { context, stderr, screen } = terminal();
+  const progress = createProgress(context, { hosts: ['a', 'b'], json: false });
+  progress.sink({ kind: 'host-state', host: 'a', state: 'applying', text: 'x'.repeat(100) });
+  await vi.waitFor(() => expect(screen()).toMatch(/x{40}.*\n.*\n.*\n/));
+  stderr.columns = 25;
+  // Sixty columns are three lines now; the line of b, and that of the counts, stay one.
+  await vi.waitFor(() => expect(screen()).toContain('\u001b[5A'));
+  await progress.finish();
+});
+
+test('one that has become lower is taken back as far as it can be reached', async () => {
+  const { context, stderr, screen } = terminal();
+  const hosts = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const progress = createProgress(context, { hosts, json: false });
+  await vi.waitFor(() => expect(screen()).toContain('6 waiting\n'));
+  const before = screen().length;
+  stderr.rows = 4;
+  await vi.waitFor(() => expect(screen().slice(before)).toMatch(/\n.* · .*\n/));
+  expect(screen().slice(before)).not.toContain('\u001b[7A');
+  expect(screen().slice(before)).toContain('\u001b[3A');
+  await progress.finish();
+});

@@ -1,0 +1,140 @@
+import { describe, expect, test } from 'vitest';
+
+import { defined } from '../../../../src/shared/base/defined.ts';
+import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
+import type { SlotStatus } from '../../../../src/shared/contract/status.ts';
+import { drainText, runsText, undrainText } from '../../../../src/cli/render/managers.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+
+const record: RunRecord = {
+  schema: 1,
+  run: '01',
+  slot: '0',
+  agent: 'h200-1-0',
+  image: 'sha256:1',
+  gpus: ['GPU-1'],
+  finishedAt: '2026-11-20T12:30:01.5Z',
+  oomKilled: false,
+  log: [],
+};
+
+const slotIn = (slot: string, state: SlotStatus['state'], more: Partial<SlotStatus> = {}): SlotStatus => ({
+  slot,
+  agent: `h200-1-${slot}`,
+  gpus: [],
+  since: '',
+  jobsRun: 0,
+  state,
+  ...more,
+});
+const fan = { slot: '1', reason: 'fan', at: '2026-11-20T12:30:01Z', owner: 'ann@laptop' };
+const train = { job: 'train', jobSince: '2026-11-20T11:02:03Z' };
+
+describe('drain', () => {
+  test.each([
+    [
+      'what still runs, and who keeps jobs away since when',
+      [slotIn('0', 'busy', train), slotIn('1', 'drained')],
+      [],
+      `its 2 slots take no more jobs: 1 drained; still running: slot 0 (train, since 2026-11-20 11:02 UTC)`,
+    ],
+    [
+      'an idle host right after the order',
+      [slotIn('0', 'idle'), slotIn('1', 'stopping', { container: '0123456789ab' })],
+      [],
+      'its 2 slots take no more jobs: 2 ending',
+    ],
+    [
+      'a slot without a container of which the pool is told',
+      [slotIn('0', 'stopping'), slotIn('1', 'drained')],
+      [],
+      'its 2 slots take no more jobs: 2 drained',
+    ],
+    [
+      'one slot',
+      [slotIn('0', 'idle'), slotIn('1', 'drained')],
+      ['1'],
+      'slot 1 takes no more jobs: 1 drained',
+    ],
+    [
+      'slots that took none before',
+      [slotIn('0', 'quarantined'), slotIn('1', 'drained')],
+      [],
+      'its 2 slots take no more jobs: 1 drained; 1 held back already',
+    ],
+    ['no slots', [], [], 'it has no slots'],
+  ])('%s', (_, slots, chosen, expected) => {
+    expect(drainText('h200-1', managerStatus({ slots, drains: [fan] }), chosen)).toBe(
+      `h200-1: ${expected}\n  slot 1 drained by ann@laptop: fan, since 2026-11-20 12:30 UTC\n`,
+    );
+  });
+});
+
+describe('undrain', () => {
+  const two = [slotIn('0', 'starting'), slotIn('1', 'idle')];
+  test.each([
+    ['a host', two, [fan], [], 'its 2 slots take jobs again'],
+    ['one that was not drained', two, [], [], 'nothing was drained; its 2 slots take jobs'],
+    ['one of a version that does not tell', two, undefined, [], 'its 2 slots take jobs again'],
+    ['a slot', two, [fan], ['1'], 'slot 1 takes jobs again'],
+    [
+      'what something else holds back',
+      [slotIn('0', 'quarantined'), slotIn('1', 'idle')],
+      [fan],
+      [],
+      'its 2 slots take jobs again; held back by something else: slot 0, see azp-fleet status',
+    ],
+  ])('%s', (_, slots, ended, chosen, expected) => {
+    expect(undrainText('h200-1', { ...managerStatus({ slots }), ...defined({ ended }) }, chosen)).toBe(
+      `h200-1: ${expected}\n`,
+    );
+  });
+
+  test('names the marks that are left', () => {
+    const host = { reason: 'move', at: '2026-11-20T12:30:01Z', owner: 'bob@desk', run: 'r' };
+    expect(undrainText('h200-1', { ...managerStatus({ slots: two, drains: [host] }), ended: [fan] })).toBe(
+      'h200-1: its 2 slots take jobs again\n  whole host drained by run r of bob@desk: move, since 2026-11-20 12:30 UTC\n',
+    );
+  });
+});
+
+test('runs are told apart: a job done, a job out of memory, no job at all', () => {
+  const text = runsText('h200-1', [
+    { ...record, durationS: 62.4, exitCode: 0, job: 'train', result: 'succeeded' },
+    { ...record, slot: '1', durationS: 5, exitCode: 137, oomKilled: true, job: 'eat memory' },
+    {
+      ...record,
+      exitCode: 1,
+      cause: { code: 'credentials', what: 'the token is not accepted', next: 'replace it' },
+    },
+  ]);
+  expect(text.split('\n')).toEqual([
+    'h200-1/0  2026-11-20 12:30:01  succeeded      62 s  train',
+    'h200-1/1  2026-11-20 12:30:01  out of memory   5 s  eat memory',
+    'h200-1/0  2026-11-20 12:30:01  credentials          the token is not accepted',
+    '',
+  ]);
+});
+
+test('the time that an agent waited for its job is told apart from the job', () => {
+  const text = runsText('h200-1', [
+    { ...record, waitedS: 49, durationS: 10, job: 'train', result: 'succeeded' },
+    { ...record, waitedS: 300, cause: { code: 'agent.killed', what: 'killed', next: 'look' } },
+  ]);
+  expect(text.split('\n')).toEqual([
+    'h200-1/0  2026-11-20 12:30:01  succeeded     10 s  waited 49 s   train',
+    'h200-1/0  2026-11-20 12:30:01  agent.killed        waited 300 s  killed',
+    '',
+  ]);
+});
+
+test('a run of which the agent itself has left logs names how they are read', () => {
+  const failed = { ...record, durationS: 2, job: 'train', result: 'failed', diagnostics: true };
+  expect(runsText('h200-1', [failed])).toBe(
+    'h200-1/0  2026-11-20 12:30:01  failed  2 s  train  (--diag --run 01)\n',
+  );
+});
+
+test('a host without runs says so', () => {
+  expect(runsText('h200-1', [])).toBe('h200-1: no runs yet\n');
+});

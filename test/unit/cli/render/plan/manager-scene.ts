@@ -1,0 +1,76 @@
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
+import type { SlotSpec } from '../../../../../src/shared/contract/slots.ts';
+import type { ManagerStatus } from '../../../../../src/shared/contract/status.ts';
+import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
+import type { HostPlan } from '../../../../../src/fleet/plan/fleet-plan.ts';
+import { planHost } from '../../../../../src/fleet/plan/plan.ts';
+import { planText } from '../../../../../src/cli/render/plan/plan-text.ts';
+import { configText, managerConfig } from '../../../../../src/fleet/steps/manager-config.ts';
+import { managerStep } from '../../../../../src/fleet/steps/manager.ts';
+import type { Desired, Step } from '../../../../../src/fleet/steps/step.ts';
+import { desiredOf, driven, factsOf, merge } from '../../../../support/host.ts';
+import { artifacts, converged } from '../../../fleet/steps/manager/converged.ts';
+
+type Wish = Parameters<typeof desiredOf>[0];
+
+export const wish = (host: Wish = {}, rest: Partial<Desired> = {}): Desired =>
+  desiredOf(host, { artifacts: artifacts(), ...rest });
+
+export const count = (agents: number): Wish => ({ agents: { kind: 'count', count: agents } });
+export const slot = (name: string, parts: Partial<SlotSpec> = {}): SlotSpec => ({
+  name,
+  gpus: [0],
+  share: false,
+  limits: {},
+  capabilities: ['compute', 'utility'],
+  mode: 'container',
+  ...parts,
+});
+export const slots = (...all: SlotSpec[]): Wish => ({ agents: { kind: 'slots', slots: all } });
+
+/** A host with four GPUs whose manager runs with what was wanted then. */
+export function runningWith(then: Desired, gpus = 4, parts: Partial<ManagerStatus> = {}): Facts {
+  const card = (slot: number) => ({ address: `0000:8${slot}:00.0`, deviceId: '2335', boundTo: 'nvidia' });
+  // What agents straight on a host load, which a plan otherwise brings.
+  const packages = { libicu72: '72.1', libssl3: '3.0.17', 'libgssapi-krb5-2': '1.20.1', zlib1g: '1.2.13' };
+  const base = factsOf({
+    driver: driven,
+    packages,
+    gpus: Array.from({ length: gpus }, (_, slot) => card(slot)),
+  });
+  const text = configText(managerConfig(then, 'x64'));
+  const facts = converged(then, base);
+  const { status } = facts.manager;
+  return merge(facts, {
+    texts: { [HostPaths.config]: text },
+    files: { [HostPaths.config]: sha256(text) },
+    manager: {
+      status: status && { ...status, ...parts },
+      release: status && { version: parts.version ?? status.version, protocol: 2 },
+    },
+  });
+}
+
+/** The plan of this one host as it stands on a terminal of 80 columns. */
+export function planOn80(facts: Facts, desired: Desired, step: Step = managerStep, diff = false): string {
+  return textOn80([planHost(facts, desired, { steps: [step], disturbOthers: false })], diff);
+}
+
+export function textOn80(hosts: readonly HostPlan[], diff = false): string {
+  const empty = { version: '0.1.0', at: '', inventory: '', inventoryDigest: '', fleet: [] };
+  return planText({ schema: 1, ...empty, hosts }, { scripts: false, diff, color: false, width: 80 });
+}
+
+/** Such a plan where only the configuration becomes another one: its lines in the middle. */
+export function configured(lines: string): string {
+  return `h200-1: 2 changes
+  ~ manager  write the manager's configuration
+             it differs from the inventory
+${lines}
+  ~ manager  restart the manager (jobs go on) and wait for it
+             what it runs with has changed
+
+Changes: 2 on 1 host.
+`;
+}

@@ -1,0 +1,220 @@
+import { describe, expect, it } from 'vitest';
+
+import type { FleetPlan, HostPlan } from '../../../../../src/fleet/plan/fleet-plan.ts';
+import { planText } from '../../../../../src/cli/render/plan/plan-text.ts';
+import { change, shape } from '../../../fleet/plan/changes.ts';
+
+const host = (name: string, ...stage: HostPlan['stages'][number]): HostPlan => ({
+  host: name,
+  factsDigest: name,
+  stages: stage.length === 0 ? [] : [stage],
+  refusals: [],
+});
+const plan = (...hosts: HostPlan[]): FleetPlan => ({
+  schema: 1,
+  version: '0.1.0',
+  at: '',
+  inventory: '',
+  inventoryDigest: '',
+  fleet: [],
+  hosts,
+});
+const text = (fleetPlan: FleetPlan, scripts = false) => planText(fleetPlan, { scripts, color: false });
+
+describe('the plan as text', () => {
+  it('says once what several steps refuse alike', () => {
+    const what = 'Debian 11 on x86_64 is not supported';
+    const refuse = (step: 'driver' | 'docker' | 'toolkit') => ({ step, what, next: 'use Debian 12' });
+    const shown = text(
+      plan({
+        ...host('old'),
+        refusals: [
+          refuse('driver'),
+          refuse('docker'),
+          { step: 'docker', what: 'podman is there', next: 'remove it' },
+          refuse('toolkit'),
+        ],
+      }),
+    );
+    expect(shown).toContain(`  ✗ driver, docker, toolkit ${what}
+             next: use Debian 12
+  ✗ docker   podman is there
+             next: remove it
+`);
+    expect(shown.split(what)).toHaveLength(2);
+  });
+
+  it('shows equal hosts once, the others below, and what is to be said of each change', () => {
+    const restart = change('restart', { disturbs: 'containers' });
+    const shown = text({
+      ...plan(
+        host('odd', change('a'), shape('toolkit', 'new-containers')),
+        host('one', change('a'), restart),
+        host('two', change('a'), restart),
+        host('well'),
+        {
+          ...host('stuck'),
+          refusals: [{ step: 'driver', what: 'a runfile driver is installed', next: 'remove it' }],
+        },
+      ),
+      fleet: [
+        {
+          id: 'p',
+          title: 'create agent pool gpu-lab',
+          why: 'no pool of this name exists',
+          action: { kind: 'create-pool', pool: 'gpu-lab' },
+        },
+      ],
+    });
+    expect(shown).toBe(`Azure DevOps
+  + create agent pool gpu-lab
+      no pool of this name exists
+
+2 hosts: the same 2 changes (one, two)
+  + docker   do a
+             a is missing
+  + docker   do restart
+             restart is missing
+             disturbs running containers: our agents are drained first
+
+odd: 2 changes
+  + docker   do a
+             a is missing
+  ? toolkit  whatever toolkit needs
+             not known before "driver" has run; at most this
+             for a moment no container can start; running jobs go on
+
+stuck: 0 changes
+  ✗ driver   a runfile driver is installed
+             next: remove it
+
+Changes: 1 in Azure DevOps, 6 on 3 hosts, 1 host refused, 1 host as wanted.
+`);
+  });
+
+  it('shows every line that would run as root when asked', () => {
+    const durable = {
+      ...change('a'),
+      actions: [
+        { kind: 'run' as const, script: 'apt-get update\n', durable: true, timeoutS: 60, writes: [] },
+      ],
+    };
+    expect(text(plan(host('one', durable)), true)).toContain(
+      '│ run as a systemd unit, at most 60 s:\n             │   apt-get update',
+    );
+  });
+
+  it('shows three hundred hosts in few lines, whatever they are called', () => {
+    const shown = (name: (index: number) => string) =>
+      text(plan(...Array.from({ length: 300 }, (_, index) => host(name(index), change('a')))));
+    expect(shown((index) => `gpu-${String(index).padStart(3, '0')}`))
+      .toBe(`300 hosts: the same 1 change (gpu-[000-299])
+  + docker   do a
+             a is missing
+
+Changes: 300 on 300 hosts.
+`);
+    const names = shown((index) => `rack${index % 7}-gpu${index ** 2}`);
+    expect(names).toMatch(/^300 hosts: the same 1 change\n {4}rack/);
+    expect(Math.max(...names.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('says in one line that there is nothing to do', () => {
+    expect(text(plan(host('one'), host('two')))).toBe('No changes: 2 hosts as wanted.\n');
+  });
+});
+
+describe('what could not be read', () => {
+  const unread = (read: FleetPlan, hosts: number, ...pools: string[]) =>
+    planText(read, { scripts: false, color: false, unread: { hosts, pools } });
+
+  it('is counted beside what was', () => {
+    expect(unread(plan(host('one')), 1)).toBe('No changes: 1 host as wanted, 1 host could not be read.\n');
+    expect(unread(plan(host('one', change('a'))), 2, 'big')).toContain(
+      'Changes: 1 on 1 host, 2 hosts could not be read, the pool big could not be read.\n',
+    );
+  });
+
+  it('is no plan without changes where it is everything', () => {
+    expect(unread(plan(), 3, 'big', 'small')).toBe(
+      'Nothing is known: 3 hosts could not be read, the pools big, small could not be read.\n',
+    );
+  });
+});
+
+describe('what a change consists of', () => {
+  const agents = (name: string) => ({
+    ...change('agents', { step: 'manager' }),
+    title: "write the manager's configuration",
+    why: 'it differs from the inventory',
+    marker: 'change' as const,
+    details: [
+      { marker: 'change' as const, text: 'agents: 1 → 2', effect: `registers ${name}-1` },
+      {
+        marker: 'remove' as const,
+        text: 'capabilities: a.long.name = a value that is long enough to reach the margin',
+      },
+    ],
+  });
+
+  it('is told line by line below it, broken at the margin, with the marker of its kind', () => {
+    const reboot = { ...change('reboot', { reboot: true, disturbs: 'machine' }), marker: 'change' as const };
+    expect(text(plan(host('h200', agents('h200'), reboot)))).toBe(`h200: 2 changes
+  ~ manager  write the manager's configuration
+             it differs from the inventory
+             ~ agents: 1 → 2
+                 registers h200-1
+             - capabilities: a.long.name = a value that is long enough to reach
+               the margin
+  ! docker   do reboot
+             reboot is missing
+             disturbs the whole machine: our agents are drained first
+
+Changes: 2 on 1 host, 1 host to be rebooted.
+`);
+  });
+
+  it('belongs to what makes hosts equal; their own names do not', () => {
+    const shown = text(
+      plan(
+        host('gpu-1', agents('gpu-1')),
+        host('gpu-2', agents('gpu-2')),
+        host('gpu-3', agents('another')),
+        host('gpu-4', { ...change('x'), marker: 'remove' }),
+        host('gpu-5', change('x')),
+      ),
+    );
+    expect(shown).toContain('2 hosts: the same 1 change (gpu-1, gpu-2)');
+    expect(shown).toContain('registers {host}-1\n');
+    expect(shown).toContain('gpu-3: 1 change\n');
+    expect(shown).toContain('registers another-1\n');
+    expect(shown).toContain('gpu-4: 1 change\n  - docker');
+    expect(shown).toContain('gpu-5: 1 change\n  + docker');
+  });
+
+  it('is compared to the letter where scripts are shown', () => {
+    const shown = text(plan(host('gpu-1', agents('gpu-1')), host('gpu-2', agents('gpu-2'))), true);
+    expect(shown).toContain('gpu-2: 1 change');
+    expect(shown).toContain('registers gpu-1-1\n');
+  });
+
+  it('has a colour by kind', () => {
+    const colored = planText(plan(host('a', agents('a'), change('r', { reboot: true }), shape('toolkit'))), {
+      scripts: false,
+      color: true,
+    });
+    for (const sign of [
+      '\u001B[33m~\u001B[39m',
+      '\u001B[31m-\u001B[39m',
+      '\u001B[36m?\u001B[39m',
+      '\u001B[1m\u001B[35m!',
+    ])
+      expect(colored).toContain(sign);
+  });
+
+  it('comes from a file that anybody can have written', () => {
+    const evil = { marker: 'add' as const, text: 'a\n  + docker   forged\u001B[2J', effect: 'b\nc' };
+    const shown = text(plan(host('a', { ...change('x'), details: [evil] })));
+    expect(shown).toContain('             + a   + docker   forged\n                 b c\n');
+  });
+});

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+
+import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
+import { planHost } from '../../../../../src/fleet/plan/plan.ts';
+import { planLaterPools } from '../../../../../src/fleet/plan/pools.ts';
+import { planText } from '../../../../../src/cli/render/plan/plan-text.ts';
+import { allSteps } from '../../../../../src/fleet/steps/all.ts';
+import type { Desired } from '../../../../../src/fleet/steps/step.ts';
+import { merge } from '../../../../support/host.ts';
+import { cases as hostStackCases } from '../../../fleet/steps/host-stack-cases.ts';
+import { managerCases } from '../../../fleet/steps/manager/cases.ts';
+import { artifacts, converged, wanted } from '../../../fleet/steps/manager/converged.ts';
+import { textOn80 } from './manager-scene.ts';
+
+/** Lines that could have been broken: of more than one word. */
+function tooLong(text: string): string[] {
+  return text.split('\n').filter((line) => line.length > 80 && !/^ *\S+$/.test(line));
+}
+
+const planned = (facts: Facts, desired: Desired) =>
+  planHost(facts, { ...desired, artifacts: artifacts() }, { steps: allSteps, disturbOthers: false });
+
+test.each([...hostStackCases, ...managerCases])('a plan fits into 80 columns: %s', (_, facts, desired) => {
+  expect(tooLong(textOn80([planned(facts, desired)]))).toEqual([]);
+});
+
+test('a long title and a long refusal go on below their first words', () => {
+  const left = [1, 2].map((each) => `/etc/azp-fleet/manager.json.part-${each}23456789abcdef0123`);
+  const facts = merge(converged(), { manager: { leftovers: left } });
+  const steps = allSteps.slice(-1);
+  expect(textOn80([planHost(facts, wanted, { steps, disturbOthers: false })])).toBe(`h200-1: 1 change
+  - manager  remove what an interrupted run left:
+             manager.json.part-123456789abcdef0123,
+             manager.json.part-223456789abcdef0123
+             it was sent and never put in place
+
+Changes: 1 on 1 host.
+`);
+  const newer = merge(converged(), { manager: { release: { version: '0.4.0', protocol: 9 } } });
+  const plan = planHost(newer, wanted, { steps, disturbOthers: false });
+  expect(textOn80([plan])).toContain(`h200-1: 0 changes
+  ✗ manager  the manager on h200-1 is 0.4.0, this azp-fleet is 0.1.0: they are
+             more than one release apart
+             next: `);
+});
+
+test('a long title of the whole fleet goes on below its first words', () => {
+  const fleet = planLaterPools(new Map([['gpu-laboratory-of-the-institute-{cuda}', ['h200-1']]]));
+  const rest = { version: '0.1.0', at: '', inventory: '', inventoryDigest: '', hosts: [] };
+  expect(planText({ schema: 1, ...rest, fleet }, { color: false, scripts: false })).toContain(
+    `  ? create agent pool gpu-laboratory-of-the-institute-{cuda} if there is none,
+      and permit its use
+      the driver of h200-1 decides`,
+  );
+});

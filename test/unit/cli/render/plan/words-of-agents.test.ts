@@ -1,0 +1,212 @@
+import { expect, test } from 'vitest';
+
+import type { Desired } from '../../../../../src/fleet/steps/step.ts';
+import { configured, count, planOn80, runningWith, slot, slots, wish } from './manager-scene.ts';
+
+const { name: _, ...plainSlot } = slot('');
+
+const cases: readonly [string, Desired, Desired, string][] = [
+  [
+    'more agents',
+    wish(count(2)),
+    wish(count(4)),
+    configured(`             ~ agents: 2 → 4
+             ~ GPUs of each agent: 0-1, 2-3 → 0, 1, 2, 3
+             ~ memory of each agent: 29.25 GiB → 14.5 GiB of 62.5 GiB
+             + registers h200-1-2, h200-1-3 in pool gpu-lab
+             ~ slots 0, 1 start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'fewer agents',
+    wish(count(4)),
+    wish(count(2)),
+    configured(`             ~ agents: 4 → 2
+             ~ GPUs of each agent: 0, 1, 2, 3 → 0-1, 2-3
+             ~ memory of each agent: 14.5 GiB → 29.25 GiB of 62.5 GiB
+             - removes h200-1-2, h200-1-3 from pool gpu-lab
+                 once no job runs there
+             ~ all slots start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'one agent per GPU',
+    wish(count(2)),
+    wish(),
+    configured(`             ~ agents: 2 → one per GPU
+             ~ GPUs of each agent: 0-1, 2-3 → 0, 1, 2, 3
+             ~ memory of each agent: 29.25 GiB → 14.5 GiB of 62.5 GiB
+             + registers h200-1-2, h200-1-3 in pool gpu-lab
+             ~ slots 0, 1 start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'slots instead of a number',
+    wish(count(2)),
+    wish(slots(slot('big', { gpus: [0, 1] }), slot('bare', { gpus: [2], mode: 'host' }))),
+    configured(`             ~ agents: 2 → slot big, slot bare
+             + slot big: GPUs 0, 1
+             + slot bare: GPUs 2, mode host
+                 its jobs run straight on this host, without a container
+             - slot 0: GPUs 0, 1
+             - slot 1: GPUs 2, 3
+             + registers h200-1-big, h200-1-bare in pool gpu-lab
+             - removes h200-1-0, h200-1-1 from pool gpu-lab
+                 once no job runs there`),
+  ],
+  [
+    'a number instead of slots that were made otherwise',
+    wish(
+      slots(
+        { ...plainSlot, mode: 'host' },
+        { ...plainSlot, gpus: [1], limits: { memory: '8g' }, image: 'registry.lab/own:1' },
+        slot('g', { gpus: [2], capabilities: ['compute', 'utility', 'graphics'] }),
+      ),
+    ),
+    wish(count(2)),
+    configured(`             ~ agents: slot 0, slot 1, slot g → 2
+             ~ slot 0 gpus: 0 → 0, 1
+             ~ slot 0 mode: host → container
+                 its jobs run in containers
+             ~ slot 1 gpus: 1 → 2, 3
+             - slot 1 limits.memory: 8g
+             - slot 1 image: registry.lab/own:1
+                 the image of the host instead: built here with agent 4.260.0
+             - slot g: GPUs 2, capabilities compute, utility, graphics
+             ~ memory of each agent: 19.5 GiB → 29.25 GiB of 62.5 GiB
+             - removes h200-1-g from pool gpu-lab
+                 once no job runs there
+             ~ slot 1 moves to a new image
+                 a running job ends first
+             ~ slot 0 starts anew for this
+                 a running job ends first`),
+  ],
+  [
+    'slots made otherwise instead of a number',
+    wish(count(2)),
+    wish(
+      slots(
+        { ...plainSlot, gpus: [0, 1], mode: 'host' },
+        { ...plainSlot, gpus: [2, 3], limits: { memory: '8g' }, image: 'registry.lab/own:1' },
+        slot('g', { gpus: [1], share: true, capabilities: ['compute', 'utility', 'graphics'] }),
+      ),
+    ),
+    configured(`             ~ agents: 2 → slot 0, slot 1, slot g
+             ~ slot 0 mode: container → host
+                 its jobs run straight on this host, without a container
+             + slot 1 limits.memory: 8g
+             + slot 1 image: registry.lab/own:1
+             + slot g: GPUs 1, shared, capabilities compute, utility, graphics
+             ~ memory of each agent without a limit of its own: 29.25 GiB → 19.5
+               GiB of 62.5 GiB
+             + registers h200-1-g in pool gpu-lab
+             ~ slot 1 moves to a new image
+                 a running job ends first
+             ~ slot 0 starts anew for this
+                 a running job ends first`),
+  ],
+  [
+    'a list that says the same as the number',
+    wish(count(2)),
+    wish(slots({ ...plainSlot, gpus: [0, 1] }, { ...plainSlot, gpus: [2, 3] })),
+    configured(`             ~ agents: 2 → slot 0, slot 1`),
+  ],
+  [
+    'a slot of another division',
+    wish(slots(slot('a'), slot('b', { gpus: [1] }))),
+    wish(slots(slot('a', { gpus: [0, 1] }), slot('c', { gpus: [2], pool: 'train' }))),
+    configured(`             ~ slot a gpus: 0 → 0, 1
+             + slot c: GPUs 2, pool train
+             - slot b: GPUs 1
+             + registers h200-1-c in pool train
+             - removes h200-1-b from pool gpu-lab
+                 once no job runs there
+             ~ slot a starts anew for this
+                 a running job ends first`),
+  ],
+  [
+    'a slot straight on the host',
+    wish(slots(slot('a'))),
+    wish(slots(slot('a', { mode: 'host' }))),
+    configured(`             ~ slot a mode: container → host
+                 its jobs run straight on this host, without a container
+             ~ slot a starts anew for this
+                 a running job ends first`),
+  ],
+  [
+    'shared GPUs',
+    wish(count(4)),
+    wish({ ...count(8), share: true }),
+    configured(`             ~ agents: 4 → 8
+             ~ share: false → true
+                 agents take turns on GPUs
+             ~ GPUs of each agent: 0, 1, 2, 3 → 0, 1, 2, 3, 0, 1, 2, 3
+             ~ memory of each agent: 14.5 GiB → 7.25 GiB of 62.5 GiB
+             + registers h200-1-4, h200-1-5, h200-1-6, h200-1-7 in pool gpu-lab
+             ~ slots 0, 1, 2, 3 start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'the expected GPUs',
+    wish(),
+    wish({ gpus: 8 }),
+    configured(`             + gpus: 8
+             ~ GPUs of each agent: 0, 1, 2, 3 → 0, 1, 2, 3, 4, 5, 6, 7
+             ~ memory of each agent: 14.5 GiB → 7.25 GiB of 62.5 GiB
+             + registers h200-1-4, h200-1-5, h200-1-6, h200-1-7 in pool gpu-lab
+             ~ slots 0, 1, 2, 3 start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'names of agents',
+    wish(count(1)),
+    wish({ ...count(1), agentName: 'lab-{host}-{slot}' }),
+    configured(`             ~ agentName: {host}-{slot} → lab-{host}-{slot}
+             + registers lab-h200-1-0 in pool gpu-lab
+             - removes h200-1-0 from pool gpu-lab
+                 once no job runs there`),
+  ],
+  [
+    'another pool',
+    wish(),
+    wish({ pool: 'gpu-train' }),
+    configured(`             ~ pool: gpu-lab → gpu-train
+             ~ moves h200-1-0, h200-1-1, h200-1-2, h200-1-3 from pool gpu-lab to
+               pool gpu-train
+                 a running job ends first`),
+  ],
+  [
+    'another organization',
+    wish(),
+    wish({}, { organization: 'https://dev.azure.com/other' }),
+    configured(`             ~ organization: https://dev.azure.com/example →
+               https://dev.azure.com/other
+                 agents that are registered in https://dev.azure.com/example are
+                 not removed there
+             + registers h200-1-0, h200-1-1, h200-1-2, h200-1-3 in pool gpu-lab
+             ~ all slots start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'another name of the host',
+    wish(),
+    wish({ name: 'h200-one' }),
+    `h200-one: 2 changes
+  ~ manager  write the manager's configuration
+             it differs from the inventory
+             ~ name of the host: h200-1 → h200-one
+             + registers h200-one-0, h200-one-1, h200-one-2, h200-one-3 in pool
+               gpu-lab
+             - removes h200-1-0, h200-1-1, h200-1-2, h200-1-3 from pool gpu-lab
+                 once no job runs there
+  ~ manager  restart the manager (jobs go on) and wait for it
+             what it runs with has changed
+
+Changes: 2 on 1 host.
+`,
+  ],
+];
+
+test.each(cases)('how a host is divided among agents: %s', (_, before, after, text) => {
+  expect(planOn80(runningWith(before), after)).toBe(text);
+});

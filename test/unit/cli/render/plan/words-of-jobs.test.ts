@@ -1,0 +1,142 @@
+import { expect, test } from 'vitest';
+
+import type { HostSpec } from '../../../../../src/fleet/inventory/fleet.ts';
+import type { Desired } from '../../../../../src/fleet/steps/step.ts';
+import { configured, planOn80, runningWith, wish } from './manager-scene.ts';
+
+const imagenet = {
+  name: 'IMAGENET',
+  host: '/data/imagenet',
+  container: '/datasets/imagenet',
+  requireMount: true,
+};
+const dataset = (parts: object): HostSpec['datasets'][number] => ({ ...imagenet, ...parts });
+
+const cases: readonly [string, Desired, Desired, string][] = [
+  [
+    'memory',
+    wish(),
+    wish({ limits: { memory: '64g' } }),
+    configured(`             + limits.memory: 64g
+             ~ all slots start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'another limit',
+    wish({ limits: { memory: '64g', pids: 4096 } }),
+    wish({ limits: { memory: '32g' } }),
+    configured(`             ~ limits.memory: 64g → 32g
+             - limits.pids: 4096
+             ~ all slots start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'datasets',
+    wish({ datasets: [imagenet, dataset({ name: 'OLD', host: '/data/old' })] }),
+    wish({
+      datasets: [
+        dataset({ host: '/fast/imagenet' }),
+        dataset({ name: 'COCO', host: '/data/coco', container: '/datasets/coco', requireMount: false }),
+      ],
+    }),
+    configured(`             ~ dataset IMAGENET: /data/imagenet at /datasets/imagenet, a mount
+               point → /fast/imagenet at /datasets/imagenet, a mount point
+             + dataset COCO: /data/coco at /datasets/coco
+                 slots wait while its folder is missing or empty
+             - dataset OLD: /data/old at /datasets/imagenet, a mount point
+                 jobs do not find it any more
+             ~ all slots start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'Docker for jobs',
+    wish(),
+    wish({ jobs: { sudo: false, docker: true } }),
+    configured(`             ~ jobs.docker: false → true
+                 jobs may use Docker's socket: root on this host
+             ~ all slots move to a new image
+                 one first, the others once it works; running jobs end first`),
+  ],
+  [
+    'no Docker for jobs any more',
+    wish({ jobs: { sudo: false, docker: true } }),
+    wish(),
+    configured(`             ~ jobs.docker: true → false
+                 jobs do not reach Docker's socket any more
+             ~ all slots move to a new image
+                 one first, the others once it works; running jobs end first`),
+  ],
+  [
+    'sudo for jobs',
+    wish(),
+    wish({ jobs: { sudo: true, docker: false } }),
+    configured(`             ~ jobs.sudo: false → true
+                 jobs may become root inside their container
+             ~ all slots move to a new image
+                 one first, the others once it works; running jobs end first`),
+  ],
+  [
+    'a fence that must stand',
+    wish(),
+    wish({ fence: 'required' }),
+    configured(`             + network: required
+                 no job starts while the fence is not up`),
+  ],
+  [
+    'a fence that need not',
+    wish({ fence: 'required' }),
+    wish(),
+    configured(`             - network: required
+                 jobs run also while the fence cannot be put up`),
+  ],
+  [
+    'registration',
+    wish(),
+    wish({ registration: 'config' }),
+    configured(`             ~ registration: rest → config
+                 the agent's config.sh gets the token, in a container without a
+                 job`),
+  ],
+  [
+    'capabilities',
+    wish({ capabilities: { site: 'munich', room: 'b12' } }),
+    wish({ capabilities: { site: 'berlin', rack: '7' } }),
+    configured(`             ~ capability site: munich → berlin
+             + capability rack: 7
+             - capability room: b12
+             ~ agents publish their capabilities within a minute, without a
+               restart`),
+  ],
+  [
+    'a proxy',
+    wish(),
+    wish({}, { proxy: { https: 'http://proxy.lab:3128', noProxy: ['.lab', '10.0.0.0/8'] } }),
+    configured(`             + proxy.https: http://proxy.lab:3128
+             + proxy.noProxy: .lab, 10.0.0.0/8
+             ~ all slots start anew for this
+                 a running job ends first`),
+  ],
+  [
+    'a service principal',
+    wish(),
+    wish(
+      {},
+      {
+        credential: {
+          kind: 'service-principal',
+          clientId: '11111111-2222-3333-4444-555555555555',
+          tenantId: '66666666-7777-8888-9999-000000000000',
+          secret: { env: 'S' },
+          expires: '2027-05-01',
+        },
+      },
+    ),
+    configured(`             ~ credential: a personal access token → service principal
+               11111111-2222-3333-4444-555555555555 of
+               66666666-7777-8888-9999-000000000000`),
+  ],
+];
+
+test.each(cases)('what jobs get: %s', (_, before, after, text) => {
+  expect(planOn80(runningWith(before), after)).toBe(text);
+});

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest';
+
+import { FleetError, type Problem } from '../../../../src/shared/base/errors.ts';
+import { problemLines, report } from '../../../../src/cli/render/problem.ts';
+import { quietContext } from '../../../support/command.ts';
+
+const plain = (problem: Problem, width = 80) =>
+  problemLines(problem, width).map((line) => line.replaceAll(/\u001b\[\d+m/g, ''));
+
+describe('a problem on the screen', () => {
+  test('names host and step, then what was expected and seen, then what to do', () => {
+    const problem: Problem = {
+      code: 'ssh.host-key-mismatch',
+      host: 'h200-1',
+      step: 'connect',
+      what: 'the host key is not the one on record',
+      expected: 'SHA256:aaa',
+      seen: 'SHA256:bbb',
+      next: 'if the machine was reinstalled: ssh-keygen -R h200-1',
+    };
+    expect(plain(problem)).toEqual([
+      '✗ h200-1 · connect: the host key is not the one on record',
+      '  expected  SHA256:aaa',
+      '  seen      SHA256:bbb',
+      '  next      if the machine was reinstalled: ssh-keygen -R h200-1',
+    ]);
+  });
+
+  test('lists every mistake of an inventory below its head', () => {
+    const problem: Problem = {
+      code: 'inventory.invalid',
+      what: 'inventory.yaml has 2 mistakes',
+      details: [
+        {
+          code: 'inventory.unknown-key',
+          what: 'inventory.yaml:3:1 unknown key "hots"',
+          next: 'did you mean hosts?',
+        },
+        { code: 'inventory.value', what: 'inventory.yaml:9:5 not a number' },
+      ],
+    };
+    expect(plain(problem)).toEqual([
+      '✗ inventory.yaml has 2 mistakes',
+      '  ✗ inventory.yaml:3:1 unknown key "hots"',
+      '    next      did you mean hosts?',
+      '  ✗ inventory.yaml:9:5 not a number',
+    ]);
+  });
+});
+
+describe('an error that ends the run', () => {
+  const told = (error: unknown, options: { interrupted?: boolean; json: boolean }) => {
+    const { context, written } = quietContext({ cwd: '/' });
+    const parts = { command: 'exec', interrupted: false, debug: false, logFile: '/log', ...options };
+    const exitCode = report(error, { context, ...parts });
+    const { stdout, stderr } = written;
+    return { exitCode, stdout, stderr };
+  };
+  const cut = new FleetError({ code: 'interrupted', host: 'a', what: 'interrupted' });
+
+  test('is told in the one JSON document', () => {
+    const { exitCode, stdout, stderr } = told(new Error('oops'), { json: true });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 70, stderr: '' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      schema: 1,
+      command: 'exec',
+      exitCode: 70,
+      problems: [{ code: 'bug', what: 'azp-fleet made a mistake: oops' }],
+      log: '/log',
+    });
+  });
+
+  test('is no fault where somebody interrupted the run, and programs are told so', () => {
+    expect(told(cut, { interrupted: true, json: false })).toEqual({ exitCode: 130, stdout: '', stderr: '' });
+    const { exitCode, stdout } = told(cut, { interrupted: true, json: true });
+    expect(exitCode).toBe(130);
+    expect(JSON.parse(stdout)).toMatchObject({ exitCode: 130, problems: [{ code: 'interrupted' }] });
+  });
+});

@@ -1,0 +1,215 @@
+import { expect, test } from 'vitest';
+
+import type { ManagerStatus } from '../../../../src/shared/contract/status.ts';
+import { statusText } from '../../../../src/cli/render/status.ts';
+import { statusRow, type StatusRow } from '../../../../src/fleet/status/row.ts';
+import { facts, host, now, pool, slot, status } from '../../fleet/status/look.ts';
+
+const well = statusRow({ host, facts: facts() }, () => pool, now);
+const health = (severity: 'warn' | 'fail') =>
+  ({
+    state: 'failed',
+    findings: [
+      {
+        code: 'bug',
+        gpu: 'GPU-513536b6-7d19',
+        severity,
+        what: 'it is too hot',
+        next: 'check air flow, dust, fans and the room',
+      },
+    ],
+  }) as const;
+const hot = statusRow(
+  { host: { ...host, name: 'rtx-box' }, facts: facts({ status: status({ health: health('warn') }) }) },
+  () => pool,
+  now,
+);
+const away: StatusRow = statusRow(
+  { host: { ...host, name: 'h200-3' }, problem: { code: 'bug', what: 'no answer', next: 'is it on?' } },
+  () => pool,
+  now,
+);
+const text = (rows: readonly StatusRow[], width = 110): string =>
+  statusText(rows, { width, paint: (_, t) => t, now });
+
+test('a healthy host is one line and a sum', () => {
+  expect(text([well]))
+    .toBe(`host    os         gpus     driver     docker  toolkit  manager  agents  azure       verdict
+h200-1  Debian 12  2× H200  580.95.05  29.7.2  1.20.0   0.1.0    2/2     2/2 online  healthy
+
+1 host: 1 healthy (GPUs looked at at most 12 s ago)
+`);
+  expect(text([well, { ...well, host: 'h200-2' }])).toContain('2 hosts, all healthy');
+});
+
+test('what is wrong stands below with its cure, equal troubles once; 80 columns are enough', () => {
+  const lines = text([well, hot, away, { ...away, host: 'h200-4' }], 80);
+  expect(lines.split('\n').filter((line) => line.length > 80)).toEqual([]);
+  expect(lines).toContain(`
+! rtx-box: GPU-513536b6: it is too hot
+  next  check air flow, dust, fans and the room
+
+✗ h200-3, h200-4: no answer
+  next  is it on?
+
+4 hosts: 1 healthy, 1 degraded, 2 unreachable`);
+});
+
+const many = (row: StatusRow) =>
+  Array.from({ length: 300 }, (_, index) => ({ ...row, host: `gpu-${String(index).padStart(3, '0')}` }));
+
+test('three hundred hosts fit a terminal: those that are alike share a line', () => {
+  const rows = many(well).map((row, index) => (index === 7 ? { ...hot, host: row.host } : row));
+  const gone = rows.map((row, index) => (index > 297 ? { ...away, host: row.host } : row));
+  const shown = statusText(gone, { width: 80, height: 24, paint: (_, t) => t, now });
+  expect(shown).toBe(`host       os     gpus     driver  docker  tk    mgr  agents  azure  verdict
+297 hosts  deb12  2× H200  580.95  29.7.2  1.20  ok   2/2     2/2    healthy
+gpu-007    deb12  2        580.95  29.7.2  1.20  ok   2/2     2/2    degraded
+2 hosts    -      -        -       -       -     -    -       0/0    unreachable
+
+! gpu-007: GPU-513536b6: it is too hot
+  next  check air flow, dust, fans and the room
+
+✗ gpu-298, gpu-299: no answer
+  next  is it on?
+
+300 hosts: 297 healthy, 1 degraded, 2 unreachable (GPUs looked at at most 12 s ago)
+`);
+  const wide = statusText(gone, { width: 110, height: 24, paint: (_, t) => t, now });
+  expect(wide).toContain('\ngpu-[000-006,008-297]  Debian 12 ');
+});
+
+test('into a pipe each host has its line', () => {
+  expect(
+    text(many(well))
+      .split('\n')
+      .filter((line) => line.startsWith('gpu-')),
+  ).toHaveLength(300);
+});
+
+test('what provision would change, and pools that differ, are told once', () => {
+  const rows = many({ ...well, drift: ['install NVIDIA driver 580'] }).map((row) => ({
+    ...row,
+    slots: [
+      { slot: '0', pool: 'gpu-a' },
+      { slot: '1', pool: 'gpu-b' },
+    ],
+  }));
+  const shown = statusText(rows, { width: 80, height: 24, paint: (_, t) => t, now });
+  expect(shown).toContain('· gpu-[000-299]\n  0: pool gpu-a\n  1: pool gpu-b\n\n');
+  expect(shown).toContain(
+    '~ gpu-[000-299]: provision would change\n    - install NVIDIA driver 580\n\n300 hosts, all healthy',
+  );
+});
+
+test('busy, drained and disabled agents are told', () => {
+  const busy = statusRow(
+    { host, facts: facts({ status: status({ slots: [slot('0', { state: 'busy' }), slot('1')] }) }) },
+    () => undefined,
+    now,
+  );
+  expect(text([busy])).toMatch(/ {2}2\/2, 1 busy {2}\? /);
+  expect(text([{ ...well, drained: true }])).toContain('  drained  ');
+  expect(text([{ ...well, azure: { registered: 2, online: 2, disabled: 1, busy: 0 } }])).toContain(
+    '2/2 online, 1 disabled',
+  );
+});
+
+test('who keeps jobs away is told with the time and what ends it; only a run’s mark has to go', () => {
+  const at = '2026-11-20T09:30:00Z';
+  const drains = [
+    { reason: 'new fan', at, owner: 'ann@laptop' },
+    { reason: 'restart Docker', at, owner: 'bob@ci', run: 'r1' },
+  ];
+  const row = statusRow(
+    { host, facts: facts({ status: status({ drained: true, drains }) }) },
+    () => pool,
+    now,
+  );
+  const lines = text([row, { ...row, host: 'h200-2' }]);
+  expect(lines).toContain(`
+! h200-1, h200-2: whole host drained by run r1 of bob@ci: restart Docker, since 2026-11-20 09:30 UTC; that
+  run is gone
+  next  run "azp-fleet provision": it proves the host and gives its agents back
+
+· h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC
+  next  run "azp-fleet undrain" when jobs may come again
+`);
+  expect(lines.match(/whole host drained/gu)).toHaveLength(2);
+  expect(lines).toContain('2 hosts, all degraded');
+  const byHand = facts({ status: status({ drained: true, drains: drains.slice(0, 1) }) });
+  expect(text([statusRow({ host, facts: byHand }, () => pool, now)])).toContain('1 host: 1 healthy');
+});
+
+test('a host that powers itself off says when, or what keeps it on', () => {
+  const idle = { afterS: 1800, run: 'poweroff', idleS: 720 };
+  const rowOf = (name: string, told: typeof idle & ManagerStatus['idle']) =>
+    statusRow({ host: { ...host, name }, facts: facts({ status: status({ idle: told }) }) }, () => pool, now);
+  const stays = { what: 'lab is logged in since 2026-11-20 09:30 UTC', next: 'log out' };
+  const lines = text([rowOf('a', idle), rowOf('b', idle), rowOf('c', { ...idle, stays })]);
+  expect(lines).toContain(`
+· a, b: idle for 12 min, powers off in 18 min
+
+· c: stays on: lab is logged in since 2026-11-20 09:30 UTC
+  next  log out
+`);
+  expect(lines).toContain('3 hosts, all healthy');
+});
+
+test('a host that has powered itself off is told beside the others, and nothing is wrong', () => {
+  const off: StatusRow = {
+    ...away,
+    verdict: {
+      state: 'off',
+      cause: 'idle since 2026-11-20 09:30 UTC, and powered itself off',
+      next: 'start it',
+    },
+  };
+  const lines = text([well, off], 80);
+  expect(lines).toContain(
+    '· h200-3: idle since 2026-11-20 09:30 UTC, and powered itself off\n  next  start it',
+  );
+  expect(lines).toContain('2 hosts: 1 healthy, 1 off');
+});
+
+test('a job from before the last change is named, and nothing is wrong', () => {
+  const slots = [slot('0', { state: 'busy', job: 'train', settings: 'changed' }), slot('1')];
+  const row = statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
+  expect(text([row])).toContain('· h200-1: on a job from before the last change: h200-1-0 (train)\n');
+  expect(text([row])).toContain('1 host: 1 healthy');
+});
+
+test('drift names what would change', () => {
+  expect(text([{ ...well, drift: ['install Docker Engine 29.7.2'] }])).toContain(
+    '~ h200-1: provision would change\n    - install Docker Engine 29.7.2',
+  );
+});
+
+test('where slots differ, the pool and the image of each are told', () => {
+  const slots = [
+    slot('0', { pool: 'gpu-lab', image: 'azp-fleet/agent:1' }),
+    slot('1', { pool: 'gpu-training', image: 'registry.lab.example/training:7' }),
+  ];
+  const row = statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
+  expect(text([row])).toContain(`
+· h200-1
+  0: pool gpu-lab, image azp-fleet/agent:1
+  1: pool gpu-training, image registry.lab.example/training:7
+`);
+});
+
+test('of one host is said what each agent may use of its memory', () => {
+  const share = (mib: number | undefined) => ({
+    share: { cpuShares: 1024, ...(mib === undefined ? {} : { memoryMiB: mib }) },
+  });
+  const shown = (...mibs: readonly (number | undefined)[]): StatusRow => {
+    const slots = mibs.map((mib, index) => slot(String(index), share(mib)));
+    return statusRow({ host, facts: facts({ status: status({ slots }) }) }, () => pool, now);
+  };
+  expect(text([shown(61_440, 61_440)])).toContain('\n· memory of each agent: 60 GiB\n');
+  expect(text([shown(61_440, 262_144, undefined)])).toContain(
+    '\n· memory of each agent: 0 60 GiB; 1 256 GiB; 2 no limit\n',
+  );
+  expect(text([shown(61_440), { ...shown(61_440), host: 'h200-2' }])).not.toContain('memory');
+  expect(shown(61_440).shares).toEqual([{ slot: '0', memoryMiB: 61_440, cpuShares: 1024 }]);
+});

@@ -1,0 +1,158 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { widthOf } from '../../../../src/cli/render/lines/width.ts';
+import { columns, tableLines, type Cell, type Column } from '../../../../src/cli/render/table.ts';
+
+const plain = (width: number): Parameters<typeof tableLines>[2] => ({ width, paint: (_, text) => text });
+
+const heads: readonly Column[] = [
+  { heading: ['host'], yields: 9 },
+  { heading: ['system'], yields: 1 },
+  { heading: ['driver'], yields: 2 },
+];
+const rows: readonly (readonly Cell[])[] = [
+  [{ texts: ['a'] }, { texts: ['Debian GNU/Linux', 'Debian', 'deb'] }, { texts: ['580.95.05', '580'] }],
+  [{ texts: ['long-name'] }, { texts: ['-'] }, { texts: ['-'] }],
+];
+
+test('as wide as it needs where there is room', () => {
+  expect(tableLines(heads, rows, plain(80))).toEqual([
+    'host       system            driver',
+    'a          Debian GNU/Linux  580.95.05',
+    'long-name  -                 -',
+  ]);
+});
+
+test('columns are shortened in their order, and what was too much is given back', () => {
+  expect(tableLines(heads, rows, plain(27))).toEqual([
+    'host       system  driver',
+    'a          Debian  580',
+    'long-name  -       -',
+  ]);
+  expect(tableLines(heads, rows, plain(33))[1]).toBe('a          Debian  580.95.05');
+});
+
+test('at last each row is a list of its own', () => {
+  expect(tableLines(heads, rows, plain(20))).toEqual([
+    'a',
+    '  system  deb',
+    '  driver  580',
+    'long-name',
+    '  system  -',
+    '  driver  -',
+  ]);
+});
+
+test('columns that can be missed are left out before that', () => {
+  const optional = heads.map((head, index) => (index === 1 ? { ...head, optional: true as const } : head));
+  expect(tableLines(optional, rows, plain(20))).toEqual([
+    'host       driver',
+    'a          580.95.05',
+    'long-name  -',
+  ]);
+});
+
+test('words of the last column stand below each other', () => {
+  const words = [
+    [{ texts: ['a'] as const }, { texts: ['-'] as const }, { texts: ['one two three'] as const }],
+  ];
+  expect(tableLines(heads, words, plain(21))).toEqual([
+    'host  system  driver',
+    'a     -       one two',
+    '              three',
+  ]);
+});
+
+test('colour does not move anything', () => {
+  const coloured = tableLines(
+    [heads[0] ?? { heading: [''], yields: 0 }, ...heads.slice(1)],
+    [[{ texts: ['a'], style: 'red' }, { texts: ['b'] }, { texts: [''] }]],
+    {
+      width: 80,
+      paint: (style, text) => `<${String(style)}>${text}</>`,
+    },
+  );
+  expect(coloured).toEqual(['<dim>host</>  <dim>system</>  <dim>driver</>', '<red>a</>     b']);
+});
+
+test('no line is ever wider than asked while the shortest texts fit', () => {
+  const word = fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 1, maxLength: 12 });
+  const cell = word.map((long): Cell => ({ texts: [long, long.slice(0, 4), long.slice(0, 2)] }));
+  const row = fc.tuple(cell, cell, cell, cell);
+  const four = ['h', 'i', 'j', 'k'].map((heading, yields): Column => ({ heading: [heading], yields }));
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 5 }), fc.integer({ min: 14, max: 60 }), (cells, width) => {
+      for (const line of tableLines(four, cells, plain(width)))
+        expect(line.length).toBeLessThanOrEqual(width);
+    }),
+  );
+});
+
+test('plain columns', () => {
+  expect(
+    columns(
+      [
+        ['A', 'B'],
+        ['xx', 'y'],
+      ],
+      80,
+    ),
+  ).toEqual(['A   B', 'xx  y']);
+});
+
+test('no word of a table is broken between 40 and 140 columns, and none is lost', () => {
+  const word = fc.string({ unit: fc.constantFrom('a', 'b', '-'), minLength: 1, maxLength: 60 });
+  const cell = fc
+    .array(word, { minLength: 1, maxLength: 4 })
+    .map((words): Cell => ({ texts: [words.join(' ')] }));
+  const row = fc.tuple(
+    word.map((name): Cell => ({ texts: [name] })),
+    cell,
+    cell,
+  );
+  fc.assert(
+    fc.property(
+      fc.array(row, { minLength: 1, maxLength: 5 }),
+      fc.integer({ min: 40, max: 140 }),
+      (cells, width) => {
+        const lines = tableLines(heads, cells, plain(width));
+        for (const line of lines) if (line.length > width) expect(line.trim(), line).not.toContain(' ');
+        const sorted = (words: readonly string[]) => words.filter((each) => /^[ab-]+$/.test(each)).toSorted();
+        const given = cells.flatMap((each) => each.flatMap(({ texts }) => texts[0].split(' ')));
+        expect(sorted(lines.flatMap((line) => line.split(/\s+/)))).toEqual(sorted(given));
+      },
+    ),
+  );
+});
+
+test('wide names, marks on letters and emoji stand in line: by the columns of a terminal', () => {
+  const names = ['東京-01', 'e\u0301te\u0301', '👩‍🔬-box', 'gpu-1', '한국'];
+  const lines = columns([['HOST', 'STATE'], ...names.map((name) => [name, 'well'])], 80);
+  expect(lines).toEqual([
+    'HOST     STATE',
+    '東京-01  well',
+    'e\u0301te\u0301      well',
+    '👩‍🔬-box   well',
+    'gpu-1    well',
+    '한국     well',
+  ]);
+});
+
+test('of wide names no line is wider than the terminal', () => {
+  const name = fc.array(fc.constantFrom('東', 'é', 'e\u0301', '한', 'x', '-', '🙂'), {
+    minLength: 1,
+    maxLength: 12,
+  });
+  const row = fc.tuple(name, name, name).map((cells) => cells.map((parts) => parts.join('')));
+  fc.assert(
+    fc.property(
+      fc.array(row, { minLength: 1, maxLength: 6 }),
+      fc.integer({ min: 26, max: 60 }),
+      (cells, width) => {
+        for (const line of columns([['A', 'B', 'C'], ...cells], width))
+          expect(widthOf(line)).toBeLessThanOrEqual(width);
+      },
+    ),
+  );
+});

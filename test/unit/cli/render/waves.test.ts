@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest';
+
+import type { WavesPlan } from '../../../../src/fleet/plan/waves-plan.ts';
+import { wavesText } from '../../../../src/cli/render/waves.ts';
+
+const none: WavesPlan = {
+  maxUnavailable: '25%',
+  maxFailures: '0',
+  proveFirst: [],
+  waves: [],
+  emptied: [],
+  held: [],
+};
+const wave = (...hosts: string[]) => ({ canary: false, hosts });
+const canary = (...hosts: string[]) => ({ canary: true, hosts });
+const lines = (plan: Partial<WavesPlan>, width = 80) =>
+  wavesText({ ...none, ...plan }, { paint: (_, text) => text, width })?.split('\n');
+const head = 'Waves: each begins once the last is healthy; at most 25% of a pool at a time';
+
+it('one host has nobody to wait for', () => {
+  expect(lines({ waves: [canary('h200-1')] })).toBeUndefined();
+});
+
+it('names the canaries and the waves', () => {
+  expect(lines({ waves: [canary('h200-1', 'l40s-1'), canary('odd'), wave('h200-2', 'h200-3')] })).toEqual([
+    head,
+    '  1 canaries: h200-1, l40s-1',
+    '  2 canary: odd',
+    '  3: h200-2, h200-3',
+  ]);
+});
+
+it('of hosts that leave the fleet none gets healthy, and no agents come back', () => {
+  expect(lines({ waves: [canary('a'), wave('b')], emptied: ['solo'], removes: true })).toEqual([
+    'Waves: each begins once the last is done; at most 25% of a pool at a time',
+    '  1 canary: a',
+    '  2: b',
+    '  ! pool solo has no agents afterwards',
+  ]);
+});
+
+it('tells of many waves in a line', () => {
+  const hosts = Array.from({ length: 40 }, (_, index) => `gpu-${String(index).padStart(2, '0')}`);
+  const waves = hosts.map((host, index) => ({ canary: index === 0, hosts: [host] }));
+  expect(lines({ waves, maxUnavailable: '1' })).toEqual([
+    'Waves: each begins once the last is healthy; at most 1 of a pool at a time',
+    '  1 canary: gpu-00',
+    ...hosts.slice(1, 7).map((host, index) => `  ${index + 2}: ${host}`),
+    '  8 to 40: gpu-[07-39], at most 1 at a time',
+  ]);
+});
+
+it('says what is proven first, which pools are without agents, and who is not begun', () => {
+  const held = ['a', 'b'].map((host) => ({
+    host,
+    what: 'pool gpu-lab can be without 1 of its 3 hosts, and dead takes no jobs already',
+    next: 'bring dead back, or allow more with --max-unavailable',
+  }));
+  expect(lines({ proveFirst: ['left'], waves: [canary('solo')], emptied: ['lonely'], held })).toEqual([
+    head,
+    '  0: left, left drained by an earlier run: proven',
+    '  1 canary: solo',
+    '  ! pool lonely has no agents for a time',
+    '  ✗ a, b, not begun: pool gpu-lab can be without 1 of its 3 hosts, and dead',
+    '    takes no jobs already',
+    '    next: bring dead back, or allow more with --max-unavailable',
+  ]);
+});

@@ -1,0 +1,141 @@
+// A command with changes of its own, against a stand-in for the network: what it needs of Azure DevOps is nothing.
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeEach, expect, test } from 'vitest';
+
+import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { Options } from '../../../../src/cli/options.ts';
+import { carryOut } from '../../../../src/cli/run/own-plan.ts';
+import { overSsh } from '../../../../src/cli/run/with-hosts.ts';
+import type { Transport } from '../../../../src/fleet/ssh/transport.ts';
+import { rebootChange } from '../../../../src/fleet/steps/changes.ts';
+import { quietContext } from '../../../support/command.ts';
+import { merge } from '../../../support/host.ts';
+import { FakeHost } from '../../fleet/apply/fake-fleet.ts';
+import { useFake } from '../../practice/azure/server.ts';
+
+const fake = useFake();
+let asked: string;
+let machine: FakeHost;
+
+beforeEach(() => {
+  asked = join(fake.folder, 'asked');
+  machine = new FakeHost([]);
+  writeFileSync(
+    join(fake.folder, 'lab.yaml'),
+    `organization: ${fake.server.organization}
+token: { cmd: "touch ${asked}; echo good-token" }
+defaults: { pool: gpu-lab }
+hosts: { up: {}, down: {} }
+`,
+  );
+});
+
+/** A reboot that is asked for: done when the facts show another boot than at the first look. */
+function rebootHosts(given: Readonly<Record<string, unknown>>) {
+  const { context, written } = quietContext({ cwd: fake.folder });
+  const input = {
+    positionals: [],
+    rest: [],
+    options: new Options(given),
+    inventory: 'lab.yaml',
+    commandLine: 'azp-fleet restart',
+    commands: [],
+  };
+  const { transport, gather } = machine.tools();
+  const connect = (): Transport => ({
+    close: () => transport.close(),
+    connect: async (target) => {
+      if (target.name === 'up') return transport.connect(target);
+      throw new FleetError({ code: 'ssh.refused', what: 'nobody listens' });
+    },
+  });
+  const result = carryOut(
+    context,
+    input,
+    {
+      question: (where) => `Reboot ${where}?`,
+      unasked: 'run again with --yes',
+      changes: (now, before) =>
+        now.bootId === before.bootId ? [rebootChange('command', 'it was asked for')] : [],
+    },
+    { wiring: { ...overSsh, connect }, gather },
+  );
+  return { result, written };
+}
+
+test('it locks, applies and unlocks; one host’s failure is its own; no token, no request to Azure DevOps', async () => {
+  const { result } = rebootHosts({ yes: true });
+  expect(await result).toMatchObject({
+    exitCode: 1,
+    json: {
+      hosts: [
+        { host: 'up', state: 'changed', changes: 1 },
+        { host: 'down', state: 'unreachable', changes: 0 },
+      ],
+    },
+    problems: [{ code: 'ssh.refused', host: 'down' }],
+  });
+  expect(machine.log.filter((line) => ['lock', 'reboot', 'unlock'].includes(line))).toEqual([
+    'lock',
+    'reboot',
+    'lock',
+    'unlock',
+  ]);
+  expect(existsSync(asked)).toBe(false);
+  expect(await fake.control.requests()).toEqual([]);
+});
+
+test('the plan is shown and asked about first: where nobody can be asked, nothing is changed', async () => {
+  const { result, written } = rebootHosts({});
+  await expect(result).rejects.toMatchObject({ problem: { next: 'run again with --yes' } });
+  expect(written.stdout).toContain('reboot the host');
+  expect(machine.log).not.toContain('reboot');
+});
+
+test('other people’s work is refused by name', async () => {
+  machine.facts = merge(machine.facts, {
+    others: { ...machine.facts.others, containers: ['training-of-bob'] },
+  });
+  const { result } = rebootHosts({ yes: true });
+  expect(await result).toMatchObject({
+    exitCode: 1,
+    json: { hosts: [{ host: 'up', state: 'failed', problem: { code: 'plan.refused' } }, { host: 'down' }] },
+  });
+  expect(JSON.stringify(await result)).toContain('training-of-bob');
+  expect(machine.log).not.toContain('reboot');
+});
+
+test('unless --disturb-others says that it may be hurt', async () => {
+  machine.facts = merge(machine.facts, {
+    others: { ...machine.facts.others, containers: ['training-of-bob'] },
+  });
+  await rebootHosts({ yes: true, disturbOthers: true }).result;
+  expect(machine.log).toContain('reboot');
+});
+
+test.each([{}, { breakLock: true }])(
+  'a change that goes on there is followed to its end first (%j)',
+  async (more) => {
+    machine.begin('driver');
+    await rebootHosts({ yes: true, ...more }).result;
+    const did = machine.log.filter((line) => ['lock', 'follow driver', 'reboot'].includes(line));
+    expect(did.slice(0, 4)).toEqual(['lock', 'follow driver', 'lock', 'reboot']);
+  },
+);
+
+test('one whose run still holds the lock is refused by name, and the host is left alone', async () => {
+  machine.begin('driver');
+  machine.lockedBy = new FleetError({ code: 'ssh.locked', what: 'bob@desk is working on this host' });
+  const { result } = rebootHosts({ yes: true });
+  expect(await result).toMatchObject({ problems: [{ what: 'bob@desk is working on this host' }, {}] });
+  expect(machine.log).toEqual([]);
+});
+
+test('one that somebody begins while the person is asked is followed, too, before anything is done', async () => {
+  machine.onLog = (line) => {
+    if (line === 'lock' && machine.log.length === 1) machine.begin('driver');
+  };
+  await rebootHosts({ yes: true }).result;
+  expect(machine.log.slice(0, 3)).toEqual(['lock', 'follow driver', 'reboot']);
+});

@@ -1,0 +1,81 @@
+// What knows the secrets of an inventory: no program that we start, and the redactor from the start.
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import type { Secret } from '../../../../src/shared/base/secret.ts';
+import { openInventory } from '../../../../src/cli/run/hosts.ts';
+import { credentialSource } from '../../../../src/fleet/inventory/secret-sources.ts';
+import { resolve } from '../../../../src/cli/run/secrets.ts';
+import { quietContext, runCommand } from '../../../support/command.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'azp-secrets-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const told = join(cwd, 'told');
+const secrets = {
+  AZP_PAT: 'the-pat-itself',
+  REG: 'the-registry-word',
+  SUDO: 'the-sudo-word',
+  LOGIN: 'the-login-word',
+  HOOK: 'https://hooks.lab.example/the-hook',
+};
+const env = { PATH: '/usr/bin:/bin', HARMLESS: 'kept', ...secrets };
+const tell = `env >>${told}`;
+beforeEach(() => rmSync(told, { force: true }));
+
+writeFileSync(
+  join(cwd, 'config'),
+  `Match exec "${tell}"\n  User lab\nHost *\n  ProxyCommand ${tell}; exit 1\n`,
+);
+writeFileSync(join(cwd, 'word'), 'the-word-in-a-file\n', { mode: 0o600 });
+
+function inventory(token: string): string {
+  const file = join(cwd, 'lab.yaml');
+  writeFileSync(
+    file,
+    `organization: https://dev.azure.com/example
+token: ${token}
+registries: { registry.lab.example: { user: ci, secret: { env: REG } } }
+defaults: { pool: p, user: lab, sshConfig: config, sudoPassword: { env: SUDO }, loginPassword: { env: LOGIN } }
+hosts:
+  one: { address: 192.0.2.1, webhook: { url: { env: HOOK } } }
+  two: { address: 192.0.2.2, sudoPassword: { file: word } }
+  three: { address: 192.0.2.3, sudoPassword: { cmd: "${tell}; echo from-cmd" } }
+  four: { address: 192.0.2.4, sudoPassword: { file: none }, transport: openssh }
+`,
+  );
+  return file;
+}
+
+test.each([
+  ['inventory show', ['inventory', 'show', 'one', '-i', 'lab.yaml']],
+  ['ssh', ['ssh', 'one', '-i', 'lab.yaml', '--', 'true']],
+  ['exec, by both transports', ['exec', '-i', 'lab.yaml', '--limit', 'one', '--limit', 'four', '--', 'true']],
+])('%s: neither Match exec nor ProxyCommand inherits a secret', async (_, argv) => {
+  inventory('{ env: AZP_PAT }');
+  await runCommand(argv, { cwd, env });
+  const seen = readFileSync(told, 'utf8');
+  expect(seen).toContain('HARMLESS=kept');
+  for (const secret of Object.values(secrets)) expect(seen).not.toContain(secret);
+});
+
+test('nor does a command that prints one of them', async () => {
+  const { context } = quietContext({ cwd, env });
+  const fleet = openInventory(context, inventory(`{ cmd: "${tell}; echo token" }`));
+  await resolve(context, fleet, credentialSource(fleet), 'the token');
+  const seen = readFileSync(told, 'utf8');
+  for (const [name, secret] of Object.entries(secrets))
+    if (name !== 'AZP_PAT') expect(seen).not.toContain(secret);
+});
+
+test('all that can be known without asking is hidden as soon as the inventory is read', () => {
+  const { context } = quietContext({ cwd, env });
+  const hidden: string[] = [];
+  const log = { ...silentLogger, redact: (secret: Secret) => void hidden.push(secret.reveal()) };
+  openInventory({ ...context, log }, inventory('{ env: AZP_PAT }'));
+  expect(hidden.sort()).toEqual([...Object.values(secrets), 'the-word-in-a-file'].sort());
+  expect(existsSync(told)).toBe(false);
+});

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import type { Context } from '../../../../src/shared/base/context.ts';
+import { Redactor } from '../../../../src/shared/base/redact/redact.ts';
+import { resolveWebhooks } from '../../../../src/cli/run/secrets.ts';
+import { secretVariables } from '../../../../src/fleet/inventory/secret-sources.ts';
+import { fleet } from '../../fleet/inventory/fixture.ts';
+
+const text = (url: string): string =>
+  `defaults: { pool: p, webhook: { url: ${url} } }\nhosts: { a: {}, b: {}, c: { webhook: none } }\n`;
+
+function speaking(env: Record<string, string>) {
+  const redactor = new Redactor();
+  const log = { log: () => undefined, redact: redactor.add.bind(redactor) };
+  const context = { env, cwd: '/', log, stdin: {}, stderr: { write: () => true } } as unknown as Context;
+  return { context, redactor };
+}
+
+test('each host has its address, which the log hides from then on; what nobody wants is not asked for', async () => {
+  const wanted = fleet(text('{ env: HOOK }'));
+  const { context, redactor } = speaking({ HOOK: 'https://hooks.lab.example/s3cret' });
+  const found = await resolveWebhooks(context, wanted, wanted.hosts);
+  expect([...found].map(([host, secret]) => [host, secret.reveal()])).toEqual([
+    ['a', 'https://hooks.lab.example/s3cret'],
+    ['b', 'https://hooks.lab.example/s3cret'],
+  ]);
+  expect(redactor.text('see https://hooks.lab.example/s3cret')).toBe('see ***');
+  expect(secretVariables(wanted)).toContain('HOOK');
+  expect([...(await resolveWebhooks(speaking({}).context, wanted, []))]).toEqual([]);
+});
+
+test('one place is asked once, however many hosts use it', async () => {
+  const wanted = fleet(text('{ cmd: "date +https://hooks.lab.example/%N" }'));
+  const found = await resolveWebhooks(
+    speaking({ PATH: process.env['PATH'] ?? '' }).context,
+    wanted,
+    wanted.hosts,
+  );
+  const [a, b] = [...found.values()];
+  expect(a?.reveal()).toBe(b?.reveal());
+});
+
+test.each([
+  'hooks.lab.example/s3cret',
+  'ftp://hooks.lab.example/s3cret',
+  'https://hooks.lab.example/s3cret two',
+])('what is no address is refused before any host is touched, and not shown: %s', async (value) => {
+  const wanted = fleet(text('{ env: HOOK }'));
+  const { context } = speaking({ HOOK: value });
+  const error: unknown = await resolveWebhooks(context, wanted, wanted.hosts).catch(
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toMatchObject({
+    exitCode: 2,
+    problem: {
+      code: 'inventory.secret',
+      what: 'the webhook of a is no http(s) address',
+      next: 'look at the variable HOOK',
+    },
+  });
+  expect(JSON.stringify(error)).not.toContain('s3cret');
+});

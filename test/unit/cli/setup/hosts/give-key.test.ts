@@ -1,0 +1,89 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { giveKey, installKey, nameKey } from '../../../../../src/cli/setup/hosts/give-key.ts';
+import type { HostChoice } from '../../../../../src/cli/setup/choices.ts';
+import { makeKey, publicKey } from '../../../../support/own-sshd.ts';
+import { answering, sit } from '../../../../support/sitting.ts';
+
+let home: string;
+beforeEach(() => void (home = mkdtempSync(join(tmpdir(), 'give-key-'))));
+afterEach(() => rmSync(home, { recursive: true }));
+
+const key = 'ssh-ed25519 AAAAC3Nz me@laptop';
+const install = (): string => {
+  const env = { ...process.env, HOME: home };
+  execFileSync('/bin/sh', ['-eu'], { input: installKey(key), env });
+  return readFileSync(join(home, '.ssh/authorized_keys'), 'utf8');
+};
+
+test('a key is put where there was none, once, readable by its owner only', () => {
+  expect(install()).toBe(`${key}\n`);
+  expect(install()).toBe(`${key}\n`);
+  expect(statSync(join(home, '.ssh')).mode & 0o777).toBe(0o700);
+  expect(statSync(join(home, '.ssh/authorized_keys')).mode & 0o777).toBe(0o600);
+});
+
+test('what was there stays, also without a line break at its end', () => {
+  mkdirSync(join(home, '.ssh'));
+  writeFileSync(join(home, '.ssh/authorized_keys'), 'ssh-rsa AAAA ann');
+  expect(install()).toBe(`ssh-rsa AAAA ann\n${key}\n`);
+});
+
+/** A host that takes what it is given: the script runs here, with the home of `home`/there. */
+function taking() {
+  const scripts: string[] = [];
+  const session = {
+    script: (text: string) => {
+      scripts.push(text);
+      return Promise.resolve({ code: 0, stdout: '', stderr: '', durationMs: 1 });
+    },
+    close: () => Promise.resolve(),
+  };
+  const transport = { connect: () => Promise.resolve(session), close: () => Promise.resolve() };
+  return { scripts, openTransport: () => transport as never };
+}
+
+const among = { describe: () => ({}) as never, entry: (host: HostChoice) => host, inventory: [] };
+
+test('who has no key yet is made one, which the host then gets', async () => {
+  const { scripts, openTransport } = taking();
+  const sitting = sit({ home, openTransport });
+  const given = answering(sitting, () => giveKey(sitting.wizard, { name: 'box' }, among), [
+    'You have no key yet. Make one',
+  ]);
+  expect(await given).toEqual({ name: 'box' });
+  const made = join(home, '.ssh/id_ed25519');
+  expect(statSync(made).mode & 0o777).toBe(0o600);
+  expect(scripts).toEqual([installKey(readFileSync(`${made}.pub`, 'utf8').trim())]);
+  expect(sitting.said.join(' ')).toContain('✔ box has the key');
+});
+
+test('a key that is named is used, one that is none is refused where it is typed', async () => {
+  const file = makeKey(join(home, 'lab-key'));
+  const sitting = sit({ home });
+  const named = sitting.interview.run(() => nameKey(sitting.wizard, { name: 'box' }));
+  const { keyboard } = sitting;
+  await keyboard.answer(['Private key file', `${file}.pub`]);
+  await keyboard.see('That is the public half');
+  keyboard.stdin.write(`\u0015${join(home, 'nothing')}\r`);
+  await keyboard.see('cannot be read');
+  keyboard.stdin.write(`\u0015${file}\r`);
+  expect(await named).toEqual({ name: 'box', identityFile: file });
+  expect(publicKey(file)).toMatch(/^ssh-ed25519 /);
+});
+
+test('the program that makes it inherits no token', async () => {
+  const seen = join(home, 'seen');
+  const program = `#!/bin/sh\nenv >${seen}\nexec /usr/bin/ssh-keygen "$@"\n`;
+  writeFileSync(join(home, 'ssh-keygen'), program, { mode: 0o755 });
+  const env = { PATH: `${home}:/usr/bin:/bin`, AZP_PAT: 'the-pat-itself', SUDO_PASSWORD: 'the-sudo-word' };
+  const { openTransport } = taking();
+  const sitting = sit({ home, env, openTransport });
+  const making = 'You have no key yet. Make one';
+  await answering(sitting, () => giveKey(sitting.wizard, { name: 'box' }, among), [making]);
+  expect(readFileSync(seen, 'utf8')).not.toMatch(/the-(?:pat|sudo)/);
+});

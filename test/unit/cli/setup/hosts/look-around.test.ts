@@ -1,0 +1,29 @@
+import { execFileSync } from 'node:child_process';
+
+import { expect, test } from 'vitest';
+
+import { lookScript, parseLook } from '../../../../../src/cli/setup/hosts/look-around.ts';
+
+test('the name of the machine without its domain, and what is mounted from elsewhere', () => {
+  const said = [
+    'h200-7.lab.example',
+    'ext4 /',
+    'tmpfs /run',
+    'nfs4 /mnt/imagenet',
+    'nfs /mnt/two\\040words',
+    'fuse.sshfs /home/ann/\u001b[2J',
+    'lustre /scratch',
+    'nfs4 /mnt/imagenet',
+  ].join('\n');
+  expect(parseLook(said)).toEqual({ hostname: 'h200-7', mounts: ['/mnt/imagenet', '/scratch'] });
+});
+
+test.each(['', '\n', 'localhost\n'])('%j names no machine', (said) => {
+  expect(parseLook(said)).toEqual({ hostname: undefined, mounts: [] });
+});
+
+test('the script says as much of this machine', () => {
+  const look = parseLook(execFileSync('/bin/sh', ['-eu'], { input: lookScript, encoding: 'utf8' }));
+  const own = execFileSync('uname', ['-n'], { encoding: 'utf8' }).trim().split('.')[0];
+  expect(look.hostname).toBe(own === 'localhost' ? undefined : own);
+});

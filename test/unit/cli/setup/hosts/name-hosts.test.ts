@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+
+import type { Settled } from '../../../../../src/cli/setup/hosts/check-hosts.ts';
+import { nameHosts, oneEach } from '../../../../../src/cli/setup/hosts/name-hosts.ts';
+import { answering, sit } from '../../../../support/sitting.ts';
+
+function settled(name: string, machineId: string, bootId: string, hostname?: string): Settled {
+  const machine = { machineId, bootId };
+  return { host: { name }, report: { name, machine, hostname } };
+}
+
+const names = (hosts: readonly Settled[]) => hosts.map(({ host }) => host.name);
+
+test('a machine that is there twice stays once, and that is said', () => {
+  const { wizard, said } = sit();
+  expect(
+    names(oneEach(wizard, [settled('a', '1', 'x'), settled('b', '2', 'y'), settled('c', '1', 'x')])),
+  ).toEqual(['a', 'b']);
+  expect(said.join(' ')).toContain('! c is the same machine as a: it stays once, as a');
+});
+
+test('copies of one disk stay, and are told of with their cure', () => {
+  const { wizard, said } = sit();
+  expect(names(oneEach(wizard, [settled('a', '1', 'x'), settled('b', '1', 'y')]))).toEqual(['a', 'b']);
+  expect(said.join(' ')).toContain('systemd-machine-id-setup');
+});
+
+test('who tells no machine-id is nobody’s double', () => {
+  const { wizard } = sit();
+  expect(names(oneEach(wizard, [settled('a', '', 'x'), settled('b', '', 'x')]))).toEqual(['a', 'b']);
+});
+
+test('a host that is called by its address is offered its own name, where that is free', async () => {
+  const sitting = sit();
+  const hosts = [
+    settled('gpu-1', '1', 'x', 'other'),
+    settled('192.0.2.7', '2', 'y', 'h200-7'),
+    settled('192.0.2.8', '3', 'z', 'gpu-1'),
+  ];
+  const named = answering(
+    sitting,
+    () => nameHosts(sitting.wizard, hosts, []),
+    ['192.0.2.7 calls itself h200-7'],
+    ['192.0.2.8 calls itself gpu-1'],
+  );
+  expect((await named).map(({ host }) => host)).toEqual([
+    { name: 'gpu-1' },
+    { name: 'h200-7', address: '192.0.2.7' },
+    { name: '192.0.2.8' },
+  ]);
+});

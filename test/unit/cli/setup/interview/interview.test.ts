@@ -1,0 +1,139 @@
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+
+import type { Prompts } from '../../../../../src/cli/setup/interview/prompts.ts';
+import { answering, sit, type Sitting } from '../../../../support/sitting.ts';
+
+const escape = '\u001b';
+
+/** Four questions of all kinds, and what is done between them. */
+function questions(done: string[]) {
+  return async (prompts: Prompts) => {
+    const word = await prompts.text('word', 'Which word?', {
+      check: (text) => (text === 'bad' ? 'Another one' : undefined),
+    });
+    await prompts.once(`look at ${word}`, async () => {
+      await setImmediate();
+      done.push(word);
+    });
+    const colour = await prompts.choose('colour', 'Which colour?', [
+      { name: 'Red', value: 'red' },
+      { name: 'Green', value: 'green' },
+    ]);
+    const hosts = await prompts.chooseMany(
+      'hosts',
+      'Which hosts?',
+      ['a', 'b'].map((value) => ({ name: value, value })),
+      [],
+    );
+    const sure = await prompts.confirm('sure', 'Are you sure?', true);
+    return { word, colour, hosts, sure };
+  };
+}
+
+const all = [
+  ['Which word', 'one'],
+  ['Which colour', 'Down'],
+  ['Which hosts', 'Space'],
+  ['Are you sure'],
+] as const;
+const answered = { word: 'one', colour: 'green', hosts: ['a'], sure: true };
+
+/** Answers the first questions, then presses one key at the next. */
+async function upTo(sitting: Sitting, count: number, key: string): Promise<void> {
+  await sitting.keyboard.answer(...all.slice(0, count));
+  await sitting.keyboard.see(all[count]?.[0] ?? '');
+  await setImmediate();
+  sitting.keyboard.forget();
+  sitting.keyboard.stdin.write(key);
+}
+
+describe.each([0, 1, 2, 3])('at question %i', (count) => {
+  test('Escape asks the one before again, with its answer as what Enter gives', async () => {
+    const sitting = sit();
+    const done: string[] = [];
+    const ask = questions(done);
+    const asked = sitting.interview.run(() => ask(sitting.interview));
+    await upTo(sitting, count, escape);
+    const before = Math.max(0, count - 1);
+    const again = all
+      .slice(before)
+      .map(([question, ...keys], index) =>
+        index === 0 && count > 0 ? ([question] as const) : ([question, ...keys] as const),
+      );
+    await sitting.keyboard.answer(...again);
+    expect(await asked).toEqual(answered);
+    expect(done).toEqual(count === 1 ? ['one', 'one'] : ['one']);
+  });
+
+  test('Ctrl-C keeps the answers so far, and the next start goes on from them', async () => {
+    const sitting = sit();
+    const done: string[] = [];
+    const ask = questions(done);
+    const asked = sitting.interview.run(() => ask(sitting.interview));
+    const failed = expect(asked).rejects.toMatchObject({ name: 'ExitPromptError' });
+    await upTo(sitting, count, '\u0003');
+    await failed;
+    expect(sitting.kept()).toHaveLength(count);
+    const next = sit({ before: sitting.kept() });
+    const answer = answering(next, () => questions([])(next.interview), ...all.slice(count));
+    expect(await answer).toEqual(answered);
+    expect(next.said).toHaveLength(count);
+  });
+});
+
+test('what was answered to a question that is asked no more is asked again', async () => {
+  const before = [
+    { key: 'word', answer: 'bad', asked: true },
+    { key: 'colour', answer: 'red', asked: true },
+  ];
+  const sitting = sit({ before });
+  const answer = answering(sitting, () => questions([])(sitting.interview), ...all);
+  expect(await answer).toEqual(answered);
+});
+
+test('answers beforehand save questions; one that cannot be used is told and asked', async () => {
+  const supplied = { word: 'bad', colour: 'green', hosts: 'a b', sure: false };
+  const sitting = sit({ supplied });
+  const answer = answering(sitting, () => questions([])(sitting.interview), ['Which word', 'two']);
+  expect(await answer).toEqual({ word: 'two', colour: 'green', hosts: ['a', 'b'], sure: false });
+  expect(sitting.said).toEqual([
+    '✗ word: Another one',
+    '✔ Which colour? Green',
+    '✔ Which hosts? a, b',
+    '✔ Are you sure? No',
+  ]);
+});
+
+describe('where nobody can be asked', () => {
+  const run = (supplied: Readonly<Record<string, string>>) => {
+    const { interview } = sit({ alone: true, supplied });
+    return interview.run(() => questions([])(interview));
+  };
+
+  test('what Enter gives is taken', async () => {
+    expect(await run({ word: 'one', colour: 'red' })).toEqual({
+      word: 'one',
+      colour: 'red',
+      hosts: [],
+      sure: true,
+    });
+  });
+
+  test('a question without that is an error that names its key', async () => {
+    await expect(run({ word: 'one' })).rejects.toMatchObject({
+      problem: { code: 'usage.no-answer', expected: 'an answer to "colour": red, green' },
+      exitCode: 2,
+    });
+  });
+
+  test('an answer that cannot be used is an error', async () => {
+    await expect(run({ word: 'bad' })).rejects.toMatchObject({
+      problem: {
+        code: 'usage.answer',
+        what: 'the answer to "word" cannot be used: Another one',
+        seen: 'bad',
+      },
+    });
+  });
+});

@@ -1,0 +1,253 @@
+// Real prompts on a stand-in terminal; the organization is the practice server, over HTTP.
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import { fakeControl } from '../../../../practice/azure/control/control.ts';
+import { startFake, type RunningFake } from '../../../../practice/azure/start.ts';
+import { systemClock } from '../../../../src/shared/base/machine/clock.ts';
+import { askAzure } from '../../../../src/cli/setup/azure/ask-azure.ts';
+import { askHosts } from '../../../../src/cli/setup/hosts/ask-hosts.ts';
+import { askAgents } from '../../../../src/cli/setup/pools/ask-agents.ts';
+import { askDatasets } from '../../../../src/cli/setup/pools/ask-datasets.ts';
+import { agentCount, sayJobs } from '../../../../src/cli/setup/pools/say-jobs.ts';
+import { askSecretSource } from '../../../../src/cli/setup/secrets/ask-secret.ts';
+import { runSetup } from '../../../../src/cli/setup/wizard.ts';
+import type { Answer } from '../../../support/keyboard.ts';
+import { answering, sit } from '../../../support/sitting.ts';
+
+const hosts = (...gpus: (number | undefined)[]) =>
+  gpus.map((count, index) => ({ name: `h${index}`, ...(count === undefined ? {} : { gpus: count }) }));
+
+describe('agents', () => {
+  test.each<[string, ReturnType<typeof hosts>, readonly Answer[], object]>([
+    ['one for each GPU', hosts(8, 1), [['Agents on each host']], { agents: 'one-per-gpu', share: false }],
+    [
+      'as many as the smallest host has',
+      hosts(8, 2),
+      [['Agents on each host', 'Down'], ['How many']],
+      { agents: 2, share: false },
+    ],
+    [
+      'more, sharing',
+      hosts(1),
+      [
+        ['Agents on each host', 'Down'],
+        ['How many', '4'],
+        ['A host has 1 GPU', 'y'],
+      ],
+      { agents: 4, share: true },
+    ],
+    [
+      'more, not sharing after all',
+      hosts(2, 0),
+      [
+        ['Agents on each host', 'Down'],
+        ['How many', '3'],
+        ['A host has 2 GPUs', 'n'],
+        ['How many', '1'],
+      ],
+      { agents: 1, share: false },
+    ],
+    ['no GPU anywhere', hosts(0, 0), [['No GPU was found', '2']], { agents: 2, share: false }],
+    [
+      'GPUs not counted',
+      hosts(undefined),
+      [['Agents on each host']],
+      { agents: 'one-per-gpu', share: false },
+    ],
+  ])('%s', async (_, found, script, expected) => {
+    const sitting = sit();
+    expect(
+      await answering(sitting, () => askAgents(sitting.wizard, found), ['Agent pool'], ...script),
+    ).toEqual({
+      pool: 'gpu-lab',
+      ...expected,
+    });
+  });
+});
+
+test('a host whose name is taken has to get another one', async () => {
+  const sitting = sit();
+  const { keyboard } = sitting;
+  const asked = askHosts(sitting.wizard, ['gpu']);
+  await keyboard.answer(['Hosts (user@', 'gpu.lab.example 192.0.2.7']);
+  await keyboard.see('The inventory has a gpu already; name=address gives another name');
+  keyboard.stdin.write('\u0015box=gpu.lab.example 192.0.2.7\r');
+  expect(await asked).toEqual([{ name: 'box', address: 'gpu.lab.example' }, { name: '192.0.2.7' }]);
+});
+
+test('datasets get a variable and a path from their folder; mounts that were found are offered', async () => {
+  const sitting = sit();
+  const answers = answering(
+    sitting,
+    () => askDatasets(sitting.wizard, ['/mnt/imagenet']),
+    ['Mounts of the hosts', 'Space'],
+    ['Other folders', '/data/2024 set/'],
+    ['Variable that tells jobs where /mnt/imagenet'],
+    ['Is /mnt/imagenet a mount'],
+    ['Variable that tells jobs where /data/2024 set/'],
+    ['Is /data/2024 set/ a mount', 'y'],
+  );
+  expect(await answers).toEqual([
+    { name: 'IMAGENET', host: '/mnt/imagenet', container: '/datasets/imagenet', requireMount: true },
+    {
+      name: 'DATA_2024_SET',
+      host: '/data/2024 set/',
+      container: '/datasets/data_2024_set',
+      requireMount: true,
+    },
+  ]);
+});
+
+test('a secret typed where its place is asked for is refused', async () => {
+  const sitting = sit();
+  const { keyboard } = sitting;
+  const asked = askSecretSource(sitting.wizard, {
+    key: 'token',
+    what: 'the access token',
+    variable: 'AZP_TOKEN',
+  });
+  await keyboard.answer(
+    ['Where is the access token kept', 'Down', 'Down'],
+    ['Command', 'abcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrst'],
+  );
+  await keyboard.see('That looks like the secret itself');
+  keyboard.stdin.write('\u0015pass show azp\r');
+  expect(await asked).toEqual({ cmd: 'pass show azp' });
+});
+
+describe('Azure DevOps', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'questions-'));
+  const tokenFile = join(folder, 'token');
+  let fake: RunningFake;
+  beforeAll(async () => {
+    writeFileSync(tokenFile, 'right\n', { mode: 0o600 });
+    fake = await startFake({
+      host: '127.0.0.1',
+      port: 0,
+      tokenFile,
+      organization: 'lab',
+      projects: ['vision'],
+      clock: systemClock(1),
+    });
+  });
+  afterAll(async () => {
+    await fake.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  test('a token that works', async () => {
+    const sitting = sit({ env: { AZP_TOKEN: 'right' } });
+    const answers = answering(
+      sitting,
+      () => askAzure(sitting.wizard),
+      ['organization', fake.organization],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
+      ['Variable'],
+      ['When does it expire'],
+      ['Projects'],
+    );
+    expect(await answers).toEqual({
+      organization: fake.organization,
+      credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } },
+      network: {},
+      pools: ['Default'],
+      projects: ['vision'],
+    });
+    expect(sitting.said.join('\n')).toContain('accepts the variable AZP_TOKEN; pools there: 1');
+  });
+
+  test('where the organization may run few jobs at once, that is told beside the number of agents', async () => {
+    const control = fakeControl(fake.origin);
+    await control.limitJobs(1);
+    const sitting = sit({ env: { AZP_TOKEN: 'right' } });
+    const answers = answering(
+      sitting,
+      () => askAzure(sitting.wizard),
+      ['organization', fake.organization],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
+      ['Variable'],
+      ['When does it expire'],
+      ['Projects'],
+    );
+    const { jobs, organization } = await answers;
+    expect(jobs).toEqual({ permitted: 1, used: 0 });
+    const hosts = [{ name: 'a', gpus: 6 }, { name: 'b', gpus: 2 }, { name: 'c' }];
+    const agents = agentCount(hosts, { pool: 'p', agents: 'one-per-gpu', share: false });
+    sayJobs(sitting.wizard, organization, agents, jobs);
+    const said = sitting.said.join(' ').replaceAll(/\s+/gu, ' ');
+    expect(said).toContain(
+      '8 agents, 1 permitted parallel job of private projects, 0 in use: only 1 of them',
+    );
+    expect(said).toContain(`Organization settings > Parallel jobs (${organization}/_settings/buildqueue)`);
+    expect(agentCount(hosts, { pool: 'p', agents: 2, share: true })).toBe(6);
+    await control.limitJobs(null);
+  });
+
+  test('a wrong token is told with its cure, and organization and token can be corrected', async () => {
+    const sitting = sit({ env: { WRONG: 'wrong', AZP_TOKEN: 'right' } });
+    const answers = answering(
+      sitting,
+      () => askAzure(sitting.wizard),
+      ['organization', fake.organization],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
+      ['Variable', 'WRONG'],
+      ['The token did not work', 'Down'],
+      ['organization', fake.organization],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
+      ['Variable', 'AZP_TOKEN'],
+      ['When does it expire', '2027-05-01'],
+      ['Projects', 'Space'],
+    );
+    expect(await answers).toMatchObject({
+      credential: { kind: 'pat', token: { env: 'AZP_TOKEN' }, expires: '2027-05-01' },
+      projects: [],
+    });
+    expect(sitting.said.join('\n')).toContain('the credential was not accepted');
+    expect(sitting.said.join('\n')).toContain('check that the token is of this organization');
+  });
+
+  test('a variable that is not set is no obstacle, and the name of the organization is enough', async () => {
+    const sitting = sit();
+    const answers = answering(
+      sitting,
+      () => askAzure(sitting.wizard),
+      ['organization', 'example'],
+      ['Does it take a proxy'],
+      ['Where is the access token kept', 'Down'],
+      ['Variable'],
+      ['When does it expire'],
+      ['Projects', 'vision, speech'],
+    );
+    expect(await answers).toEqual({
+      organization: 'https://dev.azure.com/example',
+      credential: { kind: 'pat', token: { env: 'AZP_TOKEN' } },
+      network: {},
+      projects: ['vision', 'speech'],
+    });
+    expect(sitting.said.join(' ')).toContain('AZP_TOKEN is not set here.');
+  });
+});
+
+test('hosts are tested beside those of the inventory that they join: jump hosts may be among them', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'azp-join-'));
+  const file = join(folder, 'lab.yaml');
+  writeFileSync(
+    file,
+    `organization: https://dev.azure.com/example
+token: { env: AZP_TOKEN }
+hosts: { bastion: { pool: p }, first: { pool: p, jump: bastion } }
+`,
+  );
+  const sitting = sit();
+  const failed = expect(runSetup(sitting.wizard, file)).rejects.toThrow('asked here, beside bastion first');
+  await sitting.keyboard.answer(['has 2 hosts'], ['Hosts (user@', 'second']);
+  await failed;
+  rmSync(folder, { recursive: true });
+});

@@ -1,0 +1,295 @@
+import { afterEach, describe, expect, it } from 'vitest';
+
+import type { Drain } from '../../../../src/shared/contract/drain.ts';
+import type { ManagerStatus, SlotStatus } from '../../../../src/shared/contract/status.ts';
+import { applyHosts } from '../../../../src/fleet/apply/apply.ts';
+import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
+import { wavesOf } from '../../../../src/fleet/apply/waves/survey-waves.ts';
+import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
+import { HostConnection } from '../../../../src/fleet/apply/connection.ts';
+import { executeChange } from '../../../../src/fleet/apply/execute.ts';
+import { desiredOf, merge } from '../../../support/host.ts';
+import { change, shape } from '../plan/changes.ts';
+import { FakeHost } from './fake-fleet.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+
+const hosts: FakeHost[] = [];
+afterEach(() => hosts.splice(0).forEach((host) => host.close()));
+
+function hostWanting(...wanted: ConstructorParameters<typeof FakeHost>[0]): FakeHost {
+  const host = new FakeHost(wanted);
+  hosts.push(host);
+  return host;
+}
+
+const loose = { exactFacts: false };
+const awaited = { kind: 'await-manager', configHash: 'x', timeoutS: 60 } as const;
+const slot = (state: SlotStatus['state'], job?: string): SlotStatus => ({
+  slot: '0',
+  agent: 'h200-1-0',
+  state,
+  gpus: [],
+  since: '2026-11-21T00:00:00Z',
+  jobsRun: 0,
+  ...(job === undefined ? {} : { job }),
+});
+const status = (drained: boolean, ...slots: SlotStatus[]) => managerStatus({ drained, slots });
+
+describe('applying a plan to a host', () => {
+  it('runs the changes in order under the lock and says so', async () => {
+    const host = hostWanting(change('a'), change('b', { durable: false }));
+    const outcome = await applyHost(host.survey(), host.tools(), loose);
+    expect(outcome).toEqual({ host: 'h200-1', state: 'changed', changes: 2 });
+    expect(host.log).toEqual(['lock', 'a', 'b', 'unlock']);
+    const ends = host.events.filter((event) => event.kind === 'change-end');
+    expect(ends.map(({ id, ok }) => [id, ok])).toEqual([
+      ['a', true],
+      ['b', true],
+    ]);
+  });
+
+  it('plans again after each stage and fills in what was unknown', async () => {
+    const host = hostWanting(change('a'), shape('docker'));
+    const survey = host.survey();
+    host.onRun = () => void (host.wanted = [change('a'), change('b')]);
+    expect(await applyHost(survey, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 2 });
+  });
+
+  it('counts an announced wait as made where there was nothing left to wait for', async () => {
+    const host = hostWanting(change('a'), { ...shape('manager'), waits: true });
+    const survey = host.survey();
+    host.wanted = [change('a')];
+    expect(await applyHost(survey, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 2 });
+  });
+
+  it('makes no wait that nobody has announced', async () => {
+    const wait = { ...change('wait', { step: 'manager' }), actions: [awaited] };
+    const host = hostWanting(change('a'), wait);
+    const survey = host.survey();
+    const announced = { ...survey, plan: { ...survey.plan, stages: [[change('a')]] } };
+    expect(await applyHost(announced, host.tools(), loose)).toMatchObject({ state: 'changed', changes: 1 });
+    expect(host.log).toEqual(['lock', 'a', 'unlock']);
+  });
+
+  it('reboots with proof, locks again, and goes on', async () => {
+    const host = hostWanting(change('reboot', { reboot: true }), change('b'));
+    const outcome = await applyHost(host.survey(), host.tools(), loose);
+    expect(outcome).toMatchObject({ state: 'changed', changes: 2 });
+    expect(host.log).toEqual([
+      'lock',
+      'reboot',
+      'lock',
+      expect.stringContaining('is-system-running --wait'),
+      'b',
+      'unlock',
+    ]);
+  });
+
+  it('stops before a change that was not announced', async () => {
+    const host = hostWanting(change('a'));
+    const survey = host.survey();
+    host.wanted = [change('a'), change('surprise', { disturbs: 'machine' })];
+    const { state, problem } = await applyHost(survey, host.tools(), loose);
+    expect(state).toBe('failed');
+    expect(problem).toMatchObject({
+      code: 'plan.not-announced',
+      what: 'stopped before "do surprise": it was not announced',
+    });
+    expect(host.log).toEqual(['lock', 'unlock']);
+  });
+
+  it('says when a change ran and did nothing', async () => {
+    const host = hostWanting(change('a'));
+    const survey = host.survey();
+    const tools = { ...host.tools(), gather: () => Promise.resolve(survey.facts) };
+    const { problem } = await applyHost(survey, tools, loose);
+    expect(problem).toMatchObject({ code: 'plan.no-effect', step: 'docker', seen: 'a is missing' });
+    expect(host.log).toEqual(['lock', 'a', 'unlock']);
+  });
+
+  it('gives up when new work keeps coming', async () => {
+    const host = hostWanting(change('a-0'), shape('docker', 'machine'));
+    const survey = host.survey();
+    let count = 0;
+    host.onRun = () => void (host.wanted = [change(`a-${(count += 1)}`)]);
+    const { problem, changes } = await applyHost(survey, host.tools(), loose);
+    expect(problem?.code).toBe('plan.endless');
+    expect(changes).toBe(5);
+  });
+
+  it('reports a failed script in its own words and makes no more changes', async () => {
+    const host = hostWanting(change('a'), change('b'));
+    host.onRun = () => ({
+      code: 1,
+      tail: 'Reading package lists…\nfailed: no space left\nexpected: 2 GB\nseen: 12 MB\nnext: df -h\n',
+    });
+    const { problem, state } = await applyHost(host.survey(), host.tools(), loose);
+    expect(state).toBe('failed');
+    expect(problem).toEqual({
+      code: 'change.failed',
+      host: 'h200-1',
+      step: 'docker',
+      what: 'no space left',
+      expected: '2 GB',
+      seen: '12 MB',
+      next: 'df -h',
+    });
+    expect(host.log).toEqual(['lock', 'a', 'unlock']);
+  });
+
+  it('refuses a saved plan when the host has changed since', async () => {
+    const host = hostWanting(change('a'));
+    const survey = host.survey();
+    host.facts = merge(host.facts, { kernel: '6.12.0' });
+    const { problem } = await applyHost(survey, host.tools(), { exactFacts: true });
+    expect(problem?.code).toBe('plan.facts-changed');
+    expect(host.log).toEqual(['lock', 'unlock']);
+  });
+
+  it('stops at Ctrl-C after the running change, and says how far it came', async () => {
+    const host = hostWanting(change('a'), change('b'));
+    host.onRun = () => {
+      host.stop.abort();
+      return undefined;
+    };
+    expect(await applyHost(host.survey(), host.tools(), loose)).toEqual({
+      host: 'h200-1',
+      state: 'skipped',
+      changes: 1,
+    });
+    expect(host.log).toEqual(['lock', 'a', 'unlock']);
+  });
+
+  it('refuses to execute what is not in the plan', async () => {
+    const host = hostWanting();
+    const connection = new HostConnection(desiredOf().host, host.tools());
+    await expect(
+      executeChange(change('a'), [change('a')], connection, 'h200-1', host.tools()),
+    ).rejects.toThrow('not in the plan');
+    expect(host.log).toEqual([]);
+  });
+});
+
+describe('a change that disturbs running jobs', () => {
+  const at = '2026-11-21T12:00:00Z';
+  const person: Drain = { reason: 'fan', at, owner: 'bob@laptop' };
+  const left: Drain = { reason: 'restart', at, owner: 'bob@laptop', run: 'run-0' };
+  const drain = 'POST /v1/drain {"reason":"do restart","owner":"ann@laptop","run":"run-1"}';
+  const drainInWords =
+    'POST /v1/drain {"reason":"do restart (run run-1 of ann@laptop)","owner":"ann@laptop","run":"run-1"}';
+  const undrainRun = 'POST /v1/undrain {"run":"run-1","hostOnly":true}';
+  const undrainHost = 'POST /v1/undrain {"hostOnly":true}';
+
+  function hostToRestart(before: ManagerStatus): FakeHost {
+    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+    host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
+    host.status = before;
+    return host;
+  }
+  const notesOf = (host: FakeHost) =>
+    host.events.filter((event) => event.kind === 'note').map(({ text }) => text);
+
+  it('waits until they have ended, and gives the agents back to work afterwards', async () => {
+    const host = hostToRestart({ ...status(false, slot('busy', 'train')), drains: [] });
+    let asked = 0;
+    await host.serveManager((path) => {
+      if (path === 'GET /v1/status' && (asked += 1) === 3) host.status = status(true, slot('drained'));
+    });
+    expect(await applyHost(host.survey(), host.tools(), loose)).toMatchObject({ state: 'changed' });
+    expect(host.log).toEqual(['lock', drain, 'restart', undrainRun, 'unlock']);
+    expect(notesOf(host)).toEqual(['draining: waiting for slot 0 (train)']);
+  });
+
+  it.each<[string, ManagerStatus, string[]]>([
+    [
+      'takes back only its own mark',
+      { ...status(true, slot('drained')), drains: [person] },
+      [drain, 'restart', undrainRun],
+    ],
+    [
+      'on an older manager: takes the host’s mark back',
+      status(false, slot('drained')),
+      [drainInWords, 'restart', undrainRun, undrainHost],
+    ],
+    [
+      'on an older manager: leaves a host drained that was drained before',
+      status(true, slot('drained')),
+      ['restart'],
+    ],
+  ])('%s', async (_, before, log) => {
+    const host = hostToRestart(before);
+    await host.serveManager(() => undefined);
+    await applyHost(host.survey(), host.tools(), loose);
+    expect(host.log).toEqual(['lock', ...log, 'unlock']);
+  });
+
+  it('takes over what an interrupted run has left, and says whose it was', async () => {
+    const host = hostToRestart({ ...status(true, slot('drained')), drains: [left] });
+    await host.serveManager(() => undefined);
+    await applyHost(host.survey(), host.tools(), loose);
+    expect(host.log).toEqual(['lock', drain, 'restart', undrainRun, 'unlock']);
+    expect(notesOf(host)).toEqual([
+      'takes over from an interrupted run: whole host drained by run run-0 of bob@laptop: restart, since 2026-11-21 12:00 UTC',
+    ]);
+  });
+
+  it('plans without its own mark, which it takes back itself', async () => {
+    const host = hostToRestart({ ...status(false, slot('drained')), drains: [] });
+    const own = { reason: 'do restart', at, owner: 'ann@laptop', run: 'run-1' };
+    await host.serveManager((path) => {
+      if (path !== 'POST /v1/drain') return;
+      const drained = { ...status(true, slot('drained')), drains: [person, own] };
+      host.facts = merge(host.facts, { manager: { status: drained } });
+    });
+    const seen: unknown[] = [];
+    const tools = host.tools();
+    const plan: typeof tools.plan = (facts, spec) => {
+      seen.push(facts.manager.status?.drains);
+      return tools.plan(facts, spec);
+    };
+    await applyHost(host.survey(), { ...tools, plan }, loose);
+    expect(seen).toEqual([undefined, [person]]);
+  });
+
+  it('changes nothing when they do not end in time', async () => {
+    const host = hostToRestart({ ...status(false, slot('busy', 'train')), drains: [] });
+    await host.serveManager(() => undefined);
+    const { problem, changes } = await applyHost(host.survey(), host.tools(), loose);
+    expect(problem).toMatchObject({
+      code: 'plan.drain-timeout',
+      seen: 'slot 0 (train) https://dev.azure.com/x/_build?id=7',
+    });
+    expect(changes).toBe(0);
+    expect(host.log).toEqual(['lock', drain, undrainRun, 'unlock']);
+  });
+
+  it('asks no manager where none runs', async () => {
+    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+    await applyHost(host.survey(), host.tools(), loose);
+    expect(host.log).toEqual(['lock', 'restart', 'unlock']);
+  });
+});
+
+it('hosts that build an image for others come first, however few at a time; outcomes stay in order', async () => {
+  const fake = hostWanting();
+  const names = ['a', 'b', 'c'];
+  const surveys = names.map((name) => {
+    const dockerfile = { folder: '/lab/vision', builder: 'c', push: 'registry.lab/vision' };
+    return { ...fake.survey(), host: desiredOf({ name, dockerfile }).host };
+  });
+  const begun: string[] = [];
+  const outcomes = await applyHosts(
+    { hosts: surveys, failures: [] },
+    {
+      fleet: wavesOf([], { hosts: surveys, failures: [] }, true),
+      limits: defaultWaves,
+    },
+    fake.tools({ parallel: 1 }),
+    ({ host }) => {
+      begun.push(host.name);
+      return Promise.resolve({ host: host.name, state: 'ok', changes: 0 });
+    },
+  );
+  expect(begun).toEqual(['c', 'a', 'b']);
+  expect(outcomes.map(({ host }) => host)).toEqual(names);
+});

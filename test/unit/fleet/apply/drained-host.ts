@@ -1,0 +1,53 @@
+import { afterEach } from 'vitest';
+
+import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
+import type { Proof } from '../../../../src/fleet/apply/proof/end-drain.ts';
+import type { Drain } from '../../../../src/shared/contract/drain.ts';
+import type { Verdict } from '../../../../src/shared/health/verdict.ts';
+import { merge } from '../../../support/host.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+import { change } from '../plan/changes.ts';
+import { FakeHost } from './fake-fleet.ts';
+
+const hosts: FakeHost[] = [];
+afterEach(() => hosts.splice(0).forEach((host) => host.close()));
+
+export const at = '2026-11-21T12:00:00Z';
+export const left: Drain = { reason: 'driver', at, owner: 'bob@laptop', run: 'run-0' };
+export const reboot = change('reboot', { reboot: true, disturbs: 'machine' });
+export const restart = change('restart', { disturbs: 'containers' });
+export const healthy: Verdict = { state: 'healthy', cause: '', next: '' };
+export const broken: Verdict = { state: 'failed', cause: 'no GPU is seen', next: 'look at its kernel log' };
+
+/** A host whose manager runs, with these marks on it; closed after its test. */
+export async function host(wanted: ConstructorParameters<typeof FakeHost>[0], drains: readonly Drain[] = []) {
+  const fake = new FakeHost(wanted);
+  hosts.push(fake);
+  fake.status = managerStatus({ drains });
+  fake.facts = merge(fake.facts, { manager: { unitActive: 'active', status: fake.status } });
+  await fake.serveManager(() => undefined);
+  return fake;
+}
+
+/** A proof that notes its two halves among what is done on the host. */
+function proof(fake: FakeHost, verdict: Verdict): Proof {
+  return {
+    probe: () => {
+      fake.log.push('probe');
+      return Promise.resolve(verdict);
+    },
+    prove: async (giveBack) => {
+      fake.log.push('probe');
+      if (verdict.state === 'healthy') await giveBack();
+      fake.log.push('agents');
+      return verdict;
+    },
+  };
+}
+
+export const apply = (fake: FakeHost, verdict: Verdict) =>
+  applyHost(fake.survey(), fake.tools(), { exactFacts: false, proof: proof(fake, verdict) });
+/** What was done, without the words of the orders. */
+export const done = ({ log }: FakeHost) => log.map((line) => line.replace(/^POST \/v1\/(\w+) .*$/, '$1'));
+export const notes = ({ events }: FakeHost) =>
+  events.flatMap((event) => (event.kind === 'note' ? [event.text] : []));

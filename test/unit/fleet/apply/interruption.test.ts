@@ -1,0 +1,223 @@
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { applyFleet } from '../../../../src/fleet/apply/apply.ts';
+import { applyHost } from '../../../../src/fleet/apply/apply-host.ts';
+import { interruptionLine, type Interruption } from '../../../../src/fleet/apply/interruption.ts';
+import type { HostOutcome } from '../../../../src/fleet/apply/outcome.ts';
+import type { AzureClient } from '../../../../src/shared/azure/client.ts';
+import type { SlotStatus } from '../../../../src/shared/contract/status.ts';
+import { defaultWaves } from '../../../../src/fleet/inventory/schema/defaults.ts';
+import { outcomeText } from '../../../../src/cli/render/outcome.ts';
+import { merge } from '../../../support/host.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+import { change } from '../plan/changes.ts';
+import { FakeHost } from './fake-fleet.ts';
+
+const hosts: FakeHost[] = [];
+afterEach(() => hosts.splice(0).forEach((host) => host.close()));
+
+function hostWanting(...wanted: ConstructorParameters<typeof FakeHost>[0]): FakeHost {
+  const host = new FakeHost(wanted);
+  hosts.push(host);
+  return host;
+}
+
+const busy: SlotStatus = {
+  slot: '0',
+  agent: 'h200-1-0',
+  state: 'busy',
+  gpus: [],
+  since: '2026-11-21T00:00:00Z',
+  jobsRun: 0,
+  job: 'train',
+};
+
+const provisioned = {
+  docker: { active: true },
+  manager: { current: 'versions/1', unitActive: 'active' },
+} as const;
+
+/** A server that knows no agent. */
+const emptyPools = {
+  findPool: () => Promise.resolve({ id: 1, name: 'gpu-lab' }),
+  listAgents: () => Promise.resolve([]),
+} as Partial<AzureClient> as AzureClient;
+
+/** Applies and proves as `provision` does. */
+async function provision(host: FakeHost): Promise<HostOutcome | undefined> {
+  const survey = {
+    hosts: [host.survey()],
+    failures: [],
+    pools: { changes: [], blocked: new Map<string, never>() },
+    held: [],
+    agentsIn: () => undefined,
+  };
+  const options = {
+    exactFacts: false,
+    probe: true,
+    inventory: survey.hosts.map((each) => each.host),
+    limits: defaultWaves,
+    projects: [],
+    adopt: false,
+    onPools: () => undefined,
+  };
+  return (await applyFleet(survey, emptyPools, host.tools(), options))[0];
+}
+
+describe('Ctrl-C', () => {
+  it('while a change goes on on the host: names it, and counts those before', async () => {
+    const host = hostWanting(change('a'), change('b'));
+    host.onRun = (script) => {
+      if (script !== 'b') return undefined;
+      host.begin('b');
+      host.stop.abort();
+      throw new Error('aborted');
+    };
+    expect(await applyHost(host.survey(), host.tools(), { exactFacts: false })).toEqual({
+      host: 'h200-1',
+      state: 'skipped',
+      changes: 1,
+      interrupted: {
+        during: 'change',
+        title: 'do b',
+        goesOn: true,
+        unit: 'azp-fleet-change-b.service',
+      },
+    });
+  });
+
+  it('when the change has just come to its end on the host: says so', async () => {
+    const host = hostWanting(change('a'));
+    host.onRun = () => {
+      host.end('a', 0);
+      host.stop.abort();
+      throw new Error('aborted');
+    };
+    expect(await applyHost(host.survey(), host.tools(), { exactFacts: false })).toMatchObject({
+      interrupted: { during: 'change', title: 'do a', goesOn: false, unit: 'azp-fleet-change-a.service' },
+    });
+  });
+
+  it('in a change that ends with the connection: says that it may be half done', async () => {
+    const host = hostWanting(change('a', { durable: false }));
+    host.onRun = () => {
+      host.stop.abort();
+      throw new Error('aborted');
+    };
+    expect(await applyHost(host.survey(), host.tools(), { exactFacts: false })).toMatchObject({
+      changes: 0,
+      interrupted: { during: 'change', title: 'do a', goesOn: false },
+    });
+  });
+
+  it('while jobs are waited for: the agents are given back to work, and it is said', async () => {
+    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+    host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
+    host.status = managerStatus({ drains: [], slots: [busy] });
+    let asked = 0;
+    await host.serveManager((path) => {
+      if (path === 'GET /v1/status' && (asked += 1) === 2) host.stop.abort();
+    });
+    const outcome = await applyHost(host.survey(), host.tools(), { exactFacts: false });
+    expect(outcome).toMatchObject({ state: 'skipped', changes: 0, interrupted: { during: 'drain' } });
+    expect(host.log).toContain('POST /v1/undrain {"run":"run-1","hostOnly":true}');
+  });
+
+  it('while jobs are waited for, and the manager cannot be told: what keeps the agents from work is said', async () => {
+    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+    host.facts = merge(host.facts, { manager: { unitActive: 'active' } });
+    host.status = managerStatus({ drains: [], slots: [busy] });
+    let asked = 0;
+    await host.serveManager((path) => {
+      if (path !== 'GET /v1/status' || (asked += 1) !== 2) return;
+      host.stop.abort();
+      host.refuses = true;
+    });
+    await applyHost(host.survey(), host.tools(), { exactFacts: false });
+    const notes = host.events.filter((event) => event.kind === 'note').map(({ text }) => text);
+    expect(notes.at(-1)).toMatch(
+      /^the agents could not be given back to work: .*azp-fleet undrain h200-1"$/u,
+    );
+  });
+
+  it('while it is proved: what was changed is counted', async () => {
+    const host = hostWanting(change('a'), change('b'));
+    host.facts = merge(host.facts, { ...provisioned, gpus: [] });
+    host.status = managerStatus({ slots: [{ ...busy, state: 'starting' }] });
+    let asked = 0;
+    await host.serveManager(() => {
+      if ((asked += 1) === 3) host.stop.abort();
+    });
+    const outcome = await provision(host);
+    expect(outcome).toEqual({
+      host: 'h200-1',
+      state: 'skipped',
+      changes: 2,
+      interrupted: { during: 'proof' },
+    });
+    expect(outcomeText(outcome === undefined ? [] : [outcome], { color: false, width: 200 })).toContain(
+      'h200-1  interrupted  2 changes made; interrupted while proving; run again to prove it',
+    );
+    expect(host.events.findLast((event) => event.kind === 'host-state')).toMatchObject({
+      state: 'skipped',
+      text: '2 changes made; interrupted while proving; run again to prove it',
+    });
+  });
+
+  it('while it is proved with its agents still aside: the same', async () => {
+    const host = hostWanting(change('restart', { disturbs: 'containers' }));
+    host.facts = merge(host.facts, { ...provisioned, gpus: [] });
+    host.status = managerStatus({ drains: [], slots: [{ ...busy, state: 'drained' }] });
+    let asked = 0;
+    await host.serveManager((path) => {
+      if (path.startsWith('POST /v1/undrain'))
+        host.status = managerStatus({ drains: [], slots: [{ ...busy, state: 'starting' }] });
+      if (host.log.includes('restart') && path === 'GET /v1/status' && (asked += 1) === 3) host.stop.abort();
+    });
+    expect(await provision(host)).toMatchObject({
+      state: 'skipped',
+      changes: 1,
+      interrupted: { during: 'proof' },
+    });
+    expect(host.log).toContain('POST /v1/undrain {"run":"run-1","hostOnly":true}');
+  });
+
+  it('before anything: nothing was begun', async () => {
+    const host = hostWanting(change('a'));
+    host.stop.abort();
+    const outcome = await provision(host);
+    expect(outcome).toEqual({ host: 'h200-1', state: 'skipped', changes: 0 });
+  });
+});
+
+it.each<[number, Interruption | undefined, string]>([
+  [0, undefined, 'nothing changed; interrupted before the first one; run again to go on'],
+  [1, undefined, '1 change made; interrupted before the next one; run again to go on'],
+  [
+    0,
+    { during: 'drain' },
+    'nothing changed; interrupted while waiting for jobs to end, which go on; run again to go on',
+  ],
+  [
+    2,
+    { during: 'change', title: 'install Docker', goesOn: true },
+    '2 changes made; interrupted during "install Docker", which goes on on the host; run again to follow it',
+  ],
+  [
+    0,
+    { during: 'change', title: 'install Docker', goesOn: true, unit: 'azp-fleet-change-docker-1.service' },
+    'nothing changed; interrupted during "install Docker", which goes on on the host as azp-fleet-change-docker-1.service; run again to follow it',
+  ],
+  [
+    0,
+    { during: 'change', title: 'install Docker', goesOn: false, unit: 'azp-fleet-change-docker-1.service' },
+    'nothing changed; interrupted during "install Docker", which has come to its end on the host since; run again to go on',
+  ],
+  [
+    0,
+    { during: 'change', title: 'write it', goesOn: false },
+    'nothing changed; interrupted during "write it", which may be half done; run again to finish it',
+  ],
+])('%i changes, then %o', (changes, at, line) => {
+  expect(interruptionLine(changes, at)).toBe(line);
+});

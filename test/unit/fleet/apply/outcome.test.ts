@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+
+import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import { scriptFailure } from '../../../../src/fleet/apply/script-failure.ts';
+import { exitCodeOf, failure, type HostOutcome } from '../../../../src/fleet/apply/outcome.ts';
+
+const outcome = (
+  state: HostOutcome['state'],
+  verdict?: 'healthy' | 'degraded' | 'failed' | 'hung' | 'unknown',
+): HostOutcome => ({
+  host: 'a',
+  state,
+  changes: 0,
+  ...(verdict === undefined ? {} : { verdict: { state: verdict, cause: '', next: '' } }),
+});
+const caused = (error: unknown) => failure('a', error, silentLogger);
+
+describe('the exit code', () => {
+  it.each<[string, HostOutcome, number]>([
+    ['well', outcome('ok', 'healthy'), 0],
+    ['a degraded host works', outcome('changed', 'degraded'), 0],
+    ['a GPU that failed', outcome('ok', 'failed'), 1],
+    ['a hanging driver', outcome('ok', 'hung'), 1],
+    ['a manager that says nothing', outcome('ok', 'unknown'), 1],
+    ['a failed change', outcome('failed'), 1],
+    ['nobody there', outcome('unreachable'), 1],
+    ['a mistake of ours', caused(new TypeError('x is not a function')), 70],
+  ])('%s', (_name, ended, expected) => {
+    expect(exitCodeOf([outcome('ok'), ended])).toBe(expected);
+  });
+});
+
+describe('a host that could not be worked on', () => {
+  it.each([
+    ['ssh.timeout', 'unreachable'],
+    ['ssh.host-key-mismatch', 'unreachable'],
+    ['ssh.auth', 'unreachable'],
+    ['ssh.locked', 'failed'],
+    ['ssh.sudo-password-needed', 'failed'],
+    ['change.failed', 'failed'],
+  ] as const)('%s is %s', (code, state) => {
+    expect(caused(new FleetError({ code, what: 'x' })).state).toBe(state);
+  });
+});
+
+describe('a failed script', () => {
+  it('is quoted by its last lines when it does not explain itself', () => {
+    const { problem } = scriptFailure('install', 100, 'one\n\ntwo\nE: broken packages\n');
+    expect(problem).toMatchObject({
+      what: '"install" failed with exit code 100',
+      seen: 'one\ntwo\nE: broken packages',
+    });
+  });
+
+  it('explains itself with its last words, also over several lines', () => {
+    const output =
+      'failed: first try\nexpected: a\nseen: b\nnext: c\nagain\nfailed: no headers\nexpected: linux-headers-6.1\nseen: line 1\nline 2\nnext: apt-get install\n';
+    expect(scriptFailure('x', 1, output).problem).toEqual({
+      code: 'change.failed',
+      what: 'no headers',
+      expected: 'linux-headers-6.1',
+      seen: 'line 1\nline 2',
+      next: 'apt-get install',
+    });
+  });
+});

@@ -1,0 +1,56 @@
+import { readBootId, rebootScript, settle } from '../../../../src/fleet/apply/reboot.ts';
+import type { ScriptSuite } from '../../../support/scratch/case.ts';
+
+export const rebootSuite: ScriptSuite = {
+  name: 'a reboot',
+  flags: [],
+  given: (host) =>
+    host
+      .program('nohup', 'echo noise; echo noise >&2; exec "$@"', { silent: true })
+      .program('systemctl', 'echo noise; echo noise >&2; exit 1')
+      .program('sleep', '/bin/sleep 0.1')
+      .program('timeout', 'echo "$1" >/run/limit; shift; exec "$@"', { silent: true }),
+  cases: [
+    {
+      name: 'is told from one before by its id',
+      script: readBootId,
+      given: (host) => host.file('/proc/sys/kernel/random/boot_id', '5b1c\n'),
+      after: { stdout: '5b1c\n' },
+    },
+    {
+      name: 'comes a moment after the session has ended in order, and holds none of its channels',
+      script: `${rebootScript}echo "before: $(cat /.calls 2>/dev/null)"; wait`,
+      after: { stdout: 'before: \n', calls: ['sleep 1', 'systemctl reboot'] },
+    },
+    {
+      name: 'is over when the system has come up, well or not, or never does',
+      script: settle,
+      given: (host) => host.program('systemctl', 'echo degraded; echo noise >&2; exit 1'),
+      after: { calls: ['systemctl is-system-running --wait'], files: { '/run/limit': '644 180\n' } },
+    },
+    {
+      name: 'is over where nobody can say so',
+      script: settle,
+      after: { calls: ['systemctl is-system-running --wait'], files: { '/run/limit': '644 180\n' } },
+    },
+    {
+      name: 'is waited for also where systemd 239 does not wait',
+      script: settle,
+      given: (host) =>
+        host
+          .program('sleep', '')
+          .file('/run/states', 'initializing\nstarting\nrunning\n')
+          .program('systemctl', 'head -n 1 /run/states; sed -i 1d /run/states'),
+      after: {
+        calls: [
+          'systemctl is-system-running --wait',
+          'sleep 1',
+          'systemctl is-system-running --wait',
+          'sleep 1',
+          'systemctl is-system-running --wait',
+        ],
+        files: { '/run/limit': '644 180\n', '/run/states': '644 ' },
+      },
+    },
+  ],
+};

@@ -1,0 +1,4 @@
+import { testSuite } from '../../../support/scratch/suite-tests.ts';
+import { rebootSuite } from './reboot-cases.ts';
+
+testSuite(rebootSuite);

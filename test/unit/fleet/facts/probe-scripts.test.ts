@@ -1,0 +1,4 @@
+import { testSuite } from '../../../support/scratch/suite-tests.ts';
+import { probeSuite } from './probe-cases.ts';
+
+testSuite(probeSuite);

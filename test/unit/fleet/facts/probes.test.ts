@@ -1,0 +1,290 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import type { Frame } from '../../../../src/fleet/ssh/session/frames.ts';
+import { probes } from '../../../../src/fleet/facts/parse.ts';
+import { changesProbe } from '../../../../src/fleet/facts/probes/changes.ts';
+import { diskProbe } from '../../../../src/fleet/facts/probes/disk.ts';
+import { dockerProbe } from '../../../../src/fleet/facts/probes/docker.ts';
+import { gpusProbe } from '../../../../src/fleet/facts/probes/gpus.ts';
+import { machineProbe } from '../../../../src/fleet/facts/probes/machine.ts';
+import { managerProbe } from '../../../../src/fleet/facts/probes/manager.ts';
+import { osProbe } from '../../../../src/fleet/facts/probes/os.ts';
+import { othersProbe } from '../../../../src/fleet/facts/probes/others.ts';
+import { together, userspaceVersion } from '../../../../src/fleet/facts/probes/packages.ts';
+
+function frame(stdout: string, code = 0): Frame {
+  return { code, stdout, stderr: '', durationMs: 1, timedOut: false };
+}
+
+describe('the probes', () => {
+  it('take any output without failing, since a host can print anything', () => {
+    const words = fc.constantFrom(
+      'active',
+      'info {',
+      'containers [',
+      'time /run/docker.pid 1',
+      'gpu',
+      'state',
+      'title',
+      'ID=',
+      'installed hold',
+      'Filesystem',
+    );
+    const output = fc.array(fc.oneof(words, fc.string())).map((parts) => parts.join('\n'));
+    fc.assert(
+      fc.property(output, fc.nat(255), (stdout, code) => {
+        for (const probe of probes) expect(() => probe.parse(frame(stdout, code))).not.toThrow();
+      }),
+    );
+  });
+});
+
+describe('what the probes print', () => {
+  it.each([
+    [
+      'Debian',
+      'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\nID=debian\n',
+      {
+        id: 'debian',
+        idLike: [],
+        versionId: '12',
+        codename: 'bookworm',
+        pretty: 'Debian GNU/Linux 12 (bookworm)',
+      },
+    ],
+    [
+      'Ubuntu',
+      'NAME="Ubuntu"\nVERSION_ID="24.04"\nID=ubuntu\nID_LIKE=debian\nUBUNTU_CODENAME=noble\nVERSION_CODENAME=noble\nPRETTY_NAME="Ubuntu 24.04.1 LTS"\n',
+      {
+        id: 'ubuntu',
+        idLike: ['debian'],
+        versionId: '24.04',
+        codename: 'noble',
+        pretty: 'Ubuntu 24.04.1 LTS',
+      },
+    ],
+    [
+      'Rocky',
+      'ID=\'rocky\'\nID_LIKE="rhel centos fedora"\nVERSION_ID=9.4\n# a comment\n',
+      {
+        id: 'rocky',
+        idLike: ['rhel', 'centos', 'fedora'],
+        versionId: '9.4',
+        codename: '',
+        pretty: 'rocky 9.4',
+      },
+    ],
+  ])('the system: %s', (_, text, expected) => {
+    expect(osProbe.parse(frame(text))).toEqual(expected);
+  });
+
+  it('the machine', () => {
+    const text =
+      'kernel 6.1.0-32-amd64\narch x86_64\nmachine-id 0f8e\nboot-id 5b1c\nsystemd systemd 252 (252.36-1~deb12u1)\n+PAM +AUDIT\nuser lab\nuid 1000\ntime 1795253400\nmemory 65536000\ncpus 16\nreboot-required\n';
+    expect(machineProbe.parse(frame(text))).toEqual({
+      kernel: '6.1.0-32-amd64',
+      arch: 'x86_64',
+      machineId: '0f8e',
+      bootId: '5b1c',
+      time: Date.parse('2026-11-21T09:30:00Z'),
+      systemd: 252,
+      login: { user: 'lab', uid: 1000 },
+      memoryMiB: 64000,
+      cpus: 16,
+      rebootRequired: true,
+      platform: undefined,
+    });
+  });
+
+  it('GPUs of both classes, their drivers, and NVSwitches', () => {
+    const text = 'gpu 0000:83:00.0 2335 nvidia\ngpu 0000:01:00.0 1E04 \nnvswitch\nnvswitch\nnvlink5\numad\n';
+    expect(gpusProbe.parse(frame(text))).toEqual({
+      gpus: [
+        { address: '0000:83:00.0', deviceId: '2335', boundTo: 'nvidia' },
+        { address: '0000:01:00.0', deviceId: '1e04', boundTo: undefined },
+      ],
+      nvswitches: 2,
+      nvlink5: { switches: 1, umad: true },
+    });
+  });
+
+  it('cards of an NVLink 5 board that did not say what they are, in whichever order they gave up', () => {
+    const text = 'unread 0000:91:00.0\nunread 0000:90:00.1\nunread $(reboot)\n';
+    expect(gpusProbe.parse(frame(text)).nvlink5).toEqual({
+      switches: 0,
+      umad: false,
+      unread: ['0000:90:00.1', '0000:91:00.0'],
+    });
+  });
+
+  it('packages: those of all package managers together, and the version of the NVIDIA libraries', () => {
+    const { packages, held } = together([
+      {
+        packages: { 'libnvidia-ml1': '580.95.05-1', runc: '1.1.5' },
+        held: ['runc', 'libnvidia-ml1'],
+        awaitsReboot: false,
+      },
+      { packages: { 'docker-ce': '3:29.7.2-1.el9' }, held: ['docker-ce'], awaitsReboot: true },
+    ]);
+    expect(packages).toEqual({
+      'libnvidia-ml1': '580.95.05-1',
+      runc: '1.1.5',
+      'docker-ce': '3:29.7.2-1.el9',
+    });
+    expect(held).toEqual(['docker-ce', 'libnvidia-ml1', 'runc']);
+    expect(userspaceVersion(packages)).toBe('580.95.05');
+    expect(userspaceVersion({ runc: '1.1.5' })).toBeUndefined();
+  });
+
+  it('Docker: what the engine says, and who else uses it', () => {
+    const info = {
+      ServerVersion: '29.7.2',
+      CgroupDriver: 'systemd',
+      Runtimes: { runc: {}, nvidia: {} },
+      DockerRootDir: '/data/docker',
+      LiveRestoreEnabled: true,
+      Swarm: { LocalNodeState: 'inactive' },
+    };
+    const containers = [
+      { Id: 'a'.repeat(64), Names: ['/h200-1-0'], Labels: { 'azp-fleet.kind': 'agent' } },
+      { Id: 'b'.repeat(64), Names: ['/grafana'], Labels: {} },
+      { Id: 'c'.repeat(64), Names: [], Labels: null },
+      // Somebody else's, run from the agents' image: its label comes along.
+      { Id: 'd'.repeat(64), Names: ['/notebook'], Labels: { 'azp-fleet.kind': 'image' } },
+      { Id: 'e'.repeat(64), Names: ['/azp-fleet-probe-h200-1'], Labels: { 'azp-fleet.kind': 'probe' } },
+    ];
+    const images = [
+      { RepoTags: ['azp-fleet/agent:2'] },
+      { RepoTags: null },
+      { RepoTags: ['azp-fleet/agent:1'] },
+      7,
+    ];
+    const text = `active\ninfo ${JSON.stringify(info)}\n\ncontainers ${JSON.stringify(containers)}\nimages ${JSON.stringify(images)}\ncdi-run\ncdi-spec\ncdi-use video\ncdi-mig 13\ncdi-mig 12\nmig 12\nmig 13\ncdi-etc /etc/cdi/nvidia.yaml\ncdi-driver 580.95.05\n`;
+    expect(dockerProbe.parse(frame(text))).toEqual({
+      active: true,
+      enabled: false,
+      serverVersion: '29.7.2',
+      cgroupDriver: 'systemd',
+      images: ['azp-fleet/agent:1', 'azp-fleet/agent:2'],
+      runtimes: ['nvidia', 'runc'],
+      rootDir: '/data/docker',
+      liveRestore: true,
+      swarm: false,
+      snap: false,
+      restartNeeded: false,
+      foreign: ['cccccccccccc', 'grafana', 'notebook'],
+      toolkitThere: false,
+      toolkitCdi: {
+        cdiSpec: true,
+        cdiDriver: '580.95.05',
+        cdiUses: ['video'],
+        cdiMigDiffers: false,
+        cdiInEtc: ['/etc/cdi/nvidia.yaml'],
+        cdiInRun: true,
+        cdiOlder: false,
+      },
+    });
+  });
+
+  it.each([
+    [
+      'the hook came later',
+      'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-container-runtime-hook 10 1001',
+      true,
+    ],
+    [
+      'daemon.json was changed later',
+      'time /run/docker.pid 1000 1000\ntime /etc/docker/daemon.json 1005 1005',
+      true,
+    ],
+    ['everything was there', 'time /run/docker.pid 1000 1000\ntime /usr/bin/nvidia-cdi-hook 10 999', false],
+    [
+      'daemon.json was changed within the second of its start',
+      'time /run/docker.pid 1000.250000000 1000.250000000\ntime /etc/docker/daemon.json 1000.7 1000.700000000',
+      true,
+    ],
+  ])('Docker is to be restarted: %s', (_, times, expected) => {
+    expect(dockerProbe.parse(frame(`active\n${times}`)).restartNeeded).toBe(expected);
+    expect(dockerProbe.parse(frame(times)).restartNeeded).toBe(false);
+  });
+
+  it('a dockerd that does not answer is active and has no version', () => {
+    expect(dockerProbe.parse(frame('active\ninfo \ncontainers '))).toMatchObject({
+      active: true,
+      serverVersion: undefined,
+    });
+  });
+
+  it.each([
+    ['its own text is newer', 'yes', 'no', true],
+    ['some unit was enabled without a reload', 'yes', 'yes', false],
+    ['nothing is', 'no', 'no', false],
+  ])('systemd is to be reloaded for the manager: %s', (_, unit, scope, expected) => {
+    const text = `ActiveState active\nUnitFileState enabled\nNeedDaemonReload ${unit}\n\nActiveState active\nNeedDaemonReload ${scope}\n`;
+    expect(managerProbe.parse(frame(text))).toMatchObject({ unitEnabled: true, reloadNeeded: expected });
+  });
+
+  it('the manager', () => {
+    const digest = 'd'.repeat(64);
+    expect(
+      managerProbe.parse(
+        frame(
+          `current versions/abc\nActiveState active\nUnitFileState enabled\nNeedDaemonReload yes\ncredential ${digest}  -\nregistries ${'e'.repeat(64)}  -\nwebhook ${'9'.repeat(64)}  -\ninstallation 5b1c\ncontext ${'c'.repeat(64)}  -\nfolder ${'f'.repeat(64)}\nfolder ../x\narchive ${'a'.repeat(64)}\narchive x y\nleft /etc/azp-fleet/token.next\nleft /etc/a b;c\n`,
+        ),
+      ),
+    ).toEqual({
+      current: 'versions/abc',
+      unitActive: 'active',
+      unitEnabled: true,
+      reloadNeeded: true,
+      credentialDigest: digest,
+      registriesDigest: 'e'.repeat(64),
+      webhookDigest: '9'.repeat(64),
+      installation: '5b1c',
+      context: 'c'.repeat(64),
+      folders: ['f'.repeat(64)],
+      archives: ['a'.repeat(64)],
+      leftovers: ['/etc/azp-fleet/token.next'],
+    });
+    expect(managerProbe.parse(frame(''))).toEqual({
+      current: undefined,
+      unitActive: undefined,
+      unitEnabled: false,
+      reloadNeeded: false,
+      credentialDigest: undefined,
+      registriesDigest: undefined,
+      folders: [],
+      archives: [],
+      leftovers: [],
+    });
+  });
+
+  it('free disk space by path', () => {
+    const text =
+      'initramfs 61000000\npath /\npath /var/lib/docker\nFilesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 100 50 50 50% /\n/dev/mapper/data with-space 2000 1 1000 1% /var/lib/docker\n';
+    expect(diskProbe.parse(frame(text))).toEqual({
+      initramfsBytes: 61_000_000,
+      arrived: {},
+      disk: {
+        '/': { freeBytes: 50 * 1024, mount: '/' },
+        '/var/lib/docker': { freeBytes: 1000 * 1024, mount: '/var/lib/docker' },
+      },
+    });
+  });
+
+  it('other people and their GPU work, without the driver’s own services', () => {
+    const text =
+      'login alice pts/0\nlogin alice pts/0\ngpu-process 10 nvidia-persiste\ngpu-process 11 python3\ngpu-process 12 Xorg\n';
+    expect(othersProbe.parse(frame(text))).toEqual({ logins: ['alice pts/0'], gpuProcesses: ['11 python3'] });
+  });
+
+  it('durable changes', () => {
+    const text =
+      'state docker-install-0a1b done 0\ntitle install Docker\nowner eve@laptop\nstate driver-install-77 running\ntitle install driver\nowner \n';
+    expect(changesProbe.parse(frame(text))).toEqual([
+      { id: 'docker-install-0a1b', title: 'install Docker', owner: 'eve@laptop', state: 'done', code: 0 },
+      { id: 'driver-install-77', title: 'install driver', owner: '', state: 'running', code: undefined },
+    ]);
+  });
+});

@@ -1,0 +1,82 @@
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import { probe } from './probe-case.ts';
+
+const dep = (release: string) => `/lib/modules/${release}/modules.dep`;
+const mainline = 'Linux version 6.1 (x@y) (gcc (Ubuntu 11.4.0) 11.4.0, GNU ld) #1 SMP\n';
+
+export const kernelCases: readonly ScriptCase[] = [
+  probe('kernels', {
+    name: 'a machine with one kernel, which nothing can be built for',
+    given: (host) => host.program('uname', 'echo 6.1.0,lab').file('/proc/version', mainline),
+    after: {
+      stdout: 'kernel 6.1.0,lab no-headers no-driver\nlacks gcc\nlacks make\n',
+      calls: ['uname -r'],
+    },
+  }),
+  probe('kernels', {
+    name: 'kernels with headers, with a module, without either, and what is none',
+    given: (host) =>
+      host
+        .program('uname', 'echo 6.1.0,lab')
+        .program('gcc', '')
+        .program('make', '')
+        .file('/proc/version', 'Linux version 6.8 (x@y) (x86_64-linux-gnu-gcc-12 (Ubuntu 12.3) 12.3) #1\n')
+        .file('/boot/vmlinuz-6.1.0,lab')
+        .file('/boot/vmlinuz-6.8.0-45-generic')
+        .file('/boot/vmlinuz-6.8.0-50-generic')
+        .file('/boot/vmlinuz-6.9.0-gone')
+        .file('/boot/vmlinuz-0-rescue')
+        .folder('/lib/modules/6.1.0,lab/build', '/lib/modules/6.9.0-gone')
+        .link('/lib/modules/6.8.0-45-generic/build', '/usr/src/gone')
+        .file(
+          dep('6.1.0,lab'),
+          'kernel/drivers/video/fbdev/nvidia/nvidiafb.ko.xz:\nupdates/dkms/nvidia.ko.zst: a\n',
+        )
+        .file(
+          dep('6.8.0-45-generic'),
+          'kernel/a.ko: kernel/nvidia.ko:\nkernel/xnvidia.ko:\nkernel/nvidia-drm.ko:\n',
+        )
+        .file(dep('6.8.0-50-generic'), 'kernel/nvidia-580srv-open/nvidia.ko: kernel/drm.ko\n'),
+    after: {
+      stdout: `kernel 6.1.0,lab headers driver
+kernel 6.8.0-45-generic no-headers no-driver
+kernel 6.8.0-50-generic no-headers driver
+lacks gcc-12
+`,
+      calls: ['uname -r'],
+    },
+  }),
+  probe('kernels', {
+    name: 'a kernel whose compiler is there, by its number',
+    given: (host) =>
+      host
+        .program('uname', 'echo 6.1.0,lab')
+        .program('gcc', '')
+        .program('gcc-13', '')
+        .program('make', '')
+        .file('/proc/version', 'Linux version 6.8 (x@y) (gcc-13 (Ubuntu 13.2.0) 13.2.0) #1\n')
+        .file(dep('6.1.0,lab'), 'nvidia.ko:\n'),
+    after: { stdout: 'kernel 6.1.0,lab no-headers driver\n', calls: ['uname -r'] },
+  }),
+  ...(
+    [
+      ['updates/dkms/nvidia-current-open.ko.xz', 'driver'],
+      ['updates/dkms/nvidia-current.ko', 'driver'],
+      ['updates/dkms/nvidia-tesla-535.ko', 'driver'],
+      ['updates/dkms/nvidia-current-open-drm.ko', 'no-driver'],
+      ['updates/dkms/nvidia-peermem.ko', 'no-driver'],
+    ] as const
+  ).map(([module, expected]) =>
+    probe('kernels', {
+      name: `a kernel with ${module}, as Debian's DKMS calls it`,
+      given: (host) =>
+        host
+          .program('uname', 'echo 6.1.0,lab')
+          .program('gcc', '')
+          .program('make', '')
+          .file('/proc/version', mainline)
+          .file(dep('6.1.0,lab'), `${module}: kernel/drm.ko\n`),
+      after: { stdout: `kernel 6.1.0,lab no-headers ${expected}\n`, calls: ['uname -r'] },
+    }),
+  ),
+];

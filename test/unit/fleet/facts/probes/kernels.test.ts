@@ -1,0 +1,58 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { compareKernels, kernelsProbe } from '../../../../../src/fleet/facts/probes/kernels.ts';
+
+function kernels(...lines: readonly string[]): string[] {
+  const stdout = lines.map((line) => `kernel ${line}\n`).join('');
+  const frame = { code: 0, stdout, stderr: '', durationMs: 1, timedOut: false };
+  return kernelsProbe.parse(frame).kernels.map(({ release }) => release);
+}
+
+describe('the kernels of a host', () => {
+  it.each([
+    ['only the running one', ['6.1.0-18-amd64'], ['6.1.0-18-amd64']],
+    [
+      'the newest one beside it',
+      ['6.8.0-45-generic', '6.8.0-110-generic', '6.8.0-50-generic'],
+      ['6.8.0-45-generic', '6.8.0-110-generic'],
+    ],
+    [
+      'none that is older',
+      ['6.8.0-50-generic', '6.8.0-45-generic', '5.15.0-120-generic'],
+      ['6.8.0-50-generic'],
+    ],
+    [
+      'a newer release of Debian 13',
+      ['6.12.9+deb13-amd64', '6.12.43+deb13-amd64'],
+      ['6.12.9+deb13-amd64', '6.12.43+deb13-amd64'],
+    ],
+    [
+      'one of another flavour',
+      ['6.1.0-18-cloud-amd64', '6.1.0-40-amd64'],
+      ['6.1.0-18-cloud-amd64', '6.1.0-40-amd64'],
+    ],
+    ['none of another flavour alone', ['6.8.0-45-generic', '6.8.0-45-generic-64k'], ['6.8.0-45-generic']],
+    ['nothing that is no release', ['6.8.0-45-generic', '9$(reboot)', 'x'], ['6.8.0-45-generic']],
+    ['none where the running one is unknown', [], []],
+  ])('%s', (_, lines, expected) => {
+    expect(kernels(...lines)).toEqual(expected);
+  });
+
+  it('tells what each has, and what it takes to build', () => {
+    const stdout = 'kernel 6.1.0-18-amd64 headers no-driver\nlacks make\nlacks gcc-12\nlacks $(x)\n';
+    expect(kernelsProbe.parse({ code: 0, stdout, stderr: '', durationMs: 1, timedOut: false })).toEqual({
+      kernels: [{ release: '6.1.0-18-amd64', headers: true, driver: false }],
+      lacksToBuild: ['make', 'gcc-12'],
+    });
+  });
+
+  it('has an order in which each two are the other way round from the other side', () => {
+    const release = fc.stringMatching(/^\d\.\d{1,2}(\.\d{1,2})?(-\d{1,3})?(-(generic|amd64|generic-64k))?$/);
+    fc.assert(
+      fc.property(release, release, (first, second) => {
+        expect(Math.sign(compareKernels(first, second)) + Math.sign(compareKernels(second, first))).toBe(0);
+      }),
+    );
+  });
+});

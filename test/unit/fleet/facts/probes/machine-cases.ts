@@ -1,0 +1,188 @@
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { aptFiles, siteCaFile } from '../../../../../src/fleet/packages/apt/files.ts';
+import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
+import { packagesFolder } from '../../../../../src/fleet/packages/offline/paths.ts';
+import { managedFiles } from '../../../../../src/fleet/facts/probes/files.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { probe } from './probe-case.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+
+/** Certificates last. */
+const last: readonly string[] = [managedFiles.managerCa, siteCaFile];
+const ours = [
+  ...[...Object.values(managedFiles), ...aptFiles].filter((file) => !last.includes(file)),
+  ...last,
+];
+
+const machine = (host: ScratchHost): void => {
+  host
+    .program('uname', 'echo 6.1.0-lab x86_64')
+    .program('systemctl', 'echo "systemd 252 (252.36-1~deb12u1)"; echo "+PAM"')
+    .program('id', 'case $1 in -un) echo root ;; -u) echo 0 ;; esac')
+    .program('nproc', 'echo 16')
+    .program('date', 'echo 1795324800')
+    .file('/proc/uptime', '12,5.25 99.9\n')
+    .file('/proc/1/stat', '1 (init x) S 0\n')
+    .file('/etc/machine-id', '0f8e,0\n')
+    .file('/proc/sys/kernel/random/boot_id', '5b1c,0\n')
+    .file('/proc/meminfo', 'MemFree: 1 kB\nMemTotal:       65536000 kB\nMemTotal: 2 kB\n')
+    .folder('/run/systemd/system');
+};
+const said =
+  'kernel 6.1.0-lab\narch x86_64\nmachine-id 0f8e,0\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nsystemd systemd 252 (252.36-1~deb12u1)\n+PAM\n';
+const rest = 'memory 65536000\ncpus 16\n';
+const asked = ['uname -r -m', 'date +%s', 'systemctl --version', 'nproc'];
+
+export const machineCases: readonly ScriptCase[] = [
+  probe('os', {
+    name: 'os-release as it is',
+    given: (host) => host.file('/etc/os-release', 'ID=debian\n'),
+    after: { stdout: 'ID=debian\n' },
+  }),
+  probe('machine', {
+    name: 'what every machine has',
+    given: machine,
+    after: {
+      stdout: `${said}user root\nuid 0\n${rest}`,
+      calls: [...asked.slice(0, 3), 'id -un', 'id -u', 'nproc'],
+    },
+  }),
+  probe('machine', {
+    name: 'the login user is the one before sudo; a reboot is due',
+    given: (host) => {
+      machine(host);
+      host.file('/run/reboot-required').file('/etc/nv_tegra_release').file('/dev/dxg');
+    },
+    run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
+    after: {
+      stdout: `${said}user lab,1\nuid 1000\n${rest}reboot-required\nplatform jetson\n`,
+      calls: asked,
+    },
+  }),
+  probe('machine', {
+    name: 'a container of Windows, without systemd and machine-id',
+    given: (host) => {
+      machine(host);
+      host.file('/dev/dxg').drop('/etc/machine-id', '/run/systemd/system');
+    },
+    run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
+    after: {
+      stdout: `kernel 6.1.0-lab\narch x86_64\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nuser lab,1\nuid 1000\n${rest}platform wsl\n`,
+      calls: ['uname -r -m', 'date +%s', 'nproc'],
+    },
+  }),
+  probe('machine', {
+    name: 'DGX OS, which calls itself Ubuntu',
+    given: (host) => {
+      machine(host);
+      host.file('/etc/dgx-release').drop('/etc/machine-id', '/run/systemd/system');
+    },
+    run: { env: { SUDO_USER: 'lab,1', SUDO_UID: '1000' } },
+    after: {
+      stdout: `kernel 6.1.0-lab\narch x86_64\nboot-id 5b1c,0\ntime 1795324800\nup 12\ninit 1 (init x) S 0\nuser lab,1\nuid 1000\n${rest}platform dgx\n`,
+      calls: ['uname -r -m', 'date +%s', 'nproc'],
+    },
+  }),
+  probe('daemon-json', {
+    name: 'as it is',
+    given: (host) => host.file('/etc/docker/daemon.json', '{}'),
+    after: { stdout: '{}' },
+  }),
+  probe('daemon-json', {
+    name: 'none',
+    after: { code: 1, stderr: 'cat: /etc/docker/daemon.json: No such file or directory\n' },
+  }),
+  probe('files', {
+    name: 'digests of what is there',
+    given: (host) => ours.forEach((file) => host.file(file, 'a: b\n\nc')),
+    after: {
+      stdout: [
+        ...ours.map((file) => `${sha256('a: b\n\nc')}  ${file}\n`),
+        ...ours.map((file) => `${file}:a: b\n${file}:\n${file}:c\n`),
+      ].join(''),
+    },
+  }),
+  probe('files', { name: 'none', after: {} }),
+  probe('site-ca', {
+    name: 'trusted',
+    given: (host) =>
+      host
+        .file('/usr/local/share/ca-certificates/azp-fleet-site.crt', 'MINE\n')
+        .file('/etc/ssl/certs/ca-certificates.crt', 'A\nMINE\nB\n'),
+    after: { stdout: 'trusted\n' },
+  }),
+  probe('site-ca', {
+    name: 'written, and not taken up',
+    given: (host) =>
+      host
+        .file('/usr/local/share/ca-certificates/azp-fleet-site.crt', 'MIN*E\n')
+        .file('/etc/ssl/certs/ca-certificates.crt', 'A\nMINxE\nB\n'),
+    after: {},
+  }),
+  probe('site-ca', {
+    name: 'none',
+    given: (host) => host.file('/etc/ssl/certs/ca-certificates.crt', 'A\n'),
+    after: {},
+  }),
+  probe('site-ca', {
+    name: 'on a system that trusts nothing yet',
+    given: (host) => host.file('/usr/local/share/ca-certificates/azp-fleet-site.crt', 'MINE\n'),
+    after: {},
+  }),
+  probe('disk', {
+    name: 'of the places that are there',
+    given: (host) =>
+      host
+        .folder('/boot', '/var/lib/docker')
+        .file('/boot/initrd.img-6.1.0', 'x'.repeat(20))
+        .file('/boot/initrd.img-6.8.0', 'x'.repeat(300))
+        .file('/boot/initramfs-6.1.0.img', 'x'.repeat(30))
+        .link('/boot/initrd.img-gone', '/boot/gone')
+        .program('df', 'echo "$*"'),
+    after: {
+      stdout:
+        'initramfs 300\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker\n',
+      calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker'],
+    },
+  }),
+  probe('disk', {
+    name: "of Docker's data, which lies elsewhere",
+    given: (host) =>
+      host
+        .folder('/boot', '/srv/big,disk', '/var/lib/docker')
+        .file(
+          '/etc/docker/daemon.json',
+          `{ "log-driver": "local",\n "data-root": "${host.at('/srv/big,disk/docker')}" }`,
+        )
+        .program('df', 'echo "$*"'),
+    after: {
+      stdout:
+        'initramfs 0\npath /\npath /boot\npath /opt\npath /usr\npath /var\npath /var/lib\npath /var/lib/docker\npath /srv/big,disk\n-Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk\n',
+      calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker /srv/big,disk'],
+    },
+  }),
+  probe('disk', {
+    name: 'and what of a bundle lies there, in whole and in part',
+    given: (host) =>
+      host
+        .file(`${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb`, 'whole')
+        .file(`${packagesFolder}/Packages`, 'an index')
+        .file(`${HostPaths.images}/ab.image.0123456789abcdef.part`, 'cut')
+        .folder(HostPaths.archives, '/boot', '/var/lib/docker')
+        .program('df', ''),
+    after: {
+      stdout: `initramfs 0
+path /
+path /boot
+path /opt
+path /usr
+path /var
+path /var/lib
+path /var/lib/docker
+arrived 5 ${packagesFolder}/pool/docker-ce_29.7.2-1_amd64.deb
+arrived 3 ${HostPaths.images}/ab.image.0123456789abcdef.part
+`,
+      calls: ['df -Pk / /boot /opt /usr /var /var/lib /var/lib/docker'],
+    },
+  }),
+];

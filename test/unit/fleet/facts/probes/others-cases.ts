@@ -1,0 +1,93 @@
+import { aptHost, has, locked } from '../../packages/apt/apt-host.ts';
+import { dnfHost, has as hasRpm } from '../../packages/dnf/dnf-host.ts';
+import { probe } from './probe-case.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+
+export const othersCases: readonly ScriptCase[] = [
+  probe('packages-apt', {
+    name: 'what is installed of what steps look at',
+    given: (host) => {
+      aptHost(host);
+      const found = ['docker-ce', 'containerd.io', 'podman-a', 'cuda-drivers-1', 'nvidia-a', 'libnvidia-ml1'];
+      has(host, 'bash 5.2', ...found.map((name) => `${name} 5:1`));
+      for (const name of found) host.file(`/root/${name}-file`);
+    },
+    after: {
+      stdout: ['docker-ce', 'containerd.io', 'podman-a', 'cuda-drivers-1', 'nvidia-a', 'libnvidia-ml1']
+        .map((name) => `installed install ${name} 5:1\n`)
+        .join(''),
+    },
+  }),
+  probe('packages-apt', {
+    name: 'nothing of it',
+    given: aptHost,
+    after: {},
+  }),
+  probe('packages-apt', { name: 'a system of another family', after: {} }),
+  probe('packages-dnf', {
+    name: 'what rpm has of what some step looks at, and what shows something on a screen',
+    given: (host) => {
+      dnfHost(host);
+      host.file('/proc/stat', 'btime 1700000000\n').folder('/proc/1');
+      hasRpm(host, 'docker-ce 3:29.7.2-1.el9', 'firefox 0:128-1.el9', 'gdm 1:40.1-34.el9');
+    },
+    after: { stdout: 'docker-ce 3 29.7.2 1.el9 x86_64\ngdm 1 40.1 34.el9 x86_64\n' },
+  }),
+  probe('others', {
+    name: 'people on terminals, and processes with a GPU outside containers',
+    given: (host) => {
+      const session = (id: string, text: string) => host.file(`/run/systemd/sessions/${id}`, text);
+      session('1', 'UID=1\nUSER=ann=e\nTTY=pts/0\nCLASS=user\nSTATE=active\n');
+      session('2', 'USER=bob\nTTY=pts/1\nCLASS=user\nSTATE=closing\n');
+      session('3', 'USER=gdm\nTTY=tty1\nCLASS=greeter\nSTATE=active\n');
+      session('4', 'USER=eve\nCLASS=user\nSTATE=online\n');
+      session('6', 'USER=nobody\nTTY=tty4\n');
+      session('5', 'USER=dan\nTTY=tty3\nCLASS=user\nSTATE=online');
+      host.folder('/run/systemd/sessions/folder').file('/dev/nvidia0');
+      const holder = (pid: string, name: string, cgroup: string, ...devices: readonly string[]) => {
+        host.file(`/proc/${pid}/comm`, `${name}\n`).file(`/proc/${pid}/cgroup`, `0::/${cgroup}\n`);
+        devices.forEach((device, at) => host.link(`/proc/${pid}/fd/${at}`, device));
+      };
+      holder('10', 'python3  x', 'user.slice', '/dev/nvidia0', '/dev/nvidia1');
+      holder('11', 'in docker', 'system.slice/docker-abc.scope', '/dev/nvidia0');
+      holder('12', 'other', 'user.slice', '/dev/nvidiactl', '/dev/null');
+      holder('13', 'pod', 'kubepods/x', '/dev/nvidia1');
+      holder('15', 'second', 'user.slice', '/dev/nvidia1');
+      host
+        .link('/proc/14/fd/0', '/dev/nvidia0')
+        .program(
+          'find',
+          `echo "a word" >&2; /bin/find "$@" | sed 's#.*[/]\\(proc[/][0-9]*[/]fd\\)#[/]\\1#; s#^...#/#'`,
+          { silent: true },
+        );
+    },
+    after: {
+      stdout: 'login ann=e pts/0\nlogin dan tty3\ngpu-process 10 python3  x\ngpu-process 15 second\n',
+    },
+  }),
+  probe('others', {
+    name: 'nobody looks at processes where there is no GPU',
+    given: (host) => host.file('/proc/10/comm', 'x\n').link('/proc/10/fd/0', '/dev/nvidia0'),
+    after: {},
+  }),
+  probe('package-lock', {
+    name: 'who holds the package database',
+    given: (host) => {
+      aptHost(host);
+      host.file('/proc/812/comm', 'unattended upgr\n');
+      locked(host, '/var/lib/dpkg/lock-frontend', 812);
+    },
+    after: { stdout: 'unattended upgr (pid 812) holds /var/lib/dpkg/lock-frontend\n' },
+  }),
+  ...['/var/lib/dpkg/lock', '/var/lib/apt/lists/lock'].map((file) =>
+    probe('package-lock', {
+      name: `who holds ${file}, and is gone from /proc`,
+      given: (host) => {
+        aptHost(host);
+        locked(host, file, 812);
+      },
+      after: { stdout: `unknown (pid 812) holds ${file}\n` },
+    }),
+  ),
+  probe('package-lock', { name: 'nobody', given: aptHost, after: {} }),
+];

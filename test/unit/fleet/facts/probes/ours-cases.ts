@@ -1,0 +1,101 @@
+import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
+import { recordFile } from '../../../../../src/fleet/packages/package-record.ts';
+import { cdiMark } from '../../../../../src/fleet/facts/probes/ours-cdi.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import { probe } from './probe-case.ts';
+
+const people = 'root:x:0:0::/root:/bin/sh\nann:x:58000:58000::/:/bin/sh\n';
+
+export const oursCases: readonly ScriptCase[] = [
+  probe('ours', {
+    name: 'a host that we have only looked at has nothing of ours',
+    given: (host) =>
+      host
+        .file('/etc/passwd', people)
+        .file(`${HostPaths.state}/lock.last`, 'me')
+        .file(`${HostPaths.changes}/a/script`, 'x')
+        .file(recordFile, 'part docker\n')
+        .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
+        .file(`${recordFile}.new`, 'cut')
+        .folder(HostPaths.etc),
+    after: { stdout: 'runfile 580.95.05 compute\n' },
+  }),
+  probe('ours', {
+    name: 'a .run file that was fetched and not installed is something of ours',
+    given: (host) => host.file('/etc/passwd', people).file(`${HostPaths.runfile}/fetched/driver.run`, 'x'),
+    after: { stdout: `folder ${HostPaths.state}\n` },
+  }),
+  probe('ours', {
+    name: 'folders with something in them, and users with both the name and the number',
+    given: (host) =>
+      host
+        .file(
+          '/etc/passwd',
+          `${people}azp-agent-0:x:58001:58001::/:/bin/false\nazp-agent-1:x:998:998::/:/bin/false\n`,
+        )
+        .link(HostPaths.current, '/opt/azp-fleet/versions/gone')
+        .file(HostPaths.token, 'x')
+        .file(HostPaths.managerState, '{}')
+        .file(`${HostPaths.agents}/.x`, 'x'),
+    after: {
+      stdout: [
+        ...[HostPaths.opt, HostPaths.etc, HostPaths.state, HostPaths.agents].map(
+          (path) => `folder ${path}\n`,
+        ),
+        'user azp-agent-0\n',
+      ].join(''),
+    },
+  }),
+  probe('ours-cdi', {
+    name: 'specifications that were made for us or set aside, and no others',
+    given: (host) =>
+      host
+        .file('/etc/cdi/nvidia.yaml', `kind: nvidia.com/gpu\n${cdiMark}\n`)
+        .file('/etc/cdi/fpga.yaml', `kind: intel.com/fpga\n# ${cdiMark}\n`)
+        .file('/etc/cdi/site.json.before-azp-fleet', '{}'),
+    after: { stdout: 'made /etc/cdi/nvidia.yaml\naside /etc/cdi/site.json.before-azp-fleet\n' },
+  }),
+  probe('ours-cdi', { name: 'no folder of that kind', after: {} }),
+  probe('ours-sources', {
+    name: 'sources of others that are switched off, by whom, and for whose repositories they are',
+    given: (host) => {
+      const [apt, dnf] = ['/etc/apt/sources.list.d', '/etc/yum.repos.d'];
+      const cuda = 'https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64';
+      host
+        .file(`${apt}/azp-fleet-docker.sources`, 'Types: deb\nURIs: http://mirror/docker/debian\n')
+        .file(`${apt}/cuda.list.azp-fleet-nvidia.disabled`, `deb ${cuda} /\n`)
+        .file(
+          `${apt}/my own.list.azp-fleet-docker.disabled`,
+          'deb http://mirror/docker/debian bookworm stable\n',
+        )
+        .file(`${apt}/my own.list`, 'deb http://site/ bookworm main\n')
+        .file(
+          `${apt}/early.list.disabled`,
+          `deb https://download.docker.com/linux/debian x stable\n# ${cuda}\n`,
+        )
+        .file(`${apt}/theirs.list.disabled`, 'deb http://site/ bookworm main\n')
+        .file(
+          `${dnf}/early.repo.disabled`,
+          'baseurl=https://nvidia.github.io/libnvidia-container/stable/rpm/x86_64\n',
+        )
+        .file(`${dnf}/on.repo`, `baseurl=${cuda}\n`);
+    },
+    after: {
+      stdout: [
+        'free -,nvidia /etc/apt/sources.list.d/cuda.list.azp-fleet-nvidia.disabled',
+        'free -,nvidia,docker /etc/apt/sources.list.d/early.list.disabled',
+        'taken -,docker /etc/apt/sources.list.d/my own.list.azp-fleet-docker.disabled',
+        'free - /etc/apt/sources.list.d/theirs.list.disabled',
+        'free -,nvidia-container-toolkit /etc/yum.repos.d/early.repo.disabled',
+        '',
+      ].join('\n'),
+    },
+  }),
+  probe('ours-sources', { name: 'no such source', after: {} }),
+  probe('ours-packages', {
+    name: 'what is noted of packages, and no more of it than that can be',
+    given: (host) => host.file(recordFile, `part docker\n${'brought docker-ce\n'.repeat(5000)}`),
+    after: { stdout: `part docker\n${'brought docker-ce\n'.repeat(5000)}`.slice(0, 65_536) },
+  }),
+  probe('ours-packages', { name: 'nothing is noted', after: {} }),
+];

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+
+import { oursSourcesProbe } from '../../../../../src/fleet/facts/probes/ours-sources.ts';
+
+const parse = (stdout: string) =>
+  oursSourcesProbe.parse({ code: 0, stdout, stderr: '', durationMs: 0, timedOut: false });
+const folder = '/etc/apt/sources.list.d';
+
+test('who switched a source off stands in its name', () => {
+  expect(parse(`free -,nvidia ${folder}/cuda.list.azp-fleet-nvidia.disabled`)).toEqual([
+    {
+      file: `${folder}/cuda.list`,
+      aside: `${folder}/cuda.list.azp-fleet-nvidia.disabled`,
+      by: 'nvidia',
+      names: ['nvidia'],
+      taken: false,
+    },
+  ]);
+  expect(parse(`taken -,docker ${folder}/my own.list.disabled`)).toMatchObject([
+    { file: `${folder}/my own.list`, by: undefined, names: ['docker'], taken: true },
+  ]);
+});
+
+test.each([
+  ['what is for no repository of ours, and was not noted', `free - ${folder}/x.list.disabled`],
+  ['no path', 'free -,docker x.list.disabled'],
+  ['a path with a control character', `free -,docker ${folder}/\u001b[31m.list.disabled`],
+  ['nothing', 'free'],
+])('%s is left out', (_, line) => {
+  expect(parse(line)).toEqual([]);
+});

@@ -1,0 +1,11 @@
+import { factProbes } from '../../../../../src/fleet/facts/gather.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+
+const scripts = new Map(
+  factProbes({ root: { prefix: '/practice' } }).map(({ name, script }) => [name, script]),
+);
+
+/** A case of the script of one probe. */
+export function probe(name: string, rest: Omit<ScriptCase, 'script'>): ScriptCase {
+  return { ...rest, name: `${name}: ${rest.name}`, script: scripts.get(name) ?? '' };
+}

@@ -1,0 +1,69 @@
+import { describe, expect, test } from 'vitest';
+
+import { poolsOf } from '../../../../../src/shared/contract/slots.ts';
+import { fleet, mistakes } from '../fixture.ts';
+
+const twoSlots = (first: string, second: string) =>
+  `hosts: { a: { agents: [{ gpus: [0]${first} }, { gpus: [1]${second} }] } }\n`;
+
+describe('pools of slots', () => {
+  test.each([
+    ['the pool of the host', 'defaults: { pool: p }\nhosts: { a: {} }\n', ['p']],
+    ['a slot with one of its own', `defaults: { pool: p }\n${twoSlots(', pool: q', '')}`, ['q', 'p']],
+    ['every slot with its own, and none for the host', twoSlots(', pool: q', ', pool: r'), ['q', 'r']],
+    [
+      'named after host and innermost group',
+      'defaults: { pool: "{group}-{host}-{arch}" }\ngroups: { lab: { children: [hopper] }, hopper: { hosts: [a] } }\nhosts: { a: {} }\n',
+      ['hopper-a-{arch}'],
+    ],
+  ])('%s', (_, text, pools) => {
+    const [host] = fleet(text).hosts;
+    expect(host && poolsOf(host)).toEqual(pools);
+  });
+
+  test.each([
+    [
+      'one slot has a pool, the other none',
+      twoSlots(', pool: q', ''),
+      'inventory.yaml:3:13: a has no pool\nexpected: a pool in defaults, in one of its groups or at the host\nnext: add `pool: NAME` under `defaults:`',
+    ],
+    [
+      'a placeholder that is not one',
+      'defaults: { pool: "{arch}-{cudda}" }\nhosts: { a: {} }\n',
+      'inventory.yaml:3:19: {cudda} in the name of a pool stands for nothing\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: {arch}-{cudda}\nnext: did you mean "{cuda}"?',
+    ],
+    [
+      'the same at a slot',
+      `defaults: { pool: p }\n${twoSlots('', ', pool: "{colour}"')}`,
+      'inventory.yaml:4:58: {colour} in the name of a pool stands for nothing\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: {colour}\nnext: take it out, or use one of these',
+    ],
+    [
+      'a host in no group',
+      'hosts: { a: { pool: "{group}" } }\n',
+      'inventory.yaml:3:21: a is in no group, and its pool is named after one\nseen: {group}\nnext: put the host into a group, or give it a pool of its own',
+    ],
+    [
+      'a brace alone',
+      'hosts: { a: { pool: "x}" } }\n',
+      'inventory.yaml:3:21: a brace in the name of a pool has no partner\nexpected: {arch}, {cuda}, {cudaMajor}, {generation}, {group}, {host}\nseen: x}\nnext: close it, or take it out',
+    ],
+    [
+      'two agents of one name on a host, though in two pools',
+      `defaults: { agentName: "{host}" }\n${twoSlots(', pool: q', ', pool: r')}`,
+      'inventory.yaml:3:24: a has several agents, and agentName gives all of them one name\nseen: agentName: {host}\nnext: put {host} and {slot} into agentName, or choose another pool',
+    ],
+    [
+      'text that YAML takes for a map',
+      'defaults:\n  pool: {arch}-cuda{cuda}\nhosts: { a: {} }\n',
+      'inventory.yaml:4:15: the { of a text was read as one of YAML\nnext: put text that begins with { in quotes: "{host}-{slot}"',
+    ],
+  ])('%s', (_, text, mistake) => {
+    expect(mistakes(text)).toEqual([mistake]);
+  });
+
+  test('agents of one name in two pools of two hosts are no clash', () => {
+    const text =
+      'defaults: { agentName: gpu }\nhosts: { a: { agents: [{ gpus: [], pool: p }] }, b: { agents: [{ gpus: [], pool: q }] } }\n';
+    expect(mistakes(text)).toEqual([]);
+  });
+});

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+
+import { checkReferences } from '../../../../../src/fleet/inventory/check/references.ts';
+import { fleet, lines } from '../fixture.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'references-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const now = Date.parse('2026-11-21T00:00:00Z');
+
+function warnings(text: string, env: Record<string, string> = {}): string[] {
+  return checkReferences(fleet(text), { env, now }).map((problem) =>
+    lines(problem).replaceAll(folder, 'FOLDER'),
+  );
+}
+
+test('a token in place is nothing to talk about', () => {
+  expect(warnings('hosts: { a: { pool: p } }\n', { AZP_TOKEN: 'x' })).toEqual([]);
+});
+
+test('variables that are not set, files that are missing or open', () => {
+  const open = path.join(folder, 'open');
+  writeFileSync(open, 'x', { mode: 0o644 });
+  const text = `ca: ${folder}/ca.pem
+hosts:
+  a: { pool: p, sudoPassword: { file: ${open} }, identityFile: ${folder}/key }
+  b: { pool: p, sudoPassword: { file: ${folder}/none }, identityFile: ${folder}/key }
+  c: { pool: p, loginPassword: { cmd: pass } }
+`;
+  expect(warnings(text)).toEqual([
+    'the token is expected in the variable AZP_TOKEN, which is not set here\nnext: read -rs AZP_TOKEN && export AZP_TOKEN',
+    'the sudo password of a lies in a file that others may read: FOLDER/open\nexpected: mode 0600\nseen: mode 0644\nnext: chmod 600 FOLDER/open',
+    'the file of the sudo password of b FOLDER/none cannot be read\nseen: no such file\nnext: write it there, and end with Ctrl-D: (umask 077; cat > FOLDER/none)',
+    'the CA file FOLDER/ca.pem cannot be read\nseen: no such file\nnext: correct "ca:" in the inventory, or put the file there',
+    'the private key FOLDER/key cannot be read\nseen: no such file\nnext: correct identityFile in the inventory, or put the key there',
+  ]);
+});
+
+test('a password of many hosts that is in one place is looked for once', () => {
+  const hosts = Array.from({ length: 300 }, (_, index) => `gpu-${String(index).padStart(3, '0')}: {}`);
+  const text = `defaults: { pool: p, sudoPassword: { env: SUDO } }\nhosts: { ${hosts.join(', ')} }\n`;
+  expect(warnings(text, { AZP_TOKEN: 'x' })).toEqual([
+    'the sudo password of gpu-[000-299] is expected in the variable SUDO, which is not set here\nnext: read -rs SUDO && export SUDO',
+  ]);
+});

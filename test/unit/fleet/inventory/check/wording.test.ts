@@ -1,0 +1,30 @@
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { expect, test } from 'vitest';
+
+import { mistakesIn } from '../fixture.ts';
+
+const file = new URL('../../../../../inventory.example.yaml', import.meta.url);
+const example: unknown = parse(readFileSync(file, 'utf8'));
+
+/** What may stand by mistake where something else belongs. */
+const misfits = [[], ['x'], {}, { x: {} }, 'x y', '8', '', 5, -1, 1.5, true, null];
+
+test('whatever stands wherever in the example, the message is in our words', () => {
+  const wordings = [0, 1, 2, 3, 4, 5].flatMap((depth) =>
+    misfits.flatMap((misfit) => mistakesIn(JSON.stringify(replaced(example, depth, misfit)))),
+  );
+  expect(wordings.length).toBeGreaterThan(500);
+  const jargon = /invalid|expected: [^\n]*\b(record|object|array|string|int|never|nullable|regex)\b/i;
+  expect([...new Set(wordings.filter((text) => jargon.test(text)))]).toEqual([]);
+});
+
+/** Everything that lies this deep is the misfit. */
+function replaced(value: unknown, depth: number, misfit: unknown): unknown {
+  if (depth === 0) return misfit;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((item: unknown) => replaced(item, depth - 1, misfit));
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, replaced(item, depth - 1, misfit)]),
+  );
+}

@@ -1,0 +1,49 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { expand } from '../../../../../src/fleet/inventory/document/expand.ts';
+
+test.each([
+  ['plain', 'plain'],
+  ['${A}', 'one'],
+  ['x${A}y${A}', 'xoneyone'],
+  ['${NONE:-two}', 'two'],
+  ['${NONE:-}', ''],
+  ['${EMPTY:-two}', 'two'],
+  ['${EMPTY}', ''],
+  ['${A:-two}', 'one'],
+  ['$${A}', '${A}'],
+  ['$A', '$A'],
+  ['${NONE:-a:-b}', 'a:-b'],
+])('%s becomes %j', (text, value) => {
+  expect(expand(text, { A: 'one', EMPTY: '' })).toEqual({ value, unset: [] });
+});
+
+test.each([
+  ['a ${NONE} b ${OTHER}', ['NONE@2', 'OTHER@12']],
+  ['${1X}', ['@0']],
+  ['${A', ['@0']],
+  ['${A-x}', ['@0']],
+])('%s leaves %j open', (text, open) => {
+  const { unset } = expand(text, { A: 'one' });
+  expect(unset.map(({ variable, offset }) => `${variable}@${offset}`)).toEqual(open);
+});
+
+const name = fc.stringMatching(/^[A-Z_][A-Z0-9_]{0,8}$/);
+
+test('what a variable holds is taken as it is, never expanded again', () => {
+  fc.assert(
+    fc.property(name, fc.string(), (variable, value) => {
+      expect(expand(`<\${${variable}}>`, { [variable]: value })).toEqual({ value: `<${value}>`, unset: [] });
+    }),
+  );
+});
+
+test('any text survives once its ${ are written $${', () => {
+  fc.assert(
+    fc.property(fc.string(), (text) => {
+      fc.pre(!text.includes('$$') && !text.endsWith('$'));
+      expect(expand(text.replaceAll('${', '$${'), {}).value).toBe(text);
+    }),
+  );
+});

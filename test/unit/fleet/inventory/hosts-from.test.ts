@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+
+import { FleetError, type Problem } from '../../../../src/shared/base/errors.ts';
+import type { Fleet } from '../../../../src/fleet/inventory/fleet.ts';
+import { parseFleet } from '../../../../src/fleet/inventory/load.ts';
+
+const cwd = mkdtempSync(join(tmpdir(), 'hosts-from-'));
+afterAll(() => rmSync(cwd, { recursive: true }));
+const head = 'organization: https://dev.azure.com/example\ntoken: { env: AZP_TOKEN }\n';
+
+function load(text: string): Fleet {
+  return parseFleet(`${head}${text}`, 'lab.yaml', { env: {}, cwd, home: '/home/me' });
+}
+
+function problem(text: string): Problem {
+  try {
+    load(text);
+  } catch (error) {
+    if (error instanceof FleetError) return error.problem;
+  }
+  throw new Error('nothing is wrong');
+}
+
+function write(hosts: object): void {
+  writeFileSync(
+    join(cwd, 'hosts.json'),
+    JSON.stringify({ azp_fleet_hosts: { sensitive: false, value: hosts } }),
+  );
+}
+
+test('hosts of the file come first; what the inventory says of them wins, its own follow', () => {
+  write({ 'gcp-1': { address: '203.0.113.5', user: 'ops', labels: { cloud: 'gcp', room: 'x' } } });
+  const { hosts } = load(`defaults: { pool: gpu-lab, user: admin }
+groups: { cloud: { hosts: [gcp-1], vars: { pool: gpu-cloud } } }
+hostsFrom: { terraform: hosts.json }
+hosts: { own: {}, gcp-1: { labels: { room: y } } }
+`);
+  expect(hosts).toMatchObject([
+    {
+      name: 'gcp-1',
+      pool: 'gpu-cloud',
+      ssh: { address: '203.0.113.5', user: 'ops' },
+      labels: { cloud: 'gcp', room: 'y' },
+    },
+    { name: 'own', ssh: { user: 'admin' } },
+  ]);
+});
+
+test('an inventory may have no hosts of its own', () => {
+  write({ 'gcp-1': { address: '203.0.113.5' } });
+  expect(load('defaults: { pool: p }\nhostsFrom: { terraform: hosts.json }\nhosts: {}\n').hosts).toHaveLength(
+    1,
+  );
+  write({});
+  expect(problem('defaults: { pool: p }\nhostsFrom: { terraform: hosts.json }\nhosts: {}\n').code).toBe(
+    'inventory.no-hosts',
+  );
+});
+
+test('a file that is not there, and one that is none, say where they are named and how one is made', () => {
+  expect(
+    problem('defaults: { pool: p }\nhostsFrom: { terraform: none.json }\nhosts: { a: {} }\n'),
+  ).toMatchObject({
+    code: 'inventory.import',
+    what: expect.stringMatching(/^lab\.yaml:4:25: .*none\.json/) as string,
+    seen: 'ENOENT',
+    next: expect.stringContaining('terraform output -json > none.json') as string,
+  });
+  writeFileSync(join(cwd, 'hosts.json'), 'terraform: command not found');
+  expect(
+    problem('defaults: { pool: p }\nhostsFrom: { terraform: hosts.json }\nhosts: { a: {} }\n'),
+  ).toMatchObject({
+    seen: 'it is not JSON',
+    next: expect.stringContaining('terraform output -json > hosts.json') as string,
+  });
+});
+
+test('a host that cannot be used is a mistake: a machine that is paid for would stand there unseen', () => {
+  write({ a: { address: 'a' }, b: { address: '$(reboot)' } });
+  expect(problem('defaults: { pool: p }\nhostsFrom: { terraform: hosts.json }\nhosts: {}\n')).toMatchObject({
+    code: 'inventory.import',
+    what: expect.stringContaining('host b of hosts.json') as string,
+  });
+});

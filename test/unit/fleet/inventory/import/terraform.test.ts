@@ -1,0 +1,118 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+
+import { fromTerraform } from '../../../../../src/fleet/inventory/import/terraform.ts';
+
+const value = {
+  'gcp-1': { address: '203.0.113.5', user: 'ops', port: null, gpus: 1, labels: { cloud: 'gcp' } },
+};
+const output = { azp_fleet_hosts: { sensitive: false, type: ['object', {}], value } };
+const hosts = [
+  {
+    name: 'gcp-1',
+    entry: { address: '203.0.113.5', user: 'ops', gpus: 1, labels: { cloud: 'gcp' } },
+    groups: [],
+  },
+];
+
+function read(document: unknown): ReturnType<typeof fromTerraform> {
+  return fromTerraform(JSON.stringify(document));
+}
+
+function machines(...resources: readonly object[]): unknown {
+  const managed = resources.map((resource) => ({ mode: 'managed', ...resource }));
+  return { format_version: '1.0', values: { root_module: { child_modules: [{ resources: managed }] } } };
+}
+
+describe('hosts are read from', () => {
+  test('terraform output -json', () => expect(read(output)).toEqual({ hosts, leftOut: [] }));
+
+  test('terraform show -json, with the output', () =>
+    expect(read({ format_version: '1.0', values: { outputs: output } })).toEqual({ hosts, leftOut: [] }));
+
+  test('the machines of a state without it, also in modules', () => {
+    const found = read(
+      machines(
+        {
+          type: 'google_compute_instance',
+          values: {
+            name: 'g',
+            network_interface: [{ network_ip: '10.0.0.2', access_config: [{ nat_ip: '203.0.113.1' }] }],
+          },
+        },
+        {
+          type: 'aws_instance',
+          values: { id: 'i-1', tags: { Name: 'a' }, public_ip: '', private_ip: '10.0.0.3' },
+        },
+        {
+          type: 'azurerm_linux_virtual_machine',
+          values: { name: 'z', public_ip_address: '203.0.113.3', admin_username: 'ops' },
+        },
+        { type: 'aws_instance', values: { id: 'i-2', tags: null, public_ip: '', private_ip: '' } },
+        { type: 'aws_vpc', values: { id: 'vpc-1' } },
+      ),
+    );
+    expect(found).toEqual({
+      hosts: [
+        { name: 'g', entry: { address: '203.0.113.1' }, groups: [] },
+        { name: 'a', entry: { address: '10.0.0.3' }, groups: [] },
+        { name: 'z', entry: { address: '203.0.113.3', user: 'ops' }, groups: [] },
+      ],
+      leftOut: [],
+    });
+  });
+});
+
+test.each([
+  ['no JSON', 'hosts: {}', 'it is not JSON'],
+  ['a list', '[]', 'it is not JSON'],
+  ['the state itself', '{"version":4,"lineage":"x","outputs":{}}', 'it is the state file itself'],
+  ['another output', '{"ip":{"value":"1.2.3.4"}}', 'it has no output azp_fleet_hosts'],
+  ['a sensitive one', '{"azp_fleet_hosts":{"sensitive":true,"value":{}}}', 'marked sensitive'],
+  ['a list of hosts', '{"azp_fleet_hosts":{"value":["1.2.3.4"]}}', 'no map of hosts by name'],
+  [
+    'a depth nobody needs',
+    `{"azp_fleet_hosts":${'{"value":'.repeat(60)}1${'}'.repeat(61)}`,
+    'it is not JSON',
+  ],
+])('%s is none, and it is said why', (_, text, why) => {
+  expect(fromTerraform(text)).toEqual({ why: expect.stringContaining(why) as string });
+});
+
+test.each([
+  ['no address', { user: 'ops' }],
+  ['an address that is not there yet', { address: null }],
+  ['a way to run something', { address: 'a', transport: 'openssh' }],
+  ['a variable of the reader', { address: 'a', identityFile: '${HOME}/x' }],
+  ['a shell text', { address: '$(reboot)' }],
+  ['an option', { address: '-oProxyCommand=x' }],
+  ['a port that is none', { address: 'a', port: 0 }],
+  ['a control character', { address: 'a', labels: { a: '\u001b[2J' } }],
+  ['no object', 'a'],
+])('a host with %s is left out', (_, host) => {
+  const found = read({ azp_fleet_hosts: { value: { x: host, y: { address: 'b' } } } });
+  expect(found).toMatchObject({ hosts: [{ name: 'y' }], leftOut: [{ what: 'host x' }] });
+});
+
+test('a name of anything, and __proto__, is no way in', () => {
+  const found = fromTerraform(
+    '{"azp_fleet_hosts":{"value":{"a b":{"address":"a"},"__proto__":{"address":"b"}}}}',
+  );
+  expect(found).toMatchObject({ hosts: [], leftOut: [{ what: 'host a b' }, { what: 'host __proto__' }] });
+});
+
+test('whatever the JSON, nothing is thrown', () => {
+  const any = fc.jsonValue({ maxDepth: 4 });
+  fc.assert(
+    fc.property(
+      fc.oneof(
+        any,
+        any.map((inner) => ({ azp_fleet_hosts: inner })),
+        any.map((inner) => ({ format_version: '1', values: inner })),
+      ),
+      (document) => {
+        expect(read(document)).toBeTypeOf('object');
+      },
+    ),
+  );
+});

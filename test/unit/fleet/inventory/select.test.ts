@@ -1,0 +1,164 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+
+import { FleetError } from '../../../../src/shared/base/errors.ts';
+import { foldNames } from '../../../../src/fleet/inventory/fold-names.ts';
+import { selectHosts } from '../../../../src/fleet/inventory/select.ts';
+import type { HostSpec } from '../../../../src/fleet/inventory/fleet.ts';
+import { fleet, lines } from './fixture.ts';
+
+const lab = fleet(`
+defaults: { pool: p }
+groups:
+  hopper: { hosts: [h200-1, h200-2, h200-10] }
+hosts:
+  h200-1: { labels: { room: b12 } }
+  h200-2: { labels: { room: b13 } }
+  h200-10: {}
+  rtx.box: { labels: { room: b12, rack: 7 } }
+`);
+
+const called = (name: string): readonly HostSpec[] =>
+  lab.hosts.slice(0, 1).map((host) => ({ ...host, name, groups: [] }));
+
+function select(...patterns: string[]): string {
+  return selectHosts(lab, patterns)
+    .map((host) => host.name)
+    .join(' ');
+}
+
+test.each([
+  [[], 'h200-1 h200-2 h200-10 rtx.box'],
+  [['all'], 'h200-1 h200-2 h200-10 rtx.box'],
+  [['all,!hopper'], 'rtx.box'],
+  [['rtx.box,all'], 'h200-1 h200-2 h200-10 rtx.box'],
+  [['rtx.box'], 'rtx.box'],
+  [['hopper'], 'h200-1 h200-2 h200-10'],
+  [['hop*'], 'h200-1 h200-2 h200-10'],
+  [['h200-?'], 'h200-1 h200-2'],
+  [['h200-[2-9]'], 'h200-2'],
+  [['h200-[1-2]'], 'h200-1 h200-2'],
+  [['h200-[1,2]'], 'h200-1 h200-2'],
+  [['h200-[1-10]'], 'h200-1 h200-2 h200-10'],
+  [['h200-[2-10],rtx.box'], 'h200-2 h200-10 rtx.box'],
+  [['h200-[1,9-10], rtx.box'], 'h200-1 h200-10 rtx.box'],
+  [['!h200-[2-10]'], 'h200-1 rtx.box'],
+  [['h[1-2]00-1'], 'h200-1'],
+  [['h[100-200]-[1-10]'], 'h200-1 h200-2 h200-10'],
+  [['room=b[10-12]'], 'h200-1 rtx.box'],
+  [['room=b12'], 'h200-1 rtx.box'],
+  [['room=b1*'], 'h200-1 h200-2 rtx.box'],
+  [['rack=7'], 'rtx.box'],
+  [['rtx.box,h200-1'], 'h200-1 rtx.box'],
+  [['rtx.box', 'h200-1'], 'h200-1 rtx.box'],
+  [['hopper,!h200-10'], 'h200-1 h200-2'],
+  [['!room=b12'], 'h200-2 h200-10'],
+  [['*,!hopper'], 'rtx.box'],
+  [[' rtx.box , '], 'rtx.box'],
+])('%j selects %s', (patterns, expected) => {
+  expect(select(...patterns)).toBe(expected);
+});
+
+test.each([
+  [
+    ['h200-3'],
+    'no host, group or label matches h200-3',
+    'did you mean "h200-1"? azp-fleet inventory list shows them all',
+  ],
+  [
+    ['h200-[001-010]'],
+    'no host, group or label matches h200-[001-010]',
+    'see the hosts, groups and labels: azp-fleet inventory list',
+  ],
+  [
+    ['room=b21'],
+    'no host, group or label matches room=b21',
+    'did you mean "room=b12"? azp-fleet inventory list shows them all',
+  ],
+  [
+    ['rtxxbox'],
+    'no host, group or label matches rtxxbox',
+    'did you mean "rtx.box"? azp-fleet inventory list shows them all',
+  ],
+  [
+    ['h20'],
+    'no host, group or label matches h20',
+    'did you mean "h200-1"? azp-fleet inventory list shows them all',
+  ],
+  [
+    ['zebra'],
+    'no host, group or label matches zebra',
+    'see the hosts, groups and labels: azp-fleet inventory list',
+  ],
+  [
+    ['hopper,!nope'],
+    'no host, group or label matches nope',
+    'see the hosts, groups and labels: azp-fleet inventory list',
+  ],
+  [
+    ['hopper,!h200*'],
+    'hopper,!h200* leaves no host',
+    'see the hosts, groups and labels: azp-fleet inventory list',
+  ],
+])('%j is refused', (patterns, what, next) => {
+  try {
+    select(...patterns);
+    expect.unreachable();
+  } catch (error) {
+    if (!(error instanceof FleetError)) throw error;
+    expect(lines(error.problem)).toBe(`${what}\nnext: ${next}`);
+    expect(error.exitCode).toBe(2);
+  }
+});
+
+describe('names and --limit', () => {
+  const both = (names: readonly string[], limits: readonly string[]) =>
+    selectHosts(lab, names, limits)
+      .map((host) => host.name)
+      .join(' ');
+
+  test.each([
+    [['h200-1'], ['hopper'], 'h200-1'],
+    [['hopper'], ['room=b12'], 'h200-1'],
+    [['hopper'], ['h200-1', 'h200-2', 'rtx.box'], 'h200-1 h200-2'],
+    [[], ['h200-1', 'rtx.box'], 'h200-1 rtx.box'],
+    [[], ['hopper', '!h200-1'], 'h200-2 h200-10'],
+    [['all'], ['rtx.box'], 'rtx.box'],
+    [['rtx.box'], ['all'], 'rtx.box'],
+    [['!h200-1'], ['hopper'], 'h200-2 h200-10'],
+  ])('%j within %j is %s', (names, limits, expected) => {
+    expect(both(names, limits)).toBe(expected);
+  });
+
+  test.each([
+    [['h200-1'], ['h200-2'], 'h200-1 and --limit h200-2 have no host in common'],
+    [
+      ['rtx.box', 'h200-10'],
+      ['h200-2', 'h200-1'],
+      'rtx.box,h200-10 and --limit h200-2,h200-1 have no host in common',
+    ],
+    [[], ['!all'], '--limit !all leaves no host'],
+    [['!all'], ['h200-1'], '!all leaves no host'],
+    [['h200-1'], ['hoper'], 'no host, group or label matches hoper'],
+  ])('%j within %j: %s', (names, limits, what) => {
+    expect(() => both(names, limits)).toThrow(expect.objectContaining({ message: what, exitCode: 2 }));
+  });
+});
+
+const hostName = fc
+  .tuple(fc.constantFrom('gpu', 'n'), fc.nat(130), fc.constantFrom(1, 3), fc.constantFrom('', '-2', '.lab'))
+  .map(([start, value, width, end]) => `${start}${String(value).padStart(width, '0')}${end}`);
+
+test('names that were folded select those hosts and no other', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(hostName, { maxLength: 40 }),
+      fc.uniqueArray(hostName, { minLength: 1, maxLength: 40 }),
+      (others, named) => {
+        const hosts = [...new Set([...others, ...named])].flatMap(called);
+        const selected = selectHosts({ hosts }, [foldNames(named)]);
+        expect(selected.map(({ name }) => name).toSorted()).toEqual(named.toSorted());
+      },
+    ),
+  );
+});

@@ -1,0 +1,112 @@
+import { statSync } from 'node:fs';
+
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+
+/** What dpkg has: a line a package, its name, its version, its status. */
+export const database = '/var/lib/dpkg/state';
+/** What the sources offer: a line a package, its name, its version. */
+const offers = '/var/lib/apt/offers';
+/** What apt says that it would do. */
+export const simulation = '/var/lib/apt/simulation';
+
+/** apt and dpkg with a small memory: what is installed by name and version is there afterwards, \`name-\` is gone. */
+export function aptHost(host: ScratchHost): void {
+  host
+    .file(database)
+    .file(offers)
+    .file('/proc/locks')
+    // What a pattern without quotes would turn into.
+    .file('/root/drv-file')
+    .file('/root/libdrv-file')
+    .file('/root/old-file')
+    .folder('/var/lib/dpkg/updates', '/etc/apt/sources.list.d', '/var/lib/apt/lists')
+    .program('dpkg', '')
+    .program('apt-mark', 'echo "set on hold."; [ "$1" = hold ] || { echo "a word" >&2; exit 1; }')
+    .program('apt-cache', `case $1 in madison) ${madison} ;; policy) ${policy} ;; *) exit 1 ;; esac`, {
+      silent: true,
+    })
+    .program('dpkg-query', query, { silent: true })
+    .program('apt-get', aptGet);
+}
+
+export function has(host: ScratchHost, ...packages: readonly string[]): void {
+  host.file(database, packages.map((each) => `${each} installed\n`).join(''));
+}
+
+export function offered(host: ScratchHost, ...packages: readonly string[]): void {
+  host.file(offers, packages.map((each) => `${each}\n`).join(''));
+}
+
+/** Somebody holds a lock until the script has waited once. */
+export function locked(host: ScratchHost, file: string, pid: number): void {
+  host.file(file);
+  const { ino } = statSync(host.at(file));
+  host.file(
+    '/proc/locks',
+    `1: FLOCK  ADVISORY  WRITE 77 00:1a:1 0 EOF\n2: POSIX  ADVISORY  WRITE ${pid} fe:00:${ino} 0 EOF\n3: POSIX  ADVISORY  WRITE 99 fe:00:${ino} 0 EOF\n`,
+  );
+}
+
+const madison = `shift
+while read -r name version; do
+  for wanted; do
+    [ "$name" != "$wanted" ] || echo "      $name | $version | http://mirror stable/main amd64 Packages"
+  done
+done <${offers}`;
+
+/** What apt would take first is what is offered first. */
+const policy = `echo "$2:"; echo '  Installed: (none)'; while read -r name version; do
+  if [ "$name" = "$2" ]; then echo "  Candidate: $version"; break; fi
+done <${offers}`;
+
+const query = `format=\${2#-f=}
+[ "$1" = -W ] || exit 2
+shift 2
+found=
+while read -r name version status; do
+  for pattern; do
+    case $name in
+      $pattern)
+        found=yes
+        case $format in
+          '\${db:Status-Status} \${Version}\\n') echo "$status $version" ;;
+          '\${db:Status-Status} \${Version} \${Package}\\n') echo "$status $version $name" ;;
+          '\${db:Status-Status} \${Package}\\n') echo "$status $name" ;;
+          '\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n') echo "$status install $name $version" ;;
+          *) exit 2 ;;
+        esac ;;
+    esac
+  done
+done <${database}
+[ -n "$found" ] || { echo "dpkg-query: no packages found matching $*" >&2; exit 1; }`;
+
+const aptGet = `words=
+for word; do case $word in -* | *::*) ;; *) words="$words $word" ;; esac; done
+set -f
+case " $* " in
+  *' -s '*) cat ${simulation} 2>/dev/null; echo "Conf x"; echo "a word" >&2; exit 0 ;;
+esac
+case $words in
+  ' install'*)
+    for word in \${words# install}; do
+      case $word in
+        *-) sed -i "/^\${word%-} /d" ${database} ;;
+        *) name=\${word%%=*}
+          sed -i "/^$name /d" ${database}
+          case $word in *=*) echo "$name \${word#*=} installed" ;; *) echo "$name 9.9 installed" ;; esac >>${database} ;;
+      esac
+    done
+    echo "apt did$words" ;;
+esac`;
+
+const options =
+  '-q -y -o DPkg::Lock::Timeout=1800 -o Dpkg::Use-Pty=0 -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold -o APT::Install-Recommends=false -o APT::Get::Always-Include-Phased-Updates=true';
+
+/** A call of apt-get as all of ours are. */
+export function aptGetCall(words: string): string {
+  return `apt-get ${options} ${words}`;
+}
+
+/** Reading all package lists. */
+export const updating = ['dpkg --audit', aptGetCall('update -o APT::Update::Error-Mode=any')];
+export const updated = { '/run/azp-fleet': '755 /', '/run/azp-fleet/package-lists': '755 ' };

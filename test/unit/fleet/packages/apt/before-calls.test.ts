@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+
+import { simulationFunctions } from '../../../../../src/fleet/packages/apt/simulation/functions.ts';
+import { gatherScript } from '../../../../../src/fleet/packages/apt/folder/gather.ts';
+import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
+import { factsOf } from '../../../../support/host.ts';
+
+const system = platformOf(factsOf());
+if (system === undefined) throw new Error('no system');
+
+test.each(['bring', 'pin', 'source_added'])(
+  'what prepares a transaction may call %s also where packages are gathered for a bundle',
+  (name) => {
+    const script = gatherScript({
+      transactions: [],
+      system,
+      site: { mirrors: {}, proxy: { noProxy: [] } },
+    });
+    expect(script).toContain(`\n${name}() {`);
+    expect(simulationFunctions).toContain(`\n${name}() {`);
+  },
+);

@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+
+import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import { aptGetCall, has, locked, simulation, updated, updating } from './apt-host.ts';
+
+const transaction = {
+  vendor: 'docker',
+  packages: [{ name: 'tool' }],
+  remove: [],
+  mayRemove: ['*'],
+  proxy: { noProxy: [] },
+  before: 'bring headers more; pin pinned',
+} as const;
+const agreed = installScript(transaction, { removes: ['gdm3'], downgrades: ['libtool', 'libc?'] });
+const nothing = installScript(transaction, { removes: [], downgrades: [] });
+
+const lower = 'The following packages will be DOWNGRADED:\n  libtool libc6:i386\n';
+const opening = [...updating, 'apt-mark unhold tool'];
+const looked = aptGetCall('-s install --allow-downgrades tool');
+const brought = ['headers more', 'pinned'].flatMap((names) => [
+  aptGetCall(`-s install ${names}`),
+  aptGetCall(`install ${names}`),
+]);
+const stopped = (what: string, expected: string, seen: string) => ({
+  code: 1,
+  stderr: `failed: apt would also ${what} other packages
+expected: ${expected}
+seen: ${seen}${' '}
+next: run it again, to see the plan as it is now and agree to it
+`,
+  calls: [...opening, aptGetCall('-s install headers more'), 'apt-mark hold tool'],
+  files: updated,
+});
+
+/** A person has seen what would go and what would get older, and agreed to that. */
+export const boundCases: readonly ScriptCase[] = [
+  {
+    name: 'does what was agreed to',
+    script: agreed,
+    given: (host) => host.file(simulation, `${lower}Remv gdm3 [43]\n`),
+    after: {
+      stdout: 'apt did install headers more\napt did install pinned\napt did install tool\n',
+      calls: [
+        ...opening,
+        ...brought,
+        aptGetCall('-s install --allow-downgrades tool'),
+        aptGetCall('install --allow-downgrades tool'),
+        'apt-mark hold tool',
+      ],
+      files: {
+        ...updated,
+        '/var/lib/dpkg/state':
+          '644 old 1.0 installed\nheaders 9.9 installed\nmore 9.9 installed\npinned 9.9 installed\ntool 9.9 installed\n',
+      },
+    },
+  },
+  {
+    name: 'looks again where unattended-upgrades has had the lock in between, and has made it a downgrade',
+    script: installScript({ ...transaction, before: '' }, { removes: [], downgrades: [] }),
+    given: (host) => {
+      locked(host, '/var/lib/dpkg/lock-frontend', 812);
+      host
+        .file('/proc/812/comm', 'unattended-upgr\n')
+        .file('/var/lib/locks.then', readFileSync(host.at('/proc/locks')))
+        .file('/proc/locks')
+        .file('/var/lib/simulation.then', lower)
+        .program(
+          'apt-get',
+          `case $* in *' -s '*) cat ${simulation} 2>/dev/null || cp /var/lib/locks.then /proc/locks ;; esac`,
+        )
+        .program('sleep', `cp /var/lib/simulation.then ${simulation}; : >/proc/locks`);
+    },
+    after: {
+      ...stopped('downgrade', 'none may get older', 'libtool libc6:i386'),
+      stdout: 'waiting, because unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend (0 s)\n',
+      calls: [...opening, looked, 'sleep 2', looked, 'apt-mark hold tool'],
+      files: { ...updated, [simulation]: `644 ${lower}` },
+    },
+  },
+  {
+    name: 'stops where another package would go, though its like may go',
+    script: agreed,
+    given: (host) => host.file(simulation, 'Remv gdm3 [43]\nRemv gdm3-data [43]\n'),
+    after: stopped('remove', 'only gdm3 may go', 'gdm3-data'),
+  },
+  {
+    name: 'stops where another one would get older',
+    script: agreed,
+    given: (host) => host.file(simulation, `${lower}  libold libtool\nThe following:\n  other\n`),
+    after: stopped('downgrade', 'only libtool, libc? may get older', 'libold'),
+  },
+  {
+    name: 'stops where anything would go, or get older, and nothing was agreed to',
+    script: nothing,
+    given: (host) => host.file(simulation, 'Remv gdm3 [43]\n'),
+    after: stopped('remove', 'none may go', 'gdm3'),
+  },
+  {
+    name: 'stops where anything would get older, and nothing was agreed to',
+    script: nothing,
+    given: (host) => {
+      host.file(simulation, lower);
+      has(host, 'tool 1');
+    },
+    after: stopped('downgrade', 'none may get older', 'libtool libc6:i386'),
+  },
+];

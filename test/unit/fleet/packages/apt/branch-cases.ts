@@ -1,0 +1,181 @@
+import { holdScript, installScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { aptGetCall, database, has, offered, simulation, updated, updating } from './apt-host.ts';
+import { only } from './engine-transaction.ts';
+
+const driver = installScript({
+  vendor: 'nvidia',
+  packages: [
+    { name: 'drv', version: { branch: '580,1' } },
+    { name: 'drv-dkms', version: { branch: '580,1' } },
+  ],
+  sameVersion: true,
+  siblings: ['drv*', 'libdrv*'],
+  optional: ['persist', 'compute'],
+  remove: [],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+  before: 'echo "$LC_ALL"',
+});
+
+const driverInstall = 'install --allow-downgrades drv=580,1.9-1 drv-dkms=580,1.9-1';
+
+/** Packages that go by a branch and belong together, and what holds them. */
+export const branchCases: readonly ScriptCase[] = [
+  {
+    name: 'takes the newest version of a branch for all, with what comes along and what is held with it',
+    script: driver,
+    given: (host) => {
+      has(
+        host,
+        'drv 580,1.1-1',
+        'libdrv 580,1.1-1',
+        'libdrv-extra 570.1-1',
+        'drvless 580,1.1-1',
+        'drv-dkms 580,1.1-1',
+      );
+      offered(
+        host,
+        'drv 590.1-1',
+        'drv 580,1.9-1',
+        'drv 580,1.1-1',
+        'persist 580,1.8-1',
+        'persist 5580,1.9-1',
+        'compute 580,1.8-1',
+        'compute 580,1.9-1',
+        'drvless 580,1.9-1',
+        'drvless 580,1.9-1',
+        'libdrv 580,1.8-1',
+        'libdrv-extra 580,1.9-1',
+      );
+      host.program(
+        'apt-get',
+        `case $* in *' -s '*) ;; *' install '*) sed -i 's/580,1.1-1/580,1.9-1/' ${database} ;; esac`,
+      );
+    },
+    after: {
+      stdout: 'C.UTF-8\n',
+      calls: [
+        ...updating,
+        'apt-mark unhold drv drv-dkms drv libdrv drvless drv-dkms',
+        aptGetCall(`-s ${driverInstall} compute=580,1.9-1 drvless=580,1.9-1`),
+        aptGetCall(`${driverInstall} compute=580,1.9-1 drvless=580,1.9-1`),
+        'apt-mark hold drv drv-dkms drv libdrv drvless drv-dkms',
+      ],
+      files: {
+        ...updated,
+        [database]: `644 drv 580,1.9-1 installed
+libdrv 580,1.9-1 installed
+libdrv-extra 570.1-1 installed
+drvless 580,1.9-1 installed
+drv-dkms 580,1.9-1 installed
+`,
+      },
+    },
+  },
+  {
+    name: 'brings a driver where there was none, and nothing along that has another version',
+    script: driver,
+    given: (host) => {
+      has(host);
+      offered(host, 'drv 580,1.9-1', 'persist 580,1.9-1', 'compute 580,1.8-1');
+    },
+    after: {
+      stdout: 'C.UTF-8\napt did install drv=580,1.9-1 drv-dkms=580,1.9-1 persist=580,1.9-1\n',
+      calls: [
+        ...updating,
+        'apt-mark unhold drv drv-dkms',
+        aptGetCall(`-s ${driverInstall} persist=580,1.9-1`),
+        aptGetCall(`${driverInstall} persist=580,1.9-1`),
+        'apt-mark hold drv drv-dkms drv drv-dkms',
+      ],
+      files: {
+        ...updated,
+        [database]: `644 drv 580,1.9-1 installed
+drv-dkms 580,1.9-1 installed
+persist 580,1.9-1 installed
+`,
+      },
+    },
+  },
+  ...['drv', 'drv-dkms'].map((wrong) => ({
+    name: `is not content with another branch of ${wrong}, whose source alone was read again`,
+    script: driver,
+    given: (host: ScratchHost) => {
+      has(host);
+      offered(host, 'drv 580,1.9-1');
+      host.file('/run/azp-fleet/package-lists').file('/etc/apt/sources.list.d/azp-fleet-nvidia.sources');
+      host.program(
+        'apt-get',
+        `case $* in *' -s '*) ;; *' install '*) printf '%s 580,1.9-1 installed\\n' drv drv-dkms | sed '/^${wrong} /s/ 580/ 590/' >${database} ;; esac`,
+      );
+    },
+    after: {
+      code: 1,
+      stdout: 'C.UTF-8\n',
+      stderr: `failed: ${wrong} has the wrong version after its installation
+expected: 580,1.
+seen: 590,1.9-1
+next: look for a pin under /etc/apt/preferences.d that prefers another version
+`,
+      calls: [
+        'dpkg --audit',
+        `${updating[1]} ${only('nvidia')}`,
+        'apt-mark unhold drv drv-dkms',
+        aptGetCall(`-s ${driverInstall}`),
+        aptGetCall(driverInstall),
+        'apt-mark hold drv drv-dkms drv',
+      ],
+      files: {
+        [database]:
+          wrong === 'drv'
+            ? '644 drv 590,1.9-1 installed\ndrv-dkms 580,1.9-1 installed\n'
+            : '644 drv 580,1.9-1 installed\ndrv-dkms 590,1.9-1 installed\n',
+      },
+    },
+  })),
+  {
+    name: 'may remove nothing where nothing was announced',
+    script: driver,
+    given: (host) => {
+      offered(host, 'drv 580,1.9-1');
+      host.file(simulation, 'Remv drv-old [1]\n');
+    },
+    after: {
+      code: 1,
+      stdout: 'C.UTF-8\n',
+      stderr: `failed: apt would also remove other packages
+expected: none may go
+seen: drv-old${' '}
+next: remove them by hand if nothing needs them, or leave this host out, and run again
+`,
+      calls: [...updating, 'apt-mark unhold drv drv-dkms', aptGetCall(`-s ${driverInstall}`)],
+      files: updated,
+    },
+  },
+  {
+    name: 'holds what is there, and nothing else',
+    script: holdScript(['tool', 'absent', 'extra']),
+    given: (host) => has(host, 'tool 1', 'extra 2', 'toolbox 3'),
+    after: { calls: ['apt-mark hold tool extra'] },
+  },
+  {
+    name: 'holds nothing where nothing is there',
+    script: holdScript(['tool', 'absent', 'extra']),
+    given: (host) => has(host),
+    after: {},
+  },
+  {
+    name: 'holds what belongs together, where it has the same version',
+    script: holdScript(['drv'], ['drv*', 'libdrv*']),
+    given: (host) => has(host, 'drv 580,1.1-1', 'libdrv 580,1.1-1', 'libdrv-extra 570.1-1'),
+    after: { calls: ['apt-mark hold drv drv libdrv'] },
+  },
+  {
+    name: 'tells of a hold that fails',
+    script: holdScript(['tool', 'absent', 'extra']),
+    given: (host) => host.program('apt-mark', 'echo "E: no" >&2; exit 100'),
+    after: { code: 100, stderr: 'E: no\n', calls: ['apt-mark hold tool'] },
+  },
+];

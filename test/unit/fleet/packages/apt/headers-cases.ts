@@ -1,0 +1,223 @@
+import { kernelBuild } from '../../../../../src/fleet/packages/apt/headers.ts';
+import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import type { BuildHost } from '../../../../../src/fleet/packages/build.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { aptGetCall, aptHost, offered, simulation, updated, updating } from './apt-host.ts';
+
+export const bare: BuildHost = {
+  kernels: [{ release: '6.8.0-45-generic', headers: true, driver: false }],
+  lacksToBuild: [],
+  packages: { 'linux-image-6.8.0-45-generic': '6.8.0-45.45' },
+  held: [],
+};
+
+/** The transaction in which it stands. */
+function around(before: string): string {
+  return installScript({
+    packages: [],
+    remove: [],
+    mayRemove: [],
+    proxy: { noProxy: [] },
+    before,
+    after: 'echo built',
+  });
+}
+
+function script(host: Partial<BuildHost>, scope: 'all' | 'next' = 'all'): string {
+  return around(kernelBuild({ ...bare, ...host }, scope).script);
+}
+
+const [running] = bare.kernels;
+const lacking = [{ release: '6.8.0-45-generic', headers: false, driver: false }];
+const waiting = { release: '6.8.0-50-generic', headers: false, driver: false };
+const packages = {
+  ...bare.packages,
+  'linux-image-6.8.0-50-generic': '6.8.0-50.51',
+  'linux-image-generic': '6.8.0-50.51',
+};
+const brings = (...names: readonly string[]) => ({
+  stdout: `apt did install ${names.join(' ')}\nbuilt\n`,
+  calls: [...updating, aptGetCall(`-s install ${names.join(' ')}`), aptGetCall(`install ${names.join(' ')}`)],
+});
+
+export const headersSuite: ScriptSuite = {
+  name: 'what modules are built with',
+  elsewhere: around('HERE').split('HERE'),
+  given: (host) => {
+    aptHost(host);
+    host.drop('/var/lib/dpkg/state');
+    host.program(
+      'apt-get',
+      'case $* in *" -s "*) cat /var/lib/apt/simulation 2>/dev/null ;; *" install "*) set -- $*; while [ "$1" != install ]; do shift; done; echo "apt did $*" ;; esac',
+    );
+    offered(
+      host,
+      'linux-headers-6.8.0-45-generic 6.8.0-45.45',
+      'linux-headers-6.8.0-50-generic 6.8.0-50.51',
+      'linux-image-generic 6.8.0-60.61',
+      'linux-headers-generic 6.11-1',
+      'linux-headers-generic 6.8.0-60.61',
+      'gcc 4:13',
+      'make 4.3',
+      'gcc-12 12.3',
+    );
+  },
+  cases: [
+    {
+      name: 'is all there',
+      script: script({}),
+      after: { stdout: 'built\n', calls: updating, files: updated },
+    },
+    {
+      name: 'are the headers of the running kernel, of the one that waits, and those of all to come',
+      script: script({ kernels: [...lacking, waiting], packages, lacksToBuild: ['gcc', 'make', 'gcc-12'] }),
+      after: {
+        ...brings(
+          'linux-headers-6.8.0-45-generic',
+          'linux-headers-6.8.0-50-generic',
+          'linux-headers-generic=6.8.0-60.61',
+          'gcc',
+          'make',
+          'gcc-12',
+        ),
+        files: updated,
+      },
+    },
+    {
+      name: 'are the newest headers of a flavour where those of its image are not offered',
+      script: script({ packages }),
+      given: (host) => offered(host, 'linux-image-generic 6.8.0-60.61', 'linux-headers-generic 6.8.0-50.51'),
+      after: { ...brings('linux-headers-generic'), files: updated },
+    },
+    {
+      name: "is the kernel's own compiler only where it can be had",
+      script: script({ packages, lacksToBuild: ['gcc-14'] }),
+      after: { ...brings('linux-headers-generic=6.8.0-60.61'), files: updated },
+    },
+    {
+      name: 'stops where no source offers the headers of the only kernel',
+      script: script({ kernels: lacking }),
+      given: (host) => offered(host, 'linux-headers-6.8.0-50-generic 1'),
+      after: stopped(
+        'the headers of Linux 6.8.0-45-generic',
+        'linux-headers-6.8.0-45-generic',
+        'upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian), reboot, run again',
+      ),
+    },
+    {
+      name: 'says that a newer kernel waits, whose headers there are',
+      script: script({ kernels: [...lacking, waiting], packages }),
+      given: (host) => offered(host, 'linux-headers-6.8.0-50-generic 1'),
+      after: stopped(
+        'the headers of Linux 6.8.0-45-generic',
+        'linux-headers-6.8.0-45-generic',
+        'reboot into Linux 6.8.0-50-generic, which is installed, and run again',
+      ),
+    },
+    {
+      name: 'stops where no source offers the headers of the kernel that waits',
+      script: script({
+        kernels: [...bare.kernels, waiting],
+        packages: { ...packages, 'linux-headers-generic': '1' },
+      }),
+      given: (host) => offered(host, 'linux-headers-6.8.0-45-generic 1'),
+      after: stopped(
+        'the headers of Linux 6.8.0-50-generic',
+        'linux-headers-6.8.0-50-generic',
+        'complete the mirror, or upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian): the newest has its headers',
+      ),
+    },
+    {
+      name: "is nothing where only the kernel's own compiler is missing, and cannot be had",
+      script: script({ lacksToBuild: ['gcc-14'] }),
+      after: { stdout: 'built\n', calls: updating, files: updated },
+    },
+    {
+      name: 'stops where no source offers those of a flavour, or a compiler',
+      script: script({ packages }),
+      given: (host) => offered(host, 'linux-image-generic 6.8.0-60.61'),
+      after: stopped('the headers of linux-image-generic', 'linux-headers-generic', 'complete the mirror'),
+    },
+    {
+      name: 'stops where no source offers a compiler',
+      script: script({ lacksToBuild: ['gcc'] }),
+      given: (host) => offered(host, 'gcc-12 1'),
+      after: stopped('gcc', 'gcc', 'complete the mirror'),
+    },
+    {
+      name: 'comes only where nothing goes for it',
+      script: script({ lacksToBuild: ['make'] }),
+      given: (host) => host.file(simulation, 'Remv kubelet [1.31]\n'),
+      after: {
+        code: 1,
+        stderr: `failed: apt would also remove other packages
+expected: none may go
+seen: kubelet${' '}
+next: remove them by hand if nothing needs them, or leave this host out, and run again
+`,
+        calls: [...updating, aptGetCall('-s install make')],
+        files: updated,
+      },
+    },
+    {
+      name: 'is nothing for the running kernel where only the next one matters',
+      script: script({ kernels: [...lacking, { ...waiting, headers: true }] }, 'next'),
+      after: { stdout: 'built\n', calls: updating, files: updated },
+    },
+  ],
+};
+
+function stopped(what: string, expected: string, next: string) {
+  return {
+    code: 1,
+    stderr: `failed: no package source offers ${what}
+expected: ${expected}
+seen: only other versions, if any
+next: ${next}
+`,
+    calls: updating,
+    files: updated,
+  };
+}
+
+/** Kernels and packages of a host, and what has to come. */
+export const headersTable: readonly [string, Partial<BuildHost>, readonly string[]][] = [
+  ['Ubuntu, general availability', image('linux-image-generic'), ['linux-headers-generic']],
+  ['Ubuntu with a newer stack', image('linux-image-generic-hwe-24.04'), ['linux-headers-generic-hwe-24.04']],
+  ['Ubuntu in a machine of its own', image('linux-image-virtual'), ['linux-headers-virtual']],
+  ['Ubuntu, low latency', image('linux-image-lowlatency'), ['linux-headers-lowlatency']],
+  ['Ubuntu by NVIDIA', image('linux-image-nvidia-64k-hwe-22.04'), ['linux-headers-nvidia-64k-hwe-22.04']],
+  ['Ubuntu at Azure', image('linux-image-azure-lts-22.04'), ['linux-headers-azure-lts-22.04']],
+  ['Ubuntu at Google', image('linux-image-gcp'), ['linux-headers-gcp']],
+  ['Ubuntu at Amazon, of one line', image('linux-image-aws-6.8'), ['linux-headers-aws-6.8']],
+  ['Ubuntu by a maker of machines', image('linux-image-oem-24.04b'), ['linux-headers-oem-24.04b']],
+  ['Debian', image('linux-image-amd64'), ['linux-headers-amd64']],
+  ['Debian in a cloud', image('linux-image-cloud-amd64'), ['linux-headers-cloud-amd64']],
+  ['Debian on another machine', image('linux-image-arm64-16k'), ['linux-headers-arm64-16k']],
+  [
+    'headers that are there',
+    { packages: { ...image('linux-image-amd64').packages, 'linux-headers-amd64': '1' } },
+    [],
+  ],
+  ['a kernel that is held', { ...image('linux-image-generic'), held: ['linux-image-generic'] }, []],
+  [
+    'images that are no flavour',
+    { packages: { 'linux-image-6.1.0-18-amd64-dbg': '1', 'linux-image-extra-virtual': '1' } },
+    [],
+  ],
+  [
+    'a newer kernel that a package brought, signed by nobody',
+    { kernels: kernelsWith(waiting), packages: { 'linux-image-unsigned-6.8.0-50-generic': '1' } },
+    ['linux-headers-6.8.0-50-generic'],
+  ],
+  ['a newer kernel that somebody built', { kernels: kernelsWith(waiting), packages: {} }, []],
+  ['what takes it to build', { lacksToBuild: ['make', 'gcc-12'] }, ['make']],
+];
+
+function image(name: string) {
+  return { packages: { ...bare.packages, [name]: '1' } };
+}
+
+function kernelsWith(next: BuildHost['kernels'][number]) {
+  return running === undefined ? [] : [running, next];
+}

@@ -1,0 +1,130 @@
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { aptGetCall, aptHost, database, has, offered, simulation, updated, updating } from './apt-host.ts';
+import { boundCases } from './bound-cases.ts';
+import { branchCases } from './branch-cases.ts';
+import { bought, engine, install, simulated, unhold, well, words } from './engine-transaction.ts';
+import { listsCases } from './lists-cases.ts';
+import { ownCases } from './own-cases.ts';
+
+export const installSuite: ScriptSuite = {
+  name: 'installing packages with apt',
+  given: (host) => {
+    aptHost(host);
+    has(host, 'tool 5:1.9-1', 'old 1.0');
+    offered(
+      host,
+      'tool 5:2.1-2',
+      'tool 5:2.0-7',
+      'tool 5:2.0,1-1',
+      'tool 5:2.0,1-0',
+      'tool 5:12.0,1-1',
+      'tool2 5:2.0,1-9',
+      'extra 9.9',
+    );
+  },
+  cases: [
+    {
+      name: 'takes exactly the wanted version, without looking at its epoch, and holds it',
+      script: engine,
+      after: well,
+    },
+    {
+      name: 'takes away what was announced, whatever its architecture',
+      script: engine,
+      given: (host) =>
+        host.file(
+          simulation,
+          'Remv old [1.0]\nPurg old-plugin:i386 [1.0]\nInst tool (2.0-1)\nRemvx not [1]\n',
+        ),
+      after: well,
+    },
+    {
+      name: 'does nothing where something else would go, and says what',
+      script: engine,
+      given: (host) =>
+        host.file(simulation, 'Remv kubeadm [1.31]\nRemv old [1.0]\nPurg kubelet:i386 [1.31]\n'),
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: apt would also remove other packages
+expected: only old, old-* may go
+seen: kubeadm kubelet:i386${' '}
+next: remove them by hand if nothing needs them, or leave this host out, and run again
+`,
+        calls: [...updating, unhold, simulated, 'apt-mark hold tool'],
+        files: updated,
+      },
+    },
+    {
+      name: 'names what is offered instead of a version that is not',
+      script: engine,
+      given: (host) => offered(host, ...['6', '5', '4', '3', '2', '1'].map((each) => `tool 5:1.${each}-1`)),
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: no package source offers tool 2.0,1-
+expected: a version that begins with 2.0,1-
+seen: 5:1.6-1 5:1.5-1 5:1.4-1 5:1.3-1 5:1.2-1${' '}
+next: correct the version in the inventory, or complete the mirror
+`,
+        calls: [...updating, unhold, 'apt-mark hold tool'],
+        files: updated,
+      },
+    },
+    {
+      name: 'holds again what was there when the installation fails',
+      script: engine,
+      given: (host) =>
+        host.program(
+          'apt-get',
+          `case $* in *' -s '*) ;; *' install '*) echo "E: broken" >&2; exit 100 ;; esac`,
+        ),
+      after: {
+        code: 100,
+        stdout: words,
+        stderr: 'E: broken\n',
+        calls: [...bought.slice(0, -1), aptGetCall(`--print-uris ${install}`), 'apt-mark hold tool'],
+        files: updated,
+      },
+    },
+    {
+      name: 'finds out when apt installed something else',
+      script: engine,
+      given: (host) => host.program('apt-get', ''),
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: tool has the wrong version after its installation
+expected: 2.0,1-
+seen: 5:1.9-1
+next: look for a pin under /etc/apt/preferences.d that prefers another version
+`,
+        calls: [...bought.slice(0, -1), 'apt-mark hold tool'],
+        files: updated,
+      },
+    },
+    {
+      name: 'finds out when apt left it half installed, and holds nothing then',
+      script: engine,
+      given: (host) =>
+        host.program(
+          'apt-get',
+          `case $* in *' -s '*) ;; *' install '*) echo "tool 5:2.0,1-1 half-configured" >${database} ;; esac`,
+        ),
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: tool has the wrong version after its installation
+expected: 2.0,1-
+seen: \nnext: look for a pin under /etc/apt/preferences.d that prefers another version
+`,
+        calls: bought.slice(0, -1),
+        files: { ...updated, [database]: '644 tool 5:2.0,1-1 half-configured\n' },
+      },
+    },
+    ...boundCases,
+    ...branchCases,
+    ...listsCases,
+    ...ownCases,
+  ],
+};

@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { aptInstalled } from '../../../../../src/fleet/packages/apt/installed.ts';
+
+describe("what dpkg's status says", () => {
+  it('half-installed packages do not count, and are named; holds do', () => {
+    const text = [
+      'installed hold docker-ce 5:29.7.2-1~debian.12~bookworm',
+      'half-configured install containerd.io 1.7.27-1',
+      'config-files deinstall docker.io 20.10.24',
+      'installed install libnvidia-ml1 580.95.05-1',
+      'not-installed unknown runc ',
+    ].join('\n');
+    expect(aptInstalled.parse(text)).toEqual({
+      packages: { 'docker-ce': '5:29.7.2-1~debian.12~bookworm', 'libnvidia-ml1': '580.95.05-1' },
+      unfinished: { 'containerd.io': '1.7.27-1' },
+      held: ['docker-ce'],
+      awaitsReboot: false,
+    });
+  });
+
+  it('holds nothing that is not installed, whatever is printed', () => {
+    const line = fc
+      .tuple(
+        fc.constantFrom('installed', 'config-files', ''),
+        fc.constantFrom('hold', 'install'),
+        fc.string(),
+        fc.string(),
+      )
+      .map((words) => words.join(' '));
+    fc.assert(
+      fc.property(fc.array(line), (lines) => {
+        const { packages, held } = aptInstalled.parse(lines.join('\n'));
+        expect(held.filter((name) => !(name in packages))).toEqual([]);
+      }),
+    );
+  });
+});

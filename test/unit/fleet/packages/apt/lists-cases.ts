@@ -1,0 +1,274 @@
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { aptGetCall, database, locked, updated, updating } from './apt-host.ts';
+import { bought, engine, install, only, result, stdout, well, words } from './engine-transaction.ts';
+
+const source = '/etc/apt/sources.list.d/azp-fleet-docker.sources';
+const installs = `*' install '*) printf 'tool 5:2.0,1-1 installed\\nextra 9.9 installed\\n' >${database} ;;`;
+/** apt-get update fails so many times, with these words. */
+function flaky(host: ScratchHost, times: number, said = ''): void {
+  host.program(
+    'apt-get',
+    `case $* in
+  *' update '*) echo x >>/run/.tried; [ "$(wc -l </run/.tried)" -gt ${times} ] || { cat >&2 <<'END'; exit 100; } ;;
+${said}
+END
+  *' -s '*) ;;
+  ${installs}
+esac`,
+  );
+}
+/** Packages can be fetched after so many tries; before, apt says this. */
+function slow(host: ScratchHost, times: number, said: string): void {
+  host.program(
+    'apt-get',
+    `case $* in
+  *' update '*) exit ;;
+  *' -s '*) exit ;;
+  *' --print-uris '*) echo "'http://mirror/tool.deb' tool.deb 1 SHA256:0"; exit ;;
+esac
+echo x >>/run/.tried
+[ "$(wc -l </run/.tried)" -gt ${times} ] || { echo '${said}' >&2; exit 100; }
+case $* in
+  *' --download-only '*) ;;
+  ${installs}
+esac`,
+  );
+}
+const again = 'not all package lists could be read, trying again in 10 s\n';
+const anew = 'not all packages could be fetched, trying again in 10 s\n';
+const update = updating[1] ?? '';
+const bad = {
+  docker: 'E: Failed to fetch http://mirror/docker/dists/bookworm/InRelease  Could not connect to mirror:80',
+  ubuntu: "Error: The repository 'http://archive/ubuntu noble Release' does not have a Release file.",
+} as const;
+const twice = [updating[0] ?? '', update, 'sleep 10', update];
+const fetched = aptGetCall(`--print-uris ${install}`);
+const downloaded = aptGetCall(`--download-only ${install}`);
+const refused = (what: string, seen: string) => `failed: ${what} cannot be read
+expected: an answer, at the second try at the latest
+seen: ${seen}
+next: check the network, the proxy and the mirrors in the inventory, and run again
+`;
+const held = (holder: string) => `waiting, because ${holder} (0 s)\n`;
+
+/** Before anything is installed: package lists, a first boot, an interrupted dpkg, and whoever holds the database. */
+export const listsCases: readonly ScriptCase[] = [
+  {
+    name: 'tries again where an archive does not answer',
+    script: engine,
+    given: (host) => flaky(host, 1, bad.docker),
+    after: {
+      stdout: `${again}${words}after\n`,
+      calls: [...twice, ...bought.slice(2)],
+      files: { ...updated, ...result },
+    },
+  },
+  {
+    name: 'goes on without an archive that fails twice, and says which in one line',
+    script: engine,
+    given: (host) => {
+      host.file(source, 'URIs: http://mirror/docker\n');
+      flaky(host, 9, `Hit:1 http://mirror/docker\n${bad.ubuntu}\nE: Some index files failed to download.`);
+    },
+    after: {
+      stdout: `${again}going on with the package lists that could be read: http://archive/ubuntu cannot be read: the repository does not have a Release file.\n${words}after\n`,
+      calls: [...twice, ...bought.slice(2)],
+      files: { ...updated, ...result },
+    },
+  },
+  {
+    name: 'ends where its own source fails twice, with the URL',
+    script: engine,
+    given: (host) => {
+      host.file(source, 'URIs: http://mirror/docker\n');
+      flaky(host, 9, `W: a word\n${bad.ubuntu}\n${bad.docker}\nE: Some index files failed to download.`);
+    },
+    after: {
+      code: 1,
+      stdout: again,
+      stderr: refused('http://mirror/docker/dists/bookworm/InRelease', 'Could not connect to mirror:80'),
+      calls: twice,
+    },
+  },
+  {
+    name: 'goes on with the lists that it has where apt fails with other words, which are shown',
+    script: engine,
+    given: (host) => flaky(host, 9, 'E: The list of sources could not be read.'),
+    after: {
+      stdout: `${again}going on with the package lists that could be read: E: The list of sources could not be read.\n${words}after\n`,
+      calls: [...twice, ...bought.slice(2)],
+      files: { ...updated, ...result },
+    },
+  },
+  {
+    name: 'fetches packages a second time',
+    script: engine,
+    given: (host) => slow(host, 1, bad.docker),
+    after: {
+      stdout: `${words}${anew}after\n`,
+      stderr: `${bad.docker}\n`,
+      calls: [...bought.slice(0, 5), fetched, 'sleep 10', downloaded, ...bought.slice(4)] as string[],
+      files: { ...updated, ...result },
+    },
+  },
+  {
+    name: 'ends where a package cannot be fetched twice, with the URL',
+    script: engine,
+    given: (host) =>
+      slow(host, 9, 'E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]'),
+    after: {
+      code: 1,
+      stdout: `${words}${anew}`,
+      stderr: `E: Failed to fetch http://mirror/tool.deb  404  Not Found [IP: 10.0.0.1 80]\n${refused('http://mirror/tool.deb', '404  Not Found [IP: 10.0.0.1 80]')}`,
+      calls: [...bought.slice(0, 5), fetched, 'sleep 10', downloaded, 'apt-mark hold tool'],
+      files: updated,
+    },
+  },
+  {
+    name: 'reads only its own source again within half an hour',
+    script: engine,
+    given: (host) =>
+      host
+        .file(source)
+        .file('/run/azp-fleet/package-lists')
+        .age('/run/azp-fleet/package-lists', 28 * 60),
+    after: {
+      stdout,
+      calls: ['dpkg --audit', `${updating[1]} ${only('docker')}`, ...bought.slice(2)],
+      files: result,
+    },
+  },
+  {
+    name: 'reads all lists after that',
+    script: engine,
+    given: (host) =>
+      host
+        .file(source)
+        .file('/run/azp-fleet/package-lists')
+        .age('/run/azp-fleet/package-lists', 31 * 60),
+    after: { stdout, calls: bought, files: { ...result, '/run/azp-fleet/package-lists': '755 ' } },
+  },
+  {
+    name: 'reads all lists where its source is not there',
+    script: engine,
+    given: (host) => host.file('/run/azp-fleet/package-lists'),
+    after: { stdout, calls: bought, files: { ...result, '/run/azp-fleet/package-lists': '755 ' } },
+  },
+  {
+    name: 'waits for a first boot to end, and not for ever',
+    script: engine,
+    given: (host) =>
+      host
+        .program('/usr/bin/cloud-init', 'echo "status: done"; exit 2')
+        .program('cloud-init', 'echo "status: done"; exit 2')
+        .program('timeout', 'shift; exec "$@"'),
+    after: {
+      ...well,
+      stdout: `waiting for cloud-init to end\n${stdout}`,
+      calls: ['timeout 1200 cloud-init status --wait', 'cloud-init status --wait', ...bought],
+    },
+  },
+  {
+    name: 'does not wait for a first boot that is over',
+    script: engine,
+    given: (host) => host.program('/usr/bin/cloud-init', '').file('/run/cloud-init/result.json'),
+    after: well,
+  },
+  {
+    name: 'first ends what an interrupted dpkg left: packages',
+    script: engine,
+    given: (host) =>
+      host.program('dpkg', '[ "$1" != --audit ] || echo "The following packages are only half configured"'),
+    after: {
+      ...well,
+      calls: [
+        updating[0],
+        'dpkg --configure -a --force-confdef --force-confold',
+        ...bought.slice(1),
+      ] as string[],
+    },
+  },
+  {
+    name: 'first ends what an interrupted dpkg left: updates of its database',
+    script: engine,
+    given: (host) => {
+      host.file('/var/lib/dpkg/updates/0001').program('sleep', ': >/proc/locks');
+      locked(host, '/var/lib/dpkg/lock', 812);
+    },
+    after: {
+      ...well,
+      stdout: `${held('unknown (pid 812) holds /var/lib/dpkg/lock')}${stdout}`,
+      files: { '/proc/locks': '644 ', ...well.files },
+      calls: [
+        updating[0],
+        'sleep 2',
+        'dpkg --configure -a --force-confdef --force-confold',
+        ...bought.slice(1),
+      ] as string[],
+    },
+  },
+  {
+    name: 'goes on where an interrupted dpkg cannot be ended: apt unpacks again',
+    script: engine,
+    given: (host) => host.file('/var/lib/dpkg/updates/0001').program('dpkg', '[ "$1" = --audit ]'),
+    after: {
+      ...well,
+      stdout: `going on: what dpkg cannot configure, apt unpacks again\n${stdout}`,
+      calls: [
+        updating[0],
+        'dpkg --configure -a --force-confdef --force-confold',
+        ...bought.slice(1),
+      ] as string[],
+    },
+  },
+  {
+    name: 'waits for who holds the database, and says so',
+    script: engine,
+    given: (host) => {
+      host.file('/proc/812/comm', 'unattended upgr\n').program('sleep', ': >/proc/locks');
+      locked(host, '/var/lib/dpkg/lock-frontend', 812);
+    },
+    after: {
+      ...well,
+      stdout: `${held('unattended upgr (pid 812) holds /var/lib/dpkg/lock-frontend')}${stdout}`,
+      calls: [updating[0], 'sleep 2', ...bought.slice(1)] as string[],
+      files: { '/proc/locks': '644 ', ...well.files },
+    },
+  },
+  {
+    name: 'waits for who reads package lists, though its process is gone from /proc',
+    script: engine,
+    given: (host) => {
+      host.file('/var/lib/dpkg/lock').program('sleep', ': >/proc/locks');
+      locked(host, '/var/lib/apt/lists/lock', 813);
+    },
+    after: {
+      ...well,
+      stdout: `${held('unknown (pid 813) holds /var/lib/apt/lists/lock')}${stdout}`,
+      calls: [updating[0], 'sleep 2', ...bought.slice(1)] as string[],
+      files: { '/proc/locks': '644 ', ...well.files },
+    },
+  },
+  {
+    name: 'gives up on a lock after half an hour',
+    script: engine,
+    given: (host) => {
+      host.file('/proc/812/comm', 'apt-get\n');
+      locked(host, '/var/lib/dpkg/lock', 812);
+    },
+    after: {
+      code: 1,
+      stdout: Array.from(
+        { length: 61 },
+        (_, at) => `waiting, because apt-get (pid 812) holds /var/lib/dpkg/lock (${30 * at} s)\n`,
+      ).join(''),
+      stderr: `failed: the package database stays locked
+expected: a free lock within 30 minutes
+seen: apt-get (pid 812) holds /var/lib/dpkg/lock
+next: let that process end, or end it by hand, and run again
+`,
+      calls: ['dpkg --audit', ...Array.from({ length: 900 }, () => 'sleep 2')],
+    },
+  },
+];

@@ -1,0 +1,81 @@
+import { agentLibraries } from '../../../../../../src/fleet/packages/apt/names/agent-libraries.ts';
+import { installScript } from '../../../../../../src/fleet/packages/apt/install.ts';
+import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
+import { aptGetCall, aptHost, offered, simulation, updated, updating } from '../apt-host.ts';
+
+/** The transaction in which it stands. */
+function around(before: string): string {
+  return installScript({ packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] }, before });
+}
+
+function script(...installed: readonly string[]): string {
+  return around(agentLibraries(Object.fromEntries(installed.map((name) => [name, '1']))).script);
+}
+
+export const agentLibrariesSuite: ScriptSuite = {
+  name: 'what agents load on the host',
+  elsewhere: around('HERE').split('HERE'),
+  given: (host) => {
+    aptHost(host);
+    host.drop('/var/lib/dpkg/state');
+    host.program(
+      'apt-get',
+      'case $* in *" -s "*) cat /var/lib/apt/simulation 2>/dev/null ;; *" install "*) set -- $*; while [ "$1" != install ]; do shift; done; echo "apt did $*" ;; esac',
+    );
+    offered(host, 'libicu72 72.1', 'libicu70 70.1', 'libssl3 3.0', 'libgssapi-krb5-2 1.20', 'zlib1g 1:1.2');
+  },
+  cases: [
+    {
+      name: 'comes under the newest of the names that are offered',
+      script: script(),
+      after: {
+        stdout: 'apt did install libicu72 libssl3 libgssapi-krb5-2 zlib1g\n',
+        calls: [
+          ...updating,
+          aptGetCall('-s install libicu72 libssl3 libgssapi-krb5-2 zlib1g'),
+          aptGetCall('install libicu72 libssl3 libgssapi-krb5-2 zlib1g'),
+        ],
+        files: updated,
+      },
+    },
+    {
+      name: 'stays under any name that it has there',
+      script: script('libicu70', 'libssl3t64', 'libgssapi-krb5-2'),
+      after: {
+        stdout: 'apt did install zlib1g\n',
+        calls: [...updating, aptGetCall('-s install zlib1g'), aptGetCall('install zlib1g')],
+        files: updated,
+      },
+    },
+    {
+      name: 'is named where no source offers it',
+      script: script('libssl3', 'libgssapi-krb5-2', 'zlib1g'),
+      given: (host) => offered(host, 'libssl3 3.0'),
+      after: {
+        code: 1,
+        stderr: `failed: no package source offers ICU for agents on the host
+expected: one of libicu78 libicu76 libicu74 libicu72 libicu70
+seen: none
+next: complete the mirror
+`,
+        calls: updating,
+        files: updated,
+      },
+    },
+    {
+      name: 'ends where something else would go for it',
+      script: script('libicu70', 'libssl3', 'zlib1g'),
+      given: (host) => host.file(simulation, 'Remv krb5-legacy [1]\n'),
+      after: {
+        code: 1,
+        stderr: `failed: apt would also remove other packages
+expected: none may go
+seen: krb5-legacy${' '}
+next: remove them by hand if nothing needs them, or leave this host out, and run again
+`,
+        calls: [...updating, aptGetCall('-s install libgssapi-krb5-2')],
+        files: updated,
+      },
+    },
+  ],
+};

@@ -1,0 +1,60 @@
+import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import { aptGetCall, database, has, offered, updated, updating } from './apt-host.ts';
+
+const own = installScript({
+  without: 'nvidia',
+  packages: [{ name: 'drv', version: { branch: '550,1' } }],
+  sameVersion: true,
+  siblings: ['libdrv*'],
+  beside: [
+    { name: 'daemon', branch: '550,1' },
+    { name: 'other', branch: '550,1' },
+  ],
+  formerly: ['drv', 'vendor-drv'],
+  remove: ['vendor-drv'],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+});
+
+const sources = '/etc/apt/sources.list.d';
+const vendors = 'deb https://developer.download.nvidia.com/compute/cuda/repos/debian13/x86_64 /\n';
+const install = 'install --allow-downgrades drv=550,1.2-1 daemon=550,1.0-9 libdrv=550,1.2-1 vendor-drv-';
+
+/** A distribution's own packages in the place of a vendor's of the same names. */
+export const ownCases: readonly ScriptCase[] = [
+  {
+    name: "reads no source of the vendor's, and takes what was held with its packages along",
+    script: own,
+    given: (host) => {
+      has(host, 'vendor-drv 580,1.1-1', 'libdrv 580,1.1-1');
+      offered(host, 'drv 550,1.2-1', 'libdrv 550,1.2-1', 'daemon 550,1.0-9', 'other 535,1.0-1');
+      host
+        .file(`${sources}/azp-fleet-nvidia.sources`, 'Types: deb\nURIs: http://mirror/nvidia\n')
+        .file('/etc/apt/keyrings/azp-fleet-nvidia.gpg', 'key')
+        .file(`${sources}/cuda,debian13.list`, vendors)
+        .file(`${sources}/site.sources`, 'Types: deb\nURIs: http://site\n');
+    },
+    after: {
+      stdout: `switching off ${sources}/cuda,debian13.list\napt did ${install.replace('--allow-downgrades ', '')}\n`,
+      calls: [
+        ...updating,
+        'apt-mark unhold drv vendor-drv libdrv',
+        aptGetCall(`-s ${install}`),
+        aptGetCall(install),
+        'apt-mark hold drv libdrv',
+      ],
+      files: {
+        ...updated,
+        [`${sources}/azp-fleet-nvidia.sources`]: 'gone',
+        '/etc/apt/keyrings/azp-fleet-nvidia.gpg': 'gone',
+        [`${sources}/cuda,debian13.list`]: 'gone',
+        [`${sources}/cuda,debian13.list.azp-fleet-nvidia.disabled`]: `644 ${vendors}`,
+        [database]: `644 drv 550,1.2-1 installed
+daemon 550,1.0-9 installed
+libdrv 550,1.2-1 installed
+`,
+      },
+    },
+  },
+];

@@ -1,0 +1,228 @@
+import { debian } from '../../../../../src/fleet/packages/apt/debian.ts';
+import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import { ubuntu } from '../../../../../src/fleet/packages/apt/ubuntu.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { aptGetCall, aptHost, database, offered, updated, updating } from './apt-host.ts';
+
+const spec = { install: true, branch: '580', flavor: 'auto', method: 'repo' } as const;
+
+/** The script in which it stands, and what is around it there. */
+function before(text: string) {
+  const script = installScript({
+    vendor: 'nvidia',
+    packages: [{ name: 'drv' }],
+    remove: [],
+    mayRemove: ['old'],
+    proxy: { noProxy: [] },
+    before: text,
+  });
+  return { script, around: script.split(text) };
+}
+const ubuntuScript = before(ubuntu.driver.prepare(spec, { mirrors: {} }));
+const debianScript = before(debian('535').driver.prepare({ ...spec, version: '580.95.05' }, { mirrors: {} }));
+const ownScript = before(debian('535').driver.prepare({ ...spec, method: 'distro' }, { mirrors: {} }));
+const [onUbuntu, onDebian, ownDriver] = [ubuntuScript.script, debianScript.script, ownScript.script];
+
+const contrib = '/etc/apt/sources.list.d/azp-fleet-contrib.sources';
+const nonFree = '/etc/apt/sources.list.d/azp-fleet-non-free.sources';
+const lists = '/run/azp-fleet/package-lists';
+const opening = [...updating, 'apt-mark unhold drv'];
+const installs = (name: string, flags = '') => [
+  aptGetCall(`-s install ${flags}${name}`),
+  aptGetCall(`install ${flags}${name}`),
+];
+/** Before the driver, in the same script. */
+const first = (...calls: readonly string[]) => ({
+  calls: [...opening, ...calls, ...installs('drv', '--allow-downgrades ')],
+  files: updated,
+});
+const has = (component: string): string =>
+  `apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: ${component}'`;
+const hasContrib = has('contrib');
+const hasAll = ['contrib', 'non-free', 'non-free-firmware'].map(has);
+const hasMain =
+  "apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(SOURCESENTRY)' 'Created-By: Packages' 'Origin: Debian' 'Component: main'";
+const text = (components: string, signed: string) =>
+  `# Written by azp-fleet: what the NVIDIA driver needs of the archive beside main.
+Types: deb
+URIs: http://deb.debian.org/debian
+Suites: bookworm
+Components: ${components}
+${signed}`;
+const added = (signed: string) => `644 ${text('contrib', signed)}`;
+/** The source is there, and all lists are read: an interruption from here on leaves nothing unread. */
+const brought = (signed: string) => ({
+  ...first(hasContrib, hasMain, 'apt-get indextargets', ...updating),
+  stdout: `added ${contrib}: contrib\n`,
+  files: { [contrib]: added(signed), ...updated },
+});
+
+/** apt as it lists what it reads: \`main\` comes from this file. \`takes\`: it can read its sources with ours, too. */
+function archive(
+  host: ScratchHost,
+  file: string,
+  text: string,
+  takes = true,
+  components: readonly string[] = [],
+): void {
+  host.file(file, text);
+  const lines = components.map((each) => each.split(' '));
+  host.program(
+    'apt-get',
+    `case $* in
+${lines.map(([component, entry]) => `  *'Component: ${component}') echo '${entry}' ;;`).join('\n')}
+  *'Component: contrib'* | *'Component: non-free'*) ;;
+  *'Component: main'*)
+    echo "http://deb.debian.org/debian bookworm ${file}:1"
+    echo "http://other/debian bookworm-updates /etc/apt/gone.list:7" ;;
+  indextargets) echo targets; echo "a word" >&2; ${takes ? ':' : 'exit 100'} ;;
+esac`,
+  );
+}
+
+export const prepareSuite: ScriptSuite = {
+  name: 'what a driver needs before it',
+  elsewhere: [...ubuntuScript.around, ...debianScript.around, ...ownScript.around],
+  given: (host) => {
+    aptHost(host);
+    host.program('apt-get', 'case $* in *contrib*) echo contrib; echo contrib ;; esac');
+  },
+  cases: [
+    {
+      name: 'is nothing where all is there',
+      script: onUbuntu,
+      after: first(),
+    },
+    {
+      name: 'is what pins the branch, where the vendor has that',
+      script: onUbuntu,
+      given: (host) => offered(host, 'nvidia-driver-pinning-580 580'),
+      after: first(...installs('nvidia-driver-pinning-580')),
+    },
+    {
+      name: 'is what pins the version, where one was asked for',
+      script: onDebian,
+      given: (host) => offered(host, 'nvidia-driver-pinning-580 580', 'nvidia-driver-pinning-580.95.05 580'),
+      after: first(hasContrib, ...installs('nvidia-driver-pinning-580.95.05')),
+    },
+    {
+      name: 'takes away the pin of another branch, which went and left its settings',
+      script: onUbuntu,
+      given: (host) => {
+        offered(host, 'nvidia-driver-pinning-580 580');
+        host.file(
+          database,
+          'nvidia-driver-pinning-595 595 config-files\nnvidia-driver-assistant 1 config-files\nnvidia-driver-pinning-570 570 installed\n',
+        );
+      },
+      after: first(...installs('nvidia-driver-pinning-580'), 'dpkg --purge nvidia-driver-pinning-595'),
+    },
+    {
+      name: "is Debian's contrib, signed as main is, and the lists are read again",
+      script: onDebian,
+      given: (host) => {
+        host.file(`${contrib}.new`, 'cut off, and longer than what comes'.repeat(9)).file(lists);
+        archive(
+          host,
+          '/etc/apt/sources.list.d/debian,main.sources',
+          'Types: deb\nSigned-By: /usr/share/keyrings/debian.gpg\nSigned-By: /other\n',
+        );
+      },
+      after: {
+        ...brought(''),
+        files: {
+          [contrib]: added('Signed-By: /usr/share/keyrings/debian.gpg\n'),
+          [`${contrib}.new`]: 'gone',
+          [lists]: '755 ',
+        },
+      },
+    },
+    {
+      name: "is Debian's contrib, signed as an old entry says",
+      script: onDebian,
+      given: (host) =>
+        archive(
+          host,
+          '/etc/apt/sources.list',
+          'deb [arch=amd64 signed-by=/usr/share/keyrings/debian.gpg] http://deb.debian.org/debian bookworm main\n',
+        ),
+      after: brought('Signed-By: /usr/share/keyrings/debian.gpg\n'),
+    },
+    {
+      name: "is Debian's contrib, without a key where main has none",
+      script: onDebian,
+      given: (host) =>
+        archive(
+          host,
+          '/etc/apt/sources.list',
+          'deb [arch=amd64] http://deb.debian.org/debian bookworm main\n',
+        ),
+      after: brought(''),
+    },
+    {
+      name: 'is taken back where apt does not like it',
+      script: onDebian,
+      given: (host) =>
+        archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', false),
+      after: {
+        ...first(hasContrib, hasMain, 'apt-get indextargets'),
+        files: { '/run/azp-fleet': '755 /' },
+      },
+    },
+    {
+      name: 'is left out where no archive of Debian is read',
+      script: onDebian,
+      given: (host) => host.program('apt-get', ''),
+      after: first(hasContrib, hasMain),
+    },
+    {
+      name: 'is left out where the entry cannot be read',
+      script: onDebian,
+      given: (host) =>
+        host.program('apt-get', 'case $* in *main*) echo "http://x bookworm /etc/apt/gone.list:1" ;; esac'),
+      after: first(hasContrib, hasMain),
+    },
+    {
+      name: "is contrib and non-free for Debian's own driver, and nothing that pins",
+      script: ownDriver,
+      given: (host) => {
+        archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n');
+        offered(host, 'nvidia-driver-pinning-580 580');
+      },
+      after: {
+        ...first(...hasAll, hasMain, 'apt-get indextargets', ...updating),
+        stdout: `added ${nonFree}: contrib non-free non-free-firmware\n`,
+        files: { [nonFree]: `644 ${text('contrib non-free non-free-firmware', '')}`, ...updated },
+      },
+    },
+    {
+      name: 'is what is still missing of them',
+      script: ownDriver,
+      given: (host) => {
+        archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', true, [
+          'contrib /etc/apt/sources.list.d/azp-fleet-contrib.sources:3',
+          'non-free-firmware /etc/apt/sources.list:1',
+        ]);
+      },
+      after: {
+        ...first(...hasAll, hasMain, 'apt-get indextargets', ...updating),
+        stdout: `added ${nonFree}: non-free\n`,
+        files: { [nonFree]: `644 ${text('non-free', '')}`, ...updated },
+      },
+    },
+    {
+      name: 'is nothing where our own source has them already',
+      script: ownDriver,
+      given: (host) => {
+        host.file(nonFree, text('contrib non-free', ''));
+        archive(host, '/etc/apt/sources.list', 'deb http://deb.debian.org/debian bookworm main\n', true, [
+          `contrib ${nonFree}:3`,
+          `non-free ${nonFree}:3`,
+          'non-free-firmware /etc/apt/sources.list:1',
+        ]);
+      },
+      after: first(...hasAll),
+    },
+  ],
+};

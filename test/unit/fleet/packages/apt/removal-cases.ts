@@ -1,0 +1,87 @@
+import { removeScript } from '../../../../../src/fleet/packages/apt/removal/packages.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { aptGetCall, aptHost, simulation } from './apt-host.ts';
+
+const script = removeScript(['drv', 'drv-pin', 'libdrv1']);
+const seen = ['dpkg --audit', aptGetCall('-s --allow-change-held-packages remove drv drv-pin libdrv1')];
+const done = [
+  'apt-mark unhold drv drv-pin libdrv1',
+  aptGetCall('purge drv-pin'),
+  aptGetCall('remove drv libdrv1'),
+];
+const purged = '/var/lib/dpkg/purged';
+
+export const removalSuite: ScriptSuite = {
+  name: 'taking packages away with apt',
+  given: (host) => {
+    aptHost(host);
+    // Which files a package has; no package is no word and an error.
+    host.program(
+      'dpkg-query',
+      `case "$1 $2" in
+  '-L drv') echo /etc/apt/preferences.d; echo /usr/bin/drv ;;
+  '-L drv-pin') echo /etc/apt/preferences.d; echo /etc/apt/preferences.d/drv-pin ;;
+  *) echo "dpkg-query: package '$2' is not installed" >&2; exit 1 ;;
+esac`,
+      { silent: true },
+    );
+    // Offered by no source: apt knows no package that is purged.
+    host.program(
+      'apt-get',
+      `case " $* " in *' -s '*) cat ${simulation}; exit ;; esac
+case " $* " in *' purge drv-pin '*) touch ${purged} ;; *drv-pin*) [ ! -e ${purged} ] || { echo 'E: Unable to locate package drv-pin' >&2; exit 100; } ;; esac`,
+    );
+    host
+      .folder('/var/lib/dpkg')
+      .file(simulation, 'Remv drv [1.0]\nRemv drv-pin [1.0]\nPurg libdrv1:i386 [1.0]\n');
+  },
+  cases: [
+    {
+      name: 'what pins other packages is purged, with its pin; of the others the settings stay',
+      script,
+      after: { calls: [...seen, ...done], files: { [purged]: '644 ' } },
+    },
+    {
+      name: 'what an interrupted removal has begun is finished first',
+      script,
+      given: (host) => host.program('dpkg', '[ "$1" != --audit ] || echo "drv is half-configured"'),
+      after: {
+        calls: [
+          'dpkg --audit',
+          'dpkg --configure -a --force-confdef --force-confold',
+          ...seen.slice(1),
+          ...done,
+        ],
+        files: { [purged]: '644 ' },
+      },
+    },
+    {
+      name: 'nothing goes, and no hold, where something else would go with it, and that is said',
+      script,
+      given: (host) => host.file(simulation, 'Remv drv [1.0]\nRemv cuda-demo [12.4]\n'),
+      after: {
+        code: 1,
+        stderr: `failed: apt would also remove other packages
+expected: only drv, drv-pin, libdrv1 go
+seen: cuda-demo${' '}
+next: remove them by hand if nothing needs them, and run again
+`,
+        calls: seen,
+      },
+    },
+    {
+      name: 'what apt says of a transaction that it cannot do is passed on',
+      script,
+      given: (host) => host.program('apt-get', 'echo "E: Unmet dependencies." >&2; exit 100'),
+      after: {
+        code: 1,
+        stderr: `failed: apt cannot take the packages away
+expected: a transaction that apt can do
+seen: E: Unmet dependencies.
+next: mend the packages of the host (apt-get -f install), and run again
+`,
+        calls: seen,
+      },
+    },
+  ],
+};

@@ -1,0 +1,3 @@
+import { resolverTests } from '../../../../support/apt-world/resolver-tests.ts';
+
+resolverTests('Ubuntu 24.04');

@@ -1,0 +1,282 @@
+import type { ScriptCase } from '../../../../../support/scratch/case.ts';
+import { offered } from '../apt-host.ts';
+import { ask } from './simulation-host.ts';
+import { docker, driver, plain, made, heard, read, listed, asked, freed, uris } from './simulation-world.ts';
+
+/** What apt says. */
+export const answerCases: readonly ScriptCase[] = [
+  {
+    name: 'tells each consequence',
+    script: plain,
+    given: (host) =>
+      host.file(
+        '/run/answer',
+        `The following packages have been kept back:
+  left alone
+The following packages will be DOWNGRADED:
+  lower libx
+The following NEW packages will be installed:
+  tool
+Remv old [1.0]
+Purg gone:i386 [2]
+Inst lower [2.0] (1.0 Docker:x [amd64])
+Inst libx (1.0 Docker:x [amd64])
+Inst same [1.0] (1.0 Docker:x [amd64])
+Inst tool [1.9] (2.0,1-1 Docker:x [amd64]) []
+Conf tool (2.0)
+`,
+      ),
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+remove old 1.0
+remove gone:i386 2
+downgrade lower 2.0 1.0
+install libx 1.0
+upgrade tool 1.9 2.0,1-1
+end
+`,
+      stderr: heard,
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+      files: made,
+    },
+  },
+  {
+    name: 'tells what is offered instead of a version that is not',
+    script: plain,
+    given: (host) => {
+      host.program(
+        'apt-cache',
+        '[ "$1" = pkgnames ] && printf "tool\\nold\\n" || printf "%s | 5:2.1-1 | x\\n" "$2"',
+        { silent: true },
+      );
+    },
+    after: {
+      stdout: `begin docker-install-1
+missing
+offer 5:2.1-1
+end
+`,
+      stderr: heard,
+      calls: [...read, listed],
+      files: made,
+    },
+  },
+  {
+    name: 'tells which holds stand in the way',
+    script: plain,
+    given: (host) =>
+      host
+        .file('/run/refused', 'E: Held packages were changed')
+        .file('/run/freed', 'Inst other [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nConf x\n'),
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+held other libfoo 
+end
+`,
+      stderr: heard,
+      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      files: made,
+    },
+  },
+  {
+    name: 'tells what cannot be met',
+    script: plain,
+    given: (host) =>
+      host
+        .file(
+          '/run/answer',
+          'The following packages have unmet dependencies:\n tool : Depends: libnew  (>= 2) but it is not installable\n',
+        )
+        .file('/run/refused', 'E: Unable to correct problems\nW: x\n'),
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+words tool : Depends: libnew (>= 2) but it is not installable Unable to correct problems 
+end
+`,
+      stderr: ` .lab
+Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
+0
+The following packages have unmet dependencies:
+ tool : Depends: libnew  (>= 2) but it is not installable
+E: Unable to correct problems
+W: x
+`,
+      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      files: made,
+    },
+  },
+  {
+    name: 'tells which dkms there is, where an older one will not do',
+    script: plain,
+    given: (host) => {
+      offered(host, 'tool 5:2.0,1-1', 'dkms 3.0.10-8', 'dkms 2.8');
+      host
+        .file('/run/answer', ' tool : Depends: dkms (>= 3.1.8) but it is not going to be installed\n')
+        .file('/run/refused', 'E: Unable to correct problems\n');
+    },
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+words tool : Depends: dkms (>= 3.1.8) but it is not going to be installed Unable to correct problems${' '}
+dkms 3.0.10-8
+end
+`,
+      stderr: ` .lab
+Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
+0
+ tool : Depends: dkms (>= 3.1.8) but it is not going to be installed
+E: Unable to correct problems
+`,
+      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      files: made,
+    },
+  },
+  {
+    name: 'tells what the driver lacks, in one line',
+    script: ask(driver),
+    given: (host) => {
+      host
+        .file(
+          '/run/listened',
+          'Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x\n',
+        )
+        .file('/etc/apt/sources.list.d/azp-fleet-nvidia.sources', 'x');
+    },
+    after: {
+      stdout: `begin docker-install-1
+what no package source offers the headers of Linux 6.1.0-lab (expected linux-headers-6.1.0-lab; seen: only other versions, if any)
+next upgrade the kernel (apt-get install linux-image-generic on Ubuntu, linux-image-amd64 on Debian), reboot, run again
+end
+`,
+      stderr: ` .lab
+Get:1 https://developer.download.nvidia.com/compute/cuda/repos/debian12/x86_64 x
+0
+`,
+      calls: [...read, listed],
+      files: made,
+    },
+  },
+  {
+    name: 'tells that a question was not understood',
+    script: ask({ ...docker, before: 'exit 3' }),
+    after: {
+      stdout: `begin docker-install-1
+broken 3
+end
+`,
+      stderr: heard,
+      calls: [...read, listed],
+      files: made,
+    },
+  },
+  {
+    name: 'tells what a hold keeps back, of what would move without it',
+    script: plain,
+    given: (host) =>
+      host
+        .program('apt-mark', 'printf "other\\nlibfoo\\n"')
+        .file(
+          '/run/freed',
+          'Inst other [1] (2)\nInst tool [1] (2)\nRemv libfoo [1]\nRemv libfoo2 [1]\nConf x\n',
+        ),
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+upgrade tool 1.9 2.0
+kept other
+kept libfoo
+end
+`,
+      stderr: heard,
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+      files: made,
+    },
+  },
+  {
+    name: 'tells nothing of holds that keep nothing back',
+    script: plain,
+    given: (host) => host.file('/run/freed', 'Inst tool [1] (2)\n'),
+    after: {
+      stdout: `begin docker-install-1
+version 5:2.0,1-1
+upgrade tool 1.9 2.0
+end
+`,
+      stderr: heard,
+      calls: [...read, listed, asked, 'apt-mark showhold', freed, uris],
+      files: made,
+    },
+  },
+  {
+    name: 'tells no more than fits, however much is said',
+    script: plain,
+    given: (host) =>
+      host
+        .file(
+          '/run/answer',
+          Array.from({ length: 6 }, (_, at) => ` p${at} : Depends: ${'x'.repeat(150)}\n`).join(''),
+        )
+        .file('/run/refused', 'E: no\n')
+        .file('/run/deaf', `E: ${'y'.repeat(400)}\n`),
+    after: {
+      stdout: `partial yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+begin docker-install-1
+version 5:2.0,1-1
+words p0 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx p1 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx p2 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+end
+`,
+      stderr: ` .lab
+Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
+0
+E: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy
+ p0 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+ p1 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+ p2 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+ p3 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+ p4 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+ p5 : Depends: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+E: no
+`,
+      calls: [...read, listed, asked, 'apt-mark showhold', freed],
+      files: made,
+    },
+  },
+  {
+    name: 'tells which versions of any branch there are, and not more than can be read',
+    script: ask(driver),
+    given: (host) => {
+      host.program(
+        'apt-cache',
+        `case $1-$2 in
+  pkgnames-drv-) printf 'drv-570\\ndrv-x\\ndrv-dkms\\n' ;;
+  pkgnames-drv) printf 'drv\\ndrvless\\n' ;;
+  madison-drv) perl -e 'print "drv | 590.$_ | x\\n" for 1 .. 600' ;;
+  madison-drv*) echo "$2 | 570.1 | x" ;;
+  madison-linux-headers-6.1.0-lab) echo "$2 | 1 | x" ;;
+esac`,
+        { silent: true },
+      );
+    },
+    after: {
+      stdout: `silent nvidia 
+begin docker-install-1
+missing
+offer 570.1
+${Array.from({ length: 499 }, (_, at) => `offer 590.${at + 1}\n`).join('')}end
+`,
+      stderr: ` .lab
+Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
+0
+sed: can't read nvidia.words: No such file or directory
+`,
+      calls: [
+        ...read,
+        "apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' 'Component: contrib'",
+      ],
+      files: made,
+    },
+  },
+];

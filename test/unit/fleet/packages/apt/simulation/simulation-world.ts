@@ -1,0 +1,104 @@
+import { debian } from '../../../../../../src/fleet/packages/apt/debian.ts';
+import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
+import { aptGetCall } from '../apt-host.ts';
+import { ask, dockerUri } from './simulation-host.ts';
+
+export const docker: Transaction = {
+  vendor: 'docker',
+  packages: [{ name: 'tool', version: { release: '2.0,1' } }, { name: 'extra' }],
+  remove: ['old'],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+};
+export const driver: Transaction = {
+  vendor: 'nvidia',
+  packages: [
+    { name: 'drv', version: { branch: '580,1' } },
+    { name: 'drv-dkms', version: { branch: '580,1' } },
+  ],
+  sameVersion: true,
+  siblings: ['drv*', 'libdrv*'],
+  optional: ['persist'],
+  variants: ['drv-[0-9]*', 'drv'],
+  remove: [],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+  before: [
+    debian('535').driver.build(
+      {
+        kernels: [{ release: '6.1.0-lab', headers: false, driver: false }],
+        lacksToBuild: ['gcc-12'],
+        packages: {},
+        held: [],
+      },
+      'all',
+    ).script,
+    debian('535').driver.prepare(
+      { install: true, branch: '580', flavor: 'auto', method: 'repo' },
+      { mirrors: {} },
+    ),
+  ].join('\n'),
+};
+export const plain = ask(docker);
+
+export const made = { '/run/made': '644 -d /run/azp-fleet-simulation.XXXXXX\n' };
+export const heard = ` .lab\nGet:1 ${dockerUri} bookworm InRelease [9 kB]\n0\n`;
+export const read = [
+  'apt-config dump Acquire::IndexTargets',
+  'timeout -k 5 90 apt-get -q update -o APT::Update::Error-Mode=any',
+  'apt-get -q update -o APT::Update::Error-Mode=any',
+];
+export const listed = "apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages'";
+export const asked = aptGetCall('-s install --allow-downgrades tool=5:2.0,1-1 extra old-');
+export const freed = aptGetCall(
+  '-s --ignore-hold --allow-change-held-packages install --allow-downgrades tool=5:2.0,1-1 extra old-',
+);
+export const uris = aptGetCall('--print-uris install --allow-downgrades tool=5:2.0,1-1 extra old-');
+/** What apt is asked in, where a host has nothing of its own. */
+export const emptyWorld = {
+  '/run/seen': '755 /',
+  '/run/seen/answer': '644 ',
+  '/run/seen/apt.conf': `644 Dir::Etc::Parts "/run/azp-fleet-simulation.XXXXXX/conf.d";
+Dir::Etc::Main "/run/azp-fleet-simulation.XXXXXX/last.conf";
+`,
+  '/run/seen/cache': '755 /',
+  '/run/seen/cache/archives': '755 /',
+  '/run/seen/cache/archives/partial': '755 /',
+  '/run/seen/conf.d': '755 /',
+  '/run/seen/keys': '755 /',
+  '/run/seen/last.conf': `644 Dir::State::Lists "/run/azp-fleet-simulation.XXXXXX/lists";
+Dir::State::Status "/run/azp-fleet-simulation.XXXXXX/status";
+Dir::Cache "/run/azp-fleet-simulation.XXXXXX/cache";
+Dir::Cache::Archives "archives";
+Dir::Cache::PkgCache "pkgcache.bin";
+Dir::Cache::SrcPkgCache "srcpkgcache.bin";
+Dir::Log "/run/azp-fleet-simulation.XXXXXX";
+Dir::Log::Planner "";
+Dir::Etc::SourceList "/run/azp-fleet-simulation.XXXXXX/sources.list";
+Dir::Etc::SourceParts "/run/azp-fleet-simulation.XXXXXX/sources.list.d";
+Dir::Etc::PreferencesParts "/run/azp-fleet-simulation.XXXXXX/preferences.d";
+Acquire::PDiffs "false";
+Acquire::Retries "1";
+Acquire::http::Timeout "10";
+Acquire::https::Timeout "10";
+#clear Acquire::Languages;
+Acquire::Languages "none";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
+Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
+Acquire::IndexTargets::deb-src::Sources::DefaultEnabled "false";
+`,
+  '/run/seen/lists': '755 /',
+  '/run/seen/lists/partial': '755 /',
+  '/run/seen/pins': '755 /',
+  '/run/seen/preferences.d': '755 /',
+  '/run/seen/sources.list.d': '755 /',
+  '/run/seen/sources.list.d/azp-fleet-docker.sources': '-> /etc/apt/sources.list.d/azp-fleet-docker.sources',
+  '/run/seen/update.words': `644  .lab
+Get:1 http://mirror/docker,x/debian bookworm InRelease [9 kB]
+0
+`,
+  '/run/seen/words': '644 ',
+};

@@ -1,0 +1,4 @@
+import { testSuite } from '../../../../../support/scratch/suite-tests.ts';
+import { simulationSuite } from './simulation-cases.ts';
+
+testSuite(simulationSuite);

@@ -1,0 +1,27 @@
+import { globSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { knownSources, parseStanzas, stanzasOf, withSource } from '../../../../support/apt-world/stanzas.ts';
+
+const lists = globSync('*.list', { cwd: join(import.meta.dirname, '../../../../fixtures/apt') }).map((file) =>
+  basename(file, '.list'),
+);
+
+describe('the stanzas of the resolver', () => {
+  it.each(lists)('each say where they are from: %s', (list) => {
+    expect(stanzasOf(list).length).toBeGreaterThan(0);
+  });
+
+  it('are refused without a source, and with one that nobody knows', () => {
+    const [bare = new Map()] = parseStanzas('Package: tool\nVersion: 1.0\n');
+    expect(() => withSource(bare, 'x')).toThrow('tool 1.0 in x.list does not say what it was taken from');
+    const [unknown = new Map()] = parseStanzas('Package: tool\nVersion: 1.0\nTaken-From: hearsay\n');
+    expect(() => withSource(unknown, 'x')).toThrow('was taken from hearsay, which sources.md does not know');
+  });
+
+  it('need every source that is told of', () => {
+    const used = new Set(lists.flatMap((list) => stanzasOf(list).map((stanza) => stanza.get('Taken-From'))));
+    expect([...knownSources()].filter((key) => !used.has(key))).toEqual([]);
+  });
+});

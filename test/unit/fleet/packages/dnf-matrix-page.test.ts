@@ -1,0 +1,79 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { columns, rows, withDnfMatrix, type Column } from '../../../../scripts/dnf-matrix.ts';
+import { systems } from '../../../../src/fleet/packages/systems.ts';
+import { enterpriseCases } from '../steps/enterprise-cases.ts';
+import { cannotBe, matrix } from '../steps/matrix-cases.ts';
+import { expectSeenInLab } from './lab-proof.ts';
+
+const fixtures = join(import.meta.dirname, '../../../fixtures/dnf/bundle');
+const page = readFileSync(join(import.meta.dirname, '../../../../docs/host-stack.md'), 'utf8');
+const names = Object.keys(columns) as Column[];
+const cells = rows.flatMap(({ what, proofs }) =>
+  proofs.map((proof, at) => [what, names[at] ?? 'Rocky 9', proof] as const),
+);
+const systemsOf = (column: Column): readonly string[] => columns[column];
+const isRefusal = (note: string | undefined): boolean => note?.startsWith('refused') === true;
+
+describe("dnf's matrix in docs/host-stack.md", () => {
+  it('is as "npm run docs" writes it', () => {
+    expect(page).toBe(withDnfMatrix(page));
+  });
+
+  it('has a column for each system with dnf, and a cell for each row in it', () => {
+    const supported = systems
+      .filter(({ packages }) => packages.name === 'dnf')
+      .map(({ id, versionId }) => `${id} ${versionId}`);
+    expect(names.flatMap(systemsOf).toSorted()).toEqual(supported.toSorted());
+    expect(rows.filter(({ proofs }) => proofs.length !== names.length).map(({ what }) => what)).toEqual([]);
+  });
+
+  it.each(cells)('claims what is proven: %s, on %s', (_, column, proof) => {
+    if (proof === 'text only') return;
+    if ('why' in proof) {
+      expect(proof.why.length).toBeGreaterThan(20);
+      return;
+    }
+    if ('lab' in proof) {
+      expect(column).toBe('Rocky 9');
+      expectSeenInLab(proof);
+      return;
+    }
+    if ('scripts' in proof) {
+      expect(proof.scripts.length).toBe(
+        new Set(systemsOf(column).map((system) => system.split(' ')[0])).size,
+      );
+      for (const name of proof.scripts) expect(existsSync(join(fixtures, `${name}.txt`)), name).toBe(true);
+      return;
+    }
+    for (const system of systemsOf(column)) {
+      const refusals = 'history' in proof ? byHistory(system, proof.history) : byCase(system, proof.planned);
+      expect(refusals, `${system}: ${JSON.stringify(proof)}`).toEqual([isRefusal(proof.note)]);
+    }
+  });
+
+  it('says of no history that there is no such host, where a plan is made for it', () => {
+    const said = cells.filter(([, , proof]) => typeof proof === 'object' && 'why' in proof);
+    const known = Object.keys(cannotBe).filter((name) =>
+      names.flatMap(systemsOf).some((one) => name.startsWith(one)),
+    );
+    expect(known).toEqual(['amzn 2023, conflicting']);
+    expect(said.map(([what]) => what)).toEqual(['has Docker under its older names', 'needs EPEL first']);
+  });
+});
+
+/** Of each such plan, whether it refuses. */
+function byHistory(system: string, history: string): boolean[] {
+  return matrix
+    .filter((one) => one.system === system && one.history === history)
+    .map(({ refused }) => refused !== undefined);
+}
+
+/** A release of the system stands in the name: `rocky 9.5, fresh`. */
+function byCase(system: string, rest: string): boolean[] {
+  return enterpriseCases
+    .filter(([name]) => name.replace(/^(\w+ \d+)\.\d+/, '$1') === `${system}${rest}`)
+    .map(([, , , said]) => said.some((line) => line.startsWith('refused: ')));
+}

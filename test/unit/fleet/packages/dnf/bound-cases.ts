@@ -1,0 +1,134 @@
+import { holdScript, installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import {
+  asked,
+  database,
+  dnfCall,
+  has,
+  lockCall,
+  lockList,
+  query,
+  stateOf,
+  updated,
+  updating,
+  would,
+  leftOut,
+} from './dnf-host.ts';
+
+const transaction = {
+  vendor: 'docker',
+  packages: [{ name: 'tool' }],
+  remove: [],
+  mayRemove: ['*'],
+  proxy: { noProxy: [] },
+} as const;
+const agreed = installScript(transaction, { removes: ['gdm'], downgrades: ['libtool', 'libc?'] });
+const nothing = installScript(transaction, { removes: [], downgrades: [] });
+const removing = (...names: readonly string[]) => [
+  'Removing:',
+  ...names.map((name) => ` ${name} x86_64 43-1 @os 4`),
+];
+const lowering = (...names: readonly string[]) => [
+  'Downgrading:',
+  ...names.map((name) => ` ${name} x86_64 1-1 os 4`),
+];
+
+const request = 'install tool $\nrun $\n';
+const opening = [...updating, lockCall('list')];
+const look = dnfCall('--assumeno --allowerasing shell');
+const stopped = (what: string, expected: string, seen: string) => ({
+  code: 1,
+  stderr: `failed: dnf would also ${what} other packages
+expected: ${expected}
+seen: ${seen}${' '}
+next: run it again, to see the plan as it is now and agree to it
+`,
+  calls: [...opening, look],
+  files: { ...updated, ...asked(request), [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' },
+});
+
+/** A person has seen what would go and what would get older, and agreed to that. */
+export const boundCases: readonly ScriptCase[] = [
+  {
+    name: 'does what was agreed to',
+    script: agreed,
+    given: (host) => would(host, ...lowering('libtool', 'libc6'), ...removing('gdm')),
+    after: {
+      stdout: 'Complete!\n',
+      calls: [...opening, look, dnfCall('-y --allowerasing shell')],
+      files: {
+        ...updated,
+        ...asked(request, request),
+        [database]: `644 ${stateOf('old 0:1.0-1.el9', 'tool 5:2.1-2.el9')}`,
+        [lockList]: '644 other-0:1-1.*\ntool-5:2.1-2.el9.*\n',
+      },
+    },
+  },
+  {
+    name: 'stops where another package would go, though its like may go',
+    script: agreed,
+    given: (host) => would(host, ...removing('gdm', 'gdm-data')),
+    after: stopped('remove', 'only gdm may go', 'gdm-data'),
+  },
+  {
+    name: 'stops where another one would get older',
+    script: agreed,
+    given: (host) => would(host, ...lowering('libold', 'libtool')),
+    after: stopped('downgrade', 'only libtool, libc? may get older', 'libold'),
+  },
+  {
+    name: 'stops where anything would go, and nothing was agreed to',
+    script: nothing,
+    given: (host) => would(host, ...removing('gdm')),
+    after: stopped('remove', 'none may go', 'gdm'),
+  },
+  {
+    name: 'stops where anything would get older, and nothing was agreed to',
+    script: nothing,
+    given: (host) => would(host, ...lowering('libtool')),
+    after: stopped('downgrade', 'none may get older', 'libtool'),
+  },
+  {
+    name: 'locks what is there, once each, and nothing else',
+    script: holdScript(['tool', 'absent', 'tool'], ['too*', 'old']),
+    given: (host) => {
+      has(host, 'tool 5:1.9-1.el9', 'toolbox 0:1.9-3.el9', 'old 0:1.0-1.el9');
+      host.file(lockList, 'other-0:1-1.*\ntool\ntool-5:1.9-0.el9.*\n');
+    },
+    after: {
+      calls: [lockCall('list')],
+      files: { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\ntoolbox-0:1.9-3.el9.*\n' },
+    },
+  },
+  {
+    name: 'finds out when dnf did not bring what may have any version',
+    script: nothing,
+    given: (host) => host.file(database).file('/run/idle'),
+    after: {
+      code: 1,
+      stdout: 'Nothing to do.\n',
+      stderr: leftOut('tool'),
+      calls: [...opening, look, dnfCall('-y --allowerasing shell')],
+      files: { ...updated, ...asked(request, request), [lockList]: '644 other-0:1-1.*\n' },
+    },
+  },
+  {
+    name: 'brings packages without a version, where none is asked for',
+    script: installScript({
+      ...transaction,
+      packages: [],
+      mayRemove: [],
+      before: 'bring headers',
+      after: 'echo "$(newest tool 2.0-)"',
+    }),
+    given: (host) => host.file('/var/lib/dnf/offers', 'headers 0:1-1\ntool 5:2.0-1.el9\n'),
+    after: {
+      stdout: 'dnf did install headers\n5:2.0-1.el9\n',
+      calls: [...updating, dnfCall('-y install headers'), query('tool')],
+      files: {
+        ...updated,
+        [database]: `644 ${stateOf('tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'headers 0:1-1')}`,
+      },
+    },
+  },
+];

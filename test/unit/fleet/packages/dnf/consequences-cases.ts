@@ -1,0 +1,105 @@
+import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/consequences.ts';
+import type { ScriptCase, ScriptSuite } from '../../../../support/scratch/case.ts';
+import { conflict, dead, downgrade, held, narrow, nothing, unmet } from './dnf-words.ts';
+
+function filter(name: string, command: string, words: string, ...lines: readonly string[]): ScriptCase {
+  return {
+    name: `${command} of ${name}`,
+    script: `${consequenceFilters}\n${command}`,
+    run: { input: words },
+    after: { stdout: lines.map((line) => `${line}\n`).join('') },
+  };
+}
+
+/** Seven reasons, the last of them long. */
+const reasons = Array.from(
+  { length: 7 },
+  (_, at) => `  - reason ${at + 1}${at === 1 ? ' x'.repeat(250) : ''}\n`,
+).join('');
+
+export const consequencesSuite: ScriptSuite = {
+  name: 'what dnf says that it would do',
+  given: (host) => host.program('uname', 'echo x86_64', { silent: true }),
+  cases: [
+    filter(
+      'an engine in the place of Podman’s',
+      'effects',
+      conflict,
+      'install containerd.io 1.7.27-3.1.el9',
+      'remove runc 4:1.1.12-1.el9',
+      'install docker-ce 3:29.7.2-1.el9',
+      'remove podman-docker 4:4.9-1.el9',
+      'remove buildah 2:1.33-1.el9',
+    ),
+    filter('an engine in the place of Podman’s', 'removals', conflict, 'runc', 'podman-docker', 'buildah'),
+    filter('an engine in the place of Podman’s', 'room', conflict, 'room 18432 0'),
+    filter('an engine in the place of Podman’s', 'troubles', conflict),
+    filter('an older version', 'effects', downgrade, 'downgrade docker-ce 3:29.7.1-1.el9'),
+    filter('an older version', 'downgrades', downgrade, 'docker-ce'),
+    filter('an older version', 'removals', downgrade),
+    filter('an older version', 'room', downgrade, 'room 6144 0'),
+    filter(
+      'a table that is broken because a name is long, and another architecture',
+      'effects',
+      narrow,
+      'install a-package-whose-name-is-longer-than-any-column 1.0.0-1.module_el9.6.0+123+abcdef',
+      'upgrade glibc:i686 2.34-168.el9',
+      'remove glibc-gconv-extra:i686 2.34-100.el9',
+      'upgrade dkms 3.1.8-1.el9',
+    ),
+    filter('a table that is broken', 'room', narrow, 'room 104857600 2147483648'),
+    filter(
+      'a table that ends without an empty line',
+      'effects',
+      'Removing:\n a noarch 1-1 @os 4\nend\n',
+      'remove a 1-1',
+    ),
+    filter(
+      'a table whose next begins at once',
+      'effects',
+      'Removing:\n a noarch 1-1 @os 4\nInstalling:\n b x86_64 2-1 os 4\n\n',
+      'remove a 1-1',
+      'install b 2-1',
+    ),
+    filter(
+      'what stands after a table',
+      'effects',
+      'Removing:\n a noarch 1-1 @os 4\n\n b noarch 1-1 @os 4\n\n',
+      'remove a 1-1',
+    ),
+    filter(
+      'what stands after its end',
+      'effects',
+      'Removing:\n a noarch 1-1 @os 4\nDone\n b noarch 1-1 @os 4\n\n',
+      'remove a 1-1',
+    ),
+    filter(
+      'six words at most',
+      'troubles',
+      `Error: 0\n${[1, 2, 3, 4, 5, 6].map((at) => `  - ${at}\n`).join('')}`,
+      '0 1 2 3 4 5 ',
+    ),
+    filter('what only goes', 'room', 'Freed space: 3 k\n', 'room 0 -3072'),
+    filter('what only goes, in bytes', 'room', 'Freed space: 30\n', 'room 0 -30'),
+    filter('bytes', 'room', 'Total download size: 12\nInstalled size: 10\n', 'room 12 10'),
+    filter('what is installed alone', 'room', 'Installed size: 10\n'),
+    ...['effects', 'removals', 'downgrades', 'room', 'troubles'].map((each) =>
+      filter('nothing', each, nothing),
+    ),
+    filter(
+      'what it cannot do',
+      'troubles',
+      unmet,
+      'conflicting requests nothing provides dkms needed by kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch ',
+    ),
+    filter('a version that is kept away', 'troubles', held, 'Unable to find a match: docker-ce-29.10.0 '),
+    filter('a dead mirror that it goes on without', 'troubles', dead + downgrade),
+    filter('an empty word', 'troubles', 'Error: \nError: yes\n', 'yes '),
+    filter(
+      'more reasons than anybody reads',
+      'troubles',
+      ` Problem 1: conflict\n${reasons}`,
+      `conflict reason 1 reason 2${' x'.repeat(250)}`.slice(0, 400),
+    ),
+  ],
+};

@@ -1,0 +1,209 @@
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+
+/** What rpm has: a line a package, `NAME EPOCH VERSION RELEASE ARCH`. */
+export const database = '/var/lib/rpm/state';
+/** What the sources offer: a line a package, `NAME EPOCH:VERSION-RELEASE`. */
+const offers = '/var/lib/dnf/offers';
+export const lockList = '/etc/dnf/plugins/versionlock.list';
+/** What dnf says that a transaction would do. */
+const simulation = '/run/answer';
+/** What dnf's shell was told, `$` at the end of each of its lines. */
+const told = '/run/told';
+
+/** dnf and rpm with a small memory, and with the words of dnf 4.14 where our scripts read them. */
+export function dnfHost(host: ScratchHost): void {
+  host
+    .file(database)
+    .file(offers)
+    .file(lockList)
+    .file('/proc/locks')
+    // What a pattern without quotes would turn into.
+    .file('/root/drv-file')
+    .file('/root/libdrv-file')
+    .file('/root/too-file')
+    .file('/root/old-file')
+    .file('/root/libc7')
+    .file('/root/azp-fleet-simulation.file')
+    .file('/root/--disablerepo=file')
+    .file('/root/--setopt=file.skip_if_unavailable=1')
+    .folder('/etc/yum.repos.d', '/var/cache/dnf')
+    .program('uname', 'echo x86_64', { silent: true })
+    .program('rpm', rpmMemory, { silent: true })
+    .program('dnf', dnfMemory);
+}
+
+/** `NAME EPOCH:VERSION-RELEASE`. */
+export function has(host: ScratchHost, ...packages: readonly string[]): void {
+  host.file(database, stateOf(...packages));
+}
+
+export function stateOf(...packages: readonly string[]): string {
+  return packages.map((each) => `${each.replace(':', ' ').replace(/-([^-]*)$/, ' $1')} x86_64\n`).join('');
+}
+
+export function offered(host: ScratchHost, ...packages: readonly string[]): void {
+  host.file(offers, packages.map((each) => `${each}\n`).join(''));
+}
+
+/** The table in which dnf says what it would do: a line a package, as dnf prints it. */
+export function would(host: ScratchHost, ...lines: readonly string[]): void {
+  host.file(
+    simulation,
+    `${lines.join('\n')}\n\nTransaction Summary\n${'='.repeat(80)}\nError: Operation aborted.\n`,
+  );
+}
+
+/** What dnf's shell was told, as a file of the outcome. */
+export function asked(...requests: readonly string[]): Record<string, string> {
+  return { [told]: `644 ${requests.join('')}` };
+}
+
+export const rpmMemory = `case $1 in
+  --rebuilddb) echo rebuilt >>/run/rpm; exit ;;
+  --import) cat "$2" >>/run/keys; chmod 644 /run/keys; exit ;;
+esac
+verb=$1 format='%{NAME}\\n'
+shift
+if [ "\${1-}" = --qf ]; then format=$2; shift 2; fi
+[ ! -e /run/damaged ] || [ -e /run/rpm ] || { echo 'error: rpmdb: damaged' >&2; exit 1; }
+[ "$#" -gt 0 ] || set -- '*'
+[ "$verb" = -qa ] || echo 'a word' >&2
+for pattern; do
+  found=
+  while read -r name epoch version release arch; do
+    case $name in $pattern) ;; *) continue ;; esac
+    found=yes
+    printf '%s' "$format" | sed "s/%{NAME}/$name/; s/%{EPOCHNUM}/$epoch/; s/%{VERSION}/$version/; s/%{RELEASE}/$release/; s/%{ARCH}/$arch/; s/%{INSTALLTIME}/1700000000/; s/\\\\\\\\n/\\\\n/"
+  done <${database}
+  if [ -z "$found" ] && [ "$verb" = -q ]; then echo "package $pattern is not installed"; code=1; fi
+done
+exit "\${code-0}"`;
+
+const put = `put() { # NAME EPOCH:VERSION-RELEASE
+  sed -i "/^$1 /d" ${database}
+  rest=\${2#*:}
+  echo "$1 \${2%%:*} \${rest%-*} \${rest##*-} x86_64" >>${database}
+}
+# What is locked at another version cannot be had.
+get() { # NAME, or NAME-VERSION
+  while read -r name version; do
+    bare=\${version#*:}
+    case $1 in
+      "$name" | "$name-\${bare%-*}")
+        if ! grep "^$name-[0-9]*:" ${lockList} 2>/dev/null | grep -qvxF "$name-$version.*"; then
+          put "$name" "$version"
+          return
+        fi ;;
+    esac
+  done <${offers}
+  printf '%s\\n' "No match for argument: $1" "Error: Unable to find a match: $1"
+  return 1
+}`;
+
+export const dnfMemory = `${put}
+set -f
+# What no repository that does not answer may stop is asked so; where /run/gone is, one does not.
+case "$*" in
+  *'*.skip_if_unavailable=1'* | *--repo=* | *'--disablerepo=*'*) ;;
+  *) [ ! -e /run/gone ] || { cat /run/gone >&2; exit 1; } ;;
+esac
+words= yes= no= format=
+while [ "$#" -gt 0 ]; do
+  case $1 in
+    -y) yes=y ;;
+    --assumeno) no=n ;;
+    --qf) format=$2; shift ;;
+    --location) if [ -e /run/location ]; then cat /run/location; fi; exit ;;
+    -*) ;;
+    *) words="$words $1" ;;
+  esac
+  shift
+done
+set -- $words
+verb=$1
+shift
+case $verb in
+  makecache)
+    # What is offered once the lists are read a second time.
+    if [ -e /run/later ] && [ -e /run/azp-fleet/package-lists ]; then mv /run/later ${offers}; fi
+    cat /run/heard 2>/dev/null; [ ! -e /run/deaf ] || { cat /run/deaf >&2; exit 1; } ;;
+  repolist) cat /run/disabled ;;
+  config-manager)
+    [ -e /run/manager ] || exit 1
+    [ "$#" -eq 0 ] || cat /run/switched >>${offers} ;;
+  repoquery)
+    echo 'a word' >&2
+    [ -n "$format" ] || { cat /run/twice 2>/dev/null; exit 0; }
+    while read -r name version; do
+      for pattern; do case $name in $pattern) echo "$version" ;; esac; done
+    done <${offers} ;;
+  versionlock)
+    [ -e ${lockList} ] || { echo 'No such command: versionlock. Please use /usr/bin/dnf --help' >&2; exit 1; }
+    cat ${lockList} ;;
+  install)
+    [ ! -e /run/unfetched ] || { cat /run/unfetched >&2; exit 1; }
+    echo "dnf did install $*"
+    for word; do
+      case $word in
+        'dnf-command(versionlock)') : >${lockList} ;;
+        'dnf-command(config-manager)') : >/run/manager ;;
+        *://*) put epel-release 0:9-10 ;;
+        *) get "$word" || exit 1 ;;
+      esac
+    done ;;
+  remove)
+    if [ -n "$no" ]; then cat ${simulation} >&2 2>/dev/null; exit 1; fi
+    [ ! -e /run/stuck ] || exit 1
+    echo "dnf did remove $*"
+    for word; do sed -i "/^$word /d" ${database}; done ;;
+  shell)
+    sed 's/$/ $/' >/run/request
+    cat /run/request >>${told}
+    if [ -n "$no" ]; then
+      if [ -e ${simulation} ]; then cat ${simulation} >&2; fi
+      [ ! -e /run/busy ] || mv /run/busy /var/lib/dnf/rpmdb_lock.pid
+      rm /run/request
+      exit 1
+    fi
+    if [ -e /run/unfetched ]; then cat /run/unfetched >&2; rm /run/request; exit 0; fi
+    if [ -e /run/idle ]; then echo 'Nothing to do.'; rm /run/request; exit 0; fi
+    while read -r verb words; do
+      words=\${words%$}
+      case $verb in
+        install) for word in $words; do get "$word"; done ;;
+        remove) for word in $words; do sed -i "/^$word /d" ${database}; done ;;
+        run*) if [ -e /run/trouble ]; then cat /run/trouble >&2; else echo Complete! >&2; fi ;;
+      esac
+    done </run/request
+    rm /run/request ;;
+esac`;
+
+const options = '--setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0';
+
+/** A call of dnf as all of ours are. */
+export function dnfCall(words: string, without = '--setopt=skip_if_unavailable=0'): string {
+  return `dnf ${options} ${without} ${words}`;
+}
+
+/** Reading all package lists. */
+export const settled = `dnf -q '--disablerepo=*' repoquery --duplicates`;
+export const updating = [settled, dnfCall('--refresh makecache')];
+export const updated = { '/run/azp-fleet': '755 /', '/run/azp-fleet/package-lists': '755 ' };
+export const lockCall = (words: string): string => `dnf -q '--disablerepo=*' versionlock ${words}`;
+export const query = (name: string): string =>
+  dnfCall(`-q repoquery --available --arch=x86_64,noarch --qf '%{epoch}:%{version}-%{release}' ${name}`);
+
+/** What is said where a package is not at its version although dnf has ended well. */
+export const wrong = (name: string, expected: string, seen: string): string =>
+  `failed: ${name} has the wrong version after its installation
+expected: ${expected}
+seen: ${seen}
+next: look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version
+`;
+
+/** The same, of one that is not there. */
+export const leftOut = (name: string): string => `failed: dnf has not installed ${name}
+expected: a package ${name}
+seen: none
+next: look for an exclude in /etc/dnf/dnf.conf, or at the end of /var/log/dnf.log on the host
+`;

@@ -1,0 +1,218 @@
+import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/consequences.ts';
+import { bringFunctions } from '../../../../../src/fleet/packages/dnf/downloads.ts';
+import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { asked, database, dnfCall, stateOf, updated, updating } from './dnf-host.ts';
+import { fileAddress, otherThing, unavailable, unfetchable, unfetchableAlone } from './dnf-words.ts';
+import { bought, engine, looked, request, stdout, well, words } from './engine-transaction.ts';
+
+const again = 'not all packages could be fetched, trying again in 10 s\n';
+const ended = (address: string, reason: string): string => `failed: ${address} cannot be read
+expected: an answer, at the second try at the latest
+seen: ${reason}
+next: check the network, the proxy and the mirrors in the inventory, and run again
+`;
+const perform = dnfCall('-y --allowerasing shell');
+const bring = (before: string): string =>
+  installScript({
+    vendor: 'docker',
+    packages: [],
+    remove: [],
+    mayRemove: [],
+    proxy: { noProxy: [] },
+    before,
+  });
+const headers = bring('bring headers');
+const bringing = dnfCall('-y install headers');
+const brought = {
+  stdout: 'dnf did install headers\n',
+  files: { ...updated, [database]: `644 ${stateOf('tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'headers 0:1-1')}` },
+};
+const whereabouts = dnfCall('-q repoquery --location extra-1.0-1.el9.noarch');
+const offersHeaders = (host: ScratchHost) => host.file('/var/lib/dnf/offers', 'headers 0:1-1\n');
+const before = { '/etc/dnf/plugins/versionlock.list': '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
+
+/** What the package that could not be had is told with. */
+function told(name: string, input: string, line: string): ScriptCase {
+  return {
+    name: `tells of ${name}`,
+    script: `${consequenceFilters}\n${bringFunctions}\nunfetched`,
+    run: { input },
+    after: { stdout: line },
+  };
+}
+
+/** Packages that cannot be fetched: the transaction's own, and those that come before it. */
+export const downloadsCases: readonly ScriptCase[] = [
+  told('a server that has an error', unavailable, `${fileAddress} cannot be read: Status code: 503\n`),
+  told(
+    'a server that breaks off',
+    unfetchable(`Curl error (18): Transferred a partial file for ${fileAddress} [transfer closed]`),
+    `${fileAddress} cannot be read: Curl error (18): Transferred a partial file\n`,
+  ),
+  told(
+    'a package by its address',
+    unfetchableAlone,
+    `${fileAddress} cannot be read: Curl error (6): Couldn't resolve host name\n`,
+  ),
+  told(
+    'something else in its place, which is told with the file',
+    unfetchable(`${otherThing} `),
+    `extra-1.0-1.el9.noarch.rpm cannot be read: ${otherThing}\n`,
+  ),
+  told(
+    'what is said at the end alone',
+    '> Error: Error downloading packages:\n  Cannot download r/extra.rpm: All mirrors were tried\n  never: mind\n',
+    'r/extra.rpm cannot be read: All mirrors were tried\n',
+  ),
+  told(
+    'the first of several',
+    'Error: Error downloading packages:\n  lib-1.noarch: Cannot download, all tried\n  extra-1.noarch: no\n',
+    'lib-1.noarch cannot be read: Cannot download, all tried\n',
+  ),
+  told(
+    'nothing where all came',
+    'Downloading Packages:\n[MIRROR] lib.rpm: no for http://x (IP: y)\n  a: b\n',
+    '',
+  ),
+  told('nothing of what a service says', '[FAILED] Failed to start it: no\nError: x\n  y: z\n', ''),
+  {
+    name: 'fetches a second time',
+    script: engine,
+    given: (host) => {
+      host.file('/run/unfetched', unavailable);
+      host.program('sleep', 'rm /run/unfetched');
+    },
+    after: {
+      ...well,
+      stdout: stdout.replace('Complete!', `${unavailable}${again}Complete!`),
+      calls: [...looked, perform, 'sleep 10', ...bought.slice(looked.length)],
+      files: { ...well.files, ...asked(request, request, request), '/run/unfetched': 'gone' },
+    },
+  },
+  {
+    name: 'looks again at what would go where it had to wait before the second time',
+    script: engine,
+    given: (host) => {
+      const lock = '/var/lib/dnf/rpmdb_lock.pid';
+      host.file('/run/unfetched', unavailable).file('/proc/812/comm', 'dnf\n').folder('/var/lib/dnf');
+      host.program(
+        'sleep',
+        `if [ "$1" = 10 ]; then rm /run/unfetched; echo 812 >${lock}; else rm ${lock}; fi`,
+      );
+    },
+    after: {
+      ...well,
+      stdout: stdout.replace(
+        'Complete!',
+        `${unavailable}${again}waiting, because dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid (0 s)\nComplete!`,
+      ),
+      calls: [...looked, perform, 'sleep 10', 'sleep 2', looked.at(-1) ?? '', ...bought.slice(looked.length)],
+      files: { ...well.files, ...asked(request, request, request, request), '/run/unfetched': 'gone' },
+    },
+  },
+  {
+    name: 'ends in one line with the address where a package cannot be fetched twice, and locks what is there',
+    script: engine,
+    given: (host) => {
+      host.file('/run/unfetched', unavailable).program('sleep', '');
+    },
+    after: {
+      code: 1,
+      stdout: `${words}${unavailable}${again}${unavailable}`,
+      stderr: ended(fileAddress, 'Status code: 503'),
+      calls: [...looked, perform, 'sleep 10', perform],
+      files: { ...updated, ...asked(request, request, request), ...before },
+    },
+  },
+  {
+    name: 'asks for the address where dnf does not say it',
+    script: engine,
+    given: (host) => {
+      host.file('/run/unfetched', unfetchable(otherThing)).program('sleep', '');
+      host.file('/run/location', `${fileAddress}\nhttp://other/${fileAddress}\n`);
+    },
+    after: {
+      code: 1,
+      stdout: `${words}${unfetchable(otherThing)}${again}${unfetchable(otherThing)}`,
+      stderr: ended(fileAddress, otherThing),
+      calls: [...looked, perform, 'sleep 10', perform, whereabouts],
+      files: { ...updated, ...asked(request, request, request), ...before },
+    },
+  },
+  {
+    name: 'names the file where nobody knows the address',
+    script: headers,
+    given: (host) => {
+      host.file('/run/unfetched', unfetchable(otherThing)).program('sleep', '');
+    },
+    after: {
+      code: 1,
+      stdout: `${unfetchable(otherThing)}${again}${unfetchable(otherThing)}`,
+      stderr: ended('extra-1.0-1.el9.noarch.rpm', otherThing),
+      calls: [...updating, bringing, 'sleep 10', bringing, whereabouts],
+      files: updated,
+    },
+  },
+  {
+    name: 'fetches what comes before a second time',
+    script: headers,
+    given: (host) => {
+      offersHeaders(host).file('/run/unfetched', unavailable).program('sleep', 'rm /run/unfetched');
+    },
+    after: {
+      stdout: `${unavailable}${again}${brought.stdout}`,
+      calls: [...updating, bringing, 'sleep 10', bringing],
+      files: { ...brought.files, '/run/unfetched': 'gone' },
+    },
+  },
+  {
+    name: 'ends where what comes before cannot be fetched twice',
+    script: headers,
+    given: (host) => {
+      offersHeaders(host).file('/run/unfetched', unfetchableAlone).program('sleep', '');
+    },
+    after: {
+      code: 1,
+      stdout: `${unfetchableAlone}${again}${unfetchableAlone}`,
+      stderr: ended(fileAddress, "Curl error (6): Couldn't resolve host name"),
+      calls: [...updating, bringing, 'sleep 10', bringing],
+      files: updated,
+    },
+  },
+  {
+    name: 'says what keeps what comes before from coming',
+    script: headers,
+    after: {
+      code: 1,
+      stdout: `dnf did install headers
+No match for argument: headers
+Error: Unable to find a match: headers
+`,
+      stderr: `failed: dnf could not bring what has to be there first
+expected: headers
+seen: Unable to find a match: headers${' '}
+next: look at the end of /var/log/dnf.log on the host
+`,
+      calls: [...updating, bringing],
+      files: updated,
+    },
+  },
+  {
+    name: 'says the last of its words where none of them is known',
+    script: headers,
+    given: (host) => host.file('/run/unfetched', 'what?\nCould not open: it\n'),
+    after: {
+      code: 1,
+      stdout: 'what?\nCould not open: it\n',
+      stderr: `failed: dnf could not bring what has to be there first
+expected: headers
+seen: Could not open: it
+next: look at the end of /var/log/dnf.log on the host
+`,
+      calls: [...updating, bringing],
+      files: updated,
+    },
+  },
+];

@@ -1,0 +1,44 @@
+import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
+import {
+  asked,
+  database,
+  dnfCall,
+  lockCall,
+  lockList,
+  query,
+  stateOf,
+  updated,
+  updating,
+} from './dnf-host.ts';
+
+const proxy = { http: 'http://proxy:3128', https: 'http://proxy:3129', noProxy: ['.lab', '10.0.0.0/8'] };
+
+export const words = 'http://proxy:3128 http://proxy:3129 .lab,10.0.0.0/8 C.UTF-8\n';
+/** One package at a version, one at any, and one that goes. */
+export const engine = installScript({
+  vendor: 'docker',
+  packages: [{ name: 'tool', version: { release: '2.0' } }, { name: 'extra' }],
+  remove: ['old', 'absent'],
+  mayRemove: ['old-*'],
+  proxy,
+  before: 'echo "$http_proxy $https_proxy $no_proxy $LC_ALL"',
+  after: 'echo after',
+});
+
+export const request = 'install tool-2.0 extra $\nremove  old $\nrun $\n';
+/** Up to the moment at which it is asked what would go. */
+export const looked = [
+  ...updating,
+  lockCall('list'),
+  query('tool'),
+  dnfCall('--assumeno --allowerasing shell'),
+];
+export const bought = [...looked, dnfCall('-y --allowerasing shell')];
+export const oneRequest = asked(request);
+export const twoRequests = asked(request, request);
+export const stdout = `${words}Complete!\nafter\n`;
+export const result = {
+  [database]: `644 ${stateOf('tool 5:2.0-1.el9', 'extra 0:9.9-1.el9')}`,
+  [lockList]: '644 other-0:1-1.*\ntool-5:2.0-1.el9.*\nextra-0:9.9-1.el9.*\n',
+};
+export const well = { stdout, calls: bought, files: { ...updated, ...twoRequests, ...result } };

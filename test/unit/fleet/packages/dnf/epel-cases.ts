@@ -1,0 +1,197 @@
+import { withDkms } from '../../../../../src/fleet/packages/dnf/needs/epel.ts';
+import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { database, dnfCall, offered, query, settled, stateOf, updated, updating } from './dnf-host.ts';
+
+/** The transaction in which it stands. */
+export function around(before: string): string {
+  const transaction = { packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] } };
+  return installScript({ ...transaction, before, after: 'echo built' });
+}
+
+const rocky = around(withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} }));
+const mirrored = around(
+  withDkms({ release: 'epel-release', major: '9' }, { mirrors: { epel: 'http://mirror/epel' } }),
+);
+/** What stands in for EPEL's key, by the digest of which it is known. */
+const epelKey = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n';
+const repository = `# Written by azp-fleet.
+[azp-fleet-epel]
+name=azp-fleet-epel
+baseurl=http://mirror/epel/9/Everything/$basearch
+enabled=1
+gpgcheck=1
+repo_gpgcheck=0
+gpgkey=file:///etc/pki/rpm-gpg/azp-fleet-epel
+`;
+const [repositoryFile, keyFile] = ['/etc/yum.repos.d/azp-fleet-epel.repo', '/etc/pki/rpm-gpg/azp-fleet-epel'];
+const key = '-o /tmp/tmp.XXXXXX/key http://mirror/epel/RPM-GPG-KEY-EPEL-9';
+const fetches = `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 ${key}`;
+const one = dnfCall('--refresh makecache --repo=azp-fleet-epel');
+/** curl and sha256sum as they are where that key is EPEL's. */
+function keyed(host: ScratchHost, digest: string): ScratchHost {
+  return host
+    .program('curl', `printf '%s' '${epelKey}' >"$9"`)
+    .program('sha256sum', `cat >/dev/null; echo '${digest}  -'`, { silent: true });
+}
+const digest = 'fcf0eab4f05a1c0de6363ac4b707600a27a9d774e9b491059e59e6921b255a84';
+const noDkms = (seen: string, cure: string) => `failed: no package source offers dkms, which builds the driver
+expected: dkms, which EPEL has
+seen: ${seen}
+next: ${cure}, or put dkms into a package source of the host, and run again
+`;
+const closed = 'set mirrors.epel in the inventory to a mirror of https://dl.fedoraproject.org/pub/epel';
+const url = 'https://dl.fedoraproject.org/pub/epel/epel-release-latest-9.noarch.rpm';
+
+/** Where DKMS comes from that no release has. */
+export const epelCases: readonly ScriptCase[] = [
+  {
+    name: 'are nothing more where DKMS is offered',
+    script: rocky,
+    given: (host) => offered(host, 'dkms 0:3.2.2-1'),
+    after: { stdout: 'built\n', calls: [...updating, query('dkms')], files: updated },
+  },
+  {
+    name: 'are nothing more where DKMS is there',
+    script: rocky,
+    given: (host) => host.file(database, 'dkms 0 3.2.2 1 noarch\n'),
+    after: { stdout: 'built\n', calls: updating, files: updated },
+  },
+  {
+    name: "are DKMS from EPEL, which the system's own sources bring",
+    script: rocky,
+    given: (host) => host.file('/run/later', 'dkms 0:3.2.2-1\n'),
+    after: {
+      stdout: 'dnf did install epel-release\nbuilt\n',
+      calls: [
+        ...updating,
+        query('dkms'),
+        query('epel-release'),
+        dnfCall('-y install epel-release'),
+        settled,
+        updating[1] ?? '',
+        query('dkms'),
+      ],
+      files: {
+        ...updated,
+        '/run/later': 'gone',
+        '/var/lib/dnf/offers': '644 dkms 0:3.2.2-1\n',
+        [database]: `644 ${stateOf('epel-release 0:9-10')}`,
+      },
+    },
+  },
+  {
+    name: 'are DKMS from EPEL, which the Fedora project brings',
+    script: rocky,
+    given: (host) => {
+      offered(host);
+      host.file('/run/later', 'dkms 0:3.2.2-1\n');
+    },
+    after: {
+      stdout: `dnf did install ${url}\nbuilt\n`,
+      calls: [
+        ...updating,
+        query('dkms'),
+        query('epel-release'),
+        dnfCall(`-y install ${url}`),
+        settled,
+        updating[1] ?? '',
+        query('dkms'),
+      ],
+      files: {
+        ...updated,
+        '/run/later': 'gone',
+        '/var/lib/dnf/offers': '644 dkms 0:3.2.2-1\n',
+        [database]: `644 ${stateOf('epel-release 0:9-10')}`,
+      },
+    },
+  },
+  {
+    name: 'are missed where EPEL has no DKMS',
+    script: rocky,
+    after: {
+      code: 1,
+      stdout: 'dnf did install epel-release\n',
+      stderr: noDkms('none does', closed),
+      calls: [
+        ...updating,
+        query('dkms'),
+        query('epel-release'),
+        dnfCall('-y install epel-release'),
+        settled,
+        updating[1] ?? '',
+        query('dkms'),
+      ],
+      files: { ...updated, [database]: `644 ${stateOf('epel-release 0:9-10')}` },
+    },
+  },
+  {
+    name: "are DKMS from a site's mirror of EPEL, whose key is EPEL's",
+    script: mirrored,
+    given: (host) => keyed(host, digest).file('/run/later', 'dkms 0:3.2.2-1\n'),
+    run: { umask: '077' },
+    after: {
+      stdout: 'built\n',
+      calls: [...updating, query('dkms'), fetches, settled, one, query('dkms')],
+      files: {
+        '/run/azp-fleet': '755 /',
+        '/run/azp-fleet/package-lists': '755 ',
+        '/etc/pki': '755 /',
+        '/etc/pki/rpm-gpg': '755 /',
+        [keyFile]: `644 ${epelKey}`,
+        '/run/keys': `644 ${epelKey}`,
+        [repositoryFile]: `644 ${repository}`,
+        '/run/later': 'gone',
+        '/var/lib/dnf/offers': '644 dkms 0:3.2.2-1\n',
+      },
+    },
+  },
+  {
+    name: 'are missed where the mirror has no DKMS',
+    script: mirrored,
+    given: (host) => keyed(host, digest),
+    after: {
+      code: 1,
+      stderr: noDkms('none does', 'see that the mirror of EPEL in the inventory (mirrors.epel) answers'),
+      calls: [...updating, query('dkms'), fetches, settled, one, query('dkms')],
+      files: {
+        ...updated,
+        '/etc/pki': '755 /',
+        '/etc/pki/rpm-gpg': '755 /',
+        [keyFile]: `644 ${epelKey}`,
+        '/run/keys': `644 ${epelKey}`,
+        [repositoryFile]: `644 ${repository}`,
+      },
+    },
+  },
+  {
+    name: "are not taken from a mirror with another key than EPEL's",
+    script: mirrored,
+    given: (host) => keyed(host, '0123'),
+    after: {
+      code: 1,
+      stderr: `failed: http://mirror/epel/RPM-GPG-KEY-EPEL-9 is another key than that of azp-fleet-epel
+expected: sha256 ${digest}
+seen: 0123
+next: check the mirror
+`,
+      calls: [...updating, query('dkms'), fetches],
+      files: updated,
+    },
+  },
+  {
+    name: 'are nowhere to be had on Amazon Linux',
+    script: around(withDkms(undefined, { mirrors: {} })),
+    after: {
+      code: 1,
+      stderr: `failed: no package source offers dkms, which builds the driver
+expected: dkms
+seen: none
+next: put dkms into a package source of the host, and run again
+`,
+      calls: [...updating, query('dkms')],
+      files: updated,
+    },
+  },
+];

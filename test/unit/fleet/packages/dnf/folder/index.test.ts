@@ -1,0 +1,34 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+
+import { listedPackages } from '../../../../../../src/fleet/packages/dnf/folder/index.ts';
+import { index } from '../../../../../support/dnf-index.ts';
+
+it('names packages with their epoch, where they have one, and their files', () => {
+  expect(listedPackages(index)).toEqual([
+    {
+      name: 'docker-ce',
+      version: '3:29.7.2-1.el9',
+      architecture: 'x86_64',
+      file: 'docker-ce-29.7.2-1.el9.x86_64.rpm',
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    },
+    {
+      name: 'passt',
+      version: '0^20240806-2.el9',
+      architecture: 'x86_64',
+      file: 'passt-0^20240806-2.el9.x86_64.rpm',
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    },
+  ]);
+});
+
+it('takes whatever stands there for an index', () => {
+  const part = fc.constantFrom('<package ', '<name>', '<', '"', ' epoch="', 'ver="', '<location href="pool/');
+  const text = fc.array(fc.oneof(part, fc.string()), { maxLength: 30 }).map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(text, (each) => {
+      expect(listedPackages(each)).toHaveLength(each.split('<package ').length - 1);
+    }),
+  );
+});

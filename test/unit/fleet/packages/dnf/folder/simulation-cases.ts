@@ -1,0 +1,109 @@
+import { sha256 } from '../../../../../../src/shared/base/digest.ts';
+import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
+import { consequenceFilters } from '../../../../../../src/fleet/packages/dnf/consequences.ts';
+import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
+import { withDkms } from '../../../../../../src/fleet/packages/dnf/needs/epel.ts';
+import { dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
+import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
+import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
+import { bareOf } from '../../../steps/enterprise-cases.ts';
+import { has, lockList, offered } from '../dnf-host.ts';
+import { conflict } from '../dnf-words.ts';
+import { simulatedHost, worldAs } from '../simulation/simulation-host.ts';
+
+const system = platformOf(bareOf('rocky', '9.5'));
+if (system === undefined) throw new Error('no system');
+const site = { mirrors: {}, proxy: { noProxy: ['.lab'] } };
+const index = `<a b="it's">$HOME \`id\`</a>`;
+const bundled = dnf.offline.manager(index, "make it again, it's old");
+const tool: Transaction = {
+  vendor: 'docker',
+  packages: [{ name: 'tool', version: { release: '2.0' } }],
+  remove: ['old'],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+};
+const before = withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} });
+const ask = (transaction: Transaction): string =>
+  bundled.simulator.script({
+    asked: [{ key: 'docker-install-1', transaction }],
+    missing: ['docker', 'nvidia'],
+    system,
+    site,
+  });
+const answered = (...lines: readonly string[]): string =>
+  ['begin docker-install-1', ...lines, 'end', ''].join('\n');
+const digest = sha256(`${index}\n`);
+const scratch = '/run/azp-fleet-simulation.XXXXXX';
+
+export const folderSimulationSuite: ScriptSuite = {
+  name: 'asking dnf what it would do with the packages of a bundle',
+  elsewhere: [dnfPrelude, consequenceFilters, before],
+  given: (host) => {
+    simulatedHost(host);
+    has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');
+    offered(host, 'tool 5:2.0-1.el9', 'dkms 0:3-1');
+    host.file(lockList).file('/run/answer', conflict).file('/etc/yum.repos.d/rocky.repo', 'x');
+  },
+  cases: [
+    {
+      name: 'in a world of nothing else',
+      script: ask({ ...tool, before }),
+      given: (host) => host.file('/run/look'),
+      after: {
+        stdout: answered(
+          'version 2.0',
+          'install containerd.io 1.7.27-3.1.el9',
+          'remove runc 4:1.1.12-1.el9',
+          'install docker-ce 3:29.7.2-1.el9',
+          'remove podman-docker 4:4.9-1.el9',
+          'remove buildah 2:1.33-1.el9',
+          'room 18432 0',
+        ),
+        stderr: '0\n',
+        files: worldAs(
+          {
+            'all-locks': '644 ',
+            locks: '644 ',
+            answer: '644 ',
+            'update.words': '644 0\n',
+            index: '755 /',
+            'index/repodata': '755 /',
+            'index/repodata/primary.xml': `644 ${index}\n`,
+            'index/repodata/repomd.xml': `644 <repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>${digest}</revision><data type="primary">
+<checksum type="sha256">${digest}</checksum><open-checksum type="sha256">${digest}</open-checksum>
+<location href="repodata/primary.xml"/><timestamp>0</timestamp>
+</data></repomd>
+`,
+            'repos/azp-fleet-bundle.repo': `644 [azp-fleet-bundle]
+name=azp-fleet-bundle
+baseurl=file://${scratch}/index
+enabled=1
+gpgcheck=0
+repo_gpgcheck=0
+module_hotfixes=1
+`,
+          },
+          { '/run/told': '644 install tool-2.0\nremove  old\nrun\n' },
+        ),
+      },
+    },
+    {
+      name: 'says which versions are in it',
+      script: ask({ ...tool, packages: [{ name: 'tool', version: { release: '3.0' } }] }),
+      after: { stdout: answered('missing', 'offer 5:2.0-1.el9'), stderr: '0\n' },
+    },
+    {
+      name: 'says what it lacks of what would bring more',
+      script: ask({ ...tool, before }),
+      given: (host) => offered(host, 'tool 5:2.0-1.el9'),
+      after: {
+        stdout: answered(
+          'what packages are missing that epel-release-latest-9.noarch.rpm would bring (expected all of them in the bundle; seen: none)',
+          "next make it again, it's old",
+        ),
+        stderr: '0\n',
+      },
+    },
+  ],
+};

@@ -1,0 +1,152 @@
+import type { BuildHost } from '../../../../../src/fleet/packages/build.ts';
+import { kernelBuild } from '../../../../../src/fleet/packages/dnf/headers.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { builderCases } from './builder-cases.ts';
+import { around, epelCases } from './epel-cases.ts';
+import { database, dnfCall, dnfHost, offered, query, stateOf, updated, updating } from './dnf-host.ts';
+
+const running = '6.1.141-155.222.amzn2023.x86_64';
+const newer = '6.1.147-172.266.amzn2023.x86_64';
+const [devel, modules] = ['kernel-devel', 'kernel-modules-extra'].map((name) => `${name}-${running}`) as [
+  string,
+  string,
+];
+const bare: BuildHost = {
+  kernels: [{ release: running, headers: false, driver: false }],
+  lacksToBuild: ['gcc'],
+  packages: { [`kernel-${newer}`]: '6.1.147' },
+  held: [],
+};
+
+const build = around(kernelBuild(bare, 'all').script);
+const waiting = around(
+  kernelBuild(
+    { ...bare, kernels: [...bare.kernels, { release: newer, headers: true, driver: false }] },
+    'all',
+  ).script,
+);
+const uek = '5.15.0-307.178.5.el8uek.x86_64';
+const uekDevel = `kernel-uek-devel-${uek}`;
+const oracle = around(
+  kernelBuild({ ...bare, kernels: [{ release: uek, headers: false, driver: false }], packages: {} }, 'all')
+    .script,
+);
+const asks = [devel, modules, 'gcc'].map(query);
+const lacks = (way: string) => ({
+  code: 1,
+  stderr: `failed: no package source offers the headers of Linux ${running}
+expected: ${devel}
+seen: only other versions, if any
+next: ${way}
+`,
+  calls: [...updating, query(devel)],
+  files: updated,
+});
+
+export const headersSuite: ScriptSuite = {
+  name: 'what modules are built with, on dnf hosts',
+  elsewhere: around('HERE').split('HERE'),
+  given: (host) => {
+    dnfHost(host);
+    offered(host, `${devel} 0:1-1`, `${modules} 0:1-1`, 'gcc 0:11-1', 'epel-release 0:9-10');
+  },
+  cases: [
+    {
+      name: 'are headers, what goes with them, and the compiler, in one transaction',
+      script: build,
+      after: {
+        stdout: `dnf did install ${devel} ${modules} gcc\nbuilt\n`,
+        calls: [...updating, ...asks, dnfCall(`-y install ${devel} ${modules} gcc`)],
+        files: {
+          ...updated,
+          [database]: `644 ${stateOf(`${devel} 0:1-1`, `${modules} 0:1-1`, 'gcc 0:11-1')}`,
+        },
+      },
+    },
+    {
+      name: 'are headers alone where nothing offers what else there may be',
+      script: build,
+      given: (host) => offered(host, `${devel} 0:1-1`, 'gcc 0:11-1'),
+      after: {
+        stdout: `dnf did install ${devel} gcc\nbuilt\n`,
+        calls: [...updating, ...asks, dnfCall(`-y install ${devel} gcc`)],
+        files: { ...updated, [database]: `644 ${stateOf(`${devel} 0:1-1`, 'gcc 0:11-1')}` },
+      },
+    },
+    {
+      name: 'are missed where nothing offers them',
+      script: build,
+      given: (host) => offered(host, 'gcc 0:11-1'),
+      after: lacks('upgrade the kernel (sudo dnf upgrade kernel), reboot, run again'),
+    },
+    {
+      name: 'are missed with another way where a newer kernel is there',
+      script: waiting,
+      given: (host) => offered(host, 'gcc 0:11-1'),
+      after: lacks(`reboot into Linux ${newer}, which is installed, and run again`),
+    },
+    {
+      name: "are the compiler of Oracle's kernel, too, which DKMS is told of for that kernel alone",
+      script: oracle,
+      given: (host) => {
+        host
+          .file('/etc/dkms/framework.conf', '# build_environment=""\n')
+          .folder('/etc/dkms/framework.conf.d');
+        offered(host, `${uekDevel} 0:1-1`, 'gcc 0:8-1', 'gcc-toolset-11-gcc 0:11-1');
+      },
+      run: { umask: '077' },
+      after: {
+        stdout: `dnf did install ${uekDevel} gcc-toolset-11-gcc gcc\nbuilt\n`,
+        calls: [
+          ...updating,
+          ...[uekDevel, 'gcc-toolset-11-gcc', 'gcc'].map(query),
+          dnfCall(`-y install ${uekDevel} gcc-toolset-11-gcc gcc`),
+        ],
+        files: {
+          ...updated,
+          [database]: `644 ${stateOf(`${uekDevel} 0:1-1`, 'gcc-toolset-11-gcc 0:11-1', 'gcc 0:8-1')}`,
+          '/etc/dkms/azp-fleet-compiler.sh': `644 # Written by azp-fleet: these kernels are built with a newer compiler than the system's.
+# shellcheck shell=sh
+case \${kernelver:-} in 5.15.*.el8uek.*) . /opt/rh/gcc-toolset-11/enable ;; esac
+`,
+          '/etc/dkms/framework.conf.d/azp-fleet-compiler.conf':
+            '644 build_environment="/etc/dkms/azp-fleet-compiler.sh"\n',
+        },
+      },
+    },
+    {
+      name: 'are as its owner has told DKMS, where he has',
+      script: oracle,
+      given: (host) => {
+        host.file('/etc/dkms/framework.conf', ' build_environment="/opt/gcc12/env"\n');
+        host.file(database, 'gcc-toolset-11-gcc 0 11 1 x86_64\n');
+        offered(host, `${uekDevel} 0:1-1`, 'gcc 0:8-1');
+      },
+      after: {
+        stdout: `dnf did install ${uekDevel} gcc\nbuilt\n`,
+        calls: [...updating, ...[uekDevel, 'gcc'].map(query), dnfCall(`-y install ${uekDevel} gcc`)],
+        files: {
+          ...updated,
+          [database]: `644 gcc-toolset-11-gcc 0 11 1 x86_64\n${stateOf(`${uekDevel} 0:1-1`, 'gcc 0:8-1')}`,
+        },
+      },
+    },
+    {
+      name: 'are missed where nothing offers that compiler',
+      script: oracle,
+      given: (host) => offered(host, `${uekDevel} 0:1-1`, 'gcc 0:8-1'),
+      after: {
+        code: 1,
+        stderr: `failed: no package source offers the compiler of Linux ${uek}
+expected: gcc-toolset-11-gcc
+seen: only other versions, if any
+next: complete the mirror
+`,
+        calls: [...updating, query(uekDevel), query('gcc-toolset-11-gcc')],
+        files: updated,
+      },
+    },
+    ...epelCases,
+    ...builderCases,
+  ],
+};

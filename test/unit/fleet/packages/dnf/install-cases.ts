@@ -1,0 +1,218 @@
+import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/consequences.ts';
+import { dnfLocks } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import { lockHolder } from '../../../../../src/fleet/packages/lock.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import {
+  asked,
+  database,
+  dnfCall,
+  dnfHost,
+  has,
+  lockCall,
+  lockList,
+  offered,
+  updated,
+  updating,
+  would,
+  leftOut,
+  wrong,
+} from './dnf-host.ts';
+import { boundCases } from './bound-cases.ts';
+import { branchCases } from './branch-cases.ts';
+import { downloadsCases } from './downloads-cases.ts';
+import { bought, engine, looked, oneRequest, twoRequests, well, words } from './engine-transaction.ts';
+import { listsCases } from './lists-cases.ts';
+
+const before = { [lockList]: '644 other-0:1-1.*\ntool-5:1.9-1.el9.*\n' };
+
+export const installSuite: ScriptSuite = {
+  name: 'installing packages with dnf',
+  elsewhere: [consequenceFilters, lockHolder(dnfLocks)],
+  given: (host) => {
+    dnfHost(host);
+    has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');
+    offered(
+      host,
+      'tool 5:2.1-2.el9',
+      'tool 5:2.0-1.el9',
+      'tool 5:12.0-1.el9',
+      'tool2 5:2.0-9.el9',
+      'extra 0:9.9-1.el9',
+    );
+    host.file(lockList, 'other-0:1-1.*\ntool-5:1.9-0.el9.*\n');
+  },
+  cases: [
+    {
+      name: 'takes exactly the wanted version, whatever its epoch and release, and locks it',
+      script: engine,
+      after: well,
+    },
+    {
+      name: 'takes away what was announced, whatever its architecture',
+      script: engine,
+      given: (host) =>
+        would(
+          host,
+          'Upgrading:',
+          ' tool x86_64 5:2.0-1.el9 docker 6 k',
+          'Removing:',
+          ' old x86_64 1.0-1 @os 4',
+          ' old-plugin i686 1.0-1 @os 4',
+        ),
+      after: well,
+    },
+    {
+      name: 'does nothing where something else would go, and says what',
+      script: engine,
+      given: (host) =>
+        would(
+          host,
+          'Installing:',
+          ' tool x86_64 2.0-1 docker 6 k',
+          '     replacing  kubelet.i686 1.31-1',
+          'Removing dependent packages:',
+          ' kubeadm noarch 1.31-1 @os 5',
+          ' old x86_64 1.0-1 @os 5',
+        ),
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: dnf would also remove other packages
+expected: only old, absent, old-* may go
+seen: kubelet:i686 kubeadm${' '}
+next: remove them by hand if nothing needs them, or leave this host out, and run again
+`,
+        calls: [...looked],
+        files: { ...updated, ...oneRequest, ...before },
+      },
+    },
+    {
+      name: 'does nothing where dnf finds no way, and says why',
+      script: engine,
+      given: (host) =>
+        host.file(
+          '/run/answer',
+          'Error: \n Problem: conflicting requests\n  - nothing provides dkms needed by tool-2.0\n',
+        ),
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: dnf finds no way
+expected: tool-2.0 extra
+seen: conflicting requests nothing provides dkms needed by tool-2.0${' '}
+next: complete the mirror, or look at the versionlocks and excludes of the host
+`,
+        calls: [...looked],
+        files: { ...updated, ...oneRequest, ...before },
+      },
+    },
+    {
+      name: 'names what is offered instead of a version that is not',
+      script: engine,
+      given: (host) =>
+        offered(host, ...['6', '5', '4', '3', '2', '1'].map((each) => `tool 5:1.${each}-1.el9`)),
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: no package source offers tool 2.0-
+expected: a version that begins with 2.0-
+seen: 5:1.6-1.el9 5:1.5-1.el9 5:1.4-1.el9 5:1.3-1.el9 5:1.2-1.el9${' '}
+next: correct the version in the inventory, or complete the mirror
+`,
+        calls: [...looked.slice(0, -1), looked.at(-2) ?? ''],
+        files: { ...updated, ...before },
+      },
+    },
+    {
+      name: 'says what dnf said, whose shell ends well all the same, and locks what is there',
+      script: engine,
+      given: (host) =>
+        host.file('/run/trouble', 'Error: Transaction test error:\n  file /usr/bin/tool conflicts\n'),
+      after: {
+        code: 1,
+        stdout: `${words}Error: Transaction test error:\n  file /usr/bin/tool conflicts\n`,
+        stderr: `failed: dnf could not do it
+expected: tool-2.0 extra
+seen: Transaction test error:${' '}
+next: look at the end of /var/log/dnf.log on the host
+`,
+        calls: bought,
+        files: { ...updated, ...twoRequests, ...well.files },
+      },
+    },
+    {
+      name: 'finds out when dnf did not install it',
+      script: engine,
+      given: (host) => host.file('/run/idle'),
+      after: {
+        code: 1,
+        stdout: `${words}Nothing to do.\n`,
+        stderr: wrong('tool', '2.0-', '5:1.9-1.el9'),
+        calls: [...looked, dnfCall('-y --allowerasing shell')],
+        files: { ...updated, ...twoRequests, ...before },
+      },
+    },
+    {
+      name: 'finds out when dnf left out what may have any version',
+      script: engine,
+      given: (host) => {
+        has(host, 'tool 5:2.0-1.el9');
+        host.file('/run/idle').file(`${lockList}.new`, 'cut-0:1-1.*\n', { mode: 0o600 });
+      },
+      after: {
+        code: 1,
+        stdout: `${words}Nothing to do.\n`,
+        stderr: leftOut('extra'),
+        calls: [...looked, dnfCall('-y --allowerasing shell')],
+        files: {
+          ...updated,
+          ...asked(...['', ''].map(() => 'install tool-2.0 extra $\nrun $\n')),
+          [`${lockList}.new`]: 'gone',
+          [lockList]: '644 other-0:1-1.*\ntool-5:2.0-1.el9.*\n',
+        },
+      },
+    },
+    {
+      name: 'leaves the list of locks alone where nothing is there to lock',
+      script: engine,
+      given: (host) => {
+        host.file(database).file(lockList, 'other-0:1-1.*\n');
+        would(host, 'Removing:', ' kubelet x86_64 1-1 @os 4');
+      },
+      after: {
+        code: 1,
+        stdout: words,
+        stderr: `failed: dnf would also remove other packages
+expected: only old, absent, old-* may go
+seen: kubelet${' '}
+next: remove them by hand if nothing needs them, or leave this host out, and run again
+`,
+        calls: looked,
+        files: { ...updated, ...asked('install tool-2.0 extra $\nrun $\n') },
+      },
+    },
+    {
+      name: 'brings what can lock, where that is missing',
+      script: engine,
+      given: (host) => host.drop(lockList),
+      after: {
+        ...well,
+        stdout: `dnf did install dnf-command(versionlock)\n${well.stdout}`,
+        calls: [
+          ...updating,
+          lockCall('list'),
+          dnfCall(`-y install 'dnf-command(versionlock)'`),
+          ...bought.slice(3),
+        ],
+        files: {
+          ...well.files,
+          [lockList]: '644 tool-5:2.0-1.el9.*\nextra-0:9.9-1.el9.*\n',
+        },
+      },
+    },
+    ...boundCases,
+    ...branchCases,
+    ...downloadsCases,
+    ...listsCases,
+  ],
+};

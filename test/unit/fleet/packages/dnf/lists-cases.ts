@@ -1,0 +1,237 @@
+import { statSync } from 'node:fs';
+
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { asked, dnfCall, settled, updating } from './dnf-host.ts';
+import { bought, engine, looked, request, result, stdout, twoRequests, well } from './engine-transaction.ts';
+
+const url = 'http://mirror/x/repodata/repomd.xml';
+/** What dnf 4.14 prints of a mirror that does not answer. */
+const dead = `Errors during downloading metadata for repository 'x':
+  - Status code: 404 for ${url} (IP: 10.0.0.1)
+  - Curl error (28): Timeout was reached for http://other/repodata/repomd.xml []
+Error: Failed to download metadata for repo 'x': Cannot download repomd.xml
+`;
+const again = (pause: number) => `not all package lists could be read, trying again in ${pause} s\n`;
+const read = updating[1] ?? '';
+const tried = [settled, read, 'sleep 3', read, 'sleep 10'];
+const skipped = { '/run/azp-fleet/package-lists': '755 without' };
+const waiting = (holder: string) => `waiting, because ${holder} (0 s)\n`;
+/** The same calls, which no repository that does not answer stops. */
+const without = (calls: readonly string[]): string[] =>
+  calls.map((call) => call.replace('--setopt=skip_if_unavailable=0', `'--setopt=*.skip_if_unavailable=1'`));
+/** It lets go once the script has waited. */
+const ends = (host: ScratchHost, file: string) => host.program('sleep', `rm -f ${file}`);
+
+/** Before anything is installed: lists, a first boot, what an interruption left, and whoever holds the database. */
+export const listsCases: readonly ScriptCase[] = [
+  {
+    name: 'tries again where a repository does not answer',
+    script: engine,
+    given: (host) => {
+      host.file('/run/deaf', dead);
+      host.program('sleep', '[ "$1" = 3 ] || rm /run/deaf');
+    },
+    after: {
+      ...well,
+      stdout: `${again(3)}${again(10)}${stdout}`,
+      calls: [...tried, ...bought.slice(1)],
+      files: { ...well.files, '/run/deaf': 'gone' },
+    },
+  },
+  {
+    name: 'goes on without the one that does not answer three times, in one line with its address',
+    script: engine,
+    given: (host) => host.file('/run/gone', dead),
+    after: {
+      ...well,
+      stdout: `${again(3)}${again(10)}going on without a package source: ${url} cannot be read: Status code: 404\n${stdout}`,
+      calls: [...tried, read, ...without(bought.slice(2))],
+      files: { ...well.files, ...skipped },
+    },
+  },
+  {
+    name: 'goes on without it as long as it does not read all lists again',
+    script: engine,
+    given: (host) =>
+      host
+        .file('/run/gone', dead)
+        .file('/run/azp-fleet/package-lists', 'without')
+        .file('/etc/yum.repos.d/azp-fleet-docker.repo'),
+    after: {
+      ...well,
+      calls: [settled, dnfCall('--refresh makecache --repo=azp-fleet-docker'), ...without(bought.slice(2))],
+      files: { ...twoRequests, ...result },
+    },
+  },
+  ...[true, false].map((isThere) => ({
+    name: `ends with the address where its own source does not answer three times, ${isThere ? '' : 'not '}alone`,
+    script: engine,
+    given: (host: ScratchHost) => {
+      host.file('/run/deaf', dead.replaceAll("'x'", "'azp-fleet-docker'"));
+      if (isThere) host.file('/run/azp-fleet/package-lists').file('/etc/yum.repos.d/azp-fleet-docker.repo');
+    },
+    after: {
+      code: 1,
+      stdout: `${again(3)}${again(10)}`,
+      stderr: `failed: ${url} cannot be read: Status code: 404
+expected: the lists of the package source
+seen: the same three times
+next: check the network, the proxy and the mirrors in the inventory
+`,
+      calls: [...tried, read].map((call) =>
+        isThere && call === read ? `${read} --repo=azp-fleet-docker` : call,
+      ),
+    },
+  })),
+  {
+    name: 'looks again at what would go where it had to wait after it had looked',
+    script: engine,
+    given: (host) => {
+      host.file('/run/busy', '812').file('/proc/812/comm', 'dnf\n').folder('/var/lib/dnf');
+      ends(host, '/var/lib/dnf/rpmdb_lock.pid');
+    },
+    after: {
+      ...well,
+      stdout: stdout.replace(
+        'Complete!',
+        `${waiting('dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid')}Complete!`,
+      ),
+      calls: [...looked, 'sleep 2', looked.at(-1) ?? '', ...bought.slice(looked.length)],
+      files: { ...well.files, ...asked(...Array.from({ length: 3 }, () => request)), '/run/busy': 'gone' },
+    },
+  },
+  {
+    name: 'goes on where it says nothing that can be understood',
+    script: engine,
+    given: (host) => host.file('/run/deaf', 'what?\n'),
+    after: {
+      ...well,
+      stdout: `${again(3)}${again(10)}going on without a package source: it cannot be read\n${stdout}`,
+      calls: [...tried, read, ...without(bought.slice(2))],
+      files: { ...well.files, ...skipped },
+    },
+  },
+  ...(['/var/lib/rpm/.rpm.lock', '/usr/lib/sysimage/rpm/.rpm.lock'] as const).map((lock) => ({
+    name: `waits for who holds ${lock}`,
+    script: engine,
+    given: (host: ScratchHost) => {
+      host.file(lock).file('/proc/812/comm', 'dnf-automatic\n');
+      const { ino } = statSync(host.at(lock));
+      host.file('/proc/locks', `1: POSIX  ADVISORY  WRITE 812 fe:00:${ino} 0 EOF\n`);
+      host.program('sleep', ': >/proc/locks');
+    },
+    after: {
+      ...well,
+      stdout: `${waiting(`dnf-automatic (pid 812) holds ${lock}`)}${stdout}`,
+      calls: ['sleep 2', ...bought],
+      files: { ...well.files, '/proc/locks': '644 ' },
+    },
+  })),
+  ...[
+    '/var/lib/dnf/rpmdb_lock.pid',
+    '/var/cache/dnf/metadata_lock.pid',
+    '/var/cache/dnf/download_lock.pid',
+  ].map((lock) => ({
+    name: `waits for the process whose number is in ${lock}`,
+    script: engine,
+    given: (host: ScratchHost) => {
+      host.file(lock, '812').file('/proc/812/comm', 'dnf\n');
+      ends(host, lock);
+    },
+    after: {
+      ...well,
+      stdout: `${waiting(`dnf (pid 812) holds ${lock}`)}${stdout}`,
+      calls: ['sleep 2', ...bought],
+      files: { ...well.files, [lock]: 'gone' },
+    },
+  })),
+  {
+    name: 'waits for nobody who is gone',
+    script: engine,
+    given: (host) => host.file('/var/lib/dnf/rpmdb_lock.pid', '812'),
+    after: well,
+  },
+  {
+    name: 'waits half an hour at most',
+    script: engine,
+    given: (host) => {
+      host.file('/var/lib/dnf/rpmdb_lock.pid', '812').file('/proc/812/comm', 'dnf\n');
+      host.program('sleep', 'echo x >>/run/slept', { silent: true });
+    },
+    after: {
+      code: 1,
+      stdout: Array.from(
+        { length: 61 },
+        (_, at) => `waiting, because dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid (${at * 30} s)\n`,
+      ).join(''),
+      stderr: `failed: the package database stays locked
+expected: a free lock within 30 minutes
+seen: dnf (pid 812) holds /var/lib/dnf/rpmdb_lock.pid
+next: let that process end, or end it by hand, and run again
+`,
+      files: { '/run/slept': `644 ${'x\n'.repeat(900)}` },
+    },
+    run: { limitMs: 60_000 },
+  },
+  {
+    name: 'takes away what an interrupted transaction left twice',
+    script: engine,
+    given: (host) => host.file('/run/twice', 'tool-1.8-1.el9.x86_64\ntool-1.9-1.el9.x86_64\n'),
+    after: {
+      ...well,
+      stdout: `dnf did remove\n${stdout}`.replace('remove\n', 'remove \n'),
+      calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...bought.slice(1)],
+    },
+  },
+  {
+    name: 'rebuilds a damaged database',
+    script: engine,
+    given: (host) => host.file('/run/damaged'),
+    after: { ...well, files: { ...well.files, '/run/rpm': '644 rebuilt\n' } },
+  },
+  {
+    name: 'waits for no first boot that has ended',
+    script: engine,
+    given: (host) => host.program('/usr/bin/cloud-init', '').file('/run/cloud-init/result.json', '{}'),
+    after: well,
+  },
+  {
+    name: 'reads all lists where its own source is new',
+    script: engine,
+    given: (host) => host.file('/run/azp-fleet/package-lists'),
+    after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
+  },
+  {
+    name: 'reads all lists again after half an hour',
+    script: engine,
+    given: (host) =>
+      host
+        .file('/run/azp-fleet/package-lists')
+        .age('/run/azp-fleet/package-lists', 32 * 60)
+        .file('/etc/yum.repos.d/azp-fleet-docker.repo'),
+    after: { ...well, files: { ...twoRequests, ...result, '/run/azp-fleet/package-lists': '755 ' } },
+  },
+  {
+    name: 'goes on where what is there twice does not go',
+    script: engine,
+    given: (host) => {
+      host.file('/run/twice', 'tool-1.8-1.el9.x86_64\n').file('/run/stuck');
+    },
+    after: {
+      ...well,
+      stdout: `going on: dnf cannot take away what an interrupted transaction left twice\n${stdout}`,
+      calls: [settled, dnfCall(`'--disablerepo=*' -y remove --duplicates`), ...bought.slice(1)],
+    },
+  },
+  {
+    name: 'waits for a first boot to end',
+    script: engine,
+    given: (host) => host.program('/usr/bin/cloud-init', '').program('timeout', 'echo done; exit 2'),
+    after: {
+      ...well,
+      stdout: `waiting for cloud-init to end\n${stdout}`,
+      calls: ['timeout 1200 cloud-init status --wait', ...bought],
+    },
+  },
+];

@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+
+import { dnfAnswers } from '../../../../../../src/fleet/packages/dnf/simulation/answers.ts';
+
+const transaction = {
+  vendor: 'docker',
+  packages: [],
+  remove: [],
+  mayRemove: [],
+  proxy: { noProxy: [] },
+} as const;
+const answer = (...lines: readonly string[]) =>
+  dnfAnswers([...lines, ''].join('\n'), [{ key: 'docker-install', transaction }])['docker-install'];
+
+describe('what dnf would do', () => {
+  it('is known by name and version', () => {
+    expect(
+      answer(
+        'begin docker-install',
+        'version 29.7.2',
+        'install containerd.io 1.7.27-3.1.el9',
+        'remove runc 4:1.1.12-1.el9',
+        'upgrade docker-ce 3:29.7.1-1.el9 3:29.7.2-1.el9',
+        'downgrade NetworkManager-libnm:i686 1:1.48.0-1.el9 1:1.46.0-1.el9',
+        'room 18432 0',
+        'end',
+      ),
+    ).toEqual({
+      kind: 'known',
+      version: '29.7.2',
+      installs: [{ name: 'containerd.io', to: '1.7.27-3.1.el9' }],
+      removes: [{ name: 'runc', from: '4:1.1.12-1.el9' }],
+      upgrades: [{ name: 'docker-ce', from: '3:29.7.1-1.el9', to: '3:29.7.2-1.el9' }],
+      downgrades: [{ name: 'NetworkManager-libnm:i686', from: '1:1.48.0-1.el9', to: '1:1.46.0-1.el9' }],
+      kept: [],
+      room: { downloadBytes: 18432, installedBytes: 0 },
+    });
+  });
+
+  it('names what its sources offer instead', () => {
+    expect(
+      answer('begin docker-install', 'missing', 'offer 3:29.10.0-1.el9', 'offer 3:29.7.1-1.el9', 'end'),
+    ).toEqual({ kind: 'not-offered', offered: ['29.10.0', '29.7.1'] });
+  });
+
+  it('is refused where a versionlock of the owner is in the way', () => {
+    expect(answer('begin docker-install', 'version 29.7.2', 'held runc ', 'end')).toEqual({
+      kind: 'impossible',
+      what: 'runc would have to change, and is held on this host',
+      next: 'sudo dnf versionlock delete runc where nothing needs that version, or leave this host out',
+    });
+  });
+
+  it('is refused with what no repository has', () => {
+    const words =
+      'conflicting requests nothing provides dkms needed by kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch';
+    expect(answer('begin docker-install', `words ${words}`, 'end')).toEqual({
+      kind: 'impossible',
+      what: 'kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch needs dkms, which no package source of the host offers',
+      next: 'enable the repository that has it (CRB or CodeReady Builder, EPEL), or complete the mirror, and run again',
+    });
+  });
+
+  it('is unknown where what a package brings along could not be read', () => {
+    const why = 'http://epel/repodata/repomd.xml cannot be read: Status code: 404';
+    expect(
+      answer('begin docker-install', `partial ${why}`, 'words nothing provides dkms needed by x', 'end'),
+    ).toEqual({ kind: 'unknown', why });
+  });
+
+  it('is refused for what is certain, whatever could not be read', () => {
+    expect(
+      answer(
+        'partial x',
+        'begin docker-install',
+        'partial y',
+        'certain',
+        'what no dkms',
+        'next bring it',
+        'end',
+      ),
+    ).toEqual({ kind: 'impossible', what: 'no dkms', next: 'bring it' });
+  });
+
+  it('is unknown where the vendor does not answer, or dnf broke off', () => {
+    const silent = 'http://mirror/repodata/repomd.xml cannot be read: Status code: 404';
+    expect(answer(`silent docker ${silent}`, 'begin docker-install', 'end')).toEqual({
+      kind: 'unknown',
+      why: silent,
+    });
+    expect(answer('begin docker-install', 'broken 3', 'end')).toEqual({
+      kind: 'unknown',
+      why: 'dnf ended with exit code 3',
+    });
+  });
+});

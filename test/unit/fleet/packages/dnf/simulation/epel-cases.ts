@@ -1,0 +1,146 @@
+import { withBuilder } from '../../../../../../src/fleet/packages/dnf/needs/builder.ts';
+import { withDkms } from '../../../../../../src/fleet/packages/dnf/needs/epel.ts';
+import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
+import type { ScriptCase } from '../../../../../support/scratch/case.ts';
+import { offered } from '../dnf-host.ts';
+import { dead, fileAddress, unfetchableAlone } from '../dnf-words.ts';
+import { worldAs } from './simulation-host.ts';
+import { answered, ask, asked, docker, engine, ours, world } from './simulation-world.ts';
+
+const kernel: Transaction = {
+  ...docker,
+  before: withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} }),
+};
+
+const mirrored: Transaction = {
+  ...docker,
+  before: withDkms({ release: 'epel-release', major: '9' }, { mirrors: { epel: 'http://mirror/epel' } }),
+};
+/** What is offered once EPEL is read, and that it was. */
+const more = 'tool 5:2.0-1.el9\nextra 0:9.9-1.el9\ndkms 0:3.2.2-1\n';
+const moreRead = { '/run/more': 'gone', '/var/lib/dnf/offers': `644 ${more}` };
+const silent =
+  "http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server";
+const noDkms = (
+  seen: string,
+  cure = 'set mirrors.epel in the inventory to a mirror of https://dl.fedoraproject.org/pub/epel',
+) => [
+  'certain',
+  `what no package source offers dkms, which builds the driver (expected dkms, which EPEL has; seen: ${seen})`,
+  `next ${cure}, or put dkms into a package source of the host, and run again`,
+];
+
+const leant = `${more}ocl-icd 0:2-1\nopencl-filesystem 0:1.0-6\n`;
+const leaning: Transaction = { ...docker, before: withBuilder };
+
+export const epelTexts: readonly string[] = [kernel, mirrored, leaning].map(({ before = '' }) => before);
+
+/** Where nothing that the host reads has DKMS. */
+export const epelCases: readonly ScriptCase[] = [
+  {
+    name: 'reads the repository that a package brings, and asks with it',
+    script: ask(kernel),
+    given: (host) => host.file('/run/brings', '[epel]\n').file('/run/more', more),
+    after: {
+      stdout: answered(...engine),
+      stderr: '0\n',
+      files: { ...asked('epel-release'), ...moreRead },
+    },
+  },
+  {
+    name: 'does not know what it cannot read of it, where that is not what it is read for',
+    script: ask(kernel),
+    given: (host) => host.file('/run/brings', '[epel]\n').file('/run/more', more).file('/run/later', dead),
+    after: {
+      stdout: answered('version 2.0', `partial ${silent}`, ...engine.slice(1)),
+      stderr: '0\n',
+      files: { ...asked('epel-release'), ...moreRead },
+    },
+  },
+  {
+    name: 'refuses where the repository cannot be read that alone has what is missing',
+    script: ask(kernel),
+    given: (host) => host.file('/run/brings', '[epel]\n').file('/run/later', dead),
+    after: { stdout: answered(...noDkms(silent)), stderr: '0\n' },
+  },
+  {
+    name: 'refuses where the package cannot be had that brings it',
+    script: ask(kernel),
+    given: (host) => {
+      offered(host, 'tool 5:2.0-1.el9', 'extra 0:9.9-1.el9');
+      host.file('/run/refused', unfetchableAlone);
+    },
+    after: {
+      stdout: answered(
+        ...noDkms(`${fileAddress} cannot be read: Curl error (6): Couldn't resolve host name`),
+      ),
+      stderr: `0\n${unfetchableAlone}`,
+    },
+  },
+  {
+    name: 'refuses where that package is there, and its repository cannot be read',
+    script: ask(kernel),
+    given: (host) => host.file('/run/refused', 'Nothing to do.\n').file('/run/heard', dead),
+    after: {
+      stdout: `partial ${silent}\n${answered(...noDkms(silent))}`,
+      stderr: `0\n${dead}Nothing to do.\n`,
+    },
+  },
+  {
+    name: 'refuses where nobody knows what the package brings',
+    script: ask(kernel),
+    given: (host) => host.file('/run/refused', 'what?\n'),
+    after: {
+      stdout: answered(...noDkms('what epel-release brings is not known before it is there')),
+      stderr: '0\nwhat?\n',
+    },
+  },
+  {
+    name: "reads a site's mirror of EPEL, and says so",
+    script: ask(mirrored),
+    given: (host) => host.file('/run/look').file('/run/more', more),
+    after: {
+      stdout: answered('repository azp-fleet-epel', ...engine),
+      stderr: '0\n',
+      files: worldAs(
+        {
+          ...world,
+          'lists.words': '644 0\n',
+          'repos/azp-fleet-docker.repo': `-> ${ours.file}`,
+          'repos/azp-fleet-epel.repo': `644 # Written by azp-fleet.
+[azp-fleet-epel]
+name=azp-fleet-epel
+baseurl=http://mirror/epel/9/Everything/$basearch
+enabled=1
+gpgcheck=1
+repo_gpgcheck=0
+gpgkey=file:///etc/pki/rpm-gpg/azp-fleet-epel
+`,
+        },
+        { ...asked(), ...moreRead },
+      ),
+    },
+  },
+  {
+    name: 'refuses where that mirror cannot be read',
+    script: ask(mirrored),
+    given: (host) => host.file('/run/later', dead),
+    after: {
+      stdout: answered(
+        'repository azp-fleet-epel',
+        ...noDkms(silent, 'see that the mirror of EPEL in the inventory (mirrors.epel) answers'),
+      ),
+      stderr: '0\n',
+    },
+  },
+  {
+    name: 'reads the repository for builders, where only that has something, and says so',
+    script: ask(leaning),
+    given: (host) => host.file('/run/disabled', 'repo id name\ncrb CRB\n').file('/run/more', leant),
+    after: {
+      stdout: answered('repository crb', ...engine),
+      stderr: '0\n',
+      files: { ...asked(), '/run/more': 'gone', '/var/lib/dnf/offers': `644 ${leant}` },
+    },
+  },
+];

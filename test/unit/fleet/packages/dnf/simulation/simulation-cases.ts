@@ -1,0 +1,204 @@
+import { consequenceFilters } from '../../../../../../src/fleet/packages/dnf/consequences.ts';
+import { dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
+import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
+import { has, lockList, offered } from '../dnf-host.ts';
+import { conflict, dead, downgrade, unmet } from '../dnf-words.ts';
+import { epelCases, epelTexts } from './epel-cases.ts';
+import { simulatedHost, worldAs } from './simulation-host.ts';
+import { answered, ask, asked, docker, engine, locks, ours, site, world } from './simulation-world.ts';
+
+const plain = ask(docker);
+const twice = {
+  '/run/told': `${asked()['/run/told'] ?? ''}${(asked()['/run/told'] ?? '').slice('644 '.length)}`,
+};
+
+const many = Array.from({ length: 510 }, (_, at) => 1000 + at);
+
+export const simulationSuite: ScriptSuite = {
+  name: 'asking dnf what it would do',
+  elsewhere: [dnfPrelude, consequenceFilters, ...epelTexts],
+  given: (host) => {
+    simulatedHost(host);
+    has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9');
+    offered(host, 'tool 5:2.1-1.el9', 'tool 5:2.0-1.el9', 'extra 0:9.9-1.el9', 'epel-release 0:9-10');
+    host.file(lockList, locks);
+    host.file(ours.file, ours.text).file('/run/answer', conflict);
+  },
+  cases: [
+    {
+      name: 'in a world that begins as the host, without its own locks',
+      script: plain,
+      given: (host) =>
+        host
+          .file('/run/look')
+          .file('/etc/yum.repos.d/my own.repo', 'x')
+          .file('/etc/yum.repos.d/other.txt', 'x')
+          .file('/etc/dnf/plugins/copr.conf', 'of the host')
+          .file('/var/cache/dnf/os.solv', 'lists')
+          .file('/var/cache/dnf/metadata_lock.pid', '1')
+          .folder('/run/other/azp-fleet-simulation.deep')
+          .age('/run/other/azp-fleet-simulation.deep', 70 * 60)
+          .folder('/run/azp-fleet-simulation.old', '/run/azp-fleet-simulation.new', '/run/other.old')
+          .age('/run/azp-fleet-simulation.old', 70 * 60)
+          .age('/run/azp-fleet-simulation.new', 50 * 60)
+          .age('/run/other.old', 70 * 60),
+      run: { umask: '077' },
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: worldAs(
+          {
+            ...world,
+            'cache/os.solv': '-> /var/cache/dnf/./os.solv',
+            'plugins/copr.conf': '644 of the host',
+            'repos/my own.repo': '-> /etc/yum.repos.d/my own.repo',
+            'repos/azp-fleet-docker.repo': `-> ${ours.file}`,
+          },
+          { ...asked(), '/run/azp-fleet-simulation.old': 'gone' },
+        ),
+      },
+    },
+    {
+      name: "takes a source that is to come in place of what stands in its way, and a site's authority",
+      script: ask(docker, { missing: ['docker'], site: { ...site, caPem: "it's PEM" } }),
+      given: (host) =>
+        host
+          .file('/run/look')
+          .file('/etc/pki/tls/certs/ca-bundle.crt', 'many\n')
+          .file('/etc/yum.repos.d/docker-ce.repo', 'baseurl=https://download.docker.com/linux/centos/9')
+          .file('/etc/yum.repos.d/mirror.repo', 'baseurl=http://mirror/docker/centos/9/x86_64/stable')
+          .file('/etc/yum.repos.d/rocky.repo', 'x')
+          .file(ours.file, 'of before'),
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: worldAs(
+          {
+            ...world,
+            'ca.crt': "644 many\nit's PEM\n",
+            'repos/rocky.repo': '-> /etc/yum.repos.d/rocky.repo',
+            'repos/azp-fleet-docker.repo': `644 ${ours.text}`,
+          },
+          asked(),
+        ),
+      },
+    },
+    {
+      name: 'an authority of the site is the only one, where the host has none',
+      script: ask(docker, { missing: ['docker'], site: { ...site, caPem: "it's PEM" } }),
+      given: (host) => host.file('/run/look').drop(ours.file),
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: worldAs(
+          { ...world, 'ca.crt': "644 it's PEM\n", 'repos/azp-fleet-docker.repo': `644 ${ours.text}` },
+          asked(),
+        ),
+      },
+    },
+    {
+      name: 'where there is no repository, no lock and no authority yet, and brings what can lock',
+      script: ask(
+        { ...docker, before: 'bring headers gcc' },
+        { missing: ['docker'], site: { ...site, caPem: 'PEM' } },
+      ),
+      given: (host) => host.file('/run/look').drop(lockList, ours.file),
+      after: {
+        stdout: answered(...engine),
+        stderr: '0\n',
+        files: worldAs(
+          {
+            ...world,
+            'all-locks': '644 ',
+            'ca.crt': '644 PEM\n',
+            locks: '644 ',
+            'repos/azp-fleet-docker.repo': `644 ${ours.text}`,
+          },
+          asked('dnf-command(versionlock)', 'headers', 'gcc'),
+        ),
+      },
+    },
+    {
+      name: 'names what gets older with both versions',
+      script: plain,
+      given: (host) => {
+        has(host, 'docker-ce 3:29.7.2-1.el9', 'old 0:1.0-1.el9');
+        host.file('/run/answer', downgrade);
+      },
+      after: {
+        stdout: answered('version 2.0', 'downgrade docker-ce 3:29.7.2-1.el9 3:29.7.1-1.el9', 'room 6144 0'),
+        stderr: '0\n',
+        files: asked(),
+      },
+    },
+    {
+      name: 'says that a vendor does not answer, and why',
+      script: plain,
+      given: (host) =>
+        host.file(
+          '/run/heard',
+          dead.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker'),
+        ),
+      after: {
+        stdout: `partial http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
+silent docker http://127.0.0.1:8098/x/repodata/repomd.xml cannot be read: Curl error (7): Couldn't connect to server
+${answered(...engine)}`,
+        stderr: `0\n${dead.replaceAll("'dead'", "'azp-fleet-docker'").replace(': dead', ': azp-fleet-docker')}`,
+        files: asked(),
+      },
+    },
+    {
+      name: 'names the lock of the owner that is in the way',
+      script: plain,
+      given: (host) => host.file('/run/answer', unmet).file('/run/freed', conflict),
+      after: { stdout: answered('version 2.0', 'held runc '), stderr: '0\n', files: twice },
+    },
+    {
+      name: 'says why it cannot be done, where no lock is in the way',
+      script: plain,
+      given: (host) => host.file('/run/answer', unmet).file('/run/freed', unmet),
+      after: {
+        stdout: answered(
+          'version 2.0',
+          'words conflicting requests nothing provides dkms needed by kmod-nvidia-open-dkms-3:580.95.05-1.el9.noarch ',
+        ),
+        stderr: `0\n${unmet}`,
+        files: twice,
+      },
+    },
+    {
+      name: 'names what is offered instead',
+      script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
+      after: { stdout: answered('missing', 'offer 5:2.1-1.el9', 'offer 5:2.0-1.el9'), stderr: '0\n' },
+    },
+    {
+      name: 'names five hundred of what is offered, at most',
+      script: ask({ ...docker, packages: [{ name: 'tool', version: { release: '7' } }], variants: ['too*'] }),
+      given: (host) => offered(host, ...many.map((each) => `tool 0:6.${each}-1`)),
+      after: {
+        stdout: answered(
+          'missing',
+          ...many
+            .slice(-500)
+            .toReversed()
+            .map((each) => `offer 0:6.${each}-1`),
+        ),
+        stderr: '0\n',
+      },
+    },
+    {
+      name: 'says what a part of it would have said',
+      script: ask({ ...docker, before: "fail 'no way' here 'the\nhost' 'go home'" }),
+      after: {
+        stdout: answered('what no way (expected here; seen: the host)', 'next go home'),
+        stderr: '0\n',
+      },
+    },
+    {
+      name: 'says that it broke off',
+      script: ask({ ...docker, before: 'exit 7' }),
+      after: { stdout: answered('broken 7'), stderr: '0\n' },
+    },
+    ...epelCases,
+  ],
+};

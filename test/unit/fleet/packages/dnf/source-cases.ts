@@ -1,0 +1,276 @@
+import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
+import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/consequences.ts';
+import { dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import { removeScript, unholdScript } from '../../../../../src/fleet/packages/dnf/removal/packages.ts';
+import { dnfSource } from '../../../../../src/fleet/packages/dnf/source.ts';
+import { dnfTrust } from '../../../../../src/fleet/packages/dnf/trust.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { bareOf } from '../../steps/enterprise-cases.ts';
+import { database, dnfCall, dnfHost, has, lockList, settled, stateOf, would } from './dnf-host.ts';
+
+const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
+const site = { mirrors: {}, proxy: { http: 'http://proxy:3128', noProxy: [] } };
+const docker = dnfSource('docker', system, site);
+const mirrored = dnfSource('docker', system, { ...site, mirrors: { docker: 'http://mirror/docker' } });
+
+const sources = '/etc/yum.repos.d';
+const busy = '/var/lib/dnf/rpmdb_lock.pid';
+const keyAt = (address: string): string =>
+  `curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 -o /tmp/tmp.XXXXXX/key ${address}`;
+const dockerKey = keyAt('https://download.docker.com/linux/centos/gpg');
+const key = '-----BEGIN PGP PUBLIC KEY BLOCK-----\n';
+const written = (source: typeof docker) => ({
+  '/etc/pki': '755 /',
+  '/etc/pki/rpm-gpg': '755 /',
+  [source.keyFile]: `644 ${key}`,
+  [source.file]: `644 ${source.text}`,
+  '/run/keys': `644 ${key}`,
+});
+
+/** What curl brings. */
+function brings(host: ScratchHost, body: string): void {
+  host.program('curl', `echo "$http_proxy"; [ ! -e "$9" ] || echo 'there already'; ${body}`);
+}
+
+const trust = dnfTrust.script("it's a certificate\n", { noProxy: [] });
+const remove = removeScript(['tool', 'old']);
+
+export const sourceSuite: ScriptSuite = {
+  name: 'adding a source for dnf, trusting a site, taking packages away',
+  elsewhere: [dnfPrelude, consequenceFilters],
+  given: (host) => {
+    dnfHost(host);
+    brings(host, `printf '%s' '${key}' >"$9"`);
+    host.program('update-ca-trust', '');
+    has(host, 'tool 5:1.9-1.el9', 'old 0:1.0-1.el9', 'rest 0:1-1');
+    host.file(lockList, 'other-0:1-1.*\ntool-5:1.9-1.el9.*\n');
+  },
+  cases: [
+    {
+      name: 'fetches the key, has rpm know it, and writes it and the source for all to read',
+      script: docker.script,
+      run: { umask: '077' },
+      after: { calls: [dockerKey], files: written(docker) },
+    },
+    {
+      name: "switches off others' sources for the same repository, and no more",
+      script: docker.script,
+      given: (host) =>
+        host
+          .file(`${sources}/docker-ce.repo`, 'baseurl=https://download.docker.com/linux/centos/9\n')
+          .file(`${sources}/my own.repo`, 'baseurl=https://download.docker.com/linux/rhel/9\n')
+          .file(`${sources}/docker-ce.repo.azp-fleet-docker.disabled`, 'of earlier days')
+          .file(`${sources}/other.repo`, 'baseurl=https://downloadXdocker.com/linux/centos/9\n')
+          .file(docker.file, 'baseurl=https://download.docker.com/linux/centos/9\n')
+          .file(docker.keyFile, 'old', { mode: 0o600 }),
+      after: {
+        stdout: `switching off ${sources}/docker-ce.repo: ${docker.file} replaces it
+switching off ${sources}/my own.repo: ${docker.file} replaces it
+`,
+        calls: [dockerKey],
+        files: {
+          [docker.keyFile]: `644 ${key}`,
+          [docker.file]: `644 ${docker.text}`,
+          '/run/keys': `644 ${key}`,
+          [`${sources}/docker-ce.repo`]: 'gone',
+          [`${sources}/docker-ce.repo.azp-fleet-docker.disabled`]:
+            '644 baseurl=https://download.docker.com/linux/centos/9\n',
+          [`${sources}/my own.repo`]: 'gone',
+          [`${sources}/my own.repo.azp-fleet-docker.disabled`]:
+            '644 baseurl=https://download.docker.com/linux/rhel/9\n',
+        },
+      },
+    },
+    {
+      name: "takes a site's mirror, and switches off sources for it, too",
+      script: mirrored.script,
+      given: (host) =>
+        host.file(`${sources}/mirror.repo`, 'baseurl=http://mirror/docker/centos/9/x86_64/stable\n'),
+      after: {
+        stdout: `switching off ${sources}/mirror.repo: ${mirrored.file} replaces it\n`,
+        calls: [keyAt('http://mirror/docker/centos/gpg')],
+        files: {
+          ...written(mirrored),
+          [`${sources}/mirror.repo`]: 'gone',
+          [`${sources}/mirror.repo.azp-fleet-docker.disabled`]:
+            '644 baseurl=http://mirror/docker/centos/9/x86_64/stable\n',
+        },
+      },
+    },
+    {
+      name: 'a key that cannot be had leaves everything as it was',
+      script: docker.script,
+      given: (host) => host.program('curl', 'echo "curl: (22) 404" >&2; exit 22'),
+      after: {
+        code: 1,
+        stderr: `failed: https://download.docker.com/linux/centos/gpg cannot be downloaded
+expected: the key of the package source
+seen: curl: (22) 404
+next: check the network, the proxy and the mirrors in the inventory
+`,
+        calls: [dockerKey],
+      },
+    },
+    {
+      name: 'a page in the place of the key is none',
+      script: docker.script,
+      given: (host) => brings(host, `printf '%s' '<html>log in' >"$9"`),
+      after: {
+        code: 1,
+        stderr: `failed: https://download.docker.com/linux/centos/gpg is not the key of a package source
+expected: a PGP public key
+seen: <html>log in
+next: check the mirror
+`,
+        calls: [dockerKey],
+      },
+    },
+    {
+      name: 'a key that rpm refuses brings no source',
+      script: docker.script,
+      given: (host) =>
+        host.program('rpm', 'echo "error: key 1 import failed." >&2; exit 1', { silent: true }),
+      after: {
+        code: 1,
+        stderr: `error: key 1 import failed.
+failed: rpm does not take the key of https://download.docker.com/linux/centos/9/x86_64/stable
+expected: a key that the host accepts
+seen: the messages above
+next: look at update-crypto-policies --show on the host: newer systems refuse old keys
+`,
+        calls: [dockerKey],
+        files: { '/etc/pki': '755 /', '/etc/pki/rpm-gpg': '755 /', [docker.keyFile]: `644 ${key}` },
+      },
+    },
+    {
+      name: 'a key is given to rpm once nobody is at the packages, also where somebody comes in between',
+      script: docker.script,
+      given: (host) => {
+        host.file(busy, '812').file('/proc/812/comm', 'dnf\n').program('sleep', `rm ${busy}`);
+        host.program(
+          'rpm',
+          `if [ -e /run/tried ]; then exit 0; fi
+: >/run/tried
+printf 812 >${busy}
+echo "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)" >&2
+exit 1`,
+        );
+      },
+      after: {
+        stdout: `waiting, because dnf (pid 812) holds ${busy} (0 s)\n`.repeat(2),
+        stderr:
+          "error: can't create transaction lock on /var/lib/rpm/.rpm.lock (Resource temporarily unavailable)\n",
+        calls: [
+          dockerKey,
+          'sleep 2',
+          `rpm --import ${docker.keyFile}`,
+          'sleep 2',
+          `rpm --import ${docker.keyFile}`,
+        ],
+        files: {
+          '/etc/pki': '755 /',
+          '/etc/pki/rpm-gpg': '755 /',
+          [docker.keyFile]: `644 ${key}`,
+          [docker.file]: `644 ${docker.text}`,
+          '/run/tried': '644 ',
+          [busy]: 'gone',
+        },
+      },
+    },
+    {
+      name: "a site's authority is put in place in one move, and trusted",
+      script: trust,
+      given: (host) =>
+        host.file(`${dnfTrust.file}.new`, 'cut off, and longer than the new one').file(dnfTrust.file, 'old'),
+      after: {
+        calls: ['update-ca-trust extract'],
+        files: { [dnfTrust.file]: "644 it's a certificate\n", [`${dnfTrust.file}.new`]: 'gone' },
+      },
+    },
+    {
+      name: "a site's authority is forgotten again",
+      script: dnfTrust.withdraw,
+      given: (host) => host.file(`${dnfTrust.file}.new`).file(dnfTrust.file, 'old'),
+      after: {
+        calls: ['update-ca-trust extract'],
+        files: { [dnfTrust.file]: 'gone', [`${dnfTrust.file}.new`]: 'gone' },
+      },
+    },
+    {
+      name: 'packages go, locked or not, and nothing else',
+      script: remove,
+      given: (host) => would(host, 'Removing:', ' old x86_64 1.0-1 @os 4', ' tool i686 1.9-1 @os 4'),
+      after: {
+        stdout: 'dnf did remove tool old\n',
+        calls: [
+          settled,
+          dnfCall("'--disablerepo=*' --assumeno remove tool old"),
+          dnfCall("'--disablerepo=*' -y remove tool old"),
+        ],
+        files: { [database]: `644 ${stateOf('rest 0:1-1')}`, [lockList]: '644 other-0:1-1.*\n' },
+      },
+    },
+    {
+      name: 'what dnf says of a removal that it cannot do is passed on, and no lock goes',
+      script: remove,
+      given: (host) =>
+        host.file('/run/answer', 'Error: The operation would result in removing protected packages: tool\n'),
+      after: {
+        code: 1,
+        stderr: `failed: dnf cannot take the packages away
+expected: a transaction that dnf can do
+seen: The operation would result in removing protected packages: tool${' '}
+next: mend the packages of the host (dnf check), and run again
+`,
+        calls: [settled, dnfCall("'--disablerepo=*' --assumeno remove tool old")],
+      },
+    },
+    {
+      name: 'packages stay where others would go with them',
+      script: remove,
+      given: (host) =>
+        would(host, 'Removing dependent packages:', ' rest x86_64 1-1 @os 4', ' old x86_64 1.0-1 @os 4'),
+      after: {
+        code: 1,
+        stderr: `failed: dnf would also remove other packages
+expected: only tool, old go
+seen: rest${' '}
+next: remove them by hand if nothing needs them, and run again
+`,
+        calls: [settled, dnfCall("'--disablerepo=*' --assumeno remove tool old")],
+      },
+    },
+    {
+      name: 'packages may be upgraded again; what the owner notes beside, and keeps away, stays',
+      script: unholdScript(['tool', 'absent']),
+      given: (host) =>
+        host.file(
+          lockList,
+          '# by ann, for the demo\nother-0:1-1.*\n\n!tool-5:1.8-1.el9.*\n  tool\ntool-5:1.9-1.el9.*\ntool*\ntoolbox-0:1-1.*\n',
+        ),
+      after: {
+        files: {
+          [lockList]:
+            '644 # by ann, for the demo\nother-0:1-1.*\n\n!tool-5:1.8-1.el9.*\ntool*\ntoolbox-0:1-1.*\n',
+        },
+      },
+    },
+    {
+      name: 'where there is no list of locks none is made',
+      script: unholdScript(['tool']),
+      given: (host) => host.drop(lockList),
+      after: {},
+    },
+    {
+      name: 'where none of them is locked the list stays as it is',
+      script: unholdScript(['absent']),
+      after: {},
+    },
+    {
+      name: 'packages may be upgraded again',
+      script: unholdScript(['tool', 'absent']),
+      after: { files: { [lockList]: '644 other-0:1-1.*\n' } },
+    },
+  ],
+};

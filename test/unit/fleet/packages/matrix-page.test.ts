@@ -1,0 +1,59 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+import { columns, rows, withHostMatrix, type Column } from '../../../../scripts/host-matrix.ts';
+import { systems } from '../../../../src/fleet/packages/systems.ts';
+import { expectSeenInLab } from './lab-proof.ts';
+
+const root = join(import.meta.dirname, '../../../../..');
+const page = readFileSync(join(root, 'docs/host-stack.md'), 'utf8');
+const names = Object.keys(columns) as Column[];
+const cells = rows.flatMap(({ what, proofs }) =>
+  proofs.map((proof, at) => [what, names[at] ?? 'no system', proof] as const),
+);
+
+/** What the lab's hosts are made of, for those columns that are not of a system dressed up. */
+const releases: Partial<Record<Column, string>> = { 'Debian 12': 'bookworm', 'Debian 13': 'trixie' };
+
+/** The releases of the hosts that a file of tests starts or shares with others. */
+function releasesIn(file: string): string[] {
+  const text = readFileSync(join(root, 'test/lab', file), 'utf8');
+  const shared = /(?:provisioned|bare)Fleet\(/.test(text)
+    ? readFileSync(join(root, 'practice/lab/provisioned.ts'), 'utf8')
+    : '';
+  return [...`${text}${shared}`.matchAll(/release: '(\w+)'/g)].map(([, release = '']) => release);
+}
+
+describe('the matrix in docs/host-stack.md', () => {
+  it('is as "npm run docs" writes it', () => {
+    expect(page).toBe(withHostMatrix(page));
+  });
+
+  it('has a column for each system with apt, and a cell for each row in it', () => {
+    const supported = systems
+      .filter(({ packages }) => packages.name === 'apt')
+      .map(({ id, versionId }) => `${id} ${versionId}`);
+    expect(names.map((name) => name.toLowerCase())).toEqual(supported);
+    expect(rows.filter(({ proofs }) => proofs.length !== names.length).map(({ what }) => what)).toEqual([]);
+  });
+
+  it.each(cells)('claims what is proven: %s, on %s', (_, system, proof) => {
+    if (proof === 'text only') return;
+    if ('lab' in proof) {
+      expectSeenInLab(proof);
+      const [file] = proof.lab;
+      const release = releases[system as Column];
+      if (release === undefined) expect(proof.note).toContain('dressed up');
+      else expect(releasesIn(file)).toContain(release);
+      return;
+    }
+    const folder = columns[system as Column];
+    expect(folder, `${system} has no package lists for a resolver`).toBeDefined();
+    const tables = globSync(`test/fixtures/apt/tables/${folder}/${proof.simulated}*.txt`, { cwd: root });
+    expect(tables, proof.simulated).not.toEqual([]);
+    // Whoever says "refused" has it from there, and only they.
+    const refusals = tables.filter((file) => /^refused: /m.test(readFileSync(join(root, file), 'utf8')));
+    expect(refusals.length > 0).toBe(proof.note?.startsWith('refused') === true);
+  });
+});

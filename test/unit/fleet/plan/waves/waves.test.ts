@@ -1,0 +1,247 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+
+import { parseShare } from '../../../../../src/shared/base/notation/share.ts';
+import type { WaveLimits } from '../../../../../src/fleet/inventory/fleet.ts';
+import { defaultWaves } from '../../../../../src/fleet/inventory/schema/defaults.ts';
+import { mayBeDown } from '../../../../../src/fleet/plan/waves/limits.ts';
+import { planWaves } from '../../../../../src/fleet/plan/waves/waves.ts';
+import { fleetOf, machines, many, type Machine } from './fleet.ts';
+
+function limits(maxUnavailable: string): WaveLimits {
+  const share = parseShare(maxUnavailable);
+  return share === undefined ? defaultWaves : { ...defaultWaves, maxUnavailable: share };
+}
+
+/** `1! a; 2 b c`: an exclamation mark for canaries; `-d` is held back. */
+function told(machines: readonly Machine[], maxUnavailable = '25%'): string {
+  const plan = planWaves(fleetOf(machines), limits(maxUnavailable));
+  if (plan === undefined) return 'none';
+  return [
+    ...plan.waves.map(({ canary, hosts }, at) => `${at + 1}${canary ? '!' : ''} ${hosts.join(' ')}`),
+    ...plan.held.map(({ host }) => `-${host}`),
+  ].join('; ');
+}
+
+it.each<[number, string, number]>([
+  [1, '25%', 1],
+  [2, '25%', 1],
+  [3, '25%', 1],
+  [8, '25%', 2],
+  [100, '25%', 25],
+  [3, '5', 2],
+  [3, '99%', 2],
+  [2, '1', 1],
+  [2, '100%', 2],
+  [1, '100%', 1],
+])('of a pool of %i hosts and %s, %i may be without work', (size, share, most) => {
+  expect(mayBeDown(size, limits(share))).toBe(most);
+});
+
+describe('waves', () => {
+  it.each<[string, readonly Machine[], string, string]>([
+    ['nothing disturbed', many(3, 'a', { part: 'idle' }), '25%', 'none'],
+    ['a pool of one host', many(1, 'a'), '25%', '1! a-0'],
+    ['one at a time in a small pool', many(3, 'a'), '25%', '1! a-0; 2 a-1; 3 a-2'],
+    [
+      'a quarter of a large one after the canary',
+      many(8, 'a'),
+      '25%',
+      '1! a-0; 2 a-1 a-2; 3 a-3 a-4; 4 a-5 a-6; 5 a-7',
+    ],
+    ['all but one of them, however much is allowed', many(4, 'a'), '9', '1! a-0; 2 a-1 a-2 a-3'],
+    ['all at once after the canary, where that was asked for', many(3, 'a'), '100%', '1! a-0; 2 a-1 a-2'],
+    [
+      'pools beside each other; one canary for hosts that are alike',
+      [...many(2, 'a'), ...many(2, 'b')],
+      '25%',
+      '1! a-0; 2 a-1 b-0; 3 b-1',
+    ],
+    [
+      'one canary of each kind',
+      [...many(2, 'a'), ...many(2, 'b', { kind: 'l40s' })],
+      '25%',
+      '1! a-0 b-0; 2 a-1 b-1',
+    ],
+    [
+      'canaries of one pool one after another',
+      [...many(2, 'a'), { host: 'l', pools: ['a'], kind: 'l40s' }],
+      '25%',
+      '1! a-0; 2! l; 3 a-1',
+    ],
+    [
+      'a host in two pools counts in both',
+      [...many(2, 'a'), { host: 'x', pools: ['a', 'b'] }, { host: 'b-0', pools: ['b'] }],
+      '25%',
+      '1! a-0; 2 a-1 b-0; 3 x',
+    ],
+    [
+      'a builder comes first, and nobody who needs its image before it',
+      [
+        { host: 'a-0', pools: ['a'], builder: 'a-2' },
+        { host: 'a-1', pools: ['a'], builder: 'a-2' },
+        { host: 'a-2', pools: ['a'], builder: 'a-2' },
+      ],
+      '25%',
+      '1! a-2; 2 a-0; 3 a-1',
+    ],
+    [
+      'a host that is down already takes the room of another',
+      [...many(8, 'a'), { host: 'dead', pools: ['a'], part: 'idle', down: true }],
+      '25%',
+      '1! a-0; 2 a-1; 3 a-2; 4 a-3; 5 a-4; 6 a-5; 7 a-6; 8 a-7',
+    ],
+    [
+      'and is not missed when it is changed itself',
+      [
+        { host: 'a-0', pools: ['a'], down: true },
+        { host: 'a-1', pools: ['a'] },
+      ],
+      '25%',
+      '1! a-0; 2 a-1',
+    ],
+    [
+      'the last one that works is held back while the other is down',
+      [
+        { host: 'a-0', pools: ['a'] },
+        { host: 'dead', pools: ['a'], part: 'idle', down: true },
+      ],
+      '25%',
+      '-a-0',
+    ],
+    [
+      'unless the other is mended by the same run',
+      [
+        { host: 'a-0', pools: ['a'] },
+        { host: 'off', pools: ['a'], part: 'mending', down: true },
+      ],
+      '25%',
+      '1! a-0',
+    ],
+    [
+      'or was only left drained, which is proven first',
+      [
+        { host: 'a-0', pools: ['a'] },
+        { host: 'left', pools: ['a'], part: 'unproven', down: true },
+      ],
+      '25%',
+      '1! a-0',
+    ],
+  ])('%s', (_, machines, share, expected) => {
+    expect(told(machines, share)).toBe(expected);
+  });
+
+  it('say why a host is held back, and what to do', () => {
+    const fleet = fleetOf([
+      ...many(1, 'gpu-lab'),
+      { host: 'dead', pools: ['gpu-lab'], part: 'idle', down: true },
+    ]);
+    expect(planWaves(fleet, defaultWaves)?.held).toEqual([
+      {
+        host: 'gpu-lab-0',
+        what: 'pool gpu-lab can be without 1 of its 2 hosts, and dead takes no jobs already',
+        next: 'bring dead back, or allow more with --max-unavailable',
+      },
+    ]);
+  });
+
+  it('name the pools that have no agents meanwhile', () => {
+    expect(planWaves(fleetOf([...many(1, 'solo'), ...many(3, 'a')]), defaultWaves)?.emptied).toEqual([
+      'solo',
+    ]);
+    expect(planWaves(fleetOf(many(3, 'a')), limits('100%'))?.emptied).toEqual([]);
+    expect(planWaves(fleetOf(many(3, 'a')), limits('2'))?.emptied).toEqual([]);
+  });
+
+  it('name the pools that have no agents afterwards, where the hosts leave the fleet', () => {
+    const lasting: Machine = { host: 'stays', pools: ['a'], part: 'idle', down: false };
+    const dead: Machine = { host: 'dead', pools: ['b'], part: 'idle', down: true };
+    const emptied = (machines: readonly Machine[]) =>
+      planWaves(fleetOf(machines), limits('100%'), true)?.emptied;
+    expect(emptied(many(3, 'a'))).toEqual(['a']);
+    expect(emptied([...many(3, 'a'), lasting])).toEqual([]);
+    expect(emptied([...many(1, 'b'), dead])).toEqual(['b']);
+  });
+});
+
+const shares = fc.constantFrom('1', '2', '5', '10%', '25%', '50%', '99%');
+
+describe('of any fleet', () => {
+  const wavesOf = (fleet: readonly Machine[], share: string) => planWaves(fleetOf(fleet), limits(share));
+
+  it('every host that is disturbed is in one wave, or is held back', () => {
+    fc.assert(
+      fc.property(machines, shares, (all, share) => {
+        const plan = wavesOf(all, share);
+        const placed = [
+          ...(plan?.waves.flatMap(({ hosts }) => hosts) ?? []),
+          ...(plan?.held.map(({ host }) => host) ?? []),
+        ];
+        const pending = all.filter(({ part }) => part === 'pending').map(({ host }) => host);
+        expect(placed.toSorted()).toEqual(pending.toSorted());
+      }),
+    );
+  });
+
+  it('no wave takes more of a pool than the limit, nor all of a pool that has several', () => {
+    fc.assert(
+      fc.property(machines, shares, (all, share) => {
+        const { pools, down: downAtFirst } = fleetOf(all);
+        const down = new Set(downAtFirst);
+        for (const { hosts } of wavesOf(all, share)?.waves ?? []) {
+          for (const [, members] of pools) {
+            const lost = hosts.filter((host) => members.includes(host) && !down.has(host));
+            if (lost.length === 0) continue;
+            const without = new Set([...members.filter((host) => down.has(host)), ...lost]);
+            expect(without.size).toBeLessThanOrEqual(mayBeDown(members.length, limits(share)));
+            if (members.length > 1) expect(without.size).toBeLessThan(members.length);
+          }
+          for (const host of hosts) down.delete(host);
+        }
+      }),
+    );
+  });
+
+  it('a canary goes alone among its kind, and before it', () => {
+    fc.assert(
+      fc.property(machines, shares, (all, share) => {
+        const kinds = new Map(fleetOf(all).pending.map(({ host, kind }) => [host, kind]));
+        const proven = new Set<string | undefined>();
+        for (const { canary, hosts } of wavesOf(all, share)?.waves ?? []) {
+          const now = hosts.map((host) => kinds.get(host));
+          expect(now.every((kind) => proven.has(kind) !== canary)).toBe(true);
+          if (canary) expect(new Set(now).size).toBe(now.length);
+          for (const kind of now) proven.add(kind);
+        }
+      }),
+    );
+  });
+
+  it('nobody comes before the builder of its image', () => {
+    fc.assert(
+      fc.property(machines, shares, (all, share) => {
+        const at = new Map(
+          (wavesOf(all, share)?.waves ?? []).flatMap(({ hosts }, index) =>
+            hosts.map((host) => [host, index]),
+          ),
+        );
+        for (const { host, builder } of fleetOf(all).pending)
+          if (
+            builder !== undefined &&
+            at.has(host) &&
+            all.some((each) => each.host === builder && each.part === 'pending')
+          )
+            expect(at.get(builder) ?? Number.POSITIVE_INFINITY).toBeLessThanOrEqual(at.get(host) ?? 0);
+      }),
+    );
+  });
+
+  it('where nobody is down and no image is waited for, nobody is held back', () => {
+    fc.assert(
+      fc.property(machines, shares, (all, share) => {
+        const up = all.map(({ host, pools, part, kind }) => ({ host, pools, part, kind }) as Machine);
+        expect(wavesOf(up, share)?.held ?? []).toEqual([]);
+      }),
+    );
+  });
+});

@@ -1,0 +1,287 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+import type { SshSpec } from '../../../../../src/fleet/inventory/fleet.ts';
+import { describeConnection } from '../../../../../src/fleet/ssh/config/describe.ts';
+import { SshResolver } from '../../../../../src/fleet/ssh/config/resolver.ts';
+import { problemOf, sshSpec } from '../../../../support/transport.ts';
+
+let folder: string;
+let file: string;
+let notices: string[];
+const open: SshResolver[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'azp-resolver-'));
+  file = join(folder, 'config');
+  notices = [];
+});
+afterEach(() => {
+  for (const resolver of open.splice(0)) resolver.close();
+  rmSync(folder, { recursive: true });
+});
+
+function resolver(env: Record<string, string | undefined> = {}): SshResolver {
+  const { homedir: home, username: user } = userInfo();
+  const made = new SshResolver({
+    home,
+    user,
+    env: { PATH: process.env['PATH'], ...env },
+    notice: (line) => void notices.push(line),
+    hosts: [],
+  });
+  open.push(made);
+  return made;
+}
+
+/** The system's ssh with a list of what it was called for, in `calls`. */
+function listed(text = 'exec /usr/bin/env -i PATH="${PATH#*:}" ssh "$@"'): Record<string, string> {
+  writeFileSync(join(folder, 'ssh'), `#!/bin/sh\necho "$@" >>${folder}/calls\n${text}\n`, { mode: 0o755 });
+  return { PATH: `${folder}:${process.env['PATH'] ?? ''}` };
+}
+const calls = () =>
+  existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n') : [];
+
+async function resolve(config: string, spec: Partial<SshSpec> = {}, env = {}, name = 'box') {
+  writeFileSync(file, config);
+  return resolver(env).resolve(name, sshSpec({ sshConfig: file, ...spec }));
+}
+
+describe('where a value comes from', () => {
+  test('the inventory wins over ssh, ssh over the defaults', async () => {
+    const config = 'Host box\n  Port 1\n  User u\n  IdentityFile /keys/second\n  ConnectTimeout 9\n';
+    const key = join(folder, 'first');
+    writeFileSync(key, '');
+    const shown = describeConnection(await resolve(config, { port: 3, identityFile: key }));
+    expect(shown).toMatchObject({
+      port: 3,
+      user: 'u',
+      connecttimeout: 9,
+      identityfile: [key, '/keys/second'],
+      serveraliveinterval: 15,
+      serveralivecountmax: 3,
+      stricthostkeychecking: 'accept-new',
+    });
+    expect(shown.from).toMatchObject({
+      hostname: 'inventory',
+      port: 'inventory',
+      identityfile: 'inventory',
+      user: 'ssh',
+      connecttimeout: 'ssh',
+      serveraliveinterval: 'default',
+      stricthostkeychecking: 'default',
+    });
+  });
+
+  test('an address in the inventory is what ssh is asked for', async () => {
+    const config = 'Host gpu\n  HostName 192.0.2.1\nHost box\n  User wrong\n';
+    const options = await resolve(config, { address: 'gpu' });
+    expect(options).toMatchObject({ name: 'box', hostname: '192.0.2.1', user: userInfo().username });
+    expect(describeConnection(options).from['hostname']).toBe('ssh');
+  });
+
+  test('the jump host of the inventory wins over a ProxyCommand', async () => {
+    const options = await resolve('ProxyCommand nc %h %p\n', { jump: 'ann@LAB@gate:23' });
+    expect(options).toMatchObject({ jump: ['ann@LAB@gate:23'], proxyCommand: undefined });
+  });
+
+  test('keys pinned in the inventory are all that is accepted', async () => {
+    const shown = describeConnection(await resolve('', { hostKeys: ['ssh-ed25519 AAAA'] }));
+    expect(shown).toMatchObject({
+      stricthostkeychecking: 'true',
+      from: { stricthostkeychecking: 'inventory' },
+    });
+  });
+});
+
+describe('our defaults stand only where the configuration is silent', () => {
+  test.each([
+    ['', 'accept-new', 15],
+    ['StrictHostKeyChecking ask\n', 'ask', 15],
+    ['Host other\n  StrictHostKeyChecking ask\n  ServerAliveInterval 0\n', 'accept-new', 15],
+    ['Host b*\n  StrictHostKeyChecking ask\nHost *\n  StrictHostKeyChecking yes\n', 'ask', 15],
+    ['StrictHostKeyChecking yes\n', 'true', 15],
+    ['StrictHostKeyChecking no\nServerAliveInterval 0\n', 'accept-new', 0],
+    ['ServerAliveInterval 2m', 'accept-new', 120],
+    ['Include FOLDER/more', 'ask', 0],
+  ])('%j', async (config, strictness, alive) => {
+    writeFileSync(join(folder, 'more'), 'StrictHostKeyChecking ask\nServerAliveInterval 0\n', {
+      mode: 0o600,
+    });
+    const shown = describeConnection(await resolve(config.replace('FOLDER', folder)));
+    expect(shown).toMatchObject({ stricthostkeychecking: strictness, serveraliveinterval: alive });
+    expect(shown.from['stricthostkeychecking']).toBe(
+      config.startsWith('Include') || /^(Host b\*\n +)?Strict/.test(config) ? 'ssh' : 'default',
+    );
+  });
+
+  test('nothing of the file that tells is left behind', async () => {
+    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('azp-ssh-config-'));
+    await resolve('StrictHostKeyChecking ask\n');
+    for (const each of open.splice(0)) each.close();
+    expect(readdirSync(tmpdir()).filter((name) => name.startsWith('azp-ssh-config-'))).toEqual(before);
+  });
+});
+
+describe('ssh is asked', () => {
+  test('once for each host of a run, and once for its defaults', async () => {
+    writeFileSync(file, 'User u\n');
+    const one = resolver(listed());
+    const spec = sshSpec({ sshConfig: file });
+    await Promise.all(['a', 'b', 'a', 'a'].map((name) => one.resolve(name, spec)));
+    expect(calls()).toHaveLength(3);
+  });
+
+  test('not where nothing is configured', async () => {
+    const options = await resolver(listed()).resolve(
+      'Box',
+      sshSpec({ sshConfig: 'none', user: 'ann', port: 2222, jump: 'ann@gate:23,two', identityFile: '/k' }),
+    );
+    expect(calls()).toEqual([]);
+    expect(options).toMatchObject({
+      hostname: 'box',
+      user: 'ann',
+      port: 2222,
+      jump: ['ann@gate:23', 'two'],
+      identityFiles: ['/k'],
+      hostKeyPolicy: 'accept-new',
+      userKnownHosts: [
+        join(userInfo().homedir, '.ssh/known_hosts'),
+        join(userInfo().homedir, '.ssh/known_hosts2'),
+      ],
+    });
+  });
+
+  test('where there is none, only the inventory counts, and that is said once', async () => {
+    writeFileSync(file, 'Host *\n  User u\n  Port 99\n');
+    const one = resolver({ PATH: folder });
+    const spec = sshSpec({ sshConfig: file, port: 2222 });
+    const [options] = await Promise.all([one.resolve('a', spec), one.resolve('b', spec)]);
+    expect(options).toMatchObject({ hostname: 'a', port: 2222, user: userInfo().username });
+    expect(notices).toEqual([expect.stringMatching(/^there is no program ssh here: /)]);
+  });
+
+  test('with the environment that it is given, and no other', async () => {
+    const config = 'Match exec "test -z $AZP_TOKEN"\n  User clean\nMatch all\n  User told\n';
+    process.env['AZP_TOKEN'] = 'secret';
+    const without = await resolve(config).finally(() => delete process.env['AZP_TOKEN']);
+    expect(without.user).toBe('clean');
+    expect((await resolve(config, {}, { AZP_TOKEN: 'secret' })).user).toBe('told');
+  });
+});
+
+describe('what ssh refuses is refused with its words', () => {
+  test.each([
+    ['a wrong option', 'NoSuchOption yes\n', /config: line 1: Bad configuration option: nosuchoption/],
+    ['a value that there is not', 'StrictHostKeyChecking perhaps\n', /line 1: unsupported option "perhaps"/],
+    ['an open quote', 'RemoteCommand echo "it is\n', /line 1: invalid quotes/],
+    ['a list of nothing it knows', 'Ciphers nonsense\n', /Bad SSH2 cipher spec 'nonsense'/],
+  ])('%s', async (_, config, seen) => {
+    const problem = await problemOf(resolve(config));
+    expect(problem).toMatchObject({ code: 'ssh.config', host: 'box' });
+    expect(problem.seen).toMatch(seen);
+    expect(problem.next).toBe(`correct what it names, then: ssh -F ${file} -G box`);
+  });
+
+  test('a file that others can write to', async () => {
+    const more = join(folder, 'more;id');
+    writeFileSync(more, 'User u\n');
+    chmodSync(more, 0o666);
+    const problem = await problemOf(resolve(`Include ${folder}/more*\n`));
+    expect(problem).toMatchObject({
+      seen: `Bad owner or permissions on ${more}`,
+      next: `make the file yours alone to write: chmod go-w '${more}'`,
+    });
+  });
+
+  test('a file that is not there', async () => {
+    const problem = await problemOf(
+      resolver().resolve('box', sshSpec({ sshConfig: join(folder, 'absent') })),
+    );
+    expect(problem.seen).toMatch(/Can't open user config file .*absent/);
+  });
+
+  test('escape sequences of it do not reach the screen', async () => {
+    const problem = await problemOf(
+      resolve('', {}, listed("printf 'no\\033]0;x\\007 \\033[2J'>&2; exit 255")),
+    );
+    expect(problem.seen).not.toMatch(/[\u001b\u0007]/);
+  });
+});
+
+describe('what hosts and files name is never code', () => {
+  test.each([
+    ['an address', '', { address: '$(touch x)' }],
+    ['an address that is an option', '', { address: '-oProxyCommand=x' }],
+    ['a user', '', { user: '$(touch x); y' }],
+    ['a jump host', '', { jump: 'gate,`touch x`' }],
+    ['ProxyJump', 'ProxyJump a;b\n', {}],
+    ['HostName', 'HostName "$(touch x)"\n', {}],
+    ['User', 'User "a`touch x`"\n', {}],
+    [
+      'a token that becomes one',
+      'HostName a%h\nHost box\n  ProxyJump %r-gate\nMatch all\n  User "x y"\n',
+      {},
+    ],
+  ])('%s', async (_, config, spec) => {
+    expect(await problemOf(resolve(config, spec))).toMatchObject({ code: 'ssh.config', host: 'box' });
+  });
+
+  test('the name of a host, when that is all there is', async () => {
+    const problem = await problemOf(resolve('Match exec "touch %n"\n', {}, {}, '$(id)'));
+    expect(problem.what).toBe('"$(id)" is not the name of a host');
+  });
+});
+
+describe('an ssh that does not end well', () => {
+  test('is stopped with what it runs when the run is over', async () => {
+    writeFileSync(file, `Match exec "sleep 600 & echo $! >${folder}/pid; wait"\n  User u\n`);
+    const one = resolver();
+    const asked = problemOf(one.resolve('box', sshSpec({ sshConfig: file })));
+    await expect
+      .poll(() => existsSync(join(folder, 'pid')) && readFileSync(join(folder, 'pid'), 'utf8') !== '')
+      .toBe(true);
+    one.close();
+    expect((await asked).what).toBe('stopped while ssh read its configuration');
+    const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
+    await expect.poll(() => isRunning(pid)).toBe(false);
+  });
+
+  test('is stopped when it says too much', async () => {
+    const problem = await problemOf(resolve('', {}, listed('exec yes')));
+    expect(problem).toMatchObject({ code: 'ssh.config', seen: 'more than 1 MiB' });
+  });
+});
+
+test('options that only the system’s ssh honours are told of; Kerberos not where a distribution switched it on', async () => {
+  const config = 'CertificateFile ~/.ssh/c\nPKCS11Provider none\nKnownHostsCommand /bin/x %H\n';
+  expect((await resolve(config)).unsupported).toEqual(['certificatefile', 'knownhostscommand']);
+  expect((await resolve('GSSAPIAuthentication yes\n')).unsupported).toEqual(['gssapiauthentication']);
+  expect((await resolve('GSSAPIAuthentication no\n')).unsupported).toEqual([]);
+});
+
+test('files that the configuration includes are told', async () => {
+  const more = join(folder, 'more');
+  writeFileSync(more, '', { mode: 0o600 });
+  writeFileSync(file, `Host never\n  Include ${more}\n`);
+  expect(await resolver().files(file)).toEqual([file, more]);
+});
+
+/** A dead process whose parent has not looked counts as ended. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}

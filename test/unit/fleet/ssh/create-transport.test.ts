@@ -1,0 +1,146 @@
+// The whole way to a real sshd that needs no rights: connecting, jump hosts, what is told, closing.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+
+import { startDelayProxy } from '../../../support/delay-proxy.ts';
+import { type OwnSshd, startOwnSshd } from '../../../support/own-sshd.ts';
+import { problemOf, type TestTransport, testTransport } from '../../../support/transport.ts';
+
+let sshd: OwnSshd;
+let hop: OwnSshd;
+let second: OwnSshd;
+beforeAll(async () => {
+  [sshd, hop, second] = await Promise.all([startOwnSshd(), startOwnSshd(), startOwnSshd()]);
+});
+afterAll(() => Promise.all([sshd, hop, second].map((each) => each.stop())));
+
+const transports: TestTransport[] = [];
+afterEach(async () => {
+  await Promise.all(transports.splice(0).map((transport) => transport.close()));
+});
+function open(...options: Parameters<typeof testTransport>): TestTransport {
+  const transport = testTransport(...options);
+  transports.push(transport);
+  return transport;
+}
+
+const logins = ({ log }: { readonly log: string }) => log.split('Accepted publickey').length - 1;
+
+describe('a connection', () => {
+  test('runs scripts, tells of a new host key, and knows when it is closed', async () => {
+    const transport = open();
+    const session = await transport.connect(sshd.target());
+    expect(await session.script('echo out; echo err >&2; exit 3')).toMatchObject({
+      code: 3,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    });
+    expect(transport.notices).toEqual([
+      expect.stringMatching(/^box: new host key ssh-ed25519 SHA256:\S+, added to \S+known_hosts$/),
+    ]);
+    expect(readFileSync(join(transport.home, '.ssh/known_hosts'), 'utf8')).toContain(sshd.hostKey);
+    expect(session.closed.aborted).toBe(false);
+    await session.close();
+    expect(session.closed.aborted).toBe(true);
+    expect((await problemOf(session.script('true'))).code).toBe('ssh.connection-lost');
+  });
+
+  test('that sshd ends is lost for all that runs over it', async () => {
+    const mortal = await startOwnSshd();
+    const session = await open().connect(mortal.target());
+    const running = problemOf(session.script('echo begun; sleep 60', { onLine: () => void mortal.stop() }));
+    expect(await running).toMatchObject({
+      code: 'ssh.connection-lost',
+      host: 'box',
+      what: expect.any(String),
+    });
+    expect(session.closed.aborted).toBe(true);
+  });
+
+  test('that says nothing any more is given up by its keep-alive', async () => {
+    const proxy = await startDelayProxy(sshd.port, 0);
+    const session = await open({ config: 'ServerAliveInterval 1\nServerAliveCountMax 1\n' }).connect(
+      sshd.target({ port: proxy.port }),
+    );
+    const running = problemOf(session.script('echo begun; sleep 60', { onLine: () => proxy.swallow() }));
+    expect((await running).code).toBe('ssh.connection-lost');
+    proxy.close();
+  });
+
+  test('tells once of what the built-in client does not honour', async () => {
+    const transport = open({ config: 'GSSAPIAuthentication yes\n' });
+    await transport.connect(sshd.target());
+    await transport.connect(sshd.target({}, 'other'));
+    expect(transport.notices.filter((line) => line.includes('is not honoured'))).toHaveLength(1);
+  });
+
+  test.each([
+    ['nobody listens', { port: 1 }, 'ssh.refused'],
+    ['nobody knows the name', { address: 'no-such-host.invalid' }, 'ssh.dns'],
+  ])('where %s is an error of its own', async (_, spec, code) => {
+    const problem = await problemOf(open().connect(sshd.target(spec)));
+    expect(problem).toMatchObject({ code, host: 'box', step: 'connect' });
+    expect(problem.next).toBeTruthy();
+  });
+});
+
+describe('jump hosts', () => {
+  const config = () => `Host one
+  HostName 127.0.0.1
+  Port ${hop.port}
+  User ${hop.user}
+  IdentityFile ${hop.clientKeyFile}
+Host two
+  HostName 127.0.0.1
+  Port ${second.port}
+  User ${second.user}
+  IdentityFile ${second.clientKeyFile}
+`;
+
+  test('two in a row are logged into once for many hosts, the second from the first', async () => {
+    const transport = open({ config: config() });
+    const before = [hop, second].map((each) => logins({ log: each.log() }));
+    const sessions = await Promise.all(
+      Array.from({ length: 6 }, (_, index) =>
+        transport.connect(sshd.target({ jump: 'one,two' }, `box-${index}`)),
+      ),
+    );
+    const said = await Promise.all(sessions.map((session) => session.script('echo through')));
+    expect(said.map(({ stdout }) => stdout)).toEqual(sessions.map(() => 'through\n'));
+    expect([hop, second].map((each) => logins({ log: each.log() }))).toEqual(
+      before.map((count) => count + 1),
+    );
+  });
+
+  test('that fail are named in the failure of the host behind', async () => {
+    expect(await problemOf(open().connect(sshd.target({ jump: '127.0.0.1:1' })))).toMatchObject({
+      code: 'ssh.refused',
+      host: 'box',
+      what: expect.stringContaining('jump host 127.0.0.1') as string,
+    });
+    const behind = open({ config: config() }).connect(sshd.target({ jump: 'one', port: 1 }));
+    expect(await problemOf(behind)).toMatchObject({
+      code: 'ssh.refused',
+      what: 'the jump host one cannot reach 127.0.0.1:1',
+    });
+  });
+
+  test('that lead back to themselves are an error, not a hang', async () => {
+    const loop = open({ config: 'Host loop\n  ProxyJump loop\n' });
+    expect((await problemOf(loop.connect(sshd.target({ jump: 'loop' })))).code).toBe('ssh.jump');
+  });
+
+  test('a jump host that goes away is dialled anew for the next host', async () => {
+    const mortal = await startOwnSshd();
+    const text = config()
+      .replaceAll(String(hop.port), String(mortal.port))
+      .replaceAll(hop.folder, mortal.folder);
+    const transport = open({ config: `${text}  UserKnownHostsFile /dev/null\n` });
+    const session = await transport.connect(sshd.target({ jump: 'one' }));
+    await mortal.stop();
+    await expect.poll(() => session.closed.aborted).toBe(true);
+    const problem = await problemOf(transport.connect(sshd.target({ jump: 'one' }, 'next')));
+    expect(problem).toMatchObject({ host: 'next', what: expect.stringContaining('jump host one') as string });
+  });
+});

@@ -1,0 +1,94 @@
+import type { StartChange } from '../../../../../src/fleet/ssh/session/start-change.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+
+/** Where the change `x,1` lives, and what is seen of it. */
+export const folder = '/var/lib/azp-fleet/changes/x,1';
+const unit = 'azp-fleet-change-x,1.service';
+
+export const look = `systemctl show -p SubState -p InvocationID -p Result ${unit}`;
+/** All that is done while systemd does not answer. */
+export const patience = [look, ...Array.from({ length: 200 }, () => ['sleep 0.3', look]).flat()];
+export const cleared = [look, `systemctl stop ${unit}`, `systemctl reset-failed ${unit}`];
+
+/** systemd, which is asked again and again how the unit is, and finds it gone in the end; `-`: it does not answer. */
+export function systemd(host: ScratchHost, ...states: readonly string[]): void {
+  host.program(
+    'systemctl',
+    `echo "a word" >&2
+case "$*" in
+  show*)
+    echo x >>/run/.asked
+    state=$(echo ${states.join(' ')} dead dead | cut -d' ' -f"$(wc -l </run/.asked)")
+    [ -n "$state" ] || state=dead
+    [ "$state" != - ] || { echo "Failed to connect to bus" >&2; exit 1; }
+    echo "Result=oom-kill"
+    echo "InvocationID=$([ "$state" = dead ] || echo inv-1)"
+    echo "SubState=$state"
+    echo "SubStateOfNone=running" ;;
+  stop*) exit 5 ;;
+esac`,
+  );
+}
+
+export function left(host: ScratchHost, files: Readonly<Record<string, string>>): void {
+  for (const [name, text] of Object.entries(files)) host.file(`${folder}/${name}`, text);
+}
+
+export const change: StartChange = {
+  id: 'x,1',
+  title: `it's "100 %"`,
+  owner: "ann@o'hara",
+  script: 'echo "it\'s done"; echo oops >&2; false; echo not this',
+  limitS: 8.2,
+  run: 'r-1',
+  since: '2026-11-21T00:00:00Z',
+};
+export const swept = [`systemctl reset-failed ${unit}`, `systemctl stop ${unit}`];
+
+const launch = `systemd-run --quiet --unit=${unit} '--description=azp-fleet: it's "100 %"' -p RemainAfterExit=yes -p RuntimeMaxSec=9 -p TimeoutStopSec=30 /bin/sh ${folder}/runner`;
+const marked = `sync ${folder}/run ${folder}`;
+/** The mark is on the disk before systemd is asked for anything. */
+export const launched = [look, ...swept, look, marked, launch, look];
+const runner = `PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C LANG=C
+export PATH LC_ALL LANG
+echo "$INVOCATION_ID" >${folder}/began || exit 1
+/bin/sh -eu ${folder}/script >${folder}/output 2>&1 </dev/null
+c=$?
+echo "$c" >${folder}/code.new && mv ${folder}/code.new ${folder}/code
+exit "$c"
+`;
+const folders = {
+  '/var/lib/azp-fleet': '700 /',
+  '/var/lib/azp-fleet/changes': '700 /',
+  [folder]: '700 /',
+  [`${folder}/lock`]: '600 ',
+};
+export const prepared = {
+  ...folders,
+  [`${folder}/output`]: '600 ',
+  [`${folder}/script`]: `600 ${change.script}`,
+  [`${folder}/runner`]: `600 ${runner}`,
+  [`${folder}/title`]: `600 ${change.title}\n`,
+  [`${folder}/owner`]: `600 ${change.owner}\n`,
+  [`${folder}/since`]: `600 ${change.since}\n`,
+};
+export const output = "it's done\noops\n";
+export const mark = { [`${folder}/run`]: '600 r-1 boot-1\n' };
+export const ended = {
+  ...prepared,
+  ...mark,
+  [`${folder}/output`]: `600 ${output}`,
+  [`${folder}/began`]: '600 inv-1\n',
+  [`${folder}/code`]: '600 1\n',
+};
+type Files = Readonly<Record<string, string>>;
+export const bare = (files: Files) =>
+  Object.fromEntries(Object.entries(files).filter(([, text]) => text !== '700 /'));
+/** The files of an earlier start keep their modes; its lock is there. */
+export const wide = (files: Files) =>
+  Object.fromEntries(
+    Object.entries(bare(files))
+      .filter(([name]) => name !== `${folder}/lock`)
+      .map(([name, text]) => [name, text.replace(/^600/, '644')]),
+  );
+export const locked = { [`${folder}/lock`]: '600 ' };

@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process';
+
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+
+import { frameScript, parseFrames } from '../../../../../src/fleet/ssh/session/frames.ts';
+
+function run(script: string): string {
+  return execFileSync('/bin/sh', [], { input: script, encoding: 'utf8' });
+}
+
+test('probes come back apart, whatever they write and however they end', () => {
+  const frames = parseFrames(
+    run(
+      frameScript([
+        { name: 'lines', script: "printf 'a\\n\\nb\\n'; echo e >&2" },
+        { name: 'silent', script: ':' },
+        { name: 'code', script: 'exit 42' },
+        { name: 'lookalike', script: 'printf "frames 0\\n\\nend 0 1 2 3\\n"' },
+      ]),
+    ),
+  );
+  expect(frames.get('lines')).toMatchObject({ code: 0, stdout: 'a\n\nb\n', stderr: 'e\n', timedOut: false });
+  expect(frames.get('silent')).toMatchObject({ code: 0, stdout: '', stderr: '' });
+  expect(frames.get('code')?.code).toBe(42);
+  expect(frames.get('lookalike')?.stdout).toBe('frames 0\n\nend 0 1 2 3\n');
+});
+
+test('noise around the frames does not matter; no frames give an empty map', () => {
+  const text = run(frameScript([{ name: 'one', script: 'echo 1' }]));
+  expect(parseFrames(`Welcome!\n${text}`).get('one')?.stdout).toBe('1\n');
+  expect(parseFrames('bash: command not found').size).toBe(0);
+});
+
+test('any text that a probe writes is given back exactly', () => {
+  const text = fc.string({ unit: 'grapheme', maxLength: 40 }).filter((value) => !value.includes('\0'));
+  fc.assert(
+    fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), (texts) => {
+      const probes = texts.map((value, index) => ({
+        name: `p${index}`,
+        script: `printf %s '${value.replaceAll("'", `'\\''`)}'`,
+      }));
+      const frames = parseFrames(run(frameScript(probes)));
+      expect(texts.map((_value, index) => frames.get(`p${index}`)?.stdout)).toEqual(texts);
+    }),
+    { numRuns: 5 },
+  );
+});

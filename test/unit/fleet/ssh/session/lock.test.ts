@@ -1,0 +1,4 @@
+import { testSuite } from '../../../../support/scratch/suite-tests.ts';
+import { lockSuite } from './lock-cases.ts';
+
+testSuite(lockSuite);

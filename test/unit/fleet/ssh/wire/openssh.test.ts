@@ -1,0 +1,175 @@
+// The system's ssh against a real sshd.
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, request, type Server } from 'node:http';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+
+import type { SshSpec } from '../../../../../src/fleet/inventory/fleet.ts';
+import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../../support/own-sshd.ts';
+import { problemOf, testTransport, type TestTransport } from '../../../../support/transport.ts';
+
+let sshd: OwnSshd;
+beforeAll(async () => {
+  sshd = await startOwnSshd();
+});
+afterAll(() => sshd.stop());
+
+const transports: TestTransport[] = [];
+afterEach(async () => {
+  await Promise.all(transports.splice(0).map((transport) => transport.close()));
+});
+function open(...options: Parameters<typeof testTransport>): TestTransport {
+  const transport = testTransport(...options);
+  transports.push(transport);
+  return transport;
+}
+const connect = (spec: Partial<SshSpec> = {}, transport = open(), server = sshd) =>
+  transport.connect(server.target({ transport: 'openssh', ...spec }));
+
+describe('the system ssh', () => {
+  test('runs scripts over one login, uploads, and leaves nothing behind when it is closed', async () => {
+    const before = sshd.log().split('Accepted publickey').length;
+    const session = await connect();
+    expect(await session.script('echo out; echo err >&2; exit 3')).toMatchObject({
+      code: 3,
+      stdout: 'out\n',
+      stderr: 'err\n',
+    });
+    const many = await Promise.all([1, 2, 3].map((index) => session.script(`echo ${index}`)));
+    expect(many.map(({ stdout }) => stdout)).toEqual(['1\n', '2\n', '3\n']);
+    const path = join(sshd.folder, 'uploaded');
+    expect(await session.upload({ bytes: Buffer.from('text') }, path, { mode: 0o600 })).toBe(true);
+    expect(readFileSync(path, 'utf8')).toBe('text');
+    expect(sshd.log().split('Accepted publickey')).toHaveLength(before + 1);
+    await session.close();
+    expect(session.closed.aborted).toBe(true);
+    expect((await problemOf(session.script('true'))).code).toBe('ssh.connection-lost');
+  });
+
+  test('carries 8 MiB of output, and ends what we no longer want', async () => {
+    const session = await connect();
+    const { stdout } = await session.script('head -c 8388608 /dev/zero | tr "\\0" x', {
+      outputLimit: 2 ** 24,
+    });
+    expect(stdout).toHaveLength(8 * 1024 * 1024);
+    const stop = new AbortController();
+    const running = session.script('echo begun; sleep 60', {
+      signal: stop.signal,
+      onLine: () => stop.abort(),
+    });
+    expect((await problemOf(running)).code).toBe('interrupted');
+    expect((await session.script('echo alive')).stdout).toBe('alive\n');
+  });
+
+  test('tells a script that ends with 255 from a connection that has', async () => {
+    const session = await connect();
+    expect((await session.script('exit 255')).code).toBe(255);
+  });
+
+  test('reaches a socket of the host', async () => {
+    const path = join(sshd.folder, 'http.sock');
+    const server: Server = createServer((_, response) => response.end('hello'));
+    await new Promise<void>((resolve) => void server.listen(path, resolve));
+    const session = await connect();
+    const agent = session.socketAgent(path);
+    const text = await new Promise((resolve, reject) => {
+      request({ agent, host: 'h', path: '/' }, (response) => {
+        response.on('data', (chunk: Buffer) => resolve(chunk.toString()));
+      })
+        .on('error', reject)
+        .end();
+    });
+    expect(text).toBe('hello');
+    await session.close();
+    server.closeAllConnections();
+    server.close();
+  });
+
+  test('whose connection ends is lost for what runs over it', async () => {
+    const mortal = await startOwnSshd();
+    const session = await connect({}, open(), mortal);
+    const running = session.script('echo begun; sleep 60', { onLine: () => void mortal.stop() });
+    expect((await problemOf(running)).code).toBe('ssh.connection-lost');
+    await expect.poll(() => session.closed.aborted).toBe(true);
+  });
+
+  test('goes through the jump host that the inventory names', async () => {
+    const hop = await startOwnSshd();
+    const config = `Host hop
+  HostName 127.0.0.1
+  Port ${hop.port}
+  User ${hop.user}
+  IdentityFile ${hop.clientKeyFile}
+  StrictHostKeyChecking no
+  UserKnownHostsFile /dev/null
+`;
+    const session = await connect({ jump: 'hop' }, open({ config }));
+    expect((await session.script('echo through')).stdout).toBe('through\n');
+    expect(hop.log()).toContain('Accepted publickey');
+    await session.close();
+    await hop.stop();
+  });
+
+  test('logs in with a certificate, which the built-in client cannot', async () => {
+    const ca = makeKey(join(sshd.folder, 'ca'));
+    const key = makeKey(join(sshd.folder, 'certified'));
+    execFileSync('ssh-keygen', ['-q', '-s', ca, '-I', 'test', '-n', sshd.user, `${key}.pub`]);
+    const trusting = await startOwnSshd({ config: [`TrustedUserCAKeys ${ca}.pub`] });
+    const spec = { identityFile: key };
+    expect((await problemOf(open().connect(trusting.target(spec)))).code).toBe('ssh.auth');
+    const session = await connect(spec, open(), trusting);
+    expect((await session.script('echo in')).stdout).toBe('in\n');
+    await session.close();
+    await trusting.stop();
+  });
+});
+
+describe('its failures are told in our words', () => {
+  test.each<[string, () => Partial<SshSpec>, string]>([
+    ['nobody listens', () => ({ port: 1 }), 'ssh.refused'],
+    ['the name is not known', () => ({ address: 'no-such-host.invalid' }), 'ssh.dns'],
+    ['the key is not accepted', () => ({ identityFile: makeKey(join(sshd.folder, 'stranger')) }), 'ssh.auth'],
+    [
+      'another key is pinned',
+      () => ({ hostKeys: [publicKey(makeKey(join(sshd.folder, 'pin')))] }),
+      'ssh.host-key-mismatch',
+    ],
+    ['the key is not on file and has to be', () => ({ hostKeyPolicy: 'strict' }), 'ssh.host-key-unknown'],
+    ['a fingerprint is pinned', () => ({ hostKeys: ['SHA256:abc'] }), 'ssh.pin'],
+  ])('%s', async (_, spec, code) => {
+    expect(await problemOf(connect(spec()))).toMatchObject({ code, host: 'box' });
+  });
+
+  test('a new key where ssh_config says to ask: ssh asks where somebody is, and is refused where nobody is', async () => {
+    const config = 'StrictHostKeyChecking ask\n';
+    expect((await problemOf(connect({}, open({ config })))).code).toBe('ssh.host-key-unknown');
+    const yes = join(sshd.folder, 'says-yes');
+    writeFileSync(yes, '#!/bin/sh\necho yes\n', { mode: 0o755 });
+    const env = { SSH_ASKPASS: yes, SSH_ASKPASS_REQUIRE: 'force' };
+    const transport = open({ config, env, answer: () => '' });
+    await (await connect({}, transport)).close();
+    expect(readFileSync(join(transport.home, '.ssh/known_hosts'), 'utf8')).toContain(sshd.hostKey);
+  });
+
+  test('a pinned key that fits is enough', async () => {
+    const transport = open();
+    const session = await connect({ hostKeys: [sshd.hostKey], hostKeyPolicy: 'strict' }, transport);
+    await session.close();
+    expect(existsSync(join(transport.home, '.ssh/known_hosts'))).toBe(false);
+  });
+
+  test('Ctrl-C before it logs in, and meanwhile', async () => {
+    const at = (signal: AbortSignal, spec: Partial<SshSpec> = {}) =>
+      problemOf(open().connect(sshd.target({ transport: 'openssh', ...spec }), { signal }));
+    expect(await at(AbortSignal.abort())).toMatchObject({ code: 'interrupted', host: 'box' });
+    const silent = createTcpServer((socket) => socket.on('error', () => undefined));
+    await new Promise<void>((resolve) => void silent.listen(0, '127.0.0.1', resolve));
+    const stop = new AbortController();
+    silent.once('connection', () => stop.abort());
+    const { port } = silent.address() as AddressInfo;
+    expect(await at(stop.signal, { port })).toMatchObject({ code: 'interrupted', host: 'box' });
+    silent.close();
+  });
+});

@@ -1,0 +1,83 @@
+// How the pools that a status tells of are asked. The server is the practice server.
+import { describe, expect, test } from 'vitest';
+
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
+import { agentsWanted, listPools, lookAtHosts } from '../../../../src/fleet/status/collect.ts';
+import { useFake } from '../../practice/azure/server.ts';
+import { facts, host, status } from './look.ts';
+
+const server = useFake();
+const looks = [{ host, facts: facts({ status: status({ owner: 'us' }) }) }];
+const problem = { code: 'ssh.unreachable', what: 'it is away' } as const;
+
+/** A pool with our two agents and so many others; lists of it since. */
+async function pool(name: string, others: number) {
+  const client = server.client();
+  const made = (await client.ensurePool(name)).pool;
+  if (others > 0) await server.control.makeAgents({ pool: name, count: others });
+  await server.control.makeAgents({ pool: name, count: 1, namePattern: 'h200-{n}-0' });
+  const ours = await client.findAgent(made.id, 'h200-1-0');
+  await client.setUserCapabilities(made.id, ours?.id ?? 0, { 'azp-fleet.owner': 'us' });
+  const last = (await server.control.requests()).at(-1)?.n ?? 0;
+  const asked = async () =>
+    (await server.control.requests(last))
+      .filter(({ path }) => path.endsWith('/agents'))
+      .map(({ query }) => /agentName=[^&]*|demands=[^&]*/u.exec(query)?.[0] ?? 'all');
+  return { client, asked };
+}
+
+test("what goes wrong with one host, a mistake of ours included, is that host's", async () => {
+  const connect = () => Promise.reject(new TypeError('x is not a function'));
+  const logged: string[] = [];
+  const looks = await lookAtHosts([host, { ...host, name: 'other' }], {
+    transport: { connect, close: () => Promise.resolve() },
+    root: machineRoot,
+    emit: () => undefined,
+    log: { ...silentLogger, log: (_level, message) => logged.push(message) },
+    signal: new AbortController().signal,
+    parallel: 2,
+    probe: undefined,
+  });
+  expect(looks.map((look) => [look.host.name, look.problem?.code])).toEqual([
+    [host.name, 'bug'],
+    ['other', 'bug'],
+  ]);
+  expect(logged).toEqual(['bug', 'bug']);
+});
+
+describe('the pools of a status', () => {
+  test('a small one is listed while the hosts are still looked at', async () => {
+    const { client, asked } = await pool('small', 20);
+    const never = () => Promise.reject(new Error('not wanted'));
+    const { agents } = await listPools(client, ['small'], never);
+    expect(agents.get('small')?.size).toBe(21);
+    expect(await asked()).toEqual(['all']);
+  });
+
+  test('of a large one the agents of the hosts are asked for, by mark and by name', async () => {
+    const { client, asked } = await pool('large', 300);
+    const inLarge = looks.map((look) => ({
+      ...look,
+      facts: facts({ status: status({ owner: 'us', pool: { name: 'large', id: 1 } }) }),
+    }));
+    const wanted = async (name: string) => agentsWanted(inLarge, name);
+    const { agents, problems } = await listPools(client, ['large'], wanted);
+    expect([[...(agents.get('large')?.keys() ?? [])], problems]).toEqual([['h200-1-0'], []]);
+    expect(await asked()).toEqual(['demands=azp-fleet.owner+-equals+us', 'agentName=h200-1-1']);
+  });
+
+  test('of a host that was not reached the names are those of the inventory', () => {
+    const away = [{ host: { ...host, pool: 'gpu-lab' }, problem }];
+    expect(agentsWanted(away, 'gpu-lab')).toEqual([{ names: ['h200-1-0', 'h200-1-1'] }]);
+    expect(agentsWanted(away, 'another')).toEqual([{ names: [] }]);
+  });
+
+  test('one that cannot be asked is a problem of its own', async () => {
+    const { client } = await pool('away', 0);
+    await server.control.setToken('expired');
+    const { agents, problems } = await listPools(client, ['away', 'small'], async () => []);
+    expect([...agents.values()]).toEqual([undefined, undefined]);
+    expect(problems.map(({ code }) => code)).toEqual(['azure.auth', 'azure.auth']);
+  });
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import { reloadDisturbs, restartDisturbs } from '../../../../src/fleet/steps/disturbance.ts';
+import { factsOf, merge } from '../../../support/host.ts';
+
+/** GPUs in containers by the hook, and systemd over the cgroups. */
+const byHook = factsOf({
+  docker: { active: true, liveRestore: true, cgroupDriver: 'systemd', serverVersion: '24.0.9' },
+  driver: { loaded: '580.95.05' },
+  toolkit: { version: '1.20.0' },
+});
+
+test.each<[string, Facts, string, string]>([
+  ['containers with GPUs by the hook', byHook, 'containers', 'new-containers'],
+  [
+    'an engine that does not say its version',
+    merge(byHook, { docker: { serverVersion: undefined } }),
+    'containers',
+    'new-containers',
+  ],
+  [
+    'the last release with the hook',
+    merge(byHook, { docker: { serverVersion: '29.1.9' } }),
+    'containers',
+    'new-containers',
+  ],
+  [
+    'the first release with CDI',
+    merge(byHook, { docker: { serverVersion: '29.2.0' } }),
+    'nothing',
+    'new-containers',
+  ],
+  [
+    'cgroups that systemd does not manage',
+    merge(byHook, { docker: { cgroupDriver: 'cgroupfs' } }),
+    'nothing',
+    'new-containers',
+  ],
+  ['no driver in the kernel', merge(byHook, { driver: { loaded: undefined } }), 'nothing', 'new-containers'],
+  ['no toolkit', merge(byHook, { toolkit: { version: undefined } }), 'nothing', 'new-containers'],
+  ['an engine that does not run', merge(byHook, { docker: { active: false } }), 'nothing', 'new-containers'],
+  ['no live-restore', merge(byHook, { docker: { liveRestore: false } }), 'containers', 'containers'],
+  [
+    'no live-restore on an engine that does not run',
+    merge(byHook, { docker: { active: false, liveRestore: false } }),
+    'nothing',
+    'new-containers',
+  ],
+])('%s: what a reload and a restart disturb', (_, facts, reload, restart) => {
+  expect([reloadDisturbs(facts), restartDisturbs(facts)]).toEqual([reload, restart]);
+});

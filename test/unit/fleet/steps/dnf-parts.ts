@@ -1,0 +1,16 @@
+import { consequenceFilters } from '../../../../src/fleet/packages/dnf/consequences.ts';
+import { bringFunctions, performFunction } from '../../../../src/fleet/packages/dnf/downloads.ts';
+import { dnfPrelude } from '../../../../src/fleet/packages/dnf/prelude.ts';
+import { sourceFunctions } from '../../../../src/fleet/packages/dnf/put-source.ts';
+import { unforeseenNames } from '../../../../src/fleet/packages/shell.ts';
+import type { Parts } from './exact-scripts.ts';
+
+/** What scripts for dnf have in common. */
+export const dnfParts: Parts = [
+  [dnfPrelude, '# … what all scripts for dnf begin with'],
+  [consequenceFilters, '# … how what dnf says is read'],
+  [sourceFunctions, '# … bring_key, put_source'],
+  [bringFunctions, '# … bring, more_packages'],
+  [performFunction, '# … perform'],
+  [unforeseenNames, '# … unforeseen PATTERN…'],
+];

@@ -1,0 +1,171 @@
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { configScript } from '../../../../../src/fleet/steps/docker/config-script.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import { answersLate, askEngine, engineHost, lastWords, wait } from './engine-host.ts';
+
+const file = '/etc/docker/daemon.json';
+const restarted = ['systemctl reset-failed docker.service', 'systemctl restart docker.service'];
+const tried = ['dockerd --help', `dockerd --validate --config-file ${file}.new`];
+const notUp = {
+  code: 1,
+  stderr: `failed: Docker Engine does not come up with its new configuration; the old one is back
+expected: an answer on /var/run/docker.sock within 120 s
+seen: dockerd says why
+next: journalctl -u docker.service
+`,
+};
+
+/** It does not start with the new text, and does with any other. */
+function refusesNew(host: ScratchHost): void {
+  host.program('systemctl', `[ "$1" != restart ] || ! grep -qs new ${file}`);
+}
+
+function changed(from: string | undefined, seen: string | undefined) {
+  const digest = (text: string | undefined) => (text === undefined ? 'absent' : sha256(text));
+  return {
+    code: 1,
+    stderr: `failed: ${file} has changed since the plan was made
+expected: sha256 ${digest(from)}
+seen: ${digest(seen)}
+next: plan again
+`,
+  };
+}
+
+export const configSuite: ScriptSuite = {
+  name: 'putting daemon.json in place',
+  given: engineHost,
+  cases: [
+    {
+      name: 'where there is none: it is written, and the engine restarted',
+      script: configScript({ from: undefined, to: 'new', restart: true }),
+      given: answersLate,
+      run: { umask: '077' },
+      after: {
+        calls: [...tried, ...restarted, ...wait(3), askEngine],
+        files: { '/etc/docker': '755 /', [file]: '644 new', '/run/asked': `600 ${'x\n'.repeat(4)}` },
+      },
+    },
+    {
+      name: "keeps the owner's file for ever, and as it was",
+      script: configScript({ from: 'mine', to: 'new', restart: true }),
+      given: (host) => host.file(file, 'mine', { mode: 0o640 }),
+      after: {
+        calls: [...tried, ...restarted, askEngine],
+        files: {
+          [file]: '644 new',
+          [`${file}.before-azp-fleet`]: '640 mine',
+          [`${file}.previous`]: '640 mine',
+        },
+      },
+    },
+    {
+      name: "leaves the owner's file alone when ours is replaced, and restarts nothing before an installation",
+      script: configScript({ from: 'old', to: 'new', restart: false }),
+      given: (host) =>
+        host
+          .file(`${file}.new`, 'cut off')
+          .file(file, 'old')
+          .file(`${file}.before-azp-fleet`, 'mine')
+          .file(`${file}.previous`, 'mine'),
+      after: {
+        calls: tried,
+        files: { [file]: '644 new', [`${file}.new`]: 'gone', [`${file}.previous`]: '644 old' },
+      },
+    },
+    {
+      name: 'forgets a previous file of other days where there is none now',
+      script: configScript({ from: undefined, to: 'new', restart: false }),
+      given: (host) => host.file(`${file}.previous`, 'of other days'),
+      after: { calls: tried, files: { [file]: '644 new', [`${file}.previous`]: 'gone' } },
+    },
+    {
+      name: 'does not touch a file that somebody changed meanwhile',
+      script: configScript({ from: 'mine', to: 'new', restart: true }),
+      given: (host) => host.file(file, 'somebody else'),
+      after: changed('mine', 'somebody else'),
+    },
+    {
+      name: 'does not put a file where somebody took one away meanwhile',
+      script: configScript({ from: 'mine', to: 'new', restart: true }),
+      after: changed('mine', undefined),
+    },
+    {
+      name: 'does not replace a file where the plan saw none',
+      script: configScript({ from: undefined, to: 'new', restart: true }),
+      given: (host) => host.file(file, 'mine'),
+      after: changed(undefined, 'mine'),
+    },
+    {
+      name: 'only restarts when an interrupted run had written the file already',
+      script: configScript({ from: 'mine', to: 'new', restart: true }),
+      given: (host) => host.file(file, 'new'),
+      after: { calls: [...restarted, askEngine] },
+    },
+    {
+      name: 'asks dockerd first, and leaves what it refuses to be looked at',
+      script: configScript({ from: 'mine', to: 'new', restart: true }),
+      given: (host) =>
+        host
+          .file(file, 'mine')
+          .program('dockerd', 'case $1 in --help) echo --validate ;; *) echo "no $3" >&2; exit 1 ;; esac'),
+      after: {
+        code: 1,
+        stderr: `failed: dockerd refuses its new configuration
+expected: a valid daemon.json
+seen: no ${file}.new
+next: look at ${file}.new and correct ${file} by hand
+`,
+        calls: tried,
+        files: {
+          [`${file}.before-azp-fleet`]: '644 mine',
+          [`${file}.new`]: '644 new',
+          [`${file}.previous`]: '644 mine',
+        },
+      },
+    },
+    {
+      name: 'an engine that cannot try a file, or is not there yet, is not asked',
+      script: configScript({ from: undefined, to: 'new', restart: false }),
+      given: (host) => host.program('dockerd', 'echo "unknown" >&2; exit 1'),
+      after: { calls: ['dockerd --help'], files: { '/etc/docker': '755 /', [file]: '644 new' } },
+    },
+    {
+      name: 'puts back what was there when the engine does not come up',
+      script: configScript({ from: 'mine', to: 'new', restart: true }),
+      given: (host) => {
+        host.file(file, 'mine', { mode: 0o600 });
+        refusesNew(host);
+      },
+      after: {
+        ...notUp,
+        calls: [...tried, ...restarted, lastWords, ...restarted, askEngine],
+        files: { [`${file}.before-azp-fleet`]: '600 mine', [`${file}.previous`]: '600 mine' },
+      },
+    },
+    {
+      name: 'takes the file away again where there was none',
+      script: configScript({ from: undefined, to: 'new', restart: true }),
+      given: refusesNew,
+      after: {
+        ...notUp,
+        calls: [...tried, ...restarted, lastWords, ...restarted, askEngine],
+        files: { '/etc/docker': '755 /' },
+      },
+    },
+    {
+      name: 'says so when the engine is up with neither, after two minutes each',
+      script: configScript({ from: undefined, to: 'new', restart: true }),
+      given: (host) =>
+        host
+          .program('docker', 'echo "is the daemon running?" >&2; exit 1', { silent: true })
+          .program('sleep', 'echo "$1" >>/run/slept', { silent: true }),
+      after: {
+        ...notUp,
+        calls: [...tried, ...restarted, lastWords, ...restarted],
+        files: { '/etc/docker': '755 /', '/run/slept': `644 ${'1\n'.repeat(240)}` },
+      },
+    },
+  ],
+};

@@ -1,0 +1,4 @@
+import { testSuite } from '../../../../support/scratch/suite-tests.ts';
+import { configSuite } from './config-cases.ts';
+
+testSuite(configSuite);

@@ -1,0 +1,74 @@
+import { failFunction } from '../../../../../src/shared/base/shell.ts';
+import {
+  engineFunctions,
+  restartScript,
+  startEngine,
+} from '../../../../../src/fleet/steps/docker/engine-script.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import { answersLate, askEngine, engineHost, lastWords, wait } from './engine-host.ts';
+
+const start = `${failFunction}\n${engineFunctions}\n${startEngine}`;
+const begun = ['systemctl enable -q docker.service', 'systemctl start docker.service'];
+const restarted = ['systemctl reset-failed docker.service', 'systemctl restart docker.service'];
+const failed = (what: string, expected: string) => ({
+  code: 1,
+  stderr: `failed: ${what}\nexpected: ${expected}\nseen: dockerd says why\nnext: journalctl -u docker.service\n`,
+});
+const noStart = failed('Docker Engine does not start', 'an answer on /var/run/docker.sock within 120 s');
+const silent = 'echo "is the daemon running?" >&2; exit 1';
+
+export const engineSuite: ScriptSuite = {
+  name: 'starting and restarting the engine',
+  given: engineHost,
+  cases: [
+    {
+      name: 'starts it now and at boot, and waits for its answer',
+      script: start,
+      given: answersLate,
+      after: { calls: [...begun, ...wait(3), askEngine], files: { '/run/asked': `644 ${'x\n'.repeat(4)}` } },
+    },
+    {
+      name: 'shows its last words when systemd cannot start it',
+      script: start,
+      given: (host) => host.program('systemctl', '[ "$1" != start ]'),
+      after: { ...noStart, calls: [...begun, lastWords] },
+    },
+    {
+      name: 'shows its last words when it never answers',
+      script: start,
+      given: (host) =>
+        host
+          .program('docker', silent, { silent: true })
+          .program('sleep', 'echo "$1" >>/run/slept', { silent: true }),
+      after: {
+        ...noStart,
+        calls: [...begun, lastWords],
+        files: { '/run/slept': `644 ${'1\n'.repeat(120)}` },
+      },
+    },
+    {
+      name: 'does not start what cannot be enabled',
+      script: start,
+      given: (host) => host.program('systemctl', 'echo "Unit $3 does not exist" >&2; exit 1'),
+      after: {
+        code: 1,
+        stderr: 'Unit docker.service does not exist\n',
+        calls: ['systemctl enable -q docker.service'],
+      },
+    },
+    {
+      name: 'a restart forgets earlier failures and waits for the answer',
+      script: restartScript,
+      after: { calls: [...restarted, askEngine] },
+    },
+    {
+      name: 'a restart that fails shows why',
+      script: restartScript,
+      given: (host) => host.program('systemctl', '[ "$1" != restart ]'),
+      after: {
+        ...failed('Docker Engine does not restart', 'an answer within 120 s'),
+        calls: [...restarted, lastWords],
+      },
+    },
+  ],
+};

@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest';
+
+import { flavorFits, flavorFor, generationObstacle } from '../../../../../src/fleet/steps/driver/flavor.ts';
+import { generationOf } from '../../../../../src/fleet/steps/driver/generations.ts';
+import { desiredOf, factsOf } from '../../../../support/host.ts';
+
+type Flavor = 'auto' | 'open' | 'proprietary';
+
+const spec = (branch: string, flavor: Flavor = 'auto') =>
+  desiredOf({ driver: { branch, flavor } }).host.driver;
+const host = (...ids: readonly string[]) =>
+  factsOf({
+    gpus: ids.map((deviceId, at) => ({ address: `0000:0${at + 1}:00.0`, deviceId, boundTo: undefined })),
+  });
+
+const gt710 = '128b';
+const gtx1080 = '1b80';
+const v100 = '1db4';
+const t4 = '1eb8';
+const a100 = '20b0';
+const rtx3090 = '2204';
+const rtx4090 = '2684';
+const h100 = '2331';
+const gh200 = '2342';
+const b200 = '2901';
+const rtx5090 = '2b85';
+
+describe('the generation of a device', () => {
+  it.each([
+    [gt710, 'Kepler'],
+    [gtx1080, 'Pascal'],
+    [v100, 'Volta'],
+    [t4, 'Turing'],
+    [a100, 'Ampere'],
+    [rtx3090, 'Ampere'],
+    [rtx4090, 'Ada'],
+    [h100, 'Hopper'],
+    [gh200, 'Grace Hopper'],
+    [b200, 'Blackwell'],
+    [rtx5090, 'Blackwell'],
+  ])('%s is %s', (id, name) => {
+    expect(generationOf(id).name).toBe(name);
+  });
+});
+
+describe('which branch drives which generation', () => {
+  it.each<[string, readonly string[], string, Flavor, string | undefined]>([
+    ['Turing, by its first branch', [t4], '418', 'auto', undefined],
+    ['Turing, by one before', [t4], '410', 'auto', '418 is the first one that does'],
+    ['Ampere, by its first branch', [a100], '450', 'auto', undefined],
+    ['Ampere, by one before', [rtx3090], '440', 'auto', '450 is the first one that does'],
+    ['Ada, by its first branch', [rtx4090], '520', 'auto', undefined],
+    ['Ada, by one before', [rtx4090], '515', 'auto', '520 is the first one that does'],
+    ['Hopper, by its first branch', [h100], '525', 'auto', undefined],
+    ['Hopper, by one before', [h100], '470', 'auto', '525 is the first one that does'],
+    ['Grace Hopper, by one before', [gh200], '515', 'auto', '525 is the first one that does'],
+    ['Blackwell, by its first branch', [b200], '570', 'auto', undefined],
+    ['Blackwell, by one before', [rtx5090], '565', 'auto', '570 is the first one that does'],
+    ['Pascal, by its last branch', [gtx1080], '580', 'auto', undefined],
+    ['Pascal, by the one after', [gtx1080], '590', 'auto', '580 is the last one that does'],
+    ['Kepler, by its last branch', [gt710], '470', 'auto', undefined],
+    ['the last branch with proprietary modules', [a100], '610', 'proprietary', undefined],
+    [
+      'the first branch without',
+      [a100],
+      '615',
+      'proprietary',
+      'driver branch 615 has no proprietary kernel modules',
+    ],
+    ['a later one', [t4], '620', 'proprietary', 'driver branch 620 has no proprietary kernel modules'],
+    ['open ones, in their first branch', [a100], '515', 'open', undefined],
+    [
+      'open ones, before there were any',
+      [a100],
+      '510',
+      'open',
+      'driver branch 510 has no open kernel modules',
+    ],
+    ['open ones under Pascal', [gtx1080], '580', 'open', 'needs the proprietary kernel modules'],
+    ['proprietary ones under Blackwell', [b200], '580', 'proprietary', 'needs the open kernel modules'],
+    ['two that share a driver', [v100, t4], '580', 'auto', undefined],
+    ['two that share none', [v100, b200], '580', 'auto', 'needs the open kernel modules'],
+    ['a display card beside', [gt710, rtx4090], '580', 'auto', '470 is the last one that does'],
+    ['nothing', [], '580', 'auto', undefined],
+  ])('%s', (_, ids, branch, flavor, expected) => {
+    const obstacle = generationObstacle(host(...ids), spec(branch, flavor));
+    if (expected === undefined) expect(obstacle).toBeUndefined();
+    else expect(obstacle?.what).toContain(expected);
+  });
+});
+
+describe('what to do about it', () => {
+  it.each<[string, readonly string[], string, Flavor, string]>([
+    [
+      'a branch that is too new',
+      [gtx1080],
+      '595',
+      'auto',
+      'set driver: { branch: "580" } for this host in the inventory',
+    ],
+    [
+      'one that is too old',
+      [h100],
+      '470',
+      'auto',
+      'set driver: { branch: "525" } or newer for this host in the inventory',
+    ],
+    [
+      'a display card',
+      [gt710, rtx4090],
+      '580',
+      'auto',
+      'set gpus: { ignore: ["10de:128b"] } for this host if that is a display card, or move it to another host',
+    ],
+    [
+      'a display card of a generation that some branch drives beside',
+      [gtx1080, rtx4090],
+      '595',
+      'auto',
+      'set driver: { branch: "580" } for this host in the inventory',
+    ],
+    [
+      'two kinds of modules',
+      [gtx1080, b200],
+      '580',
+      'auto',
+      'set gpus: { ignore: ["10de:1b80"] } for this host if that is a display card, or move it to another host',
+    ],
+    [
+      'modules that the branch does not have',
+      [a100],
+      '615',
+      'proprietary',
+      'set driver: { flavor: open } or auto for this host, or a branch up to 610',
+    ],
+  ])('%s', (_, ids, branch, flavor, next) => {
+    expect(generationObstacle(host(...ids), spec(branch, flavor))?.next).toBe(next);
+  });
+});
+
+describe('which modules are taken', () => {
+  it.each<[string, readonly string[], string, string]>([
+    ['the open ones, where all GPUs can have them', [t4, a100], '580', 'open'],
+    ['the others, where one cannot', [gtx1080, a100], '580', 'proprietary'],
+    ['the others, before there were open ones', [a100], '470', 'proprietary'],
+    ['the others, while the open ones drove data-centre GPUs alone', [rtx4090, h100], '535', 'proprietary'],
+    ['the open ones, as soon as they drove all', [rtx4090], '550', 'open'],
+    ['the open ones, where one needs them', [h100, gh200], '535', 'open'],
+  ])('%s', (_, ids, branch, expected) => {
+    expect(flavorFor(host(...ids), spec(branch))).toBe(expected);
+  });
+
+  it('leaves loaded ones that drive the GPUs', () => {
+    const loaded = (open: boolean, ...ids: readonly string[]) => ({
+      ...host(...ids),
+      driver: { ...factsOf().driver, open },
+    });
+    expect(flavorFits(loaded(false, t4), spec('580'))).toBe(true);
+    expect(flavorFits(loaded(false, b200), spec('580'))).toBe(false);
+    expect(flavorFits(loaded(true, gtx1080), spec('580'))).toBe(false);
+    expect(flavorFits(loaded(true, t4), spec('580', 'proprietary'))).toBe(false);
+  });
+});

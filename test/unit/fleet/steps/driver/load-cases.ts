@@ -1,0 +1,224 @@
+import { failFunction } from '../../../../../src/shared/base/shell.ts';
+import { buildModule } from '../../../../../src/fleet/steps/driver/kernels.ts';
+import { blacklistNouveau } from '../../../../../src/fleet/steps/driver/scripts.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+import {
+  disabled,
+  enable,
+  load,
+  loaded,
+  look,
+  present,
+  probe,
+  restart,
+  script,
+  serviceCases,
+  version,
+} from './services-cases.ts';
+import { moduleCases } from './unload-cases.ts';
+
+/** systemd without these units: `is-enabled` says so and ends with 1. */
+const absent = `case $1 in cat) echo "No files found" >&2; exit 1 ;; is-enabled) echo "Failed to get unit file state for $2: No such file or directory" >&2; exit 1 ;; esac`;
+const modules = '/lib/modules/6.1.0,lab/modules.dep';
+const refused = (what: string, seen: string, next: string) => ({
+  code: 1,
+  stderr: `failed: ${what}\nexpected: a loaded module\nseen: ${seen}\nnext: ${next}\n`,
+  calls: [...look, ...load],
+});
+const forNext = `${failFunction}\n${buildModule('6.8.0-50-generic')}`;
+const modulesOfNext = '/lib/modules/6.8.0-50-generic/modules.dep';
+const build = 'dkms autoinstall -k 6.8.0-50-generic';
+
+const rejected = (seen: string) =>
+  refused(
+    'the kernel rejects the NVIDIA module, because Secure Boot is on',
+    seen,
+    'switch Secure Boot off in the firmware, or enrol the key of DKMS at the console',
+  );
+
+function modprobe(host: ScratchHost, body: string): void {
+  host.program('modprobe', body);
+}
+
+export const loadSuite: ScriptSuite = {
+  name: 'loading the NVIDIA module',
+  given: (host) => {
+    host
+      .folder('/sys')
+      .program('uname', 'echo 6.1.0,lab')
+      .program('dkms', 'echo "dkms builds"')
+      .file(modules, 'updates/dkms/nvidia.ko.xz:\n')
+      .file(modulesOfNext, 'kernel/nvidiafb.ko:\n')
+      .program('modprobe', `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; echo "a word" >&2`)
+      .program('systemctl', absent);
+  },
+  cases: [
+    ...moduleCases,
+    {
+      name: 'a module that is there is loaded',
+      script,
+      after: { calls: [...look, ...load, ...present], files: loaded },
+    },
+    {
+      name: 'one that DKMS has not built yet is built for the running kernel first',
+      script,
+      given: (host) => host.file(modules, 'kernel/nvidiafb.ko:\n'),
+      after: {
+        stdout: 'dkms builds\n',
+        calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe, ...present],
+        files: loaded,
+      },
+    },
+    {
+      name: 'a build that fails ends it, and is told as one',
+      script,
+      given: (host) => {
+        host.file(modules, '').program('dkms', 'echo "make failed" >&2; exit 10');
+        modprobe(host, 'echo "not found" >&2; exit 1');
+      },
+      after: {
+        code: 1,
+        stdout: 'dkms ended with exit code 10\n',
+        stderr: `make failed
+failed: no NVIDIA module was built for Linux 6.1.0,lab
+expected: a loaded module
+seen: not found
+next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log
+`,
+        calls: [...look, 'uname -r', 'dkms autoinstall -k 6.1.0,lab', probe],
+      },
+    },
+    {
+      name: 'modules that came built need no DKMS',
+      script,
+      given: (host) => host.without('dkms'),
+      after: { calls: [...look, 'uname -r', probe, ...present], files: loaded },
+    },
+    {
+      name: 'the daemons that there are run from now on',
+      script,
+      given: (host) => host.program('systemctl', `${disabled} esac`),
+      after: {
+        calls: [...enable, ...load, ...restart],
+        files: loaded,
+      },
+    },
+    {
+      name: 'a daemon that does not start is named, and keeps nothing else from going on',
+      script,
+      given: (host) =>
+        host.program('systemctl', `${disabled} restart) [ "$2" != nvidia-persistenced.service ] ;; esac`),
+      after: {
+        stdout: 'nvidia-persistenced.service does not start\n',
+        calls: [...enable, ...load, ...restart],
+        files: loaded,
+      },
+    },
+    {
+      name: 'a key that is not enrolled is told apart',
+      script,
+      given: (host) => modprobe(host, 'echo "ERROR: nvidia: Key was rejected by service" >&2; exit 1'),
+      after: rejected('ERROR: nvidia: Key was rejected by service'),
+    },
+    {
+      name: 'so is a missing one',
+      script,
+      given: (host) => modprobe(host, 'echo "nvidia: Required key not available" >&2; exit 1'),
+      after: rejected('nvidia: Required key not available'),
+    },
+    {
+      name: "modprobe's yes without a module is a failure",
+      script,
+      given: (host) => modprobe(host, 'echo "an alias of  another module"'),
+      after: refused(
+        'the NVIDIA module is built for Linux 6.1.0,lab, and not loaded',
+        'an alias of  another module',
+        'look at journalctl -k: the kernel says there why it does not take it',
+      ),
+    },
+    {
+      name: 'a module that is not there is told apart',
+      script,
+      given: (host) =>
+        modprobe(
+          host.without('dkms').file(modules, 'kernel/nvidia-drm.ko:\n'),
+          'echo "not found" >&2; exit 1',
+        ),
+      after: refused(
+        'no NVIDIA module was built for Linux 6.1.0,lab',
+        'not found',
+        'look at the newest /var/lib/dkms/nvidia*/*/build/make.log',
+      ),
+    },
+    {
+      name: "modprobe's no with a loaded module is none: the second one may be built in",
+      script,
+      given: (host) => modprobe(host, `mkdir -p /sys/module/nvidia; echo 580.95.05 >${version}; exit 1`),
+      after: { calls: [...look, ...load, ...present], files: loaded },
+    },
+    ...serviceCases,
+    {
+      name: 'a module for the next kernel is there',
+      script: forNext,
+      given: (host) => host.file(modulesOfNext, 'updates/dkms/nvidia-current-open.ko.xz:\n'),
+      after: {},
+    },
+    {
+      name: 'a module for the next kernel is built',
+      script: forNext,
+      given: (host) =>
+        host.program('dkms', `echo "dkms builds"; echo updates/dkms/nvidia.ko: >${modulesOfNext}; exit 3`),
+      after: {
+        stdout: 'dkms builds\n',
+        calls: [build],
+        files: { [modulesOfNext]: '644 updates/dkms/nvidia.ko:\n' },
+      },
+    },
+    {
+      name: 'a module for the next kernel cannot be built',
+      script: forNext,
+      after: {
+        code: 1,
+        stdout: 'dkms builds\n',
+        stderr: `failed: no NVIDIA module could be built for Linux 6.8.0-50-generic, which boots next
+expected: a module
+seen: none
+next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel
+`,
+        calls: [build],
+      },
+    },
+    {
+      name: 'modules that come built are missing for the next kernel, without DKMS',
+      script: forNext,
+      given: (host) => host.without('dkms'),
+      after: {
+        code: 1,
+        stderr: `failed: no NVIDIA module could be built for Linux 6.8.0-50-generic, which boots next
+expected: a module
+seen: none
+next: look at the newest /var/lib/dkms/nvidia*/*/build/make.log, and take a newer driver, or remove that kernel
+`,
+      },
+    },
+    {
+      name: 'nouveau is kept away, and from the initramfs',
+      script: blacklistNouveau('if command -v update-initramfs >/dev/null; then update-initramfs -u; fi'),
+      given: (host) =>
+        host
+          .file('/etc/modprobe.d/azp-fleet-nouveau.conf', 'of an earlier version')
+          .program('update-initramfs', ''),
+      after: {
+        calls: ['update-initramfs -u'],
+        files: {
+          '/etc/modprobe.d/azp-fleet-nouveau.conf': `644 # Written by azp-fleet: the NVIDIA driver needs the GPUs for itself.
+blacklist nouveau
+blacklist nova_core
+options nouveau modeset=0
+`,
+        },
+      },
+    },
+  ],
+};

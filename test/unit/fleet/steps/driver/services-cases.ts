@@ -1,0 +1,168 @@
+import { driverServices } from '../../../../../src/fleet/facts/probes/driver.ts';
+import { loadScript } from '../../../../../src/fleet/steps/driver/scripts.ts';
+import { enableServices, startScript } from '../../../../../src/fleet/steps/driver/services.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+
+export const script = loadScript({ prefix: '' }, driverServices);
+const enabling = enableServices(driverServices);
+export const version = '/sys/module/nvidia/version';
+export const loaded = { '/sys/module': '755 /', '/sys/module/nvidia': '755 /', [version]: '644 580.95.05\n' };
+export const probe = 'modprobe -a nvidia nvidia_uvm';
+const units = ['nvidia-persistenced.service', 'nvidia-fabricmanager.service'];
+const unit = 'systemctl cat nvidia-persistenced.service';
+export const present = units.map((unit) => `systemctl is-enabled ${unit}`);
+export const look = [unit, ...present];
+export const enable = [
+  unit,
+  ...units.flatMap((unit) => [`systemctl is-enabled ${unit}`, `systemctl enable -q ${unit}`]),
+];
+export const restart = units.flatMap((unit) => [`systemctl is-enabled ${unit}`, `systemctl restart ${unit}`]);
+const dropIn = '/etc/systemd/system/nvidia-persistenced.service.d/azp-fleet.conf';
+/** The unit of nvidia-compute-utils-580, as the package has it, with what a drop-in adds to it. */
+function ubuntuUnit(host: ScratchHost): ScratchHost {
+  return host
+    .folder('/etc/systemd/system')
+    .file(
+      '/run/unit',
+      `[Unit]
+Description=NVIDIA Persistence Daemon
+StopWhenUnneeded=true
+[Service]
+Type=forking
+ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --no-persistence-mode --verbose
+ExecStopPost=/bin/rm -rf /var/run/nvidia-persistenced
+`,
+    )
+    .program(
+      'systemctl',
+      `case $* in
+  'cat nvidia-persistenced.service') cat /run/unit ${dropIn} 2>/dev/null || : ;;
+  'is-enabled nvidia-persistenced.service') echo static ;;
+  cat* | is-enabled*) exit 1 ;;
+esac`,
+    );
+}
+const persistent = `# Written by azp-fleet: GPUs stay initialised between containers.
+[Unit]
+StopWhenUnneeded=false
+
+[Service]
+ExecStart=
+ExecStart=/usr/bin/nvidia-persistenced --user nvidia-persistenced --verbose
+
+[Install]
+WantedBy=multi-user.target
+`;
+/** systemd with these units: `is-enabled` ends with 1 unless they are. */
+export const disabled = `case $1 in cat) echo "[Unit]" ;; is-enabled) echo disabled; exit 1 ;;`;
+export const load = ['uname -r', probe];
+
+/** What becomes of the driver's daemons when it is installed or loaded. */
+export const serviceCases: readonly ScriptCase[] = [
+  {
+    name: 'services are enabled by themselves where the driver runs without',
+    script: enabling,
+    given: (host) =>
+      host.program(
+        'systemctl',
+        `[ "$2" != nvidia-fabricmanager.service ] || { [ "$1" != is-enabled ] || echo not-found; exit 4; }; ${disabled} esac`,
+      ),
+    after: { calls: [...enable.slice(0, 3), present[1]] as string[] },
+  },
+  {
+    name: 'units that are not there have a word of their own in newer releases of systemd',
+    script,
+    given: (host) =>
+      host.program(
+        'systemctl',
+        'case $1 in is-enabled) echo not-found; exit 4 ;; cat) exit 1 ;; *) echo "Unit $2 not found." >&2; exit 5 ;; esac',
+      ),
+    after: { calls: [...look, ...load, ...present], files: loaded },
+  },
+  {
+    name: 'a fabric manager that does not start keeps nothing else from going on',
+    script,
+    given: (host) =>
+      host.program('systemctl', `${disabled} restart) [ "$2" != nvidia-fabricmanager.service ] ;; esac`),
+    after: {
+      stdout: 'nvidia-fabricmanager.service does not start\n',
+      calls: [...enable, ...load, ...restart],
+      files: loaded,
+    },
+  },
+  ...['masked', 'masked-runtime'].map((word) => ({
+    name: `one that its owner has ${word} keeps nothing from going on, as in every later run`,
+    script,
+    given: (host: ScratchHost) =>
+      host.program(
+        'systemctl',
+        `case "$1 $2" in
+  'cat nvidia-persistenced.service') echo "# Unit nvidia-persistenced.service is masked." ;;
+  'is-enabled nvidia-persistenced.service') echo ${word}; exit 1 ;;
+  'is-enabled nvidia-fabricmanager.service') echo disabled; exit 1 ;;
+  'enable -q') if [ "$3" = nvidia-persistenced.service ]; then echo "Failed to enable unit: Unit file $3 is masked." >&2; exit 1; fi ;;
+esac`,
+      ),
+    after: {
+      calls: [
+        ...look,
+        'systemctl enable -q nvidia-fabricmanager.service',
+        ...load,
+        ...present,
+        'systemctl restart nvidia-fabricmanager.service',
+      ],
+      files: loaded,
+    },
+  })),
+  {
+    name: 'what its owner has disabled is not even asked for',
+    script: loadScript({ prefix: '' }, ['nvidia-fabricmanager.service']),
+    given: (host) => host.program('systemctl', `${disabled} esac`),
+    after: { calls: [...enable.slice(3), ...load, ...restart.slice(2)], files: loaded },
+  },
+  {
+    name: 'nor is anything of systemd, where all of it is',
+    script: loadScript({ prefix: '' }, []),
+    after: { calls: load, files: loaded },
+  },
+  {
+    name: "Ubuntu's daemon, which keeps nothing initialised and has no start, gets both",
+    script: enabling,
+    given: ubuntuUnit,
+    after: {
+      calls: [unit, 'systemctl daemon-reload', ...enable.slice(1, 3), present[1]] as string[],
+      files: {
+        '/etc/systemd/system/nvidia-persistenced.service.d': '755 /',
+        [dropIn]: `644 ${persistent}`,
+      },
+    },
+  },
+  {
+    name: 'and nothing where it has them',
+    script: enabling,
+    given: (host) => ubuntuUnit(host).file(dropIn, persistent),
+    after: { calls: [unit, ...enable.slice(1, 3), present[1]] as string[] },
+  },
+  {
+    name: 'and others where the package has others now',
+    script: enabling,
+    given: (host) =>
+      ubuntuUnit(host)
+        .file(`${dropIn}.new`, 'cut off, and longer than what comes'.repeat(20))
+        .file(dropIn, persistent.replace('--verbose', '')),
+    after: {
+      calls: [unit, 'systemctl daemon-reload', ...enable.slice(1, 3), present[1]] as string[],
+      files: { [dropIn]: `644 ${persistent}`, [`${dropIn}.new`]: 'gone' },
+    },
+  },
+  {
+    name: 'services that nobody started are started, each for itself',
+    script: startScript(units),
+    given: (host) => host.program('systemctl', '[ "$1" != restart ]'),
+    after: {
+      stdout: 'nvidia-persistenced.service does not start\nnvidia-fabricmanager.service does not start\n',
+      calls: units.flatMap((unit) => [`systemctl enable -q ${unit}`, `systemctl restart ${unit}`]),
+    },
+  },
+];

@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+
+import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
+import { driverServices } from '../../../../../src/fleet/facts/probes/driver.ts';
+import { driverStep } from '../../../../../src/fleet/steps/driver.ts';
+import { enableServices, startServices } from '../../../../../src/fleet/steps/driver/services.ts';
+import { desiredOf, factsOf } from '../../../../support/host.ts';
+import { afterwards } from '../host-stack-plan.ts';
+
+const wanted = desiredOf();
+const ready = afterwards(factsOf(), wanted);
+const [daemon, fabricManager] = driverServices;
+const off = (unit: string) => ({ unit, file: 'disabled', active: 'inactive' });
+const older = { ...ready.driver, loaded: '570.86.10', userspace: '570.86.10' };
+const unloaded = { ...ready.driver, loaded: undefined, open: undefined };
+
+function script(facts: Facts, name: string): string {
+  const change = [...driverStep.plan(facts, wanted)].find(
+    (item) => 'actions' in item && item.id.startsWith(`driver-${name}-`),
+  );
+  const action = change !== undefined && 'actions' in change ? change.actions[0] : undefined;
+  if (action?.kind !== 'run') throw new Error(`no ${name} is planned`);
+  return action.script;
+}
+
+it.each<[string, string, Facts, readonly (typeof driverServices)[number][]]>([
+  ['a fresh host', 'install', factsOf(), driverServices],
+  [
+    'an upgrade where the daemon is disabled',
+    'install',
+    factsOf({ driver: { ...older, services: [off(daemon)] } }),
+    [fabricManager],
+  ],
+  [
+    'an installation that was cut before the daemon was enabled',
+    'install',
+    factsOf({ unfinished: { 'nvidia-driver-cuda': '580.95.05-1' }, driver: { services: [off(daemon)] } }),
+    driverServices,
+  ],
+  [
+    'a load where the daemon is disabled, and a fabric manager that no switch needs',
+    'load',
+    factsOf({ ...ready, driver: { ...unloaded, services: [off(daemon), off(fabricManager)] } }),
+    [],
+  ],
+  [
+    'a load after a run that did not get as far as enabling',
+    'load',
+    factsOf({ ...ready, held: [], driver: { ...unloaded, services: [off(daemon)] } }),
+    driverServices,
+  ],
+  [
+    'a fabric manager that its package leaves disabled, before switches',
+    'install',
+    factsOf({ nvswitches: 4, driver: { services: [off(daemon), off(fabricManager)] } }),
+    [fabricManager],
+  ],
+])('what is enabled: %s', (_, change, facts, units) => {
+  const text = script(facts, change);
+  for (const unit of driverServices) {
+    const word = `systemctl enable -q ${unit}`;
+    expect([unit, text.includes(word)]).toEqual([unit, units.includes(unit)]);
+  }
+  if (units.length > 0) expect(text).toContain(enableServices(units));
+  if (units.length > 0 && change === 'load') expect(text.endsWith(startServices(units))).toBe(true);
+});

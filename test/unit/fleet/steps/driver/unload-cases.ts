@@ -1,0 +1,73 @@
+import { failFunction } from '../../../../../src/shared/base/shell.ts';
+import { dropModule, replaceModule } from '../../../../../src/fleet/steps/driver/unload.ts';
+import type { ScriptCase } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+
+const unloads = `read -r users <"/sys/module/$2/refcnt"
+if [ "$users" = 0 ]; then rm -r "/sys/module/$2"; else echo "modprobe: FATAL: Module $2 is in use." >&2; exit 1; fi`;
+const root = { prefix: '' };
+const uses = (users: string) => (host: ScratchHost) => {
+  host.program('modprobe', unloads);
+  for (const [name, count] of [
+    ['nvidia', users],
+    ['nvidia_uvm', '0'],
+    ['ext4', '0'],
+  ] as const)
+    host.file(`/sys/module/${name}/refcnt`, `${count}\n`).file(`/sys/module/${name}/version`, '580.95.05\n');
+};
+const unloading = ['modprobe -r nvidia_uvm', 'modprobe -r nvidia'];
+const uvmGone = Object.fromEntries(
+  ['', '/refcnt', '/version'].map((file) => [`/sys/module/nvidia_uvm${file}`, 'gone']),
+);
+const gone = {
+  ...uvmGone,
+  ...Object.fromEntries(['', '/refcnt', '/version'].map((file) => [`/sys/module/nvidia${file}`, 'gone'])),
+};
+/** A driver goes, or one comes after another was taken away. */
+export const moduleCases: readonly ScriptCase[] = [
+  {
+    name: 'modules that nothing uses go with their packages',
+    script: dropModule(root),
+    given: uses('0'),
+    after: { calls: unloading, files: gone },
+  },
+  {
+    name: 'one that is in use stays, and that is said',
+    script: dropModule(root),
+    given: uses('1'),
+    after: {
+      stdout: 'something uses the NVIDIA module, which stays loaded until the next boot\n',
+      stderr: 'modprobe: FATAL: Module nvidia is in use.\n',
+      calls: unloading,
+      files: uvmGone,
+    },
+  },
+  {
+    name: 'where none is loaded there is nothing to unload',
+    script: `${failFunction}\n${replaceModule(root)}`,
+    given: (host) => host.program('modprobe', unloads),
+    after: {},
+  },
+  {
+    name: 'the module that a driver has left makes room for the next one',
+    script: `${failFunction}\n${replaceModule(root)}`,
+    given: uses('0'),
+    after: { calls: unloading, files: gone },
+  },
+  {
+    name: 'unless something has begun to use it',
+    script: `${failFunction}\n${replaceModule(root)}`,
+    given: uses('1'),
+    after: {
+      code: 1,
+      stderr: `modprobe: FATAL: Module nvidia is in use.
+failed: something has begun to use the module of the driver that was taken away
+expected: a module that can be unloaded
+seen: 580.95.05
+next: run again: the plan then has a reboot
+`,
+      calls: unloading,
+      files: uvmGone,
+    },
+  },
+];

@@ -1,0 +1,12 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+import { dnfParts } from './dnf-parts.ts';
+import { scriptsCases } from './enterprise-scripts-cases.ts';
+import { exactScripts, fileOf } from './exact-scripts.ts';
+
+const fixtures = join(import.meta.dirname, '../../../fixtures/dnf/scripts');
+// Facts in, scripts out, to the letter: `vitest -u` writes them anew, for somebody to read.
+it.each(scriptsCases.map((each) => [each.what, each] as const))('%s', async (_, one) => {
+  await expect(exactScripts(one, dnfParts)).toMatchFileSnapshot(join(fixtures, fileOf(one)));
+});

@@ -1,0 +1,179 @@
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import type { Desired } from '../../../../src/fleet/steps/step.ts';
+import { desiredOf, driven, factsOf, merge } from '../../../support/host.ts';
+import { bareOf } from './enterprise-cases.ts';
+import { afterwards, lines, plan } from './host-stack-plan.ts';
+
+const wanted = desiredOf();
+const b200 = { address: '0000:1b:00.0', deviceId: '2901', boundTo: undefined };
+const board = (umad: boolean, packages: Facts['packages']) =>
+  factsOf({ gpus: [b200], nvlink5: { switches: 4, umad }, packages });
+const missing = (what: string) =>
+  `refused: this is an NVLink 5 board (HGX B200 or B300), and without ${what} CUDA ends with error 802`;
+const rest = lines(plan(factsOf(), wanted)).slice(2);
+
+/** As wanted, behind NVSwitches, with another fabric manager, which has failed and is not held. */
+function withFabric(bare: Facts, packages: Facts['packages']): Facts {
+  return merge(
+    { ...afterwards(bare, wanted), nvswitches: 4 },
+    {
+      packages,
+      driver: { services: [{ unit: 'nvidia-fabricmanager.service', file: 'enabled', active: 'failed' }] },
+    },
+  );
+}
+
+/** GPUs behind switches, in the form of host-stack-cases.ts. */
+export const fabricCases: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'an NVLink 5 board with nothing for its switches',
+    board(false, {}),
+    wanted,
+    [missing('the package nvlsm and the kernel module ib_umad'), ...rest],
+  ],
+  [
+    'an NVLink 5 board without ib_umad, whose driver is left alone',
+    factsOf({ ...board(false, { nvlsm: '2025.03.1-1' }), driver: { loaded: '580.95.05' } }),
+    desiredOf({ driver: { install: false } }),
+    [missing('the kernel module ib_umad'), ...rest],
+  ],
+  ...[wanted, desiredOf({ driver: { install: false } })].map(
+    (desired): [string, Facts, Desired, readonly string[]] => [
+      `a GPU of such a board beside a card that does not say what it is${desired === wanted ? '' : ', driver: none'}`,
+      factsOf({
+        gpus: [b200],
+        nvlink5: { switches: 0, umad: true, unread: ['0000:90:00.0', '0000:91:00.0'] },
+        driver: desired === wanted ? {} : { loaded: '580.95.05' },
+      }),
+      desired,
+      [
+        'refused: whether this is an NVLink 5 board (HGX B200 or B300), whose GPUs need a fabric manager, cannot be told: the product data of 0000:90:00.0, 0000:91:00.0 cannot be read',
+        ...rest,
+      ],
+    ],
+  ),
+  [
+    'a card that does not say, beside switches that do',
+    factsOf({
+      gpus: [b200],
+      nvlink5: { switches: 4, umad: true, unread: ['0000:90:00.0'] },
+      packages: { nvlsm: '2025.03.1-1' },
+    }),
+    wanted,
+    lines(plan(factsOf(), wanted)),
+  ],
+  [
+    'an NVLink 5 board whose owner has both',
+    board(true, { nvlsm: '2025.03.1-1' }),
+    wanted,
+    lines(plan(factsOf(), wanted)),
+  ],
+  [
+    'nouveau drives GPUs behind NVSwitches: the fabric manager is enabled before the reboot',
+    factsOf({ nvswitches: 4, driver: { nouveau: true } }),
+    wanted,
+    lines(plan(factsOf({ driver: { nouveau: true } }), wanted)),
+  ],
+  [
+    'the wanted driver runs, and came without the fabric manager of its switches',
+    { ...afterwards(factsOf(), wanted), nvswitches: 4 },
+    wanted,
+    ['install NVIDIA fabric manager 580.95.05 [nothing]'],
+  ],
+  [
+    'the same on an NVLink 5 board whose owner has the rest',
+    merge(afterwards(factsOf(), wanted), {
+      nvlink5: { switches: 4, umad: true },
+      packages: { nvlsm: '2025.03.1-1' },
+    }),
+    wanted,
+    ['install NVIDIA fabric manager 580.95.05 [nothing]'],
+  ],
+  [
+    'a fabric manager of another package runs behind NVSwitches',
+    merge(
+      { ...afterwards(factsOf(), wanted), nvswitches: 4 },
+      { driver: { services: [{ unit: 'nvidia-fabricmanager.service', file: 'enabled', active: 'active' }] } },
+    ),
+    wanted,
+    [],
+  ],
+  ...[wanted, desiredOf({ driver: { install: false } })].flatMap((desired) =>
+    ['masked', 'masked-runtime'].map((file): [string, Facts, Desired, readonly string[]] => [
+      `the fabric manager of the switches is ${file}${desired === wanted ? '' : ', driver: none'}`,
+      merge(
+        { ...afterwards(factsOf(), wanted), nvswitches: 4 },
+        { driver: { services: [{ unit: 'nvidia-fabricmanager.service', file, active: 'inactive' }] } },
+      ),
+      desired,
+      [
+        'refused: the GPUs are joined by switches, nvidia-fabricmanager.service is masked, and without it CUDA ends with error 802',
+      ],
+    ]),
+  ),
+  [
+    'a masked fabric manager where nothing is to be joined',
+    merge(afterwards(factsOf(), wanted), {
+      driver: {
+        services: [{ unit: 'nvidia-fabricmanager.service', file: 'masked', active: 'inactive' }],
+      },
+    }),
+    wanted,
+    [],
+  ],
+  ...[factsOf(), bareOf('rocky', '9'), bareOf('almalinux', '10')].flatMap((bare) =>
+    [
+      ['580.65.06', 'upgrade NVIDIA fabric manager 580.65.06 → 580.95.05 [nothing]'],
+      ['580.159.04', 'downgrade NVIDIA fabric manager 580.159.04 → 580.95.05 [nothing]'],
+    ].map(([release = '', line = '']): [string, Facts, Desired, readonly string[]] => [
+      `${bare.os.id} ${bare.os.versionId}: the driver is held, and its fabric manager went to ${release} alone`,
+      withFabric(bare, { 'nvidia-fabricmanager': `${release}-1` }),
+      wanted,
+      [line],
+    ]),
+  ),
+  [
+    'the fabric manager of the branch before, under its own name',
+    withFabric(factsOf(), { 'nvidia-fabricmanager-570': '570.158.01-1' }),
+    wanted,
+    ['upgrade NVIDIA fabric manager 570.158.01 → 580.95.05 [nothing]'],
+  ],
+  [
+    "the distribution's fabric manager, under its own name, at the driver's release",
+    withFabric(factsOf(), { 'nvidia-fabricmanager-580': '580.95.05-0ubuntu1' }),
+    wanted,
+    [],
+  ],
+  [
+    'driver: none, whose fabric manager is of another release',
+    withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }),
+    desiredOf({ driver: { install: false } }),
+    [
+      'refused: the GPUs are joined by switches, and with nvidia-fabricmanager 580.159.04 beside driver 580.95.05 CUDA ends with error 802',
+    ],
+  ],
+  [
+    "somebody else's driver, whose fabric manager is of another release",
+    merge(withFabric(factsOf(), { 'nvidia-fabricmanager': '580.159.04-1' }), {
+      packages: { 'nvidia-driver-cuda': '570.86.10-1' },
+    }),
+    wanted,
+    [
+      'refused: the GPUs are joined by switches, and with nvidia-fabricmanager 580.159.04 beside driver 580.95.05 CUDA ends with error 802',
+    ],
+  ],
+  ...(
+    [
+      ["somebody else's driver without its fabric manager", wanted],
+      ['driver: none, without its fabric manager', desiredOf({ driver: { install: false } })],
+    ] as const
+  ).map(([name, desired]): [string, Facts, Desired, readonly string[]] => [
+    name,
+    factsOf({ nvswitches: 4, driver: { ...driven, runfile: true } }),
+    desired,
+    [
+      'refused: the GPUs are joined by switches, and without the fabric manager of driver 580.95.05 CUDA ends with error 802',
+      ...rest,
+    ],
+  ]),
+];

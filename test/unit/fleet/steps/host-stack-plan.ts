@@ -1,0 +1,29 @@
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import type { Change } from '../../../../src/fleet/steps/change.ts';
+import { dockerStep } from '../../../../src/fleet/steps/docker.ts';
+import { driverStep } from '../../../../src/fleet/steps/driver.ts';
+import type { Desired, Planned, Refusal } from '../../../../src/fleet/steps/step.ts';
+import { toolkitStep } from '../../../../src/fleet/steps/toolkit.ts';
+import { simulate } from './simulate.ts';
+
+export function plan(facts: Facts, desired: Desired): (Planned | Refusal)[] {
+  return [driverStep, dockerStep, toolkitStep].flatMap((step) => [...step.plan(facts, desired)]);
+}
+
+/** `TITLE [DISTURBS]`, or `refused: WHAT`. */
+export function lines(items: readonly (Planned | Refusal)[]): string[] {
+  return items.map((item) =>
+    'refused' in item ? `refused: ${item.what}` : `${item.title} [${item.disturbs}]`,
+  );
+}
+
+/** What is announced for later is planned once that has come which it waits for. */
+export function afterwards(facts: Facts, desired: Desired): Facts {
+  const items = plan(facts, desired);
+  const later = items.findIndex((item) => !('refused' in item) && !item.known);
+  const after = items
+    .slice(0, later < 0 ? undefined : later)
+    .filter((item): item is Change => !('refused' in item) && item.known)
+    .reduce((seen, change) => simulate(seen, change, desired), facts);
+  return later < 0 ? after : afterwards(after, desired);
+}

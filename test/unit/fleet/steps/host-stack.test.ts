@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Change } from '../../../../src/fleet/steps/change.ts';
+import type { Planned, Refusal } from '../../../../src/fleet/steps/step.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+import { cases } from './host-stack-cases.ts';
+import { afterwards, lines, plan } from './host-stack-plan.ts';
+import { simulate } from './simulate.ts';
+
+const wanted = desiredOf();
+
+describe('driver, docker and toolkit', () => {
+  it.each(cases)('%s', (_, facts, desired, expected) => {
+    expect(lines(plan(facts, desired))).toEqual(expected);
+  });
+
+  const possible = cases.filter(([, , , expected]) => !expected.some((line) => line.startsWith('refused')));
+
+  it.each(possible)('leave nothing to do afterwards: %s', (_, facts, desired) => {
+    expect(plan(afterwards(facts, desired), desired)).toEqual([]);
+  });
+
+  it.each(possible)('come to the same end when a run dies after any of them: %s', (_, facts, desired) => {
+    const changes = plan(facts, desired).filter((item): item is Change => 'actions' in item);
+    for (const dead of changes.keys()) {
+      const left = changes.slice(0, dead).reduce((seen, change) => simulate(seen, change, desired), facts);
+      expect(afterwards(left, desired)).toEqual(afterwards(facts, desired));
+    }
+  });
+
+  it('plan the same changes, under the same names, each time', () => {
+    expect(plan(factsOf(), wanted)).toEqual(plan(factsOf(), wanted));
+  });
+
+  it('bring the driver again after it was taken away, though its module is still loaded', () => {
+    const left = (inUse: boolean) =>
+      factsOf({ driver: { loaded: '580.95.05', open: true, takenAway: true, inUse } });
+    // Nothing uses it: it makes room.
+    expect(lines(plan(left(false), wanted))).toEqual(lines(plan(factsOf(), wanted)));
+    const planned = plan(left(true), wanted);
+    expect(lines(planned)).toEqual([
+      "add NVIDIA's package source [nothing]",
+      'install NVIDIA driver 580 (open kernel modules, compute only) [machine]',
+      'reboot the host [machine]',
+      ...lines(plan(factsOf(), wanted)).slice(2),
+    ]);
+    expect(planned[2]).toMatchObject({
+      why: 'the module 580.95.05, which the driver that was taken away has left, is in use',
+    });
+    // What is asked for is what is loaded.
+    const same = desiredOf({ driver: { version: '580.95.05' } });
+    expect(lines(plan(left(true), same))).not.toContain('reboot the host [machine]');
+    for (const inUse of [true, false]) expect(plan(afterwards(left(inUse), wanted), wanted)).toEqual([]);
+  });
+
+  it('follow the pieces of a plan that a reboot cuts in two', () => {
+    const facts = factsOf({ driver: { nouveau: true } });
+    const [first = [], second = []] = splitAtReboot(plan(facts, wanted));
+    const rebooted = first.reduce((seen, change) => simulate(seen, change, wanted), facts);
+    expect(plan(rebooted, wanted)).toEqual(second);
+  });
+});
+
+function splitAtReboot(items: readonly (Planned | Refusal)[]): Change[][] {
+  const changes = items.filter((item): item is Change => !('refused' in item) && item.known);
+  const reboot = changes.findIndex(({ actions }) => actions.some(({ kind }) => kind === 'reboot'));
+  return [changes.slice(0, reboot + 1), changes.slice(reboot + 1)];
+}

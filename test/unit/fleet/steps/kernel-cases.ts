@@ -1,0 +1,108 @@
+import type { Facts, InstalledKernel } from '../../../../src/fleet/facts/facts.ts';
+import type { Desired } from '../../../../src/fleet/steps/step.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+import { afterwards, lines, plan } from './host-stack-plan.ts';
+
+const wanted = desiredOf();
+const ready = afterwards(factsOf(), wanted);
+const debian = { 'linux-image-6.1.0-32-amd64': '6.1.129-1', 'linux-image-amd64': '6.1.129-1' };
+const upgraded = { ...debian, 'linux-image-6.1.0-40-amd64': '6.1.153-1', 'linux-image-amd64': '6.1.153-1' };
+const running = { release: '6.1.0-32-amd64', headers: true, driver: true };
+const next = { release: '6.1.0-40-amd64', headers: false, driver: false };
+
+/** As provisioned before: the driver runs, and nothing follows the kernel. */
+const served = (kernels: readonly InstalledKernel[], packages: Facts['packages']) =>
+  factsOf({ ...ready, kernels, packages: { ...ready.packages, ...packages } });
+
+const fresh = lines(plan(factsOf(), wanted));
+const afterReboot = fresh.slice(2);
+
+/** Kernels and their upgrades, in the form of host-stack-cases.ts. */
+export const kernelCases: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'a bare host whose kernel will be upgraded',
+    factsOf({ packages: debian, lacksToBuild: ['gcc', 'make'] }),
+    wanted,
+    fresh,
+  ],
+  [
+    'a bare host with a newer kernel, which does not ask for a reboot',
+    factsOf({ packages: upgraded, kernels: [{ ...running, driver: false }, next] }),
+    wanted,
+    fresh,
+  ],
+  [
+    'a bare host that waits to boot a newer kernel, and has no headers of the old one',
+    factsOf({
+      packages: upgraded,
+      kernels: [{ ...running, headers: false, driver: false }, next],
+      rebootRequired: true,
+    }),
+    wanted,
+    [...fresh.slice(0, 2), 'reboot the host [machine]', ...afterReboot],
+  ],
+  [
+    'a reboot that something else asks for changes nothing',
+    factsOf({ rebootRequired: true, kernels: [{ ...running, headers: false, driver: false }] }),
+    wanted,
+    fresh,
+  ],
+  [
+    'a driver that would not outlive the next kernel upgrade',
+    served([running], debian),
+    wanted,
+    ['install linux-headers-amd64 [nothing]'],
+  ],
+  [
+    'a driver without which the next boot would be',
+    served([running, next], { ...upgraded, 'linux-headers-amd64': '6.1.153-1' }),
+    wanted,
+    [
+      'install linux-headers-6.1.0-40-amd64 [nothing]',
+      'build the NVIDIA module for Linux 6.1.0-40-amd64 [nothing]',
+    ],
+  ],
+  [
+    'headers that came after a build had failed',
+    served([running, { ...next, headers: true }], { ...upgraded, 'linux-headers-amd64': '6.1.153-1' }),
+    wanted,
+    ['build the NVIDIA module for Linux 6.1.0-40-amd64 [nothing]'],
+  ],
+  [
+    'a next kernel that has its driver',
+    served([running, { ...next, headers: true, driver: true }], {
+      ...upgraded,
+      'linux-headers-amd64': '6.1.153-1',
+    }),
+    wanted,
+    [],
+  ],
+  [
+    'a kernel that its owner holds back',
+    { ...served([running], debian), held: [...ready.held, 'linux-image-amd64'].sort() },
+    wanted,
+    [],
+  ],
+  [
+    'the kernel upgrade has removed the GPUs',
+    factsOf({
+      ...served([{ ...next, release: '6.1.0-40-amd64' }], upgraded),
+      driver: { ...ready.driver, loaded: undefined, open: undefined },
+    }),
+    wanted,
+    [
+      'install linux-headers-6.1.0-40-amd64, linux-headers-amd64 [nothing]',
+      'load the NVIDIA kernel module [nothing]',
+      'write the CDI specification [new-containers]',
+    ],
+  ],
+  [
+    "somebody else's driver, whose modules are not ours to build",
+    factsOf({
+      driver: { loaded: '580.95.05', open: false, userspace: '580.95.05', runfile: true },
+      packages: debian,
+    }),
+    wanted,
+    afterReboot,
+  ],
+];

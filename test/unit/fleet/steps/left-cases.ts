@@ -1,0 +1,105 @@
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import type { Desired } from '../../../../src/fleet/steps/step.ts';
+import { desiredOf, driven, factsOf } from '../../../support/host.ts';
+
+const none = desiredOf({
+  driver: { install: false },
+  docker: { version: '29.7.2', left: true },
+  toolkit: { version: '1.20.0', left: true },
+});
+const dockerNone = desiredOf({ docker: { version: '29.7.2', left: true } });
+const toolkitNone = desiredOf({ toolkit: { version: '1.20.0', left: true } });
+
+/** Put there by its owner, from wherever: other versions than ours, nothing held, no source of ours, no live-restore. */
+const owned = factsOf({
+  driver: { ...driven, loaded: '570.86.10', userspace: '570.86.10' },
+  packages: { 'docker.io': '26.1.5+dfsg1-9', 'nvidia-container-toolkit': '1.17.8-1', kubelet: '1.31.0' },
+  docker: { active: true, enabled: false, serverVersion: '26.1.5', daemonJson: '{"hosts":[' },
+  toolkit: { version: '1.17.8', cdiSpec: true, cdiDriver: '570.86.10' },
+});
+const withoutToolkit = factsOf({
+  ...owned,
+  packages: { 'docker.io': '26.1.5+dfsg1-9' },
+  toolkit: { version: undefined, cdiSpec: false, cdiDriver: undefined },
+});
+const managed = factsOf({
+  driver: driven,
+  packages: { 'nvidia-driver-cuda': '580.95.05-1', 'nvidia-kernel-open-dkms': '580.95.05-1' },
+  held: ['nvidia-driver-cuda', 'nvidia-kernel-open-dkms'],
+  docker: { active: true, enabled: true, serverVersion: '26.1.5' },
+});
+
+/** What the inventory leaves alone, in the form of host-stack-cases.ts. */
+export const leftCases: readonly [string, Facts, Desired, readonly string[]][] = [
+  ['none everywhere, and all is there', owned, none, []],
+  [
+    'none everywhere, on a system that is not in the tables',
+    factsOf({
+      ...owned,
+      os: { ...owned.os, id: 'gentoo', pretty: 'Gentoo' },
+      packages: {},
+      toolkit: { ...owned.toolkit, version: undefined, unpackaged: true },
+    }),
+    none,
+    [],
+  ],
+  [
+    'none everywhere, and nothing is there',
+    factsOf(),
+    none,
+    [
+      'refused: the inventory leaves the driver alone, and none is loaded',
+      'refused: the inventory leaves Docker Engine alone, and none runs',
+      'refused: the inventory leaves the NVIDIA Container Toolkit alone, and none is installed',
+    ],
+  ],
+  [
+    'none everywhere, on a host without a GPU',
+    factsOf({ gpus: [], docker: { active: true, serverVersion: '24.0.9' } }),
+    none,
+    [],
+  ],
+  [
+    'docker: none, and dockerd hangs',
+    factsOf({ ...owned, docker: { ...owned.docker, serverVersion: undefined } }),
+    none,
+    ['refused: dockerd runs and does not answer on its socket'],
+  ],
+  [
+    'docker: none, and a snap',
+    factsOf({ ...owned, docker: { ...owned.docker, snap: true } }),
+    none,
+    ['refused: Docker is installed as a snap, which cannot give GPUs to containers'],
+  ],
+  [
+    'toolkit: none, and a specification of the driver before',
+    factsOf({ ...owned, toolkit: { ...owned.toolkit, cdiDriver: '560.35.03' } }),
+    none,
+    ['refused: the CDI specification was made for driver 560.35.03, and 570.86.10 is loaded'],
+  ],
+  [
+    'docker: none, and the toolkit is to come',
+    factsOf({ ...managed, packages: { ...managed.packages, ...withoutToolkit.packages } }),
+    dockerNone,
+    [
+      "add the NVIDIA Container Toolkit's package source [nothing]",
+      'install NVIDIA Container Toolkit 1.20.0 [nothing]',
+      'restart Docker Engine for the NVIDIA Container Toolkit [containers]',
+      'write the CDI specification [new-containers]',
+    ],
+  ],
+  [
+    'toolkit: none, and the engine is to come',
+    factsOf({
+      ...managed,
+      docker: { active: false, serverVersion: undefined },
+      toolkit: { version: '1.17.8', cdiSpec: true, cdiDriver: '580.95.05' },
+    }),
+    toolkitNone,
+    [
+      "add Docker's package source [nothing]",
+      'configure Docker Engine: live-restore, log-opts [nothing]',
+      'install Docker Engine 29.7.2 [nothing]',
+    ],
+  ],
+];

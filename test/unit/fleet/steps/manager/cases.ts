@@ -1,0 +1,223 @@
+import { expect } from 'vitest';
+
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
+import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
+import type { Desired } from '../../../../../src/fleet/steps/step.ts';
+import { desiredOf, driven, factsOf, merge } from '../../../../support/host.ts';
+import { artifacts, converged, status, wanted } from './converged.ts';
+
+const restart = 'restart the manager (jobs go on) and wait for it [nothing]';
+const gpuByHook = merge(converged(), {
+  docker: { active: true, cgroupDriver: 'systemd', serverVersion: '24.0.9' },
+  driver: { loaded: '580.95.05' },
+  toolkit: { version: '1.20.0' },
+});
+const otherUnit = { [HostPaths.unit]: sha256('old') };
+
+const knownPassword = sha256('machine:registries');
+const withRegistry: Desired = {
+  ...wanted,
+  registries: { names: ['registry.lab'], digest: () => knownPassword },
+};
+
+const knownAddress = sha256('machine:webhook');
+const withWebhook: Desired = {
+  ...wanted,
+  host: { ...wanted.host, webhook: { url: { env: 'HOOK' }, offlineS: 600, queueWaitS: 1800 } },
+  webhookDigest: () => knownAddress,
+};
+
+/** What is planned for which host: a name, what is there, what is wanted, the lines of the plan. */
+export const managerCases: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'a host without a manager',
+    factsOf({ driver: driven }),
+    wanted,
+    [
+      'bring the build context of agent image 4.260.0 [nothing]',
+      expect.stringMatching(/^install the manager 0\.1\.0 \([0-9a-f]{12}\) with Node 24\.21\.0 \[nothing\]$/),
+      "write the manager's configuration [nothing]",
+      'store the credential (root only) [nothing]',
+      'install the unit azp-fleet-manager.service [nothing]',
+      'start the manager and wait for it [nothing]',
+    ],
+  ],
+  ['a host that is as wanted', converged(), wanted, []],
+  [
+    'a manager that is more than one release newer',
+    merge(converged(), { manager: { release: { version: '0.4.0', protocol: 9 } } }),
+    wanted,
+    [
+      'refused: the manager on h200-1 is 0.4.0, this azp-fleet is 0.1.0: they are more than one release apart',
+    ],
+  ],
+  [
+    'one of the release after ours',
+    merge(converged(), { manager: { release: { version: '0.2.0', protocol: 3 } } }),
+    wanted,
+    [],
+  ],
+  [
+    'another setting in the inventory',
+    converged(),
+    { ...wanted, host: desiredOf({ share: true }).host },
+    ["write the manager's configuration [nothing]", restart],
+  ],
+  [
+    'another token',
+    merge(converged(), { manager: { credentialDigest: sha256('other') } }),
+    wanted,
+    ['store the credential (root only) [nothing]', restart],
+  ],
+  [
+    'a registry with a password that the host does not know',
+    converged(),
+    withRegistry,
+    ['store the passwords of registries (root only): registry.lab [nothing]', restart],
+  ],
+  [
+    'another password for a registry',
+    merge(converged(), { manager: { registriesDigest: sha256('other') } }),
+    withRegistry,
+    ['store the passwords of registries (root only): registry.lab [nothing]', restart],
+  ],
+  [
+    'the password that the host has',
+    merge(converged(), { manager: { registriesDigest: knownPassword } }),
+    withRegistry,
+    [],
+  ],
+  [
+    'no registry any more',
+    merge(converged(), { manager: { registriesDigest: knownPassword } }),
+    wanted,
+    ['remove the passwords of registries [nothing]', restart],
+  ],
+  [
+    'a webhook that the host does not know',
+    converged(),
+    withWebhook,
+    [
+      "write the manager's configuration [nothing]",
+      'store the address of the webhook (root only) [nothing]',
+      restart,
+    ],
+  ],
+  [
+    'another address of the webhook',
+    merge(converged(withWebhook), { manager: { webhookDigest: sha256('other') } }),
+    withWebhook,
+    ['store the address of the webhook (root only) [nothing]', restart],
+  ],
+  ['the webhook that the host has', converged(withWebhook), withWebhook, []],
+  [
+    'an address that nobody has read',
+    merge(converged(withWebhook), { manager: { webhookDigest: undefined } }),
+    { ...withWebhook, webhookDigest: undefined },
+    [],
+  ],
+  [
+    'no webhook any more',
+    converged(withWebhook),
+    wanted,
+    ["write the manager's configuration [nothing]", 'remove the address of the webhook [nothing]', restart],
+  ],
+  [
+    'a new version of the manager',
+    converged(),
+    { ...wanted, artifacts: artifacts('newer bundle') },
+    [
+      'bring the build context of agent image 4.260.0 [nothing]',
+      expect.stringContaining('install the manager'),
+      restart,
+    ],
+  ],
+  [
+    'another unit where systemd would take the GPUs from running containers',
+    merge(gpuByHook, { files: { ...gpuByHook.files, ...otherUnit } }),
+    wanted,
+    [
+      'install the unit azp-fleet-manager.service [nothing]',
+      'restart the manager (jobs go on) and wait for it [containers]',
+    ],
+  ],
+  [
+    'a dead manager',
+    merge(converged(), { manager: { unitActive: 'failed' } }),
+    wanted,
+    ['start the manager and wait for it [nothing]'],
+  ],
+  [
+    'an image that is still being built',
+    merge(converged(), { manager: { status: status(wanted, 'building') } }),
+    wanted,
+    ['wait for the agent image [nothing]'],
+  ],
+  [
+    'a manager that has just been started by a boot',
+    merge(converged(), { manager: { status: undefined } }),
+    wanted,
+    ['wait for the agent image [nothing]'],
+  ],
+  [
+    'an image that could not be built',
+    merge(converged(), { manager: { status: status(wanted, 'failed') } }),
+    wanted,
+    [restart],
+  ],
+  [
+    'a manager that still runs with the configuration before',
+    merge(converged(), { manager: { status: { ...status(wanted), configHash: 'before' } } }),
+    wanted,
+    [restart],
+  ],
+  [
+    'a unit that systemd has not read',
+    merge(converged(), { manager: { reloadNeeded: true } }),
+    wanted,
+    [restart],
+  ],
+  [
+    'agents that a killed run has drained, and a person too',
+    merge(converged(), {
+      manager: {
+        status: {
+          ...status(wanted),
+          drained: true,
+          drains: [
+            { reason: 'new fan', at: '2026-11-21T12:00:00Z', owner: 'bob@laptop' },
+            { reason: 'restart', at: '2026-11-21T12:03:00Z', owner: 'ann@laptop', run: 'run-0' },
+          ],
+        },
+      },
+    }),
+    wanted,
+    ['give the agents back to work [nothing]'],
+  ],
+  [
+    'a credential and half an upload that nobody wants any more',
+    merge(converged(), {
+      manager: { leftovers: ['/etc/azp-fleet/token.next', '/etc/azp-fleet/manager.json.0123.part'] },
+    }),
+    wanted,
+    ['remove what an interrupted run left: token.next, manager.json.0123.part [nothing]'],
+  ],
+  [
+    'half an upload that this run goes on with',
+    merge(converged(), {
+      manager: {
+        credentialDigest: sha256('other'),
+        leftovers: ['/etc/azp-fleet/token.next', '/etc/azp-fleet/token.next.0123.part'],
+      },
+    }),
+    wanted,
+    ['store the credential (root only) [nothing]', restart],
+  ],
+  [
+    'an architecture without agents',
+    factsOf({ arch: 'ppc64le' }),
+    wanted,
+    ['refused: there is no Azure Pipelines agent for ppc64le'],
+  ],
+];

@@ -1,0 +1,124 @@
+// A run is killed after each single effect of the manager's step; the next one heals what it left.
+import { describe, expect, it } from 'vitest';
+
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
+import type { Artifact, Change } from '../../../../../src/fleet/steps/change.ts';
+import { managerStep } from '../../../../../src/fleet/steps/manager.ts';
+import type { Desired } from '../../../../../src/fleet/steps/step.ts';
+import { desiredOf } from '../../../../support/host.ts';
+import { bareModel, effectsOf, factsOfModel, type ModelHost } from './model-host.ts';
+
+const text = (content: string): Artifact => ({ kind: 'text', text: content, sha256: sha256(content) });
+const unit = '[Service]\nExecStart=/opt/azp-fleet/current/node\nLoadCredential=token:/etc/azp-fleet/token\n';
+
+interface Wish {
+  readonly share?: boolean;
+  readonly manager?: string;
+  readonly unit?: string;
+  readonly token?: string;
+  readonly password?: string;
+  readonly ca?: string;
+  /** The address of the webhook. */
+  readonly hook?: string;
+}
+
+function desired({ share = false, ca, hook, ...wish }: Wish): Desired {
+  const webhook = { url: { env: 'HOOK' }, offlineS: 600, queueWaitS: 1800 };
+  const plain = desiredOf({ share, ...(hook === undefined ? {} : { webhook }) });
+  return {
+    ...plain,
+    artifacts: {
+      ...plain.artifacts,
+      runtime: () => text('node'),
+      manager: text(wish.manager ?? 'bundle'),
+      unit: wish.unit ?? unit,
+    },
+    credentialDigest: () => sha256(wish.token ?? 'pat'),
+    registries:
+      wish.password === undefined
+        ? { names: [], digest: undefined }
+        : { names: ['r.lab'], digest: () => sha256(wish.password ?? '') },
+    webhookDigest: hook === undefined ? undefined : () => sha256(hook),
+    proxy: { noProxy: [], ...(ca === undefined ? {} : { caPem: ca }) },
+  };
+}
+
+const plan = (host: ModelHost, wish: Wish): readonly Change[] =>
+  [...managerStep.plan(factsOfModel(host), desired(wish))] as Change[];
+
+const effects = (host: ModelHost, wish: Wish) =>
+  plan(host, wish).flatMap((change) => effectsOf(change, desired(wish)));
+
+const after = (host: ModelHost, wish: Wish, count = Number.POSITIVE_INFINITY): ModelHost =>
+  effects(host, wish)
+    .slice(0, count)
+    .reduce((seen, effect) => effect(seen), host);
+
+/** It runs with what lies there, that is what is wanted, and nothing lies there that nobody wants. */
+function expectWhole(host: ModelHost, wish: Wish): void {
+  const left = Object.keys(host.disk).filter(
+    (path) => path.endsWith('.part') || path.endsWith('.next') || path === '',
+  );
+  const started = host.process;
+  expect({ left, plan: plan(host, wish).map(({ title }) => title) }).toEqual({ left: [], plan: [] });
+  expect(started).toEqual(after(bareModel, wish).process);
+  expect(host.disk[HostPaths.token]).toBe(sha256(wish.token ?? 'pat'));
+}
+
+const wishes: readonly [string, Wish][] = [
+  ['another configuration', { share: true }],
+  ['another version', { manager: 'newer bundle' }],
+  ['another unit', { unit: `${unit}Restart=always\n` }],
+  ['another credential', { token: 'other' }],
+  ['a certificate authority', { ca: 'PEM' }],
+  ['the password of a registry', { password: 'secret' }],
+  ['a webhook', { hook: 'address' }],
+  ['everything', { share: true, manager: 'b', unit: `${unit}A=b\n`, token: 't', ca: 'PEM', password: 's' }],
+];
+
+describe('a run that is killed after one effect of the manager’s step', () => {
+  it('leaves a bare host that the next run brings to its end', () => {
+    const count = effects(bareModel, {}).length;
+    expect(count).toBeGreaterThan(12);
+    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(bareModel, {}, kill), {}), {});
+  });
+
+  it.each(wishes)('leaves a host that the next run brings to its end: %s', (_, wish) => {
+    const before = after(bareModel, {});
+    const count = effects(before, wish).length;
+    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(before, wish, kill), wish), wish);
+  });
+
+  it.each(wishes)('leaves a host that a run with the wishes before brings back: %s', (_, wish) => {
+    const before = after(bareModel, {});
+    const count = effects(before, wish).length;
+    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(before, wish, kill), {}), {});
+  });
+
+  it.each(wishes)('leaves a host that heals when the manager was restarted meanwhile: %s', (_, wish) => {
+    const before = after(bareModel, {});
+    const [restart] = effects(before, { share: true }).slice(-1);
+    const count = effects(before, wish).length;
+    for (let kill = 0; kill <= count; kill += 1) {
+      const killed = after(before, wish, kill);
+      expectWhole(after(restart?.(killed) ?? killed, wish), wish);
+    }
+  });
+
+  it('leaves a host that heals where somebody had put another certificate authority in place', () => {
+    const wish = { ca: 'PEM' };
+    const before = after(bareModel, wish);
+    const [restart] = effects(before, { share: true }).slice(-1);
+    const byHand = { ...before, disk: { ...before.disk, [HostPaths.caBundle]: 'another' } };
+    const broken = restart?.(byHand) ?? byHand;
+    const count = effects(broken, wish).length;
+    for (let kill = 0; kill <= count; kill += 1) expectWhole(after(after(broken, wish, kill), wish), wish);
+  });
+
+  it('is found by an older manager that does not tell what it was started with', () => {
+    const { process, ...host } = after(bareModel, {});
+    const silent = { ...host, process: { configHash: process?.configHash ?? '', program: '' } };
+    expect(plan(silent, {}).map(({ why }) => why)).toEqual(['it was started with an earlier version']);
+  });
+});

@@ -1,0 +1,256 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
+import type { Answer } from '../../../../../src/fleet/packages/simulation.ts';
+import type { Change, Detail, Shape } from '../../../../../src/fleet/steps/change.ts';
+import { isPackageChange, refinePackages } from '../../../../../src/fleet/steps/packages/refine.ts';
+import { simulationOf } from '../../../../../src/fleet/steps/packages/simulation.ts';
+import type { Desired, Planned, Refusal } from '../../../../../src/fleet/steps/step.ts';
+import { desiredOf, factsOf } from '../../../../support/host.ts';
+import { afterwards, lines, plan } from '../host-stack-plan.ts';
+
+const wanted = desiredOf();
+const ready = afterwards(factsOf(), wanted);
+const none = { removes: [], installs: [], upgrades: [], downgrades: [], kept: [] } as const;
+
+function refined(facts: Facts, desired: Desired, answer: Answer, final = false): (Planned | Refusal)[] {
+  const found = plan(facts, desired);
+  const [pending] = found.filter(isPackageChange);
+  return refinePackages(found, { answers: pending === undefined ? {} : { [pending.id]: answer }, final });
+}
+
+const only = (items: readonly (Planned | Refusal)[]): Change | Shape => {
+  const [first] = items;
+  if (first === undefined || 'refused' in first) throw new Error('a change was expected');
+  return first;
+};
+const shown = ({ details = [] }: Change | Shape): string[] =>
+  details.map(({ marker, text, effect }: Detail) =>
+    [
+      { add: '+', change: '~', remove: '-' }[marker],
+      text,
+      ...(effect === undefined ? [] : [`(${effect})`]),
+    ].join(' '),
+  );
+
+const newer = factsOf({
+  ...ready,
+  driver: { ...ready.driver, loaded: '595.71.05', userspace: '595.71.05' },
+  packages: { ...ready.packages, 'nvidia-driver-cuda': '595.71.05-1' },
+});
+const worn = factsOf({
+  ...ready,
+  packages: {
+    ...Object.fromEntries(Object.entries(ready.packages).filter(([name]) => !name.startsWith('docker-ce'))),
+    'docker.io': '20.10.24+dfsg1-1',
+  },
+});
+
+describe('what the package manager says', () => {
+  it('is told by name, what goes first', () => {
+    const change = only(
+      refined(worn, wanted, {
+        kind: 'known',
+        version: '29.7.2',
+        removes: [
+          { name: 'docker.io', from: '20.10.24+dfsg1-1' },
+          { name: 'tool-of-docker', from: '43.0-3' },
+        ],
+        downgrades: ['libold', 'libtool'].map((name) => ({ name, from: '2.0-1', to: '1.0-1' })),
+        upgrades: [
+          { name: 'libc6', from: '2.36-9+deb12u1', to: '2.36-9+deb12u2' },
+          { name: 'runc', from: '1.1-1', to: '1.2-1' },
+        ],
+        installs: ['docker-ce', 'a', 'b', 'c', 'd', 'e'].map((name) => ({ name, to: '1-1' })),
+        kept: ['tree'],
+      }),
+    );
+    expect(shown(change)).toEqual([
+      '- docker.io 20.10.24+dfsg1',
+      '- tool-of-docker 43.0',
+      '~ downgrade libold, libtool 2.0 → 1.0',
+      '~ upgrade libc6 2.36-9+deb12u1 → 2.36-9+deb12u2',
+      '~ upgrade runc 1.1 → 1.2',
+      '~ kept back: tree',
+      '+ docker-ce 1, a 1, b 1, c 1, 2 more',
+    ]);
+    expect(change).toMatchObject({
+      title: 'change to Docker Engine 29.7.2',
+      marker: 'change',
+      bound: { removes: ['docker.io', 'tool-of-docker'], downgrades: ['libold', 'libtool'] },
+    });
+  });
+
+  it('is a refusal by name where a desktop would lose what it needs', () => {
+    const removes = [{ name: 'gdm3', from: '43.0-3' }, { name: 'libnvidia-gl-570:i386' }, { name: 'old' }];
+    const [refused] = refined(worn, wanted, { kind: 'known', ...none, removes });
+    expect(refused).toMatchObject({
+      what: 'Docker Engine 29.7.2 would take gdm3 from the desktop of this host',
+      next: 'sudo apt-get remove gdm3 if nobody needs a screen here, or leave this host out',
+    });
+  });
+
+  it('bounds the script, and is part of the id', () => {
+    const script = (items: readonly (Planned | Refusal)[]): string => {
+      const change = only(items);
+      const [action] = change.known ? change.actions : [];
+      return action?.kind === 'run' ? action.script : '';
+    };
+    const quiet = refined(worn, wanted, { kind: 'known', ...none });
+    const harmful = refined(worn, wanted, {
+      kind: 'known',
+      ...none,
+      removes: [{ name: 'tool-of-docker', from: '43' }],
+    });
+    expect(script(harmful)).toContain('removals | unforeseen tool-of-docker');
+    expect(script(quiet)).not.toContain('tool-of-docker');
+    expect([only(quiet), only(harmful)].map((change) => change.known && change.id)).toEqual([
+      expect.stringMatching(/^docker-install-/),
+      expect.stringMatching(/^docker-install-/),
+    ]);
+    expect(new Set([only(quiet), only(harmful)].map((change) => change.known && change.id)).size).toBe(2);
+  });
+
+  it.each([
+    ['downgrade NVIDIA driver 595.71.05 → 580.95.05 (open kernel modules)', newer, desiredOf(), '580.95.05'],
+    [
+      'upgrade NVIDIA driver 580.95.05 → 595.71.05 (open kernel modules)',
+      ready,
+      desiredOf({ driver: { branch: '595' } }),
+      '595.71.05',
+    ],
+    [
+      'downgrade Docker Engine 29.7.2 → 28.5.2',
+      ready,
+      desiredOf({ docker: { version: '28.5.2' } }),
+      '28.5.2',
+    ],
+    [
+      'upgrade NVIDIA Container Toolkit 1.20.0 → 1.21.0',
+      ready,
+      desiredOf({ toolkit: { version: '1.21.0' } }),
+      '1.21.0',
+    ],
+  ])('%s', (title, facts, desired, version) => {
+    expect(only(refined(facts, desired, { kind: 'known', ...none, version }))).toMatchObject({
+      title,
+      marker: 'change',
+    });
+  });
+
+  it('calls a downgrade that also without it', () => {
+    expect(lines(plan(newer, wanted))[0]).toBe(
+      'downgrade NVIDIA driver 595.71.05 → 580 (open kernel modules) [machine]',
+    );
+  });
+
+  it.each<[string, Desired, Answer, Partial<Refusal>]>([
+    [
+      'a branch',
+      desiredOf({ driver: { branch: '581' } }),
+      { kind: 'not-offered', offered: ['595.71.05', '580.95.05', '580.82.07', '570.86.10'] },
+      {
+        what: 'driver 581 is not offered; offered: 595, 580, 570',
+        next: 'set driver.branch to one that is offered, or complete the mirror',
+      },
+    ],
+    [
+      'a version',
+      desiredOf({ driver: { version: '580.1.2' } }),
+      { kind: 'not-offered', offered: Array.from({ length: 9 }, (_, at) => `580.9${at}`) },
+      {
+        what: 'driver 580.1.2 is not offered; offered: 580.90, 580.91, 580.92, 580.93, 580.94, 580.95, 580.96, 580.97, …',
+        next: 'set driver.version to one that is offered, or complete the mirror',
+      },
+    ],
+    [
+      'anything at all',
+      wanted,
+      { kind: 'not-offered', offered: [] },
+      { what: 'driver 580 is not offered; offered: nothing' },
+    ],
+    [
+      'a way',
+      wanted,
+      { kind: 'impossible', what: 'tool-of-docker is held', next: 'unhold it' },
+      { what: 'tool-of-docker is held', next: 'unhold it' },
+    ],
+    [
+      'any sense',
+      wanted,
+      {
+        kind: 'known',
+        ...none,
+        removes: Array.from({ length: 201 }, (_, at) => ({ name: `p${at}`, from: '1' })),
+      },
+      { what: 'NVIDIA driver would remove 201 packages and downgrade 0' },
+    ],
+  ])(
+    'is a refusal where there is not %s, and the rest of the step goes with it',
+    (_, desired, answer, refusal) => {
+      const items = refined(factsOf(), desired, answer).filter(({ step }) => step === 'driver');
+      expect(items).toEqual([expect.objectContaining({ refused: true, ...refusal })]);
+    },
+  );
+});
+
+describe('what nobody could say', () => {
+  const silent: Answer = { kind: 'unknown', why: 'connection refused' };
+
+  it('is a shape: what facts tell, and no more than that', () => {
+    const shape = only(refined(worn, wanted, silent));
+    expect(shape).toMatchObject({
+      known: false,
+      step: 'docker',
+      title: 'change to Docker Engine 29.7.2',
+      why: 'what else would go is not known: connection refused; it stops where anything would',
+      bound: { removes: ['docker.io'], downgrades: [] },
+    });
+    expect(shown(shape)).toEqual(['- docker.io']);
+  });
+
+  it('announces a downgrade as one', () => {
+    expect(only(refined(newer, wanted, silent)).bound?.downgrades).toContain('nvidia-driver-cuda');
+  });
+
+  it('runs under that bound where nothing can be done before it', () => {
+    expect(only(refined(worn, wanted, silent, true))).toMatchObject({
+      known: true,
+      bound: { removes: ['docker.io'], downgrades: [] },
+    });
+  });
+
+  it('is asked again, and what is known is not', () => {
+    const found = plan(worn, wanted);
+    const [pending] = found.filter(isPackageChange);
+    const id = pending?.id ?? '';
+    expect(simulationOf(found, worn, wanted, { [id]: silent })).toBeDefined();
+    expect(simulationOf(found, worn, wanted, { [id]: { kind: 'known', ...none } })).toBeUndefined();
+  });
+});
+
+describe('the question', () => {
+  it('is none where no package change is pending', () => {
+    expect(simulationOf(plan(ready, wanted), ready, wanted, {})).toBeUndefined();
+    const loose = { ...ready, held: [] };
+    expect(plan(loose, wanted)).not.toEqual([]);
+    expect(simulationOf(plan(loose, wanted), loose, wanted, {})).toBeUndefined();
+  });
+
+  it('is one for all of them, with the sources that are still to come', () => {
+    const { script = '' } = simulationOf(plan(factsOf(), wanted), factsOf(), wanted, {}) ?? {};
+    for (const step of ['driver', 'docker', 'toolkit'])
+      expect(script).toMatch(new RegExp(`^begin ${step}-install-`, 'm'));
+    expect(script).toContain('URIs: https://download.docker.com/linux/debian');
+    const { script: later = '' } = simulationOf(plan(worn, wanted), worn, wanted, {}) ?? {};
+    expect(later).not.toContain('URIs: https:');
+  });
+
+  it("trusts the site's authority where the host does not yet", () => {
+    const site = desiredOf({}, { proxy: { noProxy: [], caPem: 'PEM' } });
+    expect(simulationOf(plan(factsOf(), site), factsOf(), site, {})?.script).toContain("printf '%s\\n' PEM");
+    const trusting = afterwards(factsOf(), site);
+    const again = desiredOf({ docker: { version: '29.8.0' } }, { proxy: { noProxy: [], caPem: 'PEM' } });
+    expect(simulationOf(plan(trusting, again), trusting, again, {})?.script).not.toContain('PEM');
+  });
+});

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
+import type { Answer } from '../../../../../src/fleet/packages/simulation.ts';
+import { isPackageChange, refinePackages } from '../../../../../src/fleet/steps/packages/refine.ts';
+import { desiredOf, factsOf } from '../../../../support/host.ts';
+import { lines, plan } from '../host-stack-plan.ts';
+
+const wanted = desiredOf();
+const found = plan(factsOf(), wanted);
+const [driver, docker, toolkit] = found.filter(isPackageChange).map(({ id }) => id);
+const none = { removes: [], installs: [], upgrades: [], downgrades: [], kept: [] } as const;
+const takes = (downloadBytes: number, installedBytes: number): Answer => ({
+  kind: 'known',
+  ...none,
+  room: { downloadBytes, installedBytes },
+});
+
+/** What is planned on a host with these disks, where driver and Docker take so much. */
+function refusals(disk: Facts['disk'], ...answers: readonly Answer[]): string[] {
+  const answered = [driver, docker, toolkit].flatMap((id, at) => {
+    const answer = answers[at];
+    return id === undefined || answer === undefined ? [] : [[id, answer] as const];
+  });
+  const said = { answers: Object.fromEntries(answered), final: true };
+  const refined = refinePackages(found, said, { disk, initramfsBytes: 100e6, arrived: {} });
+  return lines(refined).flatMap((line) =>
+    line.startsWith('refused: ') ? [line.slice('refused: '.length)] : [],
+  );
+}
+const root = (freeBytes: number) => ({ '/': { freeBytes, mount: '/' } });
+
+describe('room on the disks', () => {
+  it.each<[string, Facts['disk'], readonly Answer[], readonly string[]]>([
+    ['is enough', root(2.2e9), [takes(0.4e9, 1.7e9)], []],
+    [
+      'is a byte short, the new initramfs among it',
+      root(2.2e9 - 1),
+      [takes(0.4e9, 1.7e9)],
+      ['NVIDIA driver takes 2.2 GB on / with what comes before it, and 2.1 GB are free'],
+    ],
+    [
+      'is taken by one change after the other',
+      root(2.5e9),
+      [takes(0.4e9, 1.7e9), takes(0.1e9, 0.3e9)],
+      ['Docker Engine takes 2.6 GB on / with what comes before it, and 2.5 GB are free'],
+    ],
+    [
+      'is short where archives are downloaded to',
+      { ...root(50e9), '/var': { freeBytes: 300e6, mount: '/var' } },
+      [takes(0.4e9, 1.7e9)],
+      ['NVIDIA driver takes 400 MB on /var with what comes before it, and 300 MB are free'],
+    ],
+    [
+      'is short where kernels are',
+      { ...root(50e9), '/boot': { freeBytes: 80e6, mount: '/boot' } },
+      [takes(0.4e9, 1.7e9)],
+      ['NVIDIA driver takes 100 MB on /boot with what comes before it, and 80 MB are free'],
+    ],
+    [
+      'is that of the file system, however many folders lie on it',
+      {
+        ...root(50e9),
+        '/var': { freeBytes: 1e9, mount: '/data' },
+        '/usr': { freeBytes: 1e9, mount: '/data' },
+      },
+      [takes(0.4e9, 0.7e9)],
+      ['NVIDIA driver takes 1.1 GB on /data with what comes before it, and 1.0 GB are free'],
+    ],
+    ['is made by what goes', root(0.6e9), [takes(0.4e9, -1.7e9)], []],
+    ['is not asked for where nothing is known of disks', {}, [takes(1e15, 1e15)], []],
+    [
+      'is not asked for where the package manager said nothing of it',
+      root(1),
+      [{ kind: 'known', ...none }],
+      [],
+    ],
+  ])('%s', (_, disk, answers, expected) => {
+    expect(refusals(disk, ...answers)).toEqual(expected);
+  });
+});

@@ -1,0 +1,166 @@
+import { describe, expect, test } from 'vitest';
+
+import type { SlotSpec } from '../../../../src/shared/contract/slots.ts';
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import type { HostSpec } from '../../../../src/fleet/inventory/fleet.ts';
+import { imageStep } from '../../../../src/fleet/steps/image.ts';
+import { managerStep } from '../../../../src/fleet/steps/manager.ts';
+import { knownPools, poolNames, withPoolNames } from '../../../../src/fleet/steps/pool-names.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+
+const pool = '{arch}-cuda{cuda}';
+const gpu = (deviceId: string) => ({ address: '0000:83:00.0', deviceId, boundTo: 'nvidia' });
+const running = (loaded: string, more: Parameters<typeof factsOf>[0] = {}) =>
+  factsOf({ ...more, driver: { loaded, userspace: loaded, open: true } });
+const host = (changes: Parameters<typeof desiredOf>[0] = {}): HostSpec =>
+  desiredOf({ pool, ...changes }).host;
+const slot = (own: Partial<SlotSpec>): SlotSpec => ({
+  gpus: [],
+  share: false,
+  limits: {},
+  capabilities: [],
+  mode: 'container',
+  ...own,
+});
+
+describe('a pool named after what a host has', () => {
+  test.each<[string, HostSpec, Facts, object]>([
+    ['the driver runs', host(), running('580.95.05'), { kind: 'known', name: 'x64-cuda13.0' }],
+    ['ARM', host(), running('580.95.05', { arch: 'aarch64' }), { kind: 'known', name: 'arm64-cuda13.0' }],
+    [
+      'an older branch that the inventory asks for',
+      host({ driver: { branch: '535' } }),
+      running('535.261.03'),
+      { kind: 'known', name: 'x64-cuda12.2' },
+    ],
+    [
+      'another version of the branch is to come: CUDA stays',
+      host({ driver: { version: '580.95.05' } }),
+      running('580.65.06'),
+      { kind: 'known', name: 'x64-cuda13.0' },
+    ],
+    ['no driver yet', host(), factsOf(), { kind: 'later', pattern: 'x64-cuda{cuda}' }],
+    [
+      'another branch is to come',
+      host(),
+      running('535.261.03'),
+      { kind: 'later', pattern: 'x64-cuda{cuda}' },
+    ],
+    [
+      'the driver is left alone, whatever it is',
+      host({ driver: { install: false } }),
+      running('470.256.02'),
+      { kind: 'known', name: 'x64-cuda11.4' },
+    ],
+    [
+      'the first number only',
+      host({ pool: 'cuda{cudaMajor}' }),
+      running('580.95.05'),
+      { kind: 'known', name: 'cuda13' },
+    ],
+    ['GPU generation', host({ pool: '{generation}' }), factsOf(), { kind: 'known', name: 'hopper' }],
+    [
+      'several generations',
+      host({ pool: '{generation}' }),
+      factsOf({ gpus: [gpu('2335'), gpu('20b0')] }),
+      { kind: 'known', name: 'ampere-hopper' },
+    ],
+    [
+      'a space in a name',
+      host({ pool: '{generation}' }),
+      factsOf({ gpus: [gpu('2342')] }),
+      { kind: 'known', name: 'grace-hopper' },
+    ],
+    [
+      'no GPU',
+      host(),
+      factsOf({ gpus: [] }),
+      {
+        kind: 'never',
+        pattern: 'x64-cuda{cuda}',
+        what: 'its pool is named x64-cuda{cuda}, but it has no GPU',
+        next: 'give h200-1 a pool without {cuda} in the inventory',
+      },
+    ],
+    [
+      'a driver from before the table',
+      host({ driver: { install: false } }),
+      running('390.157'),
+      {
+        kind: 'never',
+        pattern: 'x64-cuda{cuda}',
+        what: 'its pool is named x64-cuda{cuda}, but no CUDA is known for its driver 390.157',
+        next: 'give h200-1 a pool without {cuda} in the inventory',
+      },
+    ],
+    ['a plain name', host({ pool: 'gpu-lab' }), factsOf({ gpus: [] }), { kind: 'known', name: 'gpu-lab' }],
+  ])('%s', (_, spec, facts, name) => {
+    expect(poolNames(spec, facts)).toEqual([name]);
+  });
+
+  test('slots have names of their own, and pools are told once', () => {
+    const slots = [
+      slot({}),
+      slot({ pool: 'cuda{cudaMajor}' }),
+      slot({ pool: 'cuda13' }),
+      slot({ pool: 'train' }),
+    ];
+    const spec = host({ agents: { kind: 'slots', slots } });
+    expect(knownPools(spec, running('580.95.05'))).toEqual(['x64-cuda13.0', 'cuda13', 'train']);
+    const { pool: own, agents } = withPoolNames(spec, running('580.95.05'));
+    expect([own, agents.kind === 'slots' && agents.slots.map((each) => each.pool)]).toEqual([
+      'x64-cuda13.0',
+      [undefined, 'cuda13', 'cuda13', 'train'],
+    ]);
+  });
+});
+
+describe('the manager and its image', () => {
+  const plan = (facts: Facts) => [...managerStep.plan(facts, desiredOf({ pool }))];
+
+  test('is announced as a shape while the driver is to come', () => {
+    const shapes = plan(factsOf());
+    expect(shapes.map((item) => ('known' in item ? [item.known, item.title] : item))).toEqual([
+      [false, expect.stringContaining('install the manager')],
+      [false, "write the manager's configuration"],
+      [false, 'install the unit azp-fleet-manager.service'],
+      [false, 'start the manager and wait for it'],
+    ]);
+    expect(shapes[1]).toMatchObject({
+      until: 'driver',
+      details: [
+        { marker: 'add', text: 'memory of each agent: 58.5 GiB of 62.5 GiB' },
+        { marker: 'add', text: 'registers h200-1-0 in pool x64-cuda{cuda}' },
+      ],
+    });
+  });
+
+  test('is announced in as many shapes as there are changes once the name is known', () => {
+    const { length } = plan(factsOf());
+    expect(plan(running('580.95.05'))).toHaveLength(length);
+  });
+
+  test('nothing of the image is brought before: it lies where the manager is started from', () => {
+    const [context, ...more] = imageStep.plan(factsOf(), desiredOf({ pool }));
+    expect(context).toMatchObject({ known: false, step: 'image', until: 'driver' });
+    expect(more).toEqual([]);
+    expect([...imageStep.plan(factsOf(), desiredOf())]).toMatchObject([{ known: true }]);
+  });
+
+  test('is configured with the name once it is known', () => {
+    const texts = plan(running('580.95.05')).flatMap((item) =>
+      'actions' in item
+        ? item.actions.flatMap((action) =>
+            action.kind === 'upload' && action.artifact.kind === 'text' ? action.artifact.text : [],
+          )
+        : [],
+    );
+    expect(texts.join('\n')).toContain('"pool": "x64-cuda13.0"');
+  });
+
+  test('is refused where the host has not what its pool is named after', () => {
+    expect(plan(factsOf({ gpus: [] }))).toEqual([
+      expect.objectContaining({ refused: true, what: 'its pool is named x64-cuda{cuda}, but it has no GPU' }),
+    ]);
+  });
+});

@@ -1,0 +1,293 @@
+// What is done so that nothing of ours is left on a host, from what is found there.
+import { describe, expect, test } from 'vitest';
+
+import type { SwitchedOff } from '../../../../../src/fleet/facts/facts.ts';
+import { machineRoot } from '../../../../../src/shared/base/machine/host-root.ts';
+import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
+import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
+import { managedFiles } from '../../../../../src/fleet/facts/probes/files.ts';
+import { needsDrain } from '../../../../../src/fleet/plan/refine.ts';
+import { renderDaemonJson } from '../../../../../src/fleet/steps/docker/daemon-json.ts';
+import type { PartName } from '../../../../../src/fleet/steps/remove/parts.ts';
+import { removalOf } from '../../../../../src/fleet/steps/remove/remove.ts';
+import { desiredOf, factsOf, merge } from '../../../../support/host.ts';
+import { managerStatus } from '../../../../support/manager-status.ts';
+
+const source = (vendor: string) => `/etc/apt/sources.list.d/azp-fleet-${vendor}.sources`;
+const bare = factsOf();
+const ours = renderDaemonJson({
+  'live-restore': true,
+  'log-opts': { 'max-size': '100m', 'max-file': '3' },
+  runtimes: { nvidia: { args: [], path: 'nvidia-container-runtime' } },
+});
+const provisioned = factsOf({
+  packages: {
+    'docker-ce': '5:29.7.2-1',
+    'docker-ce-cli': '5:29.7.2-1',
+    'nvidia-container-toolkit': '1.18.0-1',
+    'libnvidia-container1': '1.18.0-1',
+    libcuda1: '580.95.05-1',
+    'nvidia-driver-pinning-580': '580.95.05-1',
+    'nvidia-cuda-toolkit': '11.8.89~11.8.0-5~deb12u1',
+    'nvidia-cudnn': '8.5.0.96~cuda11.8',
+    'libcudart11.0': '11.8.89~11.8.0-5~deb12u1',
+    'nvidia-driver-cuda': '580.95.05-1',
+    'nvidia-kernel-open-dkms': '580.95.05-1',
+    'linux-headers-amd64': '6.1',
+  },
+  held: ['docker-ce', 'nvidia-driver-cuda', 'postgresql'],
+  files: {
+    [HostPaths.unit]: 'a',
+    [source('docker')]: 'b',
+    [source('nvidia')]: 'c',
+    [source('nvidia-container-toolkit')]: 'd',
+    [managedFiles.nouveauBlacklist]: 'e',
+  },
+  docker: { active: true, daemonJson: ours },
+  driver: { loaded: '580.95.05' },
+  toolkit: { version: '1.18.0' },
+  manager: { current: '/opt/azp-fleet/versions/1', unitActive: 'active', installation: 'i' },
+  ours: { folders: [HostPaths.opt, HostPaths.state], users: ['azp-agent-0'] },
+});
+
+const plan = (facts: Facts, ...parts: readonly PartName[]) =>
+  removalOf(facts, { host: desiredOf().host, owner: 'me', parts: new Set(parts), root: machineRoot });
+const titles = (...args: Parameters<typeof plan>) =>
+  plan(...args).map((item) => ('refused' in item ? `refused: ${item.what}` : item.title));
+
+const agents = [
+  'stop the manager and take its unit away',
+  'take its agents out of Azure DevOps, pool gpu-lab',
+  "take the agents' containers, image, network and fence away",
+];
+const files = [
+  'delete program, configuration, credentials, state and evidence',
+  'delete the notes of this work',
+];
+
+describe('a host', () => {
+  test('that has nothing of ours is left alone, also with a Docker Engine and a hold of its own', () => {
+    expect(plan(bare)).toEqual([]);
+    const theirs = merge(bare, {
+      packages: { 'docker-ce': '5:29.7.2-1' },
+      held: ['docker-ce'],
+      docker: { active: true, daemonJson: '{"live-restore": true}' },
+    });
+    expect(plan(theirs)).toEqual([]);
+  });
+
+  test('loses its agents first and the notes of the work last; what was not named stays, and gets upgrades again', () => {
+    expect(titles(provisioned)).toEqual([
+      ...agents,
+      'put daemon.json back to what it was before, without our settings',
+      'release the hold on Docker Engine',
+      'release the hold on NVIDIA driver',
+      ...files,
+    ]);
+  });
+
+  test('loses toolkit, engine and driver with their sources and settings, where they are named', () => {
+    expect(titles(provisioned, 'toolkit', 'docker', 'driver')).toEqual([
+      ...agents,
+      'remove daemon.json, which was not there before',
+      'remove NVIDIA Container Toolkit',
+      'take the package source of NVIDIA Container Toolkit away',
+      'remove Docker Engine',
+      'take the package source of Docker Engine away',
+      'remove NVIDIA driver',
+      'take the package source of NVIDIA driver away',
+      'take our settings for the NVIDIA driver away',
+      ...files,
+    ]);
+  });
+
+  test('the driver is its packages; neither toolkits nor the kernel, nor CUDA and cuDNN of the owner', () => {
+    const removal = plan(provisioned, 'driver').find(
+      (item) => 'title' in item && item.title === 'remove NVIDIA driver',
+    );
+    expect(removal).toMatchObject({
+      details: [
+        {
+          text: 'libcuda1, nvidia-driver-cuda, nvidia-driver-pinning-580, nvidia-kernel-open-dkms',
+        },
+      ],
+    });
+  });
+
+  test('its CDI specification goes with the toolkit, and what was set aside for it comes back', () => {
+    const cdi = { made: ['/etc/cdi/nvidia.yaml'], aside: ['/etc/cdi/site.json'] };
+    const facts = merge(provisioned, { ours: { cdi } });
+    const undo = 'take our CDI specification away';
+    expect(titles(facts)).not.toContain(undo);
+    expect(titles(facts, 'toolkit')).toContain(undo);
+    expect(titles(merge(bare, { ours: { cdi } }))).toEqual([undo, files.at(-1)]);
+  });
+
+  test('what a cut has left in part goes, too', () => {
+    const cut = merge(provisioned, {
+      packages: { 'docker-ce': '5:29.7.2-1' },
+      unfinished: { 'docker-ce-cli': '5:29.7.2-1', 'libnvidia-ml1': '580.95.05-1' },
+    });
+    const gone = plan(cut, 'docker', 'driver').flatMap((item) =>
+      'title' in item && item.title.startsWith('remove ') ? (item.details ?? []).map(({ text }) => text) : [],
+    );
+    expect(gone.join()).toContain('docker-ce-cli');
+    expect(gone.join()).toContain('libnvidia-ml1');
+  });
+
+  test('its services are switched off before their packages go, which would leave a start of nothing behind', () => {
+    const [removal] = plan(provisioned, 'driver').filter(
+      (item) => 'title' in item && item.title === 'remove NVIDIA driver',
+    );
+    const script = JSON.stringify(removal);
+    const [off, gone] = ['systemctl disable -q --now', 'apt remove'].map((words) => script.indexOf(words));
+    expect(off).toBeGreaterThan(0);
+    expect(gone).toBeGreaterThan(off ?? 0);
+  });
+
+  test('packages that came from elsewhere are refused with the words to take them away by hand', () => {
+    const theirs = { ...provisioned, files: { [HostPaths.unit]: 'a' } };
+    expect(plan(theirs, 'docker')).toContainEqual(
+      expect.objectContaining({
+        refused: true,
+        step: 'docker',
+        next: expect.stringContaining('sudo apt-get remove docker-ce docker-ce-cli') as string,
+      }),
+    );
+  });
+
+  test('without the sources of ours that they were switched off for, those of others come back', () => {
+    const off = (name: string, by: 'docker' | 'nvidia' | undefined, rest: Partial<SwitchedOff> = {}) => ({
+      file: `/etc/apt/sources.list.d/${name}.list`,
+      aside: `/etc/apt/sources.list.d/${name}.list.off`,
+      by,
+      names: by === undefined ? [] : [by],
+      taken: false,
+      ...rest,
+    });
+    const facts = merge(provisioned, {
+      ours: {
+        sources: [
+          off('docker', 'docker'),
+          off('both', 'docker', { names: ['docker', 'nvidia'] }),
+          off('cuda', 'nvidia'),
+          off('new', 'nvidia', { taken: true }),
+          off('early', undefined, { names: ['nvidia'] }),
+        ],
+      },
+    });
+    const told = (...parts: readonly PartName[]) =>
+      plan(facts, ...parts).flatMap((item) =>
+        'title' in item && /others|source of NVIDIA driver/.test(item.title)
+          ? (item.details ?? []).map(({ text, effect }) => [text.replace(/.*\//, ''), effect])
+          : [],
+      );
+    expect(told()).toEqual([]);
+    expect(told('docker')).toEqual([['docker.list', undefined]]);
+    expect(told('docker', 'driver')).toEqual([
+      ['azp-fleet-nvidia.sources', undefined],
+      [
+        'new.list.off stays switched off',
+        'there is another /etc/apt/sources.list.d/new.list by now: compare them, and delete one',
+      ],
+      [
+        'early.list.off stays switched off',
+        "nobody noted who did that, as earlier releases did; to read it again: sudo mv '/etc/apt/sources.list.d/early.list.off' '/etc/apt/sources.list.d/early.list'",
+      ],
+      ['docker.list', undefined],
+      ['both.list', undefined],
+      ['cuda.list', undefined],
+    ]);
+    // A removal that was cut before they came back.
+    const cut = merge(bare, { ours: { sources: [off('docker', 'docker')] } });
+    expect(titles(cut)).toEqual(['switch package sources of others on again, as they were', files.at(-1)]);
+  });
+
+  test('a system that is not known loses what is ours all the same, and nothing by name', () => {
+    const other = merge(provisioned, { os: { id: 'plan9', pretty: 'Plan 9' } });
+    expect(titles(other)).toEqual([...agents, ...files]);
+    expect(titles(other, 'driver')).toContain('refused: Plan 9 on x86_64 is not supported');
+  });
+
+  test("the site's authority goes", () => {
+    const trusting = merge(bare, { files: { '/usr/local/share/ca-certificates/azp-fleet-site.crt': 'x' } });
+    expect(titles(trusting)).toEqual(["no longer trust the site's certificate authority", files.at(-1)]);
+  });
+
+  test('with halves of an interrupted removal loses the other half', () => {
+    const half = merge(bare, { ours: { folders: [HostPaths.etc], users: [] } });
+    expect(titles(half)).toEqual([...agents, ...files]);
+  });
+});
+
+test('its agents are drained, and containers of others are not disturbed unless systemd takes their GPUs', () => {
+  const [stop] = plan(provisioned);
+  expect(stop).toMatchObject({ disturbs: 'agents' });
+  expect(needsDrain(plan(provisioned).filter((item) => 'title' in item))).toBe(true);
+  const byHook = merge(provisioned, { docker: { cgroupDriver: 'systemd', serverVersion: '28.0.0' } });
+  expect(plan(byHook)[0]).toMatchObject({ disturbs: 'containers' });
+});
+
+test('agents are sought in the pools of the inventory and in those that the manager names', () => {
+  const status = managerStatus({ pool: { name: 'gpu-old' }, slots: [] });
+  const told = merge(provisioned, {
+    manager: {
+      status: {
+        ...status,
+        slots: [
+          { slot: '0', agent: 'a', state: 'idle', gpus: [], since: status.at, jobsRun: 0, pool: 'gpu-own' },
+        ],
+      },
+    },
+  });
+  const deregister = plan(told).find((item) => 'title' in item && item.step === 'pool');
+  expect(deregister).toMatchObject({
+    actions: [{ kind: 'deregister', owner: 'me', pools: ['gpu-lab', 'gpu-own'] }],
+  });
+});
+
+test('a manager that has never had an agent has none to take out', () => {
+  const found = removalOf(provisioned, {
+    host: desiredOf().host,
+    owner: undefined,
+    parts: new Set(),
+    root: machineRoot,
+  });
+  expect(found.some((item) => item.step === 'pool')).toBe(false);
+});
+
+describe("the driver of NVIDIA's .run file", () => {
+  const runfile = factsOf({
+    driver: { runfile: true, userspace: '580.95.05', loaded: '580.95.05' },
+    ours: { runfile: { version: '580.95.05', graphics: false } },
+    files: { [managedFiles.nouveauBlacklist]: 'e' },
+  });
+
+  test('that we have installed goes by its own uninstaller, with what kept nouveau away', () => {
+    expect(titles(runfile, 'driver')).toEqual([
+      'remove NVIDIA driver 580.95.05',
+      'take our settings for the NVIDIA driver away',
+      'delete the notes of this work',
+    ]);
+  });
+
+  test('stays with its settings where it is not asked for, and what is noted of it stays, too', () => {
+    expect(titles(runfile)).toEqual([]);
+    const managed = merge(runfile, { ours: { ...runfile.ours, folders: [HostPaths.state] } });
+    expect(plan(managed).at(-1)).toMatchObject({
+      title: 'delete the notes of this work',
+      details: [{ text: `stays: ${HostPaths.runfile}` }],
+    });
+    expect(plan(managed, 'driver').at(-1)).toMatchObject({ details: [] });
+  });
+
+  test.each([
+    ['its owner has installed', { ...runfile, ours: bare.ours }],
+    ['its owner has run since', merge(runfile, { driver: { userspace: '595.84' } })],
+  ])('that %s is not ours', (_, facts) => {
+    expect(titles(facts, 'driver')).toEqual([
+      'refused: NVIDIA driver was not installed by azp-fleet: its owner has run a .run file',
+      'delete the notes of this work',
+    ]);
+  });
+});

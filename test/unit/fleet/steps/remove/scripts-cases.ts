@@ -1,0 +1,257 @@
+import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { recordFile } from '../../../../../src/fleet/packages/package-record.ts';
+import { restoreScript } from '../../../../../src/fleet/steps/remove/daemon-json-script.ts';
+import {
+  containersScript,
+  filesScript,
+  stopScript,
+  traceScript,
+} from '../../../../../src/fleet/steps/remove/machine-scripts.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+
+const unit = 'azp-fleet-manager.service';
+const list = "systemctl list-units --all --plain --no-legend 'azp-fleet-agent-*.service'";
+const asked = ['docker version', 'docker ps -q --filter label=azp-fleet.kind=agent'];
+const file = '/etc/docker/daemon.json';
+
+const docker = (worker: string) => `case "$1 $*" in
+  *"ps -q"*) echo c1 ;;
+  top*) printf 'COMMAND\\nAgent.Listener\\n${worker}\\n' ;;
+  *"ps -aq"*kind=agent*) printf 'c1\\nc2\\n' ;;
+  image*ls*) echo azp-fleet/agent:4-cuda-1 ;;
+  network*ls*) echo n1 ;;
+esac`;
+
+export const removeSuite: ScriptSuite = {
+  name: 'taking away what is ours',
+  given: (host) => {
+    host
+      .program('systemctl', `case $1 in list-units) echo 'azp-fleet-agent-0.service loaded active' ;; esac`)
+      .program('docker', docker('bash'))
+      .program('ip', '')
+      .program('sync', '')
+      .file('/etc/passwd', 'root:x:0:0::/root:/bin/sh\nazp-agent-0:x:58000:58000::/:/bin/false\n');
+  },
+  cases: [
+    {
+      name: 'the manager and its agents end, and its unit goes',
+      script: stopScript,
+      given: (host) =>
+        host
+          .file(HostPaths.unit, 'unit')
+          .file(`${HostPaths.unit}.ab.part`, 'half')
+          .file(`${HostPaths.unit}.d/theirs.conf`, 'a drop-in of its owner')
+          .file('/etc/systemd/system/other.service', 'x'),
+      after: {
+        files: { [HostPaths.unit]: 'gone', [`${HostPaths.unit}.ab.part`]: 'gone' },
+        calls: [
+          ...asked,
+          'docker top c1 -eo comm',
+          list,
+          'systemctl show -p ControlGroup --value azp-fleet-agent-0.service',
+          `systemctl cat ${unit}`,
+          `systemctl disable -q ${unit}`,
+          `systemctl stop ${unit}`,
+          list,
+          'systemctl stop azp-fleet-agent-0.service',
+          'systemctl reset-failed azp-fleet-agent-0.service',
+          'systemctl daemon-reload',
+          `systemctl reset-failed ${unit}`,
+        ],
+      },
+    },
+    {
+      name: 'a job that runs without its manager stops everything before it begins',
+      script: stopScript,
+      given: (host) => host.file(HostPaths.unit, 'unit').program('docker', docker('Agent.Worker')),
+      after: {
+        code: 1,
+        stderr: `failed: a job still runs on this host
+expected: agents without jobs
+seen:  c1
+next: wait for it to end, or have its manager wait: systemctl start ${unit} on the host, and run again
+`,
+        calls: [
+          ...asked,
+          'docker top c1 -eo comm',
+          list,
+          'systemctl show -p ControlGroup --value azp-fleet-agent-0.service',
+        ],
+      },
+    },
+    {
+      name: 'containers, the image by its name, the network by its label, and the rules of the fence',
+      script: containersScript,
+      given: (host) =>
+        host.program(
+          'ip',
+          `if [ "$*" = '-4 rule show' ]; then
+  printf '0:\\tfrom all lookup local\\n50:\\tfrom all iif azp-fleet0 [detached] ipproto udp dport 53 goto 52\\n'
+  printf '51:\\tfrom all to 169.254.0.0/16 uidrange 58000-58000 prohibit\\n51:\\tfrom all to 10.0.0.1 iif eth0 prohibit\\n'
+  printf '51:\\tfrom all to 10.0.0.1 uidrange 1000-1000 prohibit\\n52:\\tfrom all nop\\n'
+fi`,
+        ),
+      after: {
+        calls: [
+          'docker version',
+          'docker ps -aq --filter label=azp-fleet.kind=agent',
+          'docker rm -fv c1',
+          'docker rm -fv c2',
+          'docker ps -aq --filter label=azp-fleet.kind=probe',
+          'docker ps -aq --filter label=azp-fleet.kind=config',
+          "docker image ls --filter label=azp-fleet.kind=image --format '{{.Repository}}:{{.Tag}}' azp-fleet/agent",
+          'docker image rm azp-fleet/agent:4-cuda-1',
+          "docker network ls -q --filter 'name=^azp-fleet$' --filter label=azp-fleet.kind=network",
+          'docker network rm n1',
+          'ip -4 rule show',
+          'ip -4 rule del pref 50 iif azp-fleet0 ipproto udp dport 53 goto 52',
+          'ip -4 rule del pref 51 to 169.254.0.0/16 uidrange 58000-58000 prohibit',
+          'ip -4 rule del pref 52 nop',
+          'ip -6 rule show',
+          'ip -6 rule del pref 52 nop',
+        ],
+      },
+    },
+    {
+      name: 'an engine that does not answer is said, since what is in it would come back',
+      script: containersScript,
+      given: (host) => host.program('docker', 'exit 1').program('systemctl', 'echo failed; exit 3'),
+      after: {
+        code: 1,
+        stderr: `failed: Docker Engine does not answer
+expected: its containers and images can be asked for
+seen: failed
+next: start it (systemctl start docker), and run again
+`,
+        calls: ['docker version', 'systemctl is-active docker.service'],
+      },
+    },
+    {
+      name: 'users and folders go; what this work is noted in stays until it is done',
+      script: filesScript(['azp-agent-0']),
+      given: (host) =>
+        host
+          .program('pkill', 'exit 1')
+          .program('userdel', '')
+          .program('getent', 'exit 2')
+          .file(`${HostPaths.opt}/current`, 'x')
+          .file(HostPaths.token, 'secret')
+          .file(`${HostPaths.agents}/0/work`, 'x')
+          .file(`${HostPaths.state}/manager.json`, 'x')
+          .file(recordFile, 'part docker\n')
+          .file(`${HostPaths.state}/lock.last`, 'me')
+          .file(`${HostPaths.changes}/this/script`, 'x')
+          .file('/opt/other/x', 'x'),
+      after: {
+        calls: ['pkill -KILL -U azp-agent-0', 'userdel azp-agent-0', 'getent group azp-agent-0'],
+        files: {
+          [HostPaths.opt]: 'gone',
+          [`${HostPaths.opt}/current`]: 'gone',
+          [HostPaths.etc]: 'gone',
+          [HostPaths.token]: 'gone',
+          [HostPaths.agents]: 'gone',
+          [`${HostPaths.agents}/0`]: 'gone',
+          [`${HostPaths.agents}/0/work`]: 'gone',
+          [`${HostPaths.state}/manager.json`]: 'gone',
+        },
+      },
+    },
+    {
+      name: 'the notes go last, and in /run all but the lock that is held',
+      script: traceScript([], false),
+      given: (host) =>
+        host
+          .file(`${HostPaths.state}/lock.last`, 'me')
+          .file(`${HostPaths.changes}/this/script`, 'x')
+          .file(`${HostPaths.run}/lock.owner`, 'me')
+          .file(HostPaths.status, '{}'),
+      after: {
+        files: {
+          [HostPaths.state]: 'gone',
+          [`${HostPaths.state}/lock.last`]: 'gone',
+          [HostPaths.changes]: 'gone',
+          [`${HostPaths.changes}/this`]: 'gone',
+          [`${HostPaths.changes}/this/script`]: 'gone',
+          [HostPaths.status]: 'gone',
+        },
+      },
+    },
+    {
+      name: 'what is noted of packages and of a .run file outlives what else is in the state',
+      script: traceScript(['part docker', 'brought docker-ce'], true),
+      given: (host) =>
+        host
+          .file(recordFile, 'part docker\nbrought docker-ce\n')
+          .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
+          .file(`${HostPaths.state}/lock.last`, 'me'),
+      after: { calls: [`sync ${recordFile}.new`], files: { [`${HostPaths.state}/lock.last`]: 'gone' } },
+    },
+    {
+      name: 'and that of a .run file alone, whose packages are not ours',
+      script: traceScript([], true),
+      given: (host) =>
+        host
+          .file(recordFile, 'part docker\ntheirs docker-ce\n')
+          .file(`${HostPaths.runfile}/installed`, '580.95.05 compute\n')
+          .file(`${HostPaths.state}/lock.last`, 'me'),
+      after: { files: { [`${HostPaths.state}/lock.last`]: 'gone', [recordFile]: 'gone' } },
+    },
+    {
+      name: 'what is noted of packages that stay is left alone, and shortened to that',
+      script: traceScript(['part docker', 'brought docker-ce'], false),
+      given: (host) =>
+        host
+          .file(recordFile, 'part docker\nbrought docker-ce\npart driver\nbrought libcuda1\n', {
+            mode: 0o600,
+          })
+          .file(`${HostPaths.state}/lock.last`, 'me')
+          .file(`${HostPaths.changes}/this/script`, 'x')
+          .file(HostPaths.status, '{}'),
+      after: {
+        files: {
+          [recordFile]: '644 part docker\nbrought docker-ce\n',
+          [`${HostPaths.state}/lock.last`]: 'gone',
+          [HostPaths.changes]: 'gone',
+          [`${HostPaths.changes}/this`]: 'gone',
+          [`${HostPaths.changes}/this/script`]: 'gone',
+          [HostPaths.status]: 'gone',
+        },
+        calls: [`sync ${recordFile}.new`],
+      },
+    },
+    {
+      name: 'daemon.json comes back to the letter, and the engine reads it without a restart',
+      script: restoreScript({ from: 'ours', to: "it's theirs", keeps: false }),
+      given: (host) =>
+        host.file(file, 'ours').file(`${file}.before-azp-fleet`, "it's theirs").file(`${file}.previous`, 'x'),
+      after: {
+        files: {
+          [file]: "644 it's theirs",
+          [`${file}.before-azp-fleet`]: 'gone',
+          [`${file}.previous`]: 'gone',
+        },
+        calls: ['systemctl is-active -q docker.service', 'systemctl reload docker.service'],
+      },
+    },
+    {
+      name: 'one that was not there before goes',
+      script: restoreScript({ from: 'ours', to: undefined, keeps: false }),
+      given: (host) => host.file(file, 'ours').program('systemctl', 'exit 3'),
+      after: { files: { [file]: 'gone' }, calls: ['systemctl is-active -q docker.service'] },
+    },
+    {
+      name: 'one that somebody has changed since is left',
+      script: restoreScript({ from: 'ours', to: undefined, keeps: true }),
+      given: (host) => host.file(file, 'theirs'),
+      after: {
+        code: 1,
+        stderr: `failed: ${file} has changed since the plan was made
+expected: sha256 ${sha256('ours')}
+seen: ${sha256('theirs')}
+next: plan again
+`,
+      },
+    },
+  ],
+};

@@ -1,0 +1,4 @@
+import { testSuite } from '../../../../support/scratch/suite-tests.ts';
+import { removeSuite } from './scripts-cases.ts';
+
+testSuite(removeSuite);

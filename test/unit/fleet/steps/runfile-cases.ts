@@ -1,0 +1,257 @@
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import type { Desired } from '../../../../src/fleet/steps/step.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+import { runfileRefusals } from './runfile-refusals.ts';
+import {
+  asked,
+  runfile,
+  built,
+  release,
+  upgraded,
+  newKernel,
+  runs,
+  registered,
+  ours,
+  rest,
+  known,
+} from './runfile-wishes.ts';
+
+/** NVIDIA's `.run` file, in the form of host-stack-cases.ts. */
+export const runfileCases: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'fresh: the newest .run file of the branch that is known',
+    factsOf(),
+    runfile,
+    [
+      'install dkms, libelf-dev [nothing]',
+      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      `install NVIDIA driver ${known} [nothing]`,
+      ...rest,
+    ],
+  ],
+  [
+    'fresh: a .run file on a kernel without headers, compiler and make, beside the one that boots next',
+    factsOf({
+      kernels: [{ release, headers: false, driver: false }, upgraded[1]],
+      lacksToBuild: ['gcc', 'make'],
+      packages: newKernel,
+    }),
+    runfile,
+    [
+      `install linux-headers-${release}, linux-headers-6.1.0-38-amd64, linux-headers-amd64, gcc, make, dkms, libelf-dev [nothing]`,
+      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      `install NVIDIA driver ${known} [nothing]`,
+      ...rest,
+    ],
+  ],
+  [
+    'fresh: a .run file, exactly one version, with what draws',
+    factsOf(),
+    asked({ branch: '595', version: '595.84' }, { driverCapabilities: ['compute', 'utility', 'graphics'] }),
+    [
+      'install dkms, libelf-dev, pkg-config, libglvnd-dev [nothing]',
+      'fetch NVIDIA-Linux-x86_64-595.84.run [nothing]',
+      'install NVIDIA driver 595.84 (.run file, open kernel modules, with graphics) [nothing]',
+      ...rest,
+    ],
+  ],
+  [
+    'fresh: a .run file while nouveau drives the GPUs',
+    factsOf({ driver: { nouveau: true }, packages: built }),
+    runfile,
+    [
+      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      `install NVIDIA driver ${known} [nothing]`,
+      'reboot the host [machine]',
+      ...rest,
+    ],
+  ],
+  [
+    'fresh: a .run file for Rocky Linux 9',
+    factsOf({
+      os: { id: 'rocky', versionId: '9.6', pretty: 'Rocky Linux 9.6' },
+      kernels: [{ release: '5.14.0-570.el9.x86_64', headers: false, driver: false }],
+      packages: {},
+    }),
+    runfile,
+    [
+      'install kernel-devel-5.14.0-570.el9.x86_64, dkms, elfutils-libelf-devel [nothing]',
+      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      `install NVIDIA driver ${known} [nothing]`,
+      ...rest,
+    ],
+  ],
+  [
+    'current: the driver of a .run file, ours',
+    factsOf({ driver: registered, ours, packages: built }),
+    runfile,
+    rest,
+  ],
+  [
+    'current: the driver of a .run file, ours, without what is to draw now',
+    factsOf({ driver: registered, ours, packages: built }),
+    asked({ version: '580.178.04' }, { driverCapabilities: ['compute', 'graphics'] }),
+    [
+      'install pkg-config, libglvnd-dev [nothing]',
+      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      'change to NVIDIA driver 580.178.04 (.run file, open kernel modules, with graphics) [containers]',
+      ...rest,
+    ],
+  ],
+  [
+    'older: the driver of a .run file of another branch',
+    factsOf({
+      driver: { loaded: '570.86.10', userspace: '570.86.10', open: true, runfile: true, dkms: 'registered' },
+      packages: built,
+    }),
+    asked({ version: '580.95.05' }),
+    [
+      'fetch NVIDIA-Linux-x86_64-580.95.05.run [nothing]',
+      'upgrade NVIDIA driver 570.86.10 → 580.95.05 (.run file, open kernel modules, compute only) [machine]',
+      'reboot the host [machine]',
+      ...rest,
+    ],
+  ],
+  [
+    'newer: the driver of a .run file of a newer branch, and less is asked for',
+    factsOf({
+      driver: { loaded: '595.84', userspace: '595.84', open: true, runfile: true, dkms: 'registered' },
+      packages: built,
+    }),
+    runfile,
+    [
+      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      `downgrade NVIDIA driver 595.84 → ${known} [machine]`,
+      'reboot the host [machine]',
+      ...rest,
+    ],
+  ],
+  [
+    'conflicting: packages of a driver are there, and a .run file is asked for',
+    factsOf({
+      driver: { loaded: '570.86.10', userspace: '570.86.10', open: true },
+      packages: { 'nvidia-driver-cuda': '570.86.10-1', 'nvidia-kernel-open-dkms': '570.86.10-1' },
+    }),
+    runfile,
+    [
+      'refused: a driver is installed from packages (nvidia-driver-cuda, nvidia-kernel-open-dkms), and a .run file must not be mixed with them',
+      ...rest,
+    ],
+  ],
+  [
+    'conflicting: a .run file is there, and packages are asked for',
+    factsOf({ driver: { loaded: '570.86.10', userspace: '570.86.10', open: true, runfile: true } }),
+    desiredOf(),
+    ['refused: a driver from a .run file is installed, and packages must not be mixed with it', ...rest],
+  ],
+  [
+    'half-installed: a .run file whose driver was never loaded',
+    factsOf({
+      driver: { userspace: '580.178.04', runfile: true, dkms: 'registered' },
+      ours,
+      packages: built,
+    }),
+    runfile,
+    ['load the NVIDIA kernel module [nothing]', ...rest],
+  ],
+  [
+    'half-installed: a .run file whose installer was cut off',
+    factsOf({ driver: { runfile: true }, packages: built }),
+    runfile,
+    [
+      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      `install NVIDIA driver ${known} [nothing]`,
+      ...rest,
+    ],
+  ],
+  [
+    'half-installed: the reboot after a .run file has not been yet',
+    factsOf({
+      driver: { ...registered, loaded: '570.86.10' },
+      ours,
+      packages: built,
+    }),
+    runfile,
+    ['reboot the host [machine]', ...rest],
+  ],
+  [
+    'desktop: a .run file beside what draws on a screen',
+    factsOf({ packages: { gdm3: '43.0-3' } }),
+    runfile,
+    ['refused: this host has a desktop, and a .run file writes over what it draws with', ...rest],
+  ],
+  [
+    'display card: a .run file that does not know it',
+    factsOf({
+      gpus: [
+        { address: '0000:03:00.0', deviceId: '128b', boundTo: undefined },
+        { address: '0000:83:00.0', deviceId: '2684', boundTo: undefined },
+      ],
+    }),
+    runfile,
+    [
+      'refused: driver branch 580 does not support GPU 0000:03:00.0 (10de:128b, Kepler); 470 is the last one that does',
+      ...rest,
+    ],
+  ],
+  [
+    'held: a kernel that its owner keeps needs no headers to come for a .run file',
+    factsOf({
+      packages: { ...built, 'linux-image-amd64': '6.1.129-1' },
+      held: ['linux-image-amd64'],
+    }),
+    runfile,
+    [
+      'fetch NVIDIA-Linux-x86_64-580.178.04.run [nothing]',
+      `install NVIDIA driver ${known} [nothing]`,
+      ...rest,
+    ],
+  ],
+  [
+    'the next kernel: it is built for the driver of a .run file, ours',
+    factsOf({
+      driver: registered,
+      ours,
+      kernels: upgraded,
+      lacksToBuild: ['gcc'],
+      packages: { ...built, ...newKernel },
+    }),
+    runfile,
+    [
+      'install linux-headers-6.1.0-38-amd64, linux-headers-amd64, gcc [nothing]',
+      'build the NVIDIA module for Linux 6.1.0-38-amd64 [nothing]',
+      ...rest,
+    ],
+  ],
+  [
+    "the next kernel: the driver of its owner's .run file, without DKMS, whose sources are there",
+    factsOf({
+      driver: { ...runs, dkms: 'sources' },
+      kernels: upgraded,
+      lacksToBuild: ['gcc', 'make'],
+      packages: newKernel,
+    }),
+    desiredOf(),
+    [
+      'install linux-headers-6.1.0-38-amd64, linux-headers-amd64, gcc, make, dkms, libelf-dev [nothing]',
+      'register NVIDIA driver 580.178.04 with DKMS [nothing]',
+      'build the NVIDIA module for Linux 6.1.0-38-amd64 [nothing]',
+      ...rest,
+    ],
+  ],
+  [
+    "the next kernel: the driver of its owner's .run file, of which DKMS can have nothing",
+    factsOf({
+      driver: runs,
+      kernels: upgraded,
+      packages: { ...built, ...newKernel, 'linux-headers-amd64': '1' },
+    }),
+    desiredOf(),
+    [
+      'install linux-headers-6.1.0-38-amd64 [nothing]',
+      'refused: Linux 6.1.0-38-amd64, which boots next, has no NVIDIA module, and the driver, which its owner has installed from a .run file, is not known to DKMS',
+      ...rest,
+    ],
+  ],
+  ...runfileRefusals,
+];

@@ -1,0 +1,79 @@
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import type { Desired } from '../../../../src/fleet/steps/step.ts';
+import { factsOf } from '../../../support/host.ts';
+import { suppliesOf } from '../../../support/supplies.ts';
+import { asked, runfile, built, rest } from './runfile-wishes.ts';
+
+/** Where NVIDIA's `.run` file cannot be had, or does not fit, and where its digest says which it is. */
+export const runfileRefusals: readonly [string, Facts, Desired, readonly string[]][] = [
+  [
+    'a .run file for ARM, whose digest nobody knows',
+    factsOf({ arch: 'aarch64' }),
+    runfile,
+    ['refused: no .run file of driver branch 580 for aarch64 is known', ...rest],
+  ],
+  [
+    'a .run file of a version whose digest nobody knows',
+    factsOf(),
+    asked({ version: '580.126.99' }),
+    [
+      'refused: the sha256 of NVIDIA-Linux-x86_64-580.126.99.run is not known, and what is run as root has to be what NVIDIA made',
+      ...rest,
+    ],
+  ],
+  [
+    'a .run file for ARM, with its digest in the inventory',
+    factsOf({ arch: 'aarch64', packages: built }),
+    asked({ version: '580.95.05', sha256: 'a'.repeat(64) }),
+    [
+      'fetch NVIDIA-Linux-aarch64-580.95.05.run [nothing]',
+      'install NVIDIA driver 580.95.05 (.run file, open kernel modules, compute only) [nothing]',
+      ...rest,
+    ],
+  ],
+  [
+    'a .run file behind NVSwitches',
+    factsOf({ nvswitches: 4 }),
+    runfile,
+    [
+      'refused: a .run file comes without the fabric manager, which must have its very version and which NVSwitches need',
+      ...rest,
+    ],
+  ],
+  [
+    'a .run file, Secure Boot, and no key',
+    factsOf({ driver: { secureBoot: true } }),
+    runfile,
+    [
+      'refused: Secure Boot is on, and the kernel would reject the modules that are built on this host: there is no key yet that they could be signed with',
+      ...rest,
+    ],
+  ],
+  [
+    'a .run file of a branch that cannot leave a loaded module alone',
+    factsOf({
+      driver: { loaded: '570.86.10', userspace: '570.86.10', open: true, runfile: true },
+      packages: built,
+    }),
+    asked({ branch: '535' }),
+    [
+      'refused: the loaded module 570.86.10 holds the GPUs, and the .run files of branch 535 install only where they can load their module at once',
+      ...rest,
+    ],
+  ],
+  [
+    'a .run file without room for it',
+    factsOf({ disk: { '/': { freeBytes: 2e9, mount: '/' } } }),
+    runfile,
+    ["refused: NVIDIA's .run file takes 3.5 GB on / with what comes before it, and 2.0 GB are free", ...rest],
+  ],
+  [
+    'a .run file beside a bundle',
+    factsOf(),
+    { ...runfile, supplies: suppliesOf([]) },
+    [
+      'refused: a bundle has packages, and no .run file of a driver',
+      ...rest.filter((line) => !line.startsWith('add ')),
+    ],
+  ],
+];

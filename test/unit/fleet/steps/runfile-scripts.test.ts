@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+import { consequenceFilters } from '../../../../src/fleet/packages/apt/consequences.ts';
+import { aptPrelude } from '../../../../src/fleet/packages/apt/prelude.ts';
+import { driverStep } from '../../../../src/fleet/steps/driver.ts';
+import { dnfParts } from './dnf-parts.ts';
+import { exactScripts, fileOf, type Parts, type ScriptsCase } from './exact-scripts.ts';
+import { runfileCases } from './runfile-cases.ts';
+
+const fixtures = join(import.meta.dirname, '../../../fixtures/runfile/scripts');
+const parts: Parts = [
+  [aptPrelude, '# … what all scripts for apt begin with'],
+  [consequenceFilters, '# … how what apt says is read'],
+  ...dnfParts,
+];
+const [first, ...others] = runfileCases.map(([what, facts, wish]): ScriptsCase => ({
+  what,
+  facts,
+  wish,
+  steps: [driverStep],
+}));
+const all = first === undefined ? [] : [first, ...others.map((each) => ({ ...each, like: first }))];
+
+// Facts in, scripts out, to the letter, and again: `vitest -u` writes them anew, for somebody to read.
+it.each(all.map((each) => [each.what, each] as const))('%s', async (_, one) => {
+  await expect(exactScripts(one, parts)).toMatchFileSnapshot(join(fixtures, fileOf(one)));
+});

@@ -1,0 +1,226 @@
+import { cdiMark } from '../../../../../src/fleet/facts/probes/ours-cdi.ts';
+import { cdiScript, cdiUndoScript } from '../../../../../src/fleet/steps/toolkit/cdi.ts';
+import type { ScriptSuite } from '../../../../support/scratch/case.ts';
+import type { ScratchHost } from '../../../../support/scratch/host.ts';
+
+const spec = 'cdiVersion: "0.5.0"\nkind: "nvidia.com/gpu"\n';
+const encoding = `${spec}  - /usr/lib/x86_64-linux-gnu/libnvidia-encode.so.580.95.05\n`;
+const drawing = `${encoding}  - /usr/lib/x86_64-linux-gnu/libEGL_nvidia.so.580.95.05\n`;
+const service = 'nvidia-cdi-refresh.service';
+const withService = [`systemctl cat ${service}`, `systemctl restart ${service}`];
+const withoutService = [`systemctl cat ${service}`, 'nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'];
+
+/** From toolkit 1.18 on. */
+function refreshes(host: ScratchHost, file: string, text = spec): void {
+  host.folder(file.slice(0, file.lastIndexOf('/')));
+  host.program('systemctl', `case $1 in cat) echo "[Unit]" ;; restart) printf %s '${text}' >${file} ;; esac`);
+}
+
+export const cdiSuite: ScriptSuite = {
+  name: 'writing the CDI specification',
+  given: (host) => {
+    host
+      .program('systemctl', 'echo "No files found for $2." >&2; exit 1')
+      .program('journalctl', 'echo "the journal of $2"')
+      .program('nvidia-ctk', `printf %s '${spec}' >"\${3#--output=}"`);
+  },
+  cases: [
+    {
+      name: 'an older toolkit writes it itself',
+      script: cdiScript([]),
+      run: { umask: '077' },
+      after: {
+        calls: withoutService,
+        files: { '/etc/cdi': '755 /', '/etc/cdi/nvidia.yaml': `600 ${spec}${cdiMark}\n` },
+      },
+    },
+    {
+      name: 'what was made for us goes again, with its folder where that is empty then',
+      script: cdiUndoScript({ made: ['/etc/cdi/nvidia.yaml'], aside: [] }),
+      given: (host) => host.file('/etc/cdi/nvidia.yaml', cdiMark),
+      after: { files: { '/etc/cdi': 'gone', '/etc/cdi/nvidia.yaml': 'gone' } },
+    },
+    {
+      name: 'what was set aside comes back, and never over another file',
+      script: cdiUndoScript({ made: [], aside: ['/etc/cdi/nvidia.yaml', '/etc/cdi/site.json'] }),
+      given: (host) =>
+        host
+          .file('/etc/cdi/nvidia.yaml.before-azp-fleet', 'by hand')
+          .file('/etc/cdi/site.json.before-azp-fleet', 'of then')
+          .file('/etc/cdi/site.json', 'of now'),
+      after: {
+        files: {
+          '/etc/cdi/nvidia.yaml.before-azp-fleet': 'gone',
+          '/etc/cdi/nvidia.yaml': '644 by hand',
+        },
+      },
+    },
+    {
+      name: 'a toolkit with a service of its own has the service write it, wherever that is, and no second file',
+      script: cdiScript([]),
+      given: (host) => refreshes(host, '/var/run/cdi/nvidia.yaml'),
+      after: { calls: withService, files: { '/var/run/cdi/nvidia.yaml': `644 ${spec}` } },
+    },
+    {
+      name: 'a specification in JSON is one',
+      script: cdiScript([]),
+      given: (host) => refreshes(host, '/var/run/cdi/nvidia.json'),
+      after: { calls: withService, files: { '/var/run/cdi/nvidia.json': `644 ${spec}` } },
+    },
+    {
+      name: 'and so is one that an administrator keeps',
+      script: cdiScript([]),
+      given: (host) => refreshes(host, '/etc/cdi/site.json'),
+      after: { calls: withService, files: { '/etc/cdi/site.json': `644 ${spec}` } },
+    },
+    {
+      name: 'a file that was made by hand is set aside when the service has written its own',
+      script: cdiScript(['/etc/cdi/nvidia.yaml', '/etc/cdi/gone.json']),
+      given: (host) => {
+        refreshes(host, '/var/run/cdi/nvidia.yaml');
+        host
+          .file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu')
+          .file('/etc/cdi/fpga.yaml', 'kind: intel.com/fpga');
+      },
+      after: {
+        calls: withService,
+        files: {
+          '/var/run/cdi/nvidia.yaml': `644 ${spec}`,
+          '/etc/cdi/nvidia.yaml': 'gone',
+          '/etc/cdi/nvidia.yaml.before-azp-fleet': '644 by hand: nvidia.com/gpu',
+        },
+      },
+    },
+    {
+      name: "what the GPU operator wrote for itself is none of the GPUs'",
+      script: cdiScript(['/etc/cdi/nvidia.yaml']),
+      given: (host) => {
+        refreshes(host, '/run/nothing');
+        host
+          .file('/var/run/cdi/management.nvidia.com-gpu.yaml', 'kind: management.nvidia.com/gpu\n')
+          .file('/etc/cdi/nvidia.yaml', 'by hand:\nkind: management.nvidia.com/gpu\n');
+      },
+      after: {
+        code: 1,
+        stderr: `failed: no CDI specification describes the GPUs
+expected: nvidia.com/gpu in /var/run/cdi or /etc/cdi
+seen: nothing
+next: run nvidia-ctk cdi generate on the host and look at its output
+`,
+        calls: withService,
+        files: { '/run/nothing': `644 ${spec}` },
+      },
+    },
+    {
+      name: 'an older toolkit writes over one that was made by hand',
+      script: cdiScript(['/etc/cdi/nvidia.yaml']),
+      given: (host) => host.file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu'),
+      after: { calls: withoutService, files: { '/etc/cdi/nvidia.yaml': `644 ${spec}${cdiMark}\n` } },
+    },
+    {
+      name: 'and over the one that wins',
+      script: cdiScript(['/etc/cdi/nvidia.yaml']),
+      given: (host) =>
+        host
+          .file('/var/run/cdi/nvidia.yaml', 'by a unit: nvidia.com/gpu')
+          .file('/etc/cdi/nvidia.yaml', 'by hand: nvidia.com/gpu'),
+      after: {
+        calls: [`systemctl cat ${service}`, 'nvidia-ctk cdi generate --output=/var/run/cdi/nvidia.yaml'],
+        files: {
+          '/var/run/cdi/nvidia.yaml': `644 ${spec}`,
+          '/etc/cdi/nvidia.yaml': 'gone',
+          '/etc/cdi/nvidia.yaml.before-azp-fleet': '644 by hand: nvidia.com/gpu',
+        },
+      },
+    },
+    ...[
+      '/var/run/cdi/nvidia.yaml',
+      '/var/run/cdi/nvidia.json',
+      '/etc/cdi/site.yaml',
+      '/etc/cdi/site.json',
+    ].map((file) => ({
+      name: `what agents may use is in ${file}`,
+      script: cdiScript([], ['graphics', 'video']),
+      given: (host: ScratchHost) => refreshes(host, file, drawing),
+      after: { calls: withService, files: { [file]: `644 ${drawing}` } },
+    })),
+    {
+      name: 'what the host has no library for is told, and every time',
+      script: cdiScript([], ['video', 'graphics']),
+      given: (host) => {
+        refreshes(host, '/var/run/cdi/nvidia.yaml', encoding);
+        // Neither of these gives containers anything.
+        host.file('/etc/cdi/nvidia.yaml', drawing).file('/var/run/cdi/other.json', 'libEGL_nvidia.so.0');
+      },
+      after: {
+        code: 1,
+        stderr: `failed: agents may use graphics, and the CDI specification has no library for it, because the host has none
+expected: libEGL_nvidia.so in it
+seen: none
+next: bring the driver's libraries for graphics to the host, at its version and from where the driver is from (a .run file has them unless --no-opengl-files was given), or take graphics out of driverCapabilities, and run again
+`,
+        calls: withService,
+        files: { '/var/run/cdi/nvidia.yaml': `644 ${encoding}` },
+      },
+    },
+    {
+      name: 'and so it is of an older toolkit, in /etc',
+      script: cdiScript([], ['video']),
+      after: {
+        code: 1,
+        stderr: `failed: agents may use video, and the CDI specification has no library for it, because the host has none
+expected: libnvidia-encode.so in it
+seen: none
+next: bring the driver's libraries for video to the host, at its version and from where the driver is from (a .run file has them unless --no-opengl-files was given), or take video out of driverCapabilities, and run again
+`,
+        calls: withoutService,
+        files: { '/etc/cdi': '755 /', '/etc/cdi/nvidia.yaml': `644 ${spec}${cdiMark}\n` },
+      },
+    },
+    {
+      name: "the service's failure is told with its journal",
+      script: cdiScript([]),
+      given: (host) => host.program('systemctl', '[ "$1" = cat ]'),
+      after: {
+        code: 1,
+        stderr: `failed: the CDI specification cannot be written
+expected: nvidia-cdi-refresh.service ends well
+seen: the journal of nvidia-cdi-refresh.service
+next: see whether nvidia-smi works on the host
+`,
+        calls: [...withService, `journalctl -u ${service} -n 5 --no-pager -o cat`],
+      },
+    },
+    {
+      name: "nvidia-ctk's failure is told",
+      script: cdiScript([]),
+      given: (host) => host.program('nvidia-ctk', 'echo "failed to get driver version" >&2; exit 1'),
+      after: {
+        code: 1,
+        stderr: `failed to get driver version
+failed: the CDI specification cannot be written
+expected: nvidia-ctk cdi generate ends well
+seen: the messages above
+next: see whether nvidia-smi works on the host
+`,
+        calls: withoutService,
+        files: { '/etc/cdi': '755 /' },
+      },
+    },
+    {
+      name: 'a specification that describes something else is none',
+      script: cdiScript([]),
+      given: (host) => refreshes(host, '/var/run/cdi/other.yaml', 'kind: nvidiaXcom/gpu'),
+      after: {
+        code: 1,
+        stderr: `failed: no CDI specification describes the GPUs
+expected: nvidia.com/gpu in /var/run/cdi or /etc/cdi
+seen: nothing
+next: run nvidia-ctk cdi generate on the host and look at its output
+`,
+        calls: withService,
+        files: { '/var/run/cdi/other.yaml': '644 kind: nvidiaXcom/gpu' },
+      },
+    },
+  ],
+};

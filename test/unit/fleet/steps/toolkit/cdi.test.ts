@@ -1,0 +1,4 @@
+import { testSuite } from '../../../../support/scratch/suite-tests.ts';
+import { cdiSuite } from './cdi-cases.ts';
+
+testSuite(cdiSuite);

@@ -1,0 +1,92 @@
+import { expect, it } from 'vitest';
+
+import type { Facts } from '../../../../src/fleet/facts/facts.ts';
+import { leftDrain } from '../../../../src/fleet/verdict/left-drain.ts';
+import { factsOf, merge } from '../../../support/host.ts';
+import { managerStatus } from '../../../support/manager-status.ts';
+
+const at = '2026-11-20T09:30:00Z';
+const run = '3f2a91bc-0000-4000-8000-000000000000';
+const ofRun = { reason: 'do driver', at, owner: 'bob@ci', run };
+const ofPerson = { reason: 'fan', at, owner: 'ann@laptop' };
+const said = 'whole host drained by run 3f2a91bc of bob@ci: do driver, since 2026-11-20 09:30 UTC';
+
+const facts = (more: Partial<Facts> = {}, drains = [ofPerson, ofRun]): Facts => ({
+  ...merge(factsOf(), { manager: { status: managerStatus({ drains }) } }),
+  uptimeS: 86_400,
+  time: Date.parse(at) + 90_000_000,
+  ...more,
+});
+
+it.each<[string, Facts, string | undefined, string, string]>([
+  [
+    'nobody works on the host: that run is gone',
+    facts(),
+    'agents.left-drained',
+    `${said}; that run is gone`,
+    'run "azp-fleet provision": it proves the host and gives its agents back',
+  ],
+  [
+    'nobody does, and its change goes on',
+    facts({
+      changes: [
+        { id: 'docker-1', title: 'install Docker', owner: 'bob@ci', state: 'done', code: 0 },
+        { id: 'driver-1', title: 'install driver', owner: 'bob@ci', state: 'running', code: undefined },
+      ],
+    }),
+    'agents.left-drained',
+    `${said}; that run is gone, and its "install driver" goes on there as azp-fleet-change-driver-1.service`,
+    'run "azp-fleet provision": it follows that to its end, proves the host and gives its agents back',
+  ],
+  [
+    'somebody works there',
+    facts({ hostLock: { who: 'bob@ci', command: 'azp-fleet provision', since: at } }),
+    'agents.held-by-run',
+    `${said}; bob@ci is at work there: azp-fleet provision, since 2026-11-20 09:30 UTC`,
+    'wait for that run to end',
+  ],
+  [
+    'somebody works there whose note says no time',
+    facts({ hostLock: { who: 'somebody', command: 'a command', since: '' } }),
+    'agents.held-by-run',
+    `${said}; somebody is at work there: a command`,
+    'wait for that run to end',
+  ],
+  [
+    'its mark tells which change goes on',
+    facts(
+      { changes: [{ id: 'd-1', title: 'install driver', owner: '', state: 'running', code: undefined }] },
+      [{ ...ofRun, reason: 'do driver; not given back: the run ended before azp-fleet-change-d-1.service' }],
+    ),
+    'agents.left-drained',
+    `${said.replace(',', '; not given back: the run ended before azp-fleet-change-d-1.service,')}; that run is gone, and its "install driver" goes on there`,
+    'run "azp-fleet provision": it follows that to its end, proves the host and gives its agents back',
+  ],
+  [
+    'the host has booted long since',
+    facts({ uptimeS: 900, time: Date.parse(at) + 960_000 }),
+    'agents.left-drained',
+    `${said}; that run is gone`,
+    'run "azp-fleet provision": it proves the host and gives its agents back',
+  ],
+  [
+    'the host was drained after its boot',
+    facts({ uptimeS: 60, time: Date.parse(at) + 60_000 }),
+    'agents.left-drained',
+    `${said}; that run is gone`,
+    'run "azp-fleet provision": it proves the host and gives its agents back',
+  ],
+  [
+    'it may have rebooted the host, and not be back yet',
+    facts({ uptimeS: 60, time: Date.parse(at) + 61_000 }),
+    'agents.held-by-run',
+    said,
+    'wait for that run to end; if it was cut off, run "azp-fleet provision" (or "azp-fleet undrain")',
+  ],
+])('drained by a run, and %s', (_, seen, code, what, next) => {
+  expect(leftDrain(seen)).toEqual([{ code, severity: 'warn', what, next }]);
+});
+
+it('people’s marks are theirs', () => {
+  expect(leftDrain(facts({}, [ofPerson]))).toEqual([]);
+});

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+
+import { saidOf } from '../../../../src/fleet/verdict/who.ts';
+
+test.each([
+  [['box-0'], 'is still starting', 'box-0: is still starting'],
+  [['box-0'], 'agent box-0 belongs to another installation', 'agent box-0 belongs to another installation'],
+  [['box-0'], 'the owner of: box-0, is away', 'the owner of: box-0, is away'],
+  [
+    ['box-0'],
+    'agent box-01 belongs to another installation',
+    'box-0: agent box-01 belongs to another installation',
+  ],
+  [['box-0', 'box-1'], 'agent box-0 is held', 'box-0, box-1: agent box-0 is held'],
+  [[], 'nobody is here', ': nobody is here'],
+])('%j, %s', (agents, what, expected) => {
+  expect(saidOf(agents, what)).toBe(expected);
+});

@@ -1,3 +1,0 @@
-import { resolverTests } from '../../../support/apt-world/resolver-tests.ts';
-
-resolverTests('Debian 13');

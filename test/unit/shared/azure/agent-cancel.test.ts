@@ -1,0 +1,25 @@
+// How a job ends that does not want to: the waits between the agent's signals are what is tried, so the clock is slower.
+import { expect, test } from 'vitest';
+import { startListener } from '../../../support/agent/program.ts';
+import { timeoutMs, useAgents, versions } from './agent-scene.ts';
+
+const agents = useAgents(5);
+const { fake } = agents;
+
+test('a job that is cancelled gets SIGINT, then SIGTERM, then the end', async () => {
+  const agent = await agents.install('stubborn', versions[5]);
+  const listener = startListener(agent.folder);
+  await agents.online(agent.name);
+  const script = `trap 'echo INT' INT; trap 'echo TERM' TERM; echo up\nwhile :; do sleep 0.01; done`;
+  const [job] = await fake.control.queue({
+    pool: 'gpu',
+    demands: [`Agent.Name -equals ${agent.name}`],
+    script,
+  });
+  await expect.poll(() => fake.control.log(job?.id ?? 0), { timeout: timeoutMs }).toContain('\nup\n');
+  await fake.control.cancel(job?.id ?? 0);
+  expect(await listener.exited).toBe(0);
+  const { log = '', result } = (await fake.control.jobs()).find(({ id }) => id === job?.id) ?? {};
+  expect(result).toBe('canceled');
+  expect(log.split('\n').filter((line) => /^(?:up|INT|TERM)$/u.test(line))).toEqual(['up', 'INT', 'TERM']);
+});

@@ -1,0 +1,81 @@
+// What an agent does that is asked to update itself: the stand-in against the practice server, as it was seen of the real
+// one (run on .NET 10). Packages and archives are answered by the front; HTTP, processes and tar are real.
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { installAgent } from '../../../../practice/agent/pack.ts';
+import { startListener, startProgram, type InstalledAgent } from '../../../support/agent/program.ts';
+import { listening, timeoutMs, useAgents, versions } from './agent-scene.ts';
+
+const agents = useAgents(100);
+const { fake } = agents;
+const said = ['Agent update in progress, do not shutdown agent.', 'Downloading 5.999.0 agent'];
+const ran = ['TIME: Running job: train', 'TIME: Job train completed with result: Succeeded'];
+
+afterEach(() => {
+  agents.front.answer = () => undefined;
+});
+
+/** Until the agent has taken the server's word for it out of its queue. */
+async function askToUpdate({ poolId, agentId }: InstalledAgent): Promise<void> {
+  const url = `${fake.server.organization}/_apis/distributedtask/pools/${poolId}/messages?agentId=${agentId}&api-version=7.1`;
+  const headers = { authorization: `Basic ${Buffer.from(':good-token').toString('base64')}` };
+  await fetch(url, { method: 'POST', headers });
+  const isTaken = (): boolean =>
+    agents.front.sent.some(
+      ({ method, url: at, status }) => method === 'DELETE' && at.includes('/messages/') && status === 204,
+    );
+  await expect.poll(isTaken, { timeout: timeoutMs }).toBe(true);
+}
+
+const offer = (minor: number) => ({
+  version: { major: 5, minor, patch: 0 },
+  downloadUrl: `${agents.front.origin}/newer.tar.gz`,
+});
+test.each([
+  ['there is nothing newer', 279, []],
+  ['it cannot be downloaded', 999, said],
+])('asked to update, and %s: it goes on', async (_, minor, more) => {
+  const agent = await agents.install(`update-${more.length}`, versions[5]);
+  agents.front.sent.length = 0;
+  agents.front.answer = ({ url }) => {
+    if (url.includes('/packages/')) return { status: 200, content: JSON.stringify(offer(minor)) };
+    return url.endsWith('/newer.tar.gz') ? { status: 404, content: '' } : undefined;
+  };
+  const listener = startListener(agent.folder);
+  await agents.online(agent.name);
+  await askToUpdate(agent);
+  await expect.poll(() => listener.console(), { timeout: timeoutMs }).toEqual([...listening, ...more]);
+  listener.child.kill('SIGINT');
+  expect(await listener.exited).toBe(0);
+});
+
+/** A newer agent, as the server would offer it: the same programs under another version. */
+async function newerAgent(folder: string): Promise<Buffer> {
+  await installAgent(folder, '5.999.0');
+  return execFileSync('tar', ['-C', folder, '-czf', '-', '.']);
+}
+
+test('a newer package: the listener ends with 4; under run.sh the new version takes the job', async () => {
+  const archive = await newerAgent(join(fake.folder, 'newer'));
+  agents.front.answer = ({ url }) => {
+    if (url.includes('/packages/')) return { status: 200, content: JSON.stringify(offer(999)) };
+    return url.endsWith('/newer.tar.gz') ? { status: 200, content: archive } : undefined;
+  };
+  for (const [program, args, ends] of [
+    ['bin/Agent.Listener', ['run', '--once'], 4],
+    ['run.sh', ['--once'], 0],
+  ] as const) {
+    const agent = await agents.install(`newer-${ends}`, versions[5]);
+    const started = startProgram(agent.folder, program, args);
+    await agents.online(agent.name);
+    await askToUpdate(agent);
+    const demands = [`Agent.Name -equals ${agent.name}`];
+    if (ends === 0)
+      await fake.control.queue({ pool: 'gpu', name: 'train', demands, script: 'echo "by $AGENT_VERSION"' });
+    expect(await started.exited).toBe(ends);
+    const after = ends === 4 ? [] : [...listening, ...ran];
+    expect(started.console()).toEqual([...listening, ...said, ...after]);
+    if (ends === 0) expect((await fake.control.jobs()).at(-1)?.log).toBe('by 5.999.0\n');
+  }
+});

@@ -1,0 +1,30 @@
+// Who may write past the net, and that nobody writes past it by another way.
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '../../../../..');
+
+function filesWith(pattern: RegExp): string[] {
+  return globSync('src/**/*.ts', { cwd: root })
+    .filter((file) => !file.startsWith('practice/azure/'))
+    .filter((file) => pattern.test(readFileSync(join(root, file), 'utf8')))
+    .sort();
+}
+
+test('only the two programs know the streams of the process', () => {
+  expect(filesWith(/\bconsole\.\w+\(|(?<!child|running|this\.#)\bprocess\.std(?:out|err)\.write/)).toEqual([
+    'src/cli/main.ts',
+    'src/manager/main.ts',
+  ]);
+});
+
+test('what moves the cursor and what was asked for are the only things past the net', () => {
+  expect(filesWith(/\.unfiltered\b|\bunfiltered\.|\bunfiltered \}/)).toEqual([
+    'src/cli/ask.ts',
+    'src/cli/main.ts',
+    'src/cli/render/asked-output.ts',
+    'src/cli/render/progress.ts',
+    'src/cli/setup/interview/terminal.ts',
+  ]);
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+
+import {
+  drainedBy,
+  drainEnd,
+  drainLine,
+  reasonWithRun,
+  withRunOfReason,
+  type Drain,
+} from '../../../../src/shared/contract/drain.ts';
+
+const at = '2026-11-21T12:03:04.000Z';
+
+test.each<[Drain, string, string]>([
+  [{ reason: '', at }, 'drained', 'whole host drained, since 2026-11-21 12:03 UTC'],
+  [{ reason: 'fan', at: '' }, 'drained: fan', 'whole host drained: fan'],
+  [
+    { reason: '', at, owner: 'ann@laptop' },
+    'drained by ann@laptop',
+    'whole host drained by ann@laptop, since 2026-11-21 12:03 UTC',
+  ],
+  [
+    { slot: '1', reason: 'fan', at, owner: 'ann@laptop' },
+    'drained by ann@laptop: fan',
+    'slot 1 drained by ann@laptop: fan, since 2026-11-21 12:03 UTC',
+  ],
+  [
+    { reason: 'restart Docker', at, owner: 'ann@laptop', run: 'r1' },
+    'drained by run r1 of ann@laptop: restart Docker',
+    'whole host drained by run r1 of ann@laptop: restart Docker, since 2026-11-21 12:03 UTC',
+  ],
+])('who drained what, why and since when: %j', (drain, by, line) => {
+  expect([drainedBy(drain), drainLine(drain)]).toEqual([by, line]);
+});
+
+test('what ends it: a person, or the run that set it', () => {
+  expect(drainEnd({ reason: '', at })).toContain('azp-fleet undrain');
+  expect(drainEnd({ reason: '', at, run: 'r1' })).toMatch(/^wait for that run.*azp-fleet undrain/);
+});
+
+test('the names that a reason says are read back; nobody else’s words are', () => {
+  const names = { owner: 'ann@laptop', run: '3f2a91bc-0000-4000-8000-000000000000' };
+  const kept = { reason: reasonWithRun('install (all of)\ndriver', names), at };
+  expect(withRunOfReason(kept)).toEqual({ reason: 'install (all of)\ndriver', at, ...names });
+  for (const mark of [
+    { reason: 'fan (run away)', at },
+    { reason: '', at },
+    { ...kept, owner: 'bob@ci' },
+    { ...kept, run: 'r1' },
+  ])
+    expect(withRunOfReason(mark)).toEqual(mark);
+});

@@ -1,0 +1,242 @@
+// This program beside the release before it, in both directions. What that one says, and what it needs to find, is
+// recorded in test/fixtures/releases.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+
+import { heldNames } from '../../../../src/fleet/client/held-names.ts';
+import { createManagerClient } from '../../../../src/fleet/client/manager-client.ts';
+import { takeNames } from '../../../../src/fleet/client/take-names.ts';
+import { Capabilities, Labels } from '../../../../src/shared/contract/paths.ts';
+import { readStatus } from '../../../../src/shared/contract/read-status.ts';
+import { protocol, releaseOf } from '../../../../src/shared/contract/release.ts';
+import { managerStatusProbe } from '../../../../src/fleet/facts/probes/texts.ts';
+import { parseConfig } from '../../../../src/manager/start/configuration.ts';
+import { StateStore } from '../../../../src/manager/state.ts';
+import { statusText } from '../../../../src/cli/render/status.ts';
+import { statusRow } from '../../../../src/fleet/status/row.ts';
+import { configText, managerConfig } from '../../../../src/fleet/steps/manager-config.ts';
+import { StillClock } from '../../../support/clock.ts';
+import { desiredOf, factsOf } from '../../../support/host.ts';
+import { ManagerRig } from '../../../support/manager-rig.ts';
+import {
+  managerBefore,
+  recorded,
+  recordedAnswers,
+  recordedText,
+  releaseBefore,
+  type Asked,
+} from '../../../support/release-before.ts';
+
+const demands = recorded('demands.json') as Record<string, Parameters<typeof z.fromJSONSchema>[0]>;
+/** What the release before would not understand; empty: nothing. */
+const missed = (what: string, value: unknown) =>
+  z.fromJSONSchema(demands[what] ?? false).safeParse(value).error?.issues ?? [];
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+async function heard() {
+  const manager = await managerBefore();
+  closing.push(() => manager.close());
+  return manager;
+}
+
+test('the releases of the recordings and of this program are one apart', () => {
+  const [status] = recordedAnswers();
+  expect(releaseOf(status?.answer.body)).toEqual({ version: releaseBefore, protocol: protocol - 1 });
+});
+
+describe('a manager of the release before', () => {
+  const statuses = recordedAnswers().filter(
+    ({ request: { path }, answer }) => answer.status === 200 && !/runs|logs/.test(path),
+  );
+
+  test.each(statuses.map(({ name, answer }) => [name, answer.body] as const))('is read: %s', (_, body) => {
+    const frame = { code: 0, stdout: JSON.stringify(body), stderr: '', durationMs: 1, timedOut: false };
+    expect(managerStatusProbe.parse(frame)).toEqual({
+      status: body,
+      release: { version: releaseBefore, protocol: 1 },
+    });
+  });
+
+  test('is judged and shown by status, in each of its states', () => {
+    const { host } = desiredOf();
+    const rows = statuses.map(({ answer }) => {
+      const status = readStatus(answer.body);
+      const manager = {
+        current: 'versions/1',
+        unitActive: 'active',
+        status,
+        release: releaseOf(answer.body),
+      };
+      const facts = factsOf({ gpus: [], docker: { active: true }, manager });
+      return statusRow({ host, facts }, () => undefined, Date.parse(status?.at ?? ''));
+    });
+    expect(rows.map(({ manager }) => manager?.version)).toEqual(rows.map(() => releaseBefore));
+    expect(rows.flatMap(({ findings }) => findings.map(({ code }) => code))).not.toContain('manager.release');
+    expect(rows.map(({ verdict }) => verdict.state)).not.toContain('unknown');
+    const text = statusText(rows, { width: 120, paint: (_, words) => words, now: 0 });
+    expect(text).toContain('brings the manager to the version of this program');
+  });
+
+  test('does what each command asks of it', async () => {
+    const { agent, asked } = await heard();
+    const manager = createManagerClient(agent, 'h1');
+    expect(heldNames(await manager.status(), []).map(({ slot }) => slot)).toEqual(['2']);
+    await manager.drain({ reason: 'fan', owner: 'ann@laptop', run: 'run-1' });
+    await manager.undrain();
+    await manager.undrainRun('run-1');
+    await manager.undrainHost();
+    expect((await manager.renewImage(true)).image.state).toBe('ready');
+    expect(await manager.runs({ limit: 20 })).toMatchObject([
+      { slot: '1', job: 'train', result: 'succeeded' },
+      { slot: '0', exitCode: 0 },
+    ]);
+    expect(await manager.logs('0', 200)).toContain('Listening for Jobs');
+    const orders = asked.filter(({ method }) => method === 'POST');
+    expect(orders.map(({ path }) => path)).toEqual([
+      '/v1/drain',
+      '/v1/undrain',
+      '/v1/undrain',
+      '/v1/undrain',
+      '/v1/image',
+    ]);
+    // It knows no runs: the mark of the host is what it takes back.
+    expect(orders[2]?.body).toMatchObject({ hostOnly: true });
+  });
+
+  test('is told to take names over, and not waited for: it goes on telling what was wrong before', async () => {
+    const { agent } = await heard();
+    const clock = new StillClock();
+    const tools = { clock, sleep: () => Promise.reject(new Error('waited')) };
+    const answer = await takeNames(createManagerClient(agent, 'h1'), ['2'], tools);
+    expect(answer).toMatchObject({ taken: [], refused: [], later: [{ slot: '2' }] });
+  });
+
+  test('that does not know a call yet is named with what brings it there', async () => {
+    const { agent } = await heard();
+    await expect(createManagerClient(agent, 'h1').diagnostics('0', undefined)).rejects.toMatchObject({
+      problem: {
+        code: 'manager.release',
+        what: 'the manager on h1 is 0.1.0 and does not know this yet',
+        next: 'run "azp-fleet provision h1"',
+      },
+    });
+  });
+});
+
+describe('a CLI of the release before', () => {
+  let rig: ManagerRig;
+  beforeEach(async () => {
+    rig = await ManagerRig.create();
+    closing.push(() => rig.close());
+  });
+
+  const ask = ({ method, path, body }: Asked) =>
+    new Promise<{ readonly status: number; readonly text: string }>((resolve, reject) => {
+      const payload = body === undefined ? '' : JSON.stringify(body);
+      const headers = { 'content-length': Buffer.byteLength(payload) };
+      const call = request({ socketPath: rig.socket, method, path, headers }, (response) => {
+        void text(response).then((answer) => resolve({ status: response.statusCode ?? 0, text: answer }));
+      });
+      call.on('error', reject).end(payload);
+    });
+
+  test('gets from this manager what it needs, for each of its requests', async () => {
+    await rig.start();
+    await rig.until('idle');
+    for (const asked of recorded('requests.json') as readonly Asked[]) {
+      const { status, text: answer } = await ask(asked);
+      expect(status, `${asked.method} ${asked.path}: ${answer}`).toBe(200);
+      if (asked.path.startsWith('/v1/logs')) continue;
+      const what = asked.path.startsWith('/v1/runs') ? 'runs' : 'status';
+      expect(missed(what, JSON.parse(answer)), asked.path).toEqual([]);
+    }
+  });
+
+  test('reads this manager when things go wrong: evidence, held names, refusals', async () => {
+    rig.docker.onStart = ({ id }) => rig.docker.end(id, 1);
+    await rig.start({ agents: { kind: 'count', count: 1 } });
+    await rig.until('backing-off', ['0']);
+    const status = { method: 'GET', path: '/v1/status' } as const;
+    expect(missed('status', JSON.parse((await ask(status)).text))).toEqual([]);
+    const runs = await ask({ method: 'GET', path: '/v1/runs?limit=20' });
+    expect(missed('runs', JSON.parse(runs.text))).toEqual([]);
+    const refused = await ask({ method: 'POST', path: '/v1/drain', body: { reason: '', slots: ['9'] } });
+    expect(missed('problem', JSON.parse(refused.text))).toEqual([]);
+    await rig.control.setToken('expired');
+    await expect.poll(async () => (await rig.status()).problems.length).toBe(1);
+    expect(missed('status', JSON.parse((await ask(status)).text))).toEqual([]);
+  });
+});
+
+describe('what lies on a host', () => {
+  test('a configuration of the release before is read', () => {
+    const config = parseConfig(recordedText('manager.json'), 'manager.json');
+    expect(config).toMatchObject(recorded('manager.json') as object);
+  });
+
+  test('a manager of the release before reads ours, should this one have to give way to it', () => {
+    const slot = {
+      gpus: ['GPU-1'],
+      share: false,
+      limits: { memory: '64g' },
+      capabilities: ['compute'],
+      mode: 'host',
+    } as const;
+    const desired = desiredOf({
+      agents: {
+        kind: 'slots',
+        slots: [{ ...slot, name: 'a', pool: 'other', image: 'registry.example/a:1' }],
+      },
+      gpus: 1,
+    });
+    expect(missed('configuration', JSON.parse(configText(managerConfig(desired, 'x64'))))).toEqual([]);
+  });
+
+  test('the state of the release before keeps who we are, and the drains', async () => {
+    const rig = await ManagerRig.create();
+    closing.push(() => rig.close());
+    mkdirSync(join(rig.directory, 'state'));
+    writeFileSync(join(rig.directory, 'state/manager.json'), recordedText('state.json'));
+    const store = await StateStore.open(join(rig.directory, 'state'), 'machine-1');
+    const { installation, drain } = recorded('state.json') as Record<string, object>;
+    expect(store.value.installation).toBe(installation);
+    expect(store.value.drain).toMatchObject(drain ?? {});
+    await store.update(() => ({ jobsRun: { '0': 1 } }));
+    expect(
+      missed('state', JSON.parse(readFileSync(join(rig.directory, 'state/manager.json'), 'utf8'))),
+    ).toEqual([]);
+    const theirs = recorded('capabilities.json') as Record<string, string>;
+    expect(store.owner).toBe(theirs[Capabilities.owner]);
+  });
+
+  test('a container of the release before is ours: its job goes on under this manager', async () => {
+    const rig = await ManagerRig.create();
+    closing.push(() => rig.close());
+    await rig.start();
+    await rig.until('idle');
+    rig.beginJob('box-0');
+    await rig.until('busy', ['0']);
+    await rig.kill();
+    const container = rig.docker.get('box-0');
+    const ours = container?.body.Labels ?? {};
+    const theirs = recorded('labels.json') as Record<string, string>;
+    expect(Object.keys(ours)).toEqual(expect.arrayContaining(Object.keys(theirs)));
+    // Which run and which agent, its own labels say; all else is as it was then.
+    const { [Labels.agentId]: agentId = '', [Labels.poolId]: poolId = '' } = ours;
+    const labels = { ...theirs, [Labels.agentId]: agentId, [Labels.poolId]: poolId };
+    Object.assign(container?.body ?? {}, { Labels: labels });
+    await rig.start();
+    await rig.until('busy', ['0']);
+    expect(rig.docker.get('box-0')?.id).toBe(container?.id);
+    rig.endJob('box-0');
+    await rig.until('idle');
+  });
+});

@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+
+import { describe, expect, test } from 'vitest';
+
+import { blocker } from '../../../../src/shared/health/blocker.ts';
+import { examine, examineWithoutGpus } from '../../../../src/shared/health/checkup.ts';
+import { readXids } from '../../../../src/shared/health/xid/xid.ts';
+
+const fixture = (name: string): string =>
+  readFileSync(new URL(`../../../fixtures/nvidia-smi/${name}`, import.meta.url), 'utf8');
+const ran = (output: string, code = 0, timedOut = false): Parameters<typeof examine>[0] => ({
+  code,
+  output,
+  timedOut,
+});
+
+const pair = fixture('h200-pair-v13.xml');
+const oneLost = fixture('h200-pair-one-lost-v13.xml');
+const mig = fixture('a100-mig-v12-with-listing.txt');
+const dead = 'Unable to determine the device handle for GPU 0000:83:00.0: Unknown Error';
+const alone = pair.replace(/<gpu id[\s\S]*?<\/gpu>/, '');
+/** The listing fails because of the first; what each says when asked alone. */
+const each = (first: string, code: number, second = alone) => ({
+  ...ran(dead, 255),
+  alone: ran(
+    `azp-fleet: gpu 0000:83:00.0 exit ${code}\n${first}\nazp-fleet: gpu 0000:84:00.0 exit 0\n${second}\nazp-fleet: more\n`,
+  ),
+});
+const pci = ['0000:83:00.0', '0000:84:00.0'];
+const [first, second] = [
+  'GPU-00000001-0000-4000-8000-000000000001',
+  'GPU-00000002-0000-4000-8000-000000000002',
+];
+
+test.each([
+  ['healthy', examine(ran(pair), 'container', { pci, gpus: 2 }), ''],
+  [
+    'failed',
+    examine(ran(oneLost), 'container', { pci }),
+    'GPU-00000001: temperature.gpu_temp: [GPU is lost] (and 3 more)',
+  ],
+  [
+    'degraded',
+    examine(ran(fixture('t4-hot-v11.xml').replace('<total>2</total>', '<total>0</total>')), 'host', {
+      pci: [],
+    }),
+    'GPU-00000003: a bad memory page waits',
+  ],
+  ['hung', examine(ran('', 137, true), 'container', { pci }), 'does not answer'],
+  [
+    'failed',
+    examine(ran(pair), 'container', { pci: [...pci, '0000:85:00.0'] }),
+    'GPU 0000:85:00.0: it is on the PCI bus',
+  ],
+  ['failed', examine(ran(pair), 'container', { pci, gpus: 8 }), '2 of 8 GPUs'],
+  ['failed', examine(ran('no xml, but exit 0'), 'container', { pci }), 'cannot be read'],
+  ['degraded', examine(ran(pair, 14), 'host', { pci }), 'InfoROM'],
+  ['healthy', examine(ran(`${pair}\nazp-fleet: cuInit exit 0 0\n`), 'container', { pci }), ''],
+  [
+    'failed',
+    examine(ran(`${pair}\nazp-fleet: cuInit exit 0 802\n`), 'container', { pci }),
+    'CUDA is not ready (error 802): the fabric manager has not joined the GPUs',
+  ],
+  [
+    'failed',
+    examine(ran(`${oneLost}\nazp-fleet: cuInit exit 0 999\n`), 'container', { pci }),
+    'GPU-00000001: temperature.gpu_temp: [GPU is lost] (and 3 more)',
+  ],
+  ['healthy', examineWithoutGpus(undefined), ''],
+  ['healthy', examineWithoutGpus(0), ''],
+  ['failed', examineWithoutGpus(1), '0 of 1 GPUs'],
+])('%s', (state, { verdict }, cause) => {
+  expect(verdict.state).toBe(state);
+  expect(verdict.cause).toContain(cause);
+  expect(verdict.next === '').toBe(state === 'healthy');
+});
+
+test('an XID is told with the UUID of the GPU at its address', () => {
+  const xids = readXids('NVRM: Xid (PCI:0000:84:00): 95, uncontained');
+  const { findings, verdict } = examine(ran(pair), 'host', { pci, xids });
+  expect(findings).toMatchObject([{ code: 'xid.95', gpu: second, severity: 'fail' }]);
+  expect(verdict.cause).toMatch(/^GPU-00000002: XID 95/);
+});
+
+describe('what keeps a slot from taking jobs', () => {
+  test.each<[string, ReturnType<typeof examine>, readonly string[], string | undefined]>([
+    ['its own GPU', examine(ran(oneLost), 'host', { pci }), [first], 'gpu.lost'],
+    ['not its neighbour', examine(ran(oneLost), 'host', { pci }), [second], undefined],
+    ['not a count', examine(ran(pair), 'host', { pci, gpus: 8 }), [first], undefined],
+    ['not a warning', examine(ran(pair, 14), 'host', { pci }), [first], undefined],
+    ['a hang stops all', examine(ran('', 0, true), 'host', { pci }), [second], 'smi.hung'],
+    [
+      'a listing that fails because of one GPU stops all',
+      examine(ran('Unable to determine the device handle for GPU 0000:83:00.0: Unknown Error', 255), 'host', {
+        pci,
+      }),
+      [second],
+      'gpu.unreachable',
+    ],
+    ['a GPU that is not shown', examine(ran(pair), 'host', { pci }), ['GPU-9'], 'gpu.missing'],
+    ['one of several', examine(ran(oneLost), 'host', { pci }), [second, first], 'gpu.lost'],
+    [
+      'the GPU that the listing fails for, the other having been asked for itself',
+      examine(each(dead, 15), 'host', { pci }),
+      [first],
+      'gpu.missing',
+    ],
+    ['not the other', examine(each(dead, 15), 'host', { pci }), [second], undefined],
+    [
+      'the board of its MIG device',
+      examine(ran(mig), 'host', { pci: [] }),
+      ['MIG-bbbbbbbb-0000-5000-8000-000000000001'],
+      'gpu.recovery-action',
+    ],
+    ['a MIG device that is gone', examine(ran(mig), 'host', { pci: [] }), ['MIG-9'], 'gpu.missing'],
+    ['nothing stops a slot without GPUs', examine(ran('', 9), 'host', { pci }), [], undefined],
+  ])('%s', (_, checkup, gpus, code) => {
+    expect(blocker(checkup, gpus)?.code).toBe(code);
+  });
+});

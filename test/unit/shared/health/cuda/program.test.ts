@@ -1,0 +1,65 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { callProgram, machines } from '../../../../../src/shared/health/cuda/program.ts';
+import { withCuda } from '../../../../../src/shared/health/cuda/script.ts';
+import { standInLibcuda } from '../../../../../practice/lab/standin-libcuda.ts';
+
+const architectures = { x64: 'x86_64', arm64: 'aarch64' } as const;
+const here = process.arch === 'x64' || process.arch === 'arm64' ? process.arch : undefined;
+const machine = here === undefined ? undefined : architectures[here];
+const canRun = process.platform === 'linux' && machine !== undefined && existsSync(machines[machine].linker);
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'azp-cuda-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function run(script: string): { readonly code: number | null; readonly stdout: string } {
+  const { status, stdout, stderr } = spawnSync('sh', ['-c', script], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], LD_LIBRARY_PATH: folder, LC_ALL: 'C' },
+  });
+  expect(stderr).toBe('');
+  return { code: status, stdout };
+}
+
+it.each(['x86_64', 'aarch64'] as const)('the program for %s is small, and its parts are apart', (name) => {
+  const program = callProgram(name, 'libcuda.so.1', 'cuInit');
+  expect(program.length).toBe(792);
+  expect(program.subarray(0, 4).toString('latin1')).toBe('\x7fELF');
+  // What is mapped to be read ends before what the linker writes in.
+  expect(program.readBigUInt64LE(64 + 56 + 32)).toBeLessThan(0x280n);
+  expect(program.toString('latin1')).toContain(`${machines[name].linker}\0\0libcuda.so.1\0cuInit\0`);
+});
+
+describe.runIf(canRun)('on this machine', () => {
+  it('calls the function with 0 and prints what it returns, among all that a real library brings', () => {
+    const file = join(folder, 'getuid');
+    writeFileSync(file, callProgram(machine ?? 'x86_64', 'libc.so.6', 'getuid'), { mode: 0o755 });
+    expect(run(file)).toEqual({ code: 0, stdout: `${process.getuid?.()}\n` });
+  });
+
+  it.each([0, 1, 100, 802, 999])('says what cuInit answers: %i', (answer) => {
+    writeFileSync(join(folder, 'libcuda.so.1'), standInLibcuda(answer, here));
+    expect(run(withCuda('echo looked; exit 14'))).toEqual({
+      code: 14,
+      stdout: `looked\nazp-fleet: cuInit exit 0 ${answer}\n`,
+    });
+  });
+
+  it('says that there is no libcuda', () => {
+    rmSync(join(folder, 'libcuda.so.1'), { force: true });
+    const { code, stdout } = run(withCuda('exit 0'));
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^azp-fleet: cuInit exit 127 .*libcuda\.so\.1/);
+  });
+
+  it('asks nothing where the look has failed', () => {
+    expect(run(withCuda('exit 9'))).toEqual({ code: 9, stdout: '' });
+  });
+});

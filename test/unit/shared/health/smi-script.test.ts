@@ -1,0 +1,4 @@
+import { testSuite } from '../../../support/scratch/suite-tests.ts';
+import { smiSuite } from './smi-cases.ts';
+
+testSuite(smiSuite);

@@ -1,4 +1,0 @@
-import { testSuite } from '../../../support/scratch/suite-tests.ts';
-import { removeSuite } from './scripts-cases.ts';
-
-testSuite(removeSuite);
