@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-import type { LabHost } from './host.ts';
 import { nameServers, network, registry } from './paths.ts';
 import { caCertificate } from './tls.ts';
 
@@ -14,7 +13,12 @@ const capabilities = (
 const isCgroupV2 = existsSync('/sys/fs/cgroup/cgroup.controllers');
 
 export interface HostRun {
-  readonly host: LabHost;
+  readonly host: {
+    readonly container: string;
+    readonly name: string;
+    readonly login: string;
+    readonly address: string;
+  };
   readonly image: string;
   readonly gpus: readonly { readonly line: string }[];
   readonly publicKey: string;

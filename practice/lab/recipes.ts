@@ -1,4 +1,3 @@
-import type { Dress, DressedRelease } from './dressed.ts';
 import type { Release } from './paths.ts';
 
 /** A root file system made by mmdebstrap. */
@@ -27,7 +26,10 @@ export const hostBase = (suite: Release): BaseRecipe => ({
 });
 
 /** What is dressed up as another system has that system's package manager, too. */
-export const dressedBase = (name: DressedRelease, { of, packages }: Dress): BaseRecipe => ({
+export const dressedBase = (
+  name: string,
+  { of, packages }: { readonly of: Release; readonly packages: readonly string[] },
+): BaseRecipe => ({
   name: `host-base-${name}`,
   suite: of,
   packages: [...hostPackages, ...packages],
