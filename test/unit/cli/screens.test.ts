@@ -121,6 +121,7 @@ async function screen(name: string, size: Size): Promise<string> {
   const { both, exitCode } = await runCommand(argv, { cwd, env, terminal: size });
   const shown = leftOnScreen(both).join('\n').trimEnd();
   return `$ azp-fleet ${line}\n${shown}\n[exit ${exitCode}]\n`
+    .replaceAll(`Node ${process.versions.node} on`, 'Node 24.21.0 on')
     .replaceAll(/127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:22222')
     .replaceAll(/(?<=\bport:? )\d{5}\b/gi, '22222')
     .replaceAll(/SHA256:[\w+/]{43}/g, `SHA256:${'0'.repeat(43)}`)

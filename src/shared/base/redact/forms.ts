@@ -12,10 +12,10 @@ const mostLines = 200;
  * of its lines. None is shorter than `shortest`; it itself is always there.
  */
 export function secretForms(value: string, shortest: number): string[] {
-  const lines = value.split(/\r\n|\r|\n/).map((line) => line.trim());
-  const parts =
-    lines.length === 1 ? [] : lines.filter((line) => line.length >= shortestLine).slice(0, mostLines);
-  const forms = [value, ...parts].flatMap((text) => [text, ...encoded(text)]);
+  // A carriage return ends a line for some programs and is a character of the line for others.
+  const lines = [/\r\n|\r|\n/, '\n'].flatMap((end) => value.split(end).map((line) => line.trim()));
+  const parts = [...new Set(lines)].filter((line) => line.length >= shortestLine && line !== value);
+  const forms = [value, ...parts.slice(0, mostLines)].flatMap((text) => [text, ...encoded(text)]);
   return [...new Set(forms)].filter((form) => form.length >= shortest);
 }
 

@@ -110,6 +110,12 @@ test('no form of any secret comes through, whoever the user beside it is and how
   );
 });
 
+test('a line that contains a carriage return is hidden too', () => {
+  const made = redactor('\0\r𐀀𐀀𐀀\n\0\0\0 ');
+  expect(made.text('> \0\r𐀀𐀀𐀀')).toBe('> ***');
+  expect(streamed(made, '> \0\r𐀀𐀀𐀀'.split(''))).toBe('> ***');
+});
+
 test('an empty secret hides nothing', () => {
   expect(redactor('').text('abc')).toBe('abc');
 });
