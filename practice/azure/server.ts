@@ -18,9 +18,15 @@ import { controlRoutes } from './routes/control/routes.ts';
 import type { Fake, LoggedRequest } from './world/fake.ts';
 import { takeFault, type Fault } from './world/faults.ts';
 
-/** The fake as an HTTP server; the caller listens and closes. */
+/**
+ * How long an idle connection stays open: what Azure's load balancers grant. With Node's 5 s, a client on a busy machine
+ * reuses a connection in the moment in which the server closes it, and gets ECONNRESET.
+ */
+const keepAliveTimeoutMs = 240_000;
+
+/** Creates the practice server; the caller listens and closes. */
 export function createFakeServer(fake: Fake): Server {
-  return createServer((request, response) => {
+  return createServer({ keepAliveTimeout: keepAliveTimeoutMs }, (request, response) => {
     void handle(fake, request, response).catch((error: unknown) => {
       const why = error instanceof Error ? error.stack : String(error);
       process.stderr.write(`the practice server failed: ${request.method} ${request.url}: ${why}\n`);
