@@ -15,6 +15,7 @@ const lab = {
 const unit = {
   // Not threads: a program that a test writes is "busy" while another thread of the same process forks.
   pool: 'forks',
+  globalSetup: ['test/support/temporary-folder.ts'],
   // Limits for what hangs, not for what a busy machine makes slow.
   testTimeout: 240_000,
   hookTimeout: 240_000,
@@ -46,6 +47,7 @@ export default defineConfig({
           name: 'package',
           include: ['test/package/*.test.ts'],
           pool: 'forks',
+          globalSetup: ['test/support/temporary-folder.ts'],
           testTimeout: 300_000,
           hookTimeout: 600_000,
         },

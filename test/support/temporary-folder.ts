@@ -1,0 +1,17 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Gives the test processes of one run a temporary folder of their own, and removes it with all that tests left in it. */
+export default function ownTemporaryFolder(): () => void {
+  const before = process.env['TMPDIR'];
+  const folder = mkdtempSync(join(tmpdir(), 'azp-tests-'));
+  // Tests run programs as other users, who must be able to reach their folders.
+  chmodSync(folder, 0o755);
+  process.env['TMPDIR'] = folder;
+  return () => {
+    if (before === undefined) delete process.env['TMPDIR'];
+    else process.env['TMPDIR'] = before;
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
