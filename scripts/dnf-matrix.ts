@@ -1,4 +1,4 @@
-/** What has been seen to work on which system with dnf, with its proof: docs/host-stack.md has it as a table. */
+/** Which cases were tested on which dnf system, each with its proof: the table in docs/systems.md. */
 import { cellOf, type InLab, lab, matrixTable, text, withTable } from './matrix-table.ts';
 
 /** The plan of such a host: one of the histories that every system is put through (test/unit/fleet/steps/matrix-cases.ts). */
@@ -64,7 +64,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'is as wanted already',
+    what: 'is up to date',
     proofs: [
       seen('has what it was given locked, and a second run finds nothing to do'),
       history('current'),
@@ -80,21 +80,21 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: "changes to another branch, with a stream of NVIDIA's module enabled",
+    what: 'changes to another branch, with an NVIDIA module stream enabled',
     proofs: [seen('comes although the stream of the old one is enabled'), text, text],
   },
   {
-    what: 'has something newer, and nobody asked for less',
+    what: 'has newer versions, and the inventory names none',
     proofs: [
       lab('long/enterprise-obstacles.test.ts', 'what is newer and nobody asked for less stays'),
       planned(', newer, and nobody asked for less'),
       text,
     ],
   },
-  { what: 'has something newer, and less is asked for', proofs: all('newer') },
+  { what: 'has newer versions than the inventory names', proofs: all('newer') },
   { what: 'was left half-installed', proofs: all('half-installed') },
   {
-    what: 'has a versionlock of its owner in the way',
+    what: 'has a conflicting versionlock',
     proofs: [
       seen('is refused where its owner keeps the headers back', refused),
       history('held', refused),
@@ -102,7 +102,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'has an exclude of its owner in the way',
+    what: 'has a conflicting exclude',
     proofs: [met('an exclude of its owner'), text, text],
   },
   {
@@ -114,7 +114,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'has Docker under its older names',
+    what: 'has Docker packages under older names',
     proofs: [
       history('conflicting'),
       history('conflicting'),
@@ -126,12 +126,12 @@ export const rows: readonly Row[] = [
     proofs: [met('podman-docker'), planned(', a Podman host', refused), text],
   },
   {
-    what: 'has a desktop that would lose what it draws with',
+    what: 'has a desktop that would lose its driver libraries',
     proofs: [met('a desktop on the driver'), history('desktop', refused), history('desktop', refused)],
   },
-  { what: 'has a display card that is to be ignored', proofs: all('display card') },
+  { what: 'has a display card to ignore', proofs: all('display card') },
   {
-    what: 'had its kernel upgraded since, or waits for the reboot into it',
+    what: 'got a kernel upgrade, rebooted or not',
     proofs: [
       seen('and an upgrade in the branch'),
       planned(', where a kernel upgrade waits for a reboot'),
@@ -139,32 +139,32 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'needs EPEL first',
+    what: 'needs EPEL',
     proofs: [
       seen('comes up, whoever else is at its packages'),
       text,
       { why: 'there is no EPEL for it: its dkms has to come from elsewhere' },
     ],
   },
-  { what: 'has no room for what comes', proofs: [met('a full disk'), text, text] },
+  { what: 'has too little disk space', proofs: [met('a full disk'), text, text] },
   {
-    what: "runs somebody's container when its driver is to change",
+    what: "runs another user's container during a driver change",
     proofs: [met('a foreign container'), text, text],
   },
   {
-    what: 'has its packages locked by somebody, dnf-automatic in the middle among them',
+    what: 'has a locked package database (dnf-automatic, another user)',
     proofs: [seen('was told for whom it waits'), text, text],
   },
   {
-    what: 'was left with packages twice by a transaction that was killed',
+    what: 'has duplicate packages after a killed transaction',
     proofs: [seen('and an upgrade in the branch'), text, text],
   },
   {
-    what: 'has a repository that does not answer',
+    what: 'has an unreachable repository',
     proofs: [seen('was told for whom it waits, and in one line which mirror is gone'), text, text],
   },
   {
-    what: 'reaches no network, and has [a bundle](closed-networks.md#of-systems-with-dnf)',
+    what: 'has no network and uses [a bundle](closed-networks.md#of-systems-with-dnf)',
     proofs: [
       lab('long/bundle-dnf.test.ts', 'comes up without any other network'),
       {
@@ -180,13 +180,13 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'leaves the fleet with all that came, loses its power meanwhile, and its disk is compared',
+    what: 'is removed with its stack, loses power during it, and its disk compared',
     proofs: [lab('long/remove-dnf.test.ts', 'the disk is as before'), text, text],
   },
   { what: 'any of these on aarch64', proofs: [planned(' on aarch64, fresh'), text, text] },
 ];
 
-/** docs/host-stack.md with this table. */
+/** Returns docs/systems.md with this table. */
 export function withDnfMatrix(page: string): string {
   const lines = rows.map(({ what, proofs }) => ({ what, cells: proofs.map(cell) }));
   return withTable(page, 'scripts/dnf-matrix.ts', matrixTable(Object.keys(columns), lines));

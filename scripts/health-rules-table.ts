@@ -1,11 +1,11 @@
 import type { Rule } from '../src/shared/health/rules/rule.ts';
 
 const written =
-  /(<!-- Written by `npm run docs` from src\/health\/rules; a test holds the two together\. -->\n)[\s\S]*?(<!-- Until here\. -->)/;
+  /(<!-- Written by `npm run docs` from src\/shared\/health\/rules; a test holds the two together\. -->\n)[\s\S]*?(<!-- Until here\. -->)/;
 
-/** docs/health.md with the table of the rules for one GPU between its two marks. */
+/** Returns docs/health.md with the table of rules between its two markers. */
 export function withRulesTable(page: string, rules: readonly Rule<never>[]): string {
-  if (!written.test(page)) throw new Error('docs/health.md lacks the marks around the table of rules');
+  if (!written.test(page)) throw new Error('docs/health.md has no markers around the table of rules');
   return page.replace(written, (_, start: string, end: string) => `${start}\n${table(rules)}\n${end}`);
 }
 

@@ -1,4 +1,4 @@
-/** What has been seen to work on which system with apt, with its proof: docs/host-stack.md has it as a table. */
+/** Which cases were tested on which apt system, each with its proof: the table in docs/systems.md. */
 import { cellOf, type InLab, lab, matrixTable, text, withTable } from './matrix-table.ts';
 
 /** apt's resolver: what a table of test/fixtures/apt/tables is called at least, after the system's folder. */
@@ -52,8 +52,8 @@ const again = lab('provision.test.ts', 'makes no change the second time');
 
 export const rows: readonly Row[] = [
   { what: 'is fresh', proofs: also('driver-fresh', [bare, bare]) },
-  { what: 'is as wanted already', proofs: also('driver-current', [again, again]) },
-  { what: 'has something older', proofs: also('driver-older') },
+  { what: 'is up to date', proofs: also('driver-current', [again, again]) },
+  { what: 'has older versions', proofs: also('driver-older') },
   {
     what: 'changes to another driver branch',
     proofs: [
@@ -65,11 +65,11 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'has something newer, and nobody asked for less',
+    what: 'has newer versions, and the inventory names none',
     proofs: also('driver-newer-595-and-nobody-asked-for-less'),
   },
   {
-    what: 'has something newer, and less is asked for',
+    what: 'has newer versions than the inventory names',
     proofs: [
       lab('long/package-plan.test.ts', 'calls a downgrade one, library by library'),
       lab('long/host-changes.test.ts', anotherBranch),
@@ -78,9 +78,9 @@ export const rows: readonly Row[] = [
       text,
     ],
   },
-  { what: 'has its packages held by its owner', proofs: also('docker-held') },
+  { what: 'has packages on hold', proofs: also('docker-held') },
   {
-    what: 'has a held package in the way that is none of ours',
+    what: 'has a conflicting package on hold',
     proofs: [
       simulated('driver-held', 'refused'),
       simulated('driver-held'),
@@ -90,7 +90,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: "has the distribution's Docker alone, with a configuration of its owner's",
+    what: "has the distribution's Docker and an existing daemon.json",
     proofs: [
       lab('long/host-stack.test.ts', "Debian's Docker, an owner's daemon.json"),
       text,
@@ -100,14 +100,14 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: "has the distribution's Docker, with its plugins",
+    what: "has the distribution's Docker with plugins",
     proofs: also('docker-conflicting-the-distribution-s-own-with-all-that-it-recommends', [
       simulated('docker-conflicting-the-distribution-s-own-with-all-that-it-recommends'),
       lab(engines, 'docker.io with its plugins'),
     ]),
   },
   {
-    what: "has the distribution's Docker, and a Podman that uses its runtime",
+    what: "has the distribution's Docker, and Podman using its runtime",
     proofs: [
       simulated('docker-conflicting-the-distribution-s-own-with-a-podman'),
       lab(engines, 'docker.io with its plugins'),
@@ -117,7 +117,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'is a Podman host, and has no Docker',
+    what: 'has Podman and no Docker',
     proofs: [
       lab(engines, 'a Podman host without Docker', 'refused'),
       lab(engines, 'podman-docker that somebody brought all the same', 'refused'),
@@ -127,20 +127,20 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: "is fresh, and the distribution's own driver is asked for",
+    what: 'is fresh, with `method: distro`',
     proofs: also('own-driver-fresh-nothing-there-and-agents-draw', [
       lab(ownDriver, 'comes where nobody asks for one'),
     ]),
   },
   {
-    what: "has the distribution's driver, and NVIDIA's is asked for",
+    what: "changes from the distribution's driver to NVIDIA's",
     proofs: also('driver-conflicting', [
       simulated('driver-conflicting'),
       lab(ownDriver, "goes for NVIDIA's by name"),
     ]),
   },
   {
-    what: "has NVIDIA's driver, and the distribution's own is asked for",
+    what: "changes from NVIDIA's driver to the distribution's",
     proofs: also('own-driver-conflicting-nvidia', [
       simulated('own-driver-conflicting-nvidia'),
       lab(ownDriver, "takes the place of NVIDIA's"),
@@ -148,7 +148,7 @@ export const rows: readonly Row[] = [
   },
   { what: 'was left half-installed', proofs: also('driver-half-installed') },
   {
-    what: 'has a desktop on the driver, and another branch is asked for',
+    what: 'has a desktop and changes to another driver branch',
     proofs: [
       simulated('driver-desktop-595-and-580-is-asked-for'),
       simulated('driver-desktop-595-and-580-is-asked-for'),
@@ -157,9 +157,9 @@ export const rows: readonly Row[] = [
       text,
     ],
   },
-  { what: 'has a display card that is to be ignored', proofs: also('driver-display-card') },
+  { what: 'has a display card to ignore', proofs: also('driver-display-card') },
   {
-    what: 'had its kernel upgraded since',
+    what: 'got a kernel upgrade',
     proofs: [
       lab(ownDriver, 'is built for a kernel of Debian that was booted since'),
       lab('long/host-changes.test.ts', nextKernel),
@@ -168,21 +168,21 @@ export const rows: readonly Row[] = [
       text,
     ],
   },
-  { what: 'has no room for what comes', proofs: changes('a full disk: refused with the numbers', 'refused') },
+  { what: 'has too little disk space', proofs: changes('a full disk: refused with the numbers', 'refused') },
   {
-    what: "runs somebody's container when its driver is to change",
+    what: "runs another user's container during a driver change",
     proofs: changes('a foreign container: a driver change is refused with its name', 'refused'),
   },
   {
-    what: 'loses its power in the middle of an upgrade within the branch',
+    what: 'loses power during an upgrade within the branch',
     proofs: changes('the power goes in the middle of an upgrade within the branch'),
   },
   {
-    what: 'has its package database locked, by unattended-upgrades or somebody',
+    what: 'has a locked package database (unattended-upgrades, another user)',
     proofs: changes(anotherBranch),
   },
   {
-    what: 'is cut off in the middle of any change, or reboots in it',
+    what: 'loses its connection or reboots during a change',
     proofs: [
       lab('provision-resume.test.ts', 'one works, the other says who does; killed or interrupted'),
       lab('long/crash.test.ts', 'on a bare host'),
@@ -192,7 +192,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'gets everything out of a bundle, its network cut off',
+    what: 'has no network and uses a bundle',
     proofs: [
       lab('long/bundle.test.ts', 'the host comes up without any other network'),
       text,
@@ -202,7 +202,7 @@ export const rows: readonly Row[] = [
     ],
   },
   {
-    what: 'leaves the fleet with all that came, and its disk is compared',
+    what: 'is removed with its stack, and its disk compared',
     proofs: [
       text,
       lab('long/remove.test.ts', 'the next run takes it up, and the disk is as before'),
@@ -214,7 +214,7 @@ export const rows: readonly Row[] = [
   { what: 'any of these on aarch64', proofs: [text, text, text, text, text] },
 ];
 
-/** docs/host-stack.md with this table. */
+/** Returns docs/systems.md with this table. */
 export function withHostMatrix(page: string): string {
   const lines = rows.map(({ what, proofs }) => ({ what, cells: proofs.map(cell) }));
   return withTable(page, 'scripts/host-matrix.ts', matrixTable(Object.keys(columns), lines));

@@ -1,4 +1,4 @@
-/** What docs/host-stack.md claims of a host in a cell, and how a cell and a table of such are written. */
+/** The cells of the tables in docs/systems.md, and how a cell and a table are written. */
 
 /** A lab test: the file below test/lab, and the beginning of the test's title. */
 export interface InLab {
@@ -29,11 +29,11 @@ export function cellOf(how: string, note: string | undefined): string {
   return note === undefined ? how : `${how}, ${note}`;
 }
 
-/** The page with a table between the two marks that name its source. */
+/** Returns the page with a table between the two markers that name its source. */
 export function withTable(page: string, source: string, table: string): string {
   const start = `<!-- Written by \`npm run docs\` from ${source}; a test holds each cell to its proof. -->\n`;
   const end = '<!-- Until here. -->';
   const [from, to] = [page.indexOf(start), page.indexOf(end, page.indexOf(start))];
-  if (from < 0 || to < 0) throw new Error(`docs/host-stack.md lacks the marks around the table of ${source}`);
+  if (from < 0 || to < 0) throw new Error(`docs/systems.md has no markers around the table of ${source}`);
   return `${page.slice(0, from)}${start}\n${table}\n${page.slice(to)}`;
 }

@@ -11,14 +11,14 @@ const blank = '…';
  */
 export function saidTexts(codes: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
   const said = new Map<string, Set<string>>([...codes].map((code) => [code, new Set()]));
-  for (const file of globSync('src/**/*.ts').toSorted())
+  for (const file of globSync('{src,practice}/**/*.ts').toSorted())
     if (!file.startsWith('src/shared/base/codes/')) readFile(file, said);
   return new Map([...said].map(([code, texts]) => [code, [...texts]]));
 }
 
 /** The code that the plan gives to what a step says of a host that is not worked on. */
 const refusal = 'plan.refused';
-const refusing = /^src\/(?:steps|packages)\//;
+const refusing = /^src\/fleet\/(?:steps|packages)\//;
 
 interface Constant {
   readonly name: string;

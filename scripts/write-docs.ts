@@ -16,12 +16,12 @@ import { troubleshootingPage } from './troubleshooting-page.ts';
 const docs = join(import.meta.dirname, '..', 'docs');
 const azure = join(docs, 'azure.md');
 const health = join(docs, 'health.md');
-const hostStack = join(docs, 'host-stack.md');
+const systems = join(docs, 'systems.md');
 
 writeFileSync(join(docs, 'commands.md'), commandReference(commands));
 writeFileSync(join(docs, '..', 'man', 'azp-fleet.1'), manPage(commands, version));
 writeFileSync(join(docs, 'errors.md'), errorsPage());
 writeFileSync(join(docs, 'troubleshooting.md'), troubleshootingPage());
 writeFileSync(health, withRulesTable(readFileSync(health, 'utf8'), gpuRules));
-writeFileSync(hostStack, withDnfMatrix(withHostMatrix(readFileSync(hostStack, 'utf8'))));
+writeFileSync(systems, withDnfMatrix(withHostMatrix(readFileSync(systems, 'utf8'))));
 writeFileSync(azure, withAzureTables(readFileSync(azure, 'utf8')));

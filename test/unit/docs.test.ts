@@ -62,10 +62,11 @@ test.each(pages)('%s points at no heading that is not there', (page) => {
   expect(missing).toEqual([]);
 });
 
-test('the README leads to every page', () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const docs = pages.filter((page) => page.startsWith('docs/') && !page.includes('contributing'));
-  expect(docs.filter((page) => !readme.includes(`](${page})`))).toEqual([]);
+test('the README links to the index, and the index to every page', () => {
+  expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain('](docs/README.md)');
+  const index = readFileSync(join(root, 'docs/README.md'), 'utf8');
+  const docs = pages.filter((page) => page.startsWith('docs/') && page !== 'docs/README.md');
+  expect(docs.filter((page) => !index.includes(`](${page.slice('docs/'.length)})`))).toEqual([]);
 });
 
 describe('one style', () => {

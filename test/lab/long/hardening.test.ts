@@ -43,10 +43,10 @@ afterAll(async () => {
   await lab.remove();
 });
 
-test("the score of systemd-analyze is the one that the manager's page names", async () => {
+test('the score of systemd-analyze is the one that docs/systemd-unit.md names', async () => {
   const { stdout } = await host.exec('systemd-analyze security azp-fleet-manager.service --no-pager');
   const [, score, word] = /overall exposure level.*: (\S+) (\w+)/i.exec(stdout) ?? [];
-  const page = readFileSync('docs/manager.md', 'utf8');
+  const page = readFileSync('docs/systemd-unit.md', 'utf8');
   const [, told, toldWord] = /gives it ([\d.]+) \("(\w+)"\) on Debian 12/.exec(page) ?? [];
   expect(`${score} ${word}`).toBe(`${told} ${toldWord}`);
 });

@@ -9,7 +9,7 @@ import { cannotBe, matrix } from '../steps/matrix-cases.ts';
 import { expectSeenInLab } from './lab-proof.ts';
 
 const fixtures = join(import.meta.dirname, '../../../fixtures/dnf/bundle');
-const page = readFileSync(join(import.meta.dirname, '../../../../docs/host-stack.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../../../../docs/systems.md'), 'utf8');
 const names = Object.keys(columns) as Column[];
 const cells = rows.flatMap(({ what, proofs }) =>
   proofs.map((proof, at) => [what, names[at] ?? 'Rocky 9', proof] as const),
@@ -17,7 +17,7 @@ const cells = rows.flatMap(({ what, proofs }) =>
 const systemsOf = (column: Column): readonly string[] => columns[column];
 const isRefusal = (note: string | undefined): boolean => note?.startsWith('refused') === true;
 
-describe("dnf's matrix in docs/host-stack.md", () => {
+describe("dnf's matrix in docs/systems.md", () => {
   it('is as "npm run docs" writes it', () => {
     expect(page).toBe(withDnfMatrix(page));
   });
@@ -60,7 +60,7 @@ describe("dnf's matrix in docs/host-stack.md", () => {
       names.flatMap(systemsOf).some((one) => name.startsWith(one)),
     );
     expect(known).toEqual(['amzn 2023, conflicting']);
-    expect(said.map(([what]) => what)).toEqual(['has Docker under its older names', 'needs EPEL first']);
+    expect(said.map(([what]) => what)).toEqual(['has Docker packages under older names', 'needs EPEL']);
   });
 });
 

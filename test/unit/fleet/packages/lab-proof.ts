@@ -4,7 +4,7 @@ import { expect } from 'vitest';
 
 import type { InLab } from '../../../../scripts/matrix-table.ts';
 
-const root = join(import.meta.dirname, '../../../../..');
+const root = join(import.meta.dirname, '../../../..');
 
 /** Such a test is there, once. Whoever says "refused" has it from its title, and only they. */
 export function expectSeenInLab({ lab: [file, title], note }: InLab): void {

@@ -6,8 +6,8 @@ import { columns, rows, withHostMatrix, type Column } from '../../../../scripts/
 import { systems } from '../../../../src/fleet/packages/systems.ts';
 import { expectSeenInLab } from './lab-proof.ts';
 
-const root = join(import.meta.dirname, '../../../../..');
-const page = readFileSync(join(root, 'docs/host-stack.md'), 'utf8');
+const root = join(import.meta.dirname, '../../../..');
+const page = readFileSync(join(root, 'docs/systems.md'), 'utf8');
 const names = Object.keys(columns) as Column[];
 const cells = rows.flatMap(({ what, proofs }) =>
   proofs.map((proof, at) => [what, names[at] ?? 'no system', proof] as const),
@@ -25,7 +25,7 @@ function releasesIn(file: string): string[] {
   return [...`${text}${shared}`.matchAll(/release: '(\w+)'/g)].map(([, release = '']) => release);
 }
 
-describe('the matrix in docs/host-stack.md', () => {
+describe('the matrix in docs/systems.md', () => {
   it('is as "npm run docs" writes it', () => {
     expect(page).toBe(withHostMatrix(page));
   });

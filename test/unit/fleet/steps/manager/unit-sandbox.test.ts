@@ -6,14 +6,14 @@ import { afterAll, expect, test } from 'vitest';
 import { managerUnit } from '../../../../../src/shared/contract/paths.ts';
 import { managerUnitFor } from '../../../../../src/fleet/steps/manager/unit.ts';
 
-// What the manager's page says of its sandbox is what systemd sees of it. The page names the version of Debian 12.
+// What docs/systemd-unit.md says of its sandbox is what systemd sees of it. The page names the version of Debian 12.
 const folder = mkdtempSync(join(tmpdir(), 'unit-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const page = readFileSync('docs/manager.md', 'utf8');
-const section = page.slice(page.indexOf('## Under systemd'));
+const page = readFileSync('docs/systemd-unit.md', 'utf8');
+
 /** `- \`NAME\`, \`NAME\`: reason` */
-const reasons = [...section.matchAll(/^- ((?:`[^`]+`(?:, )?)+): (.+)$/gm)].map(([, names = '', reason]) => ({
+const reasons = [...page.matchAll(/^- ((?:`[^`]+`(?:, )?)+): (.+)$/gm)].map(([, names = '', reason]) => ({
   names: [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
   reason,
 }));
@@ -45,6 +45,6 @@ test('every point that systemd-analyze finds open has its reason on the page, an
 test('its score is the one that the page names', ({ annotate }) => {
   if (systemd !== debian12) return annotate('other versions of systemd weigh otherwise');
   const [, score] = /Overall exposure level .*: ([\d.]+)/.exec(security()) ?? [];
-  expect(section).toContain(`\`systemd-analyze security\` gives it ${score} ("OK") on Debian 12`);
+  expect(page).toContain(`\`systemd-analyze security\` gives it ${score} ("OK") on Debian 12`);
   return undefined;
 });

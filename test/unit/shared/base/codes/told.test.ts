@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { errorsPage, toldCodes } from '../../../../../scripts/errors-page.ts';
 import { healthCodes } from '../../../../../src/shared/base/codes/health.ts';
 
-const files = globSync('src/**/*.ts').filter((file) => !file.startsWith('src/shared/base/codes/'));
+const files = globSync('{src,practice}/**/*.ts').filter((file) => !file.startsWith('src/shared/base/codes/'));
 const source = files.map((file) => readFileSync(file, 'utf8')).join('\n');
 const health = readFileSync('docs/health.md', 'utf8');
 
