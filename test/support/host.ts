@@ -110,7 +110,7 @@ export function desiredOf(overrides: Overrides<HostSpec> = {}, rest: Partial<Des
       unit: '',
       nodeVersion: '24.0.0',
     },
-    version: '0.1.0',
+    version: '0.2.0',
     root: machineRoot,
     ...rest,
   };

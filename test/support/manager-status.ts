@@ -4,7 +4,7 @@ import type { ManagerStatus } from '../../src/shared/contract/status.ts';
 export function managerStatus(parts: Partial<ManagerStatus> = {}): ManagerStatus {
   return {
     schema: 1,
-    version: '0.1.0',
+    version: '0.2.0',
     at: '2026-11-21T00:00:00Z',
     host: 'h200-1',
     pool: { name: 'gpu-lab' },

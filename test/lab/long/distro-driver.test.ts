@@ -99,7 +99,7 @@ describe("Debian's driver", () => {
     for (const change of changesOf(asked))
       await expect(driver.apply(host('a'), change)).rejects.toThrow(built);
     const facts = await driver.facts(host('a'), desired);
-    const provisioned = { ...facts, manager: { ...facts.manager, current: '0.1.0' } };
+    const provisioned = { ...facts, manager: { ...facts.manager, current: '0.2.0' } };
     expect(hostFindings(provisioned)[0]).toMatchObject({
       code: 'driver.not-loaded',
       what: expect.stringMatching(/built for Linux 6\.12\.\d+\+deb13-amd64, and not loaded$/),

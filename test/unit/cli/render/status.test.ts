@@ -35,7 +35,7 @@ const text = (rows: readonly StatusRow[], width = 110): string =>
 test('a healthy host is one line and a sum', () => {
   expect(text([well]))
     .toBe(`host    os         gpus     driver     docker  toolkit  manager  agents  azure       verdict
-h200-1  Debian 12  2× H200  580.95.05  29.7.2  1.20.0   0.1.0    2/2     2/2 online  healthy
+h200-1  Debian 12  2× H200  580.95.05  29.7.2  1.20.0   0.2.0    2/2     2/2 online  healthy
 
 1 host: 1 healthy (GPUs looked at at most 12 s ago)
 `);

@@ -77,7 +77,7 @@ describe('the journal of the last run', () => {
 describe('a saved plan', () => {
   const plan: FleetPlan = {
     schema: 1,
-    version: '0.1.0',
+    version: '0.2.0',
     at: '2026-11-21T00:00:00Z',
     inventory: '/home/ann/inventory.yaml',
     inventoryDigest: 'abc',
@@ -138,7 +138,7 @@ describe('a saved plan', () => {
     },
   };
   const file = join(folder, 'friday.json');
-  const expected = { version: '0.1.0', inventoryDigest: 'abc' };
+  const expected = { version: '0.2.0', inventoryDigest: 'abc' };
 
   it('comes back as it was saved', async () => {
     await writePlanFile(file, plan);
@@ -209,7 +209,7 @@ describe('a saved plan', () => {
   });
 
   it.each([
-    ['another version', file, { ...expected, version: '0.2.0' }, 'plan.version'],
+    ['another version', file, { ...expected, version: '0.3.0' }, 'plan.version'],
     ['another inventory', file, { ...expected, inventoryDigest: 'def' }, 'plan.inventory-changed'],
     ['no file', join(folder, 'none'), expected, 'plan.file'],
     ['something else', import.meta.filename, expected, 'plan.file'],

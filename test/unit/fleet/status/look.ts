@@ -22,7 +22,7 @@ export const slot = (name: string, difference: Partial<SlotStatus> = {}): SlotSt
 
 export const status = (difference: Partial<ManagerStatus> = {}): ManagerStatus => ({
   schema: 1,
-  version: '0.1.0',
+  version: '0.2.0',
   at: ago(10),
   host: 'h200-1',
   pool: { name: 'gpu-lab', id: 1 },

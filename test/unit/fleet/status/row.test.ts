@@ -21,7 +21,7 @@ test('a working host, whole', () => {
     driver: '580.95.05',
     docker: '29.7.2',
     toolkit: '1.20.0',
-    manager: { version: '0.1.0', state: 'active' },
+    manager: { version: '0.2.0', state: 'active' },
     local: { wanted: 2, ready: 2, busy: 0 },
     azure: { registered: 2, online: 2, disabled: 0, busy: 0 },
     drained: false,
@@ -58,7 +58,7 @@ describe('verdict and cause', () => {
       'a manager of a much newer release',
       rowOf(facts({ release: { version: '0.4.0', protocol: 9 } })),
       'degraded',
-      'the manager is 0.4.0, this azp-fleet is 0.1.0: they are more than one release apart',
+      'the manager is 0.4.0, this azp-fleet is 0.2.0: they are more than one release apart',
     ],
     [
       'one whose words cannot be read any more',

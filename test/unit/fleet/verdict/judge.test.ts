@@ -150,7 +150,7 @@ describe('the verdict', () => {
     expect(verdict).toEqual({
       state: 'degraded',
       cause:
-        'h200-1-0, h200-1-1: cannot tell whether the present configuration is in effect: the manager (0.1.0) does not say what its agents were made from',
+        'h200-1-0, h200-1-1: cannot tell whether the present configuration is in effect: the manager (0.2.0) does not say what its agents were made from',
       next: 'run `azp-fleet provision`, which brings the manager to the version of this program',
       troubles: ['h200-1-0', 'h200-1-1'].map((on) => ({ code: 'agents.untold', on })),
     });

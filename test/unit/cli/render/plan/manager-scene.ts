@@ -58,7 +58,7 @@ export function planOn80(facts: Facts, desired: Desired, step: Step = managerSte
 }
 
 export function textOn80(hosts: readonly HostPlan[], diff = false): string {
-  const empty = { version: '0.1.0', at: '', inventory: '', inventoryDigest: '', fleet: [] };
+  const empty = { version: '0.2.0', at: '', inventory: '', inventoryDigest: '', fleet: [] };
   return planText({ schema: 1, ...empty, hosts }, { scripts: false, diff, color: false, width: 80 });
 }
 

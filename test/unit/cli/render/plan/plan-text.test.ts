@@ -12,7 +12,7 @@ const host = (name: string, ...stage: HostPlan['stages'][number]): HostPlan => (
 });
 const plan = (...hosts: HostPlan[]): FleetPlan => ({
   schema: 1,
-  version: '0.1.0',
+  version: '0.2.0',
   at: '',
   inventory: '',
   inventoryDigest: '',

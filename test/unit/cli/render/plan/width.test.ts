@@ -39,14 +39,14 @@ Changes: 1 on 1 host.
   const newer = merge(converged(), { manager: { release: { version: '0.4.0', protocol: 9 } } });
   const plan = planHost(newer, wanted, { steps, disturbOthers: false });
   expect(textOn80([plan])).toContain(`h200-1: 0 changes
-  ✗ manager  the manager on h200-1 is 0.4.0, this azp-fleet is 0.1.0: they are
+  ✗ manager  the manager on h200-1 is 0.4.0, this azp-fleet is 0.2.0: they are
              more than one release apart
              next: `);
 });
 
 test('a long title of the whole fleet goes on below its first words', () => {
   const fleet = planLaterPools(new Map([['gpu-laboratory-of-the-institute-{cuda}', ['h200-1']]]));
-  const rest = { version: '0.1.0', at: '', inventory: '', inventoryDigest: '', hosts: [] };
+  const rest = { version: '0.2.0', at: '', inventory: '', inventoryDigest: '', hosts: [] };
   expect(planText({ schema: 1, ...rest, fleet }, { color: false, scripts: false })).toContain(
     `  ? create agent pool gpu-laboratory-of-the-institute-{cuda} if there is none,
       and permit its use

@@ -46,7 +46,7 @@ const only = (step: Step): Step => ({ ...step, plan: (facts, desired) => [...ste
 
 test('a new host is told what jobs may do there and which agents come', () => {
   expect(planOn80(factsOf(), wish({ jobs: { sudo: false, docker: true } }))).toMatch(
-    /^h200-1: 4 changes\n  \+ manager  install the manager 0\.1\.0 \(.*\) with Node 24\.21\.0\n/,
+    /^h200-1: 4 changes\n  \+ manager  install the manager 0\.2\.0 \(.*\) with Node 24\.21\.0\n/,
   );
   expect(planOn80(factsOf(), wish({ jobs: { sudo: false, docker: true } }))).toContain(`
   + manager  write the manager's configuration
@@ -66,11 +66,11 @@ Changes: 4 on 1 host.
 
 test('an older manager on an older Node is a downgrade', () => {
   const newer = wish({}, { artifacts: artifacts('newer') });
-  const text = planOn80(runningWith(newer, 4, { version: '0.2.0', node: '24.22.1' }), wish());
+  const text = planOn80(runningWith(newer, 4, { version: '0.3.0', node: '24.22.1' }), wish());
   expect(text.replaceAll(/[0-9a-f]{12}/g, 'VERSION')).toBe(`h200-1: 2 changes
-  ~ manager  downgrade to the manager 0.1.0 (VERSION) with Node 24.21.0
+  ~ manager  downgrade to the manager 0.2.0 (VERSION) with Node 24.21.0
              installed is /opt/azp-fleet/versions/VERSION
-             ~ manager: 0.2.0 → 0.1.0
+             ~ manager: 0.3.0 → 0.2.0
                  a downgrade
              ~ Node: 24.22.1 → 24.21.0
                  a downgrade

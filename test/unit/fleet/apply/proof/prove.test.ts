@@ -174,13 +174,13 @@ describe('a proof', () => {
 
   it('cannot be made by a manager that does not tell what its agents were made from, and ends', async () => {
     const proof = await prove({
-      manager: () => ({ version: '0.1.0', slots: [slot('0', none)] }),
+      manager: () => ({ version: '0.2.0', slots: [slot('0', none)] }),
       agents: [online('0')],
     });
     expect(proof).toMatchObject({
       verdict: {
         state: 'degraded',
-        cause: expect.stringMatching(/^h200-1-0: cannot tell .*\(0\.1\.0\)/u) as string,
+        cause: expect.stringMatching(/^h200-1-0: cannot tell .*\(0\.2\.0\)/u) as string,
       },
       tookMs: 0,
     });

@@ -36,7 +36,7 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     wanted,
     [
       'bring the build context of agent image 4.260.0 [nothing]',
-      expect.stringMatching(/^install the manager 0\.1\.0 \([0-9a-f]{12}\) with Node 24\.21\.0 \[nothing\]$/),
+      expect.stringMatching(/^install the manager 0\.2\.0 \([0-9a-f]{12}\) with Node 24\.21\.0 \[nothing\]$/),
       "write the manager's configuration [nothing]",
       'store the credential (root only) [nothing]',
       'install the unit azp-fleet-manager.service [nothing]',
@@ -49,12 +49,12 @@ export const managerCases: readonly [string, Facts, Desired, readonly string[]][
     merge(converged(), { manager: { release: { version: '0.4.0', protocol: 9 } } }),
     wanted,
     [
-      'refused: the manager on h200-1 is 0.4.0, this azp-fleet is 0.1.0: they are more than one release apart',
+      'refused: the manager on h200-1 is 0.4.0, this azp-fleet is 0.2.0: they are more than one release apart',
     ],
   ],
   [
     'one of the release after ours',
-    merge(converged(), { manager: { release: { version: '0.2.0', protocol: 3 } } }),
+    merge(converged(), { manager: { release: { version: '0.3.0', protocol: 3 } } }),
     wanted,
     [],
   ],
