@@ -33,6 +33,7 @@ const tasks = {
   },
   'test:nodes': () => {
     bringOracles();
+    process.env.AZP_FLEET_TEST_MATRIX = 'all';
     unitTestsOnEachNode(args);
   },
   'test:package': () => packageTests(args),
@@ -43,12 +44,13 @@ const tasks = {
     packageTests([]);
     vitest(['--project', 'lab-core']);
     say(
-      'left to "npm run test:lab": the long lab tests (test/lab/long), the unit tests on other Node versions',
+      'left to "npm run test:lab": the long lab tests (test/lab/long), all systems of the matrix, other Node versions',
     );
   },
   'test:lab': () => {
     check();
     bringOracles();
+    process.env.AZP_FLEET_TEST_MATRIX = 'all';
     unitTestsOnEachNode([]);
     packageTests([]);
     vitest(['--project', 'lab-core', '--project', 'lab-long']);

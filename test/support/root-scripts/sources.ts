@@ -4,18 +4,26 @@ import { join } from 'node:path';
 const root = join(import.meta.dirname, '../../..');
 const comment = /^\s*(?:\*|\/\/|\/\*)/;
 const shellText =
-  /\bsh`|\/bin\/sh\b|^\s*(?:fi|done|esac) *(?:$|[<|`'&])|; (?:fi|done|esac)\b|2>|\|\| (?::|\{ )/m;
+  /\bsh`|\/bin\/sh\b|^\s*(?:fi|done|esac) *(?:$|[<|`'&])|; (?:fi|done|esac)\b|2>|\|\| (?::|\{ )/;
+/** Shorter pieces are found in the scripts of other sources. */
+const tellingLength = 12;
 
-/** The sources that hold shell text, by how it looks. */
-export function sourcesWithShell(): string[] {
-  return globSync('src/**/*.ts', { cwd: root })
-    .filter((file) => shellText.test(withoutComments(readFileSync(join(root, file), 'utf8'))))
-    .toSorted();
+export interface ShellSource {
+  readonly file: string;
+  /** The pieces of its lines that stay as they are in a script: what lies between quotes, interpolations and escapes. */
+  readonly lines: readonly string[];
 }
 
-function withoutComments(text: string): string {
-  return text
-    .split('\n')
-    .filter((line) => !comment.test(line))
-    .join('\n');
+/** The sources that contain shell text, recognised by its syntax. */
+export function sourcesWithShell(): ShellSource[] {
+  return globSync('src/**/*.ts', { cwd: root })
+    .toSorted()
+    .flatMap((file) => {
+      const lines = readFileSync(join(root, file), 'utf8')
+        .split('\n')
+        .filter((line) => !comment.test(line));
+      if (!lines.some((line) => shellText.test(line))) return [];
+      const pieces = lines.flatMap((line) => line.split(/\$\{[^}]*\}|\bsh`|[`'"\\]|^\s+/));
+      return [{ file, lines: pieces.filter((piece) => /[ $]/.test(piece) && piece.length >= tellingLength) }];
+    });
 }
