@@ -1,5 +1,5 @@
 import { causeOf } from './causes.ts';
-import type { Outside } from './outside.ts';
+import type { ManagerDeps } from './manager-deps.ts';
 
 /** The least time between two turns, however often the alarm rings; unscaled milliseconds. */
 const leastPauseMs = 2_000;
@@ -35,7 +35,7 @@ export class Alarm {
  * again at the next turn. `alarm` asks for that turn before its time.
  */
 export async function repeat(
-  { clock, log }: Pick<Outside, 'clock' | 'log'>,
+  { clock, log }: Pick<ManagerDeps, 'clock' | 'log'>,
   { ms, signal, alarm }: { readonly ms: number; readonly signal: AbortSignal; readonly alarm?: Alarm },
   work: () => Promise<void>,
 ): Promise<void> {

@@ -11,7 +11,7 @@ import { LifeSigns } from './serve/life-signs.ts';
 import type { Notifier } from './serve/notify.ts';
 import { StatusFile } from './serve/status-file.ts';
 import type { Loaded } from './serve/status-view.ts';
-import { Surroundings, type ImagePlaces } from './surroundings.ts';
+import { Watches, type ImagePlaces } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { Messenger } from './webhook/messenger.ts';
 
@@ -37,8 +37,8 @@ export async function runDaemon(
   const { signal, leaving, clock, log } = tools;
   const alarm = new Alarm();
   const wake = (): void => alarm.ring();
-  const around = new Surroundings(tools, places, wake);
-  const manager = new Manager(tools, around, wake);
+  const watches = new Watches(tools, places, wake);
+  const manager = new Manager(tools, watches, wake);
   const file = new StatusFile(places.status, log);
   const messenger = new Messenger({ ...tools, ...tools.webhook });
   const publish = (): ManagerStatus => {
@@ -49,14 +49,14 @@ export async function runDaemon(
   publish();
   const control = await serveControl(
     places.socket,
-    controlHandlers(tools, manager, around, () => manager.status(loaded), wake, messenger, places),
+    controlHandlers(tools, manager, watches, () => manager.status(loaded), wake, messenger, places),
   );
   const metrics =
     tools.config.metricsPort === 0
       ? undefined
       : await serveMetrics(
           tools.config.metricsPort,
-          () => tools.metrics.render(manager.status(loaded), around.janitor.space),
+          () => tools.metrics.render(manager.status(loaded), watches.janitor.space),
           log,
         );
   signal.addEventListener('abort', wake, { once: true });
@@ -66,18 +66,18 @@ export async function runDaemon(
     });
     wake();
   });
-  const watches = Promise.all([
-    around.run(signal, () => manager.slots()),
+  const running = Promise.all([
+    watches.run(signal, () => manager.slots()),
     manager.tenants.run(signal),
     manager.idle?.run(signal),
-    watchEngine(tools, wake, () => around.meetEngine()),
+    watchEngine(tools, wake, () => watches.meetEngine()),
     tools.config.webhook && repeat(tools, { ms: tellEveryMs, signal }, () => messenger.deliver()),
   ]);
   const signs = new LifeSigns(notifier, clock);
   while (!signal.aborted && !(leaving.aborted && manager.isEmpty)) {
     const end = await manager.pass();
     messenger.look(manager.outlook(publish()));
-    await signs.after(end, around.gpus.latest !== undefined, () => summary(manager, loaded));
+    await signs.after(end, watches.gpus.latest !== undefined, () => summary(manager, loaded));
     await alarm.wait(manager.nextDue() - clock.monotonic());
   }
   log.log('info', 'stopping; agent containers keep running', { jobs: jobsOf(manager, loaded) });
@@ -88,7 +88,7 @@ export async function runDaemon(
   metrics?.closeAllConnections();
   await manager.close();
   // A build or a probe may take minutes; whoever waits for the end of this process shall not.
-  await Promise.race([watches, sleep(patienceMs, undefined, { ref: false })]);
+  await Promise.race([running, sleep(patienceMs, undefined, { ref: false })]);
   publish();
   await file.settled();
 }

@@ -1,15 +1,14 @@
 import type { ManagerStatus } from '../shared/contract/status.ts';
-import { everySlot, withAdopted, withDrain, withoutDrain } from './slots/marks.ts';
+import { everySlot, withAdopted, withDrain, withoutDrain } from './slots/drains.ts';
 import { FleetError } from '../shared/base/errors.ts';
-import { diagnosticsText } from './runs/diagnostics.ts';
-import { newestFirst } from './runs/evidence.ts';
+import { diagnosticsText, newestFirst } from './runs/run-store.ts';
 import { checkNames } from './slots/resolve.ts';
 import { withoutRejections } from './image/choice.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import { workHere, type WorkHere, type WorkPlaces } from './machine/at-work.ts';
 import type { ControlHandlers } from './serve/control.ts';
 import type { Manager } from './manager.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Watches } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { Messenger } from './webhook/messenger.ts';
 
@@ -17,7 +16,7 @@ import type { Messenger } from './webhook/messenger.ts';
 export function controlHandlers(
   tools: ManagerTools,
   manager: Manager,
-  around: Pick<Surroundings, 'renewImage' | 'gpus' | 'lookSoon' | 'pools'>,
+  watches: Pick<Watches, 'renewImage' | 'gpus' | 'lookSoon' | 'pools'>,
   status: () => ManagerStatus,
   wake: () => void,
   messenger: Pick<Messenger, 'test'>,
@@ -25,26 +24,26 @@ export function controlHandlers(
 ): ControlHandlers {
   const known = (): readonly string[] => manager.slots().map(({ name }) => name);
   const changed = (): ManagerStatus => {
-    around.pools.lookSoon();
+    watches.pools.lookSoon();
     wake();
     return status();
   };
   return {
     status,
     async runs(slot, limit) {
-      const slots = slot === undefined ? await tools.evidence.slots() : [slot];
-      const lists = await Promise.all(slots.map((name) => tools.evidence.list(name, limit)));
+      const slots = slot === undefined ? await tools.runStore.slots() : [slot];
+      const lists = await Promise.all(slots.map((name) => tools.runStore.list(name, limit)));
       return lists.flat().sort(newestFirst);
     },
     async logs(slot, tail) {
       const [container] = await tools.engine.listOwn({ [Labels.kind]: 'agent', [Labels.slot]: slot });
       if (container !== undefined) return tools.engine.logs(container.id, tail);
-      const [last] = await tools.evidence.list(slot, 1);
+      const [last] = await tools.runStore.list(slot, 1);
       return last === undefined ? '' : `${last.log.slice(-tail).join('\n')}\n`;
     },
     async diagnostics(slot, run) {
-      if (!(await tools.evidence.slots()).includes(slot)) checkNames([slot], known());
-      const kept = await tools.evidence.diagnostics(slot, run);
+      if (!(await tools.runStore.slots()).includes(slot)) checkNames([slot], known());
+      const kept = await tools.runStore.diagnostics(slot, run);
       if (kept === undefined) throw noDiagnostics(slot, run);
       return diagnosticsText(kept.run, kept.files);
     },
@@ -75,9 +74,9 @@ export function controlHandlers(
       return changed();
     },
     async repaired({ gpu }) {
-      await around.gpus.repaired(gpu);
+      await watches.gpus.repaired(gpu);
       tools.log.log('info', 'repaired', { gpu });
-      around.lookSoon();
+      watches.lookSoon();
       return changed();
     },
     async testWebhook() {
@@ -87,7 +86,7 @@ export function controlHandlers(
     async renewImage({ fresh }) {
       tools.log.log('info', 'the agent image is asked for', { fresh });
       await tools.state.note(withoutRejections);
-      around.renewImage(fresh);
+      watches.renewImage(fresh);
       return status();
     },
   };

@@ -3,8 +3,8 @@ import type { IdleScene, Taker } from './idle/watch.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { Slot } from './model.ts';
 import type { SlotBook } from './slots/memory.ts';
-import { drainsOf } from './slots/marks.ts';
-import type { Surroundings } from './surroundings.ts';
+import { drainsOf } from './slots/drains.ts';
+import type { Watches } from './watches.ts';
 import type { TenantWatch } from './tenants/watch.ts';
 
 interface Runs {
@@ -21,7 +21,7 @@ interface Runs {
 /** What has to be known of a host before it may end. */
 export function idleScene(
   { state }: Pick<ManagerTools, 'state'>,
-  { images, pools }: Pick<Surroundings, 'images' | 'pools'>,
+  { images, pools }: Pick<Watches, 'images' | 'pools'>,
   book: SlotBook,
   tenants: Pick<TenantWatch, 'hold'>,
   runs: Runs,

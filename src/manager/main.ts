@@ -25,7 +25,7 @@ import { lockMachine } from './machine/machine-lock.ts';
 import { diskSpace } from './machine/disk.ts';
 import { readProcess } from './machine/process.ts';
 import { machineSize } from './machine/size.ts';
-import { Evidence } from './runs/evidence.ts';
+import { RunStore } from './runs/run-store.ts';
 import { Helpers } from './docker/helpers.ts';
 import { withBrought } from './image/brought.ts';
 import { registryReader, withRegistries } from './image/registries.ts';
@@ -132,7 +132,7 @@ async function run({ values }: Invocation): Promise<void> {
       azure: azureClient(config, secret, siteFetch(config, caPem), { clock, log, signal: stop.signal }),
       archives,
       state,
-      evidence: new Evidence(join(places.state, 'runs')),
+      runStore: new RunStore(join(places.state, 'runs')),
       keys: new KeyStock(2),
       secret,
       certificates: () => trustedCertificates(config.proxy, HostPaths.caBundle),

@@ -3,8 +3,7 @@ import { sourceName, type ImageConfig } from '../shared/contract/config.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { ManagerStatus } from '../shared/contract/status.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
-import { everySlot, namedAdopted } from './slots/marks.ts';
-import { drainsOf } from './slots/marks.ts';
+import { everySlot, namedAdopted, drainsOf } from './slots/drains.ts';
 import { causeOf, isFromOutside } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
@@ -16,13 +15,13 @@ import type { Cause, Slot } from './model.ts';
 import { Operator } from './operator.ts';
 import { outdated } from './runs/causes.ts';
 import { reconcile } from './reconcile.ts';
-import { Scene } from './scene.ts';
+import { SnapshotBuilder } from './snapshot.ts';
 import { countWait } from './slots/queue-memory.ts';
 import { SlotBook } from './slots/memory.ts';
 import { noteUnfinished } from './unfinished.ts';
 import type { PassEnd } from './serve/life-signs.ts';
 import { managerStatus, type Loaded } from './serve/status-view.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Watches } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { TenantWatch } from './tenants/watch.ts';
 import type { State } from './state.ts';
@@ -34,10 +33,10 @@ const periodMs = 10_000;
 /** The reconcile loop's body: look at the containers, decide, act. */
 export class Manager {
   readonly #tools: ManagerTools;
-  readonly #around: Surroundings;
+  readonly #watches: Watches;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
-  readonly #scene: Scene;
+  readonly #snapshot: SnapshotBuilder;
   readonly #operator: Operator;
   readonly #wake: () => void;
   readonly #runs: PresentRuns;
@@ -48,14 +47,14 @@ export class Manager {
   #passProblem: Cause | undefined;
 
   /** `wake` asks for another pass soon. */
-  constructor(tools: ManagerTools, around: Surroundings, wake: () => void) {
+  constructor(tools: ManagerTools, watches: Watches, wake: () => void) {
     this.#tools = tools;
-    this.#around = around;
+    this.#watches = watches;
     this.#wake = wake;
     this.#runs = new PresentRuns(tools.engine, tools.host.engine);
     this.#book = new SlotBook(tools.clock);
     this.#logs = new LogWatch(tools.engine, wake);
-    this.tenants = new TenantWatch(tools, around.gpus, {
+    this.tenants = new TenantWatch(tools, watches.gpus, {
       slots: () => this.slots(),
       isBusy: (slot) => this.#isBusy(slot),
       changed: wake,
@@ -66,19 +65,26 @@ export class Manager {
       new IdleWatch(
         tools,
         idle,
-        idleScene(tools, around, this.#book, this.tenants, {
+        idleScene(tools, watches, this.#book, this.tenants, {
           slots: () => this.slots(),
-          takesJobs: (slot) => this.#scene.takesJobs(slot),
+          takesJobs: (slot) => this.#snapshot.takesJobs(slot),
           busy: () =>
             this.#mayRunJobs().map(({ id, name }) => ({ agent: name, job: this.#logs.of(id)?.job })),
           isEmpty: () => this.#runs.isEmpty,
           changed: wake,
         }),
       );
-    this.#scene = new Scene(tools, around, this.#book, this.#logs, this.tenants, () => this.idle?.hold);
+    this.#snapshot = new SnapshotBuilder(
+      tools,
+      watches,
+      this.#book,
+      this.#logs,
+      this.tenants,
+      () => this.idle?.hold,
+    );
     this.#operator = new Operator(
       tools,
-      around,
+      watches,
       this.#book,
       this.#logs,
       this.tenants,
@@ -115,9 +121,9 @@ export class Manager {
     await this.#noteListening(up);
     await this.#noteQueue(slots);
     this.#attendPools(slots, containers);
-    await noteUnfinished(this.#tools, this.#around.pools, this.#book, slots, containers);
-    const wanted = this.#scene.wanted(slots);
-    for (const action of reconcile(wanted, this.#scene.seen(slots, containers))) {
+    await noteUnfinished(this.#tools, this.#watches.pools, this.#book, slots, containers);
+    const wanted = this.#snapshot.wanted(slots);
+    for (const action of reconcile(wanted, this.#snapshot.seen(slots, containers))) {
       // Decided upon a look that is older than the slot's last operation, whose end has asked for another pass.
       if (!hasChanged(action.slot)) this.#operator.begin(action, { wanted, containers });
     }
@@ -134,7 +140,7 @@ export class Manager {
   }
 
   slots(): readonly Slot[] {
-    return this.#scene.slots();
+    return this.#snapshot.slots();
   }
 
   /** These slots' names may be taken over: who held them is looked at again before it is told again. */
@@ -152,7 +158,7 @@ export class Manager {
 
   status(loaded: Loaded): ManagerStatus {
     const { config, state, clock, fence } = this.#tools;
-    const { pools, gpus, images, janitor } = this.#around;
+    const { pools, gpus, images, janitor } = this.#watches;
     const slots = this.slots();
     return managerStatus({
       at: timestamp(clock),
@@ -168,9 +174,9 @@ export class Manager {
       archives: state.value.archives,
       drains: drainsOf(state.value.drain),
       idle: this.idle?.status,
-      slots: slots.flatMap((slot) => this.#scene.status([slot], this.#runs.of(slot))),
+      slots: slots.flatMap((slot) => this.#snapshot.status([slot], this.#runs.of(slot))),
       look: gpus.latest,
-      shortfalls: this.#around.shortfalls(slots),
+      shortfalls: this.#watches.shortfalls(slots),
       problems: [
         this.#passProblem,
         this.#runs.problem,
@@ -190,7 +196,7 @@ export class Manager {
   async #noteQueue(slots: readonly Slot[]): Promise<void> {
     for (const slot of slots) {
       const { queue, agentId } = this.#book.of(slot.name);
-      const agent = this.#around.pools.of(slot).agent(slot.agent);
+      const agent = this.#watches.pools.of(slot).agent(slot.agent);
       if (agent !== undefined && isOurs(agent, this.#tools.state.owner, agentId))
         await countWait(this.#tools, slot, queue, agent.assignedRequest);
     }
@@ -212,23 +218,23 @@ export class Manager {
   outlook({ slots: shown }: ManagerStatus): readonly SlotLook[] {
     return this.slots().flatMap((slot) => {
       const status = shown.find((each) => each.slot === slot.name);
-      return status === undefined ? [] : [this.#scene.outlook(slot, status)];
+      return status === undefined ? [] : [this.#snapshot.outlook(slot, status)];
     });
   }
 
   #isOffline(slot: Slot): boolean {
-    const pool = this.#around.pools.of(slot);
+    const pool = this.#watches.pools.of(slot);
     return pool.lacks(slot.agent) || pool.agent(slot.agent)?.status === 'offline';
   }
 
   /** Tells each pool whether slots of it wait for what only the pool shows. */
   #attendPools(slots: readonly Slot[], containers: readonly OwnContainer[]): void {
-    for (const pool of this.#around.pools.all) {
-      const inPool = this.slots().filter((slot) => this.#around.pools.of(slot) === pool);
+    for (const pool of this.#watches.pools.all) {
+      const inPool = this.slots().filter((slot) => this.#watches.pools.of(slot) === pool);
       pool.cover(inPool.map(({ agent }) => agent));
       // Of what Docker cannot tell, the pool has to tell that no agent is there.
       const isUndecided = inPool.some(({ name }) => !slots.some((slot) => slot.name === name));
-      pool.wait('slots', isUndecided || inPool.some((slot) => this.#scene.waitsForPool(slot, containers)));
+      pool.wait('slots', isUndecided || inPool.some((slot) => this.#snapshot.waitsForPool(slot, containers)));
     }
   }
 
@@ -236,7 +242,7 @@ export class Manager {
   #imageProblems(slots: readonly Slot[]): readonly Cause[] {
     const { state, config } = this.#tools;
     const records = slots.map((slot) => ({
-      newest: this.#around.images.of(slot.image).id,
+      newest: this.#watches.images.of(slot.image).id,
       ...recordOf(state.value, slot, config.image),
     }));
     const given = records.filter(({ newest, rejected }) => rejected !== undefined && rejected === newest);
@@ -246,7 +252,7 @@ export class Manager {
   /** Once the GPUs have been looked at, "all slots" has a meaning. */
   async #nameAdopted(): Promise<void> {
     const { adopt } = this.#tools.state.value;
-    if (!adopt.includes(everySlot) || this.#around.gpus.latest === undefined) return;
+    if (!adopt.includes(everySlot) || this.#watches.gpus.latest === undefined) return;
     const known = this.slots().map(({ name }) => name);
     await this.#tools.state.note((state) => ({ adopt: namedAdopted(state.adopt, known) }));
   }
@@ -261,7 +267,7 @@ export class Manager {
       if (phase !== 'done') this.#book.of(container.labels[Labels.slot] ?? '').listens();
       const image = container.labels[Labels.imageDigest];
       const slot = slots.find(({ name }) => name === container.labels[Labels.slot]);
-      if (slot === undefined || image === undefined || image !== this.#around.images.of(slot.image).id)
+      if (slot === undefined || image === undefined || image !== this.#watches.images.of(slot.image).id)
         continue;
       const { state, config } = this.#tools;
       const all = { slots, hosts: config.image };

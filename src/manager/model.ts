@@ -146,7 +146,7 @@ export interface Seen {
 
 export type Action =
   | { readonly kind: 'launch'; readonly slot: string }
-  /** Ended: keep the evidence, remove it. */
+  /** Ended: keep the runStore, remove it. */
   | { readonly kind: 'collect'; readonly slot: string; readonly container: string }
   /** Created and never started: no job can have run in it. */
   | { readonly kind: 'discard'; readonly slot: string; readonly container: string }

@@ -20,7 +20,7 @@ import { retire } from './runs/retire.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
 import { countWait } from './slots/queue-memory.ts';
 import { settingsOf } from './slots/resolve.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Watches } from './watches.ts';
 import type { TenantWatch } from './tenants/watch.ts';
 
 /** How often Docker is asked for what an ended container has written: after this many failures it goes without, some 15 s later. */
@@ -31,7 +31,7 @@ type OrderTo<Kind extends Order['kind']> = Extract<Order, { readonly kind: Kind 
 /** What each order does, and what is remembered of it when it has worked. */
 export class Operations {
   readonly #tools: ManagerTools;
-  readonly #around: Surroundings;
+  readonly #watches: Watches;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
   readonly #tenants: TenantWatch;
@@ -39,14 +39,14 @@ export class Operations {
 
   constructor(
     tools: ManagerTools,
-    around: Surroundings,
+    watches: Watches,
     book: SlotBook,
     logs: LogWatch,
     tenants: TenantWatch,
     slots: () => readonly Slot[],
   ) {
     this.#tools = tools;
-    this.#around = around;
+    this.#watches = watches;
     this.#book = book;
     this.#logs = logs;
     this.#tenants = tenants;
@@ -96,7 +96,7 @@ export class Operations {
     const slot = slots.find(({ name }) => name === slotName);
     if (image === undefined || slot === undefined) return;
     // While the server refuses us, too, an agent that gives up says nothing about its image.
-    if (this.#around.pools.of(slot).problem !== undefined) return;
+    if (this.#watches.pools.of(slot).problem !== undefined) return;
     const verdict = failedOn(recordOf(state.value, slot, config.image), image, memory.blame(image));
     if (verdict === undefined) return;
     log.log('warn', 'the new image does not work; going back to the one before', { ...verdict });
@@ -106,7 +106,7 @@ export class Operations {
 
   async #launch({ slot, image, pool }: OrderTo<'launch'>, memory: SlotMemory): Promise<void> {
     const { config, clock } = this.#tools;
-    const ways = await this.#around.readyToLaunch(slot);
+    const ways = await this.#watches.readyToLaunch(slot);
     const { agentId } = await launch(this.#tools, {
       slot,
       image,
@@ -121,12 +121,12 @@ export class Operations {
       ...ways,
     });
     memory.launched(agentId);
-    this.#around.pools.runChanged();
+    this.#watches.pools.runChanged();
   }
 
   #capabilities(slot: Slot): Readonly<Record<string, string>> {
     const { config, state } = this.#tools;
-    return userCapabilities(config, slot, this.#around.gpus.report, state.owner);
+    return userCapabilities(config, slot, this.#watches.gpus.report, state.owner);
   }
 
   /**
@@ -171,7 +171,7 @@ export class Operations {
     if (outcome.sessionLeftSince !== undefined) memory.connection.leave(outcome.sessionLeftSince);
     memory.ended(outcome);
     memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: this.#tools.clock.monotonic() };
-    this.#around.pools.runChanged();
+    this.#watches.pools.runChanged();
     this.#tools.metrics.runEnded(slot, outcome);
     if (outcome.ranJob) {
       const known = this.#slots().find(({ name }) => name === slot);

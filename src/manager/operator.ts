@@ -5,7 +5,7 @@ import { Operations } from './operations.ts';
 import { decide, type Grounds, type Order } from './orders.ts';
 import type { LogWatch } from './runs/log-watch.ts';
 import type { SlotMemory, SlotBook } from './slots/memory.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Watches } from './watches.ts';
 import type { TenantWatch } from './tenants/watch.ts';
 
 /** Launch failures that another image may not have. */
@@ -14,7 +14,7 @@ const faultOfImage = new Set(['engine.failed', 'engine.not-found', 'engine.cuda-
 /** Has actions carried out, one at a time per slot, and keeps the book of how they ended. */
 export class Operator {
   readonly #tools: ManagerTools;
-  readonly #around: Surroundings;
+  readonly #watches: Watches;
   readonly #book: SlotBook;
   readonly #operations: Operations;
   readonly #wake: () => void;
@@ -23,7 +23,7 @@ export class Operator {
   /** `slots`: what this host has, as of now. */
   constructor(
     tools: ManagerTools,
-    around: Surroundings,
+    watches: Watches,
     book: SlotBook,
     logs: LogWatch,
     tenants: TenantWatch,
@@ -31,16 +31,16 @@ export class Operator {
     wake: () => void,
   ) {
     this.#tools = tools;
-    this.#around = around;
+    this.#watches = watches;
     this.#book = book;
-    this.#operations = new Operations(tools, around, book, logs, tenants, slots);
+    this.#operations = new Operations(tools, watches, book, logs, tenants, slots);
     this.#wake = wake;
   }
 
   /** Begins what can be begun. What lacks something is put off, with the reason in the slot's status. */
   begin(action: Action, grounds: Omit<Grounds, 'pool'>): void {
     const memory = this.#book.of(action.slot);
-    const decision = decide(action, { ...grounds, pool: (name) => this.#around.pools.named(name).pool });
+    const decision = decide(action, { ...grounds, pool: (name) => this.#watches.pools.named(name).pool });
     if ('lacks' in decision) {
       this.#putOff(action, memory, decision.lacks);
       return;
@@ -91,9 +91,9 @@ export class Operator {
     } else {
       memory.operationFailed(cause);
     }
-    if (cause.code.startsWith('azure.')) this.#around.pools.doubt();
+    if (cause.code.startsWith('azure.')) this.#watches.pools.doubt();
     // The runtime could not hand over the GPUs: perhaps one has just gone.
-    if (cause.code.startsWith('engine.')) this.#around.lookSoon();
+    if (cause.code.startsWith('engine.')) this.#watches.lookSoon();
     if (order.kind === 'launch' && order.slot.mode !== 'host' && faultOfImage.has(cause.code))
       await this.#operations.blame(order.image, action.slot, memory);
   }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { AzureAgent } from '../shared/azure/client.ts';
 import { ownerId } from '../shared/azure/pools/owner.ts';
-import { readMarks, type DrainMarks } from './drain-marks.ts';
+import { readDrains, type DrainEntries } from './slots/drains.ts';
 import type { FirstSights } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
 import type { MemoryBaselines } from './tenants/memory.ts';
@@ -28,7 +28,7 @@ export interface State {
   readonly schema: 1;
   /** Random, made once; with the machine-id it gives the owner id. */
   readonly installation: string;
-  readonly drain: DrainMarks;
+  readonly drain: DrainEntries;
   /** Slots whose agent name this host may take over from another owner; `everySlot` until these are known. */
   readonly adopt: readonly string[];
   /** By slot, between deleting an entry and making it anew: what of it is taken over. */
@@ -146,7 +146,7 @@ function stateOf(found: Found): State {
   return {
     ...found,
     schema: 1,
-    drain: readMarks(found.drain),
+    drain: readDrains(found.drain),
     adopt: Array.isArray(found.adopt) ? found.adopt : [],
     renewing: Object(found.renewing ?? {}) as State['renewing'],
     configuring: Object(found.configuring ?? {}) as State['configuring'],

@@ -17,7 +17,7 @@ const settleMs = 5_000;
  * evidence says so.
  */
 export async function noteUnfinished(
-  { clock, evidence, log }: Pick<ManagerTools, 'clock' | 'evidence' | 'log'>,
+  { clock, runStore, log }: Pick<ManagerTools, 'clock' | 'runStore' | 'log'>,
   pools: { of(slot: Slot): Pick<PoolWatch, 'at' | 'agent'> },
   book: SlotBook,
   slots: readonly Slot[],
@@ -43,14 +43,16 @@ export async function noteUnfinished(
       ...unfinished,
     });
     const isLogged =
-      (await evidence.diagnostics(slot.name, lastRun.run).catch(() => undefined)) !== undefined;
-    await evidence
+      (await runStore.diagnostics(slot.name, lastRun.run).catch(() => undefined)) !== undefined;
+    await runStore
       .amend(slot.name, lastRun.run, ({ cause }) => ({
         unfinished,
         cause: cause ?? missing(unfinished, isLogged),
       }))
       // A disk that is full must not stop the looks.
-      .catch((error: unknown) => log.log('warn', 'evidence could not be written', { ...causeOf(error) }));
+      .catch((error: unknown) =>
+        log.log('warn', 'the run record could not be written', { ...causeOf(error) }),
+      );
   }
 }
 

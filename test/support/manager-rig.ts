@@ -16,7 +16,7 @@ import type { DiskSpace } from '../../src/manager/machine/disk.ts';
 import { Fence } from '../../src/manager/docker/fence.ts';
 import type { FollowCommand } from '../../src/manager/machine/follow-command.ts';
 import { runDaemon } from '../../src/manager/daemon.ts';
-import { Evidence } from '../../src/manager/runs/evidence.ts';
+import { RunStore } from '../../src/manager/runs/run-store.ts';
 import { ownContainers } from '../../src/manager/docker/own-containers.ts';
 import { Helpers } from '../../src/manager/docker/helpers.ts';
 import { Archives } from '../../src/manager/machine/archives.ts';
@@ -198,7 +198,7 @@ export class ManagerRig {
         azure: mortal(tokenClient(config.organization, this.tokenFile, this.clock, signal), life),
         archives,
         state,
-        evidence: new Evidence(this.#in('state/runs')),
+        runStore: new RunStore(this.#in('state/runs')),
         command: this.command,
         follow: this.follow,
         machine: this.machine,

@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describesGpus } from '../../shared/contract/cdi.ts';
 import { gpuPath } from '../../shared/health/device-request.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { Fence } from './fence.ts';
 import { ImageUsers } from './image-users.ts';
 import { readsOnlyBelow } from './mounts.ts';
@@ -28,7 +28,7 @@ export interface EngineWays {
 
 /** After a start of the engine: what it can do may have changed, and its network may be gone. */
 export async function learnEngine(
-  tools: Pick<Outside, 'engine' | 'config' | 'log'> & { readonly fence: Fence },
+  tools: Pick<ManagerDeps, 'engine' | 'config' | 'log'> & { readonly fence: Fence },
 ): Promise<EngineWays> {
   const { engine, config, fence, log } = tools;
   const [version, info] = await Promise.all([engine.version(), engine.info()]);

@@ -5,10 +5,10 @@ import { probeName } from '../../shared/health/probe.ts';
 import { causeOf } from '../causes.ts';
 import { diskCause, diskState, prunable, type DiskSpace } from '../machine/disk.ts';
 import type { Cause, PulledImages } from '../model.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { Helpers } from './helpers.ts';
 
-interface JanitorTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'log' | 'diskSpace'> {
+interface JanitorTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'log' | 'diskSpace'> {
   readonly helpers: Helpers;
   readonly state: PulledImages;
 }

@@ -3,7 +3,7 @@ import { readXids } from '../../shared/health/xid/xid.ts';
 import { unscaled } from '../../shared/base/machine/clock.ts';
 import type { HostRoot } from '../../shared/base/machine/host-root.ts';
 import { pciGpus } from './pci.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 
 /** Real milliseconds. */
 const againMs = 60_000;
@@ -22,7 +22,7 @@ export function followNew({ prefix }: HostRoot): readonly string[] {
  * jobs. What it misses, while it is away or where there is no /dev/kmsg, the next look finds.
  */
 export async function watchKernelLog(
-  tools: Pick<Outside, 'root' | 'follow' | 'clock' | 'log' | 'signal'>,
+  tools: Pick<ManagerDeps, 'root' | 'follow' | 'clock' | 'log' | 'signal'>,
   onFatal: () => void,
 ): Promise<void> {
   const { root, follow, clock, log, signal } = tools;

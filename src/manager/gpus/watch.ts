@@ -22,7 +22,7 @@ import {
   worthKeeping,
   type XidMemory,
 } from './remembered.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 
 /** nvidia-smi on eight cold GPUs without persistence mode takes up to 30 s; a faster clock makes no faster processors. */
 export const smiDeadlineMs = 60_000;
@@ -36,7 +36,7 @@ interface Remembered {
   readonly xids: XidMemory | undefined;
 }
 
-interface GpuTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'root' | 'log' | 'command'> {
+interface GpuTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'root' | 'log' | 'command'> {
   readonly helpers: Helpers;
   readonly state: {
     readonly value: Remembered;

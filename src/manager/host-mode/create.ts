@@ -4,7 +4,7 @@ import { NotYet } from '../causes.ts';
 import { labels } from '../docker/container.ts';
 import type { LaunchOrder } from '../docker/launch-order.ts';
 import type { Slot } from '../model.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { Fence } from '../docker/fence.ts';
 import type { AgentStore } from './agent-store.ts';
 import type { HostEngine } from './host-engine.ts';
@@ -16,7 +16,7 @@ export function programOf(config: ManagerConfig): string {
   return `agent ${hostAgent(config, process.arch).version} on the host`;
 }
 
-export interface HostTools extends Pick<Outside, 'config' | 'command'> {
+export interface HostTools extends Pick<ManagerDeps, 'config' | 'command'> {
   readonly fence: Fence;
   readonly host: { readonly engine: HostEngine; readonly agents: AgentStore };
 }

@@ -1,6 +1,6 @@
 import { isOurKind, Labels } from '../../shared/contract/paths.ts';
 import type { OwnContainer } from '../../shared/engine/engine.ts';
-import { drainedBy, drainEnd, type DrainMark } from '../../shared/contract/drain.ts';
+import { drainedBy, drainEnd, type DrainEntry } from '../../shared/contract/drain.ts';
 import type { ImageState } from '../image/keeper.ts';
 import type { Cause } from '../model.ts';
 import type { Use } from './use.ts';
@@ -12,7 +12,7 @@ export interface OwnView {
   /** Jobs that the server shows on agents of ours. */
   readonly assigned: readonly { readonly agent: string; readonly job: string }[];
   /** On the whole host, the weightiest first. */
-  readonly drains: readonly DrainMark[];
+  readonly drains: readonly DrainEntry[];
   readonly images: readonly Pick<ImageState, 'state'>[];
   /** Somebody has asked for an image, which is being made. */
   readonly isRenewing: boolean;
@@ -28,7 +28,7 @@ export function ownUses(view: OwnView): readonly Use[] {
     ...view.assigned.map(({ agent, job }) =>
       use(agent, `the server shows ${job} on ${agent}`, 'let it end, or cancel it in Azure DevOps'),
     ),
-    ...view.drains.map((mark) => use('drain', `it is ${drainedBy(mark)}`, drainEnd(mark))),
+    ...view.drains.map((drain) => use('drain', `it is ${drainedBy(drain)}`, drainEnd(drain))),
     ...(work || view.isRenewing ? [use('image', 'the agent image is being made', 'wait for it')] : []),
     ...view.tenants.map(({ what, next }) => use('gpu', what, next)),
   ];

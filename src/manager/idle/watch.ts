@@ -1,11 +1,10 @@
 import type { AzureAgent, JobRequest } from '../../shared/azure/client.ts';
-import type { IdleStatus } from '../../shared/contract/idle.ts';
-import { offReason } from '../../shared/contract/idle.ts';
+import { type IdleStatus, offReason } from '../../shared/contract/idle.ts';
 import { Alarm, repeat } from '../alarm.ts';
 import { unscaled } from '../../shared/base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
 import type { Cause, Hold } from '../model.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import { decideIdle, type IdleStep, type Phase } from './decide.ts';
 import { endMachine } from './end-machine.ts';
 import { otherContainers, ownUses, type OwnView } from './own-uses.ts';
@@ -18,10 +17,10 @@ const lookEveryMs = 10_000;
 /** So often queues are asked while the machine is not about to end. */
 const queueEveryMs = 5 * 60_000;
 
-export interface IdleTools extends Pick<Outside, 'config' | 'clock' | 'log' | 'command'> {
-  readonly engine: Pick<Outside['engine'], 'running'>;
+export interface IdleTools extends Pick<ManagerDeps, 'config' | 'clock' | 'log' | 'command'> {
+  readonly engine: Pick<ManagerDeps['engine'], 'running'>;
   readonly state: { readonly owner: string };
-  readonly azure: Pick<Outside['azure'], 'unfinishedRequests' | 'findAgent'>;
+  readonly azure: Pick<ManagerDeps['azure'], 'unfinishedRequests' | 'findAgent'>;
   readonly presence: ReadPresence;
 }
 
@@ -51,7 +50,7 @@ export interface IdleScene {
 /** Ends a machine that nobody uses: its agents are sent away first, and looked at again. */
 export class IdleWatch {
   readonly #tools: IdleTools;
-  readonly #wants: NonNullable<Outside['config']['idle']>;
+  readonly #wants: NonNullable<ManagerDeps['config']['idle']>;
   readonly #scene: IdleScene;
   readonly #alarm = new Alarm();
   /** By key, since when it has been seen; monotonic. */
@@ -68,7 +67,7 @@ export class IdleWatch {
   /** What agents are disabled with. */
   #reason = '';
 
-  constructor(tools: IdleTools, wants: NonNullable<Outside['config']['idle']>, scene: IdleScene) {
+  constructor(tools: IdleTools, wants: NonNullable<ManagerDeps['config']['idle']>, scene: IdleScene) {
     this.#tools = tools;
     this.#wants = wants;
     this.#scene = scene;

@@ -1,10 +1,10 @@
 import { imagesOf, sourceName, type ImageConfig } from '../../shared/contract/config.ts';
 import type { PulledImages } from '../model.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import { ImageKeeper, type AskedWork, type ImageState } from './keeper.ts';
 import type { ImagePlan } from '../../shared/image/plan.ts';
 
-interface ImagesTools extends Pick<Outside, 'engine' | 'config' | 'clock' | 'log'> {
+interface ImagesTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'log'> {
   readonly state: Pick<PulledImages, 'note'>;
 }
 

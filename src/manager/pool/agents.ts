@@ -1,7 +1,7 @@
 import type { AzureAgent } from '../../shared/azure/client.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import { isDrifted, published } from './capabilities.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 
 /** By the mark of its owner; where somebody has taken the mark away, by the id that the run was registered with. Pure. */
 export function isOurs(agent: AzureAgent, owner: string, id?: number): boolean {
@@ -9,7 +9,7 @@ export function isOurs(agent: AzureAgent, owner: string, id?: number): boolean {
   return mark === owner || (mark === undefined && agent.id === id);
 }
 
-interface PoolTools extends Pick<Outside, 'azure'> {
+interface PoolTools extends Pick<ManagerDeps, 'azure'> {
   readonly state: { readonly owner: string };
 }
 

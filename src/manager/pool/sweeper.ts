@@ -2,7 +2,7 @@ import type { AzureAgent } from '../../shared/azure/client.ts';
 import { hasCode } from '../../shared/azure/http/errors.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { Slot } from '../model.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { StateStore } from '../state.ts';
 import { rememberNames, withNames } from './names.ts';
 import type { OwnAgents } from './own-agents.ts';
@@ -12,7 +12,7 @@ import { sweep, type Orphans } from './sweep.ts';
 /** A pool that slots have left is looked at this often; more often while an agent there may be removed soon. */
 const leftMs = { idle: 5 * 60_000, waiting: 60_000 };
 
-interface SweeperTools extends Pick<Outside, 'azure' | 'clock' | 'log'> {
+interface SweeperTools extends Pick<ManagerDeps, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
 }
 

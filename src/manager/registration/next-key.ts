@@ -2,14 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AzureAgent, NewAgent } from '../../shared/azure/client.ts';
 import { Capabilities, Labels } from '../../shared/contract/paths.ts';
 import { NotYet } from '../causes.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { NextKey } from '../model.ts';
 import { isOurs } from '../pool/agents.ts';
 import { givenUpAt, stillAssigned } from '../pool/given-up.ts';
 import { containerExists } from './files.ts';
 import type { KeyStock } from './key-stock.ts';
 
-export interface KeyTools extends Pick<Outside, 'azure' | 'clock'> {
+export interface KeyTools extends Pick<ManagerDeps, 'azure' | 'clock'> {
   readonly state: { readonly owner: string };
   readonly keys: Pick<KeyStock, 'take'>;
 }
@@ -32,7 +32,7 @@ export async function endKey(
 
 /** The same for an agent of which no container is there: one that the engine has lost may still have a job. */
 export async function endLostKey(
-  tools: KeyTools & Pick<Outside, 'engine'>,
+  tools: KeyTools & Pick<ManagerDeps, 'engine'>,
   { poolId, agent: name }: { readonly poolId: number; readonly agent: string },
 ): Promise<NextKey | undefined> {
   const [agent, containers] = await Promise.all([

@@ -8,7 +8,7 @@ import { writableHome } from '../docker/agent-start.ts';
 import { environment } from '../docker/container.ts';
 import { bundleFile, bundleIn } from '../docker/site-files.ts';
 import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { Helpers } from '../docker/helpers.ts';
 
 const deadlineMs = 120_000;
@@ -20,7 +20,7 @@ unset secret
 ${writableHome}
 cd ${AgentLayout.root} && exec ./config.sh "$@"`;
 
-export interface ConfigTools extends Pick<Outside, 'engine' | 'config'> {
+export interface ConfigTools extends Pick<ManagerDeps, 'engine' | 'config'> {
   readonly helpers: Helpers;
   /** The credential itself. */
   readonly secret: () => Promise<Secret>;

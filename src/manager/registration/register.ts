@@ -15,11 +15,11 @@ import { decideRegistration, isLeftOnline } from './files.ts';
 import { isAsWanted } from './next-key.ts';
 import type { NextKey, Slot } from '../model.ts';
 import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { Configuring, KeptEntry, StateStore } from '../state.ts';
 import type { KeyStock } from './key-stock.ts';
 
-export interface RegisterTools extends ConfigTools, Pick<Outside, 'azure' | 'clock' | 'log'> {
+export interface RegisterTools extends ConfigTools, Pick<ManagerDeps, 'azure' | 'clock' | 'log'> {
   readonly state: StateStore;
   readonly keys: KeyStock;
   /** The runs straight on the host. */

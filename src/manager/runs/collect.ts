@@ -5,13 +5,20 @@ import { foreignLine } from '../../shared/base/foreign-text.ts';
 import type { Logger } from '../../shared/base/log.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';
 import { causeOf } from '../causes.ts';
-import { diagnosticLimits, diagnosticOf, isAgentLog, isFailed, type Diagnostic } from './diagnostics.ts';
-import { keptLines, type Evidence } from './evidence.ts';
+import {
+  diagnosticLimits,
+  diagnosticOf,
+  isAgentLog,
+  isFailed,
+  type Diagnostic,
+  keptLines,
+  type RunStore,
+} from './run-store.ts';
 import { defined } from '../../shared/base/defined.ts';
 import type { RunRecord } from '../../shared/contract/runs.ts';
 import { outputLost } from './causes.ts';
 import { judge, type Asked, type Outcome } from './outcome.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import { sessionLeftSince } from './session-end.ts';
 import { spansOf, type Spans } from './spans.ts';
 import { readAll, type Transcript } from './transcript.ts';
@@ -21,7 +28,7 @@ export interface Ended extends Outcome, Spans {
   readonly sessionLeftSince?: string;
 }
 
-type CollectTools = Pick<Outside, 'engine' | 'log'> & { readonly evidence: Evidence };
+type CollectTools = Pick<ManagerDeps, 'engine' | 'log'> & { readonly runStore: RunStore };
 
 interface Known {
   /** What was read of its output while it ran. */
@@ -32,7 +39,7 @@ interface Known {
 }
 
 /**
- * Reads how a run ended, keeps the evidence, removes the container. Evidence is kept where it can be: a job that has
+ * Reads how a run ended, keeps the runStore, removes the container. The run record is kept where it can be: a job that has
  * filled the disk goes all the same, and its evidence is written after it.
  */
 export async function collect(
@@ -74,12 +81,12 @@ export async function collect(
     log: log.split('\n').filter((line) => line !== ''),
   };
   const diagnostics = isFailed(outcome) ? await agentLogs(tools, container.id) : [];
-  const keep = (): Promise<unknown> => keepEvidence(tools.evidence, record, diagnostics);
+  const keep = (): Promise<unknown> => keepRecord(tools.runStore, record, diagnostics);
   const failure = await keep();
   await tools.engine.removeUnlessRunning(container.id);
   const again = failure === undefined ? undefined : await keep();
   if (again !== undefined)
-    tools.log.log('warn', 'the evidence of a run could not be kept', {
+    tools.log.log('warn', 'the record of a run could not be written', {
       run: record.run,
       slot: record.slot,
       ...causeOf(again),
@@ -89,7 +96,7 @@ export async function collect(
 
 /** The agent's own logs go with its container. Without them the evidence is what it is. */
 async function agentLogs(
-  { engine }: Pick<Outside, 'engine'>,
+  { engine }: Pick<ManagerDeps, 'engine'>,
   container: string,
 ): Promise<readonly Diagnostic[]> {
   const tails = await engine
@@ -99,14 +106,14 @@ async function agentLogs(
 }
 
 /** What kept it from being written; undefined: it is kept. */
-async function keepEvidence(
-  evidence: Evidence,
+async function keepRecord(
+  runStore: RunStore,
   record: RunRecord,
   diagnostics: readonly Diagnostic[],
 ): Promise<unknown> {
   try {
-    await evidence.add(record);
-    if (diagnostics.length > 0) await evidence.keepDiagnostics(record.slot, record.run, diagnostics);
+    await runStore.add(record);
+    if (diagnostics.length > 0) await runStore.keepDiagnostics(record.slot, record.run, diagnostics);
     return undefined;
   } catch (error) {
     return error;

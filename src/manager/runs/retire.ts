@@ -1,12 +1,12 @@
 import { stopTimeoutS } from '../docker/container.ts';
 import { defined } from '../../shared/base/defined.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import { disable } from '../pool/agents.ts';
 
 /** A message that the server sent before the agent was disabled arrives within this time. */
 const settleMs = 5_000;
 
-interface RetireTools extends Pick<Outside, 'azure' | 'engine' | 'clock' | 'signal'> {
+interface RetireTools extends Pick<ManagerDeps, 'azure' | 'engine' | 'clock' | 'signal'> {
   readonly state: { readonly owner: string };
 }
 

@@ -3,12 +3,11 @@ import { blocker } from '../../shared/health/blocker.ts';
 import { drainedBy, drainEnd } from '../../shared/contract/drain.ts';
 import type { HostLook } from '../gpus/look.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
-import type { DrainMarks } from '../drain-marks.ts';
-import { markOn } from './marks.ts';
+import { type DrainEntries, drainOn } from './drains.ts';
 
 /** What may keep a slot from taking jobs. */
 export interface Circumstances {
-  readonly drain: DrainMarks;
+  readonly drain: DrainEntries;
   /** The machine is being ended because nobody uses it. */
   readonly idle: Hold | undefined;
   /** The manager is being stopped, and takes its idle agents along. */
@@ -31,9 +30,9 @@ export interface Circumstances {
 /** Why this slot takes no jobs now, the weightiest reason first. Pure. */
 export function holdOf(slot: Slot, now: Circumstances): Hold | undefined {
   if (now.leaving) return { kind: 'close', state: 'drained', cause: leaving };
-  const mark = markOn(now.drain, slot.name);
-  if (mark !== undefined) {
-    const cause: Cause = { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) };
+  const drain = drainOn(now.drain, slot.name);
+  if (drain !== undefined) {
+    const cause: Cause = { code: 'drained', what: drainedBy(drain), next: drainEnd(drain) };
     return { kind: 'close', state: 'drained', cause };
   }
   if (now.idle !== undefined) return now.idle;

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { sha256 } from '../../shared/base/digest.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
-import { everySlot, withAdopted } from '../slots/marks.ts';
+import { everySlot, withAdopted } from '../slots/drains.ts';
 import type { Values } from './arguments.ts';
 import { loadConfig, type LoadedConfig } from './configuration.ts';
 import { standaloneConfig } from './standalone.ts';

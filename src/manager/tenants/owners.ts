@@ -6,10 +6,10 @@ import { jobLabel, ofAgent } from '../host-mode/job-leftovers.ts';
 import { unitName } from '../host-mode/unit.ts';
 import { userName } from '../host-mode/user.ts';
 import type { Slot } from '../model.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import type { Owners, RunOf } from './whose.ts';
 
-export interface OwnerTools extends Pick<Outside, 'config' | 'log'> {
+export interface OwnerTools extends Pick<ManagerDeps, 'config' | 'log'> {
   readonly engine: Pick<Engine, 'withLabel'>;
   readonly host: { readonly engine: Pick<HostEngine, 'requireEnded' | 'rootOf'> };
 }

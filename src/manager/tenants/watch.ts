@@ -8,7 +8,7 @@ import { isHostRun, type HostEngine } from '../host-mode/host-engine.ts';
 import { PresentRuns } from '../host-mode/present-runs.ts';
 import { bootId } from '../machine/boot-id.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import { endProcesses } from './end-processes.ts';
 import { judge, leftOf, type Judgement } from './judge.ts';
 import { appsArguments, readApps, type App } from './listing.ts';
@@ -33,7 +33,7 @@ const mostUntold = 3;
 /** Containers that are remembered as ended. */
 const mostEnded = 200;
 
-export interface TenantTools extends OwnerTools, Pick<Outside, 'clock' | 'command' | 'process' | 'root'> {
+export interface TenantTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'command' | 'process' | 'root'> {
   readonly engine: Pick<Engine, 'withLabel' | 'listOwn'>;
   readonly host: { readonly engine: Pick<HostEngine, 'requireEnded' | 'rootOf' | 'listOwn'> };
   readonly state: {

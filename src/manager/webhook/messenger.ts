@@ -3,7 +3,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import { timestamp } from '../../shared/base/machine/clock.ts';
 import type { Secret } from '../../shared/base/secret.ts';
 import { causeOf } from '../causes.ts';
-import type { Outside } from '../outside.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
 import { changesSince, openEpisodes, type Episode, type SlotOutlook } from './episodes.ts';
 import { changeMessage, testMessage } from './message.ts';
 import { post, type Answer } from './post.ts';
@@ -19,7 +19,7 @@ export interface SlotLook extends Omit<SlotOutlook, 'awayAt'> {
   readonly isAway: boolean;
 }
 
-export interface MessengerTools extends Pick<Outside, 'clock' | 'log' | 'config' | 'signal'> {
+export interface MessengerTools extends Pick<ManagerDeps, 'clock' | 'log' | 'config' | 'signal'> {
   readonly fetch: Fetch;
   readonly address: () => Promise<Secret>;
   /** What was told before this process. */

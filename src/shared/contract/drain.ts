@@ -1,7 +1,7 @@
 import { minuteOf } from './moment.ts';
 
 /** That no jobs are to be taken, said by somebody. */
-export interface DrainMark {
+export interface DrainEntry {
   readonly reason: string;
   /** ISO 8601 */
   readonly at: string;
@@ -12,7 +12,7 @@ export interface DrainMark {
 }
 
 /** A mark and what it is on. */
-export interface Drain extends DrainMark {
+export interface Drain extends DrainEntry {
   /** Absent: the whole host. */
   readonly slot?: string;
 }
@@ -41,13 +41,13 @@ const namedInReason = /^(.*) \(run ([\w-]{1,64}) of (\S{1,200})\)$/s;
 /** For a manager that keeps no names beside a reason: the reason says them. Pure. */
 export function reasonWithRun(
   reason: string,
-  { owner, run }: Required<Pick<DrainMark, 'owner' | 'run'>>,
+  { owner, run }: Required<Pick<DrainEntry, 'owner' | 'run'>>,
 ): string {
   return `${reason} (run ${run} of ${owner})`;
 }
 
 /** A mark that such a manager has kept, with the names that its reason says. Pure. */
-export function withRunOfReason<M extends DrainMark>(mark: M): M {
+export function withRunOfReason<M extends DrainEntry>(mark: M): M {
   const [, reason, run, owner] = namedInReason.exec(mark.reason) ?? [];
   const isNamed = mark.owner !== undefined || mark.run !== undefined;
   if (isNamed || reason === undefined || run === undefined || owner === undefined) return mark;
@@ -58,7 +58,7 @@ export function withRunOfReason<M extends DrainMark>(mark: M): M {
 const shownOfRun = 8;
 
 /** `drained by ann@laptop: new fan`, `drained by run 3f2a91bc of ann@laptop: restart Docker`. Pure. */
-export function drainedBy({ owner, run, reason }: DrainMark): string {
+export function drainedBy({ owner, run, reason }: DrainEntry): string {
   const of = owner === undefined ? '' : ` of ${owner}`;
   const who = run === undefined ? owner : `run ${run.slice(0, shownOfRun)}${of}`;
   return ['drained', who === undefined ? '' : ` by ${who}`, reason === '' ? '' : `: ${reason}`].join('');
@@ -77,7 +77,7 @@ export function drainsOfRuns({ drains = [] }: { readonly drains?: readonly Drain
 }
 
 /** What ends a drain. Pure. */
-export function drainEnd({ run }: DrainMark): string {
+export function drainEnd({ run }: DrainEntry): string {
   return run === undefined
     ? 'run "azp-fleet undrain" when jobs may come again'
     : 'wait for that run to end; if it was cut off, run "azp-fleet provision" (or "azp-fleet undrain")';

@@ -15,7 +15,7 @@ import type { RunCommand } from '../../../src/manager/machine/command.ts';
 import type { ReadPresence } from '../../../src/manager/idle/presence.ts';
 import type { DiskSpace } from '../../../src/manager/machine/disk.ts';
 import type { KeyStock } from '../../../src/manager/registration/key-stock.ts';
-import { Evidence } from '../../../src/manager/runs/evidence.ts';
+import { RunStore } from '../../../src/manager/runs/run-store.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { Metrics } from '../../../src/manager/serve/metrics.ts';
 import { StateStore } from '../../../src/manager/state.ts';
@@ -99,7 +99,7 @@ export class Life implements Mortal {
         root: { prefix: at('/root') },
         host: { engine: host, agents: { path: async () => at('/store') } as unknown as AgentStore },
         archives: { digest: async () => 'sha256' },
-        evidence: new Evidence(at('/state/runs')),
+        runStore: new RunStore(at('/state/runs')),
         keys: { take: async () => keyOf(await newKey()) } as unknown as KeyStock,
         secret: async () => new Secret('secret'),
         certificates: async () => undefined,

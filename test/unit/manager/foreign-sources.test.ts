@@ -1,5 +1,5 @@
 // What jobs, containers, dockerd, registries, the kernel, other people and receivers say, against each place where a manager
-// lets it be seen: status, runs, evidence, metrics, webhook, journal, the pool, and the terminal of who asks on the host.
+// lets it be seen: status, runs, runStore, metrics, webhook, journal, the pool, and the terminal of who asks on the host.
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';

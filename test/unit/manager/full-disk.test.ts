@@ -37,7 +37,7 @@ test('a job that has filled the disk goes all the same, and the next one gets a 
   await expect.poll(() => rig.docker.containers.has(first)).toBe(false);
   await rig.until('idle');
   expect(await rig.slot('0')).toMatchObject({ jobsRun: 1 });
-  expect(rig.logged.map(({ message }) => message)).toContain('the evidence of a run could not be kept');
+  expect(rig.logged.map(({ message }) => message)).toContain('the record of a run could not be written');
 });
 
 test('evidence for which there was no room is written once the container is gone', async () => {

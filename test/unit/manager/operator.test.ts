@@ -7,7 +7,7 @@ import type { Action, Wanted } from '../../../src/manager/model.ts';
 import { Operator } from '../../../src/manager/operator.ts';
 import type { LogWatch } from '../../../src/manager/runs/log-watch.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
-import type { Surroundings } from '../../../src/manager/surroundings.ts';
+import type { Watches } from '../../../src/manager/watches.ts';
 import type { TenantWatch } from '../../../src/manager/tenants/watch.ts';
 import { StillClock } from '../../support/clock.ts';
 
@@ -15,7 +15,7 @@ const clock = new StillClock();
 /** Nothing is there but a configured slot: what the operator would touch beyond that does not exist. */
 function operator(book: SlotBook) {
   const tools = { clock, log: silentLogger } as unknown as ManagerTools;
-  const around = { pools: { named: () => ({ pool: undefined }) } } as unknown as Surroundings;
+  const around = { pools: { named: () => ({ pool: undefined }) } } as unknown as Watches;
   return new Operator(
     tools,
     around,

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { plainSlot as slot } from '../../support/slot.ts';
 import { silentLogger } from '../../../src/shared/base/log.ts';
-import { Evidence } from '../../../src/manager/runs/evidence.ts';
+import { RunStore } from '../../../src/manager/runs/run-store.ts';
 import { SlotBook } from '../../../src/manager/slots/memory.ts';
 import { noteUnfinished } from '../../../src/manager/unfinished.ts';
 import { StillClock } from '../../support/clock.ts';
@@ -21,8 +21,8 @@ test.each([
   ['not kept', false, 'azp-fleet logs HOST/SLOT)'],
 ])("the agent's own logs are named only where they are there: %s", async (_, kept, named) => {
   const clock = new StillClock();
-  const evidence = new Evidence(folder);
-  await evidence.add({
+  const runStore = new RunStore(folder);
+  await runStore.add({
     schema: 1,
     run: 'r1',
     slot: '0',
@@ -36,7 +36,7 @@ test.each([
     result: 'succeeded',
     log: [],
   });
-  if (kept) await evidence.keepDiagnostics('0', 'r1', []);
+  if (kept) await runStore.keepDiagnostics('0', 'r1', []);
   const book = new SlotBook(clock);
   book.of('0').lastRun = { run: 'r1', endedAt: 0 };
   const pools = {
@@ -51,8 +51,8 @@ test.each([
       }),
     }),
   };
-  await noteUnfinished({ clock, evidence, log: silentLogger }, pools, book, [slot], []);
-  const [run] = await evidence.list('0');
+  await noteUnfinished({ clock, runStore, log: silentLogger }, pools, book, [slot], []);
+  const [run] = await runStore.list('0');
   expect(run).toMatchObject({ unfinished: { job: 'train' }, cause: { code: 'run.result-missing' } });
   expect(run?.cause?.next).toContain(named);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Datasets, mountPoints } from '../../../../src/manager/machine/datasets.ts';
 import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
-import { boundedLog, Evidence, newestFirst } from '../../../../src/manager/runs/evidence.ts';
+import { boundedLog, RunStore, newestFirst } from '../../../../src/manager/runs/run-store.ts';
 import { readContext } from '../../../../src/manager/image/plan.ts';
 import { pciGpus } from '../../../../src/manager/gpus/pci.ts';
 import { runId } from '../../../../src/manager/docker/launch-order.ts';
@@ -30,9 +30,9 @@ const record = (run: string): RunRecord => ({
 });
 
 test('the last twenty runs of a slot are kept, newest first, for root alone', async () => {
-  const evidence = new Evidence(directory);
-  for (let n = 0; n < 25; n += 1) await evidence.add(record(runId(1_800_000_000_000 + n)));
-  const runs = await evidence.list('0');
+  const runStore = new RunStore(directory);
+  for (let n = 0; n < 25; n += 1) await runStore.add(record(runId(1_800_000_000_000 + n)));
+  const runs = await runStore.list('0');
   expect(runs).toHaveLength(20);
   expect(runs[0]?.run.slice(0, 9)).toBe((1_800_000_000_024).toString(36).padStart(9, '0'));
   const [file = ''] = readdirSync(join(directory, '0'));
@@ -45,31 +45,31 @@ test('runs are kept in their order however the clock is set, over restarts and b
   writeFileSync(join(directory, '0', `${old}.json`), JSON.stringify(record(old)));
   const day = 86_400_000;
   const ids = [5, 3, -4, 9, 1].map((days) => runId(1_800_000_000_000 + days * day));
-  for (const id of ids) await new Evidence(directory).add(record(id));
-  const evidence = new Evidence(directory);
-  expect((await evidence.list('0')).map(({ run }) => run)).toEqual([...ids.toReversed(), old]);
+  for (const id of ids) await new RunStore(directory).add(record(id));
+  const runStore = new RunStore(directory);
+  expect((await runStore.list('0')).map(({ run }) => run)).toEqual([...ids.toReversed(), old]);
   // The clock is back in the past: the newest run is not the one that is given up.
-  for (let n = 0; n < 20; n += 1) await evidence.add(record(runId(n)));
-  const kept = (await evidence.list('0')).map(({ run }) => run);
+  for (let n = 0; n < 20; n += 1) await runStore.add(record(runId(n)));
+  const kept = (await runStore.list('0')).map(({ run }) => run);
   expect(kept).toHaveLength(20);
   expect(kept.at(0)).toContain(runId(19).slice(0, 9));
   expect(kept).not.toContain(ids.at(-1));
 });
 
 test('runs of several slots sort by when they ended, whatever their clocks said', async () => {
-  const evidence = new Evidence(directory);
-  await evidence.add({ ...record(runId(9000)), slot: '0' });
-  await evidence.add({ ...record(runId(10)), slot: '1' });
-  await evidence.add({ ...record(runId(500)), slot: '0' });
-  const all = [...(await evidence.list('0')), ...(await evidence.list('1'))].sort(newestFirst);
+  const runStore = new RunStore(directory);
+  await runStore.add({ ...record(runId(9000)), slot: '0' });
+  await runStore.add({ ...record(runId(10)), slot: '1' });
+  await runStore.add({ ...record(runId(500)), slot: '0' });
+  const all = [...(await runStore.list('0')), ...(await runStore.list('1'))].sort(newestFirst);
   expect(all.map(({ sequence }) => sequence)).toEqual([3, 2, 1]);
 });
 
 test('a run file that was cut off does not hide the others', async () => {
-  const evidence = new Evidence(directory);
-  await evidence.add(record('a'));
+  const runStore = new RunStore(directory);
+  await runStore.add(record('a'));
   writeFileSync(join(directory, '0', 'b.json'), '{"run":');
-  expect((await evidence.list('0')).map(({ run }) => run)).toEqual(['a']);
+  expect((await runStore.list('0')).map(({ run }) => run)).toEqual(['a']);
 });
 
 test('state survives, with members of another version kept; the owner is tied to the machine', async () => {
@@ -186,25 +186,25 @@ test('state of a version that kept other things is read for what it still says',
 });
 
 test('a run takes a bounded part of the disk, whatever its agent printed', async () => {
-  const evidence = new Evidence(directory);
+  const runStore = new RunStore(directory);
   const long = `start ${'ü'.repeat(1_000_000)}`;
-  await evidence.add({
+  await runStore.add({
     ...record('a'),
     log: ['first', long, ...Array<string>(300).fill('x'.repeat(3000)), long, 'last'],
   });
   const [file = ''] = readdirSync(join(directory, '0'));
   expect(statSync(join(directory, '0', file)).size).toBeLessThan(100_000);
-  const [run] = await evidence.list('0');
+  const [run] = await runStore.list('0');
   expect(run?.log.at(-1)).toBe('last');
   expect(run?.log.at(-2)).toMatch(/^start ü+ … \(2000006 bytes\)$/);
   expect(run?.log.length).toBeGreaterThan(10);
 });
 
 test('what a job wrote is kept without what a terminal obeys, a line as a line', async () => {
-  const evidence = new Evidence(directory);
+  const runStore = new RunStore(directory);
   const log = ['\u001b[31mred\u001b[0m\u001b]0;title\u0007', '10 %\r20 %', 'a\tb', '\u202ex\u009b'];
-  await evidence.add({ ...record('a'), job: 'build\u001b[2K\n1 host: healthy', log });
-  const [run] = await evidence.list('0');
+  await runStore.add({ ...record('a'), job: 'build\u001b[2K\n1 host: healthy', log });
+  const [run] = await runStore.list('0');
   expect(run?.log).toEqual(['red', '10 % 20 %', 'a       b', 'x']);
   expect(run?.job).toBe('build 1 host: healthy');
 });
@@ -215,11 +215,11 @@ test('short lines are kept as they are, the last two hundred', async () => {
 });
 
 test('a slot that is no longer configured is forgotten, but not at once', async () => {
-  const evidence = new Evidence(directory);
-  for (const slot of ['0', 'old', 'recent']) await evidence.add({ ...record('a'), slot });
+  const runStore = new RunStore(directory);
+  for (const slot of ['0', 'old', 'recent']) await runStore.add({ ...record('a'), slot });
   const day = 24 * 3_600_000;
   utimesSync(join(directory, 'old'), new Date(Date.now() - 8 * day), new Date(Date.now() - 8 * day));
   utimesSync(join(directory, '0'), new Date(0), new Date(0));
-  expect(await evidence.forget(['0'], Date.now() - 7 * day)).toEqual(['old']);
-  expect((await evidence.slots()).toSorted()).toEqual(['0', 'recent']);
+  expect(await runStore.forget(['0'], Date.now() - 7 * day)).toEqual(['old']);
+  expect((await runStore.slots()).toSorted()).toEqual(['0', 'recent']);
 });

@@ -53,7 +53,7 @@ const now = (changes: Partial<Circumstances> = {}): Circumstances => ({
   disk: undefined,
   ...changes,
 });
-const mark = { reason: 'disk', at: '' };
+const entry = { reason: 'disk', at: '' };
 const tenants: Hold = {
   kind: 'close',
   state: 'waiting',
@@ -64,9 +64,9 @@ const open = { code: 'fence.open', what: 'no rules', next: '' } as const;
 
 test.each([
   ['nothing is wrong', slot, now(), undefined, undefined],
-  ['the host is drained', slot, now({ drain: { host: mark, slots: {} } }), 'close', 'drained'],
-  ['the slot is drained', slot, now({ drain: { slots: { 0: mark } } }), 'close', 'drained'],
-  ['another slot is drained', slot, now({ drain: { slots: { 1: mark } } }), undefined, undefined],
+  ['the host is drained', slot, now({ drain: { host: entry, slots: {} } }), 'close', 'drained'],
+  ['the slot is drained', slot, now({ drain: { slots: { 0: entry } } }), 'close', 'drained'],
+  ['another slot is drained', slot, now({ drain: { slots: { 1: entry } } }), undefined, undefined],
   ['the manager is being stopped', slot, now({ leaving: true }), 'close', 'drained'],
   ['nobody has looked yet', slot, now({ look: undefined }), 'pause', 'waiting'],
   ['the last look is old', slot, now({ lookIsOld: true }), 'pause', 'waiting'],
@@ -130,7 +130,7 @@ test.each([
   [
     'drained and sick: drained is said',
     slot,
-    now({ drain: { host: mark, slots: {} }, look: look(finding({})) }),
+    now({ drain: { host: entry, slots: {} }, look: look(finding({})) }),
     'close',
     'drained',
   ],
@@ -141,10 +141,10 @@ test.each([
 });
 
 const blind = { ...look(), checkup: conclude([], undefined) };
-const host = { ...now(), drain: { host: mark, slots: {} } };
+const host = { ...now(), drain: { host: entry, slots: {} } };
 
 test.each([
-  ['a drain', slot, host, { code: 'drained', what: drainedBy(mark), next: drainEnd(mark) }],
+  ['a drain', slot, host, { code: 'drained', what: drainedBy(entry), next: drainEnd(entry) }],
   [
     'a stop of the manager, before a drain',
     slot,

@@ -58,7 +58,7 @@ const flushMs = 10_000;
 const keptForMs = 7 * 24 * 3_600_000;
 
 /** What surrounds the slots: the pools, the GPUs, the images, the engine, the disk. Each is kept up to date by itself. */
-export class Surroundings {
+export class Watches {
   readonly pools: Pools;
   readonly images: Images;
   readonly gpus: GpuWatch;
@@ -223,11 +223,11 @@ export class Surroundings {
   }
 
   async #forget(names: readonly string[]): Promise<void> {
-    const { clock, evidence, log } = this.#tools;
+    const { clock, runStore, log } = this.#tools;
     // Before the GPUs have been looked at, the list of slots is not known.
     if (this.gpus.latest === undefined) return;
     // By the wall: what an earlier manager kept is dated by the file system.
-    const gone = await evidence.forget(names, clock.wall() - keptForMs);
+    const gone = await runStore.forget(names, clock.wall() - keptForMs);
     if (gone.length > 0) log.log('info', 'forgot the runs of slots that are no longer configured', { gone });
   }
 

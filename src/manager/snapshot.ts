@@ -22,15 +22,15 @@ import { withShares } from './slots/shares.ts';
 import { resolveSlots, settingsOf, type HostGpu } from './slots/resolve.ts';
 import { awaySince, runView, type Making } from './serve/run-view.ts';
 import { slotStatus } from './serve/status-view.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { Watches } from './watches.ts';
 import type { SlotLook } from './webhook/messenger.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { TenantWatch } from './tenants/watch.ts';
 
 /** Puts together what is known into what reconcile and the status need. Changes nothing. */
-export class Scene {
+export class SnapshotBuilder {
   readonly #tools: ManagerTools;
-  readonly #around: Surroundings;
+  readonly #watches: Watches;
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
   readonly #tenants: Pick<TenantWatch, 'hold'>;
@@ -39,14 +39,14 @@ export class Scene {
 
   constructor(
     tools: ManagerTools,
-    around: Surroundings,
+    watches: Watches,
     book: SlotBook,
     logs: LogWatch,
     tenants: Pick<TenantWatch, 'hold'>,
     idle: () => Hold | undefined,
   ) {
     this.#tools = tools;
-    this.#around = around;
+    this.#watches = watches;
     this.#book = book;
     this.#logs = logs;
     this.#tenants = tenants;
@@ -103,18 +103,18 @@ export class Scene {
   #wantedImage(slot: Slot): WantedImage {
     const { config, state } = this.#tools;
     const known = recordOf(state.value, slot, config.image);
-    const id = wantedImage(this.#around.images.of(slot.image).id, known);
+    const id = wantedImage(this.#watches.images.of(slot.image).id, known);
     return { id, source: sourceName(slot.image), unproven: id !== known.proven };
   }
 
   #imageState(slot: Slot): ImageState {
-    if (slot.mode === 'container') return this.#around.images.of(slot.image);
+    if (slot.mode === 'container') return this.#watches.images.of(slot.image);
     return { state: 'ready', id: programOf(this.#tools.config) };
   }
 
   #gpus(): readonly HostGpu[] {
-    const shown = this.#around.gpus.report?.gpus ?? [];
-    return this.#around.gpus.order.map((busId) => {
+    const shown = this.#watches.gpus.report?.gpus ?? [];
+    return this.#watches.gpus.order.map((busId) => {
       const uuid = shown.find((gpu) => gpu.busId === busId)?.uuid;
       return uuid === undefined || uuid === '' ? { busId } : { busId, uuid };
     });
@@ -131,7 +131,7 @@ export class Scene {
 
   #holdBeside(slot: Slot, idle: Hold | undefined): Hold | undefined {
     const { state, clock, leaving, config, fence } = this.#tools;
-    const { latest: look, gates } = this.#around.gpus;
+    const { latest: look, gates } = this.#watches.gpus;
     return holdOf(slot, {
       drain: state.value.drain,
       leaving: leaving.aborted,
@@ -142,12 +142,12 @@ export class Scene {
       tenants: this.#tenants.hold(slot.name),
       unsteady: look && gates.check(slot, { seenAt: look.seenAt, found: faultOf(slot, look) }),
       pool: this.#poolCause(slot),
-      disk: this.#around.janitor.cause,
+      disk: this.#watches.janitor.cause,
     });
   }
 
   #poolCause(slot: Slot): Cause | undefined {
-    const pool = this.#around.pools.of(slot);
+    const pool = this.#watches.pools.of(slot);
     if (pool.problem !== undefined || pool.pool !== undefined) return pool.problem;
     return { code: 'pool.unknown', what: 'the pool is being looked up', next: 'wait a moment' };
   }
@@ -155,7 +155,7 @@ export class Scene {
   /** From the pool alone, so that a manager that was started anew knows it, too. */
   #leftJob(slot: Slot, { lastRun, busyWith }: SlotMemory): Cause | undefined {
     const { state, clock } = this.#tools;
-    const agent = this.#around.pools.of(slot).agent(slot.agent);
+    const agent = this.#watches.pools.of(slot).agent(slot.agent);
     const request = agent?.assignedRequest;
     // The pool was listed before the run's end: it may have shown that run's job.
     if (lastRun !== undefined || busyWith !== undefined || request === undefined) return undefined;
@@ -179,15 +179,15 @@ export class Scene {
 
   /** A manager that was started anew does not know what was done about the key: once too often is no harm. */
   #isKeySpent(slot: Slot, memory: SlotMemory): boolean {
-    const pool = this.#around.pools.of(slot);
+    const pool = this.#watches.pools.of(slot);
     const agent = pool.agent(slot.agent);
     if (agent === undefined || !isOurs(agent, this.#tools.state.owner)) return false;
     return memory.nextKey?.agent.id !== agent.id && !memory.mayPredateKeyEnd(pool.at);
   }
 
   #isUnpublished(slot: Slot): boolean {
-    const { gpus } = this.#around;
-    const pool = this.#around.pools.of(slot);
+    const { gpus } = this.#watches;
+    const pool = this.#watches.pools.of(slot);
     const { config, state } = this.#tools;
     if (this.#book.of(slot.name).mayPredatePublishing(pool.at)) return false;
     const wanted = userCapabilities(config, slot, gpus.report, state.owner);
@@ -195,7 +195,7 @@ export class Scene {
   }
 
   #disabledFor(slot: Slot): string | undefined {
-    const pool = this.#around.pools.of(slot);
+    const pool = this.#watches.pools.of(slot);
     const agent = pool.agent(slot.agent);
     const reason =
       agent !== undefined && disabledByUs(agent)
@@ -221,7 +221,7 @@ export class Scene {
 
   #strays(slots: readonly Slot[], containers: readonly OwnContainer[]): Seen['strays'] {
     // Before the GPUs have been looked at, the list of slots is not known.
-    if (this.#around.gpus.latest === undefined) return [];
+    if (this.#watches.gpus.latest === undefined) return [];
     const wanted = new Set(slots.map(({ name }) => name));
     return containers
       .filter(({ labels }) => !wanted.has(labels[Labels.slot] ?? ''))
@@ -248,10 +248,10 @@ export class Scene {
         notBefore: memory.notBefore,
         cause: memory.cause,
         waitingFor: memory.waitingFor,
-        agentId: memory.agentId ?? this.#around.pools.of(slot).agent(slot.agent)?.id,
+        agentId: memory.agentId ?? this.#watches.pools.of(slot).agent(slot.agent)?.id,
         jobsRun: this.#tools.state.value.jobsRun[slot.name] ?? 0,
         image: this.#imageState(slot),
-        wantsUpdate: this.#around.pools.of(slot).wantsUpdate(slot.agent),
+        wantsUpdate: this.#watches.pools.of(slot).wantsUpdate(slot.agent),
         looked: containers !== undefined,
         made: runView(
           container === undefined ? undefined : { container, seen: this.#seen(container, memory) },
@@ -271,7 +271,7 @@ export class Scene {
 
   /** Undefined before the GPUs have been looked at: which of them are the slot's is part of what runs are made from. */
   #making(slot: Slot): Making | undefined {
-    if (this.#around.gpus.latest === undefined) return undefined;
+    if (this.#watches.gpus.latest === undefined) return undefined;
     const { config } = this.#tools;
     const image = slot.mode === 'host' ? programOf(config) : this.#wantedImage(slot).id;
     return { image, settings: settingsOf(slot, config) };

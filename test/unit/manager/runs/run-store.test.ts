@@ -9,14 +9,14 @@ import {
   diagnosticsText,
   isAgentLog,
   isFailed,
-} from '../../../../src/manager/runs/diagnostics.ts';
-import { Evidence } from '../../../../src/manager/runs/evidence.ts';
+  RunStore,
+} from '../../../../src/manager/runs/run-store.ts';
 
 let directory: string;
-let evidence: Evidence;
+let runStore: RunStore;
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'evidence-'));
-  evidence = new Evidence(directory);
+  runStore = new RunStore(directory);
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
@@ -33,10 +33,10 @@ const record = (run: number): RunRecord => ({
 });
 
 async function add(run: number, isFailing: boolean): Promise<void> {
-  await evidence.add(record(run));
+  await runStore.add(record(run));
   const text = `log of ${run}`;
   if (isFailing)
-    await evidence.keepDiagnostics('0', record(run).run, [{ name: 'Agent_1.log', bytes: 9, text }]);
+    await runStore.keepDiagnostics('0', record(run).run, [{ name: 'Agent_1.log', bytes: 9, text }]);
 }
 
 test.each([
@@ -67,12 +67,12 @@ test('the logs of the last failed run are found, and those of one that is named'
   await add(1, true);
   await add(2, true);
   await add(3, false);
-  expect((await evidence.diagnostics('0'))?.files[0]?.text).toBe('log of 2');
-  expect((await evidence.diagnostics('0', 'run-001'))?.files[0]?.text).toBe('log of 1');
-  expect(await evidence.diagnostics('0', 'run-003')).toBeUndefined();
-  expect(await evidence.diagnostics('0', '../0/run-001')).toBeUndefined();
-  expect(await evidence.diagnostics('9')).toBeUndefined();
-  const listed = await evidence.list('0');
+  expect((await runStore.diagnostics('0'))?.files[0]?.text).toBe('log of 2');
+  expect((await runStore.diagnostics('0', 'run-001'))?.files[0]?.text).toBe('log of 1');
+  expect(await runStore.diagnostics('0', 'run-003')).toBeUndefined();
+  expect(await runStore.diagnostics('0', '../0/run-001')).toBeUndefined();
+  expect(await runStore.diagnostics('9')).toBeUndefined();
+  const listed = await runStore.list('0');
   expect(listed.map(({ run, diagnostics }) => [run, diagnostics])).toEqual([
     ['run-003', undefined],
     ['run-002', true],

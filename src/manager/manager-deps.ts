@@ -10,8 +10,8 @@ import type { FollowCommand } from './machine/follow-command.ts';
 import type { ReadProcess } from './machine/process.ts';
 import type { MachineSize } from './machine/size.ts';
 
-/** What lies outside the manager. A room takes the part that it needs. */
-export interface Outside {
+/** The effects of the manager: server, Docker Engine, clock, programs, files. Each part takes what it needs of them. */
+export interface ManagerDeps {
   readonly config: ManagerConfig;
   readonly engine: Engine;
   readonly azure: AzureClient;
@@ -19,15 +19,15 @@ export interface Outside {
   /** Where this host has its /sys, /proc and /dev. */
   readonly root: HostRoot;
   readonly log: Logger;
-  /** Programs of the host: nvidia-smi, dmesg, ip. */
+  /** Runs a program of the host: nvidia-smi, dmesg, ip. */
   readonly command: RunCommand;
-  /** The same for one that goes on: the kernel log. */
+  /** Follows the output of a program that keeps running: the kernel log. */
   readonly follow: FollowCommand;
-  /** Any process of the machine. */
+  /** Reads any process of the machine. */
   readonly process: ReadProcess;
   readonly machine: MachineSize;
-  /** Of the file system that a path is on. */
+  /** Measures the file system that a path is on. */
   readonly diskSpace: (path: string) => Promise<DiskSpace>;
-  /** Ends when the manager is asked to stop. */
+  /** Aborted when the manager is asked to stop. */
   readonly signal: AbortSignal;
 }

@@ -1,0 +1,146 @@
+import { defined } from '../../shared/base/defined.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import {
+  drainedBy,
+  type Drain,
+  type DrainEntry,
+  type DrainOrder,
+  type UndrainOrder,
+  withRunOfReason,
+} from '../../shared/contract/drain.ts';
+import { checkNames } from './resolve.ts';
+
+/**
+ * The drains of a host as manager.json keeps them. An entry of a person and one of a run of `provision` can be on a host
+ * at the same time.
+ */
+export interface DrainEntries {
+  /** The person's entry. Without one, a copy of provision's: a manager that knows no runs reads only this key. */
+  readonly host?: DrainEntry;
+  readonly provision?: DrainEntry;
+  readonly slots: Readonly<Record<string, DrainEntry>>;
+}
+
+/**
+ * Returns the entries after an order. A run's entry replaces the one that an interrupted run left; a person's entry
+ * without a reason keeps the earlier reason. Pure.
+ */
+export function withDrain(
+  entries: DrainEntries,
+  { slots, reason, owner, run }: DrainOrder,
+  known: readonly string[],
+  now: number,
+): DrainEntries {
+  checkNames(slots, known);
+  const entry: DrainEntry = { reason, at: new Date(now).toISOString(), ...defined({ owner, run }) };
+  const after = (before: DrainEntry | undefined): DrainEntry => ({
+    ...entry,
+    reason: reason === '' ? (before?.reason ?? '') : reason,
+  });
+  if (slots.length === 0)
+    return run === undefined
+      ? { ...entries, host: after(personal(entries)) }
+      : { ...entries, ...onHost(personal(entries), entry), slots: entries.slots };
+  if (run !== undefined) throw badRequest('a run drains the whole host', 'name no slots');
+  const drained = slots.map((slot) => [slot, after(entries.slots[slot])]);
+  return { ...entries, slots: { ...entries.slots, ...Object.fromEntries(drained) } };
+}
+
+/** Returns the entries without those that an order ends. Pure. */
+export function withoutDrain(
+  entries: DrainEntries,
+  { slots, hostOnly, run }: UndrainOrder,
+  known: readonly string[],
+): DrainEntries {
+  checkNames(slots, known);
+  const { provision } = entries;
+  const person = personal(entries);
+  if (run !== undefined)
+    return { ...onHost(person, provision?.run === run ? undefined : provision), slots: entries.slots };
+  if (hostOnly)
+    return { ...onHost(person?.owner === undefined ? undefined : person, provision), slots: entries.slots };
+  if (slots.length === 0) return { slots: {} };
+  const [whole] = onWholeHost(entries);
+  if (whole !== undefined)
+    throw badRequest(
+      `the whole host is ${drainedBy(whole)}`,
+      'undrain the host; to keep single slots drained, drain them by name',
+    );
+  const kept = Object.entries(entries.slots).filter(([slot]) => !slots.includes(slot));
+  return { slots: Object.fromEntries(kept) };
+}
+
+/** Returns all entries by priority: a person's on the host, provision's, those on slots. Pure. */
+export function drainsOf(entries: DrainEntries): readonly Drain[] {
+  const onSlots = Object.entries(entries.slots).map(([slot, entry]) => ({ slot, ...entry }));
+  return [...onWholeHost(entries), ...onSlots];
+}
+
+/** Returns the entry that drains a slot, the first by priority where there are several. Pure. */
+export function drainOn(entries: DrainEntries, slot: string): DrainEntry | undefined {
+  return onWholeHost(entries)[0] ?? entries.slots[slot];
+}
+
+/** Reads the entries of a state file of any version. An entry that cannot be read still drains. Pure. */
+export function readDrains(found: unknown): DrainEntries {
+  const { host, provision, slots, ...others } = Object(found) as Readonly<Record<string, unknown>>;
+  const onSlots = Object.entries(Object(slots) as object).map(([slot, entry]) => [slot, readEntry(entry)]);
+  const hostEntry = readEntry(host);
+  const whole = hostEntry && withRunOfReason(hostEntry);
+  const run = readEntry(provision) ?? (whole?.run === undefined ? undefined : whole);
+  return {
+    ...others,
+    ...onHost(whole?.run === undefined ? whole : undefined, run),
+    slots: Object.fromEntries(onSlots.filter(([, entry]) => entry !== undefined)) as DrainEntries['slots'],
+  };
+}
+
+function readEntry(found: unknown): DrainEntry | undefined {
+  if (found === undefined || found === null) return undefined;
+  const { reason, at, owner, run, ...others } = Object(found) as Readonly<Record<string, unknown>>;
+  const known = { reason: text(reason) ?? '', at: text(at) ?? '' };
+  return { ...others, ...known, ...defined({ owner: text(owner), run: text(run) }) };
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function onWholeHost(entries: DrainEntries): readonly DrainEntry[] {
+  return [personal(entries), entries.provision].filter((entry) => entry !== undefined);
+}
+
+/** The person's entry on the host. */
+function personal({ host }: DrainEntries): DrainEntry | undefined {
+  return host?.run === undefined ? host : undefined;
+}
+
+/** The host's entries as the state file keeps them. */
+function onHost(
+  person: DrainEntry | undefined,
+  provision: DrainEntry | undefined,
+): Omit<DrainEntries, 'slots'> {
+  return defined({ host: person ?? provision, provision });
+}
+
+function badRequest(what: string, next: string): FleetError {
+  return new FleetError({ code: 'control.bad-request', what, next });
+}
+
+/** Stands for all slots of the host until their names are known, which takes the first check of the GPUs. */
+export const everySlot = '*';
+
+/** Adds slots whose agent names this host may take over from another owner. Pure. */
+export function withAdopted(before: readonly string[], added: readonly string[]): readonly string[] {
+  return [...new Set([...before, ...added])];
+}
+
+/** Replaces `everySlot` by the slots' names, so that each permission ends when its name is taken over. Pure. */
+export function namedAdopted(before: readonly string[], known: readonly string[]): readonly string[] {
+  return before.includes(everySlot)
+    ? withAdopted(
+        before.filter((name) => name !== everySlot),
+        known,
+      )
+    : before;
+}
