@@ -32,7 +32,7 @@ ${exceptions(commands, sharedOptions)}
 | \`NODE_EXTRA_CA_CERTS\` | a file of certificates that Node trusts beside its own; with \`ca:\` npm gets both |
 | \`DOCKER_CONFIG\`, \`HOME\` | where \`bundle\` finds the logins of \`docker login\`; default \`~/.docker\` |
 | \`SHELL\` | runs what \`Match exec\` of ssh_config names |
-| \`AZP_FLEET_PRACTICE_CLOCK\`, \`AZP_FLEET_PRACTICE_ROOT\` | for practice only ([practice.md](practice.md)) |
+| \`AZP_FLEET_PRACTICE_CLOCK\` | for practice only ([practice.md](practice.md)) |
 
 The inventory names variables of its own (\`{ env: NAME }\`, \`\${NAME}\`), and so may ssh_config. The manager takes from
 its unit \`NOTIFY_SOCKET\`, \`WATCHDOG_USEC\`, \`CREDENTIALS_DIRECTORY\` and \`AZP_FLEET_UNIT\`; asked by hand, it names you by

@@ -1,5 +1,4 @@
-import { rootVariable } from '../../src/shared/base/machine/practice.ts';
-import { network, practiceRoot, state } from '../lab/paths.ts';
+import { network, state } from '../lab/paths.ts';
 
 export const helpText = `npm run demo              start the fleet, or go on with the one that is there
 npm run demo -- --fresh   start over with new machines
@@ -34,7 +33,6 @@ azp-fleet demo: putting this machine back as it was.
 export function nextText(ssh: string): string {
   return `
 The fleet stays up. Try:
-  export ${rootVariable}=${practiceRoot.prefix}   # its GPUs are stand-ins
   npx azp-fleet status demo-fleet/inventory.yaml
   npx azp-fleet plan demo-fleet/inventory.yaml
   $EDITOR demo-fleet/inventory.yaml     # change something, plan again

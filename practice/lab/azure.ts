@@ -4,10 +4,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 
 import { type FakeControl, fakeControl } from '../azure/control/control.ts';
-import { clockVariable, rootVariable } from '../../src/shared/base/machine/practice.ts';
+import { clockVariable } from '../../src/shared/base/machine/practice.ts';
 import { packAgent } from '../agent/pack.ts';
 import { withLock } from './lock.ts';
-import { mirror, network, practiceRoot, repository } from './paths.ts';
+import { mirror, network, repository } from './paths.ts';
 import { agentMirror, azureService, ensureService, stopService } from './services.ts';
 
 const agentVersion = '5.279.0';
@@ -15,13 +15,10 @@ const agentVersion = '5.279.0';
 /** In a lab's folder: how fast its practice server's clock runs. */
 const speedFile = 'azure.speed';
 
-/** What makes a CLI practise in a lab: it finds the stand-in GPUs, and keeps time with the practice server. */
+/** Returns the variables by which a CLI keeps time with a lab's practice server. */
 export function practiceEnvironment(folder: string): Record<string, string> {
   const file = join(folder, speedFile);
-  return {
-    [rootVariable]: practiceRoot.prefix,
-    ...(existsSync(file) ? { [clockVariable]: readFileSync(file, 'utf8') } : {}),
-  };
+  return existsSync(file) ? { [clockVariable]: readFileSync(file, 'utf8') } : {};
 }
 
 /** A practice Azure DevOps on the lab's network: a process of its own that speaks HTTP. */

@@ -63,6 +63,9 @@ const buses = [
   '0000:e3:00.0',
 ];
 
+/** On a host: a file for each GPU, and the files that make nvidia-smi fail or list processes. */
+export const gpuFolders = { gpus: '/opt/lab/gpus', control: '/opt/lab/control' } as const;
+
 export interface LabGpu {
   readonly bus: string;
   readonly uuid: string;

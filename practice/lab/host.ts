@@ -4,10 +4,9 @@ import { freeAddress, takeAddress } from './addresses.ts';
 import type { HostRelease } from './dressed.ts';
 import { docker } from './engine.ts';
 import { setBlackHole } from './firewall.ts';
-import { gpusOf, type GpuModel, type LabGpu } from './gpus.ts';
+import { gpuFolders, gpusOf, type GpuModel, type LabGpu } from './gpus.ts';
 import { hostRunArguments } from './host-options.ts';
 import { ensureDropbearImage, ensureHostImage } from './images.ts';
-import { practiceRoot } from './paths.ts';
 import { type Output, run, type RunOptions, until } from './run.ts';
 import { removeSmallDisk, smallDisk, type SmallDisk } from './small-disk.ts';
 
@@ -166,7 +165,7 @@ export class LabHost {
   }
 
   async setGpuFaults(faults: readonly GpuFault[]): Promise<void> {
-    await this.exec(`cat > ${practiceRoot.prefix}/standin/control/mode`, {
+    await this.exec(`cat > ${gpuFolders.control}/mode`, {
       input: faults.map((fault) => `${fault}\n`).join(''),
     });
   }

@@ -2,8 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import type { HostRoot } from '../../src/shared/base/machine/host-root.ts';
-
 /** The repository's root. */
 export const repository = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -13,8 +11,6 @@ export const state = process.env['AZP_FLEET_LAB_DIR'] ?? '/var/lib/azp-fleet-lab
 export const inState = (...parts: string[]): string => join(state, ...parts);
 /** What the lab's mirror serves, laid out as the vendors lay it out. */
 export const mirrorRoot = inState('mirror');
-/** Where the lab's machines have the /sys, /proc and /dev of their stand-in GPUs. */
-export const practiceRoot: HostRoot = { prefix: '/opt/azp-lab-sysroot' };
 export const labFiles = (...parts: string[]): string => join(repository, 'practice/images', ...parts);
 
 /** First three parts of the hosts' network, should the usual one be taken. */

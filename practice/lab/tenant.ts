@@ -1,7 +1,7 @@
 import type { LabHost } from './host.ts';
-import { practiceRoot } from './paths.ts';
+import { gpuFolders } from './gpus.ts';
 
-const processes = `${practiceRoot.prefix}/standin/control/processes`;
+const processes = `${gpuFolders.control}/processes`;
 const folder = '/run/lab-tenants';
 
 export interface Tenant {

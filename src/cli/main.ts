@@ -4,6 +4,7 @@ import { systemClock } from '../shared/base/machine/clock.ts';
 import type { Context } from '../shared/base/context.ts';
 import { ExitCode } from '../shared/base/errors.ts';
 import { guardOutput } from '../shared/base/guard-output.ts';
+import { machineRoot } from '../shared/base/machine/host-root.ts';
 import { practiceOf } from '../shared/base/machine/practice.ts';
 import { Redactor } from '../shared/base/redact/redact.ts';
 import { say } from './render/lines/say.ts';
@@ -42,11 +43,12 @@ export async function main(argv: readonly string[] = process.argv.slice(2)): Pro
     });
     if (parsed === undefined) return ExitCode.ok;
     log.log('info', 'command', { command: parsed.input.commandLine, version });
-    const { note, ...practice } = practiceOf(process.env);
+    const { note, clock: practiceClock } = practiceOf(process.env);
     if (note !== undefined) warn(process.stderr, { what: note });
     const context: Context = {
       ...speaking,
-      ...practice,
+      clock: practiceClock,
+      root: machineRoot,
       unfiltered: { stdout: stdout.unfiltered, stderr: stderr.unfiltered },
       env: process.env,
       cwd: process.cwd(),

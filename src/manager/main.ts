@@ -15,6 +15,7 @@ import { poolsOf } from '../shared/contract/slots.ts';
 import { createEngine } from '../shared/engine/docker.ts';
 import { parseArguments, usage, type Invocation } from './start/arguments.ts';
 import type { Clock } from '../shared/base/machine/clock.ts';
+import { machineRoot } from '../shared/base/machine/host-root.ts';
 import { practiceOf } from '../shared/base/machine/practice.ts';
 import { runCommand } from './machine/command.ts';
 import { runClient } from './start/client-commands.ts';
@@ -80,12 +81,11 @@ async function run({ values }: Invocation): Promise<void> {
   const { config, hash } = await configuration(values);
   const places = runPlaces(values, import.meta.dirname, process.env);
   const secret = tokenReader(places.tokens, log);
-  const { clock, root, note } = practiceOf(process.env);
+  const { clock, note } = practiceOf(process.env);
   if (note !== undefined) log.log('warn', note);
   const metrics = new Metrics();
   castNets(process, join(places.state, 'crashes'), { log, metrics });
-  // Practice hosts have their GPUs elsewhere, and may be many on one machine: each has its state.
-  await lockMachine(root.prefix === '' ? undefined : places.state);
+  await lockMachine();
   const docker = createEngine({ socketPath: places.docker });
   const roots = new AgentRoots(places.agents, {
     command: runCommand,
@@ -111,7 +111,7 @@ async function run({ values }: Invocation): Promise<void> {
     {
       config,
       clock,
-      root,
+      root: machineRoot,
       log,
       signal: stop.signal,
       leaving: leave.signal,

@@ -11,7 +11,7 @@ import { hostFindings } from '../../../src/fleet/verdict/host.ts';
 import { desiredOf } from '../../support/host.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
-import { mirror, practiceRoot } from '../../../practice/lab/paths.ts';
+import { mirror } from '../../../practice/lab/paths.ts';
 import { installOwn } from '../support/host-history.ts';
 import { StackRun } from '../support/stack-run.ts';
 import { changesOf, removed, titles, told } from '../support/told-plan.ts';
@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => removeLab(prefix));
 
 const wanted = (driver: Partial<HostSpec['driver']>): Desired =>
-  desiredOf({ driver }, { root: practiceRoot, mirrors: { nvidiaDriver: `${mirror}/nvidia` } });
+  desiredOf({ driver }, { mirrors: { nvidiaDriver: `${mirror}/nvidia` } });
 
 /** Debian's kernel, and what compiles for it: the newest that is installed runs from the next boot on. */
 const ownKernel = `${installOwn('linux-image-amd64')}

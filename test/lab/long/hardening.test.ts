@@ -5,10 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 
 import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
 import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { gpuFolders } from '../../../practice/lab/gpus.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { startLab, type Lab } from '../../../practice/lab/lab.ts';
-import { labFiles, practiceRoot } from '../../../practice/lab/paths.ts';
+import { labFiles } from '../../../practice/lab/paths.ts';
 import { until } from '../../../practice/lab/run.ts';
 import { ManagedHost, pool, program, settings } from '../support/managed-host.ts';
 
@@ -25,9 +26,9 @@ let managed: ManagedHost;
 beforeAll(async () => {
   lab = await startLab({ prefix: 'cold', hosts: [{ name: 'cold', gpus: ['h200', 'h200'] }] });
   host = lab.host('cold');
-  await host.exec(`cd ${practiceRoot.prefix}
-if [ -e sys/bus/pci/devices/0000:18:00.0 ]; then mv sys/bus/pci/devices/0000:18:00.0 sys/bus/pci/devices/${bus}; fi
-sed -i 's/0000:18:00\\.0/${bus}/' standin/gpus/0`);
+  await host.exec(`cd /sys/bus/pci/devices
+if [ -e 0000:18:00.0 ]; then mv 0000:18:00.0 ${bus}; fi
+sed -i 's/0000:18:00\\.0/${bus}/' ${gpuFolders.gpus}/0`);
   azure = await startAzure('cold', lab.folder);
   managed = new ManagedHost(host, azure);
   const { code, stdout, stderr } = await azpFleet(lab.folder, [

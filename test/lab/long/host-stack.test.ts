@@ -14,7 +14,7 @@ import { toolkitStep } from '../../../src/fleet/steps/toolkit.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { type Lab, removeLab, startLab } from '../../../practice/lab/lab.ts';
 import { toolkitVersion } from '../../../practice/lab/nvidia-packages.ts';
-import { practiceRoot } from '../../../practice/lab/paths.ts';
+import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
 import { installOwn } from '../support/host-history.ts';
 import { StackRun, wantedStack } from '../support/stack-run.ts';
 
@@ -81,7 +81,7 @@ describe('a host with a history', () => {
 
   test('the facts are the same for root as for a user with sudo', async () => {
     const host = lab.host('worn');
-    const input = frameScript(factProbes({ root: practiceRoot }));
+    const input = frameScript(factProbes({ root: machineRoot }));
     const { stdout } = await host.exec('sh', { input });
     const bySudo = await facts(host, wanted(host));
     expect(factsDigest(parseFacts(parseFrames(stdout)))).toBe(factsDigest(bySudo));
@@ -141,7 +141,7 @@ describe('a new host', () => {
 
   // About 80 ms where nothing else runs; a machine that is busy with other tests counts more for the same work.
   test('the fact script costs the host less than 200 ms of CPU on a busy machine', async () => {
-    const script = sh`file=$(mktemp); printf %s ${frameScript(factProbes({ root: practiceRoot }))} >"$file"
+    const script = sh`file=$(mktemp); printf %s ${frameScript(factProbes({ root: machineRoot }))} >"$file"
 for round in 1 2 3 4 5 6 7 8 9 10; do sh "$file" >/dev/null; done
 rm "$file"
 times`;

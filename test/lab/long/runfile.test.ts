@@ -12,7 +12,8 @@ import type { Desired } from '../../../src/fleet/steps/step.ts';
 import { desiredOf } from '../../support/host.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
-import { mirror, practiceRoot } from '../../../practice/lab/paths.ts';
+import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
+import { mirror } from '../../../practice/lab/paths.ts';
 import { runfileDigest } from '../../../practice/lab/runfile.ts';
 import { giveKernel } from '../support/host-history.ts';
 import { StackRun } from '../support/stack-run.ts';
@@ -44,7 +45,7 @@ function wanted(version: string, more: Partial<HostSpec['driver']> = {}): Desire
   const branch = version.replace(/\..*/, '');
   return desiredOf(
     { driver: { method: 'runfile', version, branch, sha256: runfileDigest(version), ...more } },
-    { root: practiceRoot, mirrors: { nvidiaRunfile: `${mirror}/XFree86`, nvidiaDriver: `${mirror}/nvidia` } },
+    { mirrors: { nvidiaRunfile: `${mirror}/XFree86`, nvidiaDriver: `${mirror}/nvidia` } },
   );
 }
 
@@ -149,7 +150,7 @@ test('remove --driver runs its own uninstaller, and leaves nothing of it', async
     host: spec,
     owner: 'test',
     parts: new Set(['driver']),
-    root: practiceRoot,
+    root: machineRoot,
   });
   const changes = found.filter((each): each is Change => !('refused' in each) && each.step === 'driver');
   expect(changes.map(({ title }) => title)).toEqual([`remove NVIDIA driver ${second}`]);

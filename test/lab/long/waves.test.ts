@@ -8,7 +8,7 @@ import { startAzure, type LabAzure } from '../../../practice/lab/azure.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { writeInventory } from '../../../practice/lab/inventory.ts';
 import { removeLab, startLab, type Lab } from '../../../practice/lab/lab.ts';
-import { practiceRoot } from '../../../practice/lab/paths.ts';
+import { gpuFolders } from '../../../practice/lab/gpus.ts';
 import { startCli } from '../support/cli.ts';
 import { ManagedHost, pool, settings, type HeldJob } from '../support/managed-host.ts';
 
@@ -59,7 +59,7 @@ DefaultDependencies=no
 Before=docker.service
 [Service]
 Type=oneshot
-ExecStart=/bin/sh -c 'echo "missing 0" >${practiceRoot.prefix}/standin/control/mode'
+ExecStart=/bin/sh -c 'echo "missing 0" >${gpuFolders.control}/mode'
 [Install]
 WantedBy=sysinit.target
 UNIT

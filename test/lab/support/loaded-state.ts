@@ -1,4 +1,3 @@
-import { practiceRoot } from '../../../practice/lab/paths.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 
 /**
@@ -23,8 +22,8 @@ cmp /run/credentials/azp-fleet-manager.service/token /etc/azp-fleet/token && ech
 sha256sum /etc/azp-fleet/ca.pem
 grep -o '"started":{[^}]*}' /run/azp-fleet/status.json
 grep -c '"run":' /run/azp-fleet/status.json
-cat ${practiceRoot.prefix}/sys/module/nvidia/version
-ls ${practiceRoot.prefix}/sys/module
+cat /sys/module/nvidia/version
+ls -d /sys/module/nvidia*
 find /opt/azp-fleet /etc/azp-fleet /etc/systemd/system /var/lib/azp-fleet/folders -name '*.part*' -o -name '*.next'
 ls /var/lib/azp-fleet/folders
 dpkg --audit

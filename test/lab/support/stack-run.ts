@@ -14,7 +14,7 @@ import { sshSpec, testTransport } from '../../support/transport.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import type { Lab } from '../../../practice/lab/lab.ts';
 import { toolkitVersion } from '../../../practice/lab/nvidia-packages.ts';
-import { mirror, practiceRoot } from '../../../practice/lab/paths.ts';
+import { mirror } from '../../../practice/lab/paths.ts';
 import { dockerVersions } from '../../../practice/lab/repositories.ts';
 
 /** What the lab's repositories have, wanted on one host. */
@@ -27,7 +27,6 @@ export function wantedStack(host: LabHost, driver: Partial<HostSpec['driver']> =
       toolkit: { version: toolkitVersion },
     },
     {
-      root: practiceRoot,
       mirrors: { nvidiaDriver: `${mirror}/nvidia`, docker: `${mirror}/docker`, toolkit: `${mirror}/toolkit` },
     },
   );

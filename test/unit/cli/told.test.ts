@@ -47,7 +47,7 @@ describe('every variable of the environment is told, and no other', () => {
 
   test('or the user names it: in the inventory, in ssh_config', () => {
     const computed = [...source.matchAll(/\benv\[([^'\]]+)\]/g)].map(([, by]) => by);
-    const ours = ['clockVariable', 'rootVariable', 'unitMarkVariable'];
+    const ours = ['clockVariable', 'unitMarkVariable'];
     const theirs = ['name', 'variable', 'source.env', 'value.slice(1)'];
     expect(computed.filter((by = '') => !ours.includes(by) && !theirs.includes(by))).toEqual([]);
     for (const constant of ours) expect(source).toMatch(new RegExp(`const ${constant} = 'AZP_FLEET_`));

@@ -1,9 +1,6 @@
-/**
- * Where a host has what it knows of its GPUs, their driver and its kernel: /sys, /proc and /dev. They are below another
- * folder only on practice hosts, which have no GPU; what tells of processes is the machine's own there, too.
- */
+/** Where /sys, /proc and /dev describe the GPUs, their driver and the kernel: below another folder only in unit tests. */
 export interface HostRoot {
-  /** To be put before an absolute path: '' on real machines, a folder without a slash at its end in practice. */
+  /** The prefix of an absolute path: '' on a machine, a folder without a trailing slash in a test. */
   readonly prefix: string;
 }
 

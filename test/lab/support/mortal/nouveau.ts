@@ -1,4 +1,3 @@
-import { practiceRoot } from '../../../../practice/lab/paths.ts';
 import type { LabHost } from '../../../../practice/lab/host.ts';
 
 /**
@@ -6,7 +5,6 @@ import type { LabHost } from '../../../../practice/lab/host.ts';
  * loaded beside it. update-initramfs takes in what stands in /etc/modprobe.d, as the real one does.
  */
 export async function giveNouveau(host: LabHost): Promise<void> {
-  const module = `${practiceRoot.prefix}/sys/module/nouveau`;
   await host.exec(`set -e
 cat >/usr/local/sbin/update-initramfs <<'END'
 #!/bin/sh
@@ -22,13 +20,13 @@ ConditionPathExists=!/boot/without-nouveau
 
 [Service]
 Type=oneshot
-ExecStart=/bin/mkdir -p ${module}
+ExecStart=/bin/mkdir -p /sys/module/nouveau
 
 [Install]
 WantedBy=sysinit.target
 END
 mkdir -p /etc/systemd/system/nvidia-boot.service.d
-printf '[Unit]\\nConditionPathExists=!${module}\\n' >/etc/systemd/system/nvidia-boot.service.d/nouveau.conf
+printf '[Unit]\\nConditionPathExists=!/sys/module/nouveau\\n' >/etc/systemd/system/nvidia-boot.service.d/nouveau.conf
 systemctl enable -q lab-nouveau.service
 systemctl start lab-nouveau.service`);
 }
