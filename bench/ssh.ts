@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { machineRoot } from '../src/shared/base/machine/host-root.ts';
 import { factProbes } from '../src/fleet/facts/gather.ts';
 import { frameScript } from '../src/fleet/ssh/session/frames.ts';
-import { ensurePackages } from '../practice/lab/prerequisites.ts';
+import { ensurePackages } from '../practice/lab/machine.ts';
 import { startSshd } from '../test/support/sshd.ts';
 import { recordResults } from './results.ts';
 

@@ -1,5 +1,5 @@
 // npm run demo: a fleet from nothing. npm run demo -- --fresh | --clean | --help
-import { refuseEarly } from '../lab/prerequisites.ts';
+import { refuseEarly } from '../lab/machine.ts';
 import { cleanDemo } from './clean.ts';
 import { aboutText, cleanText, helpText } from './text.ts';
 import { runDemo } from './run-demo.ts';

@@ -1,4 +1,4 @@
-import { network, state } from '../lab/paths.ts';
+import { network, sharedByLabs, state } from '../lab/paths.ts';
 
 export const helpText = `npm run demo              start the fleet, or go on with the one that is there
 npm run demo -- --fresh   start over with new machines
@@ -15,8 +15,8 @@ Stand-ins:   the GPUs and their driver, Azure DevOps, the agent program.
 
 What this changes on your machine:
   · installs the Debian packages it lacks, with their services off
-  · keeps its files in ${state}
-    and, for you to look at, in demo-fleet/
+  · keeps its files in ${state} and ${sharedByLabs},
+    and, for you to read, in demo-fleet/
   · runs a Docker Engine of its own beside any other, a mirror, a registry and
     a practice Azure DevOps, all on a bridge of its own (${network.bridge}, ${network.gateway})
   · adds four firewall rules for that bridge, switches IP forwarding on and
@@ -33,8 +33,8 @@ azp-fleet demo: putting this machine back as it was.
 export function nextText(ssh: string): string {
   return `
 The fleet stays up. Try:
-  npx azp-fleet status demo-fleet/inventory.yaml
-  npx azp-fleet plan demo-fleet/inventory.yaml
+  npx azp-fleet status -i demo-fleet/inventory.yaml
+  npx azp-fleet plan -i demo-fleet/inventory.yaml
   $EDITOR demo-fleet/inventory.yaml     # change something, plan again
   ${ssh}
 And when you have seen enough:

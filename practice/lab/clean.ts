@@ -1,11 +1,10 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 
 import { stopEngine } from './engine.ts';
-import { deleteRules, restoreForwarding } from './firewall.ts';
-import { restoreKernelLimits } from './kernel-limits.ts';
+import { deleteRules } from './firewall.ts';
 import { withLock } from './lock.ts';
 import { network, state } from './paths.ts';
-import { removeInstalled } from './prerequisites.ts';
+import { leaveMachine } from './machine.ts';
 import { run } from './run.ts';
 import { say } from './say.ts';
 import { stopServices } from './services.ts';
@@ -31,9 +30,7 @@ async function removeEverything(): Promise<void> {
   const groups =
     "find /sys/fs/cgroup -depth -mindepth 2 -type d -path '*/docker*' -exec rmdir {} + 2>/dev/null";
   await run('/bin/sh', ['-c', groups], { allowFailure: true });
-  restoreForwarding();
-  restoreKernelLimits();
-  await removeInstalled();
+  await leaveMachine();
   await unmountState();
   say(`deleting ${state}`);
   rmSync(state, { recursive: true, force: true });

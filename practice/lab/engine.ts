@@ -1,9 +1,9 @@
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 
-import { addRules, ensureForwarding } from './firewall.ts';
+import { addRules } from './firewall.ts';
 import { withLock } from './lock.ts';
 import { inState, network, registry } from './paths.ts';
-import { ensurePrerequisites } from './prerequisites.ts';
+import { prepareMachine } from './machine.ts';
 import { commandLine, endProcess, pidIn } from './processes.ts';
 import { detach, type Output, run, type RunOptions, until } from './run.ts';
 import { say } from './say.ts';
@@ -27,7 +27,7 @@ export function dockerCommand(args: readonly string[]): [program: string, args: 
 
 /** Starts the lab's private Docker Engine, or finds it running. The machine's own engine is never touched. */
 export async function ensureEngine(): Promise<void> {
-  await ensurePrerequisites();
+  await prepareMachine();
   await withLock('engine', async () => {
     if (!(await answers())) await start();
     await ensureNetwork();
@@ -89,7 +89,6 @@ async function ensureNetwork(): Promise<void> {
       ].flat(),
     );
   }
-  ensureForwarding();
   await addRules();
 }
 

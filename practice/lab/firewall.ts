@@ -1,10 +1,6 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-
-import { inState, network } from './paths.ts';
+import { network } from './paths.ts';
 import { run } from './run.ts';
 
-const forwarding = '/proc/sys/net/ipv4/ip_forward';
-const forwardingBefore = inState('ip_forward.before');
 const mark = `azp-fleet-lab-${network.bridge}`;
 const comment = ['-m', 'comment', '--comment', mark];
 
@@ -15,17 +11,7 @@ const rules: readonly (readonly [table: string, chain: string, ...rest: string[]
   ['filter', 'FORWARD', '-o', network.bridge, '-j', 'ACCEPT'],
 ];
 
-/** Lets the hosts reach the outside world; the setting before is kept for `restoreForwarding`. */
-export function ensureForwarding(): void {
-  const now = readFileSync(forwarding, 'utf8').trim();
-  if (!existsSync(forwardingBefore)) writeFileSync(forwardingBefore, now);
-  if (now !== '1') writeFileSync(forwarding, '1');
-}
-
-export function restoreForwarding(): void {
-  if (existsSync(forwardingBefore)) writeFileSync(forwarding, readFileSync(forwardingBefore, 'utf8'));
-}
-
+/** Lets the hosts and their networks reach each other and the outside world. */
 export async function addRules(): Promise<void> {
   for (const [table, chain, ...rest] of rules) {
     const rule = [chain, ...rest, ...comment];

@@ -1,13 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
+import { join } from 'node:path';
+
 import { inState } from './paths.ts';
 import { alive, until } from './run.ts';
 
-/** Runs `work` while no other process of this machine runs work under the same name. */
-export async function withLock<T>(name: string, work: () => Promise<T>): Promise<T> {
-  mkdirSync(inState('locks'), { recursive: true, mode: 0o755 });
-  const file = inState('locks', name);
+/** Runs `work` while no other process of this machine runs work under the same name in the folder. */
+export async function withLock<T>(
+  name: string,
+  work: () => Promise<T>,
+  folder: string = inState('locks'),
+): Promise<T> {
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  const file = join(folder, name);
   const mine = `${file}.${process.pid}.${randomUUID()}`;
   writeFileSync(mine, String(process.pid));
   await until(`lock ${file}`, () => Promise.resolve(take(mine, file)), { timeoutMs: 900_000, everyMs: 300 });

@@ -1,12 +1,13 @@
-import { withLock } from './lock.ts';
+import { withSharedLock } from './machine.ts';
 import { removeSharedFleet } from './provisioned.ts';
 import { say } from './say.ts';
 
 const mark = 'AZP_FLEET_LAB_RUN';
 
 /**
- * Lab tests need the machine for themselves: a second run waits until the first one has ended. Each begins without the
- * shared machines of an earlier one, which may be of another version, or in the middle of a fault.
+ * Makes a second run on this machine wait for the first one, whatever its checkout and its AZP_FLEET_LAB_DIR: lab tests
+ * need the machine for themselves. Each run begins without the shared hosts of an earlier one, which may be of another
+ * version, or in the middle of a fault.
  */
 export default async function oneRunAtATime(): Promise<() => void> {
   if (process.env[mark] === String(process.pid)) return () => undefined;
@@ -14,7 +15,7 @@ export default async function oneRunAtATime(): Promise<() => void> {
   const { promise: end, resolve: release } = Promise.withResolvers<void>();
   const { promise: begin, resolve: taken } = Promise.withResolvers<void>();
   const notice = setTimeout(() => say('another lab run is going on: waiting for its end'), 2000);
-  void withLock('lab-run', () => {
+  void withSharedLock('lab-run', () => {
     taken();
     return end;
   });

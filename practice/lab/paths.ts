@@ -8,6 +8,12 @@ export const repository = fileURLToPath(new URL('../../', import.meta.url));
 /** Everything the lab keeps on this machine lies under this one folder. */
 export const state = process.env['AZP_FLEET_LAB_DIR'] ?? '/var/lib/azp-fleet-lab';
 
+/**
+ * Labs with another AZP_FLEET_LAB_DIR share this folder: their locks, the packages that they installed, and the kernel's
+ * settings before the first of them.
+ */
+export const sharedByLabs = '/var/lib/azp-fleet-labs';
+
 export const inState = (...parts: string[]): string => join(state, ...parts);
 /** What the lab's mirror serves, laid out as the vendors lay it out. */
 export const mirrorRoot = inState('mirror');

@@ -3,7 +3,6 @@ import { mkdirSync } from 'node:fs';
 import { ensureBase } from './base-images.ts';
 import { ensureEngine } from './engine.ts';
 import { ensureHostImage, ensureRegistryImages } from './images.ts';
-import { raiseKernelLimits } from './kernel-limits.ts';
 import { withLock } from './lock.ts';
 import { releases } from './paths.ts';
 import { cudaBase } from './recipes.ts';
@@ -15,7 +14,6 @@ import { ensureCertificates } from './tls.ts';
 export async function prepareLab(): Promise<void> {
   await ensureEngine();
   await withLock('prepare', async () => {
-    raiseKernelLimits();
     mkdirSync(agentMirror, { recursive: true });
     await ensureCertificates();
     await Promise.all([ensureRepositories(), ...releases.map(ensureHostImage), ensureBase(cudaBase)]);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 
 import { inState } from './paths.ts';
-import { ensurePackages } from './prerequisites.ts';
+import { ensurePackages } from './machine.ts';
 import { run } from './run.ts';
 
 /** What is on a host's small disk: where Docker, and where the manager keep what they have. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
-import { ensurePackages } from '../../practice/lab/prerequisites.ts';
+import { ensurePackages } from '../../practice/lab/machine.ts';
 import { type Sshd, startSshd } from '../support/sshd.ts';
 import { problemOf, sshSpec, type TestTransport, testTransport } from '../support/transport.ts';
 

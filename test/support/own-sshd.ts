@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path';
 
 import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
 import type { Target } from '../../src/fleet/ssh/transport.ts';
-import { ensurePackages } from '../../practice/lab/prerequisites.ts';
+import { ensurePackages } from '../../practice/lab/machine.ts';
 import { freePort, sshAnswers } from './ssh-port.ts';
 import { sshSpec } from './transport.ts';
 

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ensurePackages } from '../../practice/lab/prerequisites.ts';
+import { ensurePackages } from '../../practice/lab/machine.ts';
 import { freePort, sshAnswers } from './ssh-port.ts';
 
 /** A user that exists only in the sshd's own view of /etc. */

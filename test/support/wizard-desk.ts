@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import { startFake, type RunningFake } from '../../practice/azure/start.ts';
 import { systemClock } from '../../src/shared/base/machine/clock.ts';
-import { ensurePackages } from '../../practice/lab/prerequisites.ts';
+import { ensurePackages } from '../../practice/lab/machine.ts';
 import { gpuPrograms, writeGpuMachine } from './gpu-machine.ts';
 import { type OwnSshd, startOwnSshd } from './own-sshd.ts';
 import { Terminal } from '../../practice/lab/terminal.ts';

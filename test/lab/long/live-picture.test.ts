@@ -3,7 +3,7 @@
 import { afterEach, beforeAll, expect, test } from 'vitest';
 
 import { Terminal } from '../../../practice/lab/terminal.ts';
-import { ensurePackages } from '../../../practice/lab/prerequisites.ts';
+import { ensurePackages } from '../../../practice/lab/machine.ts';
 
 const hosts = 8;
 let terminal: Terminal | undefined;
