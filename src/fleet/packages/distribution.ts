@@ -1,6 +1,6 @@
 import type { PackageManager } from './package-manager.ts';
 import { retired, systems, type Distribution } from './systems.ts';
-import type { Machine, System } from './system.ts';
+import type { Machine, System } from './vendors.ts';
 
 /** Those of all supported systems, each once. */
 export const packageManagers: readonly PackageManager[] = [

@@ -1,12 +1,7 @@
 import type { Proxy } from '../inventory/fleet.ts';
-import type { GatherQuestion } from './offline/gather-question.ts';
-import type { ListedPackage } from './offline/listed-package.ts';
-import type { Mount } from './offline/mount.ts';
 import type { Bound, Simulator } from './simulation.ts';
-import type { Site } from './site.ts';
-import type { Machine, System } from './system.ts';
 import type { Transaction } from './transaction.ts';
-import type { Vendor } from './vendors.ts';
+import type { Machine, Site, System, Vendor } from './vendors.ts';
 
 /**
  * All that the rest knows of a package manager. Each has a folder, and distributions name theirs.
@@ -141,3 +136,33 @@ export interface TrustStore {
   /** Script: takes the file away again, and has the system forget it. */
   readonly withdraw: string;
 }
+
+/** What is fetched for hosts of one system that will reach no source. */
+export interface GatherQuestion {
+  readonly transactions: readonly Transaction[];
+  readonly system: System;
+  readonly site: Site & { readonly caPem?: string };
+}
+
+/** One package of an index, as the package manager knows it. */
+export interface ListedPackage {
+  readonly name: string;
+  /** With its epoch, where it has one. */
+  readonly version: string;
+  readonly architecture: string;
+  /** Below `pool`. */
+  readonly file: string;
+  readonly sha256: string;
+}
+
+/** A folder of the machine that Docker runs on, for a container to read. */
+export interface Mount {
+  readonly source: string;
+  readonly target: string;
+}
+
+/** On a host that takes its packages from a bundle. They lie in `pool` below it. */
+export const packagesFolder = '/var/lib/azp-fleet/packages';
+
+/** Holds the digest of the index, once all that the index names is there. */
+export const folderMark = `${packagesFolder}/mark`;

@@ -1,7 +1,5 @@
-import type { Site } from './site.ts';
-import type { System } from './system.ts';
+import type { Site, System, Vendor } from './vendors.ts';
 import type { Transaction } from './transaction.ts';
-import type { Vendor } from './vendors.ts';
 
 /** How a package manager is asked what transactions would do, without doing them. */
 export interface Simulator {

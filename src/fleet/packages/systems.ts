@@ -1,11 +1,10 @@
 import { apt } from './apt/apt.ts';
-import { debian } from './apt/debian.ts';
-import { ubuntu } from './apt/ubuntu.ts';
+import { debian, ubuntu } from './apt/names.ts';
 import { dnf } from './dnf/dnf.ts';
-import { amazonLinux, enterpriseLinux } from './dnf/el.ts';
+import { amazonLinux, enterpriseLinux } from './dnf/names.ts';
 import type { SystemNames } from './names.ts';
 import type { PackageManager } from './package-manager.ts';
-import type { System } from './system.ts';
+import type { System } from './vendors.ts';
 
 /** One supported operating system. */
 export interface Distribution extends Omit<System, 'machine'> {

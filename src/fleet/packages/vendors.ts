@@ -1,5 +1,4 @@
-import type { Mirrors } from '../inventory/fleet.ts';
-import type { Machine } from './system.ts';
+import type { Mirrors, Proxy } from '../inventory/fleet.ts';
 
 /** Who offers packages that no distribution has. */
 export type Vendor = 'nvidia' | 'docker' | 'nvidia-container-toolkit';
@@ -35,3 +34,29 @@ export const allVendors = Object.keys(vendors) as readonly Vendor[];
 
 /** NVIDIA's folder names for machines. */
 export const nvidiaMachine: Readonly<Record<Machine, string>> = { x86_64: 'x86_64', aarch64: 'sbsa' };
+
+/** `uname -m` of the machines that are supported. */
+export type Machine = 'x86_64' | 'aarch64';
+
+/** What the vendors' repositories call a system, below their bases. */
+export interface System {
+  readonly machine: Machine;
+  readonly nvidia: {
+    /** Folder in the CUDA repositories: `debian12`. */
+    readonly folder: string;
+    /** sha256 of the file in its x86_64 folder that carries the key; undefined: TLS alone vouches for it. */
+    readonly keySha256?: string;
+  };
+  readonly docker: {
+    /** Folder below `linux/`: `debian`. */
+    readonly folder: string;
+    /** The release in it: `bookworm`. */
+    readonly release: string;
+  };
+}
+
+/** What one site has of its own. */
+export interface Site {
+  readonly mirrors: Mirrors;
+  readonly proxy: Proxy;
+}

@@ -7,7 +7,7 @@ import type { Facts } from '../../../src/fleet/facts/facts.ts';
 import { gatherFacts } from '../../../src/fleet/facts/gather.ts';
 import type { HostPlan } from '../../../src/fleet/plan/fleet-plan.ts';
 import { apt } from '../../../src/fleet/packages/apt/apt.ts';
-import { lockHolder } from '../../../src/fleet/packages/lock.ts';
+import { lockHolder } from '../../../src/fleet/packages/shell.ts';
 import { planHost, questionFor } from '../../../src/fleet/plan/plan.ts';
 import type { Change } from '../../../src/fleet/steps/change.ts';
 import { dockerStep } from '../../../src/fleet/steps/docker.ts';

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 
 import { FleetError } from '../../../shared/base/errors.ts';
 import type { AgentRelease } from '../../../shared/contract/agent-release.ts';
-import type { Machine } from '../../packages/system.ts';
+import type { Machine } from '../../packages/vendors.ts';
 import type { Manifest } from '../manifest.ts';
 import type { Download } from './download.ts';
 import type { Spool } from './spool.ts';

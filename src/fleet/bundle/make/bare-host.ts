@@ -1,7 +1,7 @@
 import type { Facts } from '../../facts/facts.ts';
 import { platformOf } from '../../packages/distribution.ts';
 import type { Distribution } from '../../packages/systems.ts';
-import type { Machine } from '../../packages/system.ts';
+import type { Machine } from '../../packages/vendors.ts';
 
 /** What of a host decides which things it needs, whatever is on it by now. */
 export type Needing = Pick<

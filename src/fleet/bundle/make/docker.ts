@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 
 import { childEnvironment } from '../../artifacts/child-environment.ts';
 import { codeOf, FleetError } from '../../../shared/base/errors.ts';
-import type { Machine } from '../../packages/system.ts';
+import type { Machine } from '../../packages/vendors.ts';
 
 /** The docker command of this machine: it knows which engine is meant, and the passwords of registries. */
 export interface Docker {

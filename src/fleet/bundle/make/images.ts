@@ -2,7 +2,7 @@ import { createGzip } from 'node:zlib';
 
 import { Labels } from '../../../shared/contract/paths.ts';
 import type { BuildPlan, ImagePlan, TopPlan } from '../../../shared/image/plan.ts';
-import type { Machine } from '../../packages/system.ts';
+import type { Machine } from '../../packages/vendors.ts';
 import type { BundledImage } from '../manifest.ts';
 import { docker, type Docker } from './docker.ts';
 import type { Download } from './download.ts';

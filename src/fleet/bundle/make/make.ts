@@ -4,7 +4,7 @@ import { fetchRuntime, type FetchOptions } from '../../artifacts/fetch-runtime.t
 import { nodeVersion, runtimePin } from '../../artifacts/runtime.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
 import { version } from '../../../shared/base/version.ts';
-import type { Site } from '../../packages/site.ts';
+import type { Site } from '../../packages/vendors.ts';
 import type { Artifact } from '../../steps/change.ts';
 import type { Desired } from '../../steps/step.ts';
 import { writeBundle } from '../archive/write.ts';

@@ -1,7 +1,7 @@
 import { usageError } from '../../../shared/base/errors.ts';
 import { systemOf } from '../../packages/distribution.ts';
-import { systems, type Distribution } from '../../packages/systems.ts';
-import type { Machine } from '../../packages/system.ts';
+import { type Distribution, systems } from '../../packages/systems.ts';
+import type { Machine } from '../../packages/vendors.ts';
 
 export interface NamedSystem {
   /** `versionId` as it was named: `9.5`. */

@@ -4,7 +4,7 @@ import { agentArch, managerConfig } from '../../steps/manager-config.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { ImagePlan } from '../../../shared/image/plan.ts';
 import { platformOf, unsupported, type Platform } from '../../packages/distribution.ts';
-import type { Machine } from '../../packages/system.ts';
+import type { Machine } from '../../packages/vendors.ts';
 import type { Transaction } from '../../packages/transaction.ts';
 import { allSteps } from '../../steps/all.ts';
 import { keptNewer } from '../../steps/newer.ts';

@@ -1,6 +1,6 @@
 import { sh } from '../../../shared/base/shell.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
-import { packagesFolder } from '../../packages/offline/paths.ts';
+import { packagesFolder } from '../../packages/package-manager.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';
 

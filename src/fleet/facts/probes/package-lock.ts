@@ -1,5 +1,5 @@
 import { packageManagers } from '../../packages/distribution.ts';
-import { lockHolder } from '../../packages/lock.ts';
+import { lockHolder } from '../../packages/shell.ts';
 import type { FactProbe } from '../probe.ts';
 
 /** Who holds the package database, if anybody: `unattended-upgr (pid 812) holds /var/lib/dpkg/lock-frontend`. */

@@ -1,6 +1,6 @@
 import { packageManagers } from '../../packages/distribution.ts';
-import type { Installed } from '../../packages/package-manager.ts';
 import { systems } from '../../packages/systems.ts';
+import type { Installed } from '../../packages/package-manager.ts';
 import { upstream } from '../../packages/version.ts';
 import type { Facts } from '../facts.ts';
 import type { FactProbe } from '../probe.ts';

@@ -1,22 +1,42 @@
 import { sh } from '../../../shared/base/shell.ts';
-import { folderMark, packagesFolder } from '../offline/paths.ts';
-import type { PackageManager } from '../package-manager.ts';
-import { aptAnswers } from './simulation/answers.ts';
-import { downloader } from './download.ts';
-import { aptFiles, aptFolders } from './files.ts';
-import { holdScript, installScript } from './install.ts';
-import { aptInstalled } from './installed.ts';
-import { architectures } from './layouts.ts';
-import { aptLocks } from './prelude.ts';
-import { simulateScript } from './simulation/script.ts';
-import { removeScript, unholdScript } from './removal/packages.ts';
-import { fromFolder } from './folder/from-folder.ts';
-import { gatherScript } from './folder/gather.ts';
-import { indexName } from './flat.ts';
-import { listedPackages, tidyScript } from './folder/index.ts';
-import { withdrawal } from './removal/source.ts';
-import { aptSource } from './source.ts';
-import { aptTrust } from './trust.ts';
+import { folderMark, type InstalledProbe, type PackageManager, packagesFolder } from '../package-manager.ts';
+import { holdScript, installScript, removeScript, unholdScript } from './install.ts';
+import { desktop } from './names.ts';
+import { fromFolder, gatherScript, indexName, listedPackages, tidyScript } from './offline.ts';
+import { aptLocks, downloader } from './prelude.ts';
+import { aptAnswers, simulateScript } from './simulation.ts';
+import { aptFiles, aptFolders, aptSource, aptTrust, architectures, withdrawal } from './source.ts';
+
+/** dpkg's words for what has been begun: of a removal the first two. */
+const begun: ReadonlySet<string> = new Set([
+  'half-configured',
+  'half-installed',
+  'unpacked',
+  'triggers-awaited',
+  'triggers-pending',
+]);
+
+/** The installed packages and the holds come from one read of dpkg's status file; apt's tools cost ten times that. */
+export const aptInstalled: InstalledProbe = {
+  script: (patterns) => `if command -v dpkg-query >/dev/null; then
+  dpkg-query -W -f='\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || :
+fi`,
+  parse: (output) => {
+    const packages: Record<string, string> = {};
+    const unfinished: Record<string, string> = {};
+    const held: string[] = [];
+    for (const line of output.split('\n')) {
+      const [status, want, name, version] = line.split(' ');
+      if (status === undefined || name === undefined || version === undefined) continue;
+      if (begun.has(status)) unfinished[name] = version;
+      if (status !== 'installed') continue;
+      packages[name] = version;
+      if (want === 'hold') held.push(name);
+    }
+    // Debian's packages say so themselves, in /run/reboot-required.
+    return { packages, unfinished, held: [...new Set(held)].sort(), awaitsReboot: false };
+  },
+};
 
 /** Debian's and Ubuntu's package manager. */
 export const apt: PackageManager = {

@@ -1,5 +1,5 @@
 import { quote, sh } from '../../../shared/base/shell.ts';
-import type { Build, BuildHost } from '../build.ts';
+import type { Build, BuildHost } from '../names.ts';
 
 /**
  * The packages that stand for the newest kernel of a flavour. Each has a twin with the headers: Debian's `linux-image-amd64`

@@ -1,12 +1,9 @@
 import { Raw, sh } from '../../../shared/base/shell.ts';
-import { proxyExports } from '../proxy.ts';
+import { proxyExports, unforeseenNames } from '../shell.ts';
 import type { Bound } from '../simulation.ts';
-import type { Transaction } from '../transaction.ts';
-import { consequenceFilters } from './consequences.ts';
-import { sourceFile } from './files.ts';
-import { aptPrelude } from './prelude.ts';
-import { prefix, relatives, requestLines } from './request.ts';
-import { switchOffSources } from './source.ts';
+import type { Transaction, WantedVersion } from '../transaction.ts';
+import { aptPrelude, consequenceFilters } from './prelude.ts';
+import { sourceFile, switchOffSources } from './source.ts';
 
 /** Unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens in between. */
 export function installScript(transaction: Transaction, bound?: Bound): string {
@@ -102,4 +99,101 @@ function stop(filter: string, foreseen: readonly string[], what: string, may: st
   const beyond = foreseen.length === 0 ? filter : `${filter} | ${sh`unforeseen ${foreseen}`}`;
   return sh`  unforeseen=$(printf '%s\n' "$answer" | ${new Raw(beyond)} | tr '\n' ' ')
   [ -z "$unforeseen" ] || fail ${what} ${expected} "$unforeseen" ${next}`;
+}
+
+/**
+ * Shell lines that make `"$@"` what apt-get is asked for, and `$version` what was chosen last. They need `choose`,
+ * `beside`, `offered` and `at`. What has been brought with another version of the first package comes along: apt would not go back
+ * to an older one of what was not named, and takes away what does not fit.
+ */
+export function requestLines({
+  packages,
+  sameVersion = false,
+  optional = [],
+  beside = [],
+  siblings = [],
+  variants,
+  formerly = variants,
+  remove,
+}: Transaction): string[] {
+  const away = remove.map((name) => `${name}-`);
+  const names = packages.map(({ name }) => name);
+  const others = relatives(names, siblings, formerly);
+  return [
+    'set --',
+    ...packages.map(({ name, version }, index) => {
+      if (version === undefined) return sh`set -- "$@" ${name}`;
+      if (sameVersion && index > 0) return sh`beside ${name}; set -- "$@" ${name}="$beside"`;
+      return sh`choose ${name} ${prefix(version)}; set -- "$@" ${name}="$version"`;
+    }),
+    ...optional.map(
+      (name) => sh`if offered ${name} | grep -qxF "$version"; then set -- "$@" ${name}="$version"; fi`,
+    ),
+    ...beside.map(
+      ({ name, branch }) =>
+        sh`beside=$(newest ${name} ${`${branch}.`}); if [ -n "$beside" ]; then set -- "$@" ${name}="$beside"; fi`,
+    ),
+    ...(siblings.length === 0
+      ? []
+      : [
+          '# Package names hold no blanks, and are meant to be split.',
+          '# shellcheck disable=SC2046',
+          sh`for name in $(at "$version" ${[...names, ...optional, ...beside.map(({ name }) => name), ...remove].join(' ')} ${others}); do set -- "$@" "$name=$version"; done`,
+        ]),
+    sh`set -- install --allow-downgrades "$@" ${away}`.trimEnd(),
+  ];
+}
+
+/**
+ * Shell text for the packages that are held together with the first one, where they have its version. `formerly`: of
+ * whatever it was called before, too, so that what was held with another branch can go with it.
+ */
+export function relatives(
+  [first = '']: readonly string[],
+  siblings: readonly string[] = [],
+  formerly: readonly string[] = [first],
+): Raw {
+  if (siblings.length === 0) return new Raw('');
+  return new Raw(formerly.map((name) => sh`$(siblings ${[name, ...siblings]})`).join(' '));
+}
+
+/** `29.7.2-`, which no other release begins with; `580.`, which every release of the branch does. */
+function prefix(version: WantedVersion): string {
+  return 'release' in version ? `${version.release}-` : `${version.branch}.`;
+}
+
+/** Lets packages be upgraded again; those that are not there, or not held, do not matter. */
+export function unholdScript(names: readonly string[]): string {
+  return [aptPrelude, 'wait_for_lock', sh`apt-mark unhold ${names} >/dev/null`].join('\n');
+}
+
+/**
+ * apt takes what leans on a package along with it: looked at before, and refused, with all holds as they are. A package that pins others is purged: its
+ * pin is configuration to dpkg, and would go on to hold. What no source offers is unknown to apt once it is purged.
+ */
+export function removeScript(names: readonly string[], before?: string): string {
+  return [
+    aptPrelude,
+    unforeseenNames,
+    consequenceFilters,
+    'wait_for_lock',
+    'mend',
+    sh`answer=$(apt_get -s --allow-change-held-packages remove ${names} 2>&1) ||
+  fail 'apt cannot take the packages away' 'a transaction that apt can do' "$answer" 'mend the packages of the host (apt-get -f install), and run again'
+unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
+[ -z "$unforeseen" ] || fail 'apt would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
+  'remove them by hand if nothing needs them, and run again'`,
+    ...(before === undefined ? [] : [before]),
+    sh`apt-mark unhold ${names} >/dev/null 2>&1 || :
+pins='' others=''
+set -- ${names}
+for name; do
+  if dpkg-query -L "$name" 2>/dev/null | grep -q /etc/apt/preferences.d/.; then pins="$pins $name"; else others="$others $name"; fi
+done
+# Package names hold no blanks, and are meant to be split.
+# shellcheck disable=SC2086
+if [ -n "$pins" ]; then apt purge $pins; fi
+# shellcheck disable=SC2086
+if [ -n "$others" ]; then apt remove $others; fi`,
+  ].join('\n');
 }

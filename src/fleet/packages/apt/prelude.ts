@@ -1,6 +1,13 @@
 import { failFunction } from '../../../shared/base/shell.ts';
-import { lockHolder, waitForLock } from '../lock.ts';
-import { awaitFirstBoot, newestOffered } from '../shell.ts';
+import type { Proxy } from '../../inventory/fleet.ts';
+import {
+  awaitFirstBoot,
+  lockHolder,
+  newestOffered,
+  proxyExports,
+  unforeseenNames,
+  waitForLock,
+} from '../shell.ts';
 
 export const aptLocks: readonly string[] = [
   '/var/lib/dpkg/lock-frontend',
@@ -146,4 +153,43 @@ confirm() {
     *) fail "$1 has the wrong version after its installation" "$2" "$seen" \\
       'look for a pin under /etc/apt/preferences.d that prefers another version' ;;
   esac
+}`;
+
+/**
+ * Shell functions, all filters. `removals`: the output of `apt-get -s` in, the names that would be removed or purged
+ * out, one a line; a name of another architecture carries it: `libcuda1:i386`. `downgrades`: the same of those that
+ * would get an older version.
+ */
+export const consequenceFilters = `removals() {
+  awk '$1 == "Remv" || $1 == "Purg" { print $2 }'
+}
+downgrades() {
+  awk '/^[^ ]/ { lower = $0 ~ /^The following packages will be DOWNGRADED:/; next }
+    lower { for (field = 1; field <= NF; field++) print $field }'
+}
+${unforeseenNames}`;
+
+/** A bare system knows no authority at all. */
+export const needAuthorities = `if [ ! -s /etc/ssl/certs/ca-certificates.crt ]; then
+      update ''
+      apt install ca-certificates
+    fi`;
+
+/** What a script begins with that fetches over https, by whatever way. */
+export function downloader(proxy: Proxy): string {
+  return [...proxyExports(proxy), aptPrelude, download, needAuthorities].join('\n');
+}
+
+/**
+ * Shell function `download URL FILE [SHA256]`, by apt's own helper: a bare system has neither curl nor gpg, and the
+ * helper honours apt's proxies. It needs `fail`.
+ */
+export const download = `download() {
+  rm -f "$2"
+  taken=yes
+  words=$(/usr/lib/apt/apt-helper -o Acquire::Retries=3 download-file "$1" "$2" \${3:+"SHA256:$3"} 2>&1) || taken=
+  printf '%s\\n' "$words"
+  [ -n "$taken" ] || fail "$1 cannot be downloaded" "the file\${3:+ with sha256 $3}" \\
+    "$(printf '%s\\n' "$words" | sed -En 's/^(E|Error): (Failed to fetch [^ ]+ +)?//p' | head -n 1)" \\
+    'check the network, the proxy and the mirrors in the inventory'
 }`;

@@ -1,14 +1,96 @@
 import { quote, Raw, sh } from '../../../shared/base/shell.ts';
-import type { PackageSource } from '../package-manager.ts';
-import { proxyExports } from '../proxy.ts';
-import { setAside } from '../set-aside.ts';
-import type { Site } from '../site.ts';
-import type { System } from '../system.ts';
-import { vendors, type Vendor } from '../vendors.ts';
-import { download, needAuthorities } from './download.ts';
-import { keyFile, sourceFile } from './files.ts';
-import { architectures, layouts } from './layouts.ts';
-import { aptPrelude } from './prelude.ts';
+import type { PackageManager, PackageSource, TrustStore } from '../package-manager.ts';
+import { proxyExports, setAside } from '../shell.ts';
+import {
+  allVendors,
+  type Machine,
+  nvidiaMachine,
+  type Site,
+  type System,
+  type Vendor,
+  vendors,
+} from '../vendors.ts';
+import { aptPrelude, download, needAuthorities } from './prelude.ts';
+
+export function sourceFile(vendor: Vendor): string {
+  return `/etc/apt/sources.list.d/azp-fleet-${vendor}.sources`;
+}
+
+/** apt goes by the ending: `.gpg` is binary, `.asc` is text. */
+function keyFile(vendor: Vendor): string {
+  return `/etc/apt/keyrings/azp-fleet-${vendor}.${vendor === 'nvidia' ? 'gpg' : 'asc'}`;
+}
+
+/** What of Debian's archive beside main the driver needs, by where it is from. */
+export const componentFiles = {
+  repo: '/etc/apt/sources.list.d/azp-fleet-contrib.sources',
+  distro: '/etc/apt/sources.list.d/azp-fleet-non-free.sources',
+} as const;
+
+export const siteCaFile = '/usr/local/share/ca-certificates/azp-fleet-site.crt';
+
+export const aptFolders: readonly string[] = [
+  '/etc/apt/sources.list.d',
+  '/etc/apt/keyrings',
+  '/usr/local/share/ca-certificates',
+];
+
+export const aptFiles: readonly string[] = [
+  ...allVendors.flatMap((vendor) => [sourceFile(vendor), keyFile(vendor)]),
+  componentFiles.distro,
+  siteCaFile,
+];
+
+/** How a vendor's repository lies below its base. */
+interface Layout {
+  readonly uri: string;
+  /** A codename, or `/` for a flat repository, as in `stable/deb/amd64/`. */
+  readonly suite: string;
+  readonly components: string;
+  /** Shell text that puts the key into `$key`, a file in the folder `$work`. It may use `download URL FILE [SHA256]`. */
+  readonly fetchKey: string;
+}
+
+/** dpkg's names for machines. */
+export const architectures: Readonly<Record<Machine, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
+
+type Layouts = Readonly<Record<Vendor, (base: string, system: System, mirrored: boolean) => Layout>>;
+
+const layouts: Layouts = {
+  /**
+   * The key comes out of the vendor's keyring package, whose sha256 is known for x86_64; elsewhere, and on a site's
+   * mirror, the transport or the mirror is trusted.
+   */
+  nvidia: (base, { nvidia, machine }, mirrored) => {
+    const uri = `${base}/${nvidia.folder}/${nvidiaMachine[machine]}`;
+    const pin =
+      mirrored || machine !== 'x86_64' || nvidia.keySha256 === undefined ? '' : ` ${nvidia.keySha256}`;
+    return {
+      uri,
+      suite: '/',
+      components: '',
+      fetchKey: `download ${quote(`${uri}/cuda-keyring_1.1-1_all.deb`)} "$work/keyring.deb"${pin}
+dpkg-deb --fsys-tarfile "$work/keyring.deb" | tar -xOf - ./usr/share/keyrings/cuda-archive-keyring.gpg >"$key"`,
+    };
+  },
+  /** The key is trusted because it came over TLS, or from the site's own mirror. */
+  docker: (base, { docker }) => {
+    const uri = `${base}/${docker.folder}`;
+    return {
+      uri,
+      suite: docker.release,
+      components: 'stable',
+      fetchKey: sh`download ${`${uri}/gpg`} "$key"`,
+    };
+  },
+  /** One flat repository serves every distribution. The key is trusted like Docker's. */
+  'nvidia-container-toolkit': (base, { machine }) => ({
+    uri: `${base}/stable/deb/${architectures[machine]}`,
+    suite: '/',
+    components: '',
+    fetchKey: sh`download ${`${base}/gpgkey`} "$key"`,
+  }),
+};
 
 /** A source as it has to be. */
 export interface SourceParts {
@@ -98,3 +180,36 @@ for other in "$sources"/*.list "$sources"/*.sources; do
   fi
 done`;
 }
+
+/** A source, its key, and what of Debian's archive came with it. apt forgets it with its next update. */
+export function withdrawal(vendor: Vendor): ReturnType<PackageManager['withdraw']> {
+  const files = [
+    sourceFile(vendor),
+    keyFile(vendor),
+    ...(vendor === 'nvidia' ? Object.values(componentFiles) : []),
+  ];
+  return { files, script: sh`rm -f ${files} /run/azp-fleet/package-lists` };
+}
+
+/** What update-ca-certificates makes last, of all authorities as they are. */
+const bundle = '/etc/ssl/certs/ca-certificates.crt';
+
+export const aptTrust: TrustStore = {
+  file: siteCaFile,
+  trusted: sh`[ -r ${siteCaFile} ] && [ -r ${bundle} ] && case $(cat ${bundle}) in *"$(cat ${siteCaFile})"*) ;; *) false ;; esac`,
+  script: (caPem, proxy) =>
+    [
+      ...proxyExports(proxy),
+      aptPrelude,
+      sh`if ! command -v update-ca-certificates >/dev/null; then
+  update ''
+  apt install ca-certificates
+fi
+install -d -m 755 /usr/local/share/ca-certificates
+printf %s ${caPem} >${siteCaFile}.new
+mv ${siteCaFile}.new ${siteCaFile}
+update-ca-certificates`,
+    ].join('\n'),
+  withdraw: sh`rm -f ${siteCaFile} ${siteCaFile}.new
+update-ca-certificates --fresh`,
+};

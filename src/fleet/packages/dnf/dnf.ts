@@ -1,22 +1,113 @@
 import { sh } from '../../../shared/base/shell.ts';
-import { folderMark, packagesFolder } from '../offline/paths.ts';
-import type { PackageManager } from '../package-manager.ts';
-import { downloader } from './downloader.ts';
-import { dnfFiles, dnfFolders } from './files.ts';
-import { indexPath } from './folder/flat.ts';
-import { fromFolder } from './folder/from-folder.ts';
-import { gatherScript } from './folder/gather.ts';
-import { imageOf, subscription } from './folder/image.ts';
-import { listedPackages, tidyScript } from './folder/index.ts';
-import { holdScript, installScript } from './install.ts';
-import { dnfInstalled, kernelPackage } from './installed.ts';
-import { dnfLocks } from './prelude.ts';
-import { removeScript, unholdScript } from './removal/packages.ts';
-import { withdrawal } from './removal/source.ts';
-import { dnfAnswers } from './simulation/answers.ts';
-import { simulateScript } from './simulation/script.ts';
-import { dnfSource } from './source.ts';
-import { dnfTrust } from './trust.ts';
+import { folderMark, type InstalledProbe, type PackageManager, packagesFolder } from '../package-manager.ts';
+import { holdScript, installScript, removeScript, unholdScript } from './install.ts';
+import { desktop } from './names.ts';
+import {
+  fromFolder,
+  gatherScript,
+  imageOf,
+  indexPath,
+  listedPackages,
+  subscription,
+  tidyScript,
+} from './offline.ts';
+import { dnfLocks, downloader, lockList } from './prelude.ts';
+import { dnfAnswers, simulateScript } from './simulation.ts';
+import { dnfFiles, dnfFolders, dnfSource, dnfTrust, withdrawal } from './source.ts';
+
+/**
+ * Those after which dnf's own `needs-restarting` asks for a reboot (dnf-plugins-core, needs_restarting.py). Like it, of the
+ * two times of a boot we take the later one: a machine's clock may have been wrong when its kernel started.
+ */
+const bootedOnce = [
+  'kernel',
+  'kernel-core',
+  'kernel-uek-core',
+  'glibc',
+  'linux-firmware',
+  'microcode_ctl',
+  'systemd',
+  'dbus-broker',
+  'dbus-daemon',
+];
+
+/**
+ * What rpm has, and the lines of the versionlock plugin. A lock may be any pattern: `docker-ce-3:29.7.2-1.el9.*`,
+ * `*nvidia*580*`. Lines with `!` keep versions away, and hold nothing.
+ */
+export const dnfInstalled: InstalledProbe = {
+  script: (patterns) => `if command -v rpm >/dev/null && [ -d /etc/yum.repos.d ]; then
+  rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || :
+  sed -n 's/^ *\\([^ #!][^ ]*\\).*/lock \\1/p' ${lockList} 2>/dev/null || :
+  rpm -q --qf '%{INSTALLTIME}\\n' ${sh`${bootedOnce}`} 2>/dev/null |
+    awk -v kernel="$(sed -n 's/^btime //p' /proc/stat)" -v first="$(stat -c %Y /proc/1)" '
+      $1 + 0 > kernel + 0 && $1 + 0 > first + 0 { print "reboot"; exit }'
+fi`,
+  parse: (output) => {
+    const lines = output.split('\n');
+    const locks = lines.flatMap((line) =>
+      line.startsWith('lock ') ? [globOf(line.slice('lock '.length))] : [],
+    );
+    const found = lines.flatMap(packageIn);
+    const held = found.filter(({ names }) => names.some((name) => locks.some((lock) => lock.test(name))));
+    return {
+      packages: Object.fromEntries(
+        found.flatMap(({ name, version, full }) => [
+          [name, version],
+          ...(kernels.test(name) ? [[full, version] as const] : []),
+        ]),
+      ),
+      held: [...new Set(held.map(({ name }) => name))].toSorted(),
+      awaitsReboot: lines.includes('reboot'),
+    };
+  },
+};
+
+/** Of these several are installed: each is listed under its full name, too. */
+const kernels = /^kernel(-uek|-64k|-rt|\d+\.\d+)?(-core)?$/;
+
+/** The full name of one: `kernel-core-5.14.0-570.el9.x86_64`. */
+const kernelPackage = /^kernel(-uek|-64k|-rt|\d+\.\d+)?(-core)?-\d[^-]*-[^-]+$/;
+
+interface Found {
+  readonly name: string;
+  /** `kernel-core-5.14.0-570.el9.x86_64` */
+  readonly full: string;
+  readonly version: string;
+  /** All the ways in which a lock may name it. */
+  readonly names: readonly string[];
+}
+
+function packageIn(line: string): Found[] {
+  const [name, epoch, version, release, arch, more] = line.split(' ');
+  if (name === undefined || epoch === undefined || version === undefined || release === undefined) return [];
+  if (arch === undefined || more !== undefined || !/^\d+$/.test(epoch)) return [];
+  const full = `${version}-${release}`;
+  return [
+    {
+      name,
+      full: `${name}-${full}.${arch}`,
+      version: epoch === '0' ? full : `${epoch}:${full}`,
+      names: [
+        name,
+        `${name}.${arch}`,
+        `${name}-${version}`,
+        ...[full, `${epoch}:${full}`].flatMap((each) => [`${name}-${each}`, `${name}-${each}.${arch}`]),
+      ],
+    },
+  ];
+}
+
+/** A shell pattern, as long as it is sensible: others' files. */
+function globOf(pattern: string): RegExp {
+  const text = pattern
+    .slice(0, 200)
+    .replaceAll(/\*+/g, '*')
+    .replaceAll(/[\\^$.|+(){}[\]]/g, String.raw`\$&`)
+    .replaceAll('*', '.*')
+    .replaceAll('?', '.');
+  return new RegExp(`^${text}$`);
+}
 
 /** dnf 4 with rpm: Red Hat Enterprise Linux 8 to 10 and its kin, Amazon Linux 2023. */
 export const dnf: PackageManager = {

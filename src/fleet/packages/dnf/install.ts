@@ -1,14 +1,9 @@
 import { Raw, sh } from '../../../shared/base/shell.ts';
-import { proxyExports } from '../proxy.ts';
-import { unforeseenNames } from '../shell.ts';
+import { proxyExports, unforeseenNames } from '../shell.ts';
 import type { Bound } from '../simulation.ts';
-import type { Transaction } from '../transaction.ts';
-import { consequenceFilters } from './consequences.ts';
-import { bringFunctions, performFunction } from './downloads.ts';
-import { sourceFile } from './files.ts';
-import { sourceFunctions } from './put-source.ts';
-import { dnfPrelude } from './prelude.ts';
-import { prefix, relatives, requestLines } from './request.ts';
+import type { Transaction, WantedVersion } from '../transaction.ts';
+import { bringFunctions, consequenceFilters, dnfPrelude, performFunction } from './prelude.ts';
+import { sourceFile, sourceFunctions } from './source.ts';
 
 /**
  * Unlock, look at what would go, install exactly, confirm, lock. Locks come back whatever happens in between. `standIns`: shell
@@ -98,4 +93,67 @@ function stop(filter: string, foreseen: readonly string[], what: string, may: st
   const beyond = foreseen.length === 0 ? filter : `${filter} | ${sh`unforeseen ${foreseen}`}`;
   return sh`  unforeseen=$(printf '%s\n' "$answer" | ${new Raw(beyond)} | tr '\n' ' ')
   [ -z "$unforeseen" ] || fail ${what} ${expected} "$unforeseen" ${next}`;
+}
+
+/**
+ * Shell lines that make `"$@"` what dnf is asked for, `$away` the installed packages that go, and `$version` what was
+ * chosen last, without epoch and release.
+ */
+export function requestLines({
+  packages,
+  sameVersion = false,
+  optional = [],
+  remove,
+}: Transaction): string[] {
+  return [
+    'set --',
+    'away=',
+    ...packages.map(({ name, version }, index) => {
+      if (version === undefined) return sh`set -- "$@" ${name}`;
+      const choice = sameVersion && index > 0 ? '' : sh`choose ${name} ${prefix(version)}; `;
+      return `${choice}${sh`set -- "$@" ${name}-"$version"`}`;
+    }),
+    ...optional.map(
+      (name) => sh`if [ -n "$(newest ${name} "$version-")" ]; then set -- "$@" ${name}-"$version"; fi`,
+    ),
+    ...remove.map((name) => sh`if [ -n "$(installed ${name})" ]; then away="$away "${name}; fi`),
+  ];
+}
+
+/** Shell text for the packages that are held together with the first one, where they have its version. */
+export function relatives(names: readonly string[], siblings: readonly string[] = []): Raw {
+  return new Raw(siblings.length === 0 ? '' : sh`$(siblings ${[names[0] ?? '', ...siblings]})`);
+}
+
+/** `29.7.2-`, which no other release begins with; `580.`, which every release of the branch does. */
+function prefix(version: WantedVersion): string {
+  return 'release' in version ? `${version.release}-` : `${version.branch}.`;
+}
+
+/** Lets packages be upgraded again; those that are not locked do not matter. */
+export function unholdScript(names: readonly string[]): string {
+  return [dnfPrelude, 'wait_for_lock', sh`unlock ${names}`].join('\n');
+}
+
+/**
+ * dnf takes what leans on a package along with it: looked at before, and refused. No source is asked: one that does not
+ * answer keeps nothing from going.
+ */
+export function removeScript(names: readonly string[], before?: string): string {
+  return [
+    dnfPrelude,
+    unforeseenNames,
+    consequenceFilters,
+    'settle',
+    sh`answer=$(dnf_run --disablerepo='*' --assumeno remove ${names} 2>&1) || :
+trouble=$(printf '%s\n' "$answer" | troubles)
+[ -z "$trouble" ] || fail 'dnf cannot take the packages away' 'a transaction that dnf can do' "$trouble" \
+  'mend the packages of the host (dnf check), and run again'
+unforeseen=$(printf '%s\n' "$answer" | removals | unforeseen ${names} | tr '\n' ' ')
+[ -z "$unforeseen" ] || fail 'dnf would also remove other packages' ${`only ${names.join(', ')} go`} "$unforeseen" \
+  'remove them by hand if nothing needs them, and run again'`,
+    ...(before === undefined ? [] : [before]),
+    sh`unlock ${names}
+dnf_run --disablerepo='*' -y remove ${names}`,
+  ].join('\n');
 }

@@ -1,7 +1,9 @@
 import { failFunction } from '../../../shared/base/shell.ts';
-import { lockHolder, waitForLock } from '../lock.ts';
-import { awaitFirstBoot, newestOffered } from '../shell.ts';
-import { lockList } from './files.ts';
+import type { Proxy } from '../../inventory/fleet.ts';
+import { awaitFirstBoot, lockHolder, newestOffered, proxyExports, waitForLock } from '../shell.ts';
+
+/** What keeps packages at their version, a line a package: `docker-ce-3:29.7.2-1.el9.*`. */
+export const lockList = '/etc/dnf/plugins/versionlock.list';
 
 /** rpm's lock is the kernel's; dnf's are files with the holder's process id (dnf/lock.py of dnf 4). */
 export const dnfLocks: readonly string[] = [
@@ -151,3 +153,182 @@ confirm() {
       'look for an exclude in /etc/dnf/dnf.conf, or a repository of a higher priority, that prefers another version' ;;
   esac
 }`;
+
+/**
+ * Shell functions. `effects`: what dnf says that a transaction would do in, a line a package out:
+ * `install NAME VERSION`, `upgrade NAME VERSION`, `downgrade NAME VERSION`, `remove NAME VERSION`. dnf breaks the lines of
+ * its table where a name is long. A package of another architecture than the machine's carries it: `libcuda:i686`.
+ * `troubles`: the same text in, what keeps it from being done out: lists that it goes on without do not. `unfetched`: the same in,
+ * `ADDRESS cannot be read: REASON` out for the first package that could not be had; where dnf does not say the address (a server
+ * that answers with something else), the file. `room`: the same in, `room DOWNLOAD INSTALLED` out.
+ */
+export const consequenceFilters = `effects() {
+  awk -v machine="$(uname -m)" '
+    function name(word, arch) { return (arch == machine || arch == "noarch") ? word : word ":" arch }
+    function flush() {
+      if (verb != "" && count >= 3) print verb, name(field[1], field[2]), field[3]
+      count = 0
+    }
+    function collect(   at) { for (at = 1; at <= NF; at++) field[++count] = $at }
+    /^(Installing|Upgrading|Downgrading|Removing|Reinstalling)[a-z ]*:/ {
+      flush()
+      verb = tolower($1)
+      sub(/:$/, "", verb)
+      sub(/^installing$/, "install", verb)
+      sub(/^upgrading$/, "upgrade", verb)
+      sub(/^downgrading$/, "downgrade", verb)
+      sub(/^removing$/, "remove", verb)
+      sub(/^reinstalling$/, "", verb)
+      next
+    }
+    /^[^ ]/ { flush(); verb = ""; next }
+    $1 == "replacing" {
+      flush()
+      arch = $2
+      sub(/.*\\./, "", arch)
+      sub(/\\.[^.]*$/, "", $2)
+      print "remove", name($2, arch), $3
+      next
+    }
+    /^ [^ ]/ { flush(); collect(); next }
+    /^  / { collect() }
+    /^$/ { flush(); verb = "" }'
+}
+removals() {
+  effects | awk '$1 == "remove" { print $2 }'
+}
+downgrades() {
+  effects | awk '$1 == "downgrade" { print $2 }'
+}
+troubles() {
+  sed -En '
+    /^(> )*Errors during downloading metadata/,/^(> )*Error: Failed to download metadata/d
+    s/^(> )*Error: Operation aborted\\.?$//
+    s/^(> )*Error: *([^ ].*)/\\2/p
+    s/^ Problem[ 0-9]*: (.*)/\\1/p
+    s/^  - (.*)/\\1/p' | head -n 6 | tr -s ' \\n' ' ' | cut -c 1-400
+}
+unfetched() {
+  awk '
+    { sub(/ +$/, "") }
+    follows { said = $0; follows = 0 }
+    /^(> )*Error: Error downloading packages:/ { follows = 1 }
+    /^\\[(MIRROR|FAILED)\\] [^ ]+\\.rpm: / {
+      if (!($2 in why)) why[$2] = $0
+      if ($1 == "[FAILED]" && failed == "") failed = $2
+    }
+    END { print (failed == "" ? said : why[failed]) }' |
+    sed -En '
+      s/^\\[[A-Z]+\\] [^ ]+: (.*) for ([a-z]+:\\/\\/[^ ]+).*/\\2 cannot be read: \\1/; t said
+      s/^\\[[A-Z]+\\] ([^ ]+): (.+)/\\1 cannot be read: \\2/; t said
+      s/^ +(Cannot download )?([^ ]+): (.+)/\\2 cannot be read: \\3/; t said
+      b
+      : said
+      p'
+}
+room() {
+  awk '
+    function bytes(number, unit) { return number * (unit == "k" ? 1024 : unit == "M" ? 1048576 : unit == "G" ? 1073741824 : 1) }
+    /^(Total download size|Total size): / { download = bytes($(NF - (NF > 0 && $NF ~ /^[kMG]$/)), $NF); known = 1 }
+    /^Installed size: / { installed = bytes($(NF - ($NF ~ /^[kMG]$/)), $NF) }
+    /^Freed space: / { installed = -bytes($(NF - ($NF ~ /^[kMG]$/)), $NF); known = 1 }
+    END { if (known) printf "room %.0f %.0f\\n", download, installed }'
+}`;
+
+/**
+ * Shell functions of what fetches packages. They need the prelude, `troubles`, `unfetched`, `bring_key` and `put_source`. `aloud COMMAND…` runs it,
+ * shows what it says, and leaves that in `$words` and its exit code in `$code`.
+ * `fetched PAUSE`, after `aloud`: false where some package could not be had, PAUSE seconds later; where PAUSE is 0, that ends the
+ * script, in one line with the address. What kept dnf from doing it is in `$trouble`.
+ * `bring PACKAGE…` brings what may take nothing away; `more_packages PACKAGE` one that brings a repository, and
+ * `switch_on ID` reads a repository that the host has and does not read; `more_source ID FILE TEXT KEY-ADDRESS KEY-FILE SHA256` one without a package; what of its lists cannot be read is in
+ * `$line`. `refuse` is `fail`, and a plan refuses then even where other lists could not be read.
+ */
+export const bringFunctions = `aloud() {
+  notes=$(mktemp -d)
+  { if "$@" 2>&1; then echo 0 >"$notes/code"; else echo "$?" >"$notes/code"; fi; } | tee "$notes/words"
+  words=$(cat "$notes/words")
+  code=$(cat "$notes/code")
+  rm -rf "$notes"
+}
+fetched() {
+  trouble=$(printf '%s\\n' "$words" | troubles)
+  if [ "$code" -eq 0 ] && [ -z "$trouble" ]; then return 0; fi
+  line=$(printf '%s\\n' "$words" | unfetched)
+  [ -n "$line" ] || return 0
+  if [ "$1" -gt 0 ]; then
+    echo "not all packages could be fetched, trying again in $1 s"
+    sleep "$1"
+    return 1
+  fi
+  address=\${line%% *}
+  case $address in
+    *://*) ;;
+    *)
+      file=\${address##*/}
+      address=$(dnf_run -q repoquery --location "\${file%.rpm}" 2>/dev/null | head -n 1)
+      address=\${address:-$file} ;;
+  esac
+  fail "$address cannot be read" 'an answer, at the second try at the latest' "\${line#* cannot be read: }" \\
+    'check the network, the proxy and the mirrors in the inventory, and run again'
+}
+bring() {
+  for pause in 10 0; do
+    wait_for_lock
+    aloud dnf_run -y install "$@"
+    if fetched "$pause"; then break; fi
+  done
+  [ "$code" -eq 0 ] || fail 'dnf could not bring what has to be there first' "$*" \\
+    "\${trouble:-$(printf '%s\\n' "$words" | tail -n 1)}" 'look at the end of /var/log/dnf.log on the host'
+}
+more_packages() {
+  bring "$1"
+  line=
+  update ''
+}
+refuse() {
+  fail "$@"
+}
+switch_on() {
+  case $1 in
+    codeready-builder-for-rhel-*) subscription-manager repos --enable="$1" ;;
+    *)
+      dnf config-manager --help >/dev/null 2>&1 || bring 'dnf-command(config-manager)'
+      dnf config-manager --set-enabled "$1" ;;
+  esac
+  update ''
+}
+more_source() {
+  bring_key "$4" "$5" "$1" "$6"
+  put_source "$2" "$3"
+  update "$2"
+}`;
+
+/** `perform` does what `guard` has looked at: what went wrong, it says at the end, because dnf's shell ends well whatever happened. */
+export const performFunction = `ask_for() {
+  request "$@" | dnf_run -y --allowerasing shell
+}
+perform() {
+  for pause in 10 0; do
+    wait_for_lock
+    # Whoever held it may have changed what would go.
+    if [ "$waited" -gt 0 ]; then guard "$@"; fi
+    aloud ask_for "$@"
+    if fetched "$pause"; then break; fi
+  done
+  [ -z "$trouble" ] || fail 'dnf could not do it' "$*" "$trouble" 'look at the end of /var/log/dnf.log on the host'
+}`;
+
+/** Shell function `download URL FILE [SHA256]`; rpm itself needs curl, so it is there. */
+const download = `download() {
+  words=$(curl -fsSL --retry 3 --connect-timeout 20 --speed-time 60 --speed-limit 1 -o "$2" "$1" 2>&1) ||
+    fail "$1 cannot be downloaded" "the file\${3:+ with sha256 $3}" "$words" \\
+      'check the network, the proxy and the mirrors in the inventory'
+  seen=$(sha256sum <"$2" | cut -c 1-64)
+  [ "$seen" = "\${3:-$seen}" ] || fail "$1 cannot be downloaded" "the file with sha256 $3" "sha256 $seen" \\
+    'check the network, the proxy and the mirrors in the inventory'
+}`;
+
+export function downloader(proxy: Proxy): string {
+  return [...proxyExports(proxy), failFunction, download].join('\n');
+}

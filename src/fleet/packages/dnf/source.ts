@@ -1,14 +1,63 @@
 import { quote, sh } from '../../../shared/base/shell.ts';
-import type { PackageSource } from '../package-manager.ts';
-import { proxyExports } from '../proxy.ts';
-import { setAside } from '../set-aside.ts';
-import type { Site } from '../site.ts';
-import type { System } from '../system.ts';
-import { vendors, type Vendor } from '../vendors.ts';
-import { keyFile, repositoryId, sourceFile } from './files.ts';
-import { layouts } from './layouts.ts';
-import { sourceFunctions } from './put-source.ts';
+import type { PackageSource, TrustStore } from '../package-manager.ts';
+import { proxyExports, setAside } from '../shell.ts';
+import { allVendors, nvidiaMachine, type Site, type System, type Vendor, vendors } from '../vendors.ts';
+import { toolsetFiles, toolsetFolder } from './headers.ts';
 import { dnfPrelude } from './prelude.ts';
+import { epelFiles } from './repositories.ts';
+
+/** Of the repository in dnf's own words, and of its file. */
+export function repositoryId(vendor: Vendor): string {
+  return `azp-fleet-${vendor}`;
+}
+
+export function sourceFile(vendor: Vendor): string {
+  return `/etc/yum.repos.d/${repositoryId(vendor)}.repo`;
+}
+
+function keyFile(vendor: Vendor): string {
+  return `/etc/pki/rpm-gpg/${repositoryId(vendor)}`;
+}
+
+const siteCaFile = '/etc/pki/ca-trust/source/anchors/azp-fleet-site.crt';
+
+export const dnfFolders: readonly string[] = [
+  '/etc/yum.repos.d',
+  '/etc/pki/rpm-gpg',
+  '/etc/pki/ca-trust/source/anchors',
+  '/etc/dnf/plugins',
+  toolsetFolder,
+];
+
+export const dnfFiles: readonly string[] = [
+  ...allVendors.flatMap((vendor) => [sourceFile(vendor), keyFile(vendor)]),
+  ...epelFiles,
+  ...toolsetFiles,
+  siteCaFile,
+];
+
+/** How a vendor's repository lies below its base. */
+interface Layout {
+  readonly uri: string;
+  /** The key that signs its packages: trusted because it came over TLS, or from the site's own mirror. */
+  readonly key: string;
+}
+
+const layouts: Readonly<Record<Vendor, (base: string, system: System) => Layout>> = {
+  // NVIDIA has other keys for other systems; each repository carries its own (NVIDIA/cuda-repo-management, README).
+  nvidia: (base, { nvidia, machine }) => {
+    const uri = `${base}/${nvidia.folder}/${nvidiaMachine[machine]}`;
+    return { uri, key: `${uri}/repodata/repomd.xml.key` };
+  },
+  docker: (base, { docker, machine }) => ({
+    uri: `${base}/${docker.folder}/${docker.release}/${machine}/stable`,
+    key: `${base}/${docker.folder}/gpg`,
+  }),
+  'nvidia-container-toolkit': (base, { machine }) => ({
+    uri: `${base}/stable/rpm/${machine}`,
+    key: `${base}/gpgkey`,
+  }),
+};
 
 /** A source as it has to be. */
 export interface SourceParts {
@@ -75,3 +124,64 @@ ${sourceFunctions}
 bring_key "$address" "$key_file" "$uri"
 put_source "$file" ${quote(text)}`;
 }
+
+/**
+ * Shell functions. `bring_key ADDRESS FILE REPOSITORY [SHA256]`: a key to where it belongs, and to rpm's own; rpm itself needs curl, so
+ * it is there. `put_source FILE TEXT` writes a repository, for all to read. They need the prelude.
+ */
+export const sourceFunctions = `bring_key() (
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  words=$(curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 -o "$work/key" "$1" 2>&1) ||
+    fail "$1 cannot be downloaded" 'the key of the package source' "$words" \\
+      'check the network, the proxy and the mirrors in the inventory'
+  grep -q 'BEGIN PGP PUBLIC KEY' "$work/key" ||
+    fail "$1 is not the key of a package source" 'a PGP public key' "$(head -c 200 "$work/key")" 'check the mirror'
+  seen=$(sha256sum <"$work/key")
+  case \${4:-} in
+    '' | "\${seen%% *}") ;;
+    *) fail "$1 is another key than that of $3" "sha256 $4" "\${seen%% *}" 'check the mirror' ;;
+  esac
+  install -d -m 755 "\${2%/*}"
+  install -m 644 "$work/key" "$2"
+  wait_for_lock
+  until rpm --import "$2"; do
+    [ -n "$(package_lock_holder)" ] ||
+      fail "rpm does not take the key of $3" 'a key that the host accepts' 'the messages above' \\
+        'look at update-crypto-policies --show on the host: newer systems refuse old keys'
+    wait_for_lock
+  done
+)
+put_source() (
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  printf %s "$2" >"$work/source"
+  install -d -m 755 "\${1%/*}"
+  install -m 644 "$work/source" "$1"
+)`;
+
+/** A repository and its key, and what came with the driver's: a mirror of EPEL, the compiler of Oracle's kernels. What rpm has imported of it stays: other repositories may be signed with the same one. */
+export function withdrawal(vendor: Vendor): { readonly files: readonly string[]; readonly script: string } {
+  const files = [
+    sourceFile(vendor),
+    keyFile(vendor),
+    ...(vendor === 'nvidia' ? [...epelFiles, ...toolsetFiles] : []),
+  ];
+  return { files, script: sh`rm -f ${files} /run/azp-fleet/package-lists` };
+}
+
+/** What update-ca-trust makes of all authorities as they are. */
+const bundle = '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem';
+
+/** ca-certificates is always there: dnf itself needs it. */
+export const dnfTrust: TrustStore = {
+  file: siteCaFile,
+  // The bundle has each certificate under a heading of its own: it has their lines, not their file.
+  trusted: sh`[ -r ${siteCaFile} ] && [ -r ${bundle} ] && ! grep -vxFf ${bundle} ${siteCaFile} | grep -Eq '^[A-Za-z0-9+/]{20,}=*$'`,
+  script: (caPem) => sh`install -d -m 755 /etc/pki/ca-trust/source/anchors
+printf %s ${caPem} >${siteCaFile}.new
+mv ${siteCaFile}.new ${siteCaFile}
+update-ca-trust extract`,
+  withdraw: sh`rm -f ${siteCaFile} ${siteCaFile}.new
+update-ca-trust extract`,
+};

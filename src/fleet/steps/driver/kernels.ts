@@ -1,9 +1,8 @@
 import { failFunction, Raw, sh } from '../../../shared/base/shell.ts';
 import type { Facts } from '../../facts/facts.ts';
-import type { Build } from '../../packages/build.ts';
+import type { Build, DriverUse } from '../../packages/names.ts';
 import { hasModule } from '../../packages/kernel-module.ts';
 import type { Platform } from '../../packages/distribution.ts';
-import type { DriverUse } from '../../packages/names.ts';
 import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import { packageChange } from '../packages/package-change.ts';

@@ -1,4 +1,4 @@
-import type { Machine } from '../../packages/system.ts';
+import type { Machine } from '../../packages/vendors.ts';
 import type { Artifact } from '../change.ts';
 
 /** What a bundle has, for hosts that reach no network but ours. */

@@ -1,6 +1,6 @@
 import type { Facts, SwitchedOff } from '../../facts/facts.ts';
 import type { Platform } from '../../packages/distribution.ts';
-import { giveBack } from '../../packages/set-aside.ts';
+import { giveBack } from '../../packages/shell.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import type { Change, Detail } from '../change.ts';
 import { runChange } from '../changes.ts';

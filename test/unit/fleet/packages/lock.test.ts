@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-import { lockHolder } from '../../../../src/fleet/packages/lock.ts';
+import { lockHolder } from '../../../../src/fleet/packages/shell.ts';
 import { ScratchHost } from '../../../support/scratch/host.ts';
 
 const file = '/var/lib/dpkg/lock';

@@ -6,7 +6,7 @@ import { systems, type Distribution } from '../../../../src/fleet/packages/syste
 import { desiredOf, factsOf } from '../../../support/host.ts';
 import { lines, plan as planOf, type afterwards as afterwardsOf } from '../steps/host-stack-plan.ts';
 
-const root = join(import.meta.dirname, '../../../../..');
+const root = join(import.meta.dirname, '../../../..');
 
 /** What is executed: comments and where names were seen are for people. */
 const code = globSync('src/**/*.ts', { cwd: root }).map((file) => ({

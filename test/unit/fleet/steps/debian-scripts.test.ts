@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-import { consequenceFilters } from '../../../../src/fleet/packages/apt/consequences.ts';
-import { aptPrelude } from '../../../../src/fleet/packages/apt/prelude.ts';
+import { aptPrelude, consequenceFilters } from '../../../../src/fleet/packages/apt/prelude.ts';
 import { unforeseenNames } from '../../../../src/fleet/packages/shell.ts';
 import { scriptsCases } from './debian-scripts-cases.ts';
 import { exactScripts, fileOf } from './exact-scripts.ts';

@@ -1,7 +1,10 @@
-import { consequenceFilters } from '../../../../src/fleet/packages/dnf/consequences.ts';
-import { bringFunctions, performFunction } from '../../../../src/fleet/packages/dnf/downloads.ts';
-import { dnfPrelude } from '../../../../src/fleet/packages/dnf/prelude.ts';
-import { sourceFunctions } from '../../../../src/fleet/packages/dnf/put-source.ts';
+import {
+  bringFunctions,
+  consequenceFilters,
+  dnfPrelude,
+  performFunction,
+} from '../../../../src/fleet/packages/dnf/prelude.ts';
+import { sourceFunctions } from '../../../../src/fleet/packages/dnf/source.ts';
 import { unforeseenNames } from '../../../../src/fleet/packages/shell.ts';
 import type { Parts } from './exact-scripts.ts';
 

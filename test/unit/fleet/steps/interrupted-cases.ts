@@ -1,6 +1,6 @@
 import { sha256 } from '../../../../src/shared/base/digest.ts';
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import { siteCaFile } from '../../../../src/fleet/packages/apt/files.ts';
+import { siteCaFile } from '../../../../src/fleet/packages/apt/source.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { afterwards } from './host-stack-plan.ts';

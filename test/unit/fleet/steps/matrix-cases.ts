@@ -1,7 +1,7 @@
 import type { Facts } from '../../../../src/fleet/facts/facts.ts';
-import { platformOf, type Platform } from '../../../../src/fleet/packages/distribution.ts';
-import type { Answer } from '../../../../src/fleet/packages/simulation.ts';
+import { type Platform, platformOf } from '../../../../src/fleet/packages/distribution.ts';
 import { systems } from '../../../../src/fleet/packages/systems.ts';
+import type { Answer } from '../../../../src/fleet/packages/simulation.ts';
 import type { Desired } from '../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf, merge } from '../../../support/host.ts';
 import { bareOf } from './enterprise-cases.ts';

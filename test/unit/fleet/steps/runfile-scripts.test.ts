@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-import { consequenceFilters } from '../../../../src/fleet/packages/apt/consequences.ts';
-import { aptPrelude } from '../../../../src/fleet/packages/apt/prelude.ts';
+import { aptPrelude, consequenceFilters } from '../../../../src/fleet/packages/apt/prelude.ts';
 import { driverStep } from '../../../../src/fleet/steps/driver.ts';
 import { dnfParts } from './dnf-parts.ts';
 import { exactScripts, fileOf, type Parts, type ScriptsCase } from './exact-scripts.ts';

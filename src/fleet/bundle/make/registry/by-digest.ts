@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 
 import { FleetError, usageError } from '../../../../shared/base/errors.ts';
 import { parseManifest, type Blob, type ImageManifest } from '../../../../shared/image/digest-proof.ts';
-import type { Machine } from '../../../packages/system.ts';
+import type { Machine } from '../../../packages/vendors.ts';
 import type { BundledImage, Member } from '../../manifest.ts';
 import type { Spool } from '../spool.ts';
 import type { DigestName } from './name.ts';

@@ -6,7 +6,7 @@ import { defined } from '../../../../../src/shared/base/defined.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
-import { siteCaFile, sourceFile } from '../../../../../src/fleet/packages/apt/files.ts';
+import { siteCaFile, sourceFile } from '../../../../../src/fleet/packages/apt/source.ts';
 import { planHost } from '../../../../../src/fleet/plan/plan.ts';
 import { allSteps } from '../../../../../src/fleet/steps/all.ts';
 import { dockerStep } from '../../../../../src/fleet/steps/docker.ts';

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { needingOf } from '../../../../../src/fleet/bundle/make/bare-host.ts';
 import { needsOf } from '../../../../../src/fleet/bundle/make/needs.ts';
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
-import { writeIndex } from '../../../../../src/fleet/packages/dnf/folder/write-index.ts';
+import { writeIndex } from '../../../../../src/fleet/packages/dnf/offline.ts';
 import { dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import { planHost } from '../../../../../src/fleet/plan/plan.ts';
 import { dockerStep } from '../../../../../src/fleet/steps/docker.ts';

@@ -1,7 +1,7 @@
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
-import { aptFiles, siteCaFile } from '../../../../../src/fleet/packages/apt/files.ts';
+import { aptFiles, siteCaFile } from '../../../../../src/fleet/packages/apt/source.ts';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
-import { packagesFolder } from '../../../../../src/fleet/packages/offline/paths.ts';
+import { packagesFolder } from '../../../../../src/fleet/packages/package-manager.ts';
 import { managedFiles } from '../../../../../src/fleet/facts/probes/files.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { probe } from './probe-case.ts';

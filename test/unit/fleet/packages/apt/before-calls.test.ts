@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
-import { simulationFunctions } from '../../../../../src/fleet/packages/apt/simulation/functions.ts';
-import { gatherScript } from '../../../../../src/fleet/packages/apt/folder/gather.ts';
+import { simulationFunctions } from '../../../../../src/fleet/packages/apt/simulation.ts';
+import { gatherScript } from '../../../../../src/fleet/packages/apt/offline.ts';
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { factsOf } from '../../../../support/host.ts';
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
 import { sh } from '../../../../../src/shared/base/shell.ts';
-import { consequenceFilters } from '../../../../../src/fleet/packages/apt/consequences.ts';
+import { consequenceFilters } from '../../../../../src/fleet/packages/apt/prelude.ts';
 
 function filter(command: string, input: string): string[] {
   const script = `${consequenceFilters}\n${command}`;

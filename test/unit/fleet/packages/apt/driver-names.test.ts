@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import { debian } from '../../../../../src/fleet/packages/apt/debian.ts';
+import { debian, ubuntu } from '../../../../../src/fleet/packages/apt/names.ts';
 import { driverRows } from '../../../../../src/fleet/packages/apt/driver-names.ts';
-import { ubuntu } from '../../../../../src/fleet/packages/apt/ubuntu.ts';
 import type { Flavor } from '../../../../../src/fleet/packages/names.ts';
 
 const systems = { debian: debian('550'), ubuntu };

@@ -1,6 +1,6 @@
 import { kernelBuild } from '../../../../../src/fleet/packages/apt/headers.ts';
 import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
-import type { BuildHost } from '../../../../../src/fleet/packages/build.ts';
+import type { BuildHost } from '../../../../../src/fleet/packages/names.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, offered, simulation, updated, updating } from './apt-host.ts';
 

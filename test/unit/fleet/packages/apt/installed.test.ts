@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { aptInstalled } from '../../../../../src/fleet/packages/apt/installed.ts';
+import { aptInstalled } from '../../../../../src/fleet/packages/apt/apt.ts';
 
 describe("what dpkg's status says", () => {
   it('half-installed packages do not count, and are named; holds do', () => {

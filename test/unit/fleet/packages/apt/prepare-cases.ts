@@ -1,6 +1,5 @@
-import { debian } from '../../../../../src/fleet/packages/apt/debian.ts';
+import { debian, ubuntu } from '../../../../../src/fleet/packages/apt/names.ts';
 import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
-import { ubuntu } from '../../../../../src/fleet/packages/apt/ubuntu.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { aptGetCall, aptHost, database, offered, updated, updating } from './apt-host.ts';

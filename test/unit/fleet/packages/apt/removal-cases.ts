@@ -1,4 +1,4 @@
-import { removeScript } from '../../../../../src/fleet/packages/apt/removal/packages.ts';
+import { removeScript } from '../../../../../src/fleet/packages/apt/install.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, simulation } from './apt-host.ts';
 

@@ -1,7 +1,6 @@
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { aptPrelude } from '../../../../../src/fleet/packages/apt/prelude.ts';
-import { aptSource } from '../../../../../src/fleet/packages/apt/source.ts';
-import { aptTrust } from '../../../../../src/fleet/packages/apt/trust.ts';
+import { aptSource, aptTrust } from '../../../../../src/fleet/packages/apt/source.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { factsOf } from '../../../../support/host.ts';

@@ -1,4 +1,4 @@
-import { withBuilder } from '../../../../../src/fleet/packages/dnf/needs/builder.ts';
+import { withBuilder } from '../../../../../src/fleet/packages/dnf/repositories.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { dnfCall, offered, query, settled, updated, updating } from './dnf-host.ts';

@@ -1,4 +1,4 @@
-import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/consequences.ts';
+import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import type { ScriptCase, ScriptSuite } from '../../../../support/scratch/case.ts';
 import { conflict, dead, downgrade, held, narrow, nothing, unmet } from './dnf-words.ts';
 

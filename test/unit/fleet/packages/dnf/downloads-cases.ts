@@ -1,5 +1,4 @@
-import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/consequences.ts';
-import { bringFunctions } from '../../../../../src/fleet/packages/dnf/downloads.ts';
+import { bringFunctions, consequenceFilters } from '../../../../../src/fleet/packages/dnf/prelude.ts';
 import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';

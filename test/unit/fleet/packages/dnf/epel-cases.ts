@@ -1,4 +1,4 @@
-import { withDkms } from '../../../../../src/fleet/packages/dnf/needs/epel.ts';
+import { withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
 import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';

@@ -1,4 +1,4 @@
-import type { BuildHost } from '../../../../../src/fleet/packages/build.ts';
+import type { BuildHost } from '../../../../../src/fleet/packages/names.ts';
 import { kernelBuild } from '../../../../../src/fleet/packages/dnf/headers.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { builderCases } from './builder-cases.ts';

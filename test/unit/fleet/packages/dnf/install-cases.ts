@@ -1,6 +1,5 @@
-import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/consequences.ts';
-import { dnfLocks } from '../../../../../src/fleet/packages/dnf/prelude.ts';
-import { lockHolder } from '../../../../../src/fleet/packages/lock.ts';
+import { consequenceFilters, dnfLocks } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import { lockHolder } from '../../../../../src/fleet/packages/shell.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import {
   asked,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
 
-import { dnfInstalled } from '../../../../../src/fleet/packages/dnf/installed.ts';
+import { dnfInstalled } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 
 const packages = `docker-ce 3 29.7.2 1.el9 x86_64
 runc 4 1.1.12 1.el9 x86_64

@@ -1,9 +1,7 @@
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
-import { consequenceFilters } from '../../../../../src/fleet/packages/dnf/consequences.ts';
-import { dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
-import { removeScript, unholdScript } from '../../../../../src/fleet/packages/dnf/removal/packages.ts';
-import { dnfSource } from '../../../../../src/fleet/packages/dnf/source.ts';
-import { dnfTrust } from '../../../../../src/fleet/packages/dnf/trust.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
+import { removeScript, unholdScript } from '../../../../../src/fleet/packages/dnf/install.ts';
+import { dnfSource, dnfTrust } from '../../../../../src/fleet/packages/dnf/source.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';

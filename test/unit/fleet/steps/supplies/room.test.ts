@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { HostPaths } from '../../../../../src/shared/contract/paths.ts';
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import { diskProbe } from '../../../../../src/fleet/facts/probes/disk.ts';
-import { folderMark, packagesFolder } from '../../../../../src/fleet/packages/offline/paths.ts';
+import { folderMark, packagesFolder } from '../../../../../src/fleet/packages/package-manager.ts';
 import { planHost } from '../../../../../src/fleet/plan/plan.ts';
 import { allSteps } from '../../../../../src/fleet/steps/all.ts';
 import { agentImages } from '../../../../../src/fleet/steps/supplies/agent-images.ts';

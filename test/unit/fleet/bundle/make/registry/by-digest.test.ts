@@ -12,7 +12,7 @@ import { gatherByDigest } from '../../../../../../src/fleet/bundle/make/registry
 import type { Login } from '../../../../../../src/fleet/bundle/make/registry/logins.ts';
 import { digestName } from '../../../../../../src/fleet/bundle/make/registry/name.ts';
 import { Spool } from '../../../../../../src/fleet/bundle/make/spool.ts';
-import type { Machine } from '../../../../../../src/fleet/packages/system.ts';
+import type { Machine } from '../../../../../../src/fleet/packages/vendors.ts';
 import { StandinRegistry, user } from '../../../../../support/standin-registry.ts';
 
 const kinds = {

@@ -1,4 +1,4 @@
-import { agentLibraries } from '../../../../../../src/fleet/packages/apt/names/agent-libraries.ts';
+import { agentLibraries } from '../../../../../../src/fleet/packages/apt/names.ts';
 import { installScript } from '../../../../../../src/fleet/packages/apt/install.ts';
 import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, offered, simulation, updated, updating } from '../apt-host.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { aptAnswers } from '../../../../../../src/fleet/packages/apt/simulation/answers.ts';
+import { aptAnswers } from '../../../../../../src/fleet/packages/apt/simulation.ts';
 import type { Answer, Asked } from '../../../../../../src/fleet/packages/simulation.ts';
 
 const asked: readonly Asked[] = [

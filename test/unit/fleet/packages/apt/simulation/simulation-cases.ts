@@ -1,7 +1,9 @@
 import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
-import { aptPrelude } from '../../../../../../src/fleet/packages/apt/prelude.ts';
-import { consequenceFilters } from '../../../../../../src/fleet/packages/apt/consequences.ts';
-import { download } from '../../../../../../src/fleet/packages/apt/download.ts';
+import {
+  aptPrelude,
+  consequenceFilters,
+  download,
+} from '../../../../../../src/fleet/packages/apt/prelude.ts';
 import { offered } from '../apt-host.ts';
 import { answerCases } from './answer-cases.ts';
 import { driverWorldCases } from './driver-world-cases.ts';

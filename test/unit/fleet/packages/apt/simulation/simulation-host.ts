@@ -1,4 +1,4 @@
-import { simulateScript } from '../../../../../../src/fleet/packages/apt/simulation/script.ts';
+import { simulateScript } from '../../../../../../src/fleet/packages/apt/simulation.ts';
 import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
 import type { Question } from '../../../../../../src/fleet/packages/simulation.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';

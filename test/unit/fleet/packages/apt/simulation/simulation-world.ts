@@ -1,4 +1,4 @@
-import { debian } from '../../../../../../src/fleet/packages/apt/debian.ts';
+import { debian } from '../../../../../../src/fleet/packages/apt/names.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
 import { aptGetCall } from '../apt-host.ts';
 import { ask, dockerUri } from './simulation-host.ts';

@@ -1,7 +1,6 @@
 import { sha256 } from '../../../../../../src/shared/base/digest.ts';
-import { consequenceFilters } from '../../../../../../src/fleet/packages/dnf/consequences.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
 import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
-import { dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
 import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
 import { asked, database, dnfHost, has, lockList, offered, stateOf } from '../dnf-host.ts';

@@ -1,11 +1,9 @@
 import { sha256 } from '../../../../../../src/shared/base/digest.ts';
 import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
-import { consequenceFilters } from '../../../../../../src/fleet/packages/dnf/consequences.ts';
-import { withDkms } from '../../../../../../src/fleet/packages/dnf/needs/epel.ts';
-import { gatherScript } from '../../../../../../src/fleet/packages/dnf/folder/gather.ts';
-import { dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
-import { dnfSource } from '../../../../../../src/fleet/packages/dnf/source.ts';
-import { dnfTrust } from '../../../../../../src/fleet/packages/dnf/trust.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
+import { withDkms } from '../../../../../../src/fleet/packages/dnf/repositories.ts';
+import { gatherScript } from '../../../../../../src/fleet/packages/dnf/offline.ts';
+import { dnfSource, dnfTrust } from '../../../../../../src/fleet/packages/dnf/source.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
 import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
 import { bareOf } from '../../../steps/enterprise-cases.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
-import { listedPackages } from '../../../../../../src/fleet/packages/dnf/folder/index.ts';
+import { listedPackages } from '../../../../../../src/fleet/packages/dnf/offline.ts';
 import { index } from '../../../../../support/dnf-index.ts';
 
 it('names packages with their epoch, where they have one, and their files', () => {

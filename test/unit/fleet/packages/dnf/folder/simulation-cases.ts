@@ -1,9 +1,8 @@
 import { sha256 } from '../../../../../../src/shared/base/digest.ts';
 import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
-import { consequenceFilters } from '../../../../../../src/fleet/packages/dnf/consequences.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
 import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
-import { withDkms } from '../../../../../../src/fleet/packages/dnf/needs/epel.ts';
-import { dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
+import { withDkms } from '../../../../../../src/fleet/packages/dnf/repositories.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
 import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
 import { bareOf } from '../../../steps/enterprise-cases.ts';

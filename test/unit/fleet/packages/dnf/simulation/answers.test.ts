@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 
-import { dnfAnswers } from '../../../../../../src/fleet/packages/dnf/simulation/answers.ts';
+import { dnfAnswers } from '../../../../../../src/fleet/packages/dnf/simulation.ts';
 
 const transaction = {
   vendor: 'docker',

@@ -1,5 +1,4 @@
-import { withBuilder } from '../../../../../../src/fleet/packages/dnf/needs/builder.ts';
-import { withDkms } from '../../../../../../src/fleet/packages/dnf/needs/epel.ts';
+import { withBuilder, withDkms } from '../../../../../../src/fleet/packages/dnf/repositories.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
 import type { ScriptCase } from '../../../../../support/scratch/case.ts';
 import { offered } from '../dnf-host.ts';

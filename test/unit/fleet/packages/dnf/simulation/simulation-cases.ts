@@ -1,5 +1,4 @@
-import { consequenceFilters } from '../../../../../../src/fleet/packages/dnf/consequences.ts';
-import { dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
+import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
 import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
 import { has, lockList, offered } from '../dnf-host.ts';
 import { conflict, dead, downgrade, unmet } from '../dnf-words.ts';

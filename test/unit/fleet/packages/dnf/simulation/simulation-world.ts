@@ -1,5 +1,5 @@
 import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
-import { simulateScript } from '../../../../../../src/fleet/packages/dnf/simulation/script.ts';
+import { simulateScript } from '../../../../../../src/fleet/packages/dnf/simulation.ts';
 import { dnfSource } from '../../../../../../src/fleet/packages/dnf/source.ts';
 import type { Question } from '../../../../../../src/fleet/packages/simulation.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';

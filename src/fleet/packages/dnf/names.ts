@@ -1,12 +1,62 @@
 import type { DriverSpec } from '../../inventory/fleet.ts';
-import type { DriverNames, DriverUse, RunfileNeeds } from '../names.ts';
+import {
+  type DriverNames,
+  type DriverUse,
+  type Libraries,
+  type LibraryNames,
+  missingOf,
+  type RunfileNeeds,
+  type SystemNames,
+} from '../names.ts';
 import { kernelBuild } from './headers.ts';
+import { type Epel, withBuilder, withDkms } from './repositories.ts';
+
+/** What holds the same files as Docker's packages (docs.docker.com/engine/install/rhel). /var/lib/docker outlives them. */
+const conflicts: readonly string[] = [
+  'docker',
+  'docker-client',
+  'docker-client-latest',
+  'docker-common',
+  'docker-engine',
+  'docker-latest',
+  'docker-latest-logrotate',
+  'docker-logrotate',
+  'podman-docker',
+  'containerd',
+  'runc',
+];
+
+/** What shows something on a screen on Red Hat's systems, and what of NVIDIA's driver it draws with. */
+export const desktop: SystemNames['desktop'] = {
+  own: [
+    'gdm',
+    'sddm',
+    'lightdm',
+    'gnome-shell',
+    'plasma-workspace',
+    'xorg-x11-server-Xorg',
+    'xorg-x11-drv-nvidia*',
+  ],
+  driver: ['nvidia-driver', 'nvidia-driver-libs', 'nvidia-settings', 'nvidia-xconfig', 'xorg-x11-nvidia'],
+};
+
+/** What .NET, which the agent is made with, loads on Red Hat's systems (learn.microsoft.com/dotnet/core/install/linux-rhel). */
+const libraries: readonly LibraryNames[] = [
+  { what: 'ICU', names: ['libicu'] },
+  { what: 'OpenSSL', names: ['openssl-libs'] },
+  { what: 'Kerberos', names: ['krb5-libs'] },
+  { what: 'zlib', names: ['zlib-ng-compat', 'zlib'] },
+];
+
+function agentLibraries(packages: Readonly<Record<string, string>>): Libraries {
+  return missingOf(libraries, packages);
+}
 
 /**
  * NVIDIA's packages for Red Hat's systems and Amazon Linux, compute only (driver installation guide, "compute-only"; spec
  * files of NVIDIA/yum-packaging-nvidia-driver). The names are those of every branch.
  */
-export const driverCommons = {
+const driverCommons = {
   packages: (spec: DriverSpec, flavor: 'open' | 'proprietary', nvswitches: number) => [
     'nvidia-driver-cuda',
     flavor === 'open' ? 'kmod-nvidia-open-dkms' : 'kmod-nvidia-latest-dkms',
@@ -34,7 +84,7 @@ const inTheWay =
   /^(kmod-nvidia(-.+)?|akmod-nvidia.*|xorg-x11-drv-nvidia.*|nvidia-fabricmanager-\d+|nvidia-fabric-manager)$/;
 
 /** `prepare`: where DKMS comes from. */
-export function runfileNeeds(prepare: NonNullable<RunfileNeeds['prepare']>): RunfileNeeds {
+function runfileNeeds(prepare: NonNullable<RunfileNeeds['prepare']>): RunfileNeeds {
   return {
     packages: (uses) => [
       'dkms',
@@ -56,7 +106,7 @@ function fabricManager({ branch }: DriverSpec): string {
 }
 
 /** DKMS makes its key when it first builds, or when it is told to. Nothing here is signed by a distribution. */
-export const dkmsSigning: DriverNames['signing'] = {
+const dkmsSigning: DriverNames['signing'] = {
   certificate: '/var/lib/dkms/mok.pub',
   create: 'sudo dnf install dkms mokutil && sudo dkms generate_mok',
   // The managing guide of Red Hat's release 8: modules are checked against the platform keyring, too; Amazon Linux 2023 carries
@@ -65,4 +115,32 @@ export const dkmsSigning: DriverNames['signing'] = {
   covers: () => false,
   builtHere: (packages) => Object.keys(packages).some((name) => /^kmod-nvidia-.*dkms$/.test(name)),
   readyMade: () => undefined,
+};
+
+/** Red Hat Enterprise Linux and its rebuilds. */
+export function enterpriseLinux(epel: Epel): SystemNames {
+  return {
+    engine: { own: 'docker', conflicts },
+    desktop,
+    agentLibraries,
+    driver: {
+      ...driverCommons,
+      signing: dkmsSigning,
+      prepare: (_, site) => `${withBuilder}\n${withDkms(epel, site)}`,
+      runfile: runfileNeeds((site) => withDkms(epel, site)),
+    },
+  };
+}
+
+/** Docker has no packages for it; the system's own engine comes, and is taken as it is. */
+export const amazonLinux: SystemNames = {
+  engine: { own: 'docker', conflicts: [], kept: true },
+  desktop,
+  agentLibraries,
+  driver: {
+    ...driverCommons,
+    signing: dkmsSigning,
+    prepare: (_, site) => withDkms(undefined, site),
+    runfile: runfileNeeds((site) => withDkms(undefined, site)),
+  },
 };

@@ -1,5 +1,5 @@
-import { sh } from '../../../shared/base/shell.ts';
-import type { Transaction } from '../transaction.ts';
+import { sh } from '../../shared/base/shell.ts';
+import type { Transaction } from './transaction.ts';
 
 /** One script after the other, each with functions of its own. */
 export function byItself(script: string): string {

@@ -1,0 +1,348 @@
+import { quote, sh } from '../../../shared/base/shell.ts';
+import { type Dialect, parseAnswers } from '../answers.ts';
+import { proxyExports } from '../shell.ts';
+import { type Answer, type Answers, type Asked, type Question, vendorsOf } from '../simulation.ts';
+import type { Transaction } from '../transaction.ts';
+import type { Vendor } from '../vendors.ts';
+import { upstream } from '../version.ts';
+import { relatives, requestLines } from './install.ts';
+import { aptPrelude, consequenceFilters, download } from './prelude.ts';
+import { sourceParts, type SourceParts } from './source.ts';
+
+/**
+ * Asks apt what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts.
+ * `only`: shell text that makes the one source there is; the host's are not asked then.
+ */
+export function simulateScript(
+  { asked, missing, system, site }: Question,
+  ...only: readonly string[]
+): string {
+  const vendors = [...new Set([...missing, ...vendorsOf(asked)])];
+  const parts = (vendor: Vendor): SourceParts => sourceParts(vendor, system, site);
+  const { caPem } = site;
+  const sourcesOf = (): readonly string[] => [
+    linkSources([...missing, ...withoutVendors(asked)].map(parts)),
+    download,
+    ...missing.map((vendor) => addSource(vendor, parts(vendor))),
+    'wait',
+    'read_lists',
+    ...vendors.map((vendor) => sh`listen ${vendor} ${parts(vendor).uri} ${parts(vendor).file}`),
+  ];
+  return [
+    'exec 3>&1 >&2',
+    ...proxyExports(site.proxy),
+    aptPrelude,
+    consequenceFilters,
+    makeScratch,
+    ...(caPem === undefined ? [] : [trustSite(caPem)]),
+    simulationFunctions,
+    ...(only.length === 0 ? sourcesOf() : only),
+    ...asked.map(simulation),
+  ].join('\n');
+}
+
+function withoutVendors(asked: readonly Asked[]): Vendor[] {
+  const vendors = asked.map(({ transaction: { without } }) => without);
+  return [...new Set(vendors.filter((vendor) => vendor !== undefined))];
+}
+
+/** The host's sources, without those that would be switched off, and those that are written anew. */
+function linkSources(others: readonly SourceParts[]): string {
+  const replaced = others.flatMap(({ uri, file, supersedes }) => [
+    sh`if [ "$other" = ${file} ] || grep -Eq ${supersedes} "$other" || grep -Fq ${uri} "$other"; then continue; fi`,
+  ]);
+  return [
+    'if [ -e /etc/apt/sources.list ]; then ln -s /etc/apt/sources.list sources.list; fi',
+    'for other in /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do',
+    '  if [ ! -e "$other" ]; then continue; fi',
+    ...replaced.map((line) => `  ${line}`),
+    '  ln -s "$other" "$sources/"',
+    'done',
+  ].join('\n');
+}
+
+/** All at the same time: a vendor that does not answer costs the time limit once. */
+function addSource(vendor: Vendor, { file, keyFile, text, fetchKey }: SourceParts): string {
+  const name = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
+  return `(
+  work=$scratch/${vendor} key=$scratch/keys/${name(keyFile)}
+  mkdir "$work"
+  if id _apt >/dev/null 2>&1; then chown _apt "$work"; fi
+  ${fetchKey.replaceAll('\n', '\n  ')}
+  [ -s "$key" ]
+  printf %s ${quote(text)} | sed "s|^Signed-By: .*|Signed-By: $key|" >"$sources/${name(file)}"
+) >${vendor}.words 2>&1 &`;
+}
+
+function simulation({ key, transaction }: Asked): string {
+  const { packages, siblings, remove, variants, formerly = variants, before } = transaction;
+  const names = packages.map(({ name }) => name);
+  const related = relatives(names, siblings, formerly);
+  return [
+    sh`begin ${key}`,
+    'set +e',
+    '(',
+    'set -e',
+    sh`variants() { of_any_branch ${variants ?? names.slice(0, 1)}; }`,
+    '# Package names hold no blanks, and are meant to be split.',
+    '# shellcheck disable=SC2046',
+    sh`unheld ${[...names, ...remove]} ${related}`,
+    ...(remove.length === 0 ? [] : [sh`lift_pins ${remove}`]),
+    ...(before === undefined ? [] : [before]),
+    ...requestLines(transaction),
+    ...(chooses(transaction) ? ['echo "version $version" >&3'] : []),
+    '# shellcheck disable=SC2086',
+    'ask "$@" $brought',
+    ')',
+    'finish "$?"',
+    'set -e',
+  ].join('\n');
+}
+
+function chooses({ packages }: Transaction): boolean {
+  return packages.some(({ version }) => version !== undefined);
+}
+
+/**
+ * Shell text that gives apt a world of its own for as long as the script runs: its lists begin as the host's, and its
+ * configuration is the host's without what would be run at an update. `$scratch` is its folder, which `APT_CONFIG` leads
+ * every tool of apt into; it is not below /run/azp-fleet, which is closed to the user that apt downloads as. `$sources`
+ * is where its sources have to be put.
+ *
+ * The host's lists are links: apt writes a list beside the old one, and puts it into its place by renaming. Of lists
+ * only those of packages are read. Even a simulation has apt log how it would go about it, in its log folder. Pins that a package brought, and that go with it, are taken out one by one.
+ */
+const makeScratch = `umask 022
+find /run -maxdepth 1 -name 'azp-fleet-simulation.*' -mmin +60 -exec rm -rf {} +
+scratch=$(mktemp -d /run/azp-fleet-simulation.XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+chmod 755 "$scratch"
+cd "$scratch"
+sources=$scratch/sources.list.d
+mkdir -p lists/partial cache/archives/partial conf.d preferences.d keys pins "$sources"
+# apt downloads as a user of its own.
+if id _apt >/dev/null 2>&1; then chown _apt lists/partial cache/archives/partial keys pins; fi
+link() {
+  for file in "$@"; do
+    if [ -e "$file" ]; then ln -s "$file" "$into/"; fi
+  done
+}
+into=lists
+link /var/lib/apt/lists/*Release /var/lib/apt/lists/*Release.gpg /var/lib/apt/lists/*_Packages*
+into=preferences.d
+link /etc/apt/preferences.d/*
+into=conf.d
+link /etc/apt/apt.conf.d/*
+if [ -e /etc/apt/apt.conf ]; then ln -s /etc/apt/apt.conf conf.d/zzzz-main; fi
+cp /var/lib/dpkg/status status
+cat >apt.conf <<END
+Dir::Etc::Parts "$scratch/conf.d";
+Dir::Etc::Main "$scratch/last.conf";
+END
+cat >last.conf <<END
+Dir::State::Lists "$scratch/lists";
+Dir::State::Status "$scratch/status";
+Dir::Cache "$scratch/cache";
+Dir::Cache::Archives "archives";
+Dir::Cache::PkgCache "pkgcache.bin";
+Dir::Cache::SrcPkgCache "srcpkgcache.bin";
+Dir::Log "$scratch";
+Dir::Log::Planner "";
+Dir::Etc::SourceList "$scratch/sources.list";
+Dir::Etc::SourceParts "$sources";
+Dir::Etc::PreferencesParts "$scratch/preferences.d";
+Acquire::PDiffs "false";
+Acquire::Retries "1";
+Acquire::http::Timeout "10";
+Acquire::https::Timeout "10";
+#clear Acquire::Languages;
+Acquire::Languages "none";
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+END
+export APT_CONFIG="$scratch/apt.conf"
+for target in $(apt-config dump Acquire::IndexTargets | sed -n 's/^\\(Acquire::IndexTargets::deb.*\\)::MetaKey .*/\\1/p'); do
+  case $target in
+    *::deb::Packages) ;;
+    *) echo "$target::DefaultEnabled \\"false\\";" >>last.conf ;;
+  esac
+done`;
+
+/** Has apt trust the site's authority beside those of the host, which may not have it yet. */
+function trustSite(caPem: string): string {
+  return sh`{ cat /etc/ssl/certs/ca-certificates.crt 2>/dev/null || :; printf '%s\n' ${caPem}; } >ca.crt
+printf 'Acquire::https::CAInfo "%s/ca.crt";\n' "$scratch" >>last.conf`;
+}
+
+/**
+ * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
+ * the host, or wait: `fail`, `choose`, `update`, `bring`, `pin`, `source_added`.
+ *
+ * `read_lists` updates apt's own lists, all of them. `listen VENDOR URI FILE` says whether that source has answered.
+ * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes dpkg's status as it is
+ * without these holds, `lift_pins NAME…` takes away the pins of packages that go, and `ask WORD…` has the answer of
+ * `apt-get WORD…` with the room that it takes (`--print-uris` changes nothing, and sums up what it would), and names what holds of the host's owner keep it from changing. What else is brought along is in `$brought`.
+ */
+export const simulationFunctions = `said() {
+  sed -En 's/^(E|Error|W|Warning): //p' "$@" | head -n 1 | tr -s ' ' | cut -c 1-300
+}
+fail() {
+  printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3
+  exit 0
+}
+of_any_branch() {
+  for pattern in "$@"; do
+    for name in $(apt-cache pkgnames "\${pattern%%[[]*}"); do
+      # It is meant as a pattern.
+      # shellcheck disable=SC2254
+      case $name in $pattern) offered "$name" ;; esac
+    done
+  done
+}
+choose() {
+  version=$(newest "$1" "$2")
+  if [ -z "$version" ]; then
+    echo missing >&3
+    variants | head -n 500 | sed 's/^/offer /' >&3
+    exit 0
+  fi
+}
+bring() {
+  brought="$brought $*"
+}
+source_added() {
+  echo "source $1$2" >&3
+}
+pin() {
+  bring "$@"
+  # Names hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2046
+  lift_pins $(left "\${1%-*}-*")
+  for name in "$@"; do
+    (cd pins && apt-get -q download "$name")
+    dpkg-deb --fsys-tarfile pins/"$name"_*.deb |
+      tar -xf - -C preferences.d --strip-components=4 ./etc/apt/preferences.d
+  done
+}
+update() {
+  timeout -k 5 60 apt-get -q update -o Dir::Etc::SourceList="$1" -o Dir::Etc::SourceParts=- \\
+    -o APT::Get::List-Cleanup=0 </dev/null || :
+}
+read_lists() {
+  timeout -k 5 90 apt-get -q update -o APT::Update::Error-Mode=any </dev/null >update.words 2>&1 ||
+    echo "partial $(said update.words)" >&3
+  cat update.words
+}
+listen() {
+  if [ ! -e "$sources/\${3##*/}" ]; then
+    echo "silent $1 $(said "$1.words")" >&3
+  elif ! grep -F " $2 " update.words | grep -Eq '^(Get|Hit):' || grep -F " $2 " update.words | grep -q '^Err:'; then
+    echo "silent $1 $(grep -F "$2" update.words | said)" >&3
+  elif ! listed "$sources/\${3##*/}"; then
+    echo "silent $1 there is no list of packages at $2" >&3
+  fi
+}
+listed() {
+  # The words in $() are apt's own placeholders.
+  # shellcheck disable=SC2016
+  apt-get indextargets --format '$(SOURCESENTRY)' 'Created-By: Packages' | grep -qF "$1:"
+}
+begin() {
+  brought=
+  echo "begin $1" >&3
+}
+finish() {
+  if [ "$1" -ne 0 ]; then echo "broken $1" >&3; fi
+  echo end >&3
+}
+unheld() {
+  awk -v names=" $* " '
+    /^Package: / { ours = index(names, " " $2 " ") > 0 }
+    ours && /^Status: hold / { sub(/hold/, "install") }
+    { print }' /var/lib/dpkg/status >status
+}
+lift_pins() {
+  for name in "$@"; do
+    dpkg-query -L "$name" 2>/dev/null | sed -n 's|^/etc/apt/preferences.d/||p' | while read -r file; do
+      rm -f "preferences.d/$file"
+    done
+  done
+}
+ask() {
+  if apt_get -s "$@" >answer 2>words; then
+    consequences <answer >&3
+    held_back "$@" | sed 's/^/kept /' >&3
+    apt_get --print-uris "$@" 2>/dev/null | room >&3
+  elif held=$(held_back "$@" | tr '\\n' ' ') && [ -n "$held" ]; then
+    echo "held $held" >&3
+  else
+    cat answer words
+    unmet=$(unmet answer words)
+    echo "words $unmet" >&3
+    case $unmet in *dkms*) echo "dkms $(offered dkms | head -n 1)" >&3 ;; esac
+  fi
+}
+unmet() {
+  sed -En 's/^ ([^ ].* : .*)/\\1/p; s/^(E|Error): //p' "$@" | head -n 4 | tr -s ' \\n' ' ' | cut -c 1-400
+}
+held_back() {
+  apt-mark showhold >held
+  if [ -s held ] && apt_get -s --ignore-hold --allow-change-held-packages "$@" >freed 2>/dev/null; then
+    awk '$1 == "Inst" || $1 == "Remv" { print $2 }' freed | grep -xF -f held || :
+  fi
+}
+room() {
+  awk '
+    BEGIN { unit["B"] = 1; unit["kB"] = 1e3; unit["MB"] = 1e6; unit["GB"] = 1e9; unit["TB"] = 1e12 }
+    /^\\047/ { download += $3 }
+    /^After this operation, .* disk space/ {
+      gsub(/,/, "")
+      installed = $4 * unit[$5] * (/ freed/ ? -1 : 1)
+      known = 1
+    }
+    END { if (known) printf "room %.0f %.0f\\n", download, installed }'
+}
+consequences() {
+  awk '
+    function bare(word) { gsub(/[][()]/, "", word); return word }
+    /^[^ ]/ { lower = /^The following packages will be DOWNGRADED:/ }
+    /^ / && lower { for (field = 1; field <= NF; field++) older[$field] = 1 }
+    $1 == "Remv" || $1 == "Purg" { print "remove", $2, bare($3) }
+    $1 == "Inst" && $3 ~ /^\\(/ { print "install", $2, bare($3) }
+    $1 == "Inst" && $3 ~ /^\\[/ && bare($3) != bare($4) {
+      print ($2 in older) ? "downgrade" : "upgrade", $2, bare($3), bare($4)
+    }'
+}`;
+
+const dialect: Dialect = {
+  program: 'apt',
+  packageName: /^[a-z0-9][a-z0-9+.-]{1,100}(?::[a-z0-9-]{1,20})?$/,
+  unhold: (names) => sh`sudo apt-mark unhold ${names}`,
+  next: 'complete the mirror, or look at the pins in /etc/apt/preferences.d of the host',
+  known: oldDkms,
+};
+
+export function aptAnswers(output: string, asked: readonly Asked[]): Answers {
+  return parseAnswers(dialect, output, asked);
+}
+
+/** The last branch whose packages take any dkms. */
+const lastWithout = 565;
+
+/**
+ * NVIDIA's packages from 570.148 on want dkms 3.1.8; Debian 12 has 3.0.10, Ubuntu 22.04 has 2.8.7, and their backports none.
+ * Where NVIDIA's repository has it as well, apt takes it from there, and this is never met.
+ */
+function oldDkms(words: string, newest = '', leastBranch = 0): Answer | undefined {
+  const [, name, wanted] = /(\S+) : Depends: dkms \(>= ([\w.~+-]+)\)/.exec(words) ?? [];
+  if (name === undefined || wanted === undefined) return undefined;
+  const older =
+    leastBranch > lastWithout ? '' : `set driver.branch to one that needs less (${lastWithout} or older), `;
+  return {
+    kind: 'impossible',
+    what: `${name} needs dkms ${wanted} or newer, and the newest that is offered is ${newest === '' ? 'none' : upstream(newest)}`,
+    next: `put dkms ${wanted} into a package source of the host, ${older}or take a newer release of the system`,
+  };
+}

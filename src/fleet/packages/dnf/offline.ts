@@ -1,0 +1,334 @@
+import { quote, Raw, sh } from '../../../shared/base/shell.ts';
+import { ofTheBundle } from '../answers.ts';
+import {
+  type GatherQuestion,
+  type ListedPackage,
+  type Mount,
+  type PackageManager,
+  packagesFolder,
+} from '../package-manager.ts';
+import { byItself, fetched } from '../scripts.ts';
+import { proxyExports } from '../shell.ts';
+import { holdScript, installScript, requestLines } from './install.ts';
+import { bringFunctions, consequenceFilters, dnfPrelude } from './prelude.ts';
+import { dnfAnswers, simulateScript } from './simulation.ts';
+import { dnfSource, dnfTrust, sourceFunctions, sourceParts } from './source.ts';
+
+/** Of a repository, seen from its root. */
+export const indexPath = 'repodata/primary.xml';
+
+const repository = 'azp-fleet-bundle';
+
+/**
+ * Shell function `describe FOLDER SOURCES`: what a repository says of its index, and what tells dnf of the repository, in a
+ * folder of its own. `module_hotfixes`: packages of a module come without the module's metadata here, whatever stream of it
+ * the host has enabled (dnf/db/group.py, `_test_fail_safe`). What the packages are was checked by the digests of the bundle,
+ * and the index holds dnf to the digest of each (dnf/base.py, `verifyLocalPkg`): it is trusted as a script of ours is.
+ */
+const describeFunction = sh`describe() {
+  mkdir -p "$2"
+  digest=$(sha256sum <"$1/${new Raw(indexPath)}" | cut -c 1-64)
+  cat >"$1/repodata/repomd.xml" <<END
+<repomd xmlns="http://linux.duke.edu/metadata/repo"><revision>$digest</revision><data type="primary">
+<checksum type="sha256">$digest</checksum><open-checksum type="sha256">$digest</open-checksum>
+<location href="${new Raw(indexPath)}"/><timestamp>0</timestamp>
+</data></repomd>
+END
+  cat >"$2/${new Raw(repository)}.repo" <<END
+[${new Raw(repository)}]
+name=${new Raw(repository)}
+baseurl=file://$1
+enabled=1
+gpgcheck=0
+repo_gpgcheck=0
+module_hotfixes=1
+END
+}`;
+
+/**
+ * Plugins that ask Red Hat or Amazon at every call of dnf, keep an account of what they sent, or keep in /var/cache/dnf which
+ * names there are to complete. dnf goes on where it has none of the name.
+ */
+const withoutPlugins = [
+  'subscription-manager',
+  'product-id',
+  'release-notification',
+  'generate_completion_cache',
+]
+  .map((name) => `--disableplugin=${name}`)
+  .join(' ');
+
+/** Shell functions in the place of others: what would bring a repository brings none. `next`: what to do. */
+function noRepositories(next: string): string {
+  return `more_packages() {
+  fail "packages are missing that \${1##*/} would bring" 'all of them in the bundle' none ${quote(next)}
+}
+more_source() {
+  more_packages "$1"
+}`;
+}
+
+/**
+ * Shell text: for as long as the script runs, dnf knows the folder and nothing else, and keeps its lists there, so that the
+ * host's own sources are not asked and its own lists stay. A function has precedence over the program, wherever the
+ * script calls it; what is installed, locked and logged is in the host's own places.
+ */
+const onlyTheFolder = sh`${new Raw(describeFunction)}
+folder=${packagesFolder}
+mkdir -p "$folder/sources"
+if [ -e "$folder/${new Raw(indexPath)}" ]; then describe "$folder" "$folder/sources"; fi
+dnf() {
+  command dnf --setopt=reposdir="$folder/sources" --setopt=cachedir="$folder/cache" \
+    ${new Raw(withoutPlugins)} "$@"
+}
+`;
+
+/** A source that has nothing but what the index says. Quoted, the text is taken as it is; the packages themselves are not looked at. */
+function onlyThese(index: string): string {
+  return `${describeFunction}
+mkdir -p index/repodata
+cat >index/${indexPath} <<'END OF INDEX'
+${index}
+END OF INDEX
+describe "$scratch/index" "$sources"`;
+}
+
+/** The host's own lists have not been read by it. */
+const afterwards = '\nrm -f /run/azp-fleet/package-lists';
+
+/** `manager` with the packages of the folder alone. `index`: what the folder has; `next`: what to do where that is not enough. */
+export function fromFolder(manager: PackageManager, index: string, next: string): PackageManager {
+  const none = noRepositories(next);
+  return {
+    ...manager,
+    install: ({ vendor: _none, ...transaction }, bound) =>
+      onlyTheFolder + installScript(transaction, bound, none) + afterwards,
+    hold: (names, siblings) => onlyTheFolder + holdScript(names, siblings) + afterwards,
+    simulator: {
+      script: (question) => simulateScript({ ...question, missing: [] }, onlyThese(index), none),
+      parse: (output, asked) => ofTheBundle(dnfAnswers(output, asked), asked, next),
+    },
+  };
+}
+
+/**
+ * Runs in a container that is thrown away, so its own sources are changed at will. Packages are resolved into an empty root:
+ * the whole of what they need comes along, whatever a host has of it. dnf of all generations (4.7 in release 8 to 4.20 in
+ * release 10, 4.14 in Amazon Linux 2023) checks signatures of what it only downloads, too (dnf/cli/cli.py, `do_transaction`),
+ * which `dnf download` does not.
+ */
+export function gatherScript({ transactions, system, site }: GatherQuestion): string {
+  const vendors = [...new Set(transactions.flatMap(({ vendor }) => vendor ?? []))];
+  const { proxy, caPem } = site;
+  return [
+    'exec 3>&1 >&2',
+    functions,
+    ...proxyExports(proxy),
+    ...(caPem === undefined ? [] : [byItself(dnfTrust.script(caPem, proxy))]),
+    tools,
+    ...vendors.map((vendor) => byItself(dnfSource(vendor, system, site).script)),
+    dnfPrelude,
+    consequenceFilters,
+    sourceFunctions,
+    bringFunctions,
+    ...vendors.map((vendor) => sh`cp ${sourceParts(vendor, system, site).keyFile} keys/${vendor}`),
+    gathering,
+    "update ''",
+    "take 'dnf-command(versionlock)'",
+    ...transactions.map((each) => fetched(each, requestLines)),
+    writeIndex,
+    finish,
+  ].join('\n');
+}
+
+const functions = `umask 022
+out=/var/lib/azp-fleet-gathered
+mkdir -p "$out/pool" "$out/keys" "$out/root"
+cd "$out" || exit`;
+
+/** Amazon's image has neither find nor tar, and Oracle's no tar. */
+const tools = `set --
+for tool in awk find tar; do
+  if ! command -v "$tool" >/dev/null; then set -- "$@" "/usr/bin/$tool"; fi
+done
+if [ "$#" -gt 0 ]; then dnf -y install "$@"; fi`;
+
+/**
+ * `take` fetches and installs nothing; `bring` and `more_packages` are what `before` of transactions calls. What EPEL and
+ * NVIDIA's packages lean on is in repositories that images have and switch off; Oracle's kernels are, too. Whatever
+ * the image says of a repository, no package of it comes without a signature that fits.
+ */
+const gathering = `known=$(dnf -q repolist --all)
+set --
+for id in $(printf '%s\\n' "$known" | awk '{ print $1 }' |
+  grep -Ex 'crb|powertools|ol[0-9]+_(codeready_builder|UEKR[0-9]+)|codeready-builder-for-rhel-[0-9]+-[a-z0-9_]+-rpms'); do
+  set -- "$@" "--enablerepo=$id"
+done
+repositories=$*
+dnf() {
+  # The names of repositories hold no blanks, and are meant to be split.
+  # shellcheck disable=SC2086
+  command dnf --installroot="$out/root" --releasever=/ '--setopt=*.gpgcheck=1' $repositories "$@"
+}
+take() {
+  [ "$#" -gt 0 ] || return 0
+  for pause in 10 0; do
+    aloud dnf_run -y --downloadonly --downloaddir="$out/pool" install "$@"
+    if fetched "$pause"; then break; fi
+  done
+  [ "$code" -eq 0 ] || fail 'dnf cannot fetch the packages' "$*" \\
+    "\${trouble:-$(printf '%s\\n' "$words" | sed -n 's/^Problem repository: /its packages carry no signature that a known key fits: /p')}" \\
+    'check the network, the proxy and the mirrors in the inventory, and run again'
+}
+bring() {
+  brought="$brought $*"
+}
+more_packages() {
+  command dnf -y install "$1"
+}`;
+
+/** Names as rpm makes them, whatever the repository called the files. */
+const finish = sh`for file in pool/*.rpm; do
+  plain=$(rpm -qp --nosignature --qf '%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm' "$file")
+  if [ "$file" != "pool/$plain" ]; then mv "$file" "pool/$plain"; fi
+done
+write_index
+mv ${indexPath} .
+tar -cf - primary.xml keys pool >&3`;
+
+/** What one package says of itself, a line a fact, its fields apart by tabs. */
+const format = [
+  String.raw`name\t%{NAME}\t%{EPOCHNUM}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\t%{LONGSIZE}\n`,
+  ...['PROVIDE', 'REQUIRE', 'CONFLICT', 'OBSOLETE'].map(
+    (tag) => String.raw`[${tag.toLowerCase()}s\t%{${tag}NAME}\t%{${tag}FLAGS}\t%{${tag}VERSION}\n]`,
+  ),
+  String.raw`[file\t%{FILENAMES}\n]`,
+].join('');
+
+/**
+ * Shell function \`write_index\`: of the packages in \`pool\` the one part of a repository's metadata that dnf resolves by, in
+ * one form for the same packages (the fields are those of rpm-software-management/createrepo_c, xml_dump_primary.c). Of a
+ * package's files those that others may name: what that program takes for such, /usr/libexec, and what a package in the pool asks for.
+ * Weak dependencies are left out: nothing of ours follows them.
+ */
+export const writeIndex = sh`write_index() {
+  mkdir -p ${indexPath.slice(0, indexPath.lastIndexOf('/'))}
+  for file in pool/*.rpm; do
+    printf 'package\t%s\t%s\t%s\n' "$file" "$(wc -c <"$file" | tr -d ' ')" "$(sha256sum <"$file" | cut -c 1-64)"
+    rpm -qp --nosignature --qf ${format} "$file"
+  done >facts
+  awk -F '\t' '
+    function text(value) {
+      gsub(/&/, "\\&amp;", value)
+      gsub(/</, "\\&lt;", value)
+      gsub(/>/, "\\&gt;", value)
+      gsub(/"/, "\\&quot;", value)
+      return value
+    }
+    function evr(whole,   epoch, release) {
+      epoch = "0"
+      if (match(whole, /^[0-9]+:/)) {
+        epoch = substr(whole, 1, RLENGTH - 1)
+        whole = substr(whole, RLENGTH + 1)
+      }
+      release = ""
+      if (match(whole, /-[^-]*$/)) {
+        release = " rel=\"" text(substr(whole, RSTART + 1)) "\""
+        whole = substr(whole, 1, RSTART - 1)
+      }
+      return " epoch=\"" epoch "\" ver=\"" text(whole) "\"" release
+    }
+    function relation(name, flags, version,   kind) {
+      kind = word[int(flags / 2) % 8]
+      return "<rpm:entry name=\"" text(name) "\"" (kind == "" ? "" : " flags=\"" kind "\"" evr(version)) "/>\n"
+    }
+    function finish(   at) {
+      if (!open) return
+      print "<format>"
+      for (at = 1; at <= 4; at++) if (list[kinds[at]] != "") printf "<rpm:%s>\n%s</rpm:%s>\n", kinds[at], list[kinds[at]], kinds[at]
+      printf "%s</format></package>\n", files
+    }
+    BEGIN {
+      split("provides requires conflicts obsoletes", kinds, " ")
+      word[1] = "LT"; word[2] = "GT"; word[4] = "EQ"; word[5] = "LE"; word[6] = "GE"
+    }
+    NR == FNR { if ($1 == "requires" && $2 ~ /^\//) asked[$2]; if ($1 == "package") count++; next }
+    !head++ {
+      print "<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
+      printf "<metadata xmlns=\"http://linux.duke.edu/metadata/common\" xmlns:rpm=\"http://linux.duke.edu/metadata/rpm\" packages=\"%d\">\n", count
+    }
+    $1 == "package" { finish(); open = 1; files = ""; split("", list); split("", seen); place = $2; bytes = $3; digest = $4 }
+    $1 == "name" {
+      printf "<package type=\"rpm\"><name>%s</name><arch>%s</arch><version epoch=\"%s\" ver=\"%s\" rel=\"%s\"/>\n", text($2), $6, $3, text($4), text($5)
+      printf "<checksum type=\"sha256\" pkgid=\"YES\">%s</checksum><size package=\"%s\" installed=\"%s\"/>\n", digest, bytes, $7
+      printf "<location href=\"%s\"/>\n", text(place)
+    }
+    $1 ~ /^(provides|requires|conflicts|obsoletes)$/ && $2 != "(none)" && $2 !~ /^rpmlib\(/ && !seen[$0]++ {
+      list[$1] = list[$1] relation($2, $3, $4)
+    }
+    $1 == "file" && ($2 ~ /^[\/]etc[\/]|bin[\/]|^[\/]usr[\/](libexec[\/]|lib[\/]sendmail$)/ || $2 in asked) {
+      files = files "<file>" text($2) "</file>\n"
+    }
+    END { finish(); print "</metadata>" }' facts facts >${indexPath}
+  rm facts
+}`;
+
+/** What an index of `writeIndex` names. Fields that it lacks are empty. */
+export function listedPackages(index: string): ListedPackage[] {
+  return index
+    .split('<package ')
+    .slice(1)
+    .map((text) => {
+      const first = (pattern: RegExp): string => pattern.exec(text)?.[1] ?? '';
+      const epoch = first(/<version epoch="(\d*)"/);
+      const version = `${first(/<version [^>]*ver="([^"]*)"/)}-${first(/<version [^>]*rel="([^"]*)"/)}`;
+      return {
+        name: first(/<name>([^<]*)</),
+        version: epoch === '0' ? version : `${epoch}:${version}`,
+        architecture: first(/<arch>([^<]*)</),
+        file: first(/<location href="pool\/([^"]*)"/),
+        sha256: first(/<checksum [^>]*>([^<]*)</),
+      };
+    });
+}
+
+/** Takes out of the folder what its index does not name. */
+export const tidyScript = sh`cd ${packagesFolder}/pool || exit
+for file in *; do
+  if ! grep -qF "<location href=\"pool/$file\"/>" ../${indexPath}; then rm -f "$file"; fi
+done`;
+
+interface Named {
+  readonly id: string;
+  readonly versionId: string;
+}
+
+/**
+ * Whoever makes the system keeps its image. Rocky's own are not Docker's official ones, which ended with 9.3
+ * (rocky-linux/sig-cloud-instance-images, issue 57).
+ */
+const images: Readonly<Record<string, string>> = {
+  almalinux: 'almalinux:',
+  amzn: 'amazonlinux:',
+  ol: 'oraclelinux:',
+  rhel: 'redhat/ubi',
+  rocky: 'rockylinux/rockylinux:',
+};
+
+export function imageOf({ id, versionId }: Named): string {
+  const image = images[id];
+  if (image === undefined) throw new Error(`no image of ${id}`);
+  return `${image}${versionId}`;
+}
+
+/**
+ * Red Hat's image has no headers of kernels, and what its repositories need besides stands in the subscription of the machine
+ * that it runs on: dnf's plugin in the image reads it there (containers-common, `mounts.conf`).
+ */
+export function subscription({ id }: Named): readonly Mount[] {
+  if (id !== 'rhel') return [];
+  return [
+    { source: '/etc/pki/entitlement', target: '/run/secrets/etc-pki-entitlement' },
+    { source: '/etc/rhsm', target: '/run/secrets/rhsm' },
+  ];
+}

@@ -1,0 +1,275 @@
+import { quote, sh } from '../../../shared/base/shell.ts';
+import { type Dialect, parseAnswers } from '../answers.ts';
+import { proxyExports } from '../shell.ts';
+import { type Answer, type Answers, type Asked, type Question, vendorsOf } from '../simulation.ts';
+import type { Vendor } from '../vendors.ts';
+import { relatives, requestLines } from './install.ts';
+import { consequenceFilters, dnfPrelude, lockList } from './prelude.ts';
+import { repositoryId, sourceParts, type SourceParts } from './source.ts';
+
+/**
+ * Asks dnf what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts.
+ * `only`: shell text that makes the one source there is, in `$sources`; the host's are not asked then.
+ */
+export function simulateScript(
+  { asked, missing, system, site }: Question,
+  ...only: readonly string[]
+): string {
+  const vendors = [...new Set([...missing, ...vendorsOf(asked)])];
+  const parts = (vendor: Vendor): SourceParts => sourceParts(vendor, system, site);
+  const { caPem } = site;
+  return [
+    'exec 3>&1 >&2',
+    ...proxyExports(site.proxy),
+    dnfPrelude,
+    consequenceFilters,
+    makeScratch,
+    ...(caPem === undefined ? [] : [trustSite(caPem)]),
+    simulationFunctions,
+    ...(only.length === 0 ? [linkSources(missing.map(parts))] : only),
+    ...missing.map((vendor) => addSource(parts(vendor))),
+    'read_lists',
+    ...(only.length > 0 ? [] : vendors).map((vendor) => sh`listen ${vendor} ${repositoryId(vendor)}`),
+    ...asked.map(simulation),
+  ].join('\n');
+}
+
+/** The host's sources, without those that would be switched off, and those that are written anew. */
+function linkSources(missing: readonly SourceParts[]): string {
+  const replaced = missing.map(
+    ({ uri, file, supersedes }) =>
+      sh`  if [ "$other" = ${file} ] || grep -Eq ${supersedes} "$other" || grep -Fq ${uri} "$other"; then continue; fi`,
+  );
+  return [
+    'for other in /etc/yum.repos.d/*.repo; do',
+    '  if [ ! -e "$other" ]; then continue; fi',
+    ...replaced,
+    '  ln -s "$other" "$sources/"',
+    'done',
+  ].join('\n');
+}
+
+/** Nothing is downloaded but lists: the key is not looked at. */
+function addSource({ file, text }: SourceParts): string {
+  return `printf %s ${quote(text)} >"$sources/${file.slice(file.lastIndexOf('/') + 1)}"`;
+}
+
+function simulation({ key, transaction }: Asked): string {
+  const { packages, siblings, remove, variants, before } = transaction;
+  const names = packages.map(({ name }) => name);
+  const related = relatives(names, siblings);
+  return [
+    sh`begin ${key}`,
+    'set +e',
+    '(',
+    'set -e',
+    sh`variants() { of_any_branch ${variants ?? names.slice(0, 1)}; }`,
+    ...(names.length === 0 ? [] : ['can_hold']),
+    '# Package names hold no blanks, and are meant to be split.',
+    '# shellcheck disable=SC2046',
+    sh`unheld ${[...names, ...remove]} ${related}`,
+    ...(before === undefined ? [] : [before]),
+    ...requestLines(transaction),
+    ...(packages.some(({ version }) => version !== undefined) ? ['echo "version $version" >&3'] : []),
+    '# shellcheck disable=SC2086',
+    'ask "$@" $brought',
+    ')',
+    'finish "$?"',
+    'set -e',
+  ].join('\n');
+}
+
+/**
+ * Shell text that gives dnf a world of its own for as long as the script runs, in `$scratch`: its lists begin as links to
+ * the host's, which dnf replaces one by one, as it renames new ones into place; `$sources` has the host's repositories;
+ * the list of locks is a copy. The database of what is installed is the host's: nothing is begun that would write to it.
+ */
+const makeScratch = `umask 022
+find /run -maxdepth 1 -name 'azp-fleet-simulation.*' -mmin +60 -exec rm -rf {} +
+scratch=$(mktemp -d /run/azp-fleet-simulation.XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$scratch"
+sources=$scratch/repos
+mkdir -p cache log plugins "$sources"
+if [ -d /var/cache/dnf ]; then
+  cp -rs /var/cache/dnf/. cache/
+  rm -f cache/*.pid
+fi
+for conf in /etc/dnf/plugins/*.conf; do
+  if [ -e "$conf" ]; then cp "$conf" plugins/; fi
+done
+printf '[main]\\nenabled=1\\nlocklist=%s/locks\\n' "$scratch" >plugins/versionlock.conf
+cat ${lockList} >all-locks 2>/dev/null || :
+cp all-locks locks`;
+
+/** Has dnf trust the site's authority beside those of the host, which may not have it yet. */
+function trustSite(caPem: string): string {
+  return sh`{ cat /etc/pki/tls/certs/ca-bundle.crt 2>/dev/null || :; printf '%s\n' ${caPem}; } >ca.crt
+authority=--setopt=sslcacert=$scratch/ca.crt`;
+}
+
+/**
+ * Shell functions of a simulation. They need the prelude, and stand in for those of it that would end the script, change
+ * the host, or wait: `dnf_run`, `fail`, `choose`, `update`, `bring`, `lock_list`, `more_packages`, `more_source`, `switch_on`, `put_source`, `refuse`.
+ *
+ * `read_lists` reads dnf's own lists, all of them. `listen VENDOR ID` says whether that repository has answered.
+ * `begin KEY` and `finish CODE` stand around one transaction; between them `unheld NAME…` makes the list of locks as it is
+ * without these, `more_packages PACKAGE` unpacks one that brings a repository and reads that (`$line`: what of it cannot be read), and `ask WORD…` has dnf's answer, with what else is brought along in `$brought`, the room that it takes,
+ * and what locks of the host's owner keep it from changing. dnf's plugin that completes names on the command line keeps them in
+ * /var/cache/dnf, wherever the lists are.
+ */
+const simulationFunctions = `dnf_run() {
+  dnf --setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0 \\
+    '--setopt=*.skip_if_unavailable=1' --setopt=timeout=10 --setopt=retries=1 \\
+    --setopt=reposdir="$sources" --setopt=cachedir="$scratch/cache" --setopt=logdir="$scratch/log" \\
+    --setopt=pluginconfpath="$scratch/plugins" \${authority:+"$authority"} \\
+    --disableplugin=subscription-manager --disableplugin=product-id --disableplugin=generate_completion_cache \
+    \${enabled:+"--enablerepo=$enabled"} "$@"
+}
+fail() {
+  printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3
+  exit 0
+}
+refuse() {
+  echo certain >&3
+  fail "$@"
+}
+of_any_branch() {
+  for pattern in "$@"; do offered "$pattern"; done
+}
+choose() {
+  version=$(newest "$1" "$2")
+  if [ -z "$version" ]; then
+    echo missing >&3
+    variants | head -n 500 | sed 's/^/offer /' >&3
+    exit 0
+  fi
+  version=\${version#*:}
+  version=\${version%-*}
+}
+bring() {
+  brought="$brought $*"
+}
+update() {
+  :
+}
+put_source() {
+  :
+}
+more_packages() {
+  brought="$brought $1"
+  if dnf_run -y --nogpgcheck --downloadonly --downloaddir="$scratch/more" install "$1" >more.words 2>&1 </dev/null &&
+    rpm --root "$scratch/more" --dbpath /db -i --nodeps --noscripts --notriggers --nosignature more/*.rpm >>more.words 2>&1 &&
+    cp more/etc/yum.repos.d/*.repo "$sources/"; then
+    read_more
+  else
+    cat more.words
+    line=$(unfetched <more.words)
+    line=\${line:-$(unread <update.words)}
+    line=\${line:-what $1 brings is not known before it is there}
+  fi
+}
+switch_on() {
+  echo "repository $1" >&3
+  enabled=$1
+  read_more
+}
+more_source() {
+  echo "repository $1" >&3
+  printf %s "$3" >"$sources/\${2##*/}"
+  read_more
+}
+read_more() {
+  dnf_run makecache >lists.words 2>&1 </dev/null || :
+  line=
+  case $(cat lists.words) in *'Ignoring repositories'*) line=$(unread <lists.words) ;; esac
+}
+lock_list() {
+  [ "$1" = list ] && dnf -q --disablerepo='*' versionlock list
+}
+read_lists() {
+  dnf_run --refresh makecache >update.words 2>&1 </dev/null || :
+  cat update.words
+  ignored=$(sed -n 's/^Ignoring repositories: *//p' update.words)
+  if [ -n "$ignored" ]; then echo "partial $(unread <update.words)" >&3; fi
+}
+listen() {
+  case ", $ignored," in
+    *", $2,"*)
+      echo "silent $1 $(sed -n "/repository '$2'/,/^Error/p" update.words | unread)" >&3 ;;
+  esac
+}
+begin() {
+  brought=
+  line=
+  enabled=
+  echo "begin $1" >&3
+}
+finish() {
+  if [ "$1" -ne 0 ]; then echo "broken $1" >&3; fi
+  echo end >&3
+}
+lock_names() {
+  sed -n 's/^ *\\([^ #!][^ ]*\\)-[^-]*-[^-]*$/\\1/p' "$@"
+}
+unheld() {
+  awk -v names=" $* " '
+    { name = $1; sub(/-[^-]*-[^-]*$/, "", name) }
+    /^ *[^#!]/ && index(names, " " name " ") > 0 { next }
+    { print }' all-locks >locks
+}
+ask() {
+  if [ -n "$line" ]; then echo "partial $line" >&3; fi
+  request "$@" | dnf_run --assumeno --allowerasing shell >answer 2>&1 || :
+  trouble=$(troubles <answer)
+  if [ -z "$trouble" ]; then
+    effects <answer | told >&3
+    room <answer >&3
+  elif held=$(held_back "$@" | tr '\\n' ' ') && [ -n "$held" ]; then
+    echo "held $held" >&3
+  else
+    cat answer
+    echo "words $trouble" >&3
+  fi
+}
+held_back() {
+  lock_names locks >held
+  if [ -s held ]; then
+    request "$@" | dnf_run --assumeno --allowerasing --disableplugin=versionlock shell >freed 2>&1 || :
+    if [ -z "$(troubles <freed)" ]; then
+      effects <freed | awk '{ print $2 }' | grep -xF -f held | sort -u || :
+    fi
+  fi
+}
+told() {
+  while read -r verb name to; do
+    case $verb in
+      upgrade | downgrade) echo "$verb $name $(installed "\${name%%:*}") $to" ;;
+      *) echo "$verb $name $to" ;;
+    esac
+  done
+}`;
+
+const dialect: Dialect = {
+  program: 'dnf',
+  packageName: /^[A-Za-z0-9][A-Za-z0-9_+.-]{0,100}(?::[a-z0-9_]{1,20})?$/,
+  unhold: (names) => sh`sudo dnf versionlock delete ${names}`,
+  next: 'complete the mirror, or look at the excludes in /etc/dnf/dnf.conf and /etc/yum.repos.d of the host',
+  known: missingRepository,
+};
+
+export function dnfAnswers(output: string, asked: readonly Asked[]): Answers {
+  return parseAnswers(dialect, output, asked);
+}
+
+/** Some of what NVIDIA's packages lean on is in repositories that most of these systems have and switch off. */
+function missingRepository(words: string): Answer | undefined {
+  const [, lacks, name] = /nothing provides (\S+).* needed by (\S+)/.exec(words) ?? [];
+  if (lacks === undefined || name === undefined) return undefined;
+  return {
+    kind: 'impossible',
+    what: `${name} needs ${lacks}, which no package source of the host offers`,
+    next: 'enable the repository that has it (CRB or CodeReady Builder, EPEL), or complete the mirror, and run again',
+  };
+}
