@@ -1,11 +1,12 @@
 import type { ErrorCode } from '../src/shared/base/codes/code.ts';
 import { composedTexts } from './composed-texts.ts';
-import { sections, toldCodes } from './errors-page.ts';
+import { codeTables } from '../src/shared/base/codes/tables.ts';
+import { errorCodes } from './errors-page.ts';
 import { saidTexts } from './said-texts.ts';
 
 /** What a reader of the screen can look for, for each code; `…` differs from case to case. */
 export function allTexts(): ReadonlyMap<string, readonly string[]> {
-  const said = saidTexts(new Set(toldCodes));
+  const said = saidTexts(new Set(errorCodes));
   return new Map(
     [...said].map(([code, texts]) => [code, [...texts, ...(composedTexts[code as ErrorCode] ?? [])]]),
   );
@@ -13,20 +14,20 @@ export function allTexts(): ReadonlyMap<string, readonly string[]> {
 
 /** docs/troubleshooting.md: what is read on the screen, with where it belongs, why it is so and what ends it. */
 export function troubleshootingPage(texts = allTexts()): string {
-  const tables = sections.map(([title, entries]) => {
+  const tables = codeTables.map(({ title, entries }) => {
     const rows = Object.entries(entries)
-      .map(([code, [cause, next]]) => ({
+      .map(([code, [cause, fix]]) => ({
         code,
         cause,
-        next,
+        fix,
         said: (texts.get(code) ?? []).toSorted(byWords),
       }))
       .toSorted((a, b) => byWords(a.said[0] ?? '', b.said[0] ?? ''))
       .map(
-        ({ code, cause, next, said }) =>
-          `| ${said.map(asText).join('<br>')} | ${cause} | ${next} | \`${code}\` |`,
+        ({ code, cause, fix, said }) =>
+          `| ${said.map(asText).join('<br>')} | ${cause} | ${fix} | \`${code}\` |`,
       );
-    return `## ${title}\n\n| what you read | why | what to do | code |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
+    return `## ${title}\n\n| what you read | cause | fix | code |\n| --- | --- | --- | --- |\n${rows.join('\n')}\n`;
   });
   return `${head}\n${tables.join('\n')}`;
 }

@@ -1,27 +1,37 @@
-import type { Entries } from './entry.ts';
-
 /** Azure DevOps. */
 export const azureCodes = {
-  'azure.auth': ['the credential was not accepted', 'check or replace it, and check the organization'],
-  'azure.certificate': ['the certificate of the server is not trusted', 'name its authority as ca:'],
-  'azure.conflict': ['the name is taken', 'choose another, or remove the one that is there'],
-  'azure.deactivated': ['nobody used the organization for long', 'activate it in a browser as its owner'],
-  'azure.fake-state': ['the saved state of the practice server cannot be read', 'remove the file'],
-  'azure.job-running': ['an agent with a job cannot be removed', 'drain it first'],
-  'azure.not-found': ['no such thing, or the credential may not see it', 'check the name and the access'],
-  'azure.not-settled': ['a change does not show after five minutes', 'run it again'],
-  'azure.permission': ['the credential may not do this', 'give it the scope and role that are named'],
-  'azure.pool-missing': ['the pool does not exist', 'make it: azp-fleet pool create'],
-  'azure.project-missing': [
-    'the project does not exist, or may not be seen',
-    'check projects: and the access',
+  'azure.auth': ['token rejected (401)', 'check or replace the token, and check organization:'],
+  'azure.certificate': [
+    'the certificate of the server is not signed by a trusted authority',
+    'set ca: to the certificate of the authority',
   ],
-  'azure.refused': ['the service refused for a reason that is quoted', 'do what it asks for'],
-  'azure.server-error': ['the service failed', 'wait, and run it again'],
-  'azure.server-too-old': ['the server does not know version 7.1 of the interface', 'use a newer server'],
-  'azure.throttled': ['too many calls for this identity', 'wait; spread hosts over several tokens'],
-  'azure.too-long': ['an answer is longer than is read', 'use more pools with fewer agents each'],
-  'azure.unexpected': ['an answer is not of the expected kind', 'check that nothing in between answers'],
-  'azure.unreachable': ['no answer', 'check network, URL, proxy: and ca:'],
-  'azure.url': ['this is not the URL of an organization', 'copy it from the browser'],
-} as const satisfies Entries;
+  'azure.conflict': ['the name is already in use', 'choose another name, or remove the existing entry'],
+  'azure.deactivated': [
+    'the organization is deactivated because it was not used for long',
+    'sign in with a browser as its owner',
+  ],
+  'azure.fake-state': ['the saved state of the practice server cannot be read', 'remove the file'],
+  'azure.job-running': ['an agent with a running job cannot be removed', 'drain it first'],
+  'azure.not-found': [
+    'not found, or the token lacks permission',
+    'check the name, and the access of the token',
+  ],
+  'azure.not-settled': ['a change does not show after five minutes', 'run the command again'],
+  'azure.permission': ['the token lacks permission', 'grant the scope and role that the message names'],
+  'azure.pool-missing': ['the pool does not exist', 'create it with `azp-fleet pool create`'],
+  'azure.project-missing': [
+    'the project does not exist, or the token lacks permission',
+    'check projects:, and the access of the token',
+  ],
+  'azure.refused': ['Azure DevOps refused the request; the message quotes why', 'do what the message says'],
+  'azure.server-error': ['Azure DevOps failed (5xx)', 'wait, and run the command again'],
+  'azure.server-too-old': ['the server does not support API version 7.1', 'use a newer server'],
+  'azure.throttled': ['too many requests for this identity', 'wait; use separate tokens for groups of hosts'],
+  'azure.too-long': ['a response is too large', 'use more pools with fewer agents each'],
+  'azure.unexpected': [
+    'a response is not what the API returns',
+    'check for a proxy or a login page on the network path',
+  ],
+  'azure.unreachable': ['no answer from Azure DevOps', 'check network, URL, proxy: and ca:'],
+  'azure.url': ['organization: is not the URL of an organization', 'copy the URL from the browser'],
+} as const;

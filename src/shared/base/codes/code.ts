@@ -8,7 +8,7 @@ import type { provisionCodes } from './provision.ts';
 import type { sshCodes } from './ssh.ts';
 import type { usageCodes } from './usage.ts';
 
-/** What docs/errors.md tells. */
+/** Codes of problems and causes. */
 export type ErrorCode =
   | keyof typeof agentCodes
   | keyof typeof azureCodes
@@ -19,15 +19,15 @@ export type ErrorCode =
   | keyof typeof sshCodes
   | keyof typeof usageCodes;
 
-/** What docs/health.md tells. */
-export type HealthCode = (typeof healthCodes)[number] | `xid.${number}`;
+/** Codes of findings about GPUs and their driver. */
+export type HealthCode = keyof typeof healthCodes | `xid.${number}`;
 
 /** The stable name of what has happened. A new one has its line in a table of this folder, or nothing compiles. */
 export type Code = ErrorCode | HealthCode | ForeignCode;
 
 declare const foreign: unique symbol;
 
-/** Said by a program of another version, which may know others. */
+/** A code from a program of another version, which may know others. */
 export type ForeignCode = string & { readonly [foreign]: true };
 
 export function foreignCode(code: string): ForeignCode {

@@ -1,69 +1,85 @@
-import type { Entries } from './entry.ts';
-
-/** Plan, apply, proof, and what is brought to hosts. */
+/** Plan, apply, proof, and what is uploaded to hosts. */
 export const provisionCodes = {
   'artifact.integrity': [
-    'a downloaded file is not the one expected',
-    'see which registry npm uses; run again',
+    'the digest of a downloaded file differs from the expected one',
+    'check which registry npm uses; run the command again',
   ],
   'artifact.missing': [
-    'a part of this installation is missing',
+    'this installation of azp-fleet is incomplete',
     'build the clone, or install azp-fleet again',
   ],
   'artifact.runtime-unavailable': [
-    'the Node runtime for the hosts could not be fetched',
-    'check that npm reaches its registry here',
+    'the Node runtime for the hosts could not be downloaded',
+    'check that npm reaches its registry from this machine',
   ],
-  'bundle.agent': ['the agent for a bundle cannot be fetched', 'do what is told, and run it again'],
-  'bundle.damaged': ['a bundle is not as it was made', 'copy it again, or make it again'],
+  'bundle.agent': [
+    'the agent for a bundle could not be downloaded',
+    'do what the message says, and run the command again',
+  ],
+  'bundle.damaged': ['the bundle is damaged', 'copy it again, or make it again'],
   'bundle.docker': [
-    'Docker on this machine, which bundles are made with, did not do what it was asked',
-    'start Docker here, or name another with DOCKER_HOST',
+    'Docker on this machine, which makes bundles, failed',
+    'start Docker on this machine, or name another engine with DOCKER_HOST',
   ],
-  'bundle.file': ['a bundle cannot be read or written', 'name another file'],
-  'bundle.hosts': ['hosts cannot be provided for by a bundle', 'do what is told of each'],
-  'bundle.packages': ['the packages for a bundle cannot be fetched', 'do what is told, and run it again'],
-  'bundle.version': ['the bundle was made by another release', 'use that release, or make it again'],
-  'change.failed': ['the script of a change failed', 'cure the cause and run the same command again'],
-  'docker.down': ['the Docker Engine is not running', 'see systemctl status docker on the host'],
+  'bundle.file': ['the bundle cannot be read or written', 'name another file'],
+  'bundle.hosts': [
+    'a bundle cannot contain all that some hosts need',
+    'do what the message says for each host',
+  ],
+  'bundle.packages': [
+    'the packages for a bundle could not be downloaded',
+    'do what the message says, and run the command again',
+  ],
+  'bundle.version': [
+    'another version of azp-fleet made the bundle',
+    'use that version, or make the bundle again',
+  ],
+  'change.failed': ['the script of a change failed', 'fix the cause and run the same command again'],
+  'docker.down': ['the Docker Engine is not running', 'check `systemctl status docker` on the host'],
   'drain.at-work': [
-    'a run is at work on a host, or has left a change at work there: agents stay drained beside it',
-    'wait for its end, or run azp-fleet provision, which follows it',
+    'another run works on the host, or left a change running there; its drain remains',
+    'wait until it ends, or run `azp-fleet provision`, which follows it',
   ],
-  'drain.timeout': ['jobs still run at the end of the wait', 'wait on, or azp-fleet undrain'],
-  'facts.unreadable': ['the facts of a host could not be read', 'look at the host by hand'],
+  'drain.timeout': [
+    'jobs still ran when the drain timed out',
+    'run the command again to keep waiting, or run `azp-fleet undrain`',
+  ],
+  'facts.unreadable': ['the facts of a host could not be read', 'log in to the host and check it'],
   'host.same-machine': [
-    'two hosts of the inventory are one machine, or copies of one disk with one machine-id',
-    'take one of the names out; give a copy a machine-id of its own',
+    'two hosts of the inventory are one machine, or copies of one disk with the same machine-id',
+    'remove one of them; give a copied machine a new machine-id',
   ],
-  'host.not-provisioned': ['the host has no manager', 'run azp-fleet provision'],
+  'host.not-provisioned': ['the host has no manager', 'run `azp-fleet provision`'],
   'plan.drain-timeout': [
     'jobs still ran when the drain before a change timed out; nothing was changed',
-    'run again when they have ended, or give them longer',
+    'run the command again when they have ended, or raise --drain-timeout',
   ],
-  'plan.endless': ['changes do not come to an end', 'find what undoes them on the host'],
-  'plan.facts-changed': ['the host is not as it was when the plan was saved', 'make a new plan'],
+  'plan.endless': ['the same changes are needed again and again', 'find what undoes them on the host'],
+  'plan.facts-changed': ['the host has changed since the plan was saved', 'make a new plan'],
   'plan.file': ['a saved plan cannot be read or written', 'name another file, or make a new plan'],
-  'plan.inventory-changed': ['the inventory is not the one of the saved plan', 'make a new plan'],
-  'plan.no-effect': ['a change ran without an error and is still needed', 'look at the host, then run again'],
+  'plan.inventory-changed': ['the inventory has changed since the plan was saved', 'make a new plan'],
+  'plan.no-effect': ['a change succeeded and is still needed', 'check the host, then run the command again'],
   'plan.not-announced': [
-    'what is left is not what the plan announced',
-    'run again, and look at the new plan',
+    'the remaining changes differ from the plan',
+    'run the command again, and review the new plan',
   ],
-  'plan.reboot-timeout': ['the host did not come back from its reboot', 'look at its console'],
-  'plan.refused': ['a step refuses to work on the host, and says why', 'do what it says, then run again'],
-  'plan.version': ['the plan was saved by another version', 'make a new plan'],
-  'toolkit.missing': ['nvidia-container-toolkit is not installed', 'run azp-fleet provision'],
+  'plan.reboot-timeout': ['the host did not come back from its reboot', 'check its console'],
+  'plan.refused': [
+    'provision refuses to change the host; the message says why',
+    'do what the message says, then run the command again',
+  ],
+  'plan.version': ['another version of azp-fleet saved the plan', 'make a new plan'],
+  'toolkit.missing': ['nvidia-container-toolkit is not installed', 'run `azp-fleet provision`'],
   'wave.held': [
-    'the turn of a host did not come in the waves of a run',
-    'do what is told, then run the same command again',
+    'the run ended before the wave of this host',
+    'do what the message says, then run the same command again',
   ],
   'wave.stopped': [
-    'the waves stopped before the turn of the host',
-    'cure the hosts that are named, then run it again',
+    'the waves stopped before this host because too many others failed',
+    'fix the hosts that are named, then run the command again',
   ],
   'remove.agent-busy': [
-    'the server still counts a job as running on an agent that is to go',
-    'wait, or cancel the job, then run again',
+    'Azure DevOps still counts a job as running on an agent that is to be removed',
+    'wait, or cancel the job, then run the command again',
   ],
-} as const satisfies Entries;
+} as const;

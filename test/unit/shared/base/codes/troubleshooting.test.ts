@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 
 import { composedTexts } from '../../../../../scripts/composed-texts.ts';
-import { toldCodes } from '../../../../../scripts/errors-page.ts';
+import { errorCodes } from '../../../../../scripts/errors-page.ts';
 import { allTexts, troubleshootingPage } from '../../../../../scripts/troubleshooting-page.ts';
 import { FleetError } from '../../../../../src/shared/base/errors.ts';
 import { commands } from '../../../../../src/cli/commands.ts';
@@ -18,12 +18,12 @@ describe('docs/troubleshooting.md', () => {
   });
 
   test('has an entry for each code, with words to look for', () => {
-    expect(toldCodes.filter((code) => (texts.get(code) ?? []).length === 0)).toEqual([]);
+    expect(errorCodes.filter((code) => (texts.get(code) ?? []).length === 0)).toEqual([]);
     const entries = [...page.matchAll(/^\| \S.* \| \S.* \| \S.* \| `([a-z.-]+)` \|$/gm)].map(
       ([, code]) => code,
     );
-    expect(new Set(entries)).toEqual(new Set(toldCodes));
-    expect(entries).toHaveLength(toldCodes.length);
+    expect(new Set(entries)).toEqual(new Set(errorCodes));
+    expect(entries).toHaveLength(errorCodes.length);
   });
 
   test('finds a message by the words that a user got', () => {
@@ -40,7 +40,7 @@ describe('docs/troubleshooting.md', () => {
 });
 
 describe('texts that the source composes', () => {
-  const source = globSync('src/**/*.ts')
+  const source = globSync('{src,practice}/**/*.ts')
     .filter((file) => !file.startsWith('src/shared/base/codes/'))
     .map((file) => readFileSync(file, 'utf8'))
     .join('\n');

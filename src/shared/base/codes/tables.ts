@@ -1,0 +1,33 @@
+import { agentCodes } from './agent.ts';
+import { azureCodes } from './azure.ts';
+import { healthCodes } from './health.ts';
+import { imageCodes } from './image.ts';
+import { inventoryCodes } from './inventory.ts';
+import { managerCodes } from './manager.ts';
+import { provisionCodes } from './provision.ts';
+import { sshCodes } from './ssh.ts';
+import { usageCodes } from './usage.ts';
+
+/** What a code means in general, and what fixes it. Each problem says both for its own case. */
+type Entry = readonly [cause: string, fix: string];
+
+export interface CodeTable {
+  /** What the codes are about, as a heading. */
+  readonly title: string;
+  readonly entries: Readonly<Record<string, Entry>>;
+}
+
+/** Findings about GPUs. Their page is docs/health.md. */
+export const findings: CodeTable = { title: 'GPUs and driver', entries: healthCodes };
+
+/** Every other code, in the order of a first provision. Read by `azp-fleet explain` and by the generated docs. */
+export const codeTables: readonly CodeTable[] = [
+  { title: 'Arguments and setup', entries: usageCodes },
+  { title: 'Inventory', entries: inventoryCodes },
+  { title: 'Connection to a host', entries: sshCodes },
+  { title: 'Plan and provision', entries: provisionCodes },
+  { title: 'Azure DevOps', entries: azureCodes },
+  { title: 'Images, registries, Docker', entries: imageCodes },
+  { title: 'The manager of a host', entries: managerCodes },
+  { title: 'Agents, runs and slots', entries: agentCodes },
+];

@@ -1,0 +1,51 @@
+import { globSync, readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, test } from 'vitest';
+
+import { errorsPage, errorCodes } from '../../../../../scripts/errors-page.ts';
+import { findings } from '../../../../../src/shared/base/codes/tables.ts';
+
+const files = globSync('{src,practice}/**/*.ts').filter((file) => !file.startsWith('src/shared/base/codes/'));
+const source = files.map((file) => readFileSync(file, 'utf8')).join('\n');
+const health = readFileSync('docs/health.md', 'utf8');
+
+describe('docs/errors.md', () => {
+  test('is what "npm run docs" writes', () => {
+    expect(readFileSync('docs/errors.md', 'utf8')).toBe(errorsPage());
+  });
+
+  test('has every table of codes, each code once', async () => {
+    const modules = await Promise.all(
+      globSync('src/shared/base/codes/*.ts').map(
+        (file) => import(pathToFileURL(file).href) as Promise<Record<string, object>>,
+      ),
+    );
+    const tables = modules.flatMap((exported) =>
+      Object.entries(exported).flatMap(([name, table]) => (name.endsWith('Codes') ? [table] : [])),
+    );
+    const codes = tables.flatMap((table) => Object.keys(table));
+    expect(codes).toContain('ssh.refused');
+    const all = [...errorCodes, ...Object.keys(findings.entries)];
+    expect(all.toSorted()).toEqual(codes.toSorted());
+    expect(new Set(all).size).toBe(all.length);
+  });
+
+  test('has no code that the source does not use', () => {
+    // The state of a slot makes the code of its finding.
+    const states = /trouble\(`agents\.\$\{state\}`/.test(source)
+      ? ['backing-off', 'idle', 'quarantined', 'starting', 'stopping', 'waiting']
+      : [];
+    const said = new Set([
+      ...[...source.matchAll(/'([a-z-]+(?:\.[a-z-]+)?)'/g)].map(([, code]) => code),
+      ...states.map((state) => `agents.${state}`),
+    ]);
+    expect(errorCodes.filter((code) => !said.has(code))).toEqual([]);
+  });
+});
+
+test('docs/health.md has each code of a finding about GPUs, and the source uses each', () => {
+  const documented = new Set([...health.matchAll(/`([a-z-]+\.[a-z-]+)`/g)].map(([, code]) => code));
+  const codes = Object.keys(findings.entries);
+  expect(codes.filter((code) => !documented.has(code))).toEqual([]);
+  expect(codes.filter((code) => !source.includes(`'${code}'`))).toEqual([]);
+});
