@@ -12,7 +12,7 @@ import { desiredOf, factsOf } from '../../../support/host.ts';
 import { afterwards as afterwardsOf, lines, plan as planOf } from './host-stack-plan.ts';
 import { toy, toyPlatform } from './toy-packages.ts';
 
-const root = join(import.meta.dirname, '../../../../..');
+const root = join(import.meta.dirname, '../../../..');
 
 /** Programs, folders and names of any package manager, and of any family of distributions. */
 const foreign =
