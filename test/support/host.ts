@@ -1,5 +1,5 @@
 import { machineRoot } from '../../src/shared/base/machine/host-root.ts';
-import { bareHost } from '../../src/fleet/bundle/make/bare-host.ts';
+import { bareHost } from '../../src/fleet/bundle/make/needs.ts';
 import type { Facts } from '../../src/fleet/facts/facts.ts';
 import type { HostSpec } from '../../src/fleet/inventory/fleet.ts';
 import type { Desired } from '../../src/fleet/steps/step.ts';

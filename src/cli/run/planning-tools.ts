@@ -21,7 +21,7 @@ import { knownPools } from '../../fleet/steps/pool-names.ts';
 import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import { ownerName } from './owner.ts';
-import { things } from './things.ts';
+import { uploadSources } from './upload-sources.ts';
 import type { Connected } from './with-hosts.ts';
 
 /** For commands that reach and read hosts, with or without Azure DevOps. */
@@ -66,7 +66,7 @@ export async function openPlanning(
 ): Promise<Planning> {
   const cache = join(context.env['XDG_CACHE_HOME'] ?? join(context.home, '.cache'), 'azp-fleet');
   const folders = open.hosts.flatMap(({ dockerfile }) => dockerfile?.folder ?? []);
-  const { artifacts, supplies, prepare } = await things(context, input, open, { cache, folders });
+  const { artifacts, supplies, prepare } = await uploadSources(context, input, open, { cache, folders });
   const blocked = new Map<string, Problem>();
   const withoutManager = allSteps.filter(({ name }) => name !== 'image' && name !== 'manager');
   const { credential, registries, webhooks, caPem, fleet } = open;

@@ -7,7 +7,7 @@ import { FleetError } from '../../shared/base/errors.ts';
 import type { Artifact } from '../steps/change.ts';
 import type { BuildFolder, Desired } from '../steps/step.ts';
 import { loadBuildFolder } from './build-folder.ts';
-import { nodeVersion, runtimeArtifact } from './runtime.ts';
+import { nodeVersion, runtimeArtifact } from './node-runtime.ts';
 
 /** What the CLI brings to the hosts. `wanted`: folders of Dockerfiles, as the inventory has them; `now`: by the wall clock. */
 export async function loadArtifacts(

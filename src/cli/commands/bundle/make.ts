@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 import type { HostOutcome } from '../../../fleet/apply/outcome.ts';
-import { contextArchive } from '../../../fleet/artifacts/context-archive.ts';
+import { contextArchive } from '../../../fleet/artifacts/upload-sources.ts';
 import { loadArtifacts } from '../../../fleet/artifacts/load.ts';
 import { createFetch } from '../../../shared/azure/http/proxy.ts';
 import type { Context } from '../../../shared/base/context.ts';

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 
 import type { Context } from '../../../shared/base/context.ts';
 import { ExitCode } from '../../../shared/base/errors.ts';
-import { openBundle } from '../../../fleet/bundle/archive/read.ts';
+import { openBundle } from '../../../fleet/bundle/archive.ts';
 import { bundleText } from '../../render/bundle/bundle-text.ts';
 import type { Result } from '../../result.ts';
 

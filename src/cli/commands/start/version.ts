@@ -1,6 +1,6 @@
 import { arch, platform, versions } from 'node:process';
 
-import { nodeVersion } from '../../../fleet/artifacts/runtime.ts';
+import { nodeVersion } from '../../../fleet/artifacts/node-runtime.ts';
 import { ExitCode } from '../../../shared/base/errors.ts';
 import { ourRelease } from '../../../shared/contract/release.ts';
 import type { Result } from '../../result.ts';

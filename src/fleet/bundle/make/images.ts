@@ -1,14 +1,25 @@
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { createGzip } from 'node:zlib';
 
+import { FleetError, usageError } from '../../../shared/base/errors.ts';
 import { Labels } from '../../../shared/contract/paths.ts';
+import { type Blob, type ImageManifest, parseManifest } from '../../../shared/image/digest-proof.ts';
 import type { BuildPlan, ImagePlan, TopPlan } from '../../../shared/image/plan.ts';
 import type { Machine } from '../../packages/vendors.ts';
-import type { BundledImage } from '../manifest.ts';
+import { ending, headerOf, padded } from '../archive.ts';
+import type { BundledImage, Member } from '../manifest.ts';
 import { docker, type Docker } from './docker.ts';
-import type { Download } from './download.ts';
-import { gatherByDigest } from './registry/by-digest.ts';
-import { loginOf, type Login } from './registry/logins.ts';
-import { digestName } from './registry/name.ts';
+import {
+  digestName,
+  type DigestName,
+  type Download,
+  type Login,
+  loginOf,
+  longestManifest,
+  Registry,
+  type RegistryTools,
+} from './registry.ts';
 import type { Spool } from './spool.ts';
 
 export interface ImagesOptions {
@@ -89,4 +100,140 @@ async function buildTop(plan: TopPlan, options: ImagesOptions): Promise<void> {
   await build(under, under.context, under.args, {}, options);
   const args = { ...plan.args, BASE: under.reference };
   await build(plan, await plan.context(), args, {}, options);
+}
+
+export interface ByDigestOptions extends RegistryTools {
+  readonly spool: Spool;
+  readonly note: (text: string) => void;
+}
+
+type OneImage = Extract<ImageManifest, { kind: 'image' }>;
+
+/**
+ * An image that is named by its digest, from the registry itself, every content held to its sha256 from the name's on down: no
+ * engine has a part in it, because what one saves has other digests. The manifests come along as what proves the name.
+ */
+export async function gatherByDigest(
+  reference: string,
+  name: DigestName,
+  machine: Machine,
+  options: ByDigestOptions,
+): Promise<BundledImage> {
+  const { spool, note } = options;
+  const registry = new Registry(reference, name, options);
+  note(`fetching ${reference}`);
+  const documents: Member[] = [];
+  const document = async (digest: string): Promise<{ member: Member; said: ImageManifest }> => {
+    const member = await registry.take('manifests', digest, longestManifest, spool);
+    documents.push(member);
+    const said = parseManifest(await readFile(spool.fileOf(digest), 'utf8'));
+    if (said === undefined) throw strange(reference);
+    return { member, said };
+  };
+  let found = await document(name.digest);
+  if (found.said.kind === 'index')
+    found = await document(chosen(found.said.manifests, machine, reference).digest);
+  if (found.said.kind === 'index') throw strange(reference);
+  const image = found.said;
+  const manifest = { ...found.member, digest: found.member.sha256, mediaType: mediaTypeOf(image) };
+  const parts = { name: nameOf(name), manifest, ...image };
+  const blobs = await spool.room();
+  await blobs.add([await readFile(spool.fileOf(manifest.digest))], options.signal);
+  for (const { digest, size } of new Map(
+    [image.config, ...image.layers].map((blob) => [blob.digest, blob]),
+  ).values())
+    await registry.take('blobs', digest, size, blobs);
+  const { sha256 } = await spool.add(ociArchive(parts, blobs.fileOf), options.signal);
+  await blobs.remove();
+  return { reference, machine, sha256, manifests: documents.map((each) => each.sha256) };
+}
+
+/** Docker's and OCI's images say by the kind of their configuration which they are. */
+function mediaTypeOf({ config }: OneImage): string {
+  return config.mediaType === 'application/vnd.docker.container.image.v1+json'
+    ? 'application/vnd.docker.distribution.manifest.v2+json'
+    : 'application/vnd.oci.image.manifest.v1+json';
+}
+
+/** A tag of ours, that nothing is known by: `docker image prune` leaves what has one. */
+function nameOf({ registry, repository, digest }: DigestName): string {
+  return `${registry}/${repository}:azp-fleet-${digest.slice(0, 12)}`;
+}
+
+function chosen(
+  manifests: Extract<ImageManifest, { kind: 'index' }>['manifests'],
+  machine: Machine,
+  reference: string,
+): Blob {
+  const architecture = ({ x86_64: 'amd64', aarch64: 'arm64' } as const)[machine];
+  const found = manifests.find((each) => each.os === 'linux' && each.architecture === architecture);
+  if (found !== undefined) return found;
+  const seen = manifests.map((each) => `${each.os}/${each.architecture}`).filter((each) => each !== '/');
+  throw usageError({
+    code: 'registry.not-found',
+    what: `${reference} has no image for ${machine}`,
+    expected: `linux/${architecture}`,
+    seen: seen.slice(0, 8).join(', ') || 'no platform at all',
+    next: 'name the digest of an image for this machine, or of the list of all',
+  });
+}
+
+function strange(reference: string): FleetError {
+  return new FleetError({
+    code: 'registry.other-content',
+    what: `${reference} is no image that a host could run`,
+    expected: "an image by OCI's or Docker's schema 2, or a list of such",
+    seen: 'another kind of manifest',
+    next: 'name the digest that docker pull shows for it',
+  });
+}
+
+/** An image with its parts, each a file. */
+interface ImageParts {
+  /** With a tag, which keeps it from being cleaned up: `registry.lab/team/x:azp-fleet-1a2b3c4d5e6f`. */
+  readonly name: string;
+  readonly manifest: Blob;
+  readonly config: Blob;
+  readonly layers: readonly Blob[];
+}
+
+/**
+ * What `docker load` reads, as one tar archive: an OCI layout (image-spec, "Image Layout") for engines that keep images in
+ * containerd, by whose own bytes the manifest's digest stays what it was, and beside it what all others read. Equal parts make
+ * equal archives. `fileOf`: where the content of a digest (hex) lies.
+ */
+async function* ociArchive(
+  { name, manifest, config, layers }: ImageParts,
+  fileOf: (digest: string) => string,
+): AsyncGenerator<Buffer> {
+  const path = ({ digest }: Blob): string => `blobs/sha256/${digest}`;
+  const tag = name.slice(name.lastIndexOf(':') + 1);
+  const annotations = { 'io.containerd.image.name': name, 'org.opencontainers.image.ref.name': tag };
+  const { mediaType, digest, size } = manifest;
+  const texts = {
+    'oci-layout': { imageLayoutVersion: '1.0.0' },
+    'index.json': {
+      schemaVersion: 2,
+      manifests: [{ mediaType, digest: `sha256:${digest}`, size, annotations }],
+    },
+    'manifest.json': [{ Config: path(config), RepoTags: [name], Layers: layers.map(path) }],
+  };
+  for (const [file, value] of Object.entries(texts)) {
+    const text = Buffer.from(JSON.stringify(value));
+    yield* entry(file, text.length, [text]);
+  }
+  const blobs = new Map([manifest, config, ...layers].map((blob) => [blob.digest, blob]));
+  for (const blob of blobs.values())
+    yield* entry(path(blob), blob.size, createReadStream(fileOf(blob.digest), { highWaterMark: 1 << 20 }));
+  yield ending;
+}
+
+async function* entry(
+  name: string,
+  size: number,
+  content: Iterable<Buffer> | AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  yield headerOf(name, size);
+  yield* content;
+  yield Buffer.alloc(padded(size) - size);
 }

@@ -1,18 +1,19 @@
 import { stableJson } from '../../../shared/base/digest.ts';
+import { usageError } from '../../../shared/base/errors.ts';
 import type { AgentRelease } from '../../../shared/contract/agent-release.ts';
-import { agentArch, managerConfig } from '../../steps/manager-config.ts';
-import type { Facts } from '../../facts/facts.ts';
 import type { ImagePlan } from '../../../shared/image/plan.ts';
-import { platformOf, unsupported, type Platform } from '../../packages/distribution.ts';
-import type { Machine } from '../../packages/vendors.ts';
+import type { Facts } from '../../facts/facts.ts';
+import { type Platform, platformOf, systemOf, unsupported } from '../../packages/distribution.ts';
+import { type Distribution, systems } from '../../packages/systems.ts';
 import type { Transaction } from '../../packages/transaction.ts';
+import type { Machine } from '../../packages/vendors.ts';
 import { allSteps } from '../../steps/all.ts';
+import { agentArch, managerConfig } from '../../steps/manager-config.ts';
 import { keptNewer } from '../../steps/newer.ts';
 import { isPackageChange } from '../../steps/packages/refine.ts';
 import type { Desired } from '../../steps/step.ts';
-import { agentOnHost } from '../../steps/supplies/agent-on-host.ts';
 import { agentImages } from '../../steps/supplies/agent-images.ts';
-import { bareHost, type Needing } from './bare-host.ts';
+import { agentOnHost } from '../../steps/supplies/agent-on-host.ts';
 
 /** One host, or what stands for several that cannot be read. */
 export interface Target {
@@ -140,4 +141,177 @@ function obstacle({ name, needing, desired }: Target): Unprovided | undefined {
     what: `nobody knows the digest of the agent ${image.agentVersion}, which a bundle holds it to`,
     next: `put the sha256 of ${image.agentUrl} into agent.sha256 of the inventory`,
   };
+}
+
+/** What of a host decides which things it needs, whatever is on it by now. */
+export type Needing = Pick<
+  Facts,
+  'os' | 'arch' | 'platform' | 'systemd' | 'gpus' | 'ignoredGpus' | 'nvswitches' | 'nvlink5' | 'kernels'
+> & {
+  /** The kernels' own packages. */
+  readonly images: readonly string[];
+  /** The kernel's own compiler, where it names one. */
+  readonly lacksToBuild: readonly string[];
+};
+
+/** Of a host that was read. Headers that it has, no archive may have any more. */
+export function needingOf(facts: Facts): Needing {
+  const { os, arch, platform, systemd, gpus, ignoredGpus, nvswitches, nvlink5, kernels } = facts;
+  const { offline } = platformOf(facts)?.packages ?? {};
+  return {
+    os,
+    arch,
+    platform,
+    systemd,
+    gpus,
+    ignoredGpus,
+    nvswitches,
+    nvlink5,
+    kernels: kernels.map((kernel) => ({ ...kernel, driver: false })),
+    images: Object.keys(facts.packages).filter((name) => offline?.isKernel(name) === true),
+    lacksToBuild: facts.lacksToBuild,
+  };
+}
+
+/** Of a host that nobody can read from here: one GPU of a generation that open modules drive (an H100), no NVSwitch. */
+export function needingUnseen(
+  { id, versionId }: Pick<Distribution, 'id' | 'versionId'>,
+  machine: Machine,
+  kernels: readonly string[],
+  images: readonly string[],
+): Needing {
+  return {
+    os: { id, idLike: [], versionId, codename: '', pretty: `${id} ${versionId}` },
+    arch: machine,
+    platform: undefined,
+    systemd: undefined,
+    gpus: [{ address: '0000:01:00.0', deviceId: '2330', boundTo: undefined }],
+    ignoredGpus: [],
+    nvswitches: 0,
+    nvlink5: { switches: 0, umad: false },
+    kernels: kernels.map((release) => ({ release, headers: false, driver: false })),
+    images,
+    lacksToBuild: [],
+  };
+}
+
+/** The facts of such a host before anything of ours is on it: a bundle also serves one that is set up anew. */
+export function bareHost({ images, lacksToBuild, ...needing }: Needing): Facts {
+  return {
+    ...nothing,
+    ...needing,
+    packages: Object.fromEntries(images.map((name) => [name, '0'])),
+    lacksToBuild: [...new Set(['gcc', 'make', ...lacksToBuild])],
+  };
+}
+
+const nothing: Omit<Facts, keyof Omit<Needing, 'images' | 'lacksToBuild'> | 'packages' | 'lacksToBuild'> = {
+  kernel: '',
+  machineId: '',
+  bootId: '',
+  time: undefined,
+  uptimeS: 0,
+  login: { user: 'root', uid: 0 },
+  driver: {
+    loaded: undefined,
+    open: undefined,
+    userspace: undefined,
+    nouveau: false,
+    secureBoot: false,
+    keys: [],
+    runfile: false,
+    takenAway: false,
+    inUse: false,
+    services: [],
+  },
+  docker: {
+    serverVersion: undefined,
+    active: false,
+    enabled: false,
+    liveRestore: false,
+    swarm: false,
+    snap: false,
+    podman: false,
+    daemonJson: undefined,
+    images: [],
+    runtimes: [],
+    cgroupDriver: undefined,
+    rootDir: '/var/lib/docker',
+    restartNeeded: false,
+  },
+  toolkit: {
+    version: undefined,
+    unpackaged: false,
+    cdiSpec: false,
+    cdiDriver: undefined,
+    cdiUses: [],
+    cdiMigDiffers: false,
+    cdiInEtc: [],
+    cdiInRun: false,
+    cdiOlder: false,
+  },
+  unfinished: {},
+  held: [],
+  files: {},
+  texts: {},
+  siteCaTrusted: false,
+  manager: {
+    current: undefined,
+    unitActive: undefined,
+    unitEnabled: false,
+    reloadNeeded: false,
+    credentialDigest: undefined,
+    registriesDigest: undefined,
+    webhookDigest: undefined,
+    installation: undefined,
+    context: undefined,
+    folders: [],
+    archives: [],
+    leftovers: [],
+    status: undefined,
+    release: undefined,
+  },
+  disk: {},
+  initramfsBytes: 0,
+  arrived: {},
+  memoryMiB: 0,
+  cpus: 1,
+  rebootRequired: false,
+  others: { containers: [], gpuProcesses: [], logins: [] },
+  ours: {
+    folders: [],
+    users: [],
+    daemonJsonBefore: undefined,
+    cdi: { made: [], aside: [] },
+    sources: [],
+    packages: undefined,
+  },
+  changes: [],
+  packageLock: undefined,
+  hostLock: undefined,
+};
+
+export interface NamedSystem {
+  /** `versionId` as it was named: `9.5`. */
+  readonly system: Distribution;
+  readonly machine: Machine;
+}
+
+const machines: readonly Machine[] = ['x86_64', 'aarch64'];
+
+/** `debian-12/x86_64`, `ubuntu-24.04`, `rocky-9.5` (one of 9); without a machine it is x86_64. */
+export function namedSystem(text: string): NamedSystem {
+  const [name = '', machine = 'x86_64', ...more] = text.split('/');
+  const [, id = '', versionId = ''] = /^([a-z]+)-(\d+(?:\.\d+){0,2})$/.exec(name) ?? [];
+  const system = systemOf({ id, versionId });
+  const known = machines.find((each) => each === machine);
+  if (system !== undefined && known !== undefined && more.length === 0)
+    return { system: { ...system, versionId }, machine: known };
+  const names = systems.map((each) => `${each.id}-${each.versionId}`);
+  throw usageError({
+    code: 'usage.option',
+    what: '--for names no system that azp-fleet knows',
+    expected: `one of ${names.join(', ')}, with /${machines.join(' or /')}`,
+    seen: text,
+  });
 }

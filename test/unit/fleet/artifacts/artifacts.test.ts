@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { childEnvironment } from '../../../../src/fleet/artifacts/child-environment.ts';
-import { fetchRuntime } from '../../../../src/fleet/artifacts/fetch-runtime.ts';
-import { runtimeArtifact } from '../../../../src/fleet/artifacts/runtime.ts';
+import { fetchRuntime, runtimeArtifact } from '../../../../src/fleet/artifacts/node-runtime.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-artifacts-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -3,8 +3,7 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 
-import { needingOf } from '../../../../../src/fleet/bundle/make/bare-host.ts';
-import { needsOf } from '../../../../../src/fleet/bundle/make/needs.ts';
+import { needingOf, needsOf } from '../../../../../src/fleet/bundle/make/needs.ts';
 import type { Facts } from '../../../../../src/fleet/facts/facts.ts';
 import { writeIndex } from '../../../../../src/fleet/packages/dnf/offline.ts';
 import { dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';

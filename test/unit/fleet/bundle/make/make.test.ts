@@ -8,12 +8,11 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { tar } from '../../../../../src/shared/base/tar.ts';
 import { version } from '../../../../../src/shared/base/version.ts';
-import { openBundle } from '../../../../../src/fleet/bundle/archive/read.ts';
-import { needingOf } from '../../../../../src/fleet/bundle/make/bare-host.ts';
+import { openBundle } from '../../../../../src/fleet/bundle/archive.ts';
+import { needingOf, needsOf, type Target } from '../../../../../src/fleet/bundle/make/needs.ts';
 import { makeBundle } from '../../../../../src/fleet/bundle/make/make.ts';
-import { needsOf, type Target } from '../../../../../src/fleet/bundle/make/needs.ts';
-import { fromBundle } from '../../../../../src/fleet/bundle/things.ts';
-import { contextArchive } from '../../../../../src/fleet/artifacts/context-archive.ts';
+import { fromBundle } from '../../../../../src/fleet/bundle/from-bundle.ts';
+import { contextArchive } from '../../../../../src/fleet/artifacts/upload-sources.ts';
 import type { Desired } from '../../../../../src/fleet/steps/step.ts';
 import { desiredOf, factsOf } from '../../../../support/host.ts';
 

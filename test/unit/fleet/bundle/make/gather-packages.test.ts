@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 
+import { gatherPackages } from '../../../../../src/fleet/bundle/make/gather-packages.ts';
+import { Spool } from '../../../../../src/fleet/bundle/make/spool.ts';
+import { type Platform, platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { sha256 } from '../../../../../src/shared/base/digest.ts';
 import { tar } from '../../../../../src/shared/base/tar.ts';
-import { gatherPackages } from '../../../../../src/fleet/bundle/make/packages.ts';
-import { Spool } from '../../../../../src/fleet/bundle/make/spool.ts';
-import { platformOf, type Platform } from '../../../../../src/fleet/packages/distribution.ts';
 import { index } from '../../../../support/dnf-index.ts';
 import { factsOf } from '../../../../support/host.ts';
 

@@ -1,19 +1,19 @@
-// Images by their digests from a registry that asks for tokens and keeps contents elsewhere: over real HTTP, into a real folder.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
-import { createPlainFetch } from '../../../../../../src/shared/azure/http/proxy.ts';
-import { sha256 } from '../../../../../../src/shared/base/digest.ts';
-import { Secret } from '../../../../../../src/shared/base/secret.ts';
-import { untar } from '../../../../../../src/shared/base/tar.ts';
-import { gatherByDigest } from '../../../../../../src/fleet/bundle/make/registry/by-digest.ts';
-import type { Login } from '../../../../../../src/fleet/bundle/make/registry/logins.ts';
-import { digestName } from '../../../../../../src/fleet/bundle/make/registry/name.ts';
-import { Spool } from '../../../../../../src/fleet/bundle/make/spool.ts';
-import type { Machine } from '../../../../../../src/fleet/packages/vendors.ts';
-import { StandinRegistry, user } from '../../../../../support/standin-registry.ts';
+import { gatherByDigest } from '../../../../../src/fleet/bundle/make/images.ts';
+import { digestName, type Login } from '../../../../../src/fleet/bundle/make/registry.ts';
+import { Spool } from '../../../../../src/fleet/bundle/make/spool.ts';
+import type { Machine } from '../../../../../src/fleet/packages/vendors.ts';
+import { createPlainFetch } from '../../../../../src/shared/azure/http/proxy.ts';
+import { sha256 } from '../../../../../src/shared/base/digest.ts';
+import { Secret } from '../../../../../src/shared/base/secret.ts';
+import { untar } from '../../../../../src/shared/base/tar.ts';
+import { StandinRegistry, user } from '../../../../support/standin-registry.ts';
+
+// Images by their digests from a registry that asks for tokens and keeps contents elsewhere: over real HTTP, into a real folder.
 
 const kinds = {
   image: 'application/vnd.oci.image.manifest.v1+json',

@@ -1,14 +1,13 @@
-import { contextArchive } from '../artifacts/context-archive.ts';
-import { loadFolders } from '../artifacts/load.ts';
-import { nodeVersion } from '../artifacts/runtime.ts';
-import type { Things } from '../artifacts/things.ts';
+import { defined } from '../../shared/base/defined.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { version } from '../../shared/base/version.ts';
-import { defined } from '../../shared/base/defined.ts';
 import { digestIn, provenIds } from '../../shared/image/digest-proof.ts';
+import { loadFolders } from '../artifacts/load.ts';
+import { nodeVersion } from '../artifacts/node-runtime.ts';
+import { contextArchive, type UploadSources } from '../artifacts/upload-sources.ts';
 import type { Artifact } from '../steps/change.ts';
 import type { SuppliedImage } from '../steps/offline/supplies.ts';
-import { readMember, type OpenedBundle } from './archive/read.ts';
+import { type OpenedBundle, readMember } from './archive.ts';
 import type { BundledImage } from './manifest.ts';
 
 type FileArtifact = Extract<Artifact, { kind: 'file' }>;
@@ -26,7 +25,7 @@ interface BundleOptions {
 export async function fromBundle(
   bundle: OpenedBundle,
   { again, cache, folders, now }: BundleOptions,
-): Promise<Things> {
+): Promise<UploadSources> {
   const { manifest, file } = bundle;
   if (manifest.version !== version)
     throw usageError({

@@ -4,14 +4,14 @@ import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { extract } from 'tar-stream';
 
-import { scriptFailure } from '../../apply/script-failure.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
 import { foreignLine } from '../../../shared/base/foreign-text.ts';
+import { withRegistry } from '../../../shared/image/build.ts';
+import { scriptFailure } from '../../apply/script-failure.ts';
 import type { ListedPackage, Mount } from '../../packages/package-manager.ts';
 import type { Site } from '../../packages/vendors.ts';
-import { withRegistry } from '../../../shared/image/build.ts';
 import type { BundledPackages, Member } from '../manifest.ts';
-import { runContainer, type Docker } from './docker.ts';
+import { type Docker, runContainer } from './docker.ts';
 import type { SystemNeeds } from './needs.ts';
 import type { Spool } from './spool.ts';
 

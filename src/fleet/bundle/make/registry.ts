@@ -1,0 +1,377 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+
+import { FleetError, type Problem } from '../../../shared/base/errors.ts';
+import { foreignJson, foreignLine } from '../../../shared/base/foreign-text.ts';
+import { Secret } from '../../../shared/base/secret.ts';
+import { digestIn } from '../../../shared/image/digest-proof.ts';
+import { registryOf } from '../../../shared/image/reference.ts';
+import { childEnvironment } from '../../artifacts/child-environment.ts';
+import type { Member } from '../manifest.ts';
+import type { Spool } from './spool.ts';
+
+export interface RegistryTools {
+  readonly download: Download;
+  readonly signal: AbortSignal;
+  readonly login: (registry: string) => Promise<Login | undefined>;
+}
+
+/** Both families, the image's own and the list of several platforms. */
+const manifestTypes = [
+  'application/vnd.oci.image.index.v1+json',
+  'application/vnd.oci.image.manifest.v1+json',
+  'application/vnd.docker.distribution.manifest.list.v2+json',
+  'application/vnd.docker.distribution.manifest.v2+json',
+].join(', ');
+
+/** Of a manifest: what registries have to take at least (OCI distribution specification, "Pushing Manifests"). */
+export const longestManifest = 4 << 20;
+const mostRedirects = 5;
+
+/** One repository of a registry, of which contents are read by their digests (OCI distribution specification, "Pull"). */
+export class Registry {
+  readonly #name: DigestName;
+  readonly #reference: string;
+  readonly #tools: RegistryTools;
+  #scheme = 'https';
+  #authorization: Secret | undefined;
+  #user: string | undefined;
+
+  constructor(reference: string, name: DigestName, tools: RegistryTools) {
+    this.#reference = reference;
+    this.#name = name;
+    this.#tools = tools;
+  }
+
+  /** Puts the content of this sha256 (hex) into the spool. Throws where it is another one, or has more bytes than `limit`. */
+  async take(kind: 'manifests' | 'blobs', digest: string, limit: number, spool: Spool): Promise<Member> {
+    const { signal } = this.#tools;
+    const response = await this.#get(kind, digest);
+    if (response.status !== 200 || response.body === null) throw this.#fault(`HTTP ${response.status}`);
+    const member = await spool.add(within(response.body, limit), signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw this.#fault(error instanceof Error ? error.message : String(error), error);
+    });
+    if (member.sha256 === digest) return member;
+    throw new FleetError({
+      code: 'registry.other-content',
+      what: `${this.#name.registry} gives something else than what was asked for: ${this.#reference}`,
+      expected: `sha256:${digest}`,
+      seen: `sha256:${member.sha256}`,
+      next: 'run it again; if that stays, ask who runs the registry, or what is between',
+    });
+  }
+
+  async #get(kind: 'manifests' | 'blobs', digest: string): Promise<Response> {
+    const { address, repository, registry } = this.#name;
+    const path = `${address}/v2/${repository}/${kind}/sha256:${digest}`;
+    let response = await this.#ask(path);
+    if (response.status === 401) {
+      await response.body?.cancel();
+      const login = await this.#tools.login(registry);
+      this.#user = login?.kind === 'password' ? login.user : undefined;
+      const challenge = response.headers.get('www-authenticate') ?? '';
+      this.#authorization = await authorize(challenge, login, this.#tools);
+      if (this.#authorization === undefined) throw this.#fault('HTTP 401');
+      response = await this.#ask(path);
+    }
+    return this.#follow(response, new URL(`${this.#scheme}://${path}`));
+  }
+
+  async #ask(path: string): Promise<Response> {
+    try {
+      return await this.#request(new URL(`${this.#scheme}://${path}`), true);
+    } catch (error) {
+      if (this.#scheme !== 'https' || !loopback.test(this.#name.address)) throw error;
+      this.#scheme = 'http';
+      return this.#request(new URL(`http://${path}`), true);
+    }
+  }
+
+  /** Contents lie elsewhere as a rule, at addresses that say themselves who may read them: nobody there is told more. */
+  async #follow(first: Response, from: URL): Promise<Response> {
+    let [response, at] = [first, from];
+    for (let hops = 0; response.status >= 300 && response.status < 400; hops += 1) {
+      await response.body?.cancel();
+      const next = URL.parse(response.headers.get('location') ?? '', at.href);
+      if (
+        next === null ||
+        (next.protocol !== 'https:' && from.protocol === 'https:') ||
+        hops >= mostRedirects
+      )
+        throw this.#fault('it leads nowhere (HTTP redirects)');
+      at = next;
+      response = await this.#request(next, next.origin === from.origin);
+    }
+    return response;
+  }
+
+  async #request(url: URL, isRegistry: boolean): Promise<Response> {
+    const { download, signal } = this.#tools;
+    const headers = { accept: manifestTypes, ...(isRegistry ? header(this.#authorization) : {}) };
+    try {
+      return await download(url.href, { method: 'GET', headers, redirect: 'manual', signal });
+    } catch (error) {
+      signal.throwIfAborted();
+      throw this.#fault(reason(error), error);
+    }
+  }
+
+  #fault(seen: string, cause?: unknown): FleetError {
+    const { registry } = this.#name;
+    return registryFault(seen, { registry, reference: this.#reference, user: this.#user }, cause);
+  }
+}
+
+/** The built-in fetch says why in what has caused its error. */
+function reason(error: unknown): string {
+  if (!(error instanceof Error)) return foreignLine(String(error));
+  const { cause } = error;
+  return foreignLine(cause instanceof Error ? `${error.message}: ${cause.message}` : error.message);
+}
+
+const longestAnswer = 1 << 20;
+const tokenShape = z
+  .object({ token: z.string().min(1).optional(), access_token: z.string().min(1).optional() })
+  .transform(({ token, access_token }) => token ?? access_token);
+
+/** A header `Authorization` for what a registry has asked for by `WWW-Authenticate`; undefined: nothing of ours would do. */
+async function authorize(
+  challenge: string,
+  login: Login | undefined,
+  { download, signal }: { readonly download: Download; readonly signal: AbortSignal },
+): Promise<Secret | undefined> {
+  if (/^basic\b/i.test(challenge)) return basic(login);
+  if (!/^bearer\b/i.test(challenge)) return undefined;
+  const said = Object.fromEntries(
+    [...challenge.matchAll(/(\w+)="([^"]*)"/g)].map(([, name = '', value]) => [name.toLowerCase(), value]),
+  ) as Readonly<Record<string, string | undefined>>;
+  const realm = URL.parse(said['realm'] ?? '');
+  // No login goes to a token server that speaks in the clear.
+  if (realm === null || (realm.protocol !== 'https:' && !loopback.test(realm.host))) return undefined;
+  const { service = '', scope = '' } = said;
+  const answer = await (login?.kind === 'token'
+    ? download(realm.href, {
+        method: 'POST',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({
+          grant_type: 'refresh_token',
+          client_id: 'azp-fleet',
+          refresh_token: login.token.reveal(),
+          service,
+          scope,
+        }).toString(),
+        redirect: 'manual',
+        signal,
+      })
+    : download(withQuery(realm, { service, scope }), {
+        method: 'GET',
+        headers: header(basic(login)),
+        redirect: 'manual',
+        signal,
+      }));
+  if (answer.status !== 200 || answer.body === null) return undefined;
+  const parts: Buffer[] = [];
+  for await (const part of within(answer.body, longestAnswer)) parts.push(part);
+  const token = tokenShape.safeParse(foreignJson(Buffer.concat(parts).toString())).data;
+  return token === undefined ? undefined : new Secret(`Bearer ${token}`);
+}
+
+/** As a header of a request; none without. */
+function header(authorization: Secret | undefined): Record<string, string> {
+  return authorization === undefined ? {} : { authorization: authorization.reveal() };
+}
+
+function basic(login: Login | undefined): Secret | undefined {
+  if (login?.kind !== 'password') return undefined;
+  const { user, password } = login;
+  return new Secret(`Basic ${Buffer.from(`${user}:${password.reveal()}`).toString('base64')}`);
+}
+
+function withQuery(url: URL, values: Readonly<Record<string, string>>): string {
+  const whole = new URL(url);
+  for (const [name, value] of Object.entries(values)) if (value !== '') whole.searchParams.set(name, value);
+  return whole.href;
+}
+
+interface Asked {
+  readonly registry: string;
+  readonly reference: string;
+  /** Whom it was told; undefined: nobody, or a token. */
+  readonly user: string | undefined;
+}
+
+/** Why a registry gives nothing to this machine, by its answer (`HTTP 404`) or by what the network did. */
+function registryFault(seen: string, asked: Asked, cause?: unknown): FleetError {
+  return new FleetError({ ...meaning(seen, asked), seen }, { cause });
+}
+
+function meaning(seen: string, { registry, reference, user }: Asked): Omit<Problem, 'seen'> {
+  const login = `docker login ${registry}`;
+  if (/HTTP 401/.test(seen))
+    return {
+      code: 'registry.password',
+      what:
+        user === undefined
+          ? `${registry} asks who we are, and this machine has no login that it takes: ${reference}`
+          : `${registry} does not accept the password of user ${user}: ${reference}`,
+      next: `log in here (${login}), then run it again`,
+    };
+  if (/HTTP 403/.test(seen))
+    return {
+      code: 'registry.denied',
+      what: `${registry} does not let ${user === undefined ? 'us' : `user ${user}`} have ${reference}`,
+      next: `log in here as somebody who may have it (${login}), then run it again`,
+    };
+  if (/HTTP 404/.test(seen))
+    return {
+      code: 'registry.not-found',
+      what: `${registry} has no ${reference}`,
+      next: 'correct name and digest in the inventory, or push it, then run it again',
+    };
+  if (/HTTP 429/.test(seen))
+    return {
+      code: 'registry.limit',
+      what: `${registry} gives no more images for now: ${reference}`,
+      next: `wait, or log in here as somebody for whom it allows more (${login})`,
+    };
+  if (/certificate/i.test(seen))
+    return {
+      code: 'registry.certificate',
+      what: `the certificate of ${registry} is not trusted on this machine: ${reference}`,
+      next: 'name the authority that signed it as ca: in the inventory, then run it again',
+    };
+  return {
+    code: 'registry.unreachable',
+    what: `${registry} does not give ${reference}`,
+    next: 'look at the network (proxy: in the inventory) and at what the registry says, then run it again',
+  };
+}
+
+/** What docker login has kept for one registry. */
+export type Login =
+  | { readonly kind: 'password'; readonly user: string; readonly password: Secret }
+  /** For the registry's own token server, in the place of a password. */
+  | { readonly kind: 'token'; readonly token: Secret };
+
+const short = z.string().max(100_000).optional().catch(undefined);
+const entry = z.object({ auth: short, identitytoken: short });
+const shape = z.object({
+  auths: z.record(z.string(), entry.catch({})).optional().catch(undefined),
+  credHelpers: z
+    .record(z.string(), z.string().regex(/^[\w.-]+$/))
+    .optional()
+    .catch(undefined),
+  credsStore: z
+    .string()
+    .regex(/^[\w.-]+$/)
+    .optional()
+    .catch(undefined),
+});
+const helperShape = z.object({ Username: z.string(), Secret: z.string().min(1) });
+
+/** Docker's name for its own registry in there is older than `docker.io`. */
+const hub = 'https://index.docker.io/v1/';
+const helperMs = 30_000;
+
+/** The login of `docker login` on this machine, from its file or the helper that the file names. Undefined: there is none. */
+export async function loginOf(
+  registry: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Login | undefined> {
+  const folder = env['DOCKER_CONFIG'] ?? join(env['HOME'] ?? homedir(), '.docker');
+  const text = await readFile(join(folder, 'config.json'), 'utf8').catch(() => '');
+  const config = shape.safeParse(foreignJson(text)).data;
+  if (config === undefined) return undefined;
+  const key = registry === 'docker.io' ? hub : registry;
+  const helper = config.credHelpers?.[key] ?? config.credHelpers?.[registry] ?? config.credsStore;
+  return (
+    (helper && (await asked(helper, key, env))) ||
+    kept(config.auths?.[key] ?? config.auths?.[`https://${key}`])
+  );
+}
+
+function kept(found: z.infer<typeof entry> | undefined): Login | undefined {
+  const { auth, identitytoken } = found ?? {};
+  if (identitytoken) return { kind: 'token', token: new Secret(identitytoken) };
+  const [, user, password] = /^([^:]+):([^]+)$/.exec(Buffer.from(auth ?? '', 'base64').toString()) ?? [];
+  return user === undefined || password === undefined
+    ? undefined
+    : { kind: 'password', user, password: new Secret(password.replace(/\0+$/, '')) };
+}
+
+/** By Docker's credential helper; one that knows nothing ends with a failure. */
+async function asked(
+  helper: string,
+  key: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Login | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const child = execFile(
+    `docker-credential-${helper}`,
+    ['get'],
+    { env: childEnvironment(env), timeout: helperMs },
+    (error, stdout) => resolve(error === null ? stdout : ''),
+  );
+  child.stdin?.on('error', () => undefined).end(key);
+  const said = helperShape.safeParse(foreignJson(await promise)).data;
+  if (said === undefined) return undefined;
+  const secret = new Secret(said.Secret);
+  return said.Username === '<token>'
+    ? { kind: 'token', token: secret }
+    : { kind: 'password', user: said.Username, password: secret };
+}
+
+/** An image that is named by its digest. */
+export interface DigestName {
+  /** As people name it: `docker.io`. */
+  readonly registry: string;
+  /** Where it answers. */
+  readonly address: string;
+  /** Within the registry: `nvidia/cuda`. */
+  readonly repository: string;
+  /** Hex. */
+  readonly digest: string;
+}
+
+/** As Docker has it: there a registry may speak in the clear. */
+const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])(?::\d+)?$/;
+
+/** Undefined: it is named by a tag. A tag beside the digest says nothing more. */
+export function digestName(reference: string): DigestName | undefined {
+  const digest = digestIn(reference);
+  if (digest === undefined) return undefined;
+  const registry = registryOf(reference);
+  const [named = ''] = reference.split('@');
+  const first = named.split('/')[0] ?? '';
+  const isNamed = named.includes('/') && (/[.:]/.test(first) || first === 'localhost');
+  const path = (isNamed ? named.slice(first.length + 1) : named).replace(/:[^/]*$/, '');
+  if (registry !== 'docker.io') return { registry, address: registry, repository: path, digest };
+  const repository = path.includes('/') ? path : `library/${path}`;
+  return { registry, address: 'registry-1.docker.io', repository, digest };
+}
+
+/** The body, as long as it has no more bytes than that. */
+async function* within(body: ReadableStream<Uint8Array>, limit: number): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const part of body) {
+    bytes += part.byteLength;
+    if (bytes > limit) throw new Error(`more than ${limit} bytes`);
+    yield Buffer.from(part);
+  }
+}
+
+/** How something is asked for over HTTP: the part of fetch that a bundle is made with. */
+export type Download = (
+  url: string,
+  init: {
+    readonly method: 'GET' | 'POST';
+    readonly headers: Record<string, string>;
+    readonly body?: string;
+    readonly redirect: 'manual';
+    readonly signal: AbortSignal;
+  },
+) => Promise<Response>;
