@@ -1,7 +1,7 @@
-import type { Rule } from '../src/shared/health/rules/rule.ts';
+import type { Rule } from '../src/shared/health/gpu-rules.ts';
 
 const written =
-  /(<!-- Written by `npm run docs` from src\/shared\/health\/rules; a test holds the two together\. -->\n)[\s\S]*?(<!-- Until here\. -->)/;
+  /(<!-- Written by `npm run docs` from src\/shared\/health\/gpu-rules\.ts; a test holds the two together\. -->\n)[\s\S]*?(<!-- Until here\. -->)/;
 
 /** Returns docs/health.md with the table of rules between its two markers. */
 export function withRulesTable(page: string, rules: readonly Rule<never>[]): string {

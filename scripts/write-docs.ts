@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-
 import { commands } from '../src/cli/commands.ts';
-import { gpuRules } from '../src/shared/health/rules/gpu-rules.ts';
+import { gpuRules } from '../src/shared/health/gpu-rules.ts';
 import { withAzureTables } from './azure-page.ts';
 import { version } from '../src/shared/base/version.ts';
 import { commandReference } from './command-reference.ts';

@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs';
-
-import type { GpuReport } from '../../src/shared/health/report.ts';
-import { parseSmi } from '../../src/shared/health/smi-xml.ts';
+import { type GpuReport, parseSmi } from '../../src/shared/health/smi-report.ts';
 import { parseXml, type XmlElement } from '../../src/shared/health/xml.ts';
 
 /** Texts by their path below `<gpu>`, as `nvidia-smi -q -x` has them: `{ 'temperature.gpu_temp': '28 C' }`. */

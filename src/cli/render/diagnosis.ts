@@ -1,5 +1,5 @@
-import type { Diagnosis } from '../../shared/health/diagnose.ts';
-import type { GpuReport } from '../../shared/health/report.ts';
+import type { Diagnosis } from '../../shared/health/checkup.ts';
+import type { GpuReport } from '../../shared/health/smi-report.ts';
 import type { Paint } from './color.ts';
 import { troubleLines, troubleOf } from './trouble.ts';
 

@@ -1,10 +1,10 @@
-import { foreignCode, type Code } from '../../shared/base/codes/code.ts';
+import { type Code, foreignCode } from '../../shared/base/codes/code.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
-import { releaseGap, type Release } from '../../shared/contract/release.ts';
+import { type Release, releaseGap } from '../../shared/contract/release.ts';
 import {
   imageOverall,
-  keptImages,
   type ImageStatus,
+  keptImages,
   type ManagerStatus,
 } from '../../shared/contract/status.ts';
 import type { Facts } from '../facts/facts.ts';

@@ -1,5 +1,5 @@
-import { conclude, uuidOf, type Checkup } from '../../shared/health/checkup.ts';
-import type { GpuReport, SmiReport } from '../../shared/health/report.ts';
+import { type Checkup, conclude, uuidOf } from '../../shared/health/checkup.ts';
+import type { GpuReport, SmiReport } from '../../shared/health/smi-report.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
 
 /**

@@ -1,5 +1,4 @@
-import { isFatal } from '../../shared/health/xid/xid-rules.ts';
-import { readXids } from '../../shared/health/xid/xid.ts';
+import { isFatal, readXids } from '../../shared/health/xid.ts';
 import { unscaled } from '../../shared/base/machine/clock.ts';
 import type { HostRoot } from '../../shared/base/machine/host-root.ts';
 import { pciGpus } from './pci.ts';

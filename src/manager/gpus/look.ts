@@ -1,13 +1,13 @@
-import { timestamp, type Clock } from '../../shared/base/machine/clock.ts';
+import { type Clock, timestamp } from '../../shared/base/machine/clock.ts';
 import type { HostRoot } from '../../shared/base/machine/host-root.ts';
-import { conclude, examine, examineWithoutGpus, type Checkup } from '../../shared/health/checkup.ts';
+import { type Checkup, conclude, examine, examineWithoutGpus } from '../../shared/health/checkup.ts';
 import { askSmi } from '../../shared/health/smi-run.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
-import type { XidEvent } from '../../shared/health/xid/xid.ts';
+import type { XidEvent } from '../../shared/health/xid.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { DriverPrograms } from './driver-programs.ts';
 import { pciGpus } from './pci.ts';
-import { xidsSinceBoot, type XidMemory } from './remembered.ts';
+import { type XidMemory, xidsSinceBoot } from './remembered.ts';
 
 const logDeadlineMs = 10_000;
 const modprobeDeadlineMs = 10_000;

@@ -1,5 +1,4 @@
-import { isFatal } from '../../shared/health/xid/xid-rules.ts';
-import { readXids, unrepaired, type Repair, type XidEvent } from '../../shared/health/xid/xid.ts';
+import { isFatal, readXids, type Repair, unrepaired, type XidEvent } from '../../shared/health/xid.ts';
 
 /** Fatal errors of GPUs since a boot, and what of them is over. */
 export interface XidMemory {

@@ -2,18 +2,18 @@ import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { HostRoot } from '../../shared/base/machine/host-root.ts';
-import { conclude, type Checkup } from '../../shared/health/checkup.ts';
-import { normalizeBusId } from '../../shared/health/bus-id.ts';
+import { type Checkup, conclude } from '../../shared/health/checkup.ts';
+import { normalizeBusId } from '../../shared/health/gpu.ts';
 import { probeHost, probeName } from '../../shared/health/probe.ts';
 import type { Finding } from '../../shared/health/verdict.ts';
-import type { SmiReport } from '../../shared/health/report.ts';
+import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Helpers } from '../docker/helpers.ts';
 import { bootId } from '../machine/boot-id.ts';
 import type { Cause } from '../model.ts';
 import { confirmed } from './confirm.ts';
 import { DriverPrograms } from './driver-programs.ts';
 import { Gates } from './gates.ts';
-import { lookAtHost, type HostLook } from './look.ts';
+import { type HostLook, lookAtHost } from './look.ts';
 import {
   gpuOrder,
   type GpuOrder,

@@ -2,7 +2,7 @@ import type { AzureAgent } from '../../shared/azure/client.ts';
 import { defined } from '../../shared/base/defined.ts';
 import { Capabilities } from '../../shared/contract/paths.ts';
 import type { ManagerConfig } from '../../shared/contract/config.ts';
-import type { SmiReport } from '../../shared/health/report.ts';
+import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Slot } from '../model.ts';
 
 type Named = Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
 import type { Code } from '../../shared/base/codes/code.ts';
-import { blocker } from '../../shared/health/blocker.ts';
+import { blocker } from '../../shared/health/checkup.ts';
 import { drainedBy, drainEnd } from '../../shared/contract/drain.ts';
 import type { HostLook } from '../gpus/look.ts';
 import type { Cause, Hold, Slot } from '../model.ts';

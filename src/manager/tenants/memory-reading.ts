@@ -1,8 +1,8 @@
-import type { SmiReport } from '../../shared/health/report.ts';
+import type { SmiReport } from '../../shared/health/smi-report.ts';
 import { readAnswer } from '../../shared/health/smi-answer.ts';
 import { askSmi } from '../../shared/health/smi-run.ts';
-import { smiDeadlineMs, type GpuWatch } from '../gpus/watch.ts';
-import { memoryArguments, readMemory, type MemoryUse } from './listing.ts';
+import { type GpuWatch, smiDeadlineMs } from '../gpus/watch.ts';
+import { memoryArguments, type MemoryUse, readMemory } from './listing.ts';
 
 /** By UUID of a GPU or of a part of one; what is not known is left out. */
 export type MemoryReading = ReadonlyMap<string, MemoryUse>;

@@ -1,4 +1,4 @@
-import type { SmiReport } from '../../shared/health/report.ts';
+import type { SmiReport } from '../../shared/health/smi-report.ts';
 import type { Slot } from '../model.ts';
 import type { MemoryReading } from './memory-reading.ts';
 import type { GpuUse, Tenant } from './tenant.ts';

@@ -1,13 +1,12 @@
-import { explainCuda } from './cuda/answer.ts';
-import { checkGpu } from './rules/gpu-rules.ts';
+import { explainCuda } from './cuda.ts';
+import { gpuRules } from './gpu-rules.ts';
 import { readAnswer } from './smi-answer.ts';
-import type { Where } from './smi-failure.ts';
+import { explainSmiFailure, type Where } from './smi-failure.ts';
 import type { SmiAnswer } from './smi-run.ts';
 import { aroundReport } from './smi-sections.ts';
 import type { Finding, Verdict } from './verdict.ts';
-import type { SmiReport } from './report.ts';
-import { checkXids } from './xid/xid-rules.ts';
-import type { XidEvent } from './xid/xid.ts';
+import type { GpuReport, SmiReport } from './smi-report.ts';
+import { checkXids, readXids, type XidEvent } from './xid.ts';
 
 /** The result of one look at a host's GPUs. */
 export interface Checkup {
@@ -42,6 +41,17 @@ export function examine(answer: SmiAnswer, where: Where, expected: Expectation):
     ...checkXids(expected.xids ?? [], (busId) => uuidOf(report, busId)),
   ];
   return conclude([...findings, ...ofCuda(answer, findings)], report);
+}
+
+/** Returns the findings of all rules about one GPU. */
+export function checkGpu(gpu: GpuReport): readonly Finding[] {
+  return gpuRules.flatMap(({ code, severity, seen, next }) => {
+    const what = seen(gpu);
+    if (what === undefined) return [];
+    return [
+      { code, gpu: gpu.uuid || gpu.busId, severity, what, next: next.replaceAll('{bus}', () => gpu.busId) },
+    ];
+  });
 }
 
 /** Where something else has failed, CUDA says the same in fewer words. */
@@ -112,4 +122,67 @@ function fewer(count: number, expected: number | undefined): readonly Finding[] 
 /** How a GPU is called in findings. */
 export function uuidOf(report: SmiReport | undefined, busId: string): string {
   return report?.gpus.find((gpu) => gpu.busId === busId)?.uuid || busId;
+}
+
+/**
+ * Why a slot with these GPUs (`GPU-…` or `MIG-…` UUIDs) must not take jobs, if so. A finding about one GPU stops the
+ * slots on that GPU; one about the host stops all, but for the plain count: the GPUs that are there still work.
+ * Without a report nothing is known to work. A slot without GPUs is never stopped.
+ */
+export function blocker(checkup: Checkup, gpus: readonly string[]): Finding | undefined {
+  const { report, findings } = checkup;
+  if (gpus.length === 0) return undefined;
+  const boards = report === undefined ? [] : gpus.map((uuid) => boardOf(report, uuid));
+  const finding = findings.find(({ severity, gpu, code }) => {
+    if (severity !== 'fail' || code === 'gpu.count') return false;
+    return gpu === undefined || report === undefined || boards.includes(gpu);
+  });
+  const lost = gpus.find((_, index) => report !== undefined && boards[index] === undefined);
+  return finding ?? (lost === undefined ? undefined : gone(lost));
+}
+
+/** The UUID of the board that a GPU or MIG device is on. A MIG device is taken as there while no listing names any. */
+function boardOf({ gpus }: SmiReport, uuid: string): string | undefined {
+  const board = gpus.find(
+    (gpu) => gpu.uuid === uuid || gpu.migDevices.some((device) => device.uuid === uuid),
+  );
+  if (board !== undefined) return board.uuid;
+  const listed = gpus.some(({ migDevices }) => migDevices.some((device) => device.uuid !== undefined));
+  return uuid.startsWith('MIG-') && !listed ? uuid : undefined;
+}
+
+function gone(uuid: string): Finding {
+  return {
+    code: 'gpu.missing',
+    gpu: uuid,
+    severity: 'fail',
+    what: `${uuid} is not there`,
+    next: 'compare `nvidia-smi -L` on the host with the inventory; after a lost GPU, reboot the host',
+  };
+}
+
+export type Diagnosis =
+  | { readonly kind: 'nvidia-smi' | 'kernel-log'; readonly checkup: Checkup }
+  /** Nothing in it that this program knows how to read. */
+  | { readonly kind: 'unknown' };
+
+/** What a saved output says: of `nvidia-smi -q -x`, of a failed nvidia-smi, or a kernel log. Pure. */
+export function diagnose(text: string): Diagnosis {
+  const run = { code: 0, output: text, timedOut: false };
+  if (text.includes('<nvidia_smi_log>'))
+    return { kind: 'nvidia-smi', checkup: examine(run, 'host', { pci: [] }) };
+  const failure = explainSmiFailure(run, 'host');
+  const xids = readXids(text);
+  if (xids.length > 0 || /\bNVRM:|\bkernel:|Linux version/.test(text)) {
+    return {
+      kind: 'kernel-log',
+      checkup: conclude(
+        checkXids(xids, (busId) => busId),
+        undefined,
+      ),
+    };
+  }
+  return failure === undefined
+    ? { kind: 'unknown' }
+    : { kind: 'nvidia-smi', checkup: conclude([failure], undefined) };
 }

@@ -1,9 +1,9 @@
-import type { SmiReport } from './report.ts';
-import { readAlone } from './smi-alone.ts';
+import { addListing, type GpuReport, gpusIn, parseSmi, type SmiReport, withVersions } from './smi-report.ts';
 import { ambiguous, explainSmiFailure, unreadable, type Where } from './smi-failure.ts';
 import type { SmiAnswer } from './smi-run.ts';
-import { parseSmi } from './smi-xml.ts';
 import type { Finding } from './verdict.ts';
+import { aroundReport, documentIn, type Printed } from './smi-sections.ts';
+import { parseXml, type XmlElement } from './xml.ts';
 
 interface Read {
   /** Undefined: nothing of what it said can be relied on. */
@@ -50,4 +50,61 @@ function doubt(
 function asideFrom({ code, what, next }: Finding): Finding {
   const severity = code === 'smi.ambiguous' ? 'info' : 'warn';
   return { code, severity, what: `${what}; each GPU was asked for alone`, next };
+}
+
+const header = /^azp-fleet: (?:gpu (?<gpu>\S+) exit (?<code>\d+)|more)$/;
+
+interface Section extends Printed {
+  /** Undefined: what follows the last GPU. */
+  readonly gpu: string | undefined;
+}
+
+/**
+ * Reads what `aloneScript` printed: a document for each GPU, and what was wrong with those that have none. A document
+ * that shows another GPU than the one that was asked for counts for none. Pure.
+ */
+function readAlone(
+  output: string,
+  where: Where,
+): { readonly report: SmiReport; readonly findings: readonly Finding[] } {
+  const gpus: GpuReport[] = [];
+  const findings: Finding[] = [];
+  let first: XmlElement | undefined;
+  const sections = sectionsOf(output);
+  for (const { gpu, ...printed } of sections) {
+    const failure = explainSmiFailure({ ...printed, timedOut: false }, where);
+    if (failure !== undefined) findings.push(gpu === undefined ? failure : { ...failure, gpu });
+    if (gpu === undefined) continue;
+    const shown = readOne(gpu, printed.output);
+    if ('root' in shown) {
+      first ??= shown.root;
+      gpus.push({ ...shown.report, index: gpus.length });
+    } else if (failure === undefined) findings.push({ ...shown.finding, gpu });
+  }
+  const around = sections.map(aroundReport).join('\n');
+  return { report: withVersions(first, addListing(gpus, around)), findings };
+}
+
+function sectionsOf(output: string): readonly Section[] {
+  const sections: (Omit<Section, 'output'> & { lines: string[] })[] = [];
+  for (const line of output.split('\n')) {
+    const found = header.exec(line);
+    if (found === null) sections.at(-1)?.lines.push(line);
+    else sections.push({ gpu: found.groups?.['gpu'], code: Number(found.groups?.['code'] ?? 0), lines: [] });
+  }
+  return sections.map(({ lines, ...section }) => ({ ...section, output: lines.join('\n') }));
+}
+
+function readOne(
+  gpu: string,
+  said: string,
+): { readonly report: GpuReport; readonly root: XmlElement } | { readonly finding: Finding } {
+  const document = documentIn(said);
+  if (document === undefined) return { finding: unreadable('no XML in the output') };
+  const parsed = parseXml(document);
+  if (!parsed.ok) return { finding: unreadable(parsed.reason) };
+  const [report, ...others] = gpusIn(parsed.root);
+  if (report?.busId !== gpu || others.length > 0)
+    return { finding: ambiguous('fail', `asked for the GPU at ${gpu} alone, it shows something else`) };
+  return { report, root: parsed.root };
 }

@@ -1,5 +1,5 @@
 import type { HealthCode } from '../base/codes/code.ts';
-import { normalizeBusId } from './bus-id.ts';
+import { normalizeBusId } from './gpu.ts';
 import type { SmiRun } from './smi-run.ts';
 import { aroundReport } from './smi-sections.ts';
 import type { Finding } from './verdict.ts';

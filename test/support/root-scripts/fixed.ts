@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { machineRoot } from '../../../src/shared/base/machine/host-root.ts';
 import { factProbes } from '../../../src/fleet/facts/gather.ts';
-import { withCuda } from '../../../src/shared/health/cuda/script.ts';
-import { aloneScript, listingScript } from '../../../src/shared/health/smi-script.ts';
+import { withCuda } from '../../../src/shared/health/cuda.ts';
+import { aloneScript, listingScript } from '../../../src/shared/health/smi-run.ts';
 import { readBootId, rebootScript, settle } from '../../../src/fleet/apply/reboot.ts';
 import { agentStart } from '../../../src/manager/docker/agent-start.ts';
 import { followNew } from '../../../src/manager/gpus/kernel-watch.ts';

@@ -2,10 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
-
 import type { Context } from '../../../shared/base/context.ts';
-import { whyNot, ExitCode, usageError } from '../../../shared/base/errors.ts';
-import { diagnose } from '../../../shared/health/diagnose.ts';
+import { ExitCode, usageError, whyNot } from '../../../shared/base/errors.ts';
+import { diagnose } from '../../../shared/health/checkup.ts';
 import { painter } from '../../render/color.ts';
 import { diagnosisText, type NamedDiagnosis } from '../../render/diagnosis.ts';
 import type { CommandInput } from '../../command.ts';

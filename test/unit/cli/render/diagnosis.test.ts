@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-
-import { diagnose } from '../../../../src/shared/health/diagnose.ts';
+import { diagnose } from '../../../../src/shared/health/checkup.ts';
 import { diagnosisText } from '../../../../src/cli/render/diagnosis.ts';
 
 const plain = { width: 80, paint: (_: unknown, text: string) => text };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ManagerConfig } from '../../../../src/shared/contract/config.ts';
-import { diagnose } from '../../../../src/shared/health/diagnose.ts';
+import { diagnose } from '../../../../src/shared/health/checkup.ts';
 import {
   isDrifted,
   mergeCapabilities,

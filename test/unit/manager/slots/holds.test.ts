@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { drainedBy, drainEnd } from '../../../../src/shared/contract/drain.ts';
 import { conclude } from '../../../../src/shared/health/checkup.ts';
 import type { Finding } from '../../../../src/shared/health/verdict.ts';
-import { parseSmi } from '../../../../src/shared/health/smi-xml.ts';
-import { holdOf, type Circumstances } from '../../../../src/manager/slots/holds.ts';
+import { parseSmi } from '../../../../src/shared/health/smi-report.ts';
+import { type Circumstances, holdOf } from '../../../../src/manager/slots/holds.ts';
 import type { Hold, Slot } from '../../../../src/manager/model.ts';
 
 const slot: Slot = {

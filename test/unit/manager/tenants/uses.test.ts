@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parseSmi } from '../../../../src/shared/health/smi-xml.ts';
+import { parseSmi } from '../../../../src/shared/health/smi-report.ts';
 import type { Slot } from '../../../../src/manager/model.ts';
 import { withIdle } from '../../../../src/manager/tenants/memory.ts';
 import { memoryIn, readMemoryInUse } from '../../../../src/manager/tenants/memory-reading.ts';
 import type { Tenant } from '../../../../src/manager/tenants/tenant.ts';
-import { idleMemory, usesOf, type Sight } from '../../../../src/manager/tenants/uses.ts';
+import { idleMemory, type Sight, usesOf } from '../../../../src/manager/tenants/uses.ts';
 import { printed } from '../../../support/rig-programs.ts';
 import { plainSlot } from '../../../support/slot.ts';
 

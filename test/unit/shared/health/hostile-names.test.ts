@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { examine, type Checkup } from '../../../../src/shared/health/checkup.ts';
+import { type Checkup, examine } from '../../../../src/shared/health/checkup.ts';
 import { askSmi } from '../../../../src/shared/health/smi-run.ts';
-import { PrintedSmi, takeApart, withProcesses, type SmiDocument } from '../../../support/hostile-smi.ts';
+import { PrintedSmi, type SmiDocument, takeApart, withProcesses } from '../../../support/hostile-smi.ts';
 
 // A job chooses the names of its processes, and nvidia-smi prints them as they are. The scripts are run, with an
 // nvidia-smi that prints what the test says.

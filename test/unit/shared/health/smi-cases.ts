@@ -1,6 +1,5 @@
-import { callProgram } from '../../../../src/shared/health/cuda/program.ts';
-import { withCuda } from '../../../../src/shared/health/cuda/script.ts';
-import { aloneScript, listingScript } from '../../../../src/shared/health/smi-script.ts';
+import { callProgram, withCuda } from '../../../../src/shared/health/cuda.ts';
+import { aloneScript, listingScript } from '../../../../src/shared/health/smi-run.ts';
 import { followNew } from '../../../../src/manager/gpus/kernel-watch.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 

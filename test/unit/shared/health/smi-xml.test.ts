@@ -1,11 +1,8 @@
 import { readFileSync } from 'node:fs';
-
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-
-import { normalizeBusId } from '../../../../src/shared/health/bus-id.ts';
-import { parseSmi } from '../../../../src/shared/health/smi-xml.ts';
-import type { SmiReport } from '../../../../src/shared/health/report.ts';
+import { normalizeBusId } from '../../../../src/shared/health/gpu.ts';
+import { parseSmi, type SmiReport } from '../../../../src/shared/health/smi-report.ts';
 
 const fixture = (name: string): string =>
   readFileSync(new URL(`../../../fixtures/nvidia-smi/${name}`, import.meta.url), 'utf8');

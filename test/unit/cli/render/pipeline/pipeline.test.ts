@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-
 import { satisfies } from '../../../../../practice/azure/world/demands.ts';
-import type { SmiReport } from '../../../../../src/shared/health/report.ts';
+import type { SmiReport } from '../../../../../src/shared/health/smi-report.ts';
 import { userCapabilities } from '../../../../../src/manager/pool/capabilities.ts';
-import { pipelineKinds, type PipelineKind } from '../../../../../src/cli/render/pipeline/choose.ts';
-import { offersOf, type Offer } from '../../../../../src/cli/render/pipeline/offers.ts';
+import { type PipelineKind, pipelineKinds } from '../../../../../src/cli/render/pipeline/choose.ts';
+import { type Offer, offersOf } from '../../../../../src/cli/render/pipeline/offers.ts';
 import { pipelineText } from '../../../../../src/cli/render/pipeline/pipeline.ts';
 import { config } from '../../../../support/manager-config.ts';
 import { readPipeline } from '../../../../support/pipeline-yaml.ts';

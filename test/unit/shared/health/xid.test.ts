@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-
-import { checkXids } from '../../../../../src/shared/health/xid/xid-rules.ts';
-import { classifyXid, readXids, unrepaired } from '../../../../../src/shared/health/xid/xid.ts';
+import { checkXids, classifyXid, readXids, unrepaired } from '../../../../src/shared/health/xid.ts';
 
 const log = `2026-11-20T08:00:01+0000 host kernel: NVRM: loading NVIDIA UNIX Open Kernel Module
 2026-11-20T09:00:01+0000 host kernel: NVRM: Xid (PCI:0000:9b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-
-import { checkGpu, gpuRules } from '../../../../../src/shared/health/rules/gpu-rules.ts';
-import { gpuFrom, healthyGpu as well, type Values } from '../../../../support/gpu-values.ts';
+import { checkGpu } from '../../../../src/shared/health/checkup.ts';
+import { gpuRules } from '../../../../src/shared/health/gpu-rules.ts';
+import { gpuFrom, healthyGpu as well, type Values } from '../../../support/gpu-values.ts';
+import { withRulesTable } from '../../../../scripts/health-rules-table.ts';
 
 /** What was changed on a GPU that is well, by its place in `nvidia-smi -q -x`. */
 const findings = (changes: Values) => checkGpu(gpuFrom({ ...well, ...changes }));
@@ -159,4 +161,10 @@ test('what a host says is not kept without end', () => {
   expect(found?.what.length).toBeLessThan(300);
   const lost = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`field${at}`, 'ERR!']));
   expect(Object.keys(gpuFrom(lost).faults).length).toBeLessThan(1000);
+});
+
+const page = readFileSync('docs/health.md', 'utf8');
+
+test('docs/health.md tells every rule for one GPU, as "npm run docs" writes it', () => {
+  expect(page).toBe(withRulesTable(page, gpuRules));
 });

@@ -1,3 +1,6 @@
+import { sh } from '../base/shell.ts';
+import type { Finding } from './verdict.ts';
+
 /**
  * A program of less than a kilobyte that is linked to one function of one library, calls it with 0, and prints the number that
  * it returns. Where the library or the function is not there, the dynamic linker says so, and the code is 127.
@@ -151,4 +154,89 @@ function words(...values: readonly number[]): Buffer {
   const all = Buffer.alloc(8 * values.length);
   values.forEach((value, index) => all.writeBigUInt64LE(BigInt(value), 8 * index));
   return all;
+}
+
+const cases = (Object.keys(machines) as (keyof typeof machines)[])
+  .map(
+    (name) => sh`    ${name}) program=${callProgram(name, 'libcuda.so.1', 'cuInit').toString('base64')} ;;`,
+  )
+  .join('\n');
+
+/**
+ * The look at GPUs from inside a container, and then CUDA itself: no image of an agent has to have anything of CUDA, because
+ * the library comes with the GPUs (capability `compute`). Nothing is asked where nvidia-smi failed, and nothing is said where
+ * the program cannot be made. The exit code is that of the look.
+ */
+export function withCuda(look: string): string {
+  return `(
+${look})
+code=$?
+case $code in
+  0 | 14)
+    case $(uname -m) in
+${cases}
+    *) program= ;;
+    esac
+    file=/tmp/azp-fleet-cuda
+    if printf %s "$program" | base64 -d >"$file" && [ -s "$file" ] && chmod 700 "$file"; then
+      said=$(timeout -k 5 20 "$file" 2>&1)
+      echo "azp-fleet: cuInit exit $? $said"
+    fi
+    ;;
+esac
+exit "$code"
+`;
+}
+
+/** What a number of cuInit means: CUDA Driver API, `CUresult`. */
+const meanings: Readonly<Record<string, Pick<Finding, 'code' | 'what' | 'next'>>> = {
+  802: {
+    code: 'cuda.not-ready',
+    what: 'CUDA is not ready (error 802): the fabric manager has not joined the GPUs',
+    next: 'wait a minute; then see `systemctl status nvidia-fabricmanager` on the host: its version must equal the driver’s',
+  },
+  803: {
+    code: 'driver.mismatch',
+    what: 'the loaded kernel module and libcuda have different versions (CUDA error 803)',
+    next: 'reboot the host, or drain it and reload the nvidia modules (`azp-fleet provision` does it)',
+  },
+  804: {
+    code: 'cuda.failed',
+    what: 'the image brings a libcuda of its own that this driver or GPU does not take (CUDA error 804)',
+    next: 'take an image for a CUDA that the driver has itself (`nvidia-smi` tells it), or a newer driver branch',
+  },
+};
+
+/**
+ * What CUDA said in a container, in what `withCuda` has printed. Undefined: it begins, or it was not asked. Pure.
+ */
+export function explainCuda(output: string): Finding | undefined {
+  const [, code, said = ''] = /^azp-fleet: cuInit exit (\d{1,3}) ?(.*)$/m.exec(output) ?? [];
+  if (code === undefined || (code === '0' && said === '0')) return undefined;
+  return { severity: 'fail', ...told(code, said) };
+}
+
+function told(code: string, said: string): Omit<Finding, 'severity'> & Partial<Pick<Finding, 'severity'>> {
+  const next = 'see `journalctl -k | grep NVRM` on the host';
+  if (code === '0' && /^\d{1,10}$/.test(said))
+    return (
+      meanings[said] ?? {
+        code: 'cuda.failed',
+        what: `CUDA does not begin in a container: cuInit ends with error ${said}`,
+        next,
+      }
+    );
+  // Cold GPUs take long, and those that hang in the kernel are found by the container's own end.
+  if (code === '124' || code === '137')
+    return {
+      code: 'cuda.failed',
+      severity: 'warn',
+      what: 'CUDA does not begin in a container within 20 s',
+      next,
+    };
+  return {
+    code: 'container.no-libcuda',
+    what: 'containers get no libcuda.so.1 that could be used: CUDA programs do not start',
+    next: 'look for libcuda.so.1 on the host (`ldconfig -p`), then `systemctl restart nvidia-cdi-refresh.service`',
+  };
 }

@@ -1,0 +1,408 @@
+import type { Gpu } from './gpu.ts';
+import type { XmlElement } from './xml.ts';
+import { defined } from '../base/defined.ts';
+import { flag, number, sum, text } from './values.ts';
+
+/** One rule. `Read` is what its family reads for it. */
+export interface Rule<Read, Code = string> {
+  /** Stable. It needs no other line than this one. */
+  readonly code: Code;
+  /** `warn` degrades the host; `fail` also stops the slots on this GPU. */
+  readonly severity: 'warn' | 'fail';
+  /** The condition in words, for docs/health.md. */
+  readonly when: string;
+  /** For docs/health.md: where a threshold comes from, or why this is wrong. */
+  readonly source?: string;
+  /** Returns what is wrong, in one line, or undefined. An absent value is never wrong. */
+  readonly seen: (gpu: Gpu & Read) => string | undefined;
+  /** What to do: one line, lower case, an imperative. `{bus}` becomes the GPU's PCI address. */
+  readonly next: string;
+}
+
+/** Rules about the same part of a GPU, and how that part is read. */
+interface Family<Read extends object, Code> {
+  /**
+   * Reads the values of one `<gpu>` element, which become part of its report. Read each through `values.ts`, whose
+   * results are bounded, and keep only single values: the manager holds the report of every GPU.
+   */
+  readonly read: (gpu: XmlElement) => Read;
+  readonly rules: readonly Rule<Read, Code>[];
+}
+
+function family<Read extends object, const Code extends `gpu.${string}`>(
+  parts: Family<Read, Code>,
+): Family<Read, Code> {
+  return parts;
+}
+
+/** What is said where it holds; a condition that is not known does not. */
+function tell(condition: boolean | undefined, what: string | undefined): string | undefined {
+  return condition === true ? what : undefined;
+}
+
+/** `3 bad rows` where the value is known and not below the threshold. */
+function atLeast(value: number | undefined, threshold: number, what: string): string | undefined {
+  return tell(value !== undefined && value >= threshold, `${value} ${what}`);
+}
+
+/** `PCIe lanes: 8 of 16` where both are known and the value is below. */
+function below(value: number | undefined, max: number | undefined, what: string): string | undefined {
+  return tell(value !== undefined && max !== undefined && value < max, `${what}: ${value} of ${max}`);
+}
+
+/** The first value that stands where the driver got an error from the GPU and reads like this: `uuid: [GPU is lost]`. */
+function faultLike(faults: Readonly<Record<string, string>>, pattern: RegExp): string | undefined {
+  const [field, value] = Object.entries(faults).find(([, token]) => pattern.test(token)) ?? [];
+  return tell(field !== undefined, `${field}: ${value}`);
+}
+
+/** For `next`. */
+const resetGpu = 'reset it when its job has ended: `nvidia-smi --gpu-reset -i {bus}`, or reboot the host';
+
+/** A GPU that is gone, or asks to be brought back. */
+const failure = family({
+  read: (gpu) =>
+    defined({
+      /** None, Reset, Reboot, Drain P2P, Drain and Reset; older drivers' reset status is put into these words. */
+      recoveryAction: recoveryAction(gpu),
+    }),
+  rules: [
+    {
+      code: 'gpu.lost',
+      severity: 'fail',
+      when: 'a value reads `GPU is lost` or `requires reset`',
+      source: 'nvidia-smi manual',
+      seen: ({ faults }) => faultLike(faults, /lost|requires reset/i),
+      next: 'reboot the host; if it comes back, have the hardware looked at',
+    },
+    {
+      code: 'gpu.recovery-action',
+      severity: 'fail',
+      when: 'asks for Reset, Reboot, Drain and Reset (older drivers: reset required, drain and reset recommended)',
+      source: 'as DCGM does',
+      seen: ({ recoveryAction: action = 'None' }) =>
+        tell(/reset|reboot/i.test(action), `it asks for: ${action}`),
+      next: resetGpu,
+    },
+    {
+      code: 'gpu.recovery-minor',
+      severity: 'warn',
+      when: 'asks for anything else, as Drain P2P',
+      source: 'as DCGM does',
+      seen: ({ recoveryAction: action = 'None' }) =>
+        tell(!/^none$|reset|reboot/i.test(action), `it asks for: ${action}`),
+      next: 'do what it asks for when its job has ended',
+    },
+  ],
+});
+
+function recoveryAction(gpu: XmlElement): string | undefined {
+  const action = text(gpu, 'gpu_recovery_action');
+  if (action !== undefined) return action.replace(/^(?:GPU|Node) /, '');
+  if (flag(gpu, 'gpu_reset_status.reset_required') === true) return 'Reset';
+  return flag(gpu, 'gpu_reset_status.drain_and_reset_recommended') === true ? 'Drain and Reset' : undefined;
+}
+
+const replace = 'take it out of service and have it replaced (NVIDIA’s field diagnostics, RMA)';
+
+/** v13 splits the SRAM count into parity and SEC-DED errors; before Ampere there are double-bit errors. */
+const uncorrected = [
+  'ecc_errors.volatile.sram_uncorrectable',
+  'ecc_errors.volatile.sram_uncorrectable_parity',
+  'ecc_errors.volatile.sram_uncorrectable_secded',
+  'ecc_errors.volatile.dram_uncorrectable',
+  'ecc_errors.volatile.double_bit.total',
+];
+
+/** Errors of the GPU's memory, and what is done about them. */
+const memory = family({
+  read: (gpu) => ({
+    ecc: defined({
+      uncorrectedVolatile: sum(gpu, ...uncorrected),
+      sramThresholdExceeded: flag(gpu, 'ecc_errors.aggregate.sram_threshold_exceeded'),
+      /** Before Ampere: a page waits for a reboot to be retired. */
+      retirementPending: flag(gpu, 'retired_pages.pending_retirement'),
+      /** Since Ampere: a row waits for a reset to be remapped. */
+      remapPending: flag(gpu, 'remapped_rows.remapped_row_pending'),
+      remapFailure: flag(gpu, 'remapped_rows.remapped_row_failure'),
+      remappedUncorrectable: number(gpu, 'remapped_rows.remapped_row_unc'),
+    }),
+  }),
+  rules: [
+    {
+      code: 'gpu.ecc-uncorrected',
+      severity: 'fail',
+      when: 'uncorrected errors since the last reset ≥ 1 (SRAM parity, SRAM SEC-DED, DRAM; double-bit before Ampere)',
+      source: 'as DCGM does',
+      seen: ({ ecc }) =>
+        atLeast(ecc.uncorrectedVolatile, 1, 'uncorrected memory error(s) since the last reset'),
+      next: resetGpu,
+    },
+    {
+      code: 'gpu.sram-threshold',
+      severity: 'fail',
+      when: 'SRAM threshold exceeded',
+      source: 'NVIDIA’s criterion for replacement',
+      seen: ({ ecc }) => tell(ecc.sramThresholdExceeded, 'its SRAM has had more errors than NVIDIA allows'),
+      next: replace,
+    },
+    {
+      code: 'gpu.remap-failure',
+      severity: 'fail',
+      when: 'a row could not be remapped',
+      source: 'as DCGM does',
+      seen: ({ ecc }) => tell(ecc.remapFailure, 'a bad memory row could not be replaced'),
+      next: replace,
+    },
+    {
+      code: 'gpu.remap-pending',
+      severity: 'warn',
+      when: 'a row waits for a reset to be remapped',
+      source: 'as DCGM does',
+      seen: ({ ecc }) => tell(ecc.remapPending, 'a bad memory row waits to be replaced at the next reset'),
+      next: resetGpu,
+    },
+    {
+      code: 'gpu.retirement-pending',
+      severity: 'warn',
+      when: 'a page waits for a reboot to be retired (before Ampere)',
+      source: 'as DCGM does',
+      seen: ({ ecc }) =>
+        tell(ecc.retirementPending, 'a bad memory page waits to be retired at the next reboot'),
+      next: 'drain and reboot the host',
+    },
+    {
+      code: 'gpu.remapped-rows',
+      severity: 'warn',
+      when: 'rows remapped after uncorrected errors ≥ 512',
+      source: 'as DCGM does',
+      seen: ({ ecc }) =>
+        atLeast(ecc.remappedUncorrectable, 512, 'memory rows replaced after uncorrected errors'),
+      next: 'plan to have it replaced',
+    },
+  ],
+});
+
+/** What must have been set up before anything can compute on it. */
+const readiness = family({
+  read: (gpu) => ({ fabric: fabricOf(gpu) }),
+  rules: [
+    {
+      code: 'gpu.fabric',
+      severity: 'fail',
+      when: 'NVLink fabric Not Started, or Completed without Success (SXM boards)',
+      source: 'CUDA then fails with 802',
+      seen: ({ fabric }) => fabricFault(fabric),
+      next: 'see `systemctl status nvidia-fabricmanager`: its version must equal the driver’s',
+    },
+    {
+      code: 'gpu.fabric-starting',
+      severity: 'warn',
+      when: 'NVLink fabric In Progress',
+      seen: ({ fabric }) => tell(fabric.state === 'In Progress', 'its NVLink fabric is still being set up'),
+      next: 'wait a minute; then see `systemctl status nvidia-fabricmanager`',
+    },
+    {
+      code: 'gpu.mig-empty',
+      severity: 'fail',
+      when: 'MIG on without an instance',
+      source: 'nothing can compute there',
+      seen: ({ migMode, migDevices }) =>
+        tell(migMode === 'enabled' && migDevices.length === 0, 'MIG is on and no instance has been made'),
+      next: 'make instances (`nvidia-smi mig -cgi …  -C`) or turn MIG off (`nvidia-smi -i {bus} -mig 0`)',
+    },
+  ],
+});
+
+/** NVLink fabric of SXM boards: Completed, In Progress, Not Started, … */
+function fabricOf(gpu: XmlElement) {
+  return defined({ state: text(gpu, 'fabric.state'), status: text(gpu, 'fabric.status') });
+}
+
+function fabricFault({ state, status }: ReturnType<typeof fabricOf>): string | undefined {
+  if (state === 'Not Started') return 'its NVLink fabric has not been set up: CUDA fails with error 802';
+  return tell(
+    state === 'Completed' && status !== undefined && status !== 'Success',
+    `its NVLink fabric is set up with: ${status}`,
+  );
+}
+
+const cooling = 'check air flow, dust, fans and the room';
+
+/** Too hot, or slowed down by heat or power. */
+const heatAndPower = family({
+  read: (gpu) => ({ thermal: temperatures(gpu), slowdown: slowdowns(gpu) }),
+  rules: [
+    {
+      code: 'gpu.hot',
+      severity: 'warn',
+      when: 'margin ≤ 0 °C; or at the highest operating temperature, of GPU or memory',
+      source: 'the card’s own limits',
+      seen: ({ thermal }) => tooHot(thermal),
+      next: cooling,
+    },
+    {
+      code: 'gpu.slowed-heat',
+      severity: 'warn',
+      when: 'a slowdown by heat is active now',
+      source: 'one sample',
+      seen: ({ slowdown }) =>
+        tell(
+          slowdown.hardwareThermal === true || slowdown.softwareThermal === true,
+          'it is slowed down because of heat',
+        ),
+      next: cooling,
+    },
+    {
+      code: 'gpu.slowed-power',
+      severity: 'warn',
+      when: 'the power brake is active now',
+      source: 'one sample',
+      seen: ({ slowdown }) => tell(slowdown.powerBrake, 'it is slowed down by the power brake'),
+      next: 'check power supplies and cables',
+    },
+    {
+      code: 'gpu.slowed',
+      severity: 'warn',
+      when: 'another slowdown by its hardware is active now',
+      source: 'one sample',
+      seen: ({ slowdown }) =>
+        tell(
+          slowdown.hardware === true && slowdown.hardwareThermal !== true && slowdown.powerBrake !== true,
+          'its hardware slows it down',
+        ),
+      next: 'check power and cooling',
+    },
+  ],
+});
+
+/** °C throughout. */
+function temperatures(gpu: XmlElement) {
+  return defined({
+    gpuC: number(gpu, 'temperature.gpu_temp'),
+    memoryC: number(gpu, 'temperature.memory_temp'),
+    /** Margin to the highest operating temperature; 0 or less is too hot. */
+    marginC: number(gpu, 'temperature.gpu_temp_tlimit'),
+    /** The highest operating temperature where the card gives absolute limits. */
+    maxGpuC: number(gpu, 'temperature.gpu_temp_max_gpu_threshold'),
+    maxMemoryC: number(gpu, 'temperature.gpu_temp_max_mem_threshold'),
+  });
+}
+
+/** Until driver 525 the events were called throttle reasons. */
+function slowdowns(gpu: XmlElement) {
+  const reason = (name: string): boolean | undefined =>
+    flag(
+      gpu,
+      `clocks_event_reasons.clocks_event_reason_${name}`,
+      `clocks_throttle_reasons.clocks_throttle_reason_${name}`,
+    );
+  return defined({
+    hardware: reason('hw_slowdown'),
+    hardwareThermal: reason('hw_thermal_slowdown'),
+    powerBrake: reason('hw_power_brake_slowdown'),
+    softwareThermal: reason('sw_thermal_slowdown'),
+  });
+}
+
+function tooHot(thermal: ReturnType<typeof temperatures>): string | undefined {
+  const { gpuC, maxGpuC, marginC, memoryC, maxMemoryC } = thermal;
+  if (marginC !== undefined && marginC <= 0) return `${gpuC ?? '?'} °C, ${-marginC} above its limit`;
+  if (gpuC !== undefined && maxGpuC !== undefined && gpuC >= maxGpuC)
+    return `${gpuC} °C, its limit is ${maxGpuC}`;
+  const memory = memoryC !== undefined && maxMemoryC !== undefined && memoryC >= maxMemoryC;
+  return tell(memory, `its memory has ${memoryC} °C, the limit is ${maxMemoryC}`);
+}
+
+/** The link between the card and its host. */
+const pcie = family({
+  read: (gpu) => ({ pcie: link(gpu) }),
+  rules: [
+    {
+      code: 'gpu.pcie-width',
+      severity: 'warn',
+      when: 'fewer lanes than the card has',
+      source: 'as DCGM does; some clouds’ machines show this always',
+      seen: ({ pcie: { width, maxWidth } }) => below(width, maxWidth, 'PCIe lanes'),
+      next: 'reseat the card, check risers and the slot',
+    },
+    {
+      code: 'gpu.pcie-generation',
+      severity: 'warn',
+      when: 'below what card and host can do, while working (P0 to P2, utilisation > 0)',
+      source: 'an idle link slows down to save power',
+      seen: (gpu) =>
+        tell(isWorking(gpu), below(gpu.pcie.generation, gpu.pcie.maxGeneration, 'PCIe generation')),
+      next: 'check BIOS settings, risers and the slot',
+    },
+  ],
+});
+
+function link(gpu: XmlElement) {
+  const generation = 'pci.pci_gpu_link_info.pcie_gen';
+  const width = 'pci.pci_gpu_link_info.link_widths';
+  const device = number(gpu, `${generation}.max_device_link_gen`, `${generation}.max_link_gen`);
+  const host = number(gpu, `${generation}.max_host_link_gen`);
+  return defined({
+    generation: number(gpu, `${generation}.current_link_gen`),
+    /** The best that card and host can do together. */
+    maxGeneration: device === undefined ? undefined : Math.min(device, host ?? device),
+    width: number(gpu, `${width}.current_link_width`),
+    maxWidth: number(gpu, `${width}.max_link_width`),
+  });
+}
+
+/** An idle GPU lowers its link speed to save power; only a working one tells. */
+function isWorking({ performanceState, utilizationPercent }: Gpu): boolean {
+  return performanceState !== undefined && performanceState <= 2 && (utilizationPercent ?? 0) > 0;
+}
+
+/** How the driver gets on with it, and how it is set. */
+const driver = family({
+  read: (gpu) => defined({ persistence: flag(gpu, 'persistence_mode') }),
+  rules: [
+    {
+      code: 'gpu.value-error',
+      severity: 'warn',
+      when: 'a value reads `Unknown Error` or `ERR!`',
+      seen: ({ faults }) => faultLike(faults, /^(?!.*(?:lost|requires reset))/i),
+      next: 'see `nvidia-smi -q` and `journalctl -k | grep NVRM` on the host',
+    },
+    {
+      code: 'gpu.persistence',
+      severity: 'warn',
+      when: 'persistence mode off',
+      source: 'every container start initialises the GPU anew',
+      seen: ({ persistence }) =>
+        tell(persistence === false, 'persistence mode is off: each start initialises it anew'),
+      next: 'enable it: `systemctl enable --now nvidia-persistenced`',
+    },
+  ],
+});
+
+/** What all families read of one `<gpu>` element of schema v10 to v13. */
+export function readForRules(gpu: XmlElement) {
+  return {
+    ...failure.read(gpu),
+    ...memory.read(gpu),
+    ...readiness.read(gpu),
+    ...heatAndPower.read(gpu),
+    ...pcie.read(gpu),
+    ...driver.read(gpu),
+  };
+}
+
+export type Readings = ReturnType<typeof readForRules>;
+
+/** In the order in which findings of one severity are reported: the first is the cause of a verdict. */
+export const gpuRules = [
+  ...failure.rules,
+  ...memory.rules,
+  ...readiness.rules,
+  ...heatAndPower.rules,
+  ...pcie.rules,
+  ...driver.rules,
+];
+
+/** The codes of these rules, each declared with its rule. */
+export type GpuRuleCode = (typeof gpuRules)[number]['code'];
