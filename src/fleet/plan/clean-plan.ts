@@ -1,5 +1,5 @@
 import { foreignLine, foreignLines, foreignValue } from '../../shared/base/foreign-text.ts';
-import type { Told } from '../steps/change.ts';
+import type { Description } from '../steps/change.ts';
 import type { FleetPlan } from './fleet-plan.ts';
 
 /** Of a script that is shown whole; ours are far below. */
@@ -22,7 +22,7 @@ export function cleanPlan(plan: FleetPlan): FleetPlan {
 }
 
 /** A detail's text is one line, unlike a file's. */
-function inLines({ details }: Told): Pick<Told, 'details'> {
+function inLines({ details }: Description): Pick<Description, 'details'> {
   if (details === undefined) return {};
   return { details: details.map(({ text, ...rest }) => ({ ...rest, text: foreignLine(text) })) };
 }

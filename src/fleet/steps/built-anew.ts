@@ -13,8 +13,8 @@ export function builtAnew({ manager }: Facts, { host, artifacts }: Desired): rea
   const others = slots.filter(({ mode, image }) => mode === 'host' || image !== undefined).length;
   if (others > 0 && others === slots.length && host.dockerfile?.push === undefined) return undefined;
   const who = others === 0 ? 'all slots' : 'slots that run it';
-  const effect = `${who} move to it: one first, the others once it works; running jobs end first`;
-  return [{ marker: 'change', text: 'the agent image is built anew', effect }];
+  const effect = `${who} move to it: one first, the others once it works; running jobs finish first`;
+  return [{ marker: 'change', text: 'the agent image is rebuilt', effect }];
 }
 
 /** Over `SHA256  ./PATH` of each file, sorted by path: what `sha256sum` says in the folder. */

@@ -63,8 +63,8 @@ export interface TextDiff {
   readonly lines: readonly string[];
 }
 
-/** What a plan says of a change beside its title. No part of its id. */
-export interface Told {
+/** What a plan shows of a change below its title. Not part of its id. */
+export interface Description {
   /** Default: add. A change that reboots is shown as that, whatever stands here. */
   readonly marker?: Marker;
   readonly details?: readonly Detail[];
@@ -77,7 +77,7 @@ export interface Told {
 }
 
 /** One described mutation. */
-export interface Change extends Told {
+export interface Change extends Description {
   readonly known: true;
   /** Stable for the same facts and wishes: step, name and a short digest of its actions. */
   readonly id: string;
@@ -91,7 +91,7 @@ export interface Change extends Told {
 }
 
 /** A change that cannot be spelled out yet. It is announced, and cannot run. */
-export interface Shape extends Told {
+export interface Shape extends Description {
   readonly known: false;
   readonly step: StepName;
   readonly title: string;

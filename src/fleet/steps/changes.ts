@@ -6,11 +6,11 @@ import {
   type Disturbs,
   type Shape,
   type StepName,
-  type Told,
+  type Description,
 } from './change.ts';
 import type { Refusal } from './step.ts';
 
-interface Described extends Told {
+interface Described extends Description {
   readonly title: string;
   readonly why: string;
   readonly disturbs: Disturbs;

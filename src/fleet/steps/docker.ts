@@ -14,7 +14,7 @@ import {
   type DaemonConfig,
 } from './docker/daemon-json.ts';
 import { engineFunctions, restartScript, startEngine } from './docker/engine-script.ts';
-import { toldDaemonJson } from './docker/told-daemon-json.ts';
+import { describeDaemonJson } from './description.ts';
 import { leftEngineObstacle } from './docker/left.ts';
 import { dockerPackages, enginePackages, replaced } from './docker/packages.ts';
 import { dockerRefusal } from './docker/refusal.ts';
@@ -59,7 +59,7 @@ export const dockerStep: Step = {
           title: `configure Docker Engine: ${changedKeys(from, to).join(', ')}`,
           why: facts.docker.daemonJson === undefined ? 'there is no daemon.json' : 'daemon.json lacks them',
           disturbs: restart ? restartDisturbs(facts) : 'nothing',
-          ...toldDaemonJson(facts.docker.daemonJson, renderDaemonJson(to)),
+          ...describeDaemonJson(facts.docker.daemonJson, renderDaemonJson(to)),
         },
         {
           script: configScript({ from: facts.docker.daemonJson, to: renderDaemonJson(to), restart }),

@@ -7,7 +7,6 @@ import type { Change } from './change.ts';
 import { later, refusal } from './changes.ts';
 import { agentArch, configText, managerConfig } from './manager-config.ts';
 import { managerVersion } from './manager-version.ts';
-import { sharesComing } from './manager/config-details.ts';
 import { waitAfterDriver } from './manager/after-driver.ts';
 import { givenBack } from './manager/drained.ts';
 import { tooOldForHostMode } from './manager/host-mode.ts';
@@ -22,7 +21,7 @@ import { managerUnitFor, withoutMark } from './manager/unit.ts';
 import { laterPools, poolNames, withPoolNames } from './pool-names.ts';
 import type { Desired, Step } from './step.ts';
 import { bringAgent } from './supplies/bring-agent.ts';
-import { fieldDetails, toldText, written } from './told/texts.ts';
+import { describeFile, fieldDetails, written } from './description.ts';
 
 /** The manager: its files, its configuration, its credential, its unit, and that it runs with all of them. */
 export const managerStep: Step = {
@@ -63,15 +62,7 @@ export const managerStep: Step = {
     ];
     const { caSha256: ca } = wanted.proxy;
     const wantedStart = { configHash: sha256(config), program: version.directory, unit: unit.mark };
-    // With another configuration its own change tells that.
-    const shares = found.some(({ id }) => id.startsWith('manager-configuration'))
-      ? []
-      : sharesComing(wanted, {
-          gpus: facts.gpus.length,
-          memoryMiB: facts.memoryMiB,
-          status: facts.manager.status,
-        });
-    const started = [...start(facts, version, { ...wantedStart, ...defined({ ca }) }, found, shares)];
+    const started = [...start(facts, version, { ...wantedStart, ...defined({ ca }) }, found)];
     if (laterPools(desired.host, facts).length > 0) {
       // What the driver decides is in the configuration, and all that comes with it and after it rests on it.
       yield* [...found, ...started].map((each) => later(each, 'driver'));
@@ -91,8 +82,8 @@ function* systemdUnit(facts: Facts, unit: string): Iterable<Change> {
   const why = seen === undefined ? 'not installed' : 'its text differs';
   const file = written(facts, HostPaths.unit, unit);
   const [before, after] = [file.before && withoutMark(file.before), withoutMark(unit)];
-  const told = { ...toldText(file), details: fieldDetails({ before, after }) };
-  yield quiet('unit', { title: `install the unit ${managerUnit}`, why, ...told }, [
+  const description = { ...describeFile(file), details: fieldDetails({ before, after }) };
+  yield quiet('unit', { title: `install the unit ${managerUnit}`, why, ...description }, [
     upload(textArtifact(unit), HostPaths.unit, 0o644),
   ]);
 }

@@ -5,8 +5,7 @@ import type { Change } from './change.ts';
 import { runChange } from './changes.ts';
 import type { Desired } from './step.ts';
 import { suppliedPlatform } from './offline/platform.ts';
-import { certificateDetails } from './told/certificates.ts';
-import { textDiff, written } from './told/texts.ts';
+import { certificateDetails, textDiff, written } from './description.ts';
 
 /**
  * The site's own certificate authority, before anything is downloaded: a proxy that looks into TLS, or mirrors and a

@@ -8,7 +8,7 @@ import { configFolder, configScript } from './docker/config-script.ts';
 import { restartScript } from './docker/engine-script.ts';
 import { renderDaemonJson, sameConfig, usesCdi, withGpuSettings } from './docker/daemon-json.ts';
 import { isRelease } from './docker/release.ts';
-import { toldDaemonJson } from './docker/told-daemon-json.ts';
+import { describeDaemonJson } from './description.ts';
 import { usesOf } from './driver/uses.ts';
 import { driverIsWanted } from './driver/wanted.ts';
 import { asFound, isKept, keepsEngine, keptMissing } from './kept-stack.ts';
@@ -110,7 +110,7 @@ function* configuration(facts: Facts, desired: Desired, installing: boolean): Ge
         : 'it was started before the toolkit or its configuration was there',
       disturbs: restartDisturbs(facts),
       marker: 'change',
-      ...(differs ? toldDaemonJson(before, renderDaemonJson(to)) : {}),
+      ...(differs ? describeDaemonJson(before, renderDaemonJson(to)) : {}),
     },
     {
       script: configScript({ from: before, to: renderDaemonJson(to), restart: true }),

@@ -103,14 +103,14 @@ export function readConfig(json: string): StoredConfig | undefined {
   const value = json.length > longest ? undefined : parsed(json);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   const known = Object.entries(value).flatMap(([key, each]) => {
-    const result = isKey(key) ? keys[key].safeParse(each) : undefined;
+    const result = isConfigKey(key) ? keys[key].safeParse(each) : undefined;
     return result?.success === true ? [[key, result.data] as const] : [];
   });
   const config = Object.fromEntries(known);
   return { config, unknown: missingIn(config, value, '').slice(0, most.names) };
 }
 
-function isKey(key: string): key is keyof ManagerConfig {
+export function isConfigKey(key: string): key is keyof ManagerConfig {
   return Object.hasOwn(keys, key);
 }
 

@@ -4,7 +4,7 @@ import { chooseBase, cudaOfDriver, type HostGpus } from '../../../shared/image/c
 import type { HostSpec } from '../../inventory/fleet.ts';
 import type { Detail, Shape } from '../change.ts';
 import { driverIsWanted } from '../driver/wanted.ts';
-import { item, itemDetail } from '../told/items.ts';
+import { details, item } from '../description.ts';
 
 /**
  * A manager that is as wanted has to start again after a driver, and may have to build its image for it: how long that
@@ -35,10 +35,8 @@ function newBase(facts: Facts, { driver }: HostSpec, { image }: ManagerConfig): 
   };
   const from = baseOf({ ...gpus, cudaMax: health.cudaVersion });
   const to = baseOf({ ...gpus, cudaMax: cudaOfDriver(driver.version ?? driver.branch) });
-  const effect = 'it is built anew; all slots move to it, running jobs end first';
-  return from === undefined || to === undefined
-    ? []
-    : item('base of the image', from, to, effect).map(itemDetail);
+  const effect = 'the image is rebuilt; all slots move to it, running jobs finish first';
+  return from === undefined || to === undefined ? [] : details(item('base of the image', from, to, effect));
 }
 
 function baseOf(gpus: HostGpus): string | undefined {

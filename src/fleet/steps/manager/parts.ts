@@ -1,12 +1,12 @@
 import { sha256 } from '../../../shared/base/digest.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
-import type { Action, Artifact, Change, Told } from '../change.ts';
+import type { Action, Artifact, Change, Description } from '../change.ts';
 import { change } from '../changes.ts';
 
 /** The credential waits here until the moment of the restart, so that the file in use is never ahead of the manager. */
 export const nextToken = `${HostPaths.token}.next`;
 
-interface Words extends Told {
+interface Words extends Description {
   readonly title: string;
   readonly why: string;
 }

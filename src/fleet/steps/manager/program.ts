@@ -1,8 +1,7 @@
 import { HostPaths } from '../../../shared/contract/paths.ts';
 import type { Facts } from '../../facts/facts.ts';
 import type { Change, Detail } from '../change.ts';
-import { isDowngrade } from '../told/downgrade.ts';
-import { item, itemDetail } from '../told/items.ts';
+import { details, isDowngrade, item } from '../description.ts';
 import { installScript } from '../manager-scripts.ts';
 import { isCurrent, type ManagerVersion } from '../manager-version.ts';
 import type { Desired } from '../step.ts';
@@ -15,7 +14,7 @@ export function* program(facts: Facts, desired: Desired, version: ManagerVersion
   const { artifacts } = desired;
   const older = isDowngrade(release?.version, desired.version);
   const words = `the manager ${desired.version} (${version.id}) with Node ${artifacts.nodeVersion}`;
-  const told = {
+  const description = {
     title: older ? `downgrade to ${words}` : `install ${words}`,
     why: current === undefined ? 'not installed' : `installed is ${current}`,
   };
@@ -31,8 +30,8 @@ export function* program(facts: Facts, desired: Desired, version: ManagerVersion
     upload(artifacts.manager, `${version.directory}/manager.mjs`, 0o644),
   ];
   yield current === undefined
-    ? quiet('install', told, actions)
-    : quiet('install', { ...told, marker: 'change', details: versions(facts, desired) }, actions);
+    ? quiet('install', description, actions)
+    : quiet('install', { ...description, marker: 'change', details: versions(facts, desired) }, actions);
 }
 
 /** As far as the manager that runs tells them. */
@@ -44,9 +43,9 @@ function versions(
     ['manager', release?.version, version],
     ['Node', status?.node, artifacts.nodeVersion],
   ] as const;
-  return pairs
-    .flatMap(([name, from, to]) =>
+  return details(
+    pairs.flatMap(([name, from, to]) =>
       from === undefined ? [] : item(name, from, to, isDowngrade(from, to) ? 'a downgrade' : undefined),
-    )
-    .map(itemDetail);
+    ),
+  );
 }

@@ -2,10 +2,9 @@ import { sha256 } from '../../../shared/base/digest.ts';
 import type { ImageConfig, ManagerConfig } from '../../../shared/contract/config.ts';
 import { HostPaths } from '../../../shared/contract/paths.ts';
 import type { Facts } from '../../facts/facts.ts';
-import { certificateDetails } from '../told/certificates.ts';
 import type { Change } from '../change.ts';
-import { textDiff, written } from '../told/texts.ts';
-import { configDetails } from './config-details.ts';
+import { certificateDetails, textDiff, written } from '../description.ts';
+import { describeConfig } from './config-description.ts';
 import { quiet, textArtifact, upload } from './parts.ts';
 
 /** manager.json and the site's certificates beside it: key by key what becomes of them, and what follows. */
@@ -22,7 +21,9 @@ export function* settings(
   if (files.length === 0) return;
   const isNew = files.every(({ path }) => facts.files[path] === undefined);
   const differs = (path: string): boolean => files.some((file) => file.path === path);
-  const telling = differs(HostPaths.config) ? configDetails(seenOn(facts), config.value) : { details: [] };
+  const description = differs(HostPaths.config)
+    ? describeConfig(seenOn(facts), config.value)
+    : { details: [] };
   const ca =
     caPem !== undefined && differs(HostPaths.caBundle)
       ? certificateDetails(facts, HostPaths.caBundle, caPem)
@@ -34,11 +35,11 @@ export function* settings(
       title: "write the manager's configuration",
       why: [
         reason,
-        ...(telling.remark === undefined ? [] : [telling.remark]),
+        ...(description.remark === undefined ? [] : [description.remark]),
         ...unknownAgent(config.value.image),
       ].join('; '),
       marker: isNew ? 'add' : 'change',
-      details: [...ca, ...telling.details],
+      details: [...ca, ...description.details],
       texts: files.map(({ path, text }) => textDiff(written(facts, path, text))),
     },
     files.map(({ path, text, mode }) => upload(textArtifact(text), path, mode)),
@@ -51,7 +52,7 @@ function seenOn({
   gpus,
   memoryMiB,
   manager: { status },
-}: Facts): Parameters<typeof configDetails>[0] {
+}: Facts): Parameters<typeof describeConfig>[0] {
   const path = HostPaths.config;
   return { digest: files[path], text: texts[path], gpus: gpus.length, memoryMiB, status };
 }

@@ -1,7 +1,7 @@
 import { HostPaths } from '../../../shared/contract/paths.ts';
 import { imageOverall } from '../../../shared/contract/status.ts';
 import type { Facts } from '../../facts/facts.ts';
-import type { Action, Change, Detail } from '../change.ts';
+import type { Action, Change } from '../change.ts';
 import { change } from '../changes.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { activateScript } from '../manager-scripts.ts';
@@ -18,7 +18,6 @@ export function* start(
   version: ManagerVersion,
   wanted: WantedStart,
   found: readonly Change[],
-  details: readonly Detail[],
 ): Iterable<Change> {
   const why = found.length > 0 ? 'what it runs with has changed' : staleness(facts, wanted);
   const ready = { kind: 'await-manager', configHash: wanted.configHash, timeoutS: readyTimeoutS } as const;
@@ -45,7 +44,7 @@ export function* start(
   // A version that hangs is given up after a minute, before systemd 246 after two, and the one before may take another.
   const run: Action = { kind: 'run', durable: true, timeoutS: 300, script, writes };
   const marker = running ? 'change' : 'add';
-  yield change('manager', 'start', { title, why, disturbs, marker, details }, [run, ready]);
+  yield change('manager', 'start', { title, why, disturbs, marker }, [run, ready]);
 }
 
 function* images({ manager: { status } }: Facts, ready: Action): Iterable<Change> {

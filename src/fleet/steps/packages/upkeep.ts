@@ -7,7 +7,7 @@ import type { Change } from '../change.ts';
 import { runChange } from '../changes.ts';
 import type { Desired } from '../step.ts';
 import { noting, partRecord, type PartRecord } from './recorded.ts';
-import { toldText, written } from '../told/texts.ts';
+import { describeFile, written } from '../description.ts';
 
 interface Host {
   readonly platform: Platform;
@@ -27,7 +27,7 @@ export function* addSource(step: PartName, whose: string, vendor: Vendor, host: 
       title: `${facts.files[file] === undefined ? 'add' : 'change'} ${whose} package source`,
       why: facts.files[file] === sha256(text) ? `${keyFile} is missing` : `${file} is not as wanted`,
       disturbs: 'nothing',
-      ...toldText(written(facts, file, text)),
+      ...describeFile(written(facts, file, text)),
     },
     {
       script: `${noting(partRecord(step, facts, platform), platform)}\n${script}`,

@@ -12,7 +12,7 @@ import { dropModule } from '../driver/unload.ts';
 import type { PartName } from '../../packages/package-record.ts';
 import { vendorOf } from '../packages/of-part.ts';
 import { recordOf } from '../packages/recorded.ts';
-import { listed } from '../told/items.ts';
+import { listed } from '../description.ts';
 import { ownershipOf } from './ownership.ts';
 import { partsOf, type Part } from './parts.ts';
 import { isOurRunfile, runfileRemoval } from './runfile.ts';

@@ -10,7 +10,7 @@ import { change, refusal, runChange } from '../changes.ts';
 import { reloadDisturbs } from '../disturbance.ts';
 import { configFolder } from '../docker/config-script.ts';
 import type { Refusal } from '../step.ts';
-import { toldDaemonJson } from '../docker/told-daemon-json.ts';
+import { describeDaemonJson } from '../description.ts';
 import { knownPools } from '../pool-names.ts';
 import { cdiFolder, cdiUndoScript } from '../toolkit/cdi.ts';
 import { withoutOurs } from './daemon-json.ts';
@@ -141,7 +141,7 @@ function* configuration(facts: Facts, parts: ReadonlySet<PartName>): Generator<C
         ? 'its settings are ours'
         : 'its settings are ours, but for those of the toolkit, which stays',
       disturbs: 'nothing',
-      ...toldDaemonJson(current, then.text ?? '{}'),
+      ...describeDaemonJson(current, then.text ?? '{}'),
       marker: then.text === undefined ? 'remove' : 'change',
     },
     {

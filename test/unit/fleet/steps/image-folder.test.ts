@@ -104,10 +104,9 @@ describe("a team's folder", () => {
       details: [
         {
           marker: 'change',
-          text: `image: ${push}:old → ${now.kind === 'registry' ? now.reference : ''}`,
-          effect: 'h200-1 builds it',
+          text: `image: ${push}:old, built by h200-1 → ${now.kind === 'registry' ? now.reference : ''}, built by h200-1`,
         },
-        { marker: 'change', text: 'slot 0 moves to a new image', effect: 'a running job ends first' },
+        { marker: 'change', text: 'slot 0 moves to a new image', effect: 'running jobs finish first' },
       ],
     });
   });

@@ -14,8 +14,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
              ~ GPUs of each agent: 0-1, 2-3 → 0, 1, 2, 3
              ~ memory of each agent: 29.25 GiB → 14.5 GiB of 62.5 GiB
              + registers h200-1-2, h200-1-3 in pool gpu-lab
-             ~ slots 0, 1 start anew for this
-                 a running job ends first`),
+             ~ slots 0, 1 restart
+                 running jobs finish first`),
   ],
   [
     'fewer agents',
@@ -25,9 +25,9 @@ const cases: readonly [string, Desired, Desired, string][] = [
              ~ GPUs of each agent: 0, 1, 2, 3 → 0-1, 2-3
              ~ memory of each agent: 14.5 GiB → 29.25 GiB of 62.5 GiB
              - removes h200-1-2, h200-1-3 from pool gpu-lab
-                 once no job runs there
-             ~ all slots start anew for this
-                 a running job ends first`),
+                 running jobs finish first
+             ~ all slots restart
+                 running jobs finish first`),
   ],
   [
     'one agent per GPU',
@@ -37,8 +37,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
              ~ GPUs of each agent: 0-1, 2-3 → 0, 1, 2, 3
              ~ memory of each agent: 29.25 GiB → 14.5 GiB of 62.5 GiB
              + registers h200-1-2, h200-1-3 in pool gpu-lab
-             ~ slots 0, 1 start anew for this
-                 a running job ends first`),
+             ~ slots 0, 1 restart
+                 running jobs finish first`),
   ],
   [
     'slots instead of a number',
@@ -47,12 +47,12 @@ const cases: readonly [string, Desired, Desired, string][] = [
     configured(`             ~ agents: 2 → slot big, slot bare
              + slot big: GPUs 0, 1
              + slot bare: GPUs 2, mode host
-                 its jobs run straight on this host, without a container
+                 its jobs run directly on this host, without a container
              - slot 0: GPUs 0, 1
              - slot 1: GPUs 2, 3
              + registers h200-1-big, h200-1-bare in pool gpu-lab
              - removes h200-1-0, h200-1-1 from pool gpu-lab
-                 once no job runs there`),
+                 running jobs finish first`),
   ],
   [
     'a number instead of slots that were made otherwise',
@@ -71,15 +71,15 @@ const cases: readonly [string, Desired, Desired, string][] = [
              ~ slot 1 gpus: 1 → 2, 3
              - slot 1 limits.memory: 8g
              - slot 1 image: registry.lab/own:1
-                 the image of the host instead: built here with agent 4.260.0
+                 it runs the host's image
              - slot g: GPUs 2, capabilities compute, utility, graphics
              ~ memory of each agent: 19.5 GiB → 29.25 GiB of 62.5 GiB
              - removes h200-1-g from pool gpu-lab
-                 once no job runs there
+                 running jobs finish first
              ~ slot 1 moves to a new image
-                 a running job ends first
-             ~ slot 0 starts anew for this
-                 a running job ends first`),
+                 running jobs finish first
+             ~ slot 0 restarts
+                 running jobs finish first`),
   ],
   [
     'slots made otherwise instead of a number',
@@ -93,17 +93,17 @@ const cases: readonly [string, Desired, Desired, string][] = [
     ),
     configured(`             ~ agents: 2 → slot 0, slot 1, slot g
              ~ slot 0 mode: container → host
-                 its jobs run straight on this host, without a container
+                 its jobs run directly on this host, without a container
              + slot 1 limits.memory: 8g
              + slot 1 image: registry.lab/own:1
              + slot g: GPUs 1, shared, capabilities compute, utility, graphics
-             ~ memory of each agent without a limit of its own: 29.25 GiB → 19.5
-               GiB of 62.5 GiB
+             ~ memory of each agent without its own limit: 29.25 GiB → 19.5 GiB
+               of 62.5 GiB
              + registers h200-1-g in pool gpu-lab
              ~ slot 1 moves to a new image
-                 a running job ends first
-             ~ slot 0 starts anew for this
-                 a running job ends first`),
+                 running jobs finish first
+             ~ slot 0 restarts
+                 running jobs finish first`),
   ],
   [
     'a list that says the same as the number',
@@ -120,18 +120,18 @@ const cases: readonly [string, Desired, Desired, string][] = [
              - slot b: GPUs 1
              + registers h200-1-c in pool train
              - removes h200-1-b from pool gpu-lab
-                 once no job runs there
-             ~ slot a starts anew for this
-                 a running job ends first`),
+                 running jobs finish first
+             ~ slot a restarts
+                 running jobs finish first`),
   ],
   [
     'a slot straight on the host',
     wish(slots(slot('a'))),
     wish(slots(slot('a', { mode: 'host' }))),
     configured(`             ~ slot a mode: container → host
-                 its jobs run straight on this host, without a container
-             ~ slot a starts anew for this
-                 a running job ends first`),
+                 its jobs run directly on this host, without a container
+             ~ slot a restarts
+                 running jobs finish first`),
   ],
   [
     'shared GPUs',
@@ -143,8 +143,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
              ~ GPUs of each agent: 0, 1, 2, 3 → 0, 1, 2, 3, 0, 1, 2, 3
              ~ memory of each agent: 14.5 GiB → 7.25 GiB of 62.5 GiB
              + registers h200-1-4, h200-1-5, h200-1-6, h200-1-7 in pool gpu-lab
-             ~ slots 0, 1, 2, 3 start anew for this
-                 a running job ends first`),
+             ~ slots 0, 1, 2, 3 restart
+                 running jobs finish first`),
   ],
   [
     'the expected GPUs',
@@ -154,8 +154,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
              ~ GPUs of each agent: 0, 1, 2, 3 → 0, 1, 2, 3, 4, 5, 6, 7
              ~ memory of each agent: 14.5 GiB → 7.25 GiB of 62.5 GiB
              + registers h200-1-4, h200-1-5, h200-1-6, h200-1-7 in pool gpu-lab
-             ~ slots 0, 1, 2, 3 start anew for this
-                 a running job ends first`),
+             ~ slots 0, 1, 2, 3 restart
+                 running jobs finish first`),
   ],
   [
     'names of agents',
@@ -164,7 +164,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
     configured(`             ~ agentName: {host}-{slot} → lab-{host}-{slot}
              + registers lab-h200-1-0 in pool gpu-lab
              - removes h200-1-0 from pool gpu-lab
-                 once no job runs there`),
+                 running jobs finish first`),
   ],
   [
     'another pool',
@@ -173,7 +173,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
     configured(`             ~ pool: gpu-lab → gpu-train
              ~ moves h200-1-0, h200-1-1, h200-1-2, h200-1-3 from pool gpu-lab to
                pool gpu-train
-                 a running job ends first`),
+                 running jobs finish first`),
   ],
   [
     'another organization',
@@ -184,8 +184,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
                  agents that are registered in https://dev.azure.com/example are
                  not removed there
              + registers h200-1-0, h200-1-1, h200-1-2, h200-1-3 in pool gpu-lab
-             ~ all slots start anew for this
-                 a running job ends first`),
+             ~ all slots restart
+                 running jobs finish first`),
   ],
   [
     'another name of the host',
@@ -198,7 +198,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
              + registers h200-one-0, h200-one-1, h200-one-2, h200-one-3 in pool
                gpu-lab
              - removes h200-1-0, h200-1-1, h200-1-2, h200-1-3 from pool gpu-lab
-                 once no job runs there
+                 running jobs finish first
   ~ manager  restart the manager (jobs go on) and wait for it
              what it runs with has changed
 

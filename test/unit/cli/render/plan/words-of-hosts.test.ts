@@ -103,8 +103,8 @@ Changes: 1 on 1 host.
                2036-11-19
              ~ proxy.ca: certificates with sha256 123456789abc → certificates
                with sha256 123456789abc
-             ~ slot 0 starts anew for this
-                 a running job ends first
+             ~ slot 0 restarts
+                 running jobs finish first
   ~ manager  restart the manager (jobs go on) and wait for it
              what it runs with has changed
 
@@ -187,7 +187,8 @@ test('another branch of the driver announces the wait and the image that is buil
              not known before "driver" has run; at most this
              ~ base of the image: nvidia/cuda:13.0.3-base-ubuntu24.04 →
                nvidia/cuda:13.2.1-base-ubuntu24.04
-                 it is built anew; all slots move to it, running jobs end first
+                 the image is rebuilt; all slots move to it, running jobs finish
+                 first
 
 Changes: 3 on 1 host, 1 host to be rebooted.
 `);
@@ -207,8 +208,8 @@ test('hosts whose agents differ by their own names read the same, unless their t
              ~ GPUs of each agent: 0-3 → 0-1, 2-3
              ~ memory of each agent: 58.5 GiB → 29.25 GiB of 62.5 GiB
              + registers {host}-1 in pool gpu-lab
-             ~ slot 0 starts anew for this
-                 a running job ends first
+             ~ slot 0 restarts
+                 running jobs finish first
   ~ manager  restart the manager (jobs go on) and wait for it
              what it runs with has changed
 
@@ -230,9 +231,9 @@ test('a configuration with keys of another release, and one that is none', () =>
   expect(planOn80(withTexts(speaking, { [HostPaths.config]: 'nonsense' }), wish(count(1)))).toBe(
     configured(`             + registers h200-1-0 in pool gpu-lab
              - removes l40s-1-2 from pool gpu-lab
-                 once no job runs there`).replace(
+                 running jobs finish first`).replace(
       'inventory',
-      'inventory; what it says now is no configuration',
+      'inventory; the present file is not a\n             configuration',
     ),
   );
 });

@@ -30,7 +30,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
                graphics
              + slot a image: registry.lab/own:1
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'parts of the driver',
@@ -38,7 +39,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({ driverCapabilities: ['compute', 'utility', 'graphics'] }),
     configured(`             ~ driverCapabilities: compute, utility → compute, utility, graphics
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'a newer agent',
@@ -46,7 +48,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish(agent('4.276.0')),
     configured(`             ~ agent version: 4.260.0 → 4.276.0
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'an older agent',
@@ -55,7 +58,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     configured(`             ~ agent version: 4.276.0 → 4.260.0
                  a downgrade
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'another base',
@@ -63,7 +67,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({ baseImage: 'nvidia/cuda:12.8.2-base-ubuntu24.04' }),
     configured(`             + baseImage: nvidia/cuda:12.8.2-base-ubuntu24.04
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'an image of a registry',
@@ -71,7 +76,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({ image: 'registry.lab/team/agent:7' }),
     configured(`             ~ image: built here with agent 4.260.0 → registry.lab/team/agent:7
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'another image of a registry',
@@ -79,7 +85,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({ image: 'registry.lab/team/agent:8' }),
     configured(`             ~ image: registry.lab/team/agent:7 → registry.lab/team/agent:8
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     "a team's folder",
@@ -87,7 +94,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({ dockerfile: { folder: '/lab/vision' } }),
     configured(`             + dockerfile: vision
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'mirrors',
@@ -98,12 +106,13 @@ const cases: readonly [string, Desired, Desired, string][] = [
         mirrors: { images: 'registry.lab/hub', apt: 'http://mirror.lab', agent: 'https://mirror.lab/agents' },
       },
     ),
-    configured(`             ~ mirrors.agent: https://download.agent.dev.azure.com →
-               https://mirror.lab/agents
-             + mirrors.images: registry.lab/hub
+    configured(`             + mirrors.images: registry.lab/hub
              + mirrors.apt: http://mirror.lab
+             ~ mirrors.agent: https://download.agent.dev.azure.com →
+               https://mirror.lab/agents
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
 ];
 
@@ -129,18 +138,18 @@ test.each<[string, Parameters<typeof wish>[0], string, string]>([
     'with another one',
     {},
     'FROM b',
-    `             ~ the agent image is built anew
+    `             ~ the agent image is rebuilt
                  all slots move to it: one first, the others once it works;
-                 running jobs end first
+                 running jobs finish first
 `,
   ],
   [
     'with another one, where some slots have images of their own',
     slots(one, own),
     'FROM b',
-    `             ~ the agent image is built anew
+    `             ~ the agent image is rebuilt
                  slots that run it move to it: one first, the others once it
-                 works; running jobs end first
+                 works; running jobs finish first
 `,
   ],
 ])('a new release %s', (_, host, dockerfile, lines) => {

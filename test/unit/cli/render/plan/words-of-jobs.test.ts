@@ -18,8 +18,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish(),
     wish({ limits: { memory: '64g' } }),
     configured(`             + limits.memory: 64g
-             ~ all slots start anew for this
-                 a running job ends first`),
+             ~ all slots restart
+                 running jobs finish first`),
   ],
   [
     'another limit',
@@ -27,8 +27,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({ limits: { memory: '32g' } }),
     configured(`             ~ limits.memory: 64g → 32g
              - limits.pids: 4096
-             ~ all slots start anew for this
-                 a running job ends first`),
+             ~ all slots restart
+                 running jobs finish first`),
   ],
   [
     'datasets',
@@ -39,14 +39,13 @@ const cases: readonly [string, Desired, Desired, string][] = [
         dataset({ name: 'COCO', host: '/data/coco', container: '/datasets/coco', requireMount: false }),
       ],
     }),
-    configured(`             ~ dataset IMAGENET: /data/imagenet at /datasets/imagenet, a mount
-               point → /fast/imagenet at /datasets/imagenet, a mount point
+    configured(`             ~ dataset IMAGENET host: /data/imagenet → /fast/imagenet
              + dataset COCO: /data/coco at /datasets/coco
                  slots wait while its folder is missing or empty
              - dataset OLD: /data/old at /datasets/imagenet, a mount point
-                 jobs do not find it any more
-             ~ all slots start anew for this
-                 a running job ends first`),
+                 jobs no longer find it
+             ~ all slots restart
+                 running jobs finish first`),
   ],
   [
     'Docker for jobs',
@@ -55,16 +54,18 @@ const cases: readonly [string, Desired, Desired, string][] = [
     configured(`             ~ jobs.docker: false → true
                  jobs may use Docker's socket: root on this host
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'no Docker for jobs any more',
     wish({ jobs: { sudo: false, docker: true } }),
     wish(),
     configured(`             ~ jobs.docker: true → false
-                 jobs do not reach Docker's socket any more
+                 jobs can no longer use Docker's socket
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'sudo for jobs',
@@ -73,21 +74,22 @@ const cases: readonly [string, Desired, Desired, string][] = [
     configured(`             ~ jobs.sudo: false → true
                  jobs may become root inside their container
              ~ all slots move to a new image
-                 one first, the others once it works; running jobs end first`),
+                 one slot first, the others once it works; running jobs finish
+                 first`),
   ],
   [
     'a fence that must stand',
     wish(),
     wish({ fence: 'required' }),
     configured(`             + network: required
-                 no job starts while the fence is not up`),
+                 no job starts without network isolation`),
   ],
   [
     'a fence that need not',
     wish({ fence: 'required' }),
     wish(),
     configured(`             - network: required
-                 jobs run also while the fence cannot be put up`),
+                 jobs also run while network isolation fails`),
   ],
   [
     'registration',
@@ -113,8 +115,8 @@ const cases: readonly [string, Desired, Desired, string][] = [
     wish({}, { proxy: { https: 'http://proxy.lab:3128', noProxy: ['.lab', '10.0.0.0/8'] } }),
     configured(`             + proxy.https: http://proxy.lab:3128
              + proxy.noProxy: .lab, 10.0.0.0/8
-             ~ all slots start anew for this
-                 a running job ends first`),
+             ~ all slots restart
+                 running jobs finish first`),
   ],
   [
     'a service principal',
@@ -131,7 +133,7 @@ const cases: readonly [string, Desired, Desired, string][] = [
         },
       },
     ),
-    configured(`             ~ credential: a personal access token → service principal
+    configured(`             ~ credential: personal access token → service principal
                11111111-2222-3333-4444-555555555555 of
                66666666-7777-8888-9999-000000000000`),
   ],

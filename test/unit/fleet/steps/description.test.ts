@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
 
-import { fieldDetails, textDiff, toldText } from '../../../../../src/fleet/steps/told/texts.ts';
+import {
+  describeFile,
+  fieldDetails,
+  textDiff,
+  withoutSecrets,
+} from '../../../../src/fleet/steps/description.ts';
 
 const path = '/etc/x';
 const shown = (before: string | undefined, after: string) =>
@@ -8,22 +13,24 @@ const shown = (before: string | undefined, after: string) =>
 
 describe('what becomes of a text', () => {
   test('that comes is all of it, and no list of keys', () => {
-    expect(toldText({ path, before: undefined, exists: false, after: 'a=1\n' })).toEqual({
+    expect(describeFile({ path, before: undefined, exists: false, after: 'a=1\n' })).toEqual({
       marker: 'add',
       texts: [{ path, lines: ['@@ -0,0 +1,1 @@', '+a=1'] }],
     });
   });
 
   test('that could not be read says so', () => {
-    expect(toldText({ path, before: undefined, exists: true, after: 'a=1\n' })).toEqual({
+    expect(describeFile({ path, before: undefined, exists: true, after: 'a=1\n' })).toEqual({
       marker: 'change',
       details: [],
-      texts: [{ path, lines: ['what it says now is too long, or no text: it is replaced as a whole'] }],
+      texts: [{ path, lines: ['the current content is too long or not text; the whole file is replaced'] }],
     });
   });
 
   test('never shows a secret, nor that it is the same', () => {
-    expect(shown('a_token=one\n', 'a_token=two\n')).toEqual(['what differs is not shown: it may be secret']);
+    expect(shown('a_token=one\n', 'a_token=two\n')).toEqual([
+      'the lines that differ may hold secrets and are not shown',
+    ]);
     expect(JSON.stringify(shown('b=1\na_token=one\n', 'b=2\na_token=two\n'))).not.toMatch(/one|two/);
   });
 
@@ -64,5 +71,37 @@ describe('the keys of a text', () => {
     expect(fieldDetails({ before: deep, after: '{}' })).toHaveLength(1);
     const many = Array.from({ length: 5000 }, (_, at) => `k${at}=1`).join('\n');
     expect(fieldDetails({ before: many, after: '' }).at(-1)?.text).toBe('and 4850 more');
+  });
+});
+
+describe('a file that somebody else may have written to', () => {
+  test.each([
+    [
+      '{ "http-proxy": "http://ann:s3cret@proxy.lab:3128/" }',
+      '{ "http-proxy": "http://***@proxy.lab:3128/" }',
+    ],
+    ['URIs: https://key@mirror.lab/debian', 'URIs: https://***@mirror.lab/debian'],
+    ['  "token" : "s3c\\"ret",', '  "token" : "***",'],
+    ['"registry_password":"s3cret"', '"registry_password":"***"'],
+    ['Environment="GITHUB_TOKEN=s3cret" A=b', 'Environment="GITHUB_TOKEN=*** A=b'.replace('***', '***"')],
+    ['api-key = s3cret', 'api-key = ***'],
+    [
+      '-----BEGIN RSA PRIVATE KEY-----\ns3c\nret\n-----END RSA PRIVATE KEY-----\n',
+      '-----BEGIN RSA PRIVATE KEY-----\n***\n-----END RSA PRIVATE KEY-----\n',
+    ],
+    ['-----BEGIN PRIVATE KEY-----\ns3cret', '-----BEGIN PRIVATE KEY-----\n***\n'],
+  ])('%j shows no secret', (text, shown) => {
+    expect(withoutSecrets(text)).toBe(shown);
+    expect(withoutSecrets(text)).not.toMatch(/s3c/);
+  });
+
+  test.each([
+    'LoadCredential=token:/etc/azp-fleet/token',
+    'Signed-By: /etc/apt/keyrings/azp-fleet-docker.asc',
+    '"reference": "registry.lab/team@sha256:0a1b"',
+    '"agentUrl": "https://download.agent.dev.azure.com/agent/4.276.0/a.tar.gz"',
+    '"tokens": 3',
+  ])('%j has none', (text) => {
+    expect(withoutSecrets(text)).toBe(text);
   });
 });

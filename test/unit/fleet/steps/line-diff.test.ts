@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { lineDiff } from '../../../../../src/fleet/steps/told/line-diff.ts';
+import { lineDiff } from '../../../../src/fleet/steps/line-diff.ts';
 
 const text = (lines: readonly string[]): string => lines.map((line) => `${line}\n`).join('');
 
