@@ -12,7 +12,7 @@ import { idleScene } from './idle-scene.ts';
 import { IdleWatch } from './idle/watch.ts';
 import { LogWatch } from './runs/log-watch.ts';
 import type { Cause, Slot } from './model.ts';
-import { Operator } from './operator.ts';
+import { Actions } from './actions.ts';
 import { outdated } from './runs/causes.ts';
 import { reconcile } from './reconcile.ts';
 import { SnapshotBuilder } from './snapshot.ts';
@@ -37,7 +37,7 @@ export class Manager {
   readonly #book: SlotBook;
   readonly #logs: LogWatch;
   readonly #snapshot: SnapshotBuilder;
-  readonly #operator: Operator;
+  readonly #actions: Actions;
   readonly #wake: () => void;
   readonly #runs: PresentRuns;
   /** Who is on the GPUs beside the jobs. */
@@ -74,23 +74,9 @@ export class Manager {
           changed: wake,
         }),
       );
-    this.#snapshot = new SnapshotBuilder(
-      tools,
-      watches,
-      this.#book,
-      this.#logs,
-      this.tenants,
-      () => this.idle?.hold,
-    );
-    this.#operator = new Operator(
-      tools,
-      watches,
-      this.#book,
-      this.#logs,
-      this.tenants,
-      () => this.slots(),
-      wake,
-    );
+    const parts = { tools, watches, book: this.#book, logs: this.#logs, tenants: this.tenants };
+    this.#snapshot = new SnapshotBuilder(parts, () => this.idle?.hold);
+    this.#actions = new Actions({ ...parts, slots: () => this.slots() }, wake);
   }
 
   /** One look at the world and what follows from it. Never throws: what goes wrong is a state, too. */
@@ -125,7 +111,7 @@ export class Manager {
     const wanted = this.#snapshot.wanted(slots);
     for (const action of reconcile(wanted, this.#snapshot.seen(slots, containers))) {
       // Decided upon a look that is older than the slot's last operation, whose end has asked for another pass.
-      if (!hasChanged(action.slot)) this.#operator.begin(action, { wanted, containers });
+      if (!hasChanged(action.slot)) this.#actions.begin(action, { wanted, containers });
     }
   }
 
@@ -152,7 +138,7 @@ export class Manager {
 
   /** Lets operations come to their end; containers stay as they are. */
   async close(): Promise<void> {
-    await this.#operator.settled();
+    await this.#actions.settled();
     this.#logs.close();
   }
 

@@ -27,7 +27,16 @@ import type { SlotLook } from './webhook/messenger.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import type { TenantWatch } from './tenants/watch.ts';
 
-/** Puts together what is known into what reconcile and the status need. Changes nothing. */
+/** What the reconcile loop is made of. */
+export interface LoopParts {
+  readonly tools: ManagerTools;
+  readonly watches: Watches;
+  readonly book: SlotBook;
+  readonly logs: LogWatch;
+  readonly tenants: TenantWatch;
+}
+
+/** Builds, from what is known, the input of reconcile and the slots' status. Changes nothing. */
 export class SnapshotBuilder {
   readonly #tools: ManagerTools;
   readonly #watches: Watches;
@@ -37,14 +46,8 @@ export class SnapshotBuilder {
   readonly #idle: () => Hold | undefined;
   readonly #shown = new Map<string, SlotStatus>();
 
-  constructor(
-    tools: ManagerTools,
-    watches: Watches,
-    book: SlotBook,
-    logs: LogWatch,
-    tenants: Pick<TenantWatch, 'hold'>,
-    idle: () => Hold | undefined,
-  ) {
+  /** `idle`: the hold while the machine is about to end because it is not used. */
+  constructor({ tools, watches, book, logs, tenants }: LoopParts, idle: () => Hold | undefined) {
     this.#tools = tools;
     this.#watches = watches;
     this.#book = book;

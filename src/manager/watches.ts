@@ -25,7 +25,7 @@ import { OwnAgents } from './pool/own-agents.ts';
 import { Pools } from './pool/pools.ts';
 import { NewToken } from './pool/new-token.ts';
 import { Sweeper } from './pool/sweeper.ts';
-import { poolIdOf } from './orders.ts';
+import { poolIdOf } from './pool/agents.ts';
 import type { ManagerTools } from './manager-tools.ts';
 
 /** Where what images are built from lies. */

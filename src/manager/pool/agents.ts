@@ -1,5 +1,6 @@
 import type { AzureAgent } from '../../shared/azure/client.ts';
-import { Capabilities } from '../../shared/contract/paths.ts';
+import { Capabilities, Labels } from '../../shared/contract/paths.ts';
+import type { OwnContainer } from '../../shared/engine/engine.ts';
 import { isDrifted, published } from './capabilities.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 
@@ -7,6 +8,21 @@ import type { ManagerDeps } from '../manager-deps.ts';
 export function isOurs(agent: AzureAgent, owner: string, id?: number): boolean {
   const mark = agent.userCapabilities?.[Capabilities.owner];
   return mark === owner || (mark === undefined && agent.id === id);
+}
+
+/** Returns the id of the pool that an agent was registered in when its container was made. */
+export function poolIdOf({ labels }: Pick<OwnContainer, 'labels'>): number | undefined {
+  return idIn(labels[Labels.poolId]);
+}
+
+/** Returns the id that a run's agent was registered with; containers of an earlier version carry none. */
+export function agentIdOf({ labels }: Pick<OwnContainer, 'labels'>): number | undefined {
+  return idIn(labels[Labels.agentId]);
+}
+
+function idIn(label: string | undefined): number | undefined {
+  const id = Number(label);
+  return Number.isInteger(id) && id > 0 ? id : undefined;
 }
 
 interface PoolTools extends Pick<ManagerDeps, 'azure'> {

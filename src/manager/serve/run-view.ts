@@ -4,6 +4,7 @@ import { Labels } from '../../shared/contract/paths.ts';
 import type { SlotStatus } from '../../shared/contract/status.ts';
 import type { OwnContainer } from '../../shared/engine/engine.ts';
 import type { SeenContainer } from '../model.ts';
+import { agentIdOf } from '../pool/agents.ts';
 
 /** What a run of a slot is made from. */
 export interface Making {
@@ -21,12 +22,11 @@ export function runView(
   const settings = wanted && digest({ ...wanted, image: wanted.image ?? made?.seen.image });
   if (made === undefined) return defined({ settings });
   const { labels, created } = made.container;
-  const agentId = Number(labels[Labels.agentId]);
   const run = {
     id: labels[Labels.run] ?? '',
     startedAt: new Date(created * 1000).toISOString(),
     settings: digest(made.seen),
-    ...defined({ agentId: Number.isInteger(agentId) && agentId > 0 ? agentId : undefined }),
+    ...defined({ agentId: agentIdOf(made.container) }),
   };
   return { run, ...defined({ settings }) };
 }

@@ -1,0 +1,403 @@
+import type { AzureAgent, Pool } from '../shared/azure/client.ts';
+import { defined } from '../shared/base/defined.ts';
+import { Labels } from '../shared/contract/paths.ts';
+import type { OwnContainer } from '../shared/engine/engine.ts';
+import { causeOf, NotYet } from './causes.ts';
+import { runId } from './docker/launch-order.ts';
+import { isHostRun } from './host-mode/host-engine.ts';
+import { failedOn, recordOf, withRecord } from './image/choice.ts';
+import type { Action, Cause, Slot, Wanted } from './model.ts';
+import { agentIdOf, disable, enable, poolIdOf, publish } from './pool/agents.ts';
+import { userCapabilities } from './pool/capabilities.ts';
+import { imageOf } from './reconcile.ts';
+import { endKey, endLostKey } from './registration/next-key.ts';
+import { registeredVersion } from './registration/version.ts';
+import { collect } from './runs/collect.ts';
+import { launch } from './runs/launch.ts';
+import { retire } from './runs/retire.ts';
+import type { SlotMemory } from './slots/memory.ts';
+import { countWait } from './slots/queue-memory.ts';
+import { settingsOf } from './slots/resolve.ts';
+import type { LoopParts } from './snapshot.ts';
+
+/** What an action names, looked up in the latest observation. */
+interface Targets {
+  readonly slot: Slot;
+  readonly container: OwnContainer;
+  /** What a new run of the slot is made from. */
+  readonly image: string;
+  /** The slot's pool. */
+  readonly pool: Pool;
+  /** Of the pool that the container's agent is registered in; its slot may have left it. */
+  readonly poolId: number;
+}
+
+type Kind = Action['kind'];
+type ActionOf<K extends Kind> = Extract<Action, { readonly kind: K }>;
+
+/** One action under way. */
+type Work<K extends Kind, Need extends keyof Targets> = Partial<Targets> &
+  Pick<Targets, Need> & { readonly action: ActionOf<K>; readonly memory: SlotMemory };
+
+/** What the effects work with. */
+export interface ActionParts extends LoopParts {
+  /** The slots that this host has now. */
+  readonly slots: () => readonly Slot[];
+}
+
+interface Row<K extends Kind> {
+  /** Without one of them the action is put off, with the reason in the slot's status. */
+  readonly needs: readonly (keyof Targets)[];
+  /** Rejects with what went wrong; `NotYet`: something that it needs is not ready. */
+  effect(work: Work<K, keyof Targets>, parts: ActionParts): Promise<void>;
+}
+
+/**
+ * Every action: when reconcile chooses it, what it needs, and its effect. No effect ends a container that runs a job:
+ * only `retire` stops one, and only an idle one, or one whose job is over.
+ */
+const table: { readonly [K in Kind]: Row<K> } = {
+  // No container, nothing holds the slot, its image is ready.
+  launch: row(['slot', 'image', 'pool'], launchRun),
+  // The container has ended.
+  collect: row(['container'], collectRun),
+  // The container was created and never started: no job can have run in it.
+  discard: row(['container'], ({ container }, { tools }) => tools.engine.removeUnlessRunning(container.id)),
+  // An idle agent of a closed, outdated or removed slot, or one that is stuck.
+  retire: row(['container', 'poolId'], retireRun),
+  // The slot is closed: the server gives its agent no further job.
+  disable: row(['slot', 'pool'], async ({ slot, pool, action: { reason }, memory }, { tools }) => {
+    await disable(tools, pool.id, { name: slot.agent, reason, ...defined({ id: memory.agentId }) });
+    memory.disabledFor = reason;
+  }),
+  // The slot is open again.
+  enable: row(['slot', 'pool'], async ({ slot, pool, memory }, { tools }) => {
+    await enable(tools, pool.id, slot.agent);
+    memory.disabledFor = undefined;
+  }),
+  // No container, and none is launched for now: the last run's key must open no session until then.
+  'end-key': row(['slot', 'pool'], async ({ slot, pool, memory }, { tools }) => {
+    memory.nextKey = await endLostKey(tools, { poolId: pool.id, agent: slot.agent });
+    memory.keyEnded();
+  }),
+  // The pool shows other capabilities than configured. The running agent is not disturbed.
+  publish: row(['slot', 'pool'], async ({ slot, pool, memory }, parts) => {
+    await publish(parts.tools, pool.id, slot.agent, capabilitiesOf(slot, parts));
+    memory.published();
+  }),
+};
+
+/** Types the effect by the row's needs: it runs only when each of them is found. */
+function row<K extends Kind, Need extends keyof Targets>(
+  needs: readonly Need[],
+  effect: (work: Work<K, Need>, parts: ActionParts) => Promise<void>,
+): Row<K> {
+  return { needs, effect };
+}
+
+const poolUnknown: Cause = {
+  code: 'pool.unknown',
+  what: 'the pool has not been found yet',
+  next: 'check the problem that the status shows for the pool',
+};
+
+/** Says why an action cannot begin, by what it lacks. */
+const lacking: Readonly<Record<keyof Targets, Cause>> = {
+  slot: {
+    code: 'slot.gone',
+    what: 'the slot is no longer configured',
+    next: 'wait for the next check of the slots',
+  },
+  container: {
+    code: 'container.gone',
+    what: 'the container no longer exists',
+    next: 'wait for the next check of the containers',
+  },
+  image: {
+    code: 'image.not-ready',
+    what: 'the agent image is not ready yet',
+    next: 'wait for it; the status shows its progress',
+  },
+  pool: poolUnknown,
+  poolId: poolUnknown,
+};
+
+/** The latest observation. */
+interface Observed {
+  readonly wanted: Wanted;
+  readonly containers: readonly OwnContainer[];
+}
+
+/** Returns the targets of an action, or the reason why it cannot begin now. `pool`: by name. Pure. */
+export function lookUp(
+  action: Action,
+  { wanted, containers }: Observed,
+  pool: (name: string) => Pool | undefined,
+): { readonly targets: Partial<Targets> } | { readonly lacks: Cause } {
+  const slot = wanted.slots.find(({ name }) => name === action.slot);
+  const container = 'container' in action ? containers.find(({ id }) => id === action.container) : undefined;
+  const slotPool = slot && pool(slot.pool);
+  const targets: Partial<Targets> = defined({
+    slot,
+    container,
+    image: slot && imageOf(slot, wanted),
+    pool: slotPool,
+    // Containers of an earlier version do not name their pool: they are in their slot's.
+    poolId: container && (poolIdOf(container) ?? slotPool?.id),
+  });
+  const missing = table[action.kind].needs.find((need) => targets[need] === undefined);
+  return missing === undefined ? { targets } : { lacks: lacking[missing] };
+}
+
+/** Carries actions out, one at a time per slot, and notes in the slot's memory how each ended. */
+export class Actions {
+  readonly #parts: ActionParts;
+  readonly #wake: () => void;
+  readonly #running = new Set<Promise<void>>();
+
+  /** `wake` asks for another pass soon. */
+  constructor(parts: ActionParts, wake: () => void) {
+    this.#parts = parts;
+    this.#wake = wake;
+  }
+
+  /** Begins an action, or puts it off with the reason in the slot's status. */
+  begin(action: Action, observed: Observed): void {
+    const { book, tools, watches } = this.#parts;
+    const memory = book.of(action.slot);
+    const found = lookUp(action, observed, (name) => watches.pools.named(name).pool);
+    if ('lacks' in found) {
+      this.#putOff(action, memory, found.lacks);
+      return;
+    }
+    memory.busyWith = action.kind;
+    tools.log.log('info', action.kind, { ...action });
+    const begun = table[action.kind] as Row<Kind>;
+    // `lookUp` has found all that the row needs.
+    const work = { ...found.targets, action, memory } as Work<Kind, keyof Targets>;
+    const running = begun
+      .effect(work, this.#parts)
+      .then(
+        () => {
+          if (action.kind !== 'launch') memory.operationWorked();
+        },
+        (error: unknown) => this.#noteFailure(work, error),
+      )
+      .finally(() => {
+        memory.busyWith = undefined;
+        memory.operations += 1;
+        this.#running.delete(running);
+        this.#wake();
+      });
+    this.#running.add(running);
+  }
+
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#running);
+  }
+
+  /** Not done, and no failure: logged once, tried again later. */
+  #putOff(action: Action, memory: SlotMemory, reason: Cause): void {
+    const known = action.kind === 'launch' ? memory.waitingFor : memory.cause;
+    if (action.kind === 'launch') memory.notYet(reason);
+    else memory.operationFailed(reason);
+    if (known?.what === reason.what) return;
+    this.#parts.tools.log.log('info', 'not yet', { action: action.kind, slot: action.slot, ...reason });
+  }
+
+  async #noteFailure({ action, memory, image, slot }: Work<Kind, never>, error: unknown): Promise<void> {
+    const { tools, watches } = this.#parts;
+    if (error instanceof NotYet) {
+      this.#putOff(action, memory, error.reason);
+      return;
+    }
+    const cause = causeOf(error);
+    tools.log.log('warn', `${action.kind} failed`, { slot: action.slot, ...cause });
+    if (action.kind === 'launch') {
+      tools.metrics.launchFailed(action.slot, cause.code);
+      memory.failed(cause);
+    } else {
+      memory.operationFailed(cause);
+    }
+    if (cause.code.startsWith('azure.')) watches.pools.doubt();
+    // The runtime could not hand over the GPUs: one may just have been lost.
+    if (cause.code.startsWith('engine.')) watches.lookSoon();
+    if (action.kind === 'launch' && slot?.mode !== 'host' && faultOfImage.has(cause.code))
+      await blameImage(image, action.slot, memory, this.#parts);
+  }
+}
+
+async function launchRun(
+  { slot, image, pool, memory }: Work<'launch', 'slot' | 'image' | 'pool'>,
+  parts: ActionParts,
+): Promise<void> {
+  const { tools, watches, tenants } = parts;
+  const ways = await watches.readyToLaunch(slot);
+  const { agentId } = await launch(tools, {
+    slot,
+    image,
+    pool,
+    run: runId(tools.clock.wall()),
+    settings: settingsOf(slot, tools.config),
+    capabilities: capabilitiesOf(slot, parts),
+    agentVersion: (known) => registeredVersion(slot.image, known),
+    connection: memory.connection,
+    requireClean: () => tenants.requireClean(slot),
+    key: { next: memory.nextKey, given: () => (memory.nextKey = undefined) },
+    ...ways,
+  });
+  memory.launched(agentId);
+  watches.pools.runChanged();
+}
+
+/** How often the manager asks Docker for the output of an ended container, about 15 s in all, before it goes without. */
+const collectTries = 5;
+
+async function collectRun(work: Work<'collect', 'container'>, parts: ActionParts): Promise<void> {
+  const { container, memory } = work;
+  const { tools, watches, logs, tenants, slots } = parts;
+  const { state, log, metrics, clock } = tools;
+  const isOnHost = isHostRun(container.id);
+  // The container's processes end with it: what is left on its GPUs shows while the server and Docker answer.
+  if (!isOnHost) void tenants.ended(container);
+  const agent = await endRunsKey(work, parts);
+  const outcome = await collect(tools, container, {
+    followed: logs.of(container.id),
+    asked: memory.asked.get(container.id),
+    lastTry: memory.collecting(container.id) >= collectTries,
+  });
+  // Only now have all processes of a run on the host ended.
+  if (isOnHost) void tenants.ended(container);
+  memory.asked.delete(container.id);
+  const slot = container.labels[Labels.slot] ?? '';
+  log.log('info', 'run ended', { slot, ...outcome });
+  if (outcome.sessionLeftSince !== undefined) memory.connection.leave(outcome.sessionLeftSince);
+  memory.ended(outcome);
+  memory.lastRun = { run: container.labels[Labels.run] ?? '', endedAt: clock.monotonic() };
+  watches.pools.runChanged();
+  metrics.runEnded(slot, outcome);
+  if (outcome.ranJob) {
+    const known = slots().find(({ name }) => name === slot);
+    // The run's request is the last completed one or, while the server does not know of its end, the assigned one.
+    if (known !== undefined)
+      for (const request of [agent?.lastCompletedRequest, agent?.assignedRequest])
+        await countWait(tools, known, memory.queue, request);
+    await state.note(({ jobsRun }) => ({ jobsRun: { ...jobsRun, [slot]: (jobsRun[slot] ?? 0) + 1 } }));
+    return;
+  }
+  const { cause } = outcome;
+  if (cause !== undefined && !noFaultOfImage.has(cause.code) && !isOnHost)
+    await blameImage(container.labels[Labels.imageDigest], slot, memory, parts);
+}
+
+/**
+ * Replaces the key of an ended run before anything else, so that a copy of it that the job made is worthless. Returns the
+ * agent as the server showed it before, where it did.
+ */
+async function endRunsKey(
+  { container, poolId, memory }: Work<'collect', 'container'>,
+  { tools }: ActionParts,
+): Promise<AzureAgent | undefined> {
+  if (poolId === undefined) return undefined;
+  const order = { poolId, agent: container.name, ...defined({ id: agentIdOf(container) }) };
+  let shown: AzureAgent | undefined;
+  memory.nextKey = await endKey(tools, order, (agent) => (shown = agent)).catch((error: unknown) => {
+    tools.log.log('warn', 'the key of an ended run could not be replaced yet', {
+      agent: container.name,
+      ...causeOf(error),
+    });
+    return undefined;
+  });
+  return shown;
+}
+
+async function retireRun(
+  { container, poolId, action: { reason, cause }, memory }: Work<'retire', 'container' | 'poolId'>,
+  { tools, logs }: ActionParts,
+): Promise<void> {
+  memory.disabledFor = reason;
+  memory.asked.set(container.id, defined({ cause }));
+  const isOver = logs.of(container.id)?.phase === 'done';
+  const end = await retire(tools, {
+    poolId,
+    agent: container.name,
+    container: container.id,
+    reason,
+    isIdle: () => isOver || isIdle(logs.of(container.id)?.phase),
+    ...defined({ id: agentIdOf(container) }),
+  }).catch((error: unknown) => {
+    // Why it is stopped tells more than why it cannot be stopped.
+    if (isOver && cause !== undefined) throw new NotYet(withFailure(cause, error));
+    throw error;
+  });
+  if (end === 'stopped') return;
+  memory.asked.delete(container.id);
+  if (end === 'enabled') {
+    memory.disabledFor = undefined;
+    throw new NotYet(stillEnabled(container.name));
+  }
+  // It has a job after all, or the server shows one: tried again later.
+  if (cause !== undefined) throw new NotYet(cause);
+}
+
+/** A run or launch failed before its agent listened. After several in a row the image is given up. */
+async function blameImage(
+  image: string | undefined,
+  slotName: string,
+  memory: SlotMemory,
+  { tools: { state, log, config }, watches, book, slots }: ActionParts,
+): Promise<void> {
+  const all = slots();
+  const slot = all.find(({ name }) => name === slotName);
+  if (image === undefined || slot === undefined) return;
+  // While the server refuses us as well, an agent that gives up says nothing about its image.
+  if (watches.pools.of(slot).problem !== undefined) return;
+  const verdict = failedOn(recordOf(state.value, slot, config.image), image, memory.blame(image));
+  if (verdict === undefined) return;
+  log.log('warn', 'the new image does not work; using the previous one', { ...verdict });
+  await state.note((known) => withRecord(known, slot, { slots: all, hosts: config.image }, verdict));
+  book.retryNow();
+}
+
+function capabilitiesOf(slot: Slot, { tools, watches }: ActionParts): Readonly<Record<string, string>> {
+  return userCapabilities(tools.config, slot, watches.gpus.report, tools.state.owner);
+}
+
+function isIdle(phase: string | undefined): boolean {
+  return phase === 'listening' || phase === 'connecting';
+}
+
+function withFailure(cause: Cause, error: unknown): Cause {
+  return { ...cause, what: `${cause.what}; it cannot be stopped yet: ${causeOf(error).what}` };
+}
+
+function stillEnabled(agent: string): Cause {
+  return {
+    code: 'agent.still-enabled',
+    what: `agent ${agent} is still enabled in the pool, where it may be given a job: it is not stopped`,
+    next: 'wait: retried automatically; if this stays, check who changes the agent in the pool, and that it has the capability azp-fleet.owner of this host',
+  };
+}
+
+/** Launch failures that another image may not have. */
+const faultOfImage: ReadonlySet<string> = new Set([
+  'engine.failed',
+  'engine.not-found',
+  'engine.cuda-too-new',
+]);
+
+/** Ends of a run that another image would not change. */
+const noFaultOfImage: ReadonlySet<string> = new Set([
+  'agent.session-conflict',
+  'agent.session-lost',
+  'agent.cannot-connect',
+  'agent.login-refused',
+  'agent.clock-skew',
+  'agent.deleted',
+  'agent.killed',
+  'agent.stopped',
+  'image.outdated',
+  'run.out-of-memory',
+  'run.output-lost',
+  'run.withdrawn',
+]);
