@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { AzureAgent } from '../shared/azure/client.ts';
-import { ownerId } from '../shared/azure/pools/owner.ts';
+import { ownerId } from '../shared/azure/pools/agents.ts';
 import { readDrains, type DrainEntries } from './slots/drains.ts';
 import type { FirstSights } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';

@@ -1,4 +1,4 @@
-import type { OwnNames } from '../../shared/azure/pools/garbage.ts';
+import type { OwnNames } from '../../shared/azure/pools/prune.ts';
 import { usageError } from '../../shared/base/errors.ts';
 import { agentName } from '../../shared/contract/slots.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';

@@ -1,23 +1,24 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { timestamp } from '../../shared/base/machine/clock.ts';
+import type { ApplyOptions, ApplyTools, HostTools } from '../../fleet/apply/apply-tools.ts';
+import type { FleetSurvey } from '../../fleet/apply/fleet-survey.ts';
+import type { Facts } from '../../fleet/facts/facts.ts';
+import { gatherFacts } from '../../fleet/facts/gather.ts';
+import type { HostSpec } from '../../fleet/inventory/fleet.ts';
+import { desiredOf } from '../../fleet/plan/desired.ts';
+import type { HostPlan } from '../../fleet/plan/fleet-plan.ts';
+import { type PlanOptions, planHost, questionFor } from '../../fleet/plan/plan.ts';
+import { allSteps } from '../../fleet/steps/all.ts';
+import { knownPools } from '../../fleet/steps/pool-names.ts';
+import type { AzureClient } from '../../shared/azure/client.ts';
 import type { Context } from '../../shared/base/context.ts';
 import { defined } from '../../shared/base/defined.ts';
 import type { Problem } from '../../shared/base/errors.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { timestamp } from '../../shared/base/machine/clock.ts';
 import { version } from '../../shared/base/version.ts';
-import type { Facts } from '../../fleet/facts/facts.ts';
-import { gatherFacts } from '../../fleet/facts/gather.ts';
-import { jobPages } from '../../shared/azure/job-pages.ts';
-import { desiredOf } from '../../fleet/plan/desired.ts';
-import { planHost, questionFor, type PlanOptions } from '../../fleet/plan/plan.ts';
-import type { HostPlan } from '../../fleet/plan/fleet-plan.ts';
-import type { HostSpec } from '../../fleet/inventory/fleet.ts';
-import type { FleetSurvey } from '../../fleet/apply/fleet-survey.ts';
-import type { ApplyOptions, ApplyTools, HostTools } from '../../fleet/apply/apply-tools.ts';
-import { allSteps } from '../../fleet/steps/all.ts';
-import { knownPools } from '../../fleet/steps/pool-names.ts';
 import type { CommandInput } from '../command.ts';
 import type { OpenFleet } from './fleet.ts';
 import { ownerName } from './owner.ts';
@@ -115,4 +116,25 @@ function applyOptions({ options }: CommandInput): ApplyOptions {
     drainTimeoutMs: options.duration('drainTimeout') ?? 4 * 3_600_000,
     breakLock: options.flag('breakLock'),
   };
+}
+
+/** Agent's name → page of the job that it runs. Empty when the server cannot be asked: the answer only helps people. */
+export async function jobPages(
+  client: AzureClient,
+  poolName: string,
+  log: Logger,
+): Promise<ReadonlyMap<string, string>> {
+  try {
+    const pool = await client.findPool(poolName);
+    const requests = pool === undefined ? [] : await client.unfinishedRequests(pool.id);
+    return new Map(
+      requests.flatMap(({ reservedAgent, owner }) => {
+        const page = owner?._links?.web?.href;
+        return reservedAgent === undefined || page === undefined ? [] : [[reservedAgent.name, page]];
+      }),
+    );
+  } catch (error) {
+    log.log('warn', 'job pages', { error: String(error) });
+    return new Map();
+  }
 }

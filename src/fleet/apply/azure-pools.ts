@@ -1,5 +1,5 @@
 import type { AzureClient, Pool } from '../../shared/azure/client.ts';
-import { requireProject } from '../../shared/azure/pools/state.ts';
+import { requireProject } from '../../shared/azure/pools/overview.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { FleetChange } from '../plan/pools.ts';
 

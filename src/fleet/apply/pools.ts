@@ -1,5 +1,5 @@
 import type { AzureClient } from '../../shared/azure/client.ts';
-import { readPoolState } from '../../shared/azure/pools/state.ts';
+import { readPoolState } from '../../shared/azure/pools/overview.ts';
 import { planPools, type FleetChange } from '../plan/pools.ts';
 import { applyFleetChange } from './azure-pools.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';

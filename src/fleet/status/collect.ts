@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { AzureAgent, AzureClient } from '../../shared/azure/client.ts';
-import { type AgentsOf, findAgents, isListedWhole } from '../../shared/azure/pools/find-agents.ts';
+import { findAgents, isListedWhole, type AgentsOf } from '../../shared/azure/pools/agents.ts';
 import { defined } from '../../shared/base/defined.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import type { HostRoot } from '../../shared/base/machine/host-root.ts';

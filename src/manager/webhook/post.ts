@@ -1,5 +1,5 @@
 import type { Fetch } from '../../shared/azure/http/proxy.ts';
-import { retryAfter } from '../../shared/azure/http/retry.ts';
+import { retryAfter } from '../../shared/azure/http/limits.ts';
 import { FleetError } from '../../shared/base/errors.ts';
 import { foreignLine } from '../../shared/base/foreign-text.ts';
 import type { Secret } from '../../shared/base/secret.ts';

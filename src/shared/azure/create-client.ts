@@ -1,9 +1,8 @@
 import { isObject } from '../base/object.ts';
-import { calls } from './calls.ts';
+import { calls, readAgent, readPool, readQueue, readRequest } from './calls.ts';
 import type { AzureClient, Project } from './client.ts';
 import { AzureError, hasCode } from './http/errors.ts';
 import { readLimits, readUsage } from './parallel-jobs.ts';
-import { readAgent, readPool, readQueue, readRequest } from './items.ts';
 import { createRest, type Call, type Rest, type RestOptions } from './http/rest.ts';
 
 export type AzureClientOptions = RestOptions;

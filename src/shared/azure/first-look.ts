@@ -1,7 +1,6 @@
-import { calls } from './calls.ts';
+import { calls, readPool, readProjectName } from './calls.ts';
 import { hasCode } from './http/errors.ts';
 import { createRest, type RestOptions } from './http/rest.ts';
-import { readPool, readProjectName } from './items.ts';
 
 /** What a credential may do, asked before anything is done with it. Nothing is changed. */
 export interface FirstLook {

@@ -1,5 +1,4 @@
-import { deregister } from '../../../shared/azure/pools/deregister.ts';
-import { ownerId } from '../../../shared/azure/pools/owner.ts';
+import { deregister, ownerId } from '../../../shared/azure/pools/agents.ts';
 import type { Context } from '../../../shared/base/context.ts';
 import { usageError } from '../../../shared/base/errors.ts';
 import type { Facts } from '../../../fleet/facts/facts.ts';

@@ -1,4 +1,4 @@
-import { readPoolState } from '../../../shared/azure/pools/state.ts';
+import { readPoolState } from '../../../shared/azure/pools/overview.ts';
 import { planPools } from '../../../fleet/plan/pools.ts';
 import type { Context } from '../../../shared/base/context.ts';
 import { usageError } from '../../../shared/base/errors.ts';

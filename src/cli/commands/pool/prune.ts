@@ -1,6 +1,5 @@
 import type { AzureClient } from '../../../shared/azure/client.ts';
-import type { OwnNames } from '../../../shared/azure/pools/garbage.ts';
-import { findLeftovers, type PoolNames } from '../../../shared/azure/pools/prune.ts';
+import { type OwnNames, type PoolNames, findLeftovers } from '../../../shared/azure/pools/prune.ts';
 import type { Context } from '../../../shared/base/context.ts';
 import { usageError } from '../../../shared/base/errors.ts';
 import { agentName, poolOfSlot, poolsOf, slotNames } from '../../../shared/contract/slots.ts';

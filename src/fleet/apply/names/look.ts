@@ -1,6 +1,5 @@
 import type { AzureAgent, AzureClient } from '../../../shared/azure/client.ts';
-import { findAgents, isListedWhole } from '../../../shared/azure/pools/find-agents.ts';
-import { ownerId } from '../../../shared/azure/pools/owner.ts';
+import { findAgents, isListedWhole, ownerId } from '../../../shared/azure/pools/agents.ts';
 import { defined } from '../../../shared/base/defined.ts';
 import { FleetError, type Problem } from '../../../shared/base/errors.ts';
 import type { Clock } from '../../../shared/base/machine/clock.ts';

@@ -1,6 +1,6 @@
 import { FleetError } from '../../../shared/base/errors.ts';
 import type { AzureClient } from '../../../shared/azure/client.ts';
-import { findAgents } from '../../../shared/azure/pools/find-agents.ts';
+import { findAgents } from '../../../shared/azure/pools/agents.ts';
 import { agentsOf, poolsInUse } from '../../../shared/contract/status.ts';
 import { leftDrained } from '../../plan/waves/agents.ts';
 import { needsDrain } from '../../plan/refine.ts';

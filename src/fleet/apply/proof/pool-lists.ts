@@ -1,5 +1,5 @@
 import type { AzureAgent, AzureClient, Pool } from '../../../shared/azure/client.ts';
-import { findAgents, isListedWhole, type AgentsOf } from '../../../shared/azure/pools/find-agents.ts';
+import { findAgents, isListedWhole, type AgentsOf } from '../../../shared/azure/pools/agents.ts';
 import { unscaled, type Clock } from '../../../shared/base/machine/clock.ts';
 
 /** Agents change state in the pool this much later than on the host. */

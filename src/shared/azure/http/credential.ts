@@ -1,5 +1,10 @@
+import { FleetError } from '../../base/errors.ts';
+import { foreignLine } from '../../base/foreign-text.ts';
+import type { Clock } from '../../base/machine/clock.ts';
+import { isObject } from '../../base/object.ts';
 import { Secret } from '../../base/secret.ts';
-import { requestToken, type ServicePrincipal } from './entra.ts';
+import { type Outcome, longestPauseMs, noticedMs, retryAfter, retryDelay, textWithin } from './limits.ts';
+import type { Fetch } from './proxy.ts';
 
 /** Proves to Azure DevOps who asks. */
 export interface Credential {
@@ -62,4 +67,168 @@ export function servicePrincipalCredential(principal: ServicePrincipal): Credent
       return true;
     },
   };
+}
+
+export interface ServicePrincipal {
+  readonly clientId: string;
+  readonly tenantId: string;
+  readonly secret: Secret | (() => Promise<Secret>);
+  readonly fetch: Fetch;
+  readonly clock: Clock;
+  /** Where tokens are asked for, without the tenant; Microsoft's public cloud unless given. */
+  readonly authority?: string;
+  /** Told of a pause before the next attempt that a person would notice, in unscaled milliseconds. */
+  readonly onPause?: (ms: number) => void;
+}
+
+export interface EntraToken {
+  readonly value: Secret;
+  readonly expiresInMs: number;
+}
+
+/** The Azure DevOps resource of Microsoft Entra ID. */
+const scope = '499b84ac-1321-427f-aa17-267ca6975798/.default';
+const timeoutMs = 60_000;
+/** Bytes of an answer: some thousand for a token. What has more is none. */
+const longestToken = 1024 * 1024;
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfterMs: number | undefined;
+  readonly body: Body;
+}
+
+interface Body {
+  readonly access_token?: string;
+  readonly expires_in?: number;
+  readonly error?: string;
+  readonly error_description?: string;
+}
+
+/** Asks Microsoft Entra ID for an access token; again after what passes (429, 5xx, no answer). Throws FleetError. */
+export async function requestToken(principal: ServicePrincipal, signal: AbortSignal): Promise<EntraToken> {
+  const authority = principal.authority ?? 'https://login.microsoftonline.com';
+  const { clock } = principal;
+  for (let count = 1; ; count += 1) {
+    const answer = await ask(principal, authority, signal);
+    const token = answer instanceof Error || answer.status !== 200 ? undefined : answer.body.access_token;
+    if (!(answer instanceof Error) && token !== undefined) {
+      return { value: new Secret(token), expiresInMs: (answer.body.expires_in ?? 3600) * 1000 };
+    }
+    // Asking for a token changes nothing: it may be repeated like a GET.
+    const pause = retryDelay('GET', count, outcomeOf(answer), Math.random);
+    if (pause === undefined) throw failure(answer, authority);
+    if (pause >= noticedMs) principal.onPause?.(pause);
+    await clock.wait(pause, signal);
+    signal.throwIfAborted();
+  }
+}
+
+/** Of Microsoft Entra ID any 5xx passes: 500 counts like the 503 that says so. */
+function outcomeOf(answer: Answer | Error): Outcome {
+  if (answer instanceof Error) return { status: undefined, retryAfterMs: undefined };
+  return { status: answer.status >= 500 ? 503 : answer.status, retryAfterMs: answer.retryAfterMs };
+}
+
+function asBody(said: Readonly<Record<string, unknown>>): Body {
+  const text = (name: string) => (typeof said[name] === 'string' ? { [name]: said[name] } : {});
+  const { expires_in: expiresIn } = said;
+  return {
+    ...text('access_token'),
+    ...text('error'),
+    ...text('error_description'),
+    ...(typeof expiresIn === 'number' ? { expires_in: expiresIn } : {}),
+  };
+}
+
+/** Nothing, where it is no JSON. */
+function bodyOf(text: string): Body {
+  try {
+    const said: unknown = JSON.parse(text);
+    return isObject(said) ? asBody(said) : {};
+  } catch {
+    return {};
+  }
+}
+
+/** The answer, or why there is none. */
+async function ask(
+  { tenantId, clientId, secret, fetch, clock }: ServicePrincipal,
+  authority: string,
+  signal: AbortSignal,
+): Promise<Answer | Error> {
+  const known = typeof secret === 'function' ? await secret() : secret;
+  try {
+    const response = await fetch(`${authority}/${encodeURIComponent(tenantId)}/oauth2/v2.0/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+      body: new URLSearchParams({
+        grant_type: 'client_credentials',
+        client_id: clientId,
+        client_secret: known.reveal().trim(),
+        scope,
+      }).toString(),
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    });
+    return {
+      status: response.status,
+      retryAfterMs: retryAfter(response.headers, clock.wall()),
+      body: bodyOf(await textWithin(response, longestToken)),
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function failure(answer: Answer | Error, authority: string): FleetError {
+  if (answer instanceof Error) {
+    return new FleetError(
+      {
+        code: 'azure.unreachable',
+        what: `cannot reach ${authority} for a service principal token`,
+        next: 'check the network, and "proxy:" in the inventory',
+      },
+      { cause: answer },
+    );
+  }
+  const { status, retryAfterMs = 0 } = answer;
+  const { error, error_description: description } = answer.body;
+  const seen = firstLine(description) ?? (error === undefined ? `HTTP ${status}` : foreignLine(error));
+  if (status === 400 || status === 401) {
+    return new FleetError({
+      code: 'azure.auth',
+      what: 'Microsoft Entra ID did not accept the service principal',
+      seen,
+      next: 'check clientId, tenantId, and that the client secret has not expired',
+    });
+  }
+  const asked = Math.ceil(retryAfterMs / 60_000);
+  const isLong = retryAfterMs > longestPauseMs;
+  if (status === 429 || isLong) {
+    return new FleetError({
+      code: 'azure.throttled',
+      what:
+        status === 429
+          ? 'Microsoft Entra ID answers too many requests of this service principal'
+          : `${authority} gave no token for the service principal (HTTP ${status})`,
+      seen: isLong ? `it asks for a pause of ${asked} minutes` : seen,
+      next: `wait ${Math.max(5, asked)} minutes and run it again`,
+    });
+  }
+  return new FleetError({
+    code: status >= 500 ? 'azure.server-error' : 'azure.unexpected',
+    what: `${authority} gave no token for the service principal`,
+    expected: 'an access token',
+    seen,
+    next:
+      status >= 500
+        ? 'wait some minutes and run it again; https://status.azure.com tells of known trouble'
+        : 'check "authority" and the proxy: this is not how Microsoft Entra ID answers',
+  });
+}
+
+function firstLine(text: unknown): string | undefined {
+  return typeof text === 'string' ? foreignLine(text.split(/\r?\n/u)[0] ?? '') : undefined;
 }

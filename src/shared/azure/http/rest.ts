@@ -2,7 +2,15 @@ import { unscaled, type Clock } from '../../base/machine/clock.ts';
 import { FleetError } from '../../base/errors.ts';
 import { foreignLines, foreignValue } from '../../base/foreign-text.ts';
 import type { Logger } from '../../base/log.ts';
-import { longestAnswer, textWithin, TooLong } from './body.ts';
+import {
+  TooLong,
+  longestAnswer,
+  longestPauseMs,
+  noticedMs,
+  retryAfter,
+  retryDelay,
+  textWithin,
+} from './limits.ts';
 import type { Credential } from './credential.ts';
 import {
   failureOf,
@@ -14,7 +22,6 @@ import {
   type Operation,
 } from './errors.ts';
 import type { Fetch } from './proxy.ts';
-import { longestPauseMs, noticedMs, retryAfter, retryDelay } from './retry.ts';
 
 export interface RestOptions {
   /** As organizationUrl gives it. */

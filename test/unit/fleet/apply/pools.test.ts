@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { applyFleetChange } from '../../../../src/fleet/apply/azure-pools.ts';
-import { readPoolState } from '../../../../src/shared/azure/pools/state.ts';
+import { readPoolState } from '../../../../src/shared/azure/pools/overview.ts';
 import { planPools, type PoolState } from '../../../../src/fleet/plan/pools.ts';
 import { useFake } from '../../practice/azure/server.ts';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 
-import { ownerId } from '../../../../src/shared/azure/pools/owner.ts';
+import { ownerId } from '../../../../src/shared/azure/pools/agents.ts';
 import { machineRoot } from '../../../../src/shared/base/machine/host-root.ts';
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
 import { managerProbe } from '../../../../src/fleet/facts/probes/manager.ts';

@@ -4,8 +4,7 @@ import { expect, test } from 'vitest';
 
 import type { AzureAgent, AzureClient, JobRequest } from '../../../../src/shared/azure/client.ts';
 import { createAzureClient } from '../../../../src/shared/azure/create-client.ts';
-import { patCredential } from '../../../../src/shared/azure/http/credential.ts';
-import { requestToken } from '../../../../src/shared/azure/http/entra.ts';
+import { patCredential, requestToken } from '../../../../src/shared/azure/http/credential.ts';
 import { poolOverviews } from '../../../../src/shared/azure/pools/overview.ts';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 
 import type { AzureAgent } from '../../../../../src/shared/azure/client.ts';
-import { deregister } from '../../../../../src/shared/azure/pools/deregister.ts';
+import { deregister } from '../../../../../src/shared/azure/pools/agents.ts';
 
 const agent = (id: number, name: string, owner?: string): AzureAgent => ({
   id,

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { AzureAgent } from '../../../../../src/shared/azure/client.ts';
-import {
-  findAgents,
-  isListedWhole,
-  type AgentsOf,
-} from '../../../../../src/shared/azure/pools/find-agents.ts';
+import { findAgents, isListedWhole, type AgentsOf } from '../../../../../src/shared/azure/pools/agents.ts';
 
 const names = (host: string, count: number) => Array.from({ length: count }, (_, slot) => `${host}-${slot}`);
 

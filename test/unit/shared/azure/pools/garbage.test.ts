@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AzureAgent } from '../../../../../src/shared/azure/client.ts';
-import { confirmed, leftovers } from '../../../../../src/shared/azure/pools/garbage.ts';
+import { confirmed, leftovers } from '../../../../../src/shared/azure/pools/prune.ts';
 
 const agent = (name: string, more: Partial<AzureAgent> & { owner?: string | null } = {}): AzureAgent => {
   const { owner = 'o1', ...rest } = more;
