@@ -27,6 +27,6 @@ export function namesOfGone(
   return [...new Set(patterns)].map((each) => ({
     host,
     template: agentName({ name: host, agentName: each }, '{slot}'),
-    wanted: new Set(),
+    configured: new Set(),
   }));
 }

@@ -16,7 +16,7 @@ const builds =
 const limits = 'look in the browser: Organization settings > Parallel jobs';
 
 const root = '/_apis/distributedtask';
-/** All that is told of an agent; of many of them less is asked for. */
+/** Parameters for every detail of one agent; lists of agents request fewer. */
 const include = {
   includeCapabilities: true,
   includeAssignedRequest: true,
@@ -26,7 +26,7 @@ const include = {
 const agents = (poolId: number) => `${root}/pools/${poolId}/agents`;
 const inProject = (project: string) => `/${encodeURIComponent(project)}`;
 
-/** Every request that we make, as data. */
+/** Every request to Azure DevOps, as data. */
 export const calls = {
   listPools: (name?: string): Call => ({
     method: 'GET',
@@ -123,7 +123,7 @@ export const calls = {
     what: `remove agent ${agentId} from pool ${poolId}`,
     permission: manage,
   }),
-  /** `completedRequestCount=0` keeps the complete form of each request; paging would drop matchedAgents. */
+  /** `completedRequestCount=0` keeps the complete form of each request; paging drops matchedAgents. */
   unfinishedRequests: (poolId: number): Call => ({
     method: 'GET',
     path: `${root}/pools/${poolId}/jobrequests`,
@@ -200,7 +200,7 @@ function permission(project: string, queueId: number) {
   };
 }
 
-/** As config.sh registers: one job at a time, enabled unless said otherwise, and the public half of our key. */
+/** Returns the body that config.sh sends: one job at a time, enabled by default, and the public half of the key. */
 function registration({ publicKey, ...agent }: NewAgent) {
   return {
     ...agent,
@@ -211,14 +211,14 @@ function registration({ publicKey, ...agent }: NewAgent) {
   };
 }
 
-/** A queue of a project: a pool that the project knows. */
+/** A queue of a project: the project's entry for a pool. */
 export interface Queue {
   readonly id: number;
   readonly pool?: { readonly id: number };
 }
 
 type Item = Readonly<Record<string, unknown>>;
-/** A member as its type promises; undefined: it is something else. */
+/** Returns a member that has its declared type, otherwise undefined. */
 type Read = (value: unknown) => unknown;
 
 const flag: Read = (value) => (typeof value === 'boolean' ? value : undefined);
@@ -271,8 +271,8 @@ const asRequest = members({
 });
 
 /**
- * What the server tells of a pool, an agent, a job request, a queue; undefined: it is none, by what such things are chosen by
- * (names, numbers, who has a job). Of the rest, what is not as its type says counts as not told.
+ * Parses a pool, an agent, a job request or a queue. Returns undefined without a valid id and name (or, for a job
+ * request, a valid agent). Any other member with a wrong type is left out.
  */
 export function readPool(item: unknown): Pool | undefined {
   return isNamed(item) ? (asPool(item) as Pool) : undefined;
@@ -302,12 +302,12 @@ export function readQueue(item: unknown): Queue | undefined {
   return isObject(pool) && typeof pool['id'] === 'number' ? { id, pool: { id: pool['id'] } } : undefined;
 }
 
-/** The name of a project, by which we ask for everything in it. */
+/** Parses the name of a project, the key of all requests inside it. */
 export function readProjectName(item: unknown): string | undefined {
   return isObject(item) && typeof item['name'] === 'string' ? item['name'] : undefined;
 }
 
-/** Reads an object's members one by one; those that are not named here stay as they are. */
+/** Returns a parser that reads an object's members one by one; members not named here stay unchanged. */
 function members(reads: Readonly<Record<string, Read>>): Read {
   const known = new Map(Object.entries(reads));
   return (value) => {

@@ -1,4 +1,4 @@
-/** The narrow interface to Azure DevOps. Types carry only what we use; answers may hold more. What is null there is absent here. */
+/** The interface to Azure DevOps. Types declare only the members in use; null in an answer is absent here. */
 export interface Pool {
   readonly id: number;
   readonly name: string;
@@ -13,16 +13,16 @@ export interface AzureAgent {
   readonly version?: string;
   readonly enabled: boolean;
   readonly status: 'online' | 'offline';
-  /** When it went online or offline; absent: it has never been online. */
+  /** When the agent last went online or offline; absent when it was never online. */
   readonly statusChangedOn?: string;
   readonly systemCapabilities?: Readonly<Record<string, string>>;
   readonly userCapabilities?: Readonly<Record<string, string>>;
   readonly assignedRequest?: JobRequest;
   readonly lastCompletedRequest?: JobRequest;
-  /** The server wants it to update itself. */
+  /** The server asks the agent to update itself. */
   readonly pendingUpdate?: object;
   readonly authorization?: { readonly clientId?: string; readonly authorizationUrl?: string };
-  /** What the server tells beside: `ServerUrl`, as `{$type, $value}`. */
+  /** Further properties: `ServerUrl`, as `{$type, $value}`. */
   readonly properties?: Readonly<Record<string, { readonly $value?: unknown } | undefined>>;
 }
 
@@ -37,7 +37,7 @@ export interface JobRequest {
   readonly result?: string;
   readonly demands?: readonly string[];
   readonly reservedAgent?: { readonly id: number; readonly name: string };
-  /** Of one that waits: whom the server found able to take it. */
+  /** For a waiting request: the agents that satisfy its demands. */
   readonly matchedAgents?: readonly {
     readonly id: number;
     readonly enabled?: boolean;
@@ -50,13 +50,13 @@ export interface JobRequest {
   };
 }
 
-/** Which agents of a pool, and what is told of each beside its state and its present job. */
+/** Selects agents of a pool, and the details beyond state and current job. */
 export interface AgentQuery {
-  /** Only those that carry this mark of their owner. Whether the server looks at it, its answer shows. */
+  /** Only agents with this owner id in their capabilities. A server may ignore the filter; its answer shows it. */
   readonly owner?: string;
-  /** Capabilities, of the system and of its users: three quarters of what there is to tell of an agent. Default true. */
+  /** Include system and user capabilities, three quarters of the bytes of an agent. Default true. */
   readonly capabilities?: boolean;
-  /** The job that it ran last. Default false. */
+  /** Include the last completed job. Default false. */
   readonly lastCompleted?: boolean;
 }
 
@@ -66,7 +66,7 @@ export interface NewAgent {
   readonly osDescription: string;
   readonly systemCapabilities: Readonly<Record<string, string>>;
   readonly userCapabilities?: Readonly<Record<string, string>>;
-  /** False keeps an agent disabled that an administrator, or a drain, has disabled. Default true. */
+  /** False keeps an agent disabled that an administrator or a drain disabled. Default true. */
   readonly enabled?: boolean;
   /** Standard base64, big endian. */
   readonly publicKey: { readonly exponent: string; readonly modulus: string };
@@ -74,15 +74,15 @@ export interface NewAgent {
 
 export interface Project {
   readonly name: string;
-  /** Pools that the project knows. */
+  /** The project's queues, one for each of its pools. */
   readonly queues: readonly { readonly id: number; readonly poolId: number }[];
 }
 
-/** How many jobs of private projects the organization may run at once on agents of its own. */
+/** How many jobs of private projects the organization may run at once on self-hosted agents. */
 export interface ParallelJobs {
-  /** Undefined: as many as it likes. */
+  /** Undefined: no limit. */
   readonly permitted: number | undefined;
-  /** Running now; undefined: the server did not say. */
+  /** Jobs running now; undefined when the server does not report it. */
   readonly used: number | undefined;
 }
 
@@ -110,11 +110,11 @@ export interface AzureClient {
   /** Pending and running requests of the pool. */
   unfinishedRequests(poolId: number): Promise<readonly JobRequest[]>;
   getRequest(poolId: number, requestId: number): Promise<JobRequest | undefined>;
-  /** Undefined when there is no such project. Asked through its queues: reading projects would need another scope. */
+  /** Undefined when the project does not exist. Read through its queues: reading projects needs another scope. */
   findProject(name: string): Promise<Project | undefined>;
   createQueue(project: string, pool: Pool): Promise<{ readonly id: number }>;
   isQueueAuthorized(project: string, queueId: number): Promise<boolean>;
   authorizeQueue(project: string, queueId: number): Promise<void>;
-  /** How many jobs the organization may run at once; undefined where no answer says so. */
+  /** Reads the limit of parallel jobs; undefined when the server does not report it. */
   parallelJobs(): Promise<ParallelJobs | undefined>;
 }

@@ -7,7 +7,7 @@ import { createRest, type Call, type Rest, type RestOptions } from './http/rest.
 
 export type AzureClientOptions = RestOptions;
 
-/** Writes may show up in reads this much later; other tools for this service wait as long. */
+/** Reads may lag behind writes by this long; other tools for this service wait as long. */
 const settleMs = 5 * 60_000;
 
 /** Azure DevOps over HTTP. Every error is a FleetError with a code `azure.*` and a next action. */
@@ -17,9 +17,9 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
     const answer = await rest.send(call);
     const items =
       isObject(answer) && Array.isArray(answer['value']) ? answer['value'].map(read) : [undefined];
-    // Taken for an empty list it would make everything look gone.
+    // As an empty list it would make every agent look deleted.
     if (!items.every((item) => item !== undefined))
-      throw notThat(call.what, 'list', 'a JSON object with "value"');
+      throw unexpectedAnswer(call.what, 'list', 'a JSON object with "value"');
     return items;
   };
   const maybe = async <T>(call: Call, read: Read<T>) => {
@@ -40,7 +40,7 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
       const queues = await list(calls.listQueues(name), readQueue);
       return { name, queues: queues.map(({ id, pool }) => ({ id, poolId: pool?.id ?? 0 })) };
     } catch (error) {
-      // Any other "not found" is about the organization.
+      // Every other "not found" concerns the organization.
       if (error instanceof AzureError && error.typeKey?.includes('Project') === true) return undefined;
       throw error;
     }
@@ -84,7 +84,7 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
       );
       if (made.how === 'created') return made.value;
       if (made.how === 'existed') throw made.conflict;
-      // Ours, but only the answer to a registration says how to log in.
+      // The agent is ours, but only the answer to a registration contains the login data.
       return await replaceAgent(poolId, made.value.id, agent);
     },
     setAgentEnabled: async (poolId, agentId, enabled) => {
@@ -116,7 +116,7 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
       return (await maybe(call, readAuthorized)) === true;
     },
     parallelJobs: async () => {
-      // Released for no version: what an older or newer server makes of one may be refused by the other.
+      // Preview only: servers of different versions accept different preview versions.
       const usage = await rest.send(calls.resourceUsage()).then(readUsage, (error: unknown) => {
         if (hasCode(error, 'azure.auth')) throw error;
         return undefined;
@@ -129,10 +129,10 @@ export function createAzureClient(options: AzureClientOptions): AzureClient {
   };
 }
 
-/** Undefined: the answer is something else. */
+/** Parses the answer; undefined when it has another form. */
 type Read<T> = (answer: unknown) => T | undefined;
 
-/** Of what only has to be carried out the answer does not matter. */
+/** Ignores the answer of a call whose effect alone matters. */
 function isAnswered(): true {
   return true;
 }
@@ -145,31 +145,32 @@ function readAuthorized(answer: unknown): boolean | undefined {
 
 async function sent<T>(rest: Rest, call: Call, read: Read<T>): Promise<T> {
   const value = read(await rest.send(call));
-  if (value === undefined) throw notThat(call.what, 'such thing', 'a JSON object with its number');
+  if (value === undefined)
+    throw unexpectedAnswer(call.what, 'pool or agent', 'a JSON object with its number');
   return value;
 }
 
-function notThat(what: string, thing: string, expected: string): AzureError {
+function unexpectedAnswer(what: string, thing: string, expected: string): AzureError {
   return new AzureError({
     code: 'azure.unexpected',
-    what: `cannot ${what}: the answer is no ${thing}`,
+    what: `cannot ${what}: the answer contains no ${thing}`,
     expected,
     next: 'check the organization URL, and that nothing in between answers for it',
   });
 }
 
-/** No answer, or one from something in between: the request may have been carried out. */
+/** Whether the answer is missing or from an intermediary: the server may have carried out the request. */
 function isUncertain(error: unknown): boolean {
   return error instanceof AzureError && (error.status === undefined || error.status >= 500);
 }
 
 type Made<T> =
   | { readonly how: 'created'; readonly value: T }
-  /** An earlier attempt had made it, whose answer was lost. */
+  /** An earlier attempt created it and its answer was lost. */
   | { readonly how: 'found'; readonly value: T }
   | { readonly how: 'existed'; readonly value: T; readonly conflict: unknown };
 
-/** Creates something with a name of its own, once, even where answers get lost and reads lag behind. */
+/** Creates a named item exactly once, even when answers get lost and reads lag behind. */
 async function createOrSeen<T>(
   rest: Rest,
   call: Call,
@@ -193,7 +194,7 @@ async function createOrSeen<T>(
   }
 }
 
-/** Asks every 1 to 10 s until the answer is there. */
+/** Polls every 1 to 10 s until there is an answer. */
 async function untilSeen<T>(rest: Rest, what: string, find: () => Promise<T | undefined>): Promise<T> {
   let waited = 0;
   for (let pause = 1000; ; pause = Math.min(pause * 2, 10_000)) {
@@ -203,7 +204,7 @@ async function untilSeen<T>(rest: Rest, what: string, find: () => Promise<T | un
       throw new AzureError({
         code: 'azure.not-settled',
         what: `Azure DevOps does not show the result of a change after 5 minutes (${what})`,
-        next: 'run the command again; if it stays, look at the organization in the browser',
+        next: 'run the command again; if the error persists, check the organization in the browser',
       });
     }
     await rest.wait(pause);

@@ -2,17 +2,17 @@ import { calls, readPool, readProjectName } from './calls.ts';
 import { hasCode } from './http/errors.ts';
 import { createRest, type RestOptions } from './http/rest.ts';
 
-/** What a credential may do, asked before anything is done with it. Nothing is changed. */
+/** What a token may do, read before its first use. Reading changes nothing. */
 export interface FirstLook {
-  /** Names of the organization's projects, in the alphabet; undefined: the credential may not list them. */
+  /** Names of the organization's projects, sorted; undefined when the token may not list them. */
   listProjects(): Promise<readonly string[] | undefined>;
-  /** Names of the pools that its user administers. */
+  /** Names of the pools that the token's user administers. */
   managedPools(): Promise<readonly string[]>;
-  /** Whether its scope lets it write to agent pools; undefined: the server did not say. */
+  /** Whether the token's scope allows writing to agent pools; undefined when the server does not report it. */
   mayWritePools(): Promise<boolean | undefined>;
 }
 
-/** No pool has it: the number is the largest there can be. */
+/** An id that no pool has: the largest 32-bit number. */
 const noPool = 2_147_483_647;
 const most = 1000;
 

@@ -16,7 +16,7 @@ export interface PrivateJwk {
   readonly qi: string;
 }
 
-/** What an agent proves itself with. Never printed: the private part lives only in memory and in the agent's files. */
+/** An agent's key pair. Never printed: the private part exists only in memory and in the agent's files. */
 export class AgentKey {
   readonly #jwk: PrivateJwk;
 
@@ -63,7 +63,7 @@ function base64(part: string, length = 0): string {
 
 const generate = promisify(generateKeyPair);
 
-/** A new RSA-2048 key, made off the main thread (about 100 ms of another core). */
+/** Generates an RSA-2048 key off the main thread (about 100 ms of another core). */
 export async function generateAgentKey(): Promise<AgentKey> {
   const { privateKey } = await generate('rsa', { modulusLength: 2048, publicExponent: 0x10001 });
   return new AgentKey(privateKey.export({ format: 'jwk' }) as unknown as PrivateJwk);
@@ -75,9 +75,9 @@ export interface AgentFile {
   readonly content: string;
 }
 
-/** The three files that config.sh would leave in the agent's root; with them `run.sh` needs no token. */
+/** Returns the three files that config.sh writes to the agent's root; with them `run.sh` needs no token. */
 export function agentFiles(registration: {
-  /** As the server answered the registration: with clientId and authorizationUrl. */
+  /** The server's answer to the registration, with clientId and authorizationUrl. */
   readonly agent: AzureAgent;
   readonly pool: { readonly id: number; readonly name: string };
   /** Organisation URL, see organizationUrl. */
@@ -119,16 +119,16 @@ export function agentFiles(registration: {
 }
 
 /**
- * Where the agent asks for work. A server may answer a registration with an address of its own
- * (`properties.ServerUrl`); of that, config.sh takes the path, and scheme, host and port from what was configured.
+ * Returns the URL where the agent polls for jobs. A server may answer a registration with another address
+ * (`properties.ServerUrl`); config.sh takes its path, and scheme, host and port from the configured URL.
  */
 function serverUrl({ properties }: AzureAgent, organization: string): string {
-  const told = properties?.['ServerUrl']?.$value;
-  if (typeof told !== 'string' || !URL.canParse(told)) return `${organization}/`;
-  return atServerOf(told, organization);
+  const reported = properties?.['ServerUrl']?.$value;
+  if (typeof reported !== 'string' || !URL.canParse(reported)) return `${organization}/`;
+  return atServerOf(reported, organization);
 }
 
-/** Where the agent logs in: the audience of its proof stays what the server said, the connection goes where we can go. */
+/** Returns the URL where the agent logs in: the audience stays the server's, the connection uses the configured host. */
 function loginUrl(authorizationUrl: string, server: string): string {
   return isHostedService(server) ? authorizationUrl : atServerOf(authorizationUrl, server);
 }

@@ -3,15 +3,15 @@ import type { Logger } from '../base/log.ts';
 import { isObject } from '../base/object.ts';
 import type { AzureClient, ParallelJobs } from './client.ts';
 
-/** What is said of a limit where there is none: the largest number of 32 bits. */
+/** The service reports "no limit" as the largest 32-bit number. */
 const unlimited = 2_147_483_647;
 
-/** Undefined where the answer holds no number. Pure. */
+/** Returns the limit that an answer contains; undefined without a number. Pure. */
 export function readUsage(answer: unknown): ParallelJobs | undefined {
   return isObject(answer) ? jobsOf(answer['resourceLimit'], answer['usedCount']) : undefined;
 }
 
-/** The same from the list of all limits, which does not say how many run. Pure. */
+/** Returns the limit from the list of all limits, which does not contain the running jobs. Pure. */
 export function readLimits(answer: unknown): ParallelJobs | undefined {
   const limits = isObject(answer) && Array.isArray(answer['value']) ? answer['value'] : [];
   const own = limits.find(
@@ -36,7 +36,7 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0;
 }
 
-/** Undefined where the credential may not read it, or the server does not know it: nothing else rests on it. */
+/** Reads the limit; undefined when the token may not read it or the server lacks the call. Nothing else depends on it. */
 export async function readParallelJobs(
   client: Pick<AzureClient, 'parallelJobs'>,
   log: Logger,

@@ -5,22 +5,22 @@ import { createRest, type RestOptions } from './http/rest.ts';
 /** One run of a pipeline. */
 export interface TestRun {
   readonly id: number;
-  /** Its page, for people. */
+  /** The run's web page. */
   readonly url: string;
-  /** Undefined: it has not ended. `succeeded`, `failed`, `canceled`. */
+  /** `succeeded`, `failed`, `canceled`; undefined while the run is in progress. */
   readonly result?: string;
 }
 
 export interface TestPipeline {
-  /** Starts a run on the default branch; undefined: the project has no such pipeline. */
+  /** Starts a run on the default branch; undefined when the project has no such pipeline. */
   start(project: string, pipeline: number): Promise<TestRun | undefined>;
-  /** Asks every 5 s until the run has ended, at most `timeoutMs` unscaled milliseconds; the last that was seen of it. */
+  /** Polls every 5 s until the run ends or `timeoutMs` unscaled milliseconds pass. Returns the last state. */
   wait(project: string, pipeline: number, run: TestRun, timeoutMs: number): Promise<TestRun>;
 }
 
 const everyMs = 5000;
 
-/** Runs a pipeline that a person names, with a token that has the scope for it. */
+/** Runs a pipeline that a person chooses, with a token that has the scope for it. */
 export function createTestPipeline(options: RestOptions): TestPipeline {
   const rest = createRest(options);
   return {

@@ -1,7 +1,7 @@
 import { usageError } from '../base/errors.ts';
 
 /**
- * The organisation or collection URL without a trailing slash, as every request starts with it.
+ * Parses the organization or collection URL and returns it without a trailing slash.
  * Services: `https://dev.azure.com/ORG`, `https://ORG.visualstudio.com`. Server: `https://HOST[/FOLDER]/COLLECTION`.
  * Throws a usage error that shows the right form when a project or a page of the web interface is pasted.
  */
@@ -21,8 +21,8 @@ export function organizationUrl(text: string): string {
 }
 
 /**
- * An Azure DevOps Server may sit below a virtual folder (`tfs` by custom); its collection comes next. A project after a
- * collection without a folder looks the same: the server says then that it does not know it.
+ * An Azure DevOps Server may have a virtual folder (usually `tfs`) before its collection. A project after a collection
+ * without a folder looks the same; the server then reports that the collection does not exist.
  */
 function serverDepth(segments: readonly string[]): number {
   const pages = segments.findIndex((segment) => segment.startsWith('_'));
@@ -38,8 +38,8 @@ function exactly(
   depth: number,
   form: string,
 ): string {
-  const wanted = [origin, ...segments.slice(0, depth)].join('/');
-  if (segments.length === depth) return wanted;
+  const expected = [origin, ...segments.slice(0, depth)].join('/');
+  if (segments.length === depth) return expected;
   if (segments.length < depth) {
     const missing = form.includes('COLLECTION') ? 'collection' : 'organization';
     throw usageError({
@@ -55,7 +55,7 @@ function exactly(
     what: `the organization URL ${text} has more in it than the organization`,
     expected: form,
     seen: `also /${segments.slice(depth).join('/')}`,
-    next: `write ${wanted}, and name projects under "projects:"`,
+    next: `write ${expected}, and name projects under "projects:"`,
   });
 }
 
@@ -82,13 +82,13 @@ function secretInUrl(url: URL): Error {
   });
 }
 
-/** Microsoft's own service, whose parts live under several names; anything else is an Azure DevOps Server. */
+/** Microsoft's own service, which has several host names; every other host is an Azure DevOps Server. */
 export function isHostedService(organization: string): boolean {
   const { hostname } = new URL(organization);
   return hostname === 'dev.azure.com' || hostname.endsWith('.visualstudio.com');
 }
 
-/** `url` with scheme, host and port of `like`: a server may tell an address that only it can reach. */
+/** Returns `url` with scheme, host and port of `like`: a server may report an address that only it can reach. */
 export function atServerOf(url: string, like: string): string {
   const moved = new URL(url);
   const { protocol, hostname, port } = new URL(like);

@@ -50,7 +50,7 @@ function ownNames(host: HostSpec, pool: string): OwnNames & { readonly isIn: boo
     host: host.name,
     isIn: poolsOf(host).some((each) => mayBecome(each, pool)),
     template: agentName(host, '{slot}'),
-    wanted: counted ? new Set(slots.map((slot) => agentName(host, slot))) : undefined,
+    configured: counted ? new Set(slots.map((slot) => agentName(host, slot))) : undefined,
   };
 }
 

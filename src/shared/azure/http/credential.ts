@@ -6,16 +6,16 @@ import { Secret } from '../../base/secret.ts';
 import { type Outcome, longestPauseMs, noticedMs, retryAfter, retryDelay, textWithin } from './limits.ts';
 import type { Fetch } from './proxy.ts';
 
-/** Proves to Azure DevOps who asks. */
+/** Authenticates requests to Azure DevOps. */
 export interface Credential {
   readonly kind: 'pat' | 'service-principal';
-  /** The value of the Authorization header. */
+  /** Returns the value of the Authorization header. */
   authorization(signal: AbortSignal): Promise<Secret>;
-  /** The server refused the last value: a new one is got next time. False when there can be no other. */
+  /** Discards the last value after the server refused it. Returns false when there is no way to get another. */
   renew(): boolean;
 }
 
-/** A personal access token. With a function it is read again after a refusal, so that a replaced token is taken up. */
+/** Returns the credential of a personal access token. A function is called again after a refusal, to pick up a replaced token. */
 export function patCredential(token: Secret | (() => Promise<Secret>)): Credential {
   const read = typeof token === 'function' ? token : () => Promise.resolve(token);
   let current: Promise<Secret> | undefined;
@@ -37,10 +37,10 @@ export function patCredential(token: Secret | (() => Promise<Secret>)): Credenti
   };
 }
 
-/** A token is replaced this long before it ends, so that no request starts with one that is about to. */
+/** A token is renewed this long before it expires, so that no request starts with one that is about to expire. */
 const renewBeforeMs = 5 * 60_000;
 
-/** A service principal with a client secret: short-lived tokens, kept until shortly before they expire. */
+/** Returns the credential of a service principal with a client secret: short-lived tokens, cached until shortly before they expire. */
 export function servicePrincipalCredential(principal: ServicePrincipal): Credential {
   let current: Promise<{ readonly header: Secret; readonly until: number }> | undefined;
   const fresh = async (signal: AbortSignal) => {
@@ -75,9 +75,9 @@ export interface ServicePrincipal {
   readonly secret: Secret | (() => Promise<Secret>);
   readonly fetch: Fetch;
   readonly clock: Clock;
-  /** Where tokens are asked for, without the tenant; Microsoft's public cloud unless given. */
+  /** The token endpoint's base URL, without the tenant; Microsoft's public cloud by default. */
   readonly authority?: string;
-  /** Told of a pause before the next attempt that a person would notice, in unscaled milliseconds. */
+  /** Called before a pause that a person would notice, in unscaled milliseconds. */
   readonly onPause?: (ms: number) => void;
 }
 
@@ -89,7 +89,7 @@ export interface EntraToken {
 /** The Azure DevOps resource of Microsoft Entra ID. */
 const scope = '499b84ac-1321-427f-aa17-267ca6975798/.default';
 const timeoutMs = 60_000;
-/** Bytes of an answer: some thousand for a token. What has more is none. */
+/** The largest answer in bytes; a token takes a few thousand. */
 const longestToken = 1024 * 1024;
 
 interface Answer {
@@ -105,7 +105,7 @@ interface Body {
   readonly error_description?: string;
 }
 
-/** Asks Microsoft Entra ID for an access token; again after what passes (429, 5xx, no answer). Throws FleetError. */
+/** Requests an access token from Microsoft Entra ID; retries after 429, 5xx and no answer. Throws FleetError. */
 export async function requestToken(principal: ServicePrincipal, signal: AbortSignal): Promise<EntraToken> {
   const authority = principal.authority ?? 'https://login.microsoftonline.com';
   const { clock } = principal;
@@ -115,7 +115,7 @@ export async function requestToken(principal: ServicePrincipal, signal: AbortSig
     if (!(answer instanceof Error) && token !== undefined) {
       return { value: new Secret(token), expiresInMs: (answer.body.expires_in ?? 3600) * 1000 };
     }
-    // Asking for a token changes nothing: it may be repeated like a GET.
+    // A request for a token changes nothing: it may be repeated like a GET.
     const pause = retryDelay('GET', count, outcomeOf(answer), Math.random);
     if (pause === undefined) throw failure(answer, authority);
     if (pause >= noticedMs) principal.onPause?.(pause);
@@ -124,15 +124,15 @@ export async function requestToken(principal: ServicePrincipal, signal: AbortSig
   }
 }
 
-/** Of Microsoft Entra ID any 5xx passes: 500 counts like the 503 that says so. */
+/** Any 5xx of Microsoft Entra ID is temporary: 500 is retried like 503. */
 function outcomeOf(answer: Answer | Error): Outcome {
   if (answer instanceof Error) return { status: undefined, retryAfterMs: undefined };
   return { status: answer.status >= 500 ? 503 : answer.status, retryAfterMs: answer.retryAfterMs };
 }
 
-function asBody(said: Readonly<Record<string, unknown>>): Body {
-  const text = (name: string) => (typeof said[name] === 'string' ? { [name]: said[name] } : {});
-  const { expires_in: expiresIn } = said;
+function asBody(parsed: Readonly<Record<string, unknown>>): Body {
+  const text = (name: string) => (typeof parsed[name] === 'string' ? { [name]: parsed[name] } : {});
+  const { expires_in: expiresIn } = parsed;
   return {
     ...text('access_token'),
     ...text('error'),
@@ -141,17 +141,17 @@ function asBody(said: Readonly<Record<string, unknown>>): Body {
   };
 }
 
-/** Nothing, where it is no JSON. */
+/** Parses the body; an empty object when it is not JSON. */
 function bodyOf(text: string): Body {
   try {
-    const said: unknown = JSON.parse(text);
-    return isObject(said) ? asBody(said) : {};
+    const parsed: unknown = JSON.parse(text);
+    return isObject(parsed) ? asBody(parsed) : {};
   } catch {
     return {};
   }
 }
 
-/** The answer, or why there is none. */
+/** Returns the answer, or the error that prevented one. */
 async function ask(
   { tenantId, clientId, secret, fetch, clock }: ServicePrincipal,
   authority: string,
@@ -204,7 +204,7 @@ function failure(answer: Answer | Error, authority: string): FleetError {
       next: 'check clientId, tenantId, and that the client secret has not expired',
     });
   }
-  const asked = Math.ceil(retryAfterMs / 60_000);
+  const requested = Math.ceil(retryAfterMs / 60_000);
   const isLong = retryAfterMs > longestPauseMs;
   if (status === 429 || isLong) {
     return new FleetError({
@@ -213,8 +213,8 @@ function failure(answer: Answer | Error, authority: string): FleetError {
         status === 429
           ? 'Microsoft Entra ID answers too many requests of this service principal'
           : `${authority} gave no token for the service principal (HTTP ${status})`,
-      seen: isLong ? `it asks for a pause of ${asked} minutes` : seen,
-      next: `wait ${Math.max(5, asked)} minutes and run it again`,
+      seen: isLong ? `the server requests a pause of ${requested} minutes` : seen,
+      next: `wait ${Math.max(5, requested)} minutes and run it again`,
     });
   }
   return new FleetError({
@@ -224,7 +224,7 @@ function failure(answer: Answer | Error, authority: string): FleetError {
     seen,
     next:
       status >= 500
-        ? 'wait some minutes and run it again; https://status.azure.com tells of known trouble'
+        ? 'wait some minutes and run it again; check https://status.azure.com'
         : 'check "authority" and the proxy: this is not how Microsoft Entra ID answers',
   });
 }

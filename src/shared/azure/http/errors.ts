@@ -1,17 +1,17 @@
 import type { ErrorCode } from '../../base/codes/code.ts';
 import { FleetError, type Problem } from '../../base/errors.ts';
 
-/** One answer of the server, read whole. */
+/** One complete answer of the server. */
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
   /** Undefined when the body is not JSON. */
   readonly json: unknown;
-  /** There was no body at all. */
+  /** Whether the body was empty. */
   readonly empty: boolean;
 }
 
-/** What the caller was doing: `what` completes "cannot …", `permission` is the cure when it is not allowed. */
+/** The caller's operation: `what` completes "cannot …", `permission` is the next action when it is not allowed. */
 export interface Operation {
   readonly what: string;
   readonly permission: string;
@@ -35,7 +35,7 @@ export function hasCode(error: unknown, code: string): boolean {
 
 const patScope = 'scope "Agent Pools (Read & manage)"';
 
-/** Undefined when the answer is a success. A sign-in page is one however it is dressed: 203, a redirect, HTML with 200. */
+/** Returns the error in an answer; undefined for a success. A sign-in page is an error in every form: 203, a redirect, HTML with 200. */
 export function failureOf(
   answer: Answer,
   operation: Operation,
@@ -74,10 +74,10 @@ function isSignIn({ status, headers, json, empty }: Answer): boolean {
 /** Network Authentication Required (RFC 6585). */
 const networkLogin = 511;
 
-/** Where Azure DevOps sends people to sign in. */
+/** Matches the sign-in addresses of Azure DevOps. */
 const ownSignIn = /(?:^|\.)(?:visualstudio\.com|azure\.com|microsoftonline\.com|microsoft\.com|live\.com)$/u;
 
-/** The address that an answer sends on to, where neither the server nor Microsoft would. */
+/** Returns the address of a redirect that neither the server nor Microsoft sends. */
 function sentElsewhere({ status, headers }: Answer, organization: string): string | undefined {
   const location = headers.get('location');
   if (status < 300 || status >= 400 || location === null || !URL.canParse(location, organization))
@@ -87,7 +87,7 @@ function sentElsewhere({ status, headers }: Answer, organization: string): strin
   return own ? undefined : origin;
 }
 
-/** A hotel's network, a proxy that nobody named. */
+/** Returns the error for a captive portal or an unconfigured proxy. */
 function interposed(seen: string, status: number, operation: Operation, organization: string): AzureError {
   return new AzureError(
     {
@@ -101,7 +101,7 @@ function interposed(seen: string, status: number, operation: Operation, organiza
   );
 }
 
-/** TF24668 with status 503, recorded from the live service in April 2026: nobody has used the organization for long. */
+/** TF24668 with status 503, recorded from the live service in April 2026: the organization was unused for long. */
 const stopped = /^TF24668\b/u;
 
 function deactivated(seen: string, status: number, operation: Operation, organization: string): AzureError {
@@ -117,7 +117,7 @@ function deactivated(seen: string, status: number, operation: Operation, organiz
   );
 }
 
-/** The server asks to be left alone for longer than anybody waits in front of a screen. */
+/** The server requests a pause that is too long to wait for. */
 export function pauseTooLong(ms: number, operation: Operation): AzureError {
   const minutes = Math.ceil(ms / 60_000);
   return new AzureError({
@@ -128,7 +128,7 @@ export function pauseTooLong(ms: number, operation: Operation): AzureError {
   });
 }
 
-/** Read whole, it might be all that this program has memory for. */
+/** The answer exceeds the size limit and could exhaust the memory. */
 export function tooLong(limit: number, operation: Operation): AzureError {
   return new AzureError({
     code: 'azure.too-long',
@@ -161,11 +161,11 @@ function authFailure(
 
 interface Kind {
   readonly code: ErrorCode;
-  /** Undefined: the operation's own cure. */
+  /** Undefined: the operation's own next action. */
   readonly next?: string;
 }
 
-const later = 'wait some minutes and run it again; https://status.dev.azure.com tells of known trouble';
+const later = 'wait some minutes and run it again; check https://status.dev.azure.com';
 
 const asItSays = 'do what the answer asks for, then run it again';
 
@@ -174,7 +174,7 @@ const nameTaken: Kind = {
   next: 'choose another name, or remove the one that is there',
 };
 
-/** The type of the error decides, then the status: the same status stands for many things. */
+/** The type of the error decides, then the status, because one status has many meanings. */
 const kinds: readonly (readonly [RegExp, Kind])[] = [
   [/JobStillRunning/u, { code: 'azure.job-running', next: 'drain the agent first, then run it again' }],
   [
@@ -214,7 +214,7 @@ function kindOf(typeKey: string | undefined, status: number): Kind {
   );
 }
 
-/** `{message, typeKey}`, or, for bad requests, `{count, value: {Message}}`. */
+/** Parses `{message, typeKey}` or, for bad requests, `{count, value: {Message}}`. */
 function errorBody(json: unknown): { message?: string; typeKey?: string } {
   const { message, typeKey, value } = Object(json) as {
     message?: unknown;
@@ -228,10 +228,10 @@ function errorBody(json: unknown): { message?: string; typeKey?: string } {
   };
 }
 
-/** No connection that could be trusted: trying again does not help. */
+/** Errors of TLS: a retry does not help. */
 const certificateProblem = /CERT|SELF_SIGNED|UNABLE_TO_(?:GET|VERIFY)/u;
 
-/** What to do where no answer came, by why. */
+/** Next actions when no answer arrived, by the error's code. */
 function nextAbout(seen: string): string {
   if (/answered 407 to CONNECT/u.test(seen))
     return 'have the proxy let this machine through without a password: the inventory holds none for it';
@@ -239,7 +239,7 @@ function nextAbout(seen: string): string {
   return 'check the network, "organization:", and "proxy:" (with "ca:") in the inventory';
 }
 
-/** The certificate is good, at another time than it is here. */
+/** The certificate is valid at another time than the local clock's. */
 const byTheClock = /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID/u;
 
 function notNow(organization: string, operation: Operation, code: string, cause: unknown): AzureError {
@@ -249,13 +249,13 @@ function notNow(organization: string, operation: Operation, code: string, cause:
       code: 'azure.certificate',
       what: `cannot ${operation.what}: by the clock of this machine the certificate of ${organization} ${early ? 'is not valid yet' : 'has expired'}`,
       seen: `${textOf(rootOf(cause))} (${code})`,
-      next: 'correct the clock of this machine (date tells it), or have the certificate renewed',
+      next: 'correct the clock of this machine (`date` shows it), or have the certificate renewed',
     },
     { cause },
   );
 }
 
-/** No answer at all. */
+/** Returns the error for a request without an answer. */
 export function unreachable(organization: string, operation: Operation, cause: unknown): AzureError {
   const root = rootOf(cause);
   const { code = '' } = Object(root) as { code?: string };
@@ -282,7 +282,7 @@ export function unreachable(organization: string, operation: Operation, cause: u
   );
 }
 
-/** The built-in fetch says "fetch failed" and keeps the reason inside. */
+/** The built-in fetch reports "fetch failed" and keeps the reason in `cause`. */
 function rootOf(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? rootOf(error.cause) : error;
 }

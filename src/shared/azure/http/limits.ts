@@ -1,24 +1,24 @@
-/** What came of one attempt: a status, or no answer at all. */
+/** The result of one attempt: a status, or undefined without an answer. */
 export interface Outcome {
   readonly status: number | undefined;
-  /** What the server asks for. */
+  /** The pause that the server requests, milliseconds. */
   readonly retryAfterMs: number | undefined;
 }
 
-/** Milliseconds that are waited at most because the server asks for it; asked for more, a person has to know. */
+/** The longest pause, milliseconds, that a request waits when the server asks for one; a longer one is an error. */
 export const longestPauseMs = 2 * 60_000;
 
-/** Shorter pauses are not worth a line, milliseconds. */
+/** Pauses shorter than this, milliseconds, are not reported. */
 export const noticedMs = 3000;
 
-/** Attempts of one request, the first included; fewer where nobody answers, so that a user learns of it in half a minute. */
+/** Attempts of one request, including the first; fewer without an answer, so that the error appears within 30 s. */
 const maxAttempts = 5;
 const maxUnanswered = 3;
 
 /**
- * Milliseconds to wait before the next attempt (1, 2, 4, 8 s and up to half as much again; or what the server asks, two
- * minutes at most); undefined: do not try again. 429 means that nothing was done, so any request may be repeated; after other failures
- * only what has the same effect when done twice, which a POST has not.
+ * Returns the milliseconds to wait before the next attempt: 1, 2, 4, 8 s plus up to 50 %, or the server's request of at
+ * most two minutes. Undefined: do not retry. After a 429 the server has done nothing, so any request may be repeated; after
+ * other failures only idempotent ones, which excludes POST.
  */
 export function retryDelay(
   method: string,
@@ -34,7 +34,7 @@ export function retryDelay(
   return outcome.retryAfterMs ?? 1000 * 2 ** (attempt - 1) * (1 + random() / 2);
 }
 
-/** Milliseconds: seconds or a date as HTTP has them. Undefined when absent or unreadable. */
+/** Parses Retry-After, seconds or an HTTP date, to milliseconds. Undefined when absent or malformed. */
 function parseRetryAfter(header: string | null, now: number): number | undefined {
   if (header === null || header.trim() === '') return undefined;
   const seconds = Number(header);
@@ -44,18 +44,18 @@ function parseRetryAfter(header: string | null, now: number): number | undefined
 }
 
 /**
- * Milliseconds that an answer asks for. A date there is the server's: what it says the time is counts, and only without
- * that what we think it is (`wall`, milliseconds since 1970).
+ * Returns the pause that an answer requests, milliseconds. A date is relative to the server's own Date header; without one,
+ * to `wall` (milliseconds since 1970).
  */
 export function retryAfter(headers: Headers | undefined, wall: number): number | undefined {
   const here = Date.parse(headers?.get('date') ?? '');
   return parseRetryAfter(headers?.get('retry-after') ?? null, Number.isNaN(here) ? wall : here);
 }
 
-/** Bytes of one answer: what a pool of ten thousand agents is listed in, all told of each (bench/RESULTS.md). */
+/** The largest answer in bytes: enough for a list of 10,000 agents with all details (bench/RESULTS.md). */
 export const longestAnswer = 64 * 1024 * 1024;
 
-/** An answer that is longer than was agreed to; nothing of it was kept. */
+/** Thrown for an answer above the limit; the answer is discarded. */
 export class TooLong extends Error {
   /** Bytes. */
   readonly limit: number;
@@ -66,18 +66,18 @@ export class TooLong extends Error {
   }
 }
 
-/** The whole body as text. Throws TooLong as soon as it has, or says that it will have, more bytes than `limit`. */
+/** Reads the whole body as text. Throws TooLong as soon as the body, or its Content-Length, exceeds `limit` bytes. */
 export async function textWithin(response: Response, limit: number): Promise<string> {
   const { body, headers } = response;
   if (body === null) return '';
   if (Number(headers.get('content-length') ?? 0) > limit) {
-    // Whoever does not read on ends the connection; that this can fail, too, changes nothing.
+    // Cancelling closes the connection; a failure to do so changes nothing.
     await body.cancel().catch(() => undefined);
     throw new TooLong(limit);
   }
   const parts: Uint8Array[] = [];
   let bytes = 0;
-  // Leaving the loop early cancels the rest.
+  // Leaving the loop early cancels the stream.
   for await (const part of body as ReadableStream<Uint8Array>) {
     bytes += part.byteLength;
     if (bytes > limit) throw new TooLong(limit);

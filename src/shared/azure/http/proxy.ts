@@ -4,10 +4,10 @@ import net, { type Socket } from 'node:net';
 import tls from 'node:tls';
 import { Readable } from 'node:stream';
 
-/** As long as the built-in fetch waits for a connection. */
+/** The built-in fetch's own limit for a connection. */
 const connectMs = 10_000;
 
-/** The part of the built-in fetch that we use; `globalThis.fetch` is one. */
+/** The part of the built-in fetch that the client uses. */
 export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
 
 interface FetchInit {
@@ -27,8 +27,8 @@ export interface NetworkSettings {
 }
 
 /**
- * The built-in fetch, or, where a proxy or a private CA is set, one with both. Built-in fetch learns of a CA only
- * from the environment at start, and of proxies only in newer versions of Node; nothing here touches an environment.
+ * Returns the built-in fetch, or an own one when a proxy or a private CA is configured. The built-in fetch reads a CA only
+ * from the environment at start, and proxies only in newer versions of Node.
  */
 export function createFetch(network: NetworkSettings): Fetch {
   if (network.http === undefined && network.https === undefined && network.caPem === undefined) {
@@ -37,7 +37,7 @@ export function createFetch(network: NetworkSettings): Fetch {
   return createPlainFetch(network);
 }
 
-/** The same by node:http alone: the built-in fetch needs WebAssembly, which a process without a JIT compiler lacks. */
+/** Returns a fetch on node:http alone: the built-in fetch needs WebAssembly, which a process without a JIT compiler lacks. */
 export function createPlainFetch(network: NetworkSettings): Fetch {
   const ca = network.caPem === undefined ? undefined : [...tls.rootCertificates, network.caPem];
   return (url, init) => request(new URL(url), init, network, ca);
@@ -65,8 +65,8 @@ async function request(
       method: init.method,
       headers: init.headers,
       signal: init.signal,
-      // A tunnel carries one request: simple, and the CLI and the manager make few.
-      // No agent is named beside createConnection: any would connect by itself, past the proxy.
+      // One tunnel per request: the CLI and the manager send few.
+      // No `agent` beside createConnection: it would connect by itself and bypass the proxy.
       ...(socket === undefined ? trust : { createConnection: () => socket }),
     });
     outgoing.on('error', reject).on('response', (answer) => resolve(toResponse(answer)));
@@ -93,7 +93,7 @@ function toResponse(answer: http.IncomingMessage): Response {
   return new Response(empty ? null : (Readable.toWeb(answer) as ReadableStream), { status, headers });
 }
 
-/** The proxy for a URL, undefined for a direct connection. */
+/** Returns the proxy for a URL; undefined for a direct connection. */
 export function proxyFor(url: URL, network: NetworkSettings): URL | undefined {
   const proxy = url.protocol === 'https:' ? network.https : network.http;
   if (proxy === undefined || proxy === '' || network.noProxy.some((rule) => bypasses(rule, url)))
@@ -101,7 +101,7 @@ export function proxyFor(url: URL, network: NetworkSettings): URL | undefined {
   return new URL(proxy.includes('://') ? proxy : `http://${proxy}`);
 }
 
-/** `*`, `host`, `.domain`, `*.domain`, each with an optional port; a domain covers itself and what is below it. */
+/** Matches `*`, `host`, `.domain` and `*.domain`, each with an optional port; a domain includes its subdomains. */
 function bypasses(rule: string, url: URL): boolean {
   const [, name = '', port] = /^(.*?)(?::(\d+))?$/u.exec(rule.trim().toLowerCase()) ?? [];
   if (name === '') return false;
@@ -118,7 +118,7 @@ export interface Tunnel {
   readonly signal: AbortSignal;
 }
 
-/** A connection to the target through an HTTP CONNECT proxy, with TLS on top where the target is https. */
+/** Connects to the target through an HTTP CONNECT proxy, with TLS on top for an https target. */
 export async function connectThrough({ proxy, target, trust, signal }: Tunnel): Promise<Socket> {
   const port = target.port || (target.protocol === 'https:' ? '443' : '80');
   const authority = `${target.hostname}:${port}`;

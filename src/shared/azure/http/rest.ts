@@ -24,60 +24,60 @@ import {
 import type { Fetch } from './proxy.ts';
 
 export interface RestOptions {
-  /** As organizationUrl gives it. */
+  /** The URL that organizationUrl returns. */
   readonly organization: string;
   readonly credential: Credential;
   readonly log: Logger;
   readonly signal: AbortSignal;
   readonly fetch?: Fetch;
   readonly clock: Clock;
-  /** Milliseconds that one attempt may take; `timeoutMs` of this file unless given. */
+  /** The time-out of one attempt in milliseconds; default `timeoutMs` below. */
   readonly timeoutMs?: number;
-  /** Bytes of one answer at most; `longestAnswer` of body.ts unless given. */
+  /** The largest answer in bytes; default `longestAnswer`. */
   readonly longestAnswer?: number;
   /** Sent as User-Agent. */
   readonly userAgent?: string;
-  /** Told when the server asks for a pause that a person would notice, in unscaled milliseconds. */
+  /** Called before a pause that a person would notice, in unscaled milliseconds. */
   readonly onPause?: (ms: number) => void;
 }
 
 export interface Call extends Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the organisation, encoded, with a leading slash. */
+  /** The path below the organization, encoded, with a leading slash. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean>>;
   readonly body?: unknown;
-  /** `apiVersion` of this file unless given. */
+  /** Default: `apiVersion` below. */
   readonly apiVersion?: string;
 }
 
 export interface Rest {
-  /** The parsed body of a success, undefined when it has none. Throws AzureError. */
+  /** Returns the parsed body of a success; undefined without one. Throws AzureError. */
   send(call: Call): Promise<unknown>;
   /** Waits unscaled milliseconds; rejects when the client's signal is aborted. */
   wait(ms: number): Promise<void>;
 }
 
-/** The version of the interface that is asked for: the newest that is released. */
+/** The newest released version of the REST API. */
 export const apiVersion = '7.1';
 
-/** The server may hold an answer back for 30 s on purpose; this is well above. */
+/** The server may delay an answer by 30 s on purpose; this is well above. */
 export const timeoutMs = 90_000;
 
-/** Characters of one text in an answer; capabilities can be long. */
+/** The longest text in an answer, characters; capabilities can be long. */
 const longestValue = 65_536;
 
-/** Asking again does not help. */
+/** A retry does not help. */
 const passesNever: ReadonlySet<string> = new Set(['azure.certificate', 'azure.deactivated']);
 
-/** HTTP as Azure DevOps speaks it: authentication, throttling, retries, and errors with a cure. */
+/** Sends requests to Azure DevOps: authentication, throttling, retries, and errors with a next action. */
 export function createRest(options: RestOptions): Rest {
   const { signal, clock, fetch: send = globalThis.fetch } = options;
   const wait = async (ms: number) => {
     if (ms > 0) await clock.wait(ms, signal);
     signal.throwIfAborted();
   };
-  // A success may ask for a pause too; all calls of this client then keep it.
+  // A success may request a pause too; all calls of this client then wait.
   let notBefore = Number.NEGATIVE_INFINITY;
 
   const pauseFor = async (ms: number) => {
@@ -86,9 +86,9 @@ export function createRest(options: RestOptions): Rest {
   };
 
   const attempt = async (call: Call): Promise<Answer> => {
-    const asked = unscaled(clock, notBefore - clock.monotonic());
-    if (asked > longestPauseMs) throw pauseTooLong(asked, call);
-    await pauseFor(asked);
+    const requested = unscaled(clock, notBefore - clock.monotonic());
+    if (requested > longestPauseMs) throw pauseTooLong(requested, call);
+    await pauseFor(requested);
     const started = clock.monotonic();
     const response = await send(urlOf(options.organization, call), {
       method: call.method,
@@ -118,7 +118,7 @@ export function createRest(options: RestOptions): Rest {
     return answer;
   };
 
-  /** One attempt as a result: what to return, or what went wrong and when to try again. */
+  /** Makes one attempt. Returns the value, or the error and the pause before the next attempt. */
   const once = async (call: Call, count: number) => {
     let answer: Answer | undefined;
     let failure: AzureError | undefined;
@@ -168,7 +168,7 @@ function urlOf(organization: string, call: Call): string {
   return `${organization}${call.path}?${query.toString().replaceAll('%24', '$')}`;
 }
 
-/** Some answers start with a byte order mark; anybody can name a pool or a job. */
+/** Parses JSON. Some answers start with a byte order mark; names of pools and jobs are untrusted text. */
 function read(text: string): Pick<Answer, 'json' | 'empty'> {
   const body = text.replace(/^\uFEFF/u, '');
   if (body.trim() === '') return { json: undefined, empty: true };
@@ -180,7 +180,7 @@ function read(text: string): Pick<Answer, 'json' | 'empty'> {
   }
 }
 
-/** The service says null where its published types say that a member may be absent (recordings of November 2024 on). */
+/** Removes members that are null: the service sends null where its published types say optional (recordings since November 2024). */
 function withoutNull(this: unknown, _name: string, value: unknown): unknown {
   return value === null && !Array.isArray(this) ? undefined : value;
 }

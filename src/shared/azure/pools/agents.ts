@@ -5,58 +5,58 @@ import { FleetError } from '../../base/errors.ts';
 import { Capabilities } from '../../contract/paths.ts';
 import type { AzureAgent, AzureClient, Pool } from '../client.ts';
 
-/** Agents that are asked about together. */
+/** Agents to find with one request where possible. */
 export interface AgentsOf {
-  /** Whoever has them is meant. */
+  /** Agent names of any owner. */
   readonly names: readonly string[];
-  /** The mark that most of them carry, where it is known. */
+  /** The owner id of most of them, if known. */
   readonly owner?: string;
 }
 
-/** A pool so small is listed whole, whoever is asked about. */
+/** A pool of at most this many agents is always listed whole. */
 const smallPool = 100;
-/** A pool is listed whole where so much of it is asked about. */
+/** A pool is listed whole when at least this share of it is requested. */
 const wholeFrom = 1 / 4;
-/** Calls under way at the same time. */
+/** Concurrent calls. */
 const parallel = 4;
 
-/** Whether one list of the whole pool is cheaper than a call for each owner: less than four times as much to read. Pure. */
-export function isListedWhole({ size }: Pick<Pool, 'size'>, wanted: readonly AgentsOf[]): boolean {
-  const names = new Set(wanted.flatMap((each) => each.names));
-  // A server that does not tell it is an old one, with as many agents as such a one can bear.
+/** Whether one list of the whole pool is cheaper than a call for each owner. Pure. */
+export function isListedWhole({ size }: Pick<Pool, 'size'>, requested: readonly AgentsOf[]): boolean {
+  const names = new Set(requested.flatMap((each) => each.names));
+  // A server that does not report the size is an old one with small pools.
   return size === undefined || size <= smallPool || names.size >= size * wholeFrom;
 }
 
-/** The agents under these names, and others where they come without a further call. */
+/** Returns the agents with these names, and others that came with the same answers. */
 export async function findAgents(
   client: Pick<AzureClient, 'listAgents' | 'findAgent'>,
   pool: Pick<Pool, 'id' | 'size'>,
-  wanted: readonly AgentsOf[],
+  requested: readonly AgentsOf[],
 ): Promise<readonly AzureAgent[]> {
-  const asked = wanted.filter(({ names }) => names.length > 0);
-  if (asked.length === 0) return [];
-  if (isListedWhole(pool, asked)) return client.listAgents(pool.id);
+  const nonEmpty = requested.filter(({ names }) => names.length > 0);
+  if (nonEmpty.length === 0) return [];
+  if (isListedWhole(pool, nonEmpty)) return client.listAgents(pool.id);
   const found = new Map<number, AzureAgent>();
   const limit = pLimit(parallel);
   let isWhole = false;
   const find = async ({ names, owner }: AgentsOf): Promise<void> => {
-    const marked = isWhole || owner === undefined ? [] : await client.listAgents(pool.id, { owner });
-    // A server that does not look at marks has listed all there is, once for all.
-    isWhole ||= marked.some((agent) => agent.userCapabilities?.[Capabilities.owner] !== owner);
-    for (const agent of marked) found.set(agent.id, agent);
+    const owned = isWhole || owner === undefined ? [] : await client.listAgents(pool.id, { owner });
+    // A server that ignores the filter has listed the whole pool.
+    isWhole ||= owned.some((agent) => agent.userCapabilities?.[Capabilities.owner] !== owner);
+    for (const agent of owned) found.set(agent.id, agent);
     const known = new Set([...found.values()].map(({ name }) => name.toLowerCase()));
     for (const name of isWhole ? [] : names.filter((each) => !known.has(each.toLowerCase()))) {
       const agent = await client.findAgent(pool.id, name);
       if (agent !== undefined) found.set(agent.id, agent);
     }
   };
-  await Promise.all(asked.map((each) => limit(() => find(each))));
+  await Promise.all(nonEmpty.map((each) => limit(() => find(each))));
   return [...found.values()];
 }
 
 /**
- * The owner mark of the agents that an installation registers. It changes with the machine-id: a cloned disk owns nothing
- * of what its original registered. `installation`: made at the manager's first start.
+ * Returns the owner id of the agents that an installation registers. It depends on the machine-id: a cloned disk does not
+ * own the agents of its original. `installation` is generated at the manager's first start.
  */
 export function ownerId(machineId: string, installation: string): string {
   return sha256(`${machineId}:${installation}`).slice(0, 32);
@@ -65,8 +65,8 @@ export function ownerId(machineId: string, installation: string): string {
 type Client = Pick<AzureClient, 'findPool' | 'listAgents' | 'deleteAgent'>;
 
 /**
- * Deletes every agent that carries the owner's mark from these pools; one that is gone, or a pool that is, is no mistake.
- * Rejects with `remove.agent-busy` where the server says that one runs a job. The agents' names that were deleted.
+ * Deletes every agent with the owner id from these pools; a missing agent or pool is no error. Returns the names of the
+ * deleted agents. Rejects with `remove.agent-busy` when the server reports that an agent runs a job.
  */
 export async function deregister(
   client: Client,
@@ -76,7 +76,7 @@ export async function deregister(
   for (const name of pools) {
     const pool = await client.findPool(name);
     if (pool === undefined) continue;
-    // Some servers do not look at marks, and list the whole pool.
+    // Some servers ignore the filter and list the whole pool.
     const agents = await client.listAgents(pool.id, { owner });
     for (const agent of agents.filter((each) => each.userCapabilities?.[Capabilities.owner] === owner)) {
       if (!(await client.deleteAgent(pool.id, agent.id))) throw busy(agent.name, name);

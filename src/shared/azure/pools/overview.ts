@@ -1,10 +1,10 @@
 import { FleetError } from '../../base/errors.ts';
 import type { AzureAgent, AzureClient, JobRequest, Pool, Project } from '../client.ts';
 
-/** A pool as `azp-fleet pool list` shows it. */
+/** One pool in `azp-fleet pool list`. */
 export interface PoolOverview {
   readonly name: string;
-  /** Undefined: it does not exist yet. */
+  /** Undefined when the pool does not exist yet. */
   readonly id?: number;
   readonly autoUpdate?: boolean;
   readonly agents: {
@@ -14,11 +14,11 @@ export interface PoolOverview {
     readonly disabled: number;
   };
   readonly jobs: { readonly waiting: number; readonly running: number; readonly oldestWaitS?: number };
-  /** Projects of the inventory: whether their pipelines may use the pool. */
+  /** Whether pipelines of each project of the inventory may use the pool. */
   readonly projects: readonly { readonly project: string; readonly authorized: boolean }[];
 }
 
-/** Reads only. `now` is our wall clock: the server dates its queue by its own. */
+/** Reads the overview of each pool. `now` is the local wall clock, milliseconds; the queue's times are the server's. */
 export async function poolOverviews(
   client: AzureClient,
   names: readonly string[],
@@ -57,7 +57,7 @@ function countAgents(agents: readonly AzureAgent[]): PoolOverview['agents'] {
   };
 }
 
-/** Waiting is what no agent has received yet. */
+/** Counts jobs; a job waits until an agent has received it. */
 function countJobs(requests: readonly JobRequest[], now: number): PoolOverview['jobs'] {
   const waiting = requests.filter(({ receiveTime }) => receiveTime === undefined);
   const since = waiting
@@ -72,7 +72,7 @@ function countJobs(requests: readonly JobRequest[], now: number): PoolOverview['
   };
 }
 
-/** What the fleet part of a plan rests on. */
+/** A pool with its queues and permissions: the input of the fleet part of a plan. */
 export interface PoolState {
   readonly name: string;
   readonly pool: Pool | undefined;
@@ -90,7 +90,7 @@ export async function readPoolState(
   projects: readonly string[],
 ): Promise<readonly PoolState[]> {
   const names = [...new Set(pools)];
-  // Pools first: when the whole organization is wrong, that is the error, not the first project.
+  // Pools first, so that a wrong organization is reported as such and not as a missing project.
   const found = await Promise.all(names.map(async (name) => ({ name, pool: await client.findPool(name) })));
   const known = await Promise.all(projects.map((project) => requireProject(client, project)));
   return await Promise.all(
@@ -108,7 +108,7 @@ async function readQueue(client: AzureClient, { name, queues }: Project, pool: P
   return { project: name, queueId: queue?.id, authorized };
 }
 
-/** The project; throws when it does not exist. */
+/** Returns the project; throws when it does not exist. */
 export async function requireProject(client: AzureClient, name: string): Promise<Project> {
   const project = await client.findProject(name);
   if (project !== undefined) return project;

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/machine/clock.ts';
 import { Capabilities } from '../../contract/paths.ts';
 import type { AzureAgent, AzureClient } from '../client.ts';
 
-/** Two looks this far apart must agree: an agent between two jobs is offline for a moment. */
+/** Two checks this far apart must agree: an agent between two jobs is offline for a moment. */
 const pruneGapMs = 3 * 60_000;
 
 export interface PoolLeftovers {
@@ -12,25 +12,25 @@ export interface PoolLeftovers {
   readonly found: readonly Leftover[];
 }
 
-/** A pool with what hosts may have in it. */
+/** A pool with the agent names that hosts may have in it. */
 export interface PoolNames {
   readonly pool: string;
   readonly hosts: readonly OwnNames[];
-  /** Hosts of which no slot is in this pool now, but may have been: each also stands among `hosts` of another pool. */
+  /** Hosts without a slot in this pool now that may have had one: each is also in `hosts` of another pool. */
   readonly visitors: readonly OwnNames[];
 }
 
-/** One look at several pools; those that do not exist are left out. */
+/** Finds leftovers in several pools; pools that do not exist are left out. */
 export async function findLeftovers(
   client: AzureClient,
   pools: readonly PoolNames[],
 ): Promise<readonly PoolLeftovers[]> {
-  const looks = await Promise.all(pools.map((each) => look(client, each)));
-  const seen = looks.filter((each) => each !== undefined);
+  const checks = await Promise.all(pools.map((each) => checkPool(client, each)));
+  const seen = checks.filter((each) => each !== undefined);
   const owners = new Map<string, Set<string>>();
   for (const { hosts, agents } of seen)
-    for (const { host, wanted } of hosts)
-      owners.set(host, new Set([...(owners.get(host) ?? []), ...ownersOf(agents, wanted ?? new Set())]));
+    for (const { host, configured } of hosts)
+      owners.set(host, new Set([...(owners.get(host) ?? []), ...ownersOf(agents, configured ?? new Set())]));
   return seen.map(({ id, name, agents, hosts, visitors }) => {
     const guests = visitors.map((each) => ({ ...each, owners: owners.get(each.host) ?? new Set<string>() }));
     const all = [...hosts, ...guests];
@@ -38,12 +38,12 @@ export async function findLeftovers(
   });
 }
 
-async function look(client: AzureClient, { pool, ...names }: PoolNames) {
+async function checkPool(client: AzureClient, { pool, ...names }: PoolNames) {
   const found = await client.findPool(pool);
   return found && { ...names, id: found.id, name: found.name, agents: await everyAgent(client, found.id) };
 }
 
-/** With its last job: one that has run another by the second look is alive. */
+/** Lists agents with their last job: an agent whose last job differs at the second check is in use. */
 function everyAgent(client: AzureClient, poolId: number) {
   return client.listAgents(poolId, { lastCompleted: true });
 }
@@ -52,11 +52,11 @@ export interface Pruned {
   readonly pool: string;
   readonly agent: string;
   readonly removed: boolean;
-  /** Why it was left, when it was. */
+  /** The reason why the agent was kept. */
   readonly why?: string;
 }
 
-/** Waits, looks again, and removes what both looks found. The server refuses what has a job by then. */
+/** Waits, checks again, and removes what both checks found. The server refuses to remove an agent that has a job by then. */
 export async function prune(
   client: AzureClient,
   first: readonly PoolLeftovers[],
@@ -71,55 +71,55 @@ export async function prune(
     for (const leftover of found) {
       const alive = !sure.includes(leftover);
       const removed = !alive && (await client.deleteAgent(poolId, leftover.id));
-      const why = alive ? 'it was used meanwhile' : 'it is running a job';
+      const why = alive ? 'the agent was used in between' : 'the agent runs a job';
       results.push({ pool, agent: leftover.name, removed, ...(removed ? {} : { why }) });
     }
   }
   return results;
 }
 
-/** What one host may have in the pool. */
+/** The agent names that one host may have in a pool. */
 export interface OwnNames {
   readonly host: string;
   /** `{host}-{slot}` with the host filled in: `h200-1-{slot}`. */
   readonly template: string;
-  /** The agents that shall be there; undefined while that is not known (GPUs not counted yet). */
-  readonly wanted: ReadonlySet<string> | undefined;
+  /** The configured agents; undefined while they are unknown (GPUs not counted yet). */
+  readonly configured: ReadonlySet<string> | undefined;
   /**
-   * Owners of its agents in other pools. Given, it has no slot in this one now, and only what one of these has left
-   * counts: the name alone may be somebody else's.
+   * Owners of the host's agents in other pools, for a host without a slot in this pool: only agents of these owners are
+   * leftovers, because another installation may use the same name.
    */
   readonly owners?: ReadonlySet<string>;
 }
 
-/** An entry of the pool that nobody will use again. */
+/** An agent in the pool that no slot will use again. */
 export interface Leftover {
   readonly id: number;
   readonly name: string;
   readonly host: string;
   readonly owner: string;
-  /** The last job it ran; a change between two looks means that it lives. */
+  /** The last job; a change between two checks means that the agent is in use. */
   readonly lastRequest: number | undefined;
 }
 
 /**
- * Agents that can be removed, as far as one look tells: registered by azp-fleet, named as a slot of one of these hosts
- * that is not wanted any more, by the same owner as that host's other agents, offline, and without a job.
+ * Returns the agents that one check finds removable: registered by azp-fleet, named like a slot of one of these hosts that
+ * is no longer configured, with the same owner as the host's other agents, offline, and without a job.
  */
 export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnNames[]): readonly Leftover[] {
   const owned = agents.flatMap((agent) => {
     const owner = agent.userCapabilities?.[Capabilities.owner];
     return owner === undefined ? [] : [{ agent, owner }];
   });
-  const spoken = new Set(hosts.flatMap(({ wanted }) => [...(wanted ?? [])]));
-  return hosts.flatMap(({ host, template, wanted, owners: elsewhere }) => {
-    if (wanted === undefined) return [];
-    const here = ownersOf(agents, wanted);
+  const inUse = new Set(hosts.flatMap(({ configured }) => [...(configured ?? [])]));
+  return hosts.flatMap(({ host, template, configured, owners: elsewhere }) => {
+    if (configured === undefined) return [];
+    const here = ownersOf(agents, configured);
     const theirs = (owner: string) =>
       elsewhere === undefined ? here.size === 0 || here.has(owner) : elsewhere.has(owner);
     return owned
       .filter(({ agent, owner }) => {
-        const surplus = isSlotOf(template, agent.name) && !spoken.has(agent.name);
+        const surplus = isSlotOf(template, agent.name) && !inUse.has(agent.name);
         const idle = agent.status === 'offline' && agent.assignedRequest === undefined;
         return surplus && idle && theirs(owner);
       })
@@ -133,7 +133,7 @@ export function leftovers(agents: readonly AzureAgent[], hosts: readonly OwnName
   });
 }
 
-/** Who has registered agents of these names. */
+/** Returns the owners of the agents with these names. */
 export function ownersOf(agents: readonly AzureAgent[], names: ReadonlySet<string>): ReadonlySet<string> {
   return new Set(
     agents.flatMap(({ name, userCapabilities }) =>
@@ -142,14 +142,14 @@ export function ownersOf(agents: readonly AzureAgent[], names: ReadonlySet<strin
   );
 }
 
-/** Slots without a dash only: `gpu-2-0` is slot 0 of host gpu-2 and none of host gpu. */
+/** Whether a name fits the template. Slots have no dash: `gpu-2-0` is slot 0 of host gpu-2, not a slot of host gpu. */
 function isSlotOf(template: string, name: string): boolean {
   const [before = '', after = ''] = template.split('{slot}');
   const fits = name.startsWith(before) && name.endsWith(after);
   return fits && /^[^-]+$/u.test(name.slice(before.length, name.length - after.length));
 }
 
-/** Those of the first look that the second one confirms. */
+/** Returns the leftovers of the first check that the second one confirms. */
 export function confirmed(first: readonly Leftover[], second: readonly Leftover[]): readonly Leftover[] {
   return first.filter(({ id, lastRequest, owner }) =>
     second.some((each) => each.id === id && each.lastRequest === lastRequest && each.owner === owner),

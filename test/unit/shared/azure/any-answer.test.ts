@@ -146,12 +146,12 @@ test.each([
   [
     'an agent',
     (client: AzureClient) => client.getAgent(1, 7),
-    'cannot read agent 7 of pool 1: the answer is no such thing',
+    'cannot read agent 7 of pool 1: the answer contains no pool or agent',
   ],
   [
     'a list',
     (client: AzureClient) => client.listPools(),
-    'cannot list the agent pools: the answer is no list',
+    'cannot list the agent pools: the answer contains no list',
   ],
 ])('%s that is none is said to be none', async (_, call, what) => {
   await expect(call(answering('{"id":"7"}'))).rejects.toMatchObject({

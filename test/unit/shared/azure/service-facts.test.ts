@@ -189,7 +189,7 @@ describe('the request itself', () => {
     await expect(client.setAgentEnabled(1, 2, false)).resolves.toBeUndefined();
     expect(await problem(list(client))).toMatchObject({
       code: 'azure.unexpected',
-      what: 'cannot list the agent pools: the answer is no list',
+      what: 'cannot list the agent pools: the answer contains no list',
     });
   });
 

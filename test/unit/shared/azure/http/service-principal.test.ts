@@ -102,7 +102,7 @@ describe('a service principal', () => {
     expect(shortest.told).toEqual([]);
     expect(await problem(entra(busy('3600')).get())).toMatchObject({
       code: 'azure.throttled',
-      seen: 'it asks for a pause of 60 minutes',
+      seen: 'the server requests a pause of 60 minutes',
       next: 'wait 60 minutes and run it again',
     });
   });
@@ -114,7 +114,7 @@ describe('a service principal', () => {
     expect(dated.clock.waits).toEqual([9000]);
     const long = entra(() => new Response('', { status: 503, headers: { 'retry-after': '1800' } }));
     expect(await problem(long.get())).toMatchObject({
-      seen: 'it asks for a pause of 30 minutes',
+      seen: 'the server requests a pause of 30 minutes',
       next: 'wait 30 minutes and run it again',
     });
   });

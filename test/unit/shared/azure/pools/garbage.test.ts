@@ -13,11 +13,11 @@ const agent = (name: string, more: Partial<AzureAgent> & { owner?: string | null
     ...rest,
   };
 };
-const host = { host: 'gpu', template: 'gpu-{slot}', wanted: new Set(['gpu-0', 'gpu-1']) };
+const host = { host: 'gpu', template: 'gpu-{slot}', configured: new Set(['gpu-0', 'gpu-1']) };
 
 test.each<[string, readonly AzureAgent[], readonly string[]]>([
   ['a slot that is gone', [agent('gpu-0'), agent('gpu-2')], ['gpu-2']],
-  ['a wanted slot, though offline', [agent('gpu-1')], []],
+  ['a configured slot, though offline', [agent('gpu-1')], []],
   ['online', [agent('gpu-2', { status: 'online' })], []],
   ['with a job', [agent('gpu-2', { assignedRequest: { requestId: 7 } })], []],
   ['not registered by azp-fleet', [agent('gpu-2', { owner: null })], []],
@@ -30,13 +30,13 @@ test.each<[string, readonly AzureAgent[], readonly string[]]>([
 });
 
 test('a pattern that fits agents of a host that is still there takes none of them', () => {
-  const gone = { host: 'old', template: 'gpu-{slot}', wanted: new Set<string>() };
+  const gone = { host: 'old', template: 'gpu-{slot}', configured: new Set<string>() };
   const agents = [agent('gpu-0'), agent('gpu-9', { owner: 'o2' })];
   expect(leftovers(agents, [host, gone]).map(({ name }) => name)).toEqual(['gpu-9']);
 });
 
 test('nothing is left over of a host whose slots are not known', () => {
-  expect(leftovers([agent('gpu-7')], [{ ...host, wanted: undefined }])).toEqual([]);
+  expect(leftovers([agent('gpu-7')], [{ ...host, configured: undefined }])).toEqual([]);
 });
 
 test.each<[string, Partial<AzureAgent> & { owner?: string }, number]>([
@@ -51,7 +51,7 @@ test.each<[string, Partial<AzureAgent> & { owner?: string }, number]>([
 });
 
 test('in a pool of which no slot is any more, only what this host registered elsewhere counts', () => {
-  const guest = { ...host, wanted: new Set<string>(), owners: new Set(['o1']) };
+  const guest = { ...host, configured: new Set<string>(), owners: new Set(['o1']) };
   const agents = [agent('gpu-0'), agent('gpu-1', { owner: 'o2' })];
   expect(leftovers(agents, [guest]).map(({ name }) => name)).toEqual(['gpu-0']);
   expect(leftovers(agents, [{ ...guest, owners: new Set() }])).toEqual([]);
