@@ -11,6 +11,7 @@ export type Kind =
   | 'files'
   | 'inventory'
   | 'shell'
+  | 'code'
   | 'other';
 
 interface Meaning {
@@ -30,6 +31,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   pool: { about: 'an agent pool, by its name', kind: 'pools' },
   files: { about: 'files with what was printed; - for what comes by a pipe', kind: 'files' },
   shell: { about: 'bash, zsh or fish', kind: 'shell' },
+  code: { about: 'a code, as the brackets behind a message show it, or xid.NUMBER', kind: 'code' },
 };
 
 export interface Argument extends Meaning {

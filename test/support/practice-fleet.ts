@@ -70,7 +70,7 @@ const rtx: ManagerStatus = managerStatus({
     gpus: [{ uuid: 'GPU-3', name: 'NVIDIA GeForce RTX 4080 SUPER', computeCapability: '8.9' }],
     findings: [
       {
-        code: 'gpu.fell-off',
+        code: 'xid.79',
         gpu: '00000000:01:00.0',
         severity: 'fail',
         what: 'the GPU has fallen off the bus (XID 79)',

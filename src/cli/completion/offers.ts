@@ -1,4 +1,5 @@
 import { argumentsOf, valueOf, type Kind } from '../arguments.ts';
+import { codeTables, findings } from '../../shared/base/codes/tables.ts';
 import type { CommandSpec } from '../command.ts';
 import { sharedBy, sharedOptions } from '../shared-options.ts';
 import { emptyNames, type FleetNames } from './fleet-names.ts';
@@ -123,6 +124,10 @@ function valuesOf(kind: Kind, known: () => FleetNames, given: readonly string[])
       return known().pools;
     case 'projects':
       return known().projects;
+    case 'code':
+      return [...codeTables, findings].flatMap(({ entries }) =>
+        Object.entries(entries).map(([value, [about]]) => ({ value, about })),
+      );
     case 'shell':
       return ['bash', 'zsh', 'fish'].map((value) => ({ value, about: 'shell' }));
     default:

@@ -70,7 +70,7 @@ export function problemLines(problem: Problem, width: number, hosts?: string): s
   const place = [problem.host, problem.step].filter((part) => part !== undefined).join(' · ');
   const head = `${red('✗')} ${place === '' ? '' : `${bold(place)}: `}`;
   const plainHead = 2 + (place === '' ? 0 : widthOf(place) + 2);
-  const lines = wrap(problem.what, width, plainHead, 2).map((line, index) =>
+  const lines = wrap(`${problem.what} [${problem.code}]`, width, plainHead, 2).map((line, index) =>
     index === 0 ? head + line : line,
   );
   for (const [label, text] of [

@@ -1,3 +1,4 @@
+import { defined } from '../../shared/base/defined.ts';
 import { gibText } from '../../shared/contract/shares.ts';
 import { drainEnd, drainLine } from '../../shared/contract/drain.ts';
 import { idleLine } from '../../shared/contract/idle.ts';
@@ -54,9 +55,9 @@ function troubles(rows: readonly StatusRow[]): readonly Trouble[] {
     rows.flatMap(({ host, verdict, findings }): Trouble[] => {
       const serious = findings.filter(({ severity }) => severity !== 'info');
       if (serious.length > 0) return serious.map((finding) => troubleOf(host, finding));
-      const { cause: what, next } = verdict;
+      const { cause: what, next, code } = verdict;
       const severity = verdict.state === 'off' ? 'info' : 'fail';
-      return what === '' ? [] : [{ places: [host], severity, what, next }];
+      return what === '' ? [] : [{ places: [host], severity, what, next, ...defined({ code }) }];
     }),
   );
 }

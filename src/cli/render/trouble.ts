@@ -12,10 +12,13 @@ export interface Trouble {
   readonly severity: Finding['severity'];
   readonly what: string;
   readonly next: string;
+  /** What `azp-fleet explain` explains. */
+  readonly code?: string;
 }
 
-export function troubleOf(place: string, { gpu, severity, what, next }: Finding): Trouble {
-  return { places: [place], severity, what: gpu === undefined ? what : `${shortGpu(gpu)}: ${what}`, next };
+export function troubleOf(place: string, { code, gpu, severity, what, next }: Finding): Trouble {
+  const about = gpu === undefined ? what : `${shortGpu(gpu)}: ${what}`;
+  return { places: [place], severity, what: about, next, code };
 }
 
 /** Equal troubles of several places become one. */
@@ -31,12 +34,17 @@ const marks: Readonly<Record<Finding['severity'], readonly [Style, string]>> = {
 };
 
 export function troubleLines(
-  { places, severity, what, next }: Trouble,
+  { places, severity, what, next, code }: Trouble,
   { width, paint }: { readonly width: number; readonly paint: Paint },
 ): string[] {
   const [style, mark] = marks[severity];
   const { label: place, names } = hostLabel(places);
-  const [first = '', ...more] = wrap(`${place}: ${what}`, width - 1, 2, 2);
+  const [first = '', ...more] = wrap(
+    `${place}: ${what}${code === undefined ? '' : ` [${code}]`}`,
+    width - 1,
+    2,
+    2,
+  );
   const head = first.startsWith(place) ? paint('bold', place) + first.slice(place.length) : first;
   const labelled = (label: string, text: string) =>
     wrap(text, width - 1, label.length + 4, label.length + 4).map((line, index) =>

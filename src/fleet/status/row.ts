@@ -170,8 +170,9 @@ function notReached(
 }
 
 function unreachable(problem: Problem | undefined): Verdict {
-  const { what, seen, next = '' } = problem ?? { what: 'it was not looked at' };
-  return { state: 'unreachable', cause: seen === undefined ? what : `${what}: ${seen}`, next };
+  const { code, what, seen, next = '' } = problem ?? { what: 'not checked' };
+  const cause = seen === undefined ? what : `${what}: ${seen}`;
+  return { state: 'unreachable', cause, next, ...defined({ code }) };
 }
 
 function software(facts: Facts, probe: Checkup | undefined): Partial<StatusRow> {

@@ -7,6 +7,8 @@ export interface Verdict {
   /** One line; empty when healthy. */
   readonly cause: string;
   readonly next: string;
+  /** Of a host that cannot be read: the code of the problem. */
+  readonly code?: Code;
   /** One line that is told though nothing is wrong. */
   readonly note?: string;
   /** The pools were not looked at: whether Azure DevOps shows the agents online is not known. */

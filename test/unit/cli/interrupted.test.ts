@@ -19,6 +19,7 @@ vi.mock('../../../src/fleet/artifacts/bundle.ts', async () => {
 /** Nothing in them is waited for: they read files of this machine and print. */
 const atOnce: ReadonlySet<string> = new Set([
   'completion',
+  'explain',
   'image list',
   'init',
   'inventory check',

@@ -28,6 +28,6 @@ test.each([
   const env = { AZP_TOKEN: 'a-token-of-some-length' };
   const { exitCode, stderr } = await runCommand(line.split(' '), { cwd, env });
   expect(exitCode).toBe(2);
-  expect(stderr.replaceAll(/\s+/g, ' ')).toContain(next.replaceAll(/\s+/g, ' '));
+  expect(stderr.replaceAll(/[\s\\]+/g, ' ')).toContain(next.replaceAll(/\s+/g, ' '));
   expect(stderr).toMatch(/^ {2}next /m);
 });

@@ -39,6 +39,8 @@ const screens: Readonly<Record<string, string>> = {
   remove: 'remove --dry-run "*"',
   status: 'status',
   diagnose: 'diagnose kernel.log',
+  explain: 'explain ssh.auth',
+  'explain, unknown code': 'explain ssh.aut',
   logs: 'logs h200-1',
   'logs, slot': 'logs h200-1/0',
   drain: 'drain h200-1 rtx-box away --reason "a new fan"',

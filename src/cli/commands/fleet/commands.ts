@@ -199,4 +199,17 @@ export const fleetCommands: readonly CommandSpec[] = [
     json: ['files'],
     load: () => import('./diagnose.ts'),
   },
+  {
+    name: 'explain',
+    summary: 'print what a code means and what fixes it',
+    description: 'A code is in square brackets behind each message: [ssh.auth]. Contacts no host.',
+    positionals: '<code>',
+    inventory: false,
+    examples: [
+      ['azp-fleet explain ssh.auth', 'a code from a message'],
+      ['azp-fleet explain xid.79', 'an error number of the GPU driver'],
+    ],
+    json: ['code', 'subject', 'cause', 'fix'],
+    load: () => import('./explain.ts'),
+  },
 ];

@@ -15,6 +15,7 @@ export const usageCodes = {
   'setup.unsupported': ['the system is not supported', 'use a system listed in docs/host-stack.md'],
   'usage.answer': ['a supplied answer is not valid', 'correct it in its option or in the answers file'],
   'usage.arguments': ['the arguments are not valid', 'run `azp-fleet COMMAND --help`'],
+  'usage.code': ['there is no such code', 'copy it from the brackets behind a message'],
   'usage.control': ['an argument contains a control character', 'type it again without it'],
   'usage.exec': [
     'exec has no command to run',

@@ -65,7 +65,7 @@ test('undrain says that jobs come again, and that nothing was drained', { timeou
 test('a slot that is not there is told with those that are', async () => {
   const { exitCode, stderr } = await azpFleet('drain', 'h200-1', '--slot', '7');
   expect(exitCode).toBe(1);
-  expect(stderr.slice(stderr.indexOf('✗'))).toBe(`✗ h200-1 · manager: there is no slot 7
+  expect(stderr.slice(stderr.indexOf('✗'))).toBe(`✗ h200-1 · manager: there is no slot 7 [slot.unknown]
   expected  slots: 0, 1
   next      name one of them
 `);

@@ -124,7 +124,9 @@ describe('check', () => {
     expect(exitCode).toBe(2);
     expect(stdout).toContain('gone.yaml: 2 hosts');
     expect(stderr).toContain('✗ inventory: the token expired on 2026-11-01');
-    expect(stderr).toContain(`✗ inventory: the CA file ${cwd}/none.pem cannot be read`);
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain(
+      `✗ inventory: the CA file ${cwd}/none.pem cannot be read`,
+    );
     const json = await runCommand(['inventory', 'check', 'gone.yaml', '--json'], {
       cwd,
       env: { AZP_TOKEN: 'x' },
@@ -212,7 +214,8 @@ describe('init', () => {
     const before = readFileSync(join(cwd, 'lab.yaml'), 'utf8');
     const { exitCode, stderr } = await runCommand(['init', 'a', '-o', 'lab.yaml', ...example], { cwd });
     expect(exitCode).toBe(2);
-    expect(stderr).toContain('lab.yaml exists already');
+    expect(stderr.replaceAll(/\s+/g, ' ')).toContain('lab.yaml exists already [init.exists]');
+    expect(stderr).toContain('name another file with --output FILE');
     expect(readFileSync(join(cwd, 'lab.yaml'), 'utf8')).toBe(before);
   });
 });

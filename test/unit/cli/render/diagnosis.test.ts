@@ -13,7 +13,7 @@ test('each file says what it is and what is wrong', () => {
   const named = Object.entries(files).map(([file, text]) => ({ file, ...diagnose(text) }));
   expect(diagnosisText(named, plain))
     .toBe(`✗ dmesg.txt: GPU 0000:9b:00.0: XID 54 in the kernel log: auxiliary power is not
-  connected
+  connected [xid.54]
   next  have power cables and the card looked at
 
 ✓ quiet.txt: nothing wrong (kernel-log)

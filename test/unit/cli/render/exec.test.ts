@@ -24,7 +24,7 @@ test('equal answers are shown once: the largest group first, failures after, the
       'one',
       '── c  exit 2',
       'no such file',
-      '✗ e: nothing listens',
+      '✗ e: nothing listens [ssh.refused]',
       '  next      start sshd',
     ].join('\n'),
   );

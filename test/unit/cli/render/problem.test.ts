@@ -20,6 +20,7 @@ describe('a problem on the screen', () => {
     };
     expect(plain(problem)).toEqual([
       '✗ h200-1 · connect: the host key is not the one on record',
+      '  [ssh.host-key-mismatch]',
       '  expected  SHA256:aaa',
       '  seen      SHA256:bbb',
       '  next      if the machine was reinstalled: ssh-keygen -R h200-1',
@@ -40,10 +41,10 @@ describe('a problem on the screen', () => {
       ],
     };
     expect(plain(problem)).toEqual([
-      '✗ inventory.yaml has 2 mistakes',
-      '  ✗ inventory.yaml:3:1 unknown key "hots"',
+      '✗ inventory.yaml has 2 mistakes [inventory.invalid]',
+      '  ✗ inventory.yaml:3:1 unknown key "hots" [inventory.unknown-key]',
       '    next      did you mean hosts?',
-      '  ✗ inventory.yaml:9:5 not a number',
+      '  ✗ inventory.yaml:9:5 not a number [inventory.value]',
     ]);
   });
 });

@@ -46,13 +46,13 @@ test('what is wrong stands below with its cure, equal troubles once; 80 columns 
   const lines = text([well, hot, away, { ...away, host: 'h200-4' }], 80);
   expect(lines.split('\n').filter((line) => line.length > 80)).toEqual([]);
   expect(lines).toContain(`
-! rtx-box: GPU-513536b6: it is too hot
+! rtx-box: GPU-513536b6: it is too hot [bug]
   next  check air flow, dust, fans and the room
 
-✗ h200-3, h200-4: no answer
+✗ h200-3, h200-4: no answer [bug]
   next  is it on?
 
-4 hosts: 1 healthy, 1 degraded, 2 unreachable`);
+4 hosts: 1 healthy, 1 degraded, 2 unreachable (GPUs looked at at most 12 s ago)`);
 });
 
 const many = (row: StatusRow) =>
@@ -67,10 +67,10 @@ test('three hundred hosts fit a terminal: those that are alike share a line', ()
 gpu-007    deb12  2        580.95  29.7.2  1.20  ok   2/2     2/2    degraded
 2 hosts    -      -        -       -       -     -    -       0/0    unreachable
 
-! gpu-007: GPU-513536b6: it is too hot
+! gpu-007: GPU-513536b6: it is too hot [bug]
   next  check air flow, dust, fans and the room
 
-✗ gpu-298, gpu-299: no answer
+✗ gpu-298, gpu-299: no answer [bug]
   next  is it on?
 
 300 hosts: 297 healthy, 1 degraded, 2 unreachable (GPUs looked at at most 12 s ago)
@@ -129,7 +129,7 @@ test('who keeps jobs away is told with the time and what ends it; only a run’s
   const lines = text([row, { ...row, host: 'h200-2' }]);
   expect(lines).toContain(`
 ! h200-1, h200-2: whole host drained by run r1 of bob@ci: restart Docker, since 2026-11-20 09:30 UTC; that
-  run is gone
+  run is gone [agents.left-drained]
   next  run "azp-fleet provision": it proves the host and gives its agents back
 
 · h200-1, h200-2: whole host drained by ann@laptop: new fan, since 2026-11-20 09:30 UTC

@@ -108,14 +108,15 @@ gpu-[007-009]                  unreachable  {address}:22 does not answer
 
 300 hosts: 277 changed, 20 failed, 3 unreachable
 `);
-    expect(leftOnScreen(written.stderr).join('\n')).toBe(`✗ gpu-007 · connect: 192.0.2.7:22 does not answer
+    expect(leftOnScreen(written.stderr).join('\n'))
+      .toBe(`✗ gpu-007 · connect: 192.0.2.7:22 does not answer [ssh.timeout]
   next      ping -c 3 192.0.2.7
-✗ gpu-008, gpu-009 · connect: {address}:22 does not answer
+✗ gpu-008, gpu-009 · connect: {address}:22 does not answer [ssh.timeout]
   next      ping -c 3 {address}
-✗ gpu-020 · docker: "do a" failed with exit code 1
+✗ gpu-020 · docker: "do a" failed with exit code 1 [change.failed]
   seen      no room
   next      cure the cause and run the same command again: it goes on from what is there
-✗ gpu-[021-039] · docker: "do a" failed with exit code 1
+✗ gpu-[021-039] · docker: "do a" failed with exit code 1 [change.failed]
   seen      no room
   next      cure the cause and run the same command again: it goes on from what is there
 `);

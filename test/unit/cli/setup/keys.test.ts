@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, '../../../..');
 const asked = /\b(?:prompts|interview)\s*\.(?:text|choose|confirm|chooseMany)(?:<[^>]+>)?\(\s*(['`])(.+?)\1/g;
 
 /** Keys of questions, `${…}` of a template as `*`. */
-const keys = globSync('src/cli/{setup,commands/start}/**/*.ts', { cwd: root }).flatMap((file) =>
+const keys = globSync('src/cli/{setup,commands}/**/*.ts', { cwd: root }).flatMap((file) =>
   [...readFileSync(join(root, file), 'utf8').matchAll(asked)].map(([, , key = '']) =>
     key.replaceAll(/\$\{[^}]+\}/g, '*'),
   ),

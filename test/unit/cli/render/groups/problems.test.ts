@@ -19,7 +19,7 @@ test('the same of many hosts is told once, and which hosts', () => {
     refused(`gpu-${String(index).padStart(3, '0')}`, `192.0.2.${index}`),
   );
   expect(lines([...problems, refused('odd', '192.0.2.250')])).toEqual([
-    '✗ gpu-[000-199], odd · connect: nothing listens on {address}:22',
+    '✗ gpu-[000-199], odd · connect: nothing listens on {address}:22 [ssh.refused]',
     '  expected  an SSH server',
     '  next      check that sshd runs there',
   ]);
@@ -28,7 +28,7 @@ test('the same of many hosts is told once, and which hosts', () => {
 test('hosts whose names do not fold are counted before and named below', () => {
   const problems = Array.from({ length: 30 }, (_, index) => refused(`n${index ** 2}`, '192.0.2.1'));
   const shown = lines(problems);
-  expect(shown[0]).toBe('✗ 30 hosts · connect: nothing listens on 192.0.2.1:22');
+  expect(shown[0]).toBe('✗ 30 hosts · connect: nothing listens on 192.0.2.1:22 [ssh.refused]');
   expect(shown[1]).toMatch(/^ {2}hosts {5}n\[0-1,4,9,/);
   expect(Math.max(...shown.map((line) => line.length))).toBeLessThanOrEqual(79);
 });
@@ -36,8 +36,8 @@ test('hosts whose names do not fold are counted before and named below', () => {
 test('what has no host is told once as well', () => {
   const problem: Problem = { code: 'azure.auth', step: 'pool', what: 'the token is not valid' };
   expect(lines([problem, refused('a', '192.0.2.1'), problem])).toEqual([
-    '✗ pool: the token is not valid',
-    '✗ a · connect: nothing listens on 192.0.2.1:22',
+    '✗ pool: the token is not valid [azure.auth]',
+    '✗ a · connect: nothing listens on 192.0.2.1:22 [ssh.refused]',
     '  expected  an SSH server',
     '  next      check that sshd runs there',
   ]);

@@ -1,0 +1,50 @@
+import { describe, expect, test } from 'vitest';
+
+import { explain, nearestCodes } from '../../../../src/cli/commands/fleet/explain.ts';
+import { codeTables, findings } from '../../../../src/shared/base/codes/tables.ts';
+import { runCommand } from '../../../support/command.ts';
+
+describe('explain', () => {
+  const codes = [...codeTables, findings].flatMap(({ entries }) => Object.keys(entries));
+  test.each(codes)('%s has a cause and a fix', (code) => {
+    expect(explain(code)).toMatchObject({
+      code,
+      cause: expect.stringMatching(/\w/),
+      fix: expect.stringMatching(/\w/),
+    });
+  });
+
+  test('a code is accepted as it is copied from a screen', async () => {
+    const { exitCode, stdout } = await runCommand(['explain', '[ssh.auth]'], { cwd: '/' });
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('ssh.auth · Connection to a host\n  cause     the host accepted none');
+  });
+
+  test.each([
+    ['xid.79', 'XID 79: the GPU has fallen off the bus', 'drain and reboot'],
+    ['xid.48', 'XID 48: a double-bit memory error', 'nvidia-smi --gpu-reset -i ADDRESS'],
+    ['xid.99999', 'XID 99999: an error this version does not know', 'watch it'],
+  ])('%s has the judgement of the manager', (code, cause, fix) => {
+    expect(explain(code)).toMatchObject({ code, cause, fix: expect.stringContaining(fix) });
+  });
+});
+
+describe('an unknown code', () => {
+  test.each([
+    ['ssh.aut', ['ssh.auth', 'azure.auth']],
+    ['gpu.hott', ['gpu.hot']],
+    ['refused', ['ssh.refused', 'azure.refused', 'manager.refused', 'plan.refused', 'webhook.refused']],
+    ['smi', ['smi.hung', 'smi.ambiguous', 'smi.argument', 'smi.failed', 'smi.missing']],
+    ['toString', []],
+    ['zebra.crossing', []],
+  ])('%s is answered with the nearest ones', (code, near) => {
+    expect(new Set(nearestCodes(code))).toEqual(new Set(near));
+  });
+
+  test('ends with exit code 2 and says what to type', async () => {
+    const { exitCode, stderr } = await runCommand(['explain', 'gpu.hott'], { cwd: '/' });
+    expect(exitCode).toBe(2);
+    expect(stderr).toContain('✗ there is no code "gpu.hott" [usage.code]');
+    expect(stderr).toContain('did you mean gpu.hot?');
+  });
+});
