@@ -8,9 +8,8 @@ import { silentLogger } from '../../src/shared/base/log.ts';
 import { Secret } from '../../src/shared/base/secret.ts';
 import { defaultUploads } from '../../src/fleet/inventory/schema/defaults.ts';
 import type { SshSpec } from '../../src/fleet/inventory/fleet.ts';
-import type { Question } from '../../src/fleet/ssh/ask.ts';
-import type { TransportParts } from '../../src/fleet/ssh/connection-tools.ts';
-import { createTransport } from '../../src/fleet/ssh/create-transport.ts';
+import type { Question } from '../../src/fleet/ssh/questions.ts';
+import { type TransportParts, createTransport } from '../../src/fleet/ssh/create-transport.ts';
 import type { Target, Transport } from '../../src/fleet/ssh/transport.ts';
 
 export interface TestTransport extends Transport {

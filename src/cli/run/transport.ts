@@ -2,8 +2,8 @@ import type { Context } from '../../shared/base/context.ts';
 import { defined } from '../../shared/base/defined.ts';
 import type { Fleet } from '../../fleet/inventory/fleet.ts';
 import type { Progress } from '../render/progress.ts';
-import { questionText } from '../../fleet/ssh/question-text.ts';
-import type { TransportParts } from '../../fleet/ssh/connection-tools.ts';
+import { questionText } from '../../fleet/ssh/questions.ts';
+import type { TransportParts } from '../../fleet/ssh/create-transport.ts';
 import { askSecret, canAsk } from '../ask.ts';
 import { resolve, withoutSecrets } from './secrets.ts';
 

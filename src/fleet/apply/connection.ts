@@ -1,6 +1,6 @@
 import type { Facts } from '../facts/facts.ts';
 import type { HostSpec } from '../inventory/fleet.ts';
-import { lockLost } from '../ssh/session/lock-words.ts';
+import { lockLost } from '../ssh/session/lock.ts';
 import type { HostLock, LockOptions, Session } from '../ssh/transport.ts';
 import type { HostTools } from './apply-tools.ts';
 

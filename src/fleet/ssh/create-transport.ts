@@ -2,15 +2,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import pLimit from 'p-limit';
 
-import type { Clock } from '../../shared/base/machine/clock.ts';
 import { FleetError } from '../../shared/base/errors.ts';
-import type { ConnectionOptions } from './config/connection-options.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import type { Clock } from '../../shared/base/machine/clock.ts';
+import type { Secret } from '../../shared/base/secret.ts';
+import type { SecretSource, SshSpec, UploadLimits } from '../inventory/fleet.ts';
+import type { JumpHost } from './config/jump-hosts.ts';
+import type { ConnectionOptions } from './config/options.ts';
+import { SshResolver } from './config/resolver.ts';
+import { KeyRing } from './connect/authentication.ts';
+import { Dialer } from './connect/dial.ts';
+import { HostKeyStore } from './connect/host-keys.ts';
 import { interrupted, ofHost } from './failures.ts';
-import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
+import { Prompter, type Answerers } from './questions.ts';
 import { HostSession } from './session/session.ts';
 import { Sudo } from './session/sudo.ts';
+import { UploadGate } from './session/upload.ts';
 import type { Session, Target, Transport } from './transport.ts';
-import { UploadGate } from './session/upload-gate.ts';
 import { opensshWire } from './wire/openssh.ts';
 import { ssh2Wire } from './wire/ssh2.ts';
 import type { Wire } from './wire/wire.ts';
@@ -117,4 +125,55 @@ async function redial(
       await sleep(Math.min(10_000, 500 * attempt) + Math.random() * 500);
     }
   }
+}
+
+export interface TransportParts {
+  readonly home: string;
+  readonly user: string;
+  /** Also what ssh, ProxyCommand and `Match exec` get: without the fleet's secrets. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Asks the person at the terminal; undefined where there is none. */
+  readonly ask: Answerers['question'];
+  /** Gives the value behind a reference of the inventory. */
+  readonly resolveSecret: (source: SecretSource) => Promise<Secret>;
+  /** One line for the person: a new host key, an option that is not honoured. */
+  readonly notice: (line: string) => void;
+  readonly uploads: UploadLimits;
+  /** All hosts of the inventory: jump hosts are looked up among them. */
+  readonly hosts: readonly Target[];
+}
+
+/** What connecting needs, shared by all connections of a run. */
+export interface ConnectionTools {
+  readonly prompter: Prompter;
+  readonly dialer: Dialer;
+  readonly hostKeys: HostKeyStore;
+  resolve(name: string, spec: SshSpec): Promise<ConnectionOptions>;
+  /** The jump hosts before a host, in the order they are passed. */
+  wayTo(options: ConnectionOptions): Promise<readonly JumpHost[]>;
+  /** Ends the connections to jump hosts, and what still asks for the configuration. */
+  close(): void;
+}
+
+export function connectionTools(parts: TransportParts): ConnectionTools {
+  const { env, log, notice } = parts;
+  const resolver = new SshResolver(parts);
+  const wayTo = (options: ConnectionOptions): Promise<readonly JumpHost[]> => resolver.wayTo(options);
+  const prompter = new Prompter({ question: parts.ask, resolve: parts.resolveSecret });
+  const hostKeys = new HostKeyStore();
+  const keys = new KeyRing(prompter);
+  const dialer = new Dialer({ wayTo, env, keys, hostKeys, prompter, log, notice });
+  return {
+    prompter,
+    hostKeys,
+    resolve: (name, spec) => resolver.resolve(name, spec),
+    wayTo,
+    dialer,
+    close() {
+      dialer.close();
+      resolver.close();
+    },
+  };
 }

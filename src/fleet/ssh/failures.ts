@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../../shared/base/codes/code.ts';
 import { FleetError, type Problem } from '../../shared/base/errors.ts';
 import { quote } from '../../shared/base/shell.ts';
-import type { ConnectionOptions } from './config/connection-options.ts';
+import type { ConnectionOptions } from './config/options.ts';
 
 /** The address as a person writes it: `ann@192.0.2.7:2222`. */
 export function where({

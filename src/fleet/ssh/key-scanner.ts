@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { NodeSSH } from 'node-ssh';
 
 import { algorithmsFor } from './connect/algorithms.ts';
-import type { ConnectionOptions } from './config/connection-options.ts';
-import { connectionTools, type ConnectionTools, type TransportParts } from './connection-tools.ts';
+import type { ConnectionOptions } from './config/options.ts';
+import { connectionTools, type ConnectionTools, type TransportParts } from './create-transport.ts';
 import { connectFailure, interrupted, ofHost } from './failures.ts';
-import { filedName, type HostKey, hostKeyOf } from './host-keys/store.ts';
-import { checkHostKey, type HostKeyVerdict } from './host-keys/known-hosts.ts';
+import { filedName, type HostKey, hostKeyOf } from './connect/host-keys.ts';
+import { checkHostKey, type HostKeyVerdict } from './connect/known-hosts.ts';
 import type { Target } from './transport.ts';
 
 /** Shows host keys without logging in (but on jump hosts, which must let us through). */

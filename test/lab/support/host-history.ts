@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-import { changesFolder } from '../../../src/fleet/ssh/session/change-report.ts';
+import { changesFolder } from '../../../src/fleet/ssh/session/durable-change.ts';
 import { buildDeb, type Deb } from '../../../practice/lab/deb.ts';
 import type { LabHost } from '../../../practice/lab/host.ts';
 import { standInModule } from '../../../practice/lab/kernel-module.ts';

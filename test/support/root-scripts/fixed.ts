@@ -12,11 +12,10 @@ import { installKey } from '../../../src/cli/setup/hosts/give-key.ts';
 import { lookScript } from '../../../src/cli/setup/hosts/look-around.ts';
 import { configScript } from '../../../src/manager/registration/register-by-config.ts';
 import { bootProgram, type BootRequest, type Elevation } from '../../../src/fleet/ssh/session/bootstrap.ts';
-import { followChangeScript } from '../../../src/fleet/ssh/session/follow-change.ts';
+import { followChangeScript, startChangeScript } from '../../../src/fleet/ssh/session/durable-change.ts';
 import { frameScript } from '../../../src/fleet/ssh/session/frames.ts';
 import { lockScript } from '../../../src/fleet/ssh/session/lock.ts';
 import { pipeScript } from '../../../src/fleet/ssh/session/socket-agent.ts';
-import { startChangeScript } from '../../../src/fleet/ssh/session/start-change.ts';
 import { uploadScript } from '../../../src/fleet/ssh/session/upload.ts';
 
 const owner = { who: "ann@o'hara", command: 'azp-fleet provision "a b".yaml', since: '2026-11-21T00:00:00Z' };

@@ -3,7 +3,7 @@ import { ExitCode, type Problem } from '../../../shared/base/errors.ts';
 import { troubleOf } from '../../../shared/base/host-trouble.ts';
 import type { Logger } from '../../../shared/base/log.ts';
 import type { HostSpec } from '../../../fleet/inventory/fleet.ts';
-import { type ConnectionDescription, describeConnection } from '../../../fleet/ssh/config/describe.ts';
+import { type ConnectionDescription, describeConnection } from '../../../fleet/ssh/config/options.ts';
 import { SshResolver } from '../../../fleet/ssh/config/resolver.ts';
 import { say } from '../../render/lines/say.ts';
 import { agentNames, hostYaml } from '../../render/inventory.ts';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Context } from '../../../shared/base/context.ts';
 import { ExitCode, usageError } from '../../../shared/base/errors.ts';
 import { SshResolver } from '../../../fleet/ssh/config/resolver.ts';
-import { loginArguments } from '../../../fleet/ssh/wire/openssh-way.ts';
+import { loginArguments } from '../../../fleet/ssh/wire/openssh.ts';
 import type { CommandInput } from '../../command.ts';
 import { openHosts } from '../../run/hosts.ts';
 import { withoutSecrets } from '../../run/secrets.ts';

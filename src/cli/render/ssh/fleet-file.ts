@@ -1,5 +1,5 @@
-import { includeLine, type OwnFiles } from '../../../fleet/ssh/config/own-include.ts';
-import type { FleetFile, HostInFile } from '../../../fleet/ssh/fleet-file/compose.ts';
+import { includeLine, type OwnFiles } from '../../../fleet/ssh/config/user-config.ts';
+import type { FleetFile, HostInFile } from '../../../fleet/ssh/fleet-file.ts';
 import { count } from '../inventory.ts';
 
 /** What would be written: the configuration itself, so that it can go into a file, and around it where it belongs as comments. */

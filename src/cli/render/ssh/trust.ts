@@ -1,4 +1,4 @@
-import type { HostKey } from '../../../fleet/ssh/host-keys/store.ts';
+import type { HostKey } from '../../../fleet/ssh/connect/host-keys.ts';
 import { columns } from '../table.ts';
 
 /** A host's key and what is on file about it. */

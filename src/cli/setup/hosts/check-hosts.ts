@@ -2,7 +2,7 @@ import { defined } from '../../../shared/base/defined.ts';
 import { fold } from '../../render/lines/fold.ts';
 import { createProgress } from '../../render/progress.ts';
 import { columns } from '../../render/table.ts';
-import { questionText } from '../../../fleet/ssh/question-text.ts';
+import { questionText } from '../../../fleet/ssh/questions.ts';
 import type { HostChoice } from '../choices.ts';
 import { tell, widthOf, type Wizard } from '../wizard-context.ts';
 import { askHidden } from '../secrets/ask-hidden.ts';

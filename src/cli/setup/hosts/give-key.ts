@@ -5,7 +5,7 @@ import path from 'node:path';
 import { FleetError } from '../../../shared/base/errors.ts';
 import { sh } from '../../../shared/base/shell.ts';
 import { problemLines } from '../../render/problem.ts';
-import { questionText } from '../../../fleet/ssh/question-text.ts';
+import { questionText } from '../../../fleet/ssh/questions.ts';
 import type { HostChoice } from '../choices.ts';
 import { tell, typedPath, widthOf, type Wizard } from '../wizard-context.ts';
 import { askHidden } from '../secrets/ask-hidden.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 
 import type { Context } from '../../../shared/base/context.ts';
 import { isHostName } from '../../../shared/base/notation/hop.ts';
-import { parseKnownHosts } from '../../../fleet/ssh/host-keys/known-hosts.ts';
+import { parseKnownHosts } from '../../../fleet/ssh/connect/known-hosts.ts';
 
 /** The machines that somebody has logged in to, as typed words: `name`, `name:2222`. Hashed names and patterns are nobody's. */
 export function knownHosts({ home }: Pick<Context, 'home'>): string[] {

@@ -7,19 +7,20 @@ import { defined } from '../../../shared/base/defined.ts';
 import { quote } from '../../../shared/base/shell.ts';
 import type { SshSpec } from '../../inventory/fleet.ts';
 import type { Target } from '../transport.ts';
-import { buildOptions, nothingSaid, type SshSays } from './build.ts';
-import type { ConnectionOptions, HandedOn } from './connection-options.ts';
-import { type Dump, filesRead, parseDump } from './dump.ts';
-import { inventoryArguments, plainSpec } from './from-inventory.ts';
-import { jumpTo } from './hop-target.ts';
-import { checkHostName, checkUserName } from './names.ts';
-import { noAnswer } from './no-answer.ts';
-import { ownFiles } from './own-include.ts';
-import { runSsh } from './run-ssh.ts';
-import { SilentFile } from './silent-file.ts';
-import { StandIn } from './stand-in.ts';
-import type { Local } from './tokens.ts';
-import { type JumpHost, wayTo } from './way.ts';
+import {
+  buildOptions,
+  nothingSaid,
+  type SshSays,
+  type ConnectionOptions,
+  type HandedOn,
+  checkHostName,
+  checkUserName,
+  type Local,
+} from './options.ts';
+import { type Dump, filesRead, parseDump, noAnswer, runSsh } from './ssh-dump.ts';
+import { inventoryArguments, plainSpec } from './inventory-options.ts';
+import { jumpTo, type JumpHost, wayTo } from './jump-hosts.ts';
+import { ownFiles, SilentFile, StandIn } from './user-config.ts';
 
 /** Programs at a time: each takes some 4 ms of a core. */
 const maxPrograms = 8;

@@ -1,9 +1,8 @@
 import type { Algorithms } from 'ssh2';
-import type { ConnectionOptions } from '../config/connection-options.ts';
+import type { ConnectionOptions } from '../config/options.ts';
 import { connectError } from '../failures.ts';
-import { filedName } from '../host-keys/store.ts';
-import { type KnownHostLine, lineMatches } from '../host-keys/known-hosts.ts';
-import { keyType } from '../host-keys/public-key.ts';
+import { filedName } from './host-keys.ts';
+import { type KnownHostLine, lineMatches, keyType } from './known-hosts.ts';
 
 /**
  * What ssh2 1.17 can do, in its order of preference; the lists of ssh's configuration are cut down to these. Host keys

@@ -9,14 +9,12 @@ import { sha256 } from '../../../shared/base/digest.ts';
 import { defined } from '../../../shared/base/defined.ts';
 import { FleetError } from '../../../shared/base/errors.ts';
 import type { Logger } from '../../../shared/base/log.ts';
-import { followChange } from './follow-change.ts';
+import { followChange, startChange } from './durable-change.ts';
 import { connectionLost } from '../failures.ts';
-import { type LockRequest, takeLock } from './lock.ts';
-import { lockLost } from './lock-words.ts';
+import { type LockRequest, takeLock, lockLost } from './lock.ts';
 import { runScript, type RunParts } from './run-script.ts';
 import { pipeScript, pipeStream, SocketAgent } from './socket-agent.ts';
 import { startScript } from './start.ts';
-import { startChange } from './start-change.ts';
 import type { Sudo } from './sudo.ts';
 import type {
   DurableResult,
@@ -30,8 +28,7 @@ import type {
   UploadOptions,
   UploadSource,
 } from '../transport.ts';
-import type { UploadGate } from './upload-gate.ts';
-import { upload, type UploadParts } from './upload.ts';
+import { type UploadGate, upload, type UploadParts } from './upload.ts';
 import type { Wire } from '../wire/wire.ts';
 
 /** How often a refused channel is asked for again, a little later each time: about ten seconds in all. */

@@ -3,14 +3,12 @@ import type { Writable } from 'node:stream';
 
 import { FleetError } from '../../../shared/base/errors.ts';
 import { quote } from '../../../shared/base/shell.ts';
-import { bootCommand, type Elevation, markers, scriptLine } from './bootstrap.ts';
 import { connectionLost, interrupted, lookAtHost } from '../failures.ts';
-import { Limit } from './limit.ts';
-import { longestPreamble, Preamble } from './preamble.ts';
-import type { Sudo } from './sudo.ts';
 import type { Ending, Wire, WireProcess } from '../wire/wire.ts';
+import { bootCommand, type Elevation, markers, scriptLine, longestPreamble, Preamble } from './bootstrap.ts';
+import type { Sudo } from './sudo.ts';
 
-export interface StartRequest {
+interface StartRequest {
   readonly host: string;
   readonly script: string;
   readonly as: 'root' | 'login';
@@ -241,4 +239,38 @@ function noShell(
     seen: said.trim().slice(-500) || 'no output',
     next: `usermod -s /bin/bash ${quote(user)}   # as root on the host, where its shell is none; else look for a ForceCommand of sshd`,
   });
+}
+
+/** A time limit: it can be started anew, and does not run while somebody is asked for a password. */
+export class Limit {
+  readonly #ms: number;
+  readonly #expire: () => void;
+  #timer: NodeJS.Timeout | undefined;
+  #paused = false;
+
+  constructor(ms: number, expire: () => void) {
+    this.#ms = ms;
+    this.#expire = expire;
+  }
+
+  start(): void {
+    this.stop();
+    this.#timer = setTimeout(this.#expire, this.#ms);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#paused = false;
+  }
+
+  /** Stands still until the function that it returns is called, and begins anew then. */
+  pause(): () => void {
+    const ran = this.#timer !== undefined;
+    this.stop();
+    this.#paused = ran;
+    return () => {
+      if (this.#paused) this.start();
+    };
+  }
 }

@@ -3,9 +3,9 @@ import { FleetError } from '../../../shared/base/errors.ts';
 import type { Secret } from '../../../shared/base/secret.ts';
 import type { SecretSource } from '../../inventory/fleet.ts';
 import { describeSource } from '../../inventory/secret.ts';
-import type { Prompter } from '../ask.ts';
+import type { Prompter } from '../questions.ts';
 import type { Elevation } from './bootstrap.ts';
-import type { ConnectionOptions } from '../config/connection-options.ts';
+import type { ConnectionOptions } from '../config/options.ts';
 import { byHand } from '../failures.ts';
 
 /** How this session becomes root, learnt with the first script. */

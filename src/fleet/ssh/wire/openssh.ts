@@ -1,22 +1,28 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { setMaxListeners } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync, existsSync, readFileSync } from 'node:fs';
 import { connect as connectSocket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 
-import { usageError } from '../../../shared/base/errors.ts';
-import type { ConnectionOptions } from '../config/connection-options.ts';
-import type { JumpHost } from '../config/way.ts';
-import { interrupted } from '../failures.ts';
-import { usualChannels } from './channels.ts';
-import { nothingElse, option } from './openssh-arguments.ts';
-import { opensshFailure } from './openssh-failure.ts';
-import { loginArguments, wayFailure } from './openssh-way.ts';
-import type { Ending, Wire, WireProcess } from './wire.ts';
+import { usageError, type FleetError } from '../../../shared/base/errors.ts';
+import { quote } from '../../../shared/base/shell.ts';
+import type { JumpHost } from '../config/jump-hosts.ts';
+import type { ConnectionOptions } from '../config/options.ts';
+import { pinnedLines } from '../connect/host-keys.ts';
+import {
+  interrupted,
+  throughHop,
+  authFailure,
+  byHand,
+  connectError,
+  connectFailure,
+  reviewKey,
+} from '../failures.ts';
+import { usualChannels, type Ending, type Wire, type WireProcess } from './wire.ts';
 
-export interface OpensshParts {
+interface OpensshParts {
   readonly options: ConnectionOptions;
   readonly way: readonly JumpHost[];
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -193,4 +199,196 @@ function noSsh(error: Error): Error {
     },
     error,
   );
+}
+
+/** One option of ssh's configuration. */
+const option = (name: string, value: string | number): string[] => ['-o', `${name}=${value}`];
+
+/**
+ * The system ssh's arguments for a login: the inventory's values on top of the configuration that ssh reads
+ * itself. Only what the inventory or our own defaults say is passed, so that ssh_config keeps its meaning.
+ * Pinned keys are written to `pinnedFile`. `timeoutMs`: for the connection and the server's first word; 0: none.
+ */
+function hostArguments(options: ConnectionOptions, pinnedFile: string, timeoutMs: number): string[] {
+  return [
+    ...options.arguments,
+    ...option('ConnectTimeout', Math.ceil(timeoutMs / 1000)),
+    ...option('ServerAliveInterval', Math.ceil(options.aliveIntervalMs / 1000)),
+    ...option('ServerAliveCountMax', options.aliveCountMax),
+    ...option('StrictHostKeyChecking', strictness(options)),
+    ...(!writePins(options, pinnedFile)
+      ? []
+      : [
+          ...option('UserKnownHostsFile', pinnedFile),
+          ...option('GlobalKnownHostsFile', 'none'),
+          ...option('HostKeyAlias', 'pinned'),
+          ...option('VerifyHostKeyDNS', 'no'),
+          // A connection that stands already was not held to the pin.
+          ...option('ControlPath', 'none'),
+          // Only where it is set: ssh before 8.5 does not know it.
+          ...(options.unsupported.includes('knownhostscommand') ? option('KnownHostsCommand', 'none') : []),
+        ]),
+  ];
+}
+
+/** Connections of ours must not start agents, forwardings or local commands that the configuration asks for. */
+const nothingElse: readonly string[] = [
+  ...option('ClearAllForwardings', 'yes'),
+  ...option('ForwardAgent', 'no'),
+  ...option('PermitLocalCommand', 'no'),
+  ...option('RemoteCommand', 'none'),
+  ...option('RequestTTY', 'no'),
+  ...option('EscapeChar', 'none'),
+];
+
+function strictness(options: ConnectionOptions): string {
+  if (options.pinned.length > 0 || options.hostKeyPolicy === 'strict') return 'yes';
+  return options.hostKeyPolicy;
+}
+
+/** Pinned keys as a known_hosts file, under the alias that the arguments name. False: none are. */
+function writePins(options: ConnectionOptions, file: string): boolean {
+  if (options.pinned.length === 0) return false;
+  writeFileSync(file, pinnedLines(options, 'pinned', 'transport: openssh'), { mode: 0o600 });
+  return true;
+}
+
+interface Manner {
+  /** Somebody may be asked, at the terminal. */
+  readonly asks: boolean;
+  /** What the ssh of a jump host says is kept for `wayFailure`; else it goes to the terminal. */
+  readonly heard: boolean;
+}
+
+/**
+ * The system ssh's arguments for a login through jump hosts. Each of them has an ssh of its own with its own arguments:
+ * with ProxyJump it would have what its own configuration says, and neither pins nor a policy of the inventory. `folder`,
+ * which outlives the login, takes the pinned keys and a script for each jump host.
+ */
+export function loginArguments(
+  options: ConnectionOptions,
+  way: readonly JumpHost[],
+  folder: string,
+  { asks, heard }: Manner,
+): string[] {
+  const batch = asks ? [] : option('BatchMode', 'yes');
+  const patience = [...way.map((hop) => hop.options), options].map(
+    ({ connectTimeoutMs }) => connectTimeoutMs,
+  );
+  for (const [index, { options: hop }] of way.entries()) {
+    const flags = [
+      ...through(folder, index - 1),
+      ...hostArguments(hop, join(folder, `pins-${index}`), inAll(patience.slice(0, index + 1), asks)),
+      ...nothingElse,
+      ...(heard ? option('LogLevel', 'ERROR') : []),
+      ...batch,
+    ];
+    const program = ['ssh', ...flags].map(quote).join(' ');
+    const said = heard ? ` 2>${quote(saidBy(folder, index))}` : '';
+    const script = `exec ${program} -W "[$1]:$2" -- ${quote(hop.typed)}${said}\n`;
+    writeFileSync(scriptOf(folder, index), script, { mode: 0o600 });
+  }
+  return [
+    ...through(folder, way.length - 1),
+    ...hostArguments(options, join(folder, 'pins'), inAll(patience, asks)),
+    ...batch,
+  ];
+}
+
+/** Why the way was not passed, of the first jump host that says so; undefined: none does. */
+function wayFailure(
+  options: ConnectionOptions,
+  way: readonly JumpHost[],
+  folder: string,
+): FleetError | undefined {
+  for (const [index, { options: hop }] of way.entries()) {
+    const said = heardFrom(saidBy(folder, index));
+    if (said === '') continue;
+    const behind = way[index + 1]?.options ?? options;
+    if (/stdio forwarding failed/.test(said)) return throughHop(behind, hop, said);
+    return opensshFailure(hop, said);
+  }
+  return undefined;
+}
+
+/** What is behind a jump host waits for its login as well, for ever where a person is asked. 0: for ever. */
+function inAll(timesMs: readonly number[], asks: boolean): number {
+  const waits = timesMs.includes(0) || (asks && timesMs.length > 1);
+  return waits ? 0 : timesMs.reduce((sum, ms) => sum + ms, 0);
+}
+
+/** Empty where it was not even started. */
+function heardFrom(file: string): string {
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+}
+
+/** Before ProxyJump, or that would count. */
+function through(folder: string, index: number): string[] {
+  if (index < 0) return [];
+  const script = quote(scriptOf(folder, index)).replaceAll('%', '%%');
+  return [...option('ProxyCommand', `sh ${script} %h %p`), ...option('ProxyUseFdpass', 'no')];
+}
+
+const scriptOf = (folder: string, index: number): string => join(folder, `hop-${index}`);
+const saidBy = (folder: string, index: number): string => join(folder, `said-${index}`);
+
+/** What the system's ssh said on stderr, as one of our errors. */
+export function opensshFailure(options: ConnectionOptions, said: string): FleetError {
+  const seen = said.trim().split('\n').slice(-6).join('\n');
+  const asSocket = (code: string): FleetError =>
+    connectFailure(options, Object.assign(new Error(lastLine(seen)), { code }));
+  const isChanged = /host key .*has changed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(said);
+  const isRefused = /host key verification failed|no .* host key is known/i.test(said);
+  if (options.pinned.length > 0 && (isChanged || isRefused)) {
+    // ssh's own advice names a file of ours, which is gone by now.
+    return connectError(options, {
+      code: 'ssh.host-key-mismatch',
+      what: `the host key of ${options.name} is not the one pinned in the inventory`,
+      expected: options.pinned.join(', '),
+      seen: shownKey(said) ?? lastLine(seen),
+      next: `compare with the key at the machine's console, then: azp-fleet trust ${options.name}`,
+    });
+  }
+  if (isChanged) {
+    // Nothing else of what was said may end up in a command that somebody pastes.
+    const remove = /^ *(ssh-keygen -f (["'])[\w@%+=:,. /-]+\2 -R (["'])[\w[\]:.-]+\3) *\r?$/m.exec(said)?.[1];
+    return connectError(options, {
+      code: 'ssh.host-key-mismatch',
+      what: `the host key of ${options.hostname} is not the one on file: the machine was reinstalled, or another one answers in its place`,
+      seen: shownKey(said) ?? lastLine(seen),
+      next: `compare the fingerprint at the machine's console, then: ${remove ?? `ssh-keygen -R ${options.hostname}`}`,
+    });
+  }
+  if (isRefused) {
+    return connectError(options, {
+      code: 'ssh.host-key-unknown',
+      what: `ssh does not accept the host key of ${options.hostname}`,
+      seen,
+      next: reviewKey(options),
+    });
+  }
+  if (/permission denied|too many authentication failures/i.test(said)) {
+    return authFailure(options, { tried: [`what the system's ssh tries (${lastLine(seen)})`] });
+  }
+  if (/could not resolve hostname/i.test(said)) return asSocket('ENOTFOUND');
+  if (/connection refused/i.test(said)) return asSocket('ECONNREFUSED');
+  if (/timed out/i.test(said)) return asSocket('ETIMEDOUT');
+  if (/no route to host|network is unreachable/i.test(said)) return asSocket('EHOSTUNREACH');
+  if (/no matching|unable to negotiate/i.test(said)) {
+    return connectError(options, {
+      code: 'ssh.handshake',
+      what: `no common algorithms with ${options.hostname}:${options.port}`,
+      seen,
+      next: `${byHand(options, '-v ')}   # shows what either side offers`,
+    });
+  }
+  return connectFailure(options, new Error(seen || 'ssh ended without a word'));
+}
+
+function shownKey(said: string): string | undefined {
+  return /SHA256:\S+/.exec(said)?.[0]?.replace(/\.$/, '');
+}
+
+function lastLine(text: string): string {
+  return text.split('\n').at(-1) ?? '';
 }

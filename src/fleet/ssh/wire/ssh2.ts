@@ -2,9 +2,8 @@ import { once } from 'node:events';
 
 import type { ClientChannel } from 'ssh2';
 
-import type { Connection } from '../connect/connect.ts';
-import { channelsOf } from './channels.ts';
-import type { Ending, Wire, WireProcess } from './wire.ts';
+import type { Connection } from '../connect/connection.ts';
+import { channelsOf, type Ending, type Wire, type WireProcess } from './wire.ts';
 
 /** Milliseconds that output may still come after the exit code: a background child can hold the pipe for ever. */
 const afterExitMs = 2_000;

@@ -5,8 +5,10 @@ import type { Duplex } from 'node:stream';
 
 import { sh } from '../../../../src/shared/base/shell.ts';
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
-import type { TransportParts } from '../../../../src/fleet/ssh/connection-tools.ts';
-import { createTransport as createReal } from '../../../../src/fleet/ssh/create-transport.ts';
+import {
+  type TransportParts,
+  createTransport as createReal,
+} from '../../../../src/fleet/ssh/create-transport.ts';
 import type {
   DurableResult,
   DurableSpec,

@@ -43,7 +43,7 @@ vi.mock('../../../../src/fleet/plan/waves/agents.ts', async (original) => breaka
 vi.mock('../../../../src/fleet/plan/waves/wave-fleet.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/shared/contract/status.ts', async (original) => breakable(await original()));
 vi.mock('../../../../src/shared/contract/read-status.ts', async (original) => breakable(await original()));
-vi.mock('../../../../src/fleet/ssh/config/build.ts', async (original) => breakable(await original()));
+vi.mock('../../../../src/fleet/ssh/config/options.ts', async (original) => breakable(await original()));
 
 const cwd = mkdtempSync(join(tmpdir(), 'one-host-breaks-'));
 const fake = useFake();

@@ -1,5 +1,4 @@
-import { createServer, type Server } from 'node:http';
-import { Agent } from 'node:http';
+import { createServer, type Server, Agent } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 
@@ -14,7 +13,7 @@ import type { Survey } from '../../../../src/fleet/apply/survey.ts';
 import { planOf } from '../../../../src/fleet/plan/plan.ts';
 import type { ApplyTools } from '../../../../src/fleet/apply/apply-tools.ts';
 import { connectionLost as lostDuring } from '../../../../src/fleet/ssh/failures.ts';
-import { lockLost } from '../../../../src/fleet/ssh/session/lock-words.ts';
+import { lockLost } from '../../../../src/fleet/ssh/session/lock.ts';
 import type { DurableResult, Session } from '../../../../src/fleet/ssh/transport.ts';
 import type { Change, Shape } from '../../../../src/fleet/steps/change.ts';
 import { StillClock } from '../../../support/clock.ts';

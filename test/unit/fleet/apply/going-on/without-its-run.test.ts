@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { applyHost } from '../../../../../src/fleet/apply/apply-host.ts';
 import { FleetError } from '../../../../../src/shared/base/errors.ts';
 import { connectionLost } from '../../../../../src/fleet/ssh/failures.ts';
-import { lockLost } from '../../../../../src/fleet/ssh/session/lock-words.ts';
+import { lockLost } from '../../../../../src/fleet/ssh/session/lock.ts';
 import { apply, done, healthy, host, left, notes, restart } from '../drained-host.ts';
 import type { FakeHost } from '../fake-fleet.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
-import { describeConnection } from '../../../../../src/fleet/ssh/config/describe.ts';
+import { describeConnection } from '../../../../../src/fleet/ssh/config/options.ts';
 import { SshResolver } from '../../../../../src/fleet/ssh/config/resolver.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
 

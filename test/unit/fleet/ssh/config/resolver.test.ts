@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import type { SshSpec } from '../../../../../src/fleet/inventory/fleet.ts';
-import { describeConnection } from '../../../../../src/fleet/ssh/config/describe.ts';
+import { describeConnection } from '../../../../../src/fleet/ssh/config/options.ts';
 import { SshResolver } from '../../../../../src/fleet/ssh/config/resolver.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
 

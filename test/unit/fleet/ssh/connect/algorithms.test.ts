@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 
-import { buildOptions, nothingSaid } from '../../../../../src/fleet/ssh/config/build.ts';
-import type { ConnectionOptions } from '../../../../../src/fleet/ssh/config/connection-options.ts';
+import {
+  buildOptions,
+  nothingSaid,
+  type ConnectionOptions,
+} from '../../../../../src/fleet/ssh/config/options.ts';
 import { algorithmsFor } from '../../../../../src/fleet/ssh/connect/algorithms.ts';
 import { problemOf, sshSpec } from '../../../../support/transport.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { reserve, startOf } from '../../../../../src/fleet/ssh/session/upload-gate.ts';
+import { reserve, startOf } from '../../../../../src/fleet/ssh/session/upload.ts';
 
 const rate = 1000;
 

@@ -1,4 +1,4 @@
-import type { StartChange } from '../../../../../src/fleet/ssh/session/start-change.ts';
+import type { StartChange } from '../../../../../src/fleet/ssh/session/durable-change.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 
 /** Where the change `x,1` lives, and what is seen of it. */

@@ -1,4 +1,4 @@
-import { followChangeScript } from '../../../../../src/fleet/ssh/session/follow-change.ts';
+import { followChangeScript } from '../../../../../src/fleet/ssh/session/durable-change.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { cleared, folder, left, look, patience, systemd } from './change-stage.ts';
 

@@ -1,9 +1,20 @@
-// Scripts on a real sshd: what goes in, what comes out, and what ends them.
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { PassThrough } from 'node:stream';
 
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test, vi, afterEach, beforeEach } from 'vitest';
+
+import type { ConnectionOptions } from '../../../../../src/fleet/ssh/config/options.ts';
+import { Prompter } from '../../../../../src/fleet/ssh/questions.ts';
+import { takeLock } from '../../../../../src/fleet/ssh/session/lock.ts';
+import { Output, runScript } from '../../../../../src/fleet/ssh/session/run-script.ts';
+import { Sudo } from '../../../../../src/fleet/ssh/session/sudo.ts';
 import type { ScriptOptions, Session } from '../../../../../src/fleet/ssh/transport.ts';
+import type { Wire, WireProcess } from '../../../../../src/fleet/ssh/wire/wire.ts';
+import { systemClock } from '../../../../../src/shared/base/machine/clock.ts';
 import { type OwnSshd, startOwnSshd } from '../../../../support/own-sshd.ts';
 import { problemOf, testTransport, type TestTransport } from '../../../../support/transport.ts';
+
+// Scripts on a real sshd: what goes in, what comes out, and what ends them.
 
 let sshd: OwnSshd;
 let transport: TestTransport;
@@ -117,4 +128,177 @@ test('more at once than sshd has sessions wait for each other', async () => {
   expect(said.map(({ stdout }) => stdout)).toEqual(said.map((_, index) => `${index}\n`));
   await other.close();
   await narrow.stop();
+});
+
+// What a host writes, as it comes: in chunks of the host's choice, and without end where it likes.
+
+afterEach(() => vi.restoreAllMocks());
+
+const megabyte = 1024 * 1024;
+
+function output(limit = 64 * megabyte) {
+  const lines: string[] = [];
+  const overflow = vi.fn<() => void>();
+  return {
+    lines,
+    overflow,
+    out: new Output({ limit, onLine: (line) => lines.push(line), onOverflow: overflow }),
+  };
+}
+
+test('however it is cut, it is the same text and the same lines', () => {
+  const text = fc
+    .array(fc.constantFrom('a', 'é', '漢', '🙂', '\n', '\r\n', ' '))
+    .map((parts) => parts.join(''));
+  fc.assert(
+    fc.property(text, fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1 }), (said, sizes) => {
+      const { out, lines } = output();
+      const bytes = Buffer.from(said);
+      for (let at = 0, turn = 0; at < bytes.length; turn += 1) {
+        const size = sizes[turn % sizes.length] ?? 1;
+        out.push(bytes.subarray(at, at + size));
+        at += size;
+      }
+      expect(out.end()).toBe(said);
+      const told = said.split('\n');
+      expect(lines).toEqual(told.at(-1) === '' ? told.slice(0, -1) : told);
+    }),
+  );
+});
+
+test('a line without an end, byte by byte, costs as much memory as one at once', () => {
+  const room = vi.spyOn(Buffer, 'allocUnsafe');
+  const { out, lines } = output();
+  const byte = Buffer.from('x');
+  for (let count = 0; count < 3 * megabyte; count += 1) out.push(byte);
+  expect(out.end()).toHaveLength(3 * megabyte);
+  const reserved = room.mock.calls.reduce((sum, [size]) => sum + size, 0);
+  expect(reserved).toBeLessThan(4 * 3 * megabyte);
+  expect(room.mock.calls.length).toBeLessThan(30);
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(megabyte + 1);
+  expect(lines.join('')).toHaveLength(3 * megabyte);
+});
+
+test('what is more than its limit is told once, and nothing after it is kept or told', () => {
+  const { out, lines, overflow } = output(10);
+  for (let count = 0; count < 100; count += 1) out.push(Buffer.from('1234\n'));
+  expect(overflow).toHaveBeenCalledTimes(1);
+  expect(lines).toEqual(['1234', '1234']);
+  expect(out.end()).toBe('1234\n1234\n');
+});
+
+test('of lines without an end the last of each chunk is told, and all are kept', () => {
+  const { out, lines } = output();
+  const chunk = `${Array.from({ length: 999 }, (_, index) => `line ${index}`).join('\n')}\ncut`;
+  for (let count = 0; count < 100; count += 1) out.push(Buffer.from(chunk));
+  expect(out.end()).toBe(chunk.repeat(100));
+  expect(lines.slice(0, 3)).toEqual(['line 0', 'line 1', 'line 2']);
+  expect(lines.slice(-2)).toEqual(['line 998', 'cut']);
+  expect(lines.length).toBeLessThan(12_000);
+});
+
+test('what is only passed on is not kept', () => {
+  const seen: Buffer[] = [];
+  const room = vi.spyOn(Buffer, 'allocUnsafe');
+  const out = new Output({
+    limit: megabyte,
+    onLine: () => undefined,
+    onOverflow: () => undefined,
+    tap: (chunk) => seen.push(chunk),
+  });
+  out.push(Buffer.from('abc'));
+  expect([out.end(), seen.length, room.mock.calls.length]).toEqual(['', 1, 0]);
+});
+
+// Hosts that let a program begin and then say nothing: every wait has an end, and a person can end it at once.
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+/** How far it goes: it opens no channel, it opens one, it says that it is ready, and that the lock is ours. */
+type Comes = 'nowhere' | 'to a channel' | 'to the script' | 'to the lock';
+
+function host(comes: Comes) {
+  const kill = vi.fn<() => void>();
+  const open = (command: string): WireProcess => {
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+    const program = Buffer.from(/echo (\S+) \|/.exec(command)?.[1] ?? '', 'base64').toString();
+    const nonce = /@([0-9a-f]{24}) ready/.exec(program)?.[1] ?? '';
+    if (comes !== 'to a channel') for (const stream of [stdout, stderr]) stream.write(`@${nonce} ready \n`);
+    if (comes === 'to the lock') stdout.write('locked\n');
+    return { stdin, stdout, stderr, ended: new Promise(() => undefined), kill };
+  };
+  const wire: Wire = {
+    exec: (command) => (comes === 'nowhere' ? new Promise(() => undefined) : Promise.resolve(open(command))),
+    openSocket: () => Promise.reject(new Error('no sockets here')),
+    channels: 8,
+    cut: () => undefined,
+    closed: new AbortController().signal,
+    close: () => Promise.resolve(),
+  };
+  const nobody = new Prompter({
+    question: undefined,
+    resolve: () => Promise.reject(new Error('no secrets')),
+  });
+  const sudo = new Sudo({ name: 'box', typed: 'box', user: 'root' } as ConnectionOptions, undefined, nobody);
+  return { kill, parts: { wire, sudo, host: 'box', clock: systemClock(1) } };
+}
+
+const request = {
+  owner: { who: 'ann@laptop', command: 'azp-fleet provision', since: '' },
+  id: 'mine',
+  way: 'first',
+} as const;
+
+describe('a lock', () => {
+  test.each([
+    ['nowhere', 30_000, 'ssh.start-timeout', undefined],
+    ['to a channel', 30_000, 'ssh.start-timeout', undefined],
+    ['to the script', 25_000, 'ssh.lock-failed', 'no answer within 25 s'],
+  ] as const)('on a host that comes %s', async (comes, ms, code, seen) => {
+    const { parts, kill } = host(comes);
+    const waiting = problemOf(takeLock(parts, request));
+    await vi.advanceTimersByTimeAsync(ms - 1);
+    expect(kill).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await waiting).toMatchObject({ code, host: 'box' });
+    expect((await waiting).seen).toBe(seen);
+    expect(kill).toHaveBeenCalledTimes(comes === 'nowhere' ? 0 : 1);
+  });
+
+  test.each(['nowhere', 'to a channel', 'to the script'] as const)(
+    'on a host that comes %s is given up at once when somebody says so',
+    async (comes) => {
+      const stop = new AbortController();
+      const waiting = problemOf(takeLock(host(comes).parts, { ...request, signal: stop.signal }));
+      await vi.advanceTimersByTimeAsync(1);
+      stop.abort();
+      expect((await waiting).code).toBe('interrupted');
+      expect(vi.getTimerCount()).toBe(0);
+    },
+  );
+
+  test('is let go in bounded time, and a word of ours does not end one that is held', async () => {
+    const { parts, kill } = host('to the lock');
+    const stop = new AbortController();
+    const lock = await takeLock(parts, { ...request, signal: stop.signal });
+    stop.abort();
+    expect(kill).not.toHaveBeenCalled();
+    const released = lock.release();
+    await vi.advanceTimersByTimeAsync(5000);
+    await released;
+    expect(kill).toHaveBeenCalledTimes(1);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+test.each([
+  ['nowhere', 30_000, 'ssh.start-timeout'],
+  ['to a channel', 30_000, 'ssh.start-timeout'],
+  ['to the script', 60_000, 'ssh.script-timeout'],
+] as const)('a script on a host that comes %s ends, too', async (comes, ms, code) => {
+  const waiting = problemOf(runScript({ ...host(comes).parts, text: 'true', options: {} }));
+  await vi.advanceTimersByTimeAsync(ms);
+  expect((await waiting).code).toBe(code);
+  expect(vi.getTimerCount()).toBe(0);
 });

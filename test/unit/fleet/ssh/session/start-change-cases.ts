@@ -1,4 +1,4 @@
-import { startChangeScript } from '../../../../../src/fleet/ssh/session/start-change.ts';
+import { startChangeScript } from '../../../../../src/fleet/ssh/session/durable-change.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import {
   bare,

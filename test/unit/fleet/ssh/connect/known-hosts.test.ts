@@ -1,0 +1,162 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync, appendFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+
+import {
+  checkHostKey,
+  knownName,
+  type KnownHostLine,
+  lineMatches,
+  newKnownHost,
+  parseKnownHosts,
+  KnownHostsFile,
+} from '../../../../../src/fleet/ssh/connect/known-hosts.ts';
+import { makeKey, publicKey } from '../../../../support/own-sshd.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'azp-known-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const keys: Record<'one' | 'two' | 'rsa', { type: string; base64: string }> = {
+  one: key('AAAAC3NzaC1lZDI1NTE5AAAAIJb0LwkcnVpSANJKMFnlSMSOt9nWRPPdTYIA4svx1uXv', 'ssh-ed25519'),
+  two: key('AAAAC3NzaC1lZDI1NTE5AAAAIF9FWYbhzLQiqRjLJFWm0QPkEdUmqYGbZpgfM4LZLxaM', 'ssh-ed25519'),
+  rsa: key(publicKey(makeKey(join(folder, 'rsa'), 'rsa')).split(' ')[1] ?? '', 'ssh-rsa'),
+};
+
+function key(base64: string, type: string): { type: string; base64: string } {
+  return { type, base64 };
+}
+
+describe('which lines are about a host', () => {
+  // The oracle is ssh-keygen -F on the same file.
+  const file = join(folder, 'known_hosts');
+  let lines: KnownHostLine[] = [];
+  beforeAll(() => {
+    const ed = `${keys.one.type} ${keys.one.base64}`;
+    const text = [
+      '# a comment',
+      '',
+      `plain.example ${ed}`,
+      `one.example,two.example,192.0.2.4 ${ed} a comment`,
+      `*.lab,!bad.lab ${ed}`,
+      `[port.example]:2222 ${ed}`,
+      `[*.port.example]:2200,[192.0.2.?]:22 ${ed}`,
+      `@revoked revoked.example ${ed}`,
+      `@cert-authority *.ca.example ${ed}`,
+      `MixedCase.Example ${ed}`,
+      `hash-me.example ${ed}`,
+      `[hash-me.example]:2022 ${ed}`,
+    ].join('\n');
+    writeFileSync(file, `${text}\n`);
+    const hashed = join(folder, 'hashed');
+    writeFileSync(hashed, text.split('\n').slice(-2).join('\n') + '\n');
+    execFileSync('ssh-keygen', ['-q', '-H', '-f', hashed], { stdio: 'ignore' });
+    writeFileSync(file, `${text.split('\n').slice(0, -2).join('\n')}\n${readFileSync(hashed, 'utf8')}`);
+    lines = parseKnownHosts(readFileSync(file, 'utf8'), file);
+  });
+
+  const names = [
+    'plain.example',
+    'PLAIN.example',
+    'one.example',
+    '192.0.2.4',
+    'a.lab',
+    'bad.lab',
+    '[port.example]:2222',
+    'port.example',
+    '[x.port.example]:2200',
+    'revoked.example',
+    'host.ca.example',
+    'mixedcase.example',
+    'hash-me.example',
+    '[hash-me.example]:2022',
+    'other.example',
+  ];
+  test.each(names)('%s', (name) => {
+    const ours = lines.filter((line) => lineMatches(line, name.toLowerCase())).map((line) => line.line);
+    expect(ours).toEqual(linesByKeygen(file, name));
+  });
+});
+
+function linesByKeygen(file: string, name: string): number[] {
+  try {
+    const output = execFileSync('ssh-keygen', ['-F', name, '-f', file], { encoding: 'utf8' });
+    return [...output.matchAll(/found: line (\d+)/g)].map((match) => Number(match[1]));
+  } catch {
+    return [];
+  }
+}
+
+describe('the verdict on a key', () => {
+  const lines = (text: string): KnownHostLine[] => parseKnownHosts(text, 'known_hosts');
+  const one = `${keys.one.type} ${keys.one.base64}`;
+  const two = `${keys.two.type} ${keys.two.base64}`;
+  const rsa = `${keys.rsa.type} ${keys.rsa.base64}`;
+  test.each([
+    ['the key on file', `h ${one}`, 'known'],
+    ['nothing on file', '', 'unknown'],
+    ['another host on file', `x ${one}`, 'unknown'],
+    ['another key of the same type', `h ${two}`, 'changed'],
+    ['several keys, one of them this', `h ${two}\nh ${one}`, 'known'],
+    ['only a key of another type', `h ${rsa}`, 'changed'],
+    ['this key, revoked for all', `h ${one}\n@revoked * ${one}`, 'revoked'],
+    ['another key revoked', `h ${one}\n@revoked * ${two}`, 'known'],
+    ['an authority only', `@cert-authority h ${two}`, 'unknown'],
+  ])('%s', (_case, text, kind) => {
+    expect(checkHostKey(lines(text), 'h', keys.one).kind).toBe(kind);
+  });
+});
+
+describe('a new line', () => {
+  test('is filed as OpenSSH files it', () => {
+    expect(knownName('Host.Example', 22)).toBe('host.example');
+    expect(knownName('192.0.2.1', 2222)).toBe('[192.0.2.1]:2222');
+    expect(newKnownHost('h', keys.one, false)).toBe(`h ${keys.one.type} ${keys.one.base64}\n`);
+  });
+
+  test('hashed, is found by ssh-keygen', () => {
+    const file = join(folder, 'new');
+    writeFileSync(file, newKnownHost('[h.example]:2222', keys.one, true));
+    expect(readFileSync(file, 'utf8')).not.toContain('h.example');
+    expect(linesByKeygen(file, '[h.example]:2222')).toEqual([1]);
+  });
+});
+
+const base64 = 'AAAAC3NzaC1lZDI1NTE5AAAAIJb0LwkcnVpSANJKMFnlSMSOt9nWRPPdTYIA4svx1uXv';
+const lineNumbers = (file: KnownHostsFile, ...names: string[]): number[] =>
+  file.about(names).map(({ line }) => line);
+
+test('finds plain, patterned and hashed lines by name', () => {
+  const path = join(folder, 'mixed');
+  const hashed = newKnownHost('h.example', keys.one, true);
+  writeFileSync(
+    path,
+    `a,B.example ssh-ed25519 ${base64}\n*.lab ssh-ed25519 ${base64}\n${hashed}@revoked * ssh-ed25519 ${base64}\n`,
+  );
+  const file = new KnownHostsFile(path);
+  expect(lineNumbers(file, 'b.example')).toEqual([1, 4]);
+  expect(lineNumbers(file, 'x.lab')).toEqual([2, 4]);
+  expect(lineNumbers(file, 'h.example', 'a')).toEqual([1, 3, 4]);
+});
+
+test('knows what it appended, hashed or not, and what others append', () => {
+  const path = join(folder, 'fresh/known_hosts');
+  const file = new KnownHostsFile(path);
+  expect(file.about(['a'])).toEqual([]);
+  file.append(newKnownHost('a', keys.one, false), 'a');
+  file.append(newKnownHost('b', keys.one, true), 'b');
+  expect(file.about(['a'])).toHaveLength(1);
+  expect(file.about(['b'])).toHaveLength(1);
+  appendFileSync(path, `c ssh-ed25519 ${base64}`);
+  expect(file.about(['c'])).toHaveLength(1);
+  file.append(newKnownHost('d', keys.one, false), 'd');
+  const line = `ssh-ed25519 ${base64}\n`;
+  expect(readFileSync(path, 'utf8').endsWith(`\nc ${line}d ${line}`)).toBe(true);
+});
+
+test('a file that is not there, or not a file, holds nothing', () => {
+  expect(new KnownHostsFile(join(folder, 'absent')).about(['a'])).toEqual([]);
+  expect(new KnownHostsFile(folder).about(['a'])).toEqual([]);
+});

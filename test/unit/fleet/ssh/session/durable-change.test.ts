@@ -1,0 +1,179 @@
+import fc from 'fast-check';
+import { describe, expect, test, afterEach, vi } from 'vitest';
+
+import { ChangeReport, LastBytes } from '../../../../../src/fleet/ssh/session/durable-change.ts';
+import { FleetError } from '../../../../../src/shared/base/errors.ts';
+import { testSuite } from '../../../../support/scratch/suite-tests.ts';
+import { followChangeSuite } from './follow-change-cases.ts';
+import { startChangeSuite } from './start-change-cases.ts';
+
+testSuite(startChangeSuite);
+
+testSuite(followChangeSuite);
+
+// What the scripts about a change say, taken together over the connections on which they say it.
+
+function reported(...lines: readonly string[]): ChangeReport {
+  const report = new ChangeReport();
+  for (const line of lines) report.control(line);
+  return report;
+}
+
+function problemOf(report: ChangeReport) {
+  try {
+    report.result('box', 'x-1');
+  } catch (error) {
+    if (error instanceof FleetError) return error.problem;
+    throw error;
+  }
+  throw new Error('it has a result');
+}
+
+describe('what ends a change', () => {
+  test.each([
+    ['its exit code', ['started inv-1', 'end 7'], { code: 7, tail: '', resumed: false }],
+    [
+      'that of one which somebody else had started',
+      ['following inv-1 ann  o@laptop', 'end 0'],
+      { code: 0, tail: '', resumed: true, startedBy: 'ann  o@laptop' },
+    ],
+    ['that there is none', ['none'], undefined],
+  ])('%s is a result', (_, lines, result) => {
+    expect(reported(...lines).result('box', 'x-1')).toEqual(result);
+  });
+
+  test.each([
+    ['no code in its place, as on a full disk', ['started i', 'end '], 'ssh.change-died', '"" in its place'],
+    ['a word in its place', ['started i', 'end 0x'], 'ssh.change-died', '"0x" in its place'],
+    ['death', ['started i', 'dead Result=oom-kill'], 'ssh.change-died', 'Result=oom-kill'],
+    ['death in time', ['started i', 'dead Result=timeout'], 'ssh.change-timeout', 'Result=timeout'],
+    [
+      'disappearance',
+      ['started i', 'dead gone'],
+      'ssh.change-died',
+      'its unit is gone: the host was restarted, or somebody stopped it',
+    ],
+    [
+      'another start',
+      ['started i', 'dead replaced'],
+      'ssh.change-died',
+      'a later start of the same change in its place',
+    ],
+    [
+      'a refusal',
+      ['Failed to connect to bus', 'notstarted '],
+      'ssh.change-not-started',
+      'Failed to connect to bus',
+    ],
+    ['a refusal with its own reason', ['noise', 'notstarted it stays'], 'ssh.change-not-started', 'it stays'],
+    ['no systemd', ['nosystemd'], 'ssh.no-systemd', undefined],
+    ['doubt', ['Failed to connect to bus', 'unknown '], 'ssh.change-unknown', 'Failed to connect to bus'],
+    ['no word at all: nobody knows whether it runs', ['started i'], 'ssh.change-unknown', 'none'],
+    ['the end of the script before it said anything', ['Killed'], 'ssh.change-unknown', 'Killed'],
+  ])('%s is none', (_, lines, code, seen) => {
+    const problem = problemOf(reported(...lines));
+    expect([problem.code, problem.seen]).toEqual([code, seen]);
+    expect(problem).toMatchObject({ host: 'box', next: expect.stringMatching(/^[a-z]/) });
+  });
+});
+
+describe('after a cut', () => {
+  test('what was never said to be there may have to be started', () => {
+    const report = reported('some noise');
+    report.output(Buffer.alloc(0));
+    report.cut();
+    expect(report.joined).toBeUndefined();
+  });
+
+  test('what was there is followed from its last whole line, which comes again', () => {
+    const report = reported('started inv-1');
+    report.output(Buffer.from('one\ntw'));
+    report.output(Buffer.from('o, cu'));
+    report.cut();
+    expect(report.joined).toEqual({ offset: 4, invocation: 'inv-1' });
+    report.output(Buffer.from('two, whole\n'));
+    report.control('end 0');
+    expect(report.result('box', 'x-1')).toMatchObject({ code: 0, tail: 'one\ntwo, whole\n' });
+  });
+
+  test('what has an output was started, though the word that says so was cut off', () => {
+    const report = new ChangeReport();
+    report.output(Buffer.from('x'));
+    report.cut();
+    expect(report.joined).toEqual({ offset: 0, invocation: '' });
+  });
+
+  test('the last word is that of the last connection', () => {
+    const report = reported('started inv-1', 'unknown');
+    report.cut();
+    expect(problemOf(report).code).toBe('ssh.change-unknown');
+    report.control('end 3');
+    expect(report.result('box', 'x-1')).toMatchObject({ code: 3 });
+  });
+});
+
+// The end of what a change prints, which comes in chunks of the host's choice.
+
+afterEach(() => vi.restoreAllMocks());
+
+const byte = fc.integer({ min: 0, max: 255 });
+const chunks = fc.array(fc.array(byte, { maxLength: 12 }).map((bytes) => Buffer.from(bytes)));
+
+test('however it is cut, it is the end of the whole', () => {
+  fc.assert(
+    fc.property(chunks, fc.integer({ min: 1, max: 9 }), (parts, limit) => {
+      const last = new LastBytes(limit);
+      for (const part of parts) last.push(Buffer.from(part.map((each) => each % 128)));
+      const whole = Buffer.concat(parts).map((each) => each % 128);
+      expect(last.toString()).toBe(Buffer.from(whole.subarray(-limit)).toString());
+    }),
+  );
+});
+
+test('what is taken back was never there, as far as there is room to know', () => {
+  const ascii = fc.array(fc.stringMatching(/^[a-z]{0,9}$/), { minLength: 1 });
+  fc.assert(
+    fc.property(ascii, fc.nat(12), fc.stringMatching(/^[a-z]{0,9}$/), (parts, gone, more) => {
+      const last = new LastBytes(8);
+      for (const part of parts) last.push(Buffer.from(part));
+      const whole = parts.join('');
+      last.drop(gone);
+      const left = whole.slice(-8).slice(0, -gone || undefined);
+      expect(last.toString()).toBe(left);
+      last.push(Buffer.from(more));
+      expect(last.toString()).toBe((left + more).slice(-8));
+    }),
+  );
+});
+
+test('a character that has lost its beginning is left out', () => {
+  const last = new LastBytes(5);
+  last.push(Buffer.from('🙂é€'));
+  expect(last.toString()).toBe('é€');
+  last.push(Buffer.from('x'));
+  expect(last.toString()).toBe('€x');
+});
+
+test('bytes that are no text from the start are told as such', () => {
+  const last = new LastBytes(5);
+  last.push(Buffer.from([0x80, 0x61]));
+  expect(last.toString()).toBe('�a');
+});
+
+test('a megabyte, byte by byte, is copied once, and nothing is reserved for it', () => {
+  const last = new LastBytes(16_384);
+  const room = [vi.spyOn(Buffer, 'alloc'), vi.spyOn(Buffer, 'allocUnsafe'), vi.spyOn(Buffer, 'concat')];
+  const one = Buffer.from('x');
+  let copied = 0;
+  const copy = one.copy.bind(one);
+  one.copy = (...parts) => {
+    const bytes = copy(...parts);
+    copied += bytes;
+    return bytes;
+  };
+  const megabyte = 1024 * 1024;
+  for (let count = 0; count < megabyte; count += 1) last.push(one);
+  expect(copied).toBe(megabyte);
+  expect(room.map(({ mock }) => mock.calls.length)).toEqual([0, 0, 0]);
+  expect(last.toString()).toBe('x'.repeat(16_384));
+});

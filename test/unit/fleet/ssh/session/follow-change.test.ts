@@ -1,4 +1,0 @@
-import { testSuite } from '../../../../support/scratch/suite-tests.ts';
-import { followChangeSuite } from './follow-change-cases.ts';
-
-testSuite(followChangeSuite);
