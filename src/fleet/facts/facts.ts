@@ -1,6 +1,6 @@
 import type { Release } from '../../shared/contract/release.ts';
 import type { ManagerStatus } from '../../shared/contract/status.ts';
-import type { SetAside } from '../packages/shell.ts';
+import type { SetAside } from '../packages/sources.ts';
 import type { Vendor } from '../packages/vendors.ts';
 import type { PackageRecord } from '../packages/package-record.ts';
 import type { LockOwner } from '../ssh/transport.ts';

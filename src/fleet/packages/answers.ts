@@ -190,11 +190,11 @@ function wordsOf(lines: readonly string[], word: string): string | undefined {
 }
 
 /** What a mirror would have to offer, a bundle would have to hold. `next`: how it is made again. */
-export function ofTheBundle(answers: Answers, asked: readonly Asked[], next: string): Answers {
+export function bundleAnswers(answers: Answers, asked: readonly Asked[], next: string): Answers {
   return Object.fromEntries(
     Object.entries(answers).map(([key, answer]) => [
       key,
-      told(
+      bundleAnswer(
         answer,
         asked.find((each) => each.key === key),
         next,
@@ -203,7 +203,7 @@ export function ofTheBundle(answers: Answers, asked: readonly Asked[], next: str
   );
 }
 
-function told(answer: Answer, asked: Asked | undefined, next: string): Answer {
+function bundleAnswer(answer: Answer, asked: Asked | undefined, next: string): Answer {
   if (answer.kind === 'impossible')
     return { ...answer, what: `the bundle does not do: ${answer.what}`, next };
   if (answer.kind !== 'not-offered') return answer;

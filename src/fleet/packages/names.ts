@@ -1,6 +1,6 @@
 import { sh } from '../../shared/base/shell.ts';
 import type { DriverSpec } from '../inventory/fleet.ts';
-import type { Site } from './vendors.ts';
+import type { Machine, Site } from './vendors.ts';
 
 /** Which kernel modules. */
 export type Flavor = Exclude<DriverSpec['flavor'], 'auto'>;
@@ -19,8 +19,10 @@ export interface SystemNames {
     readonly kept?: true;
   };
   readonly driver: DriverNames;
-  /** What an agent loads that runs on the host itself, of the packages by name → version. */
-  agentLibraries(packages: Readonly<Record<string, string>>): Libraries;
+  /** Libraries that an agent on the host itself loads. */
+  readonly agentLibraries: readonly LibraryNames[];
+  /** Packages that stand for the newest kernel, as the installer leaves them. Empty: the headers bring it. */
+  readonly kernels: Readonly<Record<Machine, readonly string[]>>;
   /** Patterns of packages. */
   readonly desktop: {
     /** A host that has one of them shows something on a screen; none goes for a change of ours. */
@@ -133,7 +135,8 @@ export interface LibraryNames {
   readonly names: readonly string[];
 }
 
-export function missingOf(
+/** Returns the libraries that an agent lacks, of the packages by name → version. */
+export function missingLibraries(
   libraries: readonly LibraryNames[],
   packages: Readonly<Record<string, string>>,
 ): Libraries {

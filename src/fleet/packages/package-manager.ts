@@ -1,7 +1,7 @@
 import type { Proxy } from '../inventory/fleet.ts';
 import type { Bound, Simulator } from './simulation.ts';
 import type { Transaction } from './transaction.ts';
-import type { Machine, Site, System, Vendor } from './vendors.ts';
+import type { Site, System, Vendor } from './vendors.ts';
 
 /**
  * All that the rest knows of a package manager. Each has a folder, and distributions name theirs.
@@ -63,14 +63,8 @@ interface OfflinePackages {
   readonly index: string;
   /** A file in it that holds the digest of the index, once all that the index names is there. */
   readonly mark: string;
-  /** The packages that stand for the newest kernel of a system as its installer leaves it. */
-  kernels(id: string, machine: Machine): readonly string[];
   /** An installed package, by its name, is a kernel, whose headers a host may need. */
   isKernel(name: string): boolean;
-  /** The system's own image, below docker.io. */
-  image(system: { readonly id: string; readonly versionId: string }): string;
-  /** What stands for the machine's right to the packages of the system, where they are not for all. */
-  subscription(system: { readonly id: string; readonly versionId: string }): readonly Mount[];
   /**
    * Script, as root in a container of that image: fetches all that the transactions take on a host that has nothing yet, and
    * writes it to standard output as a tar archive: the index by its bare name, `keys/VENDOR`, `pool/FILE`.

@@ -1,6 +1,5 @@
 import { sh } from '../../shared/base/shell.ts';
 import type { Proxy } from '../inventory/fleet.ts';
-import type { Vendor } from './vendors.ts';
 
 /** Shell functions that the scripts of several package managers begin with. */
 
@@ -93,30 +92,20 @@ export const waitForLock = `wait_for_lock() {
   done
 }`;
 
-/** A source of others that ours stands in the place of. */
-export interface SetAside {
-  /** As its owner calls it. */
-  readonly file: string;
-  /** What it is called now. */
-  readonly aside: string;
-}
+/** Shell text of a simulation: makes its folder in `$scratch`, and removes it when the script ends. */
+export const makeFolder = `umask 022
+find /run -maxdepth 1 -name 'azp-fleet-simulation.*' -mmin +60 -exec rm -rf {} +
+scratch=$(mktemp -d /run/azp-fleet-simulation.XXXXXX)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM`;
 
-/** How a source ends that was switched off for a vendor's: apt and dnf pass over it, and it tells whose doing that was. */
-export function asideEnding(vendor: Vendor): string {
-  return `.azp-fleet-${vendor}.disabled`;
-}
+/** Shell function `fail` of a simulation: the failure is the answer to one transaction. */
+export const simulatedFail = `fail() {
+  printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3
+  exit 0
+}`;
 
-/** Shell text: switches off the source `$other`. */
-export function setAside(vendor: Vendor): string {
-  return sh`mv "$other" "$other"${asideEnding(vendor)}`;
-}
-
-/** Script: gives sources back as they were. What has its name again meanwhile is left alone. */
-export function giveBack(sources: readonly SetAside[]): string {
-  return [
-    ...sources.map(
-      ({ file, aside }) => sh`if [ ! -e ${file} ] && [ -e ${aside} ]; then mv ${aside} ${file}; fi`,
-    ),
-    'rm -f /run/azp-fleet/package-lists',
-  ].join('\n');
-}
+/** Shell function `bring` where nothing is installed: remembers the names in `$brought`. */
+export const noteBrought = `bring() {
+  brought="$brought $*"
+}`;

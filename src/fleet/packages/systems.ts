@@ -3,23 +3,28 @@ import { debian, ubuntu } from './apt/names.ts';
 import { dnf } from './dnf/dnf.ts';
 import { amazonLinux, enterpriseLinux } from './dnf/names.ts';
 import type { SystemNames } from './names.ts';
-import type { PackageManager } from './package-manager.ts';
+import type { Mount, PackageManager } from './package-manager.ts';
 import type { System } from './vendors.ts';
 
 /** One supported operating system. */
 export interface Distribution extends Omit<System, 'machine'> {
-  /** As in os-release. */
+  /** `ID` of os-release. */
   readonly id: string;
-  /** `24.04`; `9` stands for 9.1, 9.2, … as well. */
+  /** `VERSION_ID` of os-release: `24.04`; `9` stands for 9.1, 9.2, … too. */
   readonly versionId: string;
   readonly packages: PackageManager;
   readonly names: SystemNames;
+  /** Container image of the system, without the release: `debian:`. */
+  readonly image: string;
+  /** Folders of a subscribed machine that a container of the image reads, where the packages need a subscription. */
+  readonly subscription?: readonly Mount[];
 }
 
 /**
  * The supported systems. NVIDIA's folders are those of its driver installation guide ("Choose an Installation Method"),
  * with the sha256 of their keyring packages as GoogleCloudPlatform/compute-gpu-installation has them; Docker's are those of
- * docs.docker.com/engine/install, where rebuilds of Red Hat's system use the folder of CentOS.
+ * docs.docker.com/engine/install, where rebuilds of Red Hat's system use the folder of CentOS. Each image is the one that the
+ * distribution itself publishes: Docker's official images of Rocky Linux end with 9.3 (rocky-linux/sig-cloud-instance-images#57).
  */
 export const systems: readonly Distribution[] = [
   debianSystem('12', 'bookworm', '535', 'e7f219eab6fe4819cdb5c15b98233dc3420302d9c00883219cd3d896857cf48d'),
@@ -28,22 +33,29 @@ export const systems: readonly Distribution[] = [
   ubuntuSystem('24.04', 'noble', 'd2a6b11c096396d868758b86dab1823b25e14d70333f1dfa74da5ddaf6a06dba'),
   ubuntuSystem('26.04', 'resolute', 'f7f474b5f6a4adf987aa587920df00e713285958ef6a913dda1945a544a3099e'),
   ...(['8', '9', '10'] as const).flatMap((major) => [
-    redHatSystem('rhel', major, 'rhel'),
-    redHatSystem('rocky', major, 'centos'),
-    redHatSystem('almalinux', major, 'centos'),
-    redHatSystem('ol', major, 'centos', `oracle-epel-release-el${major}`),
+    redHatSystem({
+      id: 'rhel',
+      major,
+      image: 'redhat/ubi',
+      docker: 'rhel',
+      subscription: redHatSubscription(),
+    }),
+    redHatSystem({ id: 'rocky', major, image: 'rockylinux/rockylinux:' }),
+    redHatSystem({ id: 'almalinux', major, image: 'almalinux:' }),
+    redHatSystem({ id: 'ol', major, image: 'oraclelinux:', epel: `oracle-epel-release-el${major}` }),
   ]),
   {
     id: 'amzn',
     versionId: '2023',
     packages: dnf,
     names: amazonLinux,
+    image: 'amazonlinux:',
     nvidia: { folder: 'amzn2023' },
     docker: { folder: 'centos', release: '9' },
   },
 ];
 
-/** Systems that once were served, and why they are not any more. */
+/** Systems that are no longer supported, and why. */
 export const retired: readonly (Pick<Distribution, 'id' | 'versionId'> & { readonly why: string })[] = [
   {
     id: 'ubuntu',
@@ -64,6 +76,7 @@ function debianSystem(versionId: string, release: string, branch: string, keySha
     versionId,
     packages: apt,
     names: debian(branch),
+    image: 'debian:',
     nvidia: { folder: `debian${versionId}`, keySha256 },
     docker: { folder: 'debian', release },
   };
@@ -75,24 +88,43 @@ function ubuntuSystem(versionId: string, release: string, keySha256: string): Di
     versionId,
     packages: apt,
     names: ubuntu,
+    image: 'ubuntu:',
     nvidia: { folder: `ubuntu${versionId.replace('.', '')}`, keySha256 },
     docker: { folder: 'ubuntu', release },
   };
 }
 
-/** `epel`: the package of the system's own that brings EPEL. */
-function redHatSystem(
-  id: string,
-  major: '8' | '9' | '10',
-  folder: string,
+interface RedHatSystem extends Pick<Distribution, 'id' | 'image' | 'subscription'> {
+  readonly major: '8' | '9' | '10';
+  /** Docker's folder; default: that of CentOS. */
+  readonly docker?: string;
+  /** The package of the system's own that brings EPEL; default: `epel-release`. */
+  readonly epel?: string;
+}
+
+function redHatSystem({
+  major,
+  docker = 'centos',
   epel = 'epel-release',
-): Distribution {
+  ...system
+}: RedHatSystem): Distribution {
   return {
-    id,
+    ...system,
     versionId: major,
     packages: dnf,
     names: enterpriseLinux({ release: epel, major }),
     nvidia: { folder: `rhel${major}` },
-    docker: { folder, release: major },
+    docker: { folder: docker, release: major },
   };
+}
+
+/**
+ * Red Hat's image lacks kernel headers. dnf's plugin in the image reads the subscription of the machine that it runs on
+ * (containers-common, `mounts.conf`).
+ */
+function redHatSubscription(): readonly Mount[] {
+  return [
+    { source: '/etc/pki/entitlement', target: '/run/secrets/etc-pki-entitlement' },
+    { source: '/etc/rhsm', target: '/run/secrets/rhsm' },
+  ];
 }

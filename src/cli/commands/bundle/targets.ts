@@ -27,7 +27,7 @@ export async function targetsOf(
   if (named.length > 0) {
     const targets = open.hosts.flatMap((host) =>
       named.map(({ system, machine }) => {
-        const images = system.packages.offline.kernels(system.id, machine);
+        const images = system.names.kernels[machine];
         const needing = needingUnseen(system, machine, kernels, images);
         return { name: host.name, needing, desired: desired(host) };
       }),

@@ -36,14 +36,14 @@ export async function gatherPackages(
   const { offline } = platform.packages;
   const { id, versionId, machine } = platform;
   const name = `${id}-${versionId}/${machine}`;
-  const image = withRegistry(offline.image(platform), site.mirrors.images);
+  const image = withRegistry(`${platform.image}${versionId}`, site.mirrors.images);
   note(`${name}: fetching packages in a container of ${image}`);
   const script = offline.gather({ transactions, system: platform, site });
   const members = new Map<string, Member>();
   const indexName = basename(offline.index);
   let index = '';
   let seen = 0;
-  const mounts = offline.subscription(platform).map(mountOption);
+  const mounts = (platform.subscription ?? []).map(mountOption);
   const options = ['-i', '--network', 'host', ...mounts];
   await runContainer(tools, options, image, ['sh', '-c', started], {
     doing: `run ${image}`,

@@ -1,6 +1,6 @@
 import { sh } from '../../../shared/base/shell.ts';
 import { packageManagers } from '../../packages/distribution.ts';
-import { asideEnding } from '../../packages/shell.ts';
+import { asideEnding } from '../../packages/sources.ts';
 import { allVendors, vendors } from '../../packages/vendors.ts';
 import type { Facts } from '../facts.ts';
 import { KeyedLines } from '../lines.ts';

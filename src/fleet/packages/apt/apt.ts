@@ -1,11 +1,12 @@
 import { sh } from '../../../shared/base/shell.ts';
-import { folderMark, type InstalledProbe, type PackageManager, packagesFolder } from '../package-manager.ts';
-import { holdScript, installScript, removeScript, unholdScript } from './install.ts';
+import { folderMark, packagesFolder, type InstalledProbe } from '../package-manager.ts';
+import { packageManager } from '../scripts.ts';
+import { aptTransactions, removeScript, unholdScript } from './install.ts';
 import { desktop } from './names.ts';
-import { fromFolder, gatherScript, indexName, listedPackages, tidyScript } from './offline.ts';
+import { aptFolder, gatherScript, indexName, listedPackages, tidyScript } from './offline.ts';
 import { aptLocks, downloader } from './prelude.ts';
-import { aptAnswers, simulateScript } from './simulation.ts';
-import { aptFiles, aptFolders, aptSource, aptTrust, architectures, withdrawal } from './source.ts';
+import { aptSimulation } from './simulation.ts';
+import { aptFiles, aptFolders, aptSource, aptTrust, withdrawal } from './source.ts';
 
 /** dpkg's words for what has been begun: of a removal the first two. */
 const begun: ReadonlySet<string> = new Set([
@@ -17,7 +18,7 @@ const begun: ReadonlySet<string> = new Set([
 ]);
 
 /** The installed packages and the holds come from one read of dpkg's status file; apt's tools cost ten times that. */
-export const aptInstalled: InstalledProbe = {
+const aptInstalled: InstalledProbe = {
   script: (patterns) => `if command -v dpkg-query >/dev/null; then
   dpkg-query -W -f='\${db:Status-Status} \${db:Status-Want} \${Package} \${Version}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || :
 fi`,
@@ -39,7 +40,7 @@ fi`,
 };
 
 /** Debian's and Ubuntu's package manager. */
-export const apt: PackageManager = {
+export const apt = packageManager({
   name: 'apt',
   files: [...aptFiles, folderMark],
   sourceFolder: '/etc/apt/sources.list.d',
@@ -50,29 +51,21 @@ export const apt: PackageManager = {
   driverLibraries: /^(libnvidia-ml1|libnvidia-compute(-\d+(-server)?)?|nvidia-driver-cuda)$/,
   trust: aptTrust,
   source: aptSource,
-  simulator: { script: simulateScript, parse: aptAnswers },
-  install: installScript,
-  hold: holdScript,
   unhold: unholdScript,
   remove: removeScript,
   withdraw: withdrawal,
   downloader,
   removal: (names) => sh`sudo apt-get remove ${names}`,
+  transactions: aptTransactions,
+  simulation: aptSimulation,
+  folder: aptFolder,
   offline: {
-    folder: packagesFolder,
     index: `${packagesFolder}/${indexName}`,
-    mark: folderMark,
-    kernels: (id, machine) => [
-      id === 'ubuntu' ? 'linux-image-generic' : `linux-image-${architectures[machine]}`,
-    ],
     isKernel: (name) => name.startsWith('linux-image'),
-    image: ({ id, versionId }) => `${id}:${versionId}`,
-    subscription: () => [],
     gather: gatherScript,
     fetches: /^Get:/,
     listed: listedPackages,
     bringsToHold: false,
     tidy: tidyScript,
-    manager: (index, next) => fromFolder(apt, index, next),
   },
-};
+});

@@ -1,45 +1,51 @@
 import { Raw, sh } from '../../../shared/base/shell.ts';
-import { proxyExports, unforeseenNames } from '../shell.ts';
-import type { Bound } from '../simulation.ts';
-import type { Transaction, WantedVersion } from '../transaction.ts';
+import { siblingsOf, versionPrefix, type TransactionParts } from '../scripts.ts';
+import { unforeseenNames } from '../shell.ts';
+import type { Transaction } from '../transaction.ts';
 import { aptPrelude, consequenceFilters } from './prelude.ts';
 import { sourceFile, switchOffSources } from './source.ts';
 
-/** Unhold, look at what would go, install exactly, confirm, hold. Holds come back whatever happens in between. */
-export function installScript(transaction: Transaction, bound?: Bound): string {
-  const { vendor, without, packages, siblings, variants, formerly = variants } = transaction;
-  const { remove, proxy, before, after } = transaction;
-  const names = packages.map(({ name }) => name);
-  const related = relatives(names, siblings, formerly);
-  const opening = [...proxyExports(proxy), aptPrelude, consequenceFilters, guard(transaction, bound)];
-  const lists = sh`update ${vendor === undefined ? '' : sourceFile(vendor)}`;
-  if (packages.length === 0) return [...opening, lists, before, after].filter(Boolean).join('\n');
-  return [
-    ...opening,
-    '# Package names hold no blanks, and are meant to be split.',
-    '# shellcheck disable=SC2046',
-    sh`hold_all() { hold ${names} ${related}; }`,
-    ...(without === undefined ? [] : [switchOffSources(without)]),
-    lists,
-    'trap hold_all EXIT',
-    '# shellcheck disable=SC2046',
-    sh`apt-mark unhold ${[...names, ...remove]} ${related} >/dev/null 2>&1 || :`,
-    ...(before === undefined ? [] : [before]),
-    ...requestLines(transaction),
-    'guard "$@"',
-    'apt "$@"',
-    ...packages.flatMap(({ name, version }) =>
-      version === undefined ? [] : [sh`confirm ${name} ${prefix(version)}`],
-    ),
-    ...(without === undefined || remove.length === 0 ? [] : [unpin(remove)]),
-    'hold_all',
-    'trap - EXIT',
-    ...(after === undefined ? [] : [after]),
-  ].join('\n');
+/**
+ * `bring` and `pin` install what must be there first. `pin` purges the pinning packages that a new one replaces: their pins
+ * are settings, which stay after a removal and still hold. `source_added FILE COMPONENTS` names what of the system's archive
+ * apt reads from now on.
+ */
+const bringFunctions = `bring() {
+  guard install "$@"
+  apt install "$@"
 }
+pin() {
+  bring "$@"
+  for name in $(left "\${1%-*}-*"); do
+    wait_for_lock
+    dpkg --purge "$name"
+  done
+}
+source_added() {
+  echo "added $1:$2"
+}`;
 
-/** The pins of a package that went are settings, and stay: they would go on to prefer what is read no more. */
-function unpin(names: readonly string[]): string {
+/** apt resolves a conflict by removing, and follows a pin to an older version: `guard` stops both. */
+export const aptTransactions: TransactionParts = {
+  name: 'apt',
+  functions: [aptPrelude, consequenceFilters],
+  holdFunctions: [aptPrelude],
+  ask: ['answer=$(apt_get -s "$@" 2>/dev/null) || :'],
+  bring: [bringFunctions],
+  canHold: [],
+  sourceFile,
+  switchOff: switchOffSources,
+  unhold: (names, related) => sh`apt-mark unhold ${names} ${related} >/dev/null 2>&1 || :`,
+  related,
+  request: requestLines,
+  perform: 'apt "$@"',
+  confirm: ({ name, version }) =>
+    version === undefined ? [] : [sh`confirm ${name} ${versionPrefix(version)}`],
+  purge: ({ without, remove }) => (without === undefined || remove.length === 0 ? [] : [purgePins(remove)]),
+};
+
+/** The pins of a removed package are settings and stay: they would still prefer what apt no longer reads. */
+function purgePins(names: readonly string[]): string {
   return sh`unpin() {
   for name in "$@"; do
     if [ -n "$(left "$name")" ] && dpkg-query -L "$name" | grep -q '^/etc/apt/preferences\.d/'; then
@@ -51,80 +57,19 @@ function unpin(names: readonly string[]): string {
 unpin ${names}`;
 }
 
-/** The same holds for packages that are there already. */
-export function holdScript(names: readonly string[], siblings: readonly string[] = []): string {
-  const split = siblings.length === 0 ? [] : ['# shellcheck disable=SC2046'];
-  return [aptPrelude, ...split, sh`hold ${names} ${relatives(names, siblings)}`.trimEnd()].join('\n');
-}
-
 /**
- * Shell functions. `guard` ends the script where apt would do more than was announced: it resolves a conflict by
- * removing, and follows a pin to an older version. What cannot be resolved, apt says itself. `bring` and `pin` install
- * what has to be there before; the pins of what a new one has pushed out are settings that stay, and would go on to hold.
- * `source_added FILE COMPONENTS` says what of the system's own archive is read from now on.
+ * Returns shell lines that make `"$@"` the words for apt-get. They need `choose`, `beside`, `offered` and `at`. Siblings that
+ * are offered at the version are named too: apt would not downgrade what is not named, and removes what does not fit.
  */
-function guard({ remove, mayRemove }: Transaction, bound: Bound | undefined): string {
-  const removes = bound?.removes ?? [...new Set([...remove, ...mayRemove])];
-  const next =
-    bound === undefined
-      ? 'remove them by hand if nothing needs them, or leave this host out, and run again'
-      : 'run it again, to see the plan as it is now and agree to it';
-  return [
-    'guard() {',
-    '  answer=$(apt_get -s "$@" 2>/dev/null) || :',
-    stop('removals', removes, 'apt would also remove other packages', 'go', next),
-    ...(bound === undefined
-      ? []
-      : [stop('downgrades', bound.downgrades, 'apt would also downgrade other packages', 'get older', next)]),
-    '}',
-    'bring() {',
-    '  guard install "$@"',
-    '  apt install "$@"',
-    '}',
-    'pin() {',
-    '  bring "$@"',
-    '  for name in $(left "${1%-*}-*"); do',
-    '    wait_for_lock',
-    '    dpkg --purge "$name"',
-    '  done',
-    '}',
-    'source_added() {',
-    '  echo "added $1:$2"',
-    '}',
-  ].join('\n');
-}
-
-function stop(filter: string, foreseen: readonly string[], what: string, may: string, next: string): string {
-  const expected = foreseen.length === 0 ? `none may ${may}` : `only ${foreseen.join(', ')} may ${may}`;
-  const beyond = foreseen.length === 0 ? filter : `${filter} | ${sh`unforeseen ${foreseen}`}`;
-  return sh`  unforeseen=$(printf '%s\n' "$answer" | ${new Raw(beyond)} | tr '\n' ' ')
-  [ -z "$unforeseen" ] || fail ${what} ${expected} "$unforeseen" ${next}`;
-}
-
-/**
- * Shell lines that make `"$@"` what apt-get is asked for, and `$version` what was chosen last. They need `choose`,
- * `beside`, `offered` and `at`. What has been brought with another version of the first package comes along: apt would not go back
- * to an older one of what was not named, and takes away what does not fit.
- */
-export function requestLines({
-  packages,
-  sameVersion = false,
-  optional = [],
-  beside = [],
-  siblings = [],
-  variants,
-  formerly = variants,
-  remove,
-}: Transaction): string[] {
-  const away = remove.map((name) => `${name}-`);
+export function requestLines(transaction: Transaction): string[] {
+  const { packages, sameVersion = false, optional = [], beside = [], siblings = [], remove } = transaction;
   const names = packages.map(({ name }) => name);
-  const others = relatives(names, siblings, formerly);
   return [
     'set --',
     ...packages.map(({ name, version }, index) => {
       if (version === undefined) return sh`set -- "$@" ${name}`;
       if (sameVersion && index > 0) return sh`beside ${name}; set -- "$@" ${name}="$beside"`;
-      return sh`choose ${name} ${prefix(version)}; set -- "$@" ${name}="$version"`;
+      return sh`choose ${name} ${versionPrefix(version)}; set -- "$@" ${name}="$version"`;
     }),
     ...optional.map(
       (name) => sh`if offered ${name} | grep -qxF "$version"; then set -- "$@" ${name}="$version"; fi`,
@@ -138,38 +83,30 @@ export function requestLines({
       : [
           '# Package names hold no blanks, and are meant to be split.',
           '# shellcheck disable=SC2046',
-          sh`for name in $(at "$version" ${[...names, ...optional, ...beside.map(({ name }) => name), ...remove].join(' ')} ${others}); do set -- "$@" "$name=$version"; done`,
+          sh`for name in $(at "$version" ${[...names, ...optional, ...beside.map(({ name }) => name), ...remove].join(' ')} ${related(transaction)}); do set -- "$@" "$name=$version"; done`,
         ]),
-    sh`set -- install --allow-downgrades "$@" ${away}`.trimEnd(),
+    sh`set -- install --allow-downgrades "$@" ${remove.map((name) => `${name}-`)}`.trimEnd(),
   ];
 }
 
-/**
- * Shell text for the packages that are held together with the first one, where they have its version. `formerly`: of
- * whatever it was called before, too, so that what was held with another branch can go with it.
- */
-export function relatives(
-  [first = '']: readonly string[],
-  siblings: readonly string[] = [],
-  formerly: readonly string[] = [first],
-): Raw {
-  if (siblings.length === 0) return new Raw('');
-  return new Raw(formerly.map((name) => sh`$(siblings ${[name, ...siblings]})`).join(' '));
+/** Also what was held with the first package under an earlier name, so that it can change with it. */
+function related({ packages, siblings, variants, formerly = variants }: Transaction): Raw {
+  return siblingsOf(
+    packages.map(({ name }) => name),
+    siblings,
+    formerly,
+  );
 }
 
-/** `29.7.2-`, which no other release begins with; `580.`, which every release of the branch does. */
-function prefix(version: WantedVersion): string {
-  return 'release' in version ? `${version.release}-` : `${version.branch}.`;
-}
-
-/** Lets packages be upgraded again; those that are not there, or not held, do not matter. */
+/** Lets packages be upgraded again. Packages that are not installed, or not held, are ignored. */
 export function unholdScript(names: readonly string[]): string {
   return [aptPrelude, 'wait_for_lock', sh`apt-mark unhold ${names} >/dev/null`].join('\n');
 }
 
 /**
- * apt takes what leans on a package along with it: looked at before, and refused, with all holds as they are. A package that pins others is purged: its
- * pin is configuration to dpkg, and would go on to hold. What no source offers is unknown to apt once it is purged.
+ * Removes packages. apt would remove what depends on them too: the script checks that first, and stops with all holds in
+ * place. A package that pins others is purged, because dpkg keeps its pin as configuration. `before` runs after the check:
+ * apt no longer knows a package that no source offers once it is purged.
  */
 export function removeScript(names: readonly string[], before?: string): string {
   return [

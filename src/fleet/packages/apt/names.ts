@@ -1,13 +1,7 @@
 import { quote, sh } from '../../../shared/base/shell.ts';
 import type { DriverSpec } from '../../inventory/fleet.ts';
 import { defaultVersions } from '../../inventory/schema/defaults.ts';
-import {
-  type DriverNames,
-  type Libraries,
-  type LibraryNames,
-  missingOf,
-  type SystemNames,
-} from '../names.ts';
+import { type DriverNames, type LibraryNames, type SystemNames } from '../names.ts';
 import { lackingOf, namesOf } from './driver-names.ts';
 import { kernelBuild } from './headers.ts';
 import { componentFiles } from './source.ts';
@@ -69,16 +63,12 @@ export const desktop: SystemNames['desktop'] = {
  * What .NET, which the agent is made with, loads on Debian and Ubuntu: learn.microsoft.com/dotnet/core/install, "dependencies"
  * of the page of each system. Each under all names of the releases that are supported, the newest first.
  */
-const libraries: readonly LibraryNames[] = [
+export const agentLibraries: readonly LibraryNames[] = [
   { what: 'ICU', names: ['libicu78', 'libicu76', 'libicu74', 'libicu72', 'libicu70'] },
   { what: 'OpenSSL', names: ['libssl3t64', 'libssl3'] },
   { what: 'Kerberos', names: ['libgssapi-krb5-2'] },
   { what: 'zlib', names: ['zlib1g'] },
 ];
-
-export function agentLibraries(packages: Readonly<Record<string, string>>): Libraries {
-  return missingOf(libraries, packages);
-}
 
 /** What NVIDIA's packages for Debian and those for Ubuntu have in common. */
 const driverCommons = {
@@ -262,6 +252,7 @@ export function debian(branch: string): SystemNames {
     engine,
     desktop,
     agentLibraries,
+    kernels: { x86_64: ['linux-image-amd64'], aarch64: ['linux-image-arm64'] },
     driver: {
       ...driverCommons,
       own: { branch },
@@ -290,6 +281,7 @@ export const ubuntu: SystemNames = {
   engine,
   desktop,
   agentLibraries,
+  kernels: { x86_64: ['linux-image-generic'], aarch64: ['linux-image-generic'] },
   driver: {
     ...driverCommons,
     own: { branch: defaultVersions.driverBranch },

@@ -1,16 +1,9 @@
 import { Raw, sh } from '../../../shared/base/shell.ts';
-import { ofTheBundle } from '../answers.ts';
-import {
-  type GatherQuestion,
-  type ListedPackage,
-  type PackageManager,
-  packagesFolder,
-} from '../package-manager.ts';
-import { byItself, fetched } from '../scripts.ts';
-import { proxyExports } from '../shell.ts';
+import { packagesFolder, type GatherQuestion, type ListedPackage } from '../package-manager.ts';
+import { fetchScript, separately, type FolderParts } from '../scripts.ts';
+import { noteBrought, proxyExports } from '../shell.ts';
 import { requestLines } from './install.ts';
 import { aptPrelude } from './prelude.ts';
-import { aptAnswers, simulateScript } from './simulation.ts';
 import { aptSource, aptTrust, sourceParts } from './source.ts';
 
 /** Of a flat repository, seen from its root: apt's own name for it. */
@@ -68,25 +61,15 @@ echo "deb [trusted=yes] file:$scratch/index ./" >sources.list
 timeout -k 5 60 apt-get -q update </dev/null`;
 }
 
-/** The host's own lists have not been read by it. */
-const afterwards = '\nrm -f /run/azp-fleet/package-lists';
-
-/** `manager` with the packages of the folder alone. `index`: what the folder has; `next`: what to do where that is not enough. */
-export function fromFolder(manager: PackageManager, index: string, next: string): PackageManager {
-  return {
-    ...manager,
-    install: ({ vendor: _none, ...transaction }, bound) =>
-      onlyTheFolder + manager.install(transaction, bound) + afterwards,
-    trust: {
-      ...manager.trust,
-      script: (caPem, proxy) => onlyTheFolder + manager.trust.script(caPem, proxy) + afterwards,
-    },
-    simulator: {
-      script: (question) => simulateScript({ ...question, missing: [] }, onlyThese(index)),
-      parse: (output, asked) => ofTheBundle(aptAnswers(output, asked), asked, next),
-    },
-  };
-}
+/** Uses the folder of packages instead of every source. */
+export const aptFolder: FolderParts = {
+  onlyTheFolder,
+  onlyThese: (index) => [onlyThese(index)],
+  standIns: () => [],
+  others: (alone) => ({
+    trust: { ...aptTrust, script: (caPem, proxy) => alone(aptTrust.script(caPem, proxy)) },
+  }),
+};
 
 /**
  * Runs in a container that is thrown away, so its own sources are changed at will. Packages are resolved as if nothing were
@@ -99,15 +82,15 @@ export function gatherScript({ transactions, system, site }: GatherQuestion): st
     'exec 3>&1 >&2',
     functions,
     ...(mirrors.apt === undefined ? [] : [sh`archive=${mirrors.apt}`, fromMirror]),
-    ...(caPem === undefined ? [] : [byItself(aptTrust.script(caPem, proxy))]),
-    ...vendors.map((vendor) => byItself(aptSource(vendor, system, site).script)),
+    ...(caPem === undefined ? [] : [separately(aptTrust.script(caPem, proxy))]),
+    ...vendors.map((vendor) => separately(aptSource(vendor, system, site).script)),
     ...proxyExports(proxy),
     aptPrelude,
     "update ''",
     ...vendors.map((vendor) => sh`cp ${sourceParts(vendor, system, site).keyFile} keys/${vendor}`),
     gathering,
     'take install ca-certificates',
-    ...transactions.flatMap((each) => [fetched(each, requestLines), 'restore_pins']),
+    ...transactions.flatMap((each) => [fetchScript(each, requestLines), 'restore_pins']),
     finish,
   ].join('\n');
 }
@@ -139,9 +122,7 @@ done`;
 const gathering = `take() {
   apt_get -o Dir::State::status="$out/nothing-installed" -o Dir::Cache::Archives="$out/pool" --download-only "$@"
 }
-bring() {
-  brought="$brought $*"
-}
+${noteBrought}
 pin() {
   bring "$@"
   for name in "$@"; do

@@ -1,106 +1,40 @@
 import { quote, sh } from '../../../shared/base/shell.ts';
-import { type Dialect, parseAnswers } from '../answers.ts';
-import { proxyExports } from '../shell.ts';
-import { type Answer, type Answers, type Asked, type Question, vendorsOf } from '../simulation.ts';
-import type { Transaction } from '../transaction.ts';
+import type { Dialect } from '../answers.ts';
+import type { SimulationParts } from '../scripts.ts';
+import { makeFolder, noteBrought, simulatedFail } from '../shell.ts';
+import type { Answer, Question } from '../simulation.ts';
+import { linkSources, type SourceParts } from '../sources.ts';
 import type { Vendor } from '../vendors.ts';
 import { upstream } from '../version.ts';
-import { relatives, requestLines } from './install.ts';
+import { aptTransactions } from './install.ts';
 import { aptPrelude, consequenceFilters, download } from './prelude.ts';
-import { sourceParts, type SourceParts } from './source.ts';
+import { sourceGlobs, sourceParts } from './source.ts';
 
-/**
- * Asks apt what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts.
- * `only`: shell text that makes the one source there is; the host's are not asked then.
- */
-export function simulateScript(
-  { asked, missing, system, site }: Question,
-  ...only: readonly string[]
-): string {
-  const vendors = [...new Set([...missing, ...vendorsOf(asked)])];
+/** All missing sources are added at the same time: a vendor that does not answer costs the time limit once. */
+function sources({ asked, missing, system, site }: Question, vendors: readonly Vendor[]): readonly string[] {
   const parts = (vendor: Vendor): SourceParts => sourceParts(vendor, system, site);
-  const { caPem } = site;
-  const sourcesOf = (): readonly string[] => [
-    linkSources([...missing, ...withoutVendors(asked)].map(parts)),
+  const switchedOff = new Set(asked.flatMap(({ transaction: { without } }) => without ?? []));
+  return [
+    'if [ -e /etc/apt/sources.list ]; then ln -s /etc/apt/sources.list sources.list; fi',
+    linkSources(sourceGlobs, [...missing, ...switchedOff].map(parts)),
     download,
     ...missing.map((vendor) => addSource(vendor, parts(vendor))),
     'wait',
     'read_lists',
     ...vendors.map((vendor) => sh`listen ${vendor} ${parts(vendor).uri} ${parts(vendor).file}`),
   ];
-  return [
-    'exec 3>&1 >&2',
-    ...proxyExports(site.proxy),
-    aptPrelude,
-    consequenceFilters,
-    makeScratch,
-    ...(caPem === undefined ? [] : [trustSite(caPem)]),
-    simulationFunctions,
-    ...(only.length === 0 ? sourcesOf() : only),
-    ...asked.map(simulation),
-  ].join('\n');
 }
 
-function withoutVendors(asked: readonly Asked[]): Vendor[] {
-  const vendors = asked.map(({ transaction: { without } }) => without);
-  return [...new Set(vendors.filter((vendor) => vendor !== undefined))];
-}
-
-/** The host's sources, without those that would be switched off, and those that are written anew. */
-function linkSources(others: readonly SourceParts[]): string {
-  const replaced = others.flatMap(({ uri, file, supersedes }) => [
-    sh`if [ "$other" = ${file} ] || grep -Eq ${supersedes} "$other" || grep -Fq ${uri} "$other"; then continue; fi`,
-  ]);
-  return [
-    'if [ -e /etc/apt/sources.list ]; then ln -s /etc/apt/sources.list sources.list; fi',
-    'for other in /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do',
-    '  if [ ! -e "$other" ]; then continue; fi',
-    ...replaced.map((line) => `  ${line}`),
-    '  ln -s "$other" "$sources/"',
-    'done',
-  ].join('\n');
-}
-
-/** All at the same time: a vendor that does not answer costs the time limit once. */
-function addSource(vendor: Vendor, { file, keyFile, text, fetchKey }: SourceParts): string {
+function addSource(vendor: Vendor, { file, keyFile, text, key }: SourceParts): string {
   const name = (path: string): string => path.slice(path.lastIndexOf('/') + 1);
   return `(
   work=$scratch/${vendor} key=$scratch/keys/${name(keyFile)}
   mkdir "$work"
   if id _apt >/dev/null 2>&1; then chown _apt "$work"; fi
-  ${fetchKey.replaceAll('\n', '\n  ')}
+  ${key.replaceAll('\n', '\n  ')}
   [ -s "$key" ]
   printf %s ${quote(text)} | sed "s|^Signed-By: .*|Signed-By: $key|" >"$sources/${name(file)}"
 ) >${vendor}.words 2>&1 &`;
-}
-
-function simulation({ key, transaction }: Asked): string {
-  const { packages, siblings, remove, variants, formerly = variants, before } = transaction;
-  const names = packages.map(({ name }) => name);
-  const related = relatives(names, siblings, formerly);
-  return [
-    sh`begin ${key}`,
-    'set +e',
-    '(',
-    'set -e',
-    sh`variants() { of_any_branch ${variants ?? names.slice(0, 1)}; }`,
-    '# Package names hold no blanks, and are meant to be split.',
-    '# shellcheck disable=SC2046',
-    sh`unheld ${[...names, ...remove]} ${related}`,
-    ...(remove.length === 0 ? [] : [sh`lift_pins ${remove}`]),
-    ...(before === undefined ? [] : [before]),
-    ...requestLines(transaction),
-    ...(chooses(transaction) ? ['echo "version $version" >&3'] : []),
-    '# shellcheck disable=SC2086',
-    'ask "$@" $brought',
-    ')',
-    'finish "$?"',
-    'set -e',
-  ].join('\n');
-}
-
-function chooses({ packages }: Transaction): boolean {
-  return packages.some(({ version }) => version !== undefined);
 }
 
 /**
@@ -112,11 +46,7 @@ function chooses({ packages }: Transaction): boolean {
  * The host's lists are links: apt writes a list beside the old one, and puts it into its place by renaming. Of lists
  * only those of packages are read. Even a simulation has apt log how it would go about it, in its log folder. Pins that a package brought, and that go with it, are taken out one by one.
  */
-const makeScratch = `umask 022
-find /run -maxdepth 1 -name 'azp-fleet-simulation.*' -mmin +60 -exec rm -rf {} +
-scratch=$(mktemp -d /run/azp-fleet-simulation.XXXXXX)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 1' HUP INT TERM
+const makeScratch = `${makeFolder}
 chmod 755 "$scratch"
 cd "$scratch"
 sources=$scratch/sources.list.d
@@ -188,10 +118,7 @@ printf 'Acquire::https::CAInfo "%s/ca.crt";\n' "$scratch" >>last.conf`;
 export const simulationFunctions = `said() {
   sed -En 's/^(E|Error|W|Warning): //p' "$@" | head -n 1 | tr -s ' ' | cut -c 1-300
 }
-fail() {
-  printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3
-  exit 0
-}
+${simulatedFail}
 of_any_branch() {
   for pattern in "$@"; do
     for name in $(apt-cache pkgnames "\${pattern%%[[]*}"); do
@@ -209,9 +136,7 @@ choose() {
     exit 0
   fi
 }
-bring() {
-  brought="$brought $*"
-}
+${noteBrought}
 source_added() {
   echo "source $1$2" >&3
 }
@@ -324,10 +249,6 @@ const dialect: Dialect = {
   known: oldDkms,
 };
 
-export function aptAnswers(output: string, asked: readonly Asked[]): Answers {
-  return parseAnswers(dialect, output, asked);
-}
-
 /** The last branch whose packages take any dkms. */
 const lastWithout = 565;
 
@@ -346,3 +267,13 @@ function oldDkms(words: string, newest = '', leastBranch = 0): Answer | undefine
     next: `put dkms ${wanted} into a package source of the host, ${older}or take a newer release of the system`,
   };
 }
+
+export const aptSimulation: SimulationParts = {
+  ...aptTransactions,
+  dialect,
+  functions: [aptPrelude, consequenceFilters, makeScratch],
+  trustSite,
+  standIns: simulationFunctions,
+  sources,
+  liftPins: (names) => [sh`lift_pins ${names}`],
+};

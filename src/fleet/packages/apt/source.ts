@@ -1,6 +1,7 @@
-import { quote, Raw, sh } from '../../../shared/base/shell.ts';
+import { quote, sh } from '../../../shared/base/shell.ts';
 import type { PackageManager, PackageSource, TrustStore } from '../package-manager.ts';
-import { proxyExports, setAside } from '../shell.ts';
+import { proxyExports } from '../shell.ts';
+import { setAside, switchOffOthers, withdrawFiles, type SourceParts } from '../sources.ts';
 import {
   allVendors,
   type Machine,
@@ -27,6 +28,9 @@ export const componentFiles = {
   distro: '/etc/apt/sources.list.d/azp-fleet-non-free.sources',
 } as const;
 
+/** Files of sources, as shell patterns. */
+export const sourceGlobs = '/etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources';
+
 export const siteCaFile = '/usr/local/share/ca-certificates/azp-fleet-site.crt';
 
 export const aptFolders: readonly string[] = [
@@ -52,7 +56,7 @@ interface Layout {
 }
 
 /** dpkg's names for machines. */
-export const architectures: Readonly<Record<Machine, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
+const architectures: Readonly<Record<Machine, string>> = { x86_64: 'amd64', aarch64: 'arm64' };
 
 type Layouts = Readonly<Record<Vendor, (base: string, system: System, mirrored: boolean) => Layout>>;
 
@@ -92,18 +96,6 @@ dpkg-deb --fsys-tarfile "$work/keyring.deb" | tar -xOf - ./usr/share/keyrings/cu
   }),
 };
 
-/** A source as it has to be. */
-export interface SourceParts {
-  readonly uri: string;
-  readonly file: string;
-  readonly keyFile: string;
-  readonly text: string;
-  /** Extended regular expression: sources that match it, or name the URI, are for the same repository. */
-  readonly supersedes: string;
-  /** Shell text that puts the key into `$key`, with the folder `$work` and `download`. */
-  readonly fetchKey: string;
-}
-
 export function sourceParts(vendor: Vendor, system: System, { mirrors }: Pick<Site, 'mirrors'>): SourceParts {
   const { base, mirror, pattern } = vendors[vendor];
   const own = mirrors[mirror];
@@ -116,7 +108,7 @@ Suites: ${suite}
 ${components === '' ? '' : `Components: ${components}\n`}Architectures: ${architectures[system.machine]}
 Signed-By: ${key}
 `;
-  return { uri, file, keyFile: key, text, supersedes: pattern, fetchKey };
+  return { uri, file, keyFile: key, text, supersedes: pattern, key: fetchKey };
 }
 
 export function aptSource(vendor: Vendor, system: System, site: Site): PackageSource {
@@ -134,29 +126,20 @@ export function aptSource(vendor: Vendor, system: System, site: Site): PackageSo
  * Writes key and source. Two source files for one repository with different Signed-By stop all of apt, so others are
  * renamed to what ends in `.disabled`, which apt passes over.
  */
-function writeSource(
-  vendor: Vendor,
-  { uri, file, keyFile, text, supersedes, fetchKey }: SourceParts,
-): string {
+function writeSource(vendor: Vendor, { uri, file, keyFile, text, supersedes, key }: SourceParts): string {
   return `${sh`uri=${uri} file=${file} key_file=${keyFile} supersedes=${supersedes}`}
 case $uri in
   https:*)
     ${needAuthorities} ;;
 esac
-for other in /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
-  if [ ! -e "$other" ] || [ "$other" = "$file" ]; then continue; fi
-  if grep -Eq "$supersedes" "$other" || grep -Fq "$uri" "$other"; then
-    echo "switching off $other: $file replaces it"
-    ${setAside(vendor)}
-  fi
-done
+${switchOffOthers(vendor, sourceGlobs)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # apt downloads as a user of its own.
 chmod 755 "$work"
 if id _apt >/dev/null 2>&1; then chown _apt "$work"; fi
 key=$work/key
-${fetchKey}
+${key}
 [ -s "$key" ] || fail 'the key of the package source is empty' ${quote(keyFile)} 'an empty file' 'check the mirror'
 install -d -m 755 "\${key_file%/*}" "\${file%/*}"
 install -m 644 "$key" "$key_file"
@@ -176,7 +159,7 @@ rm -f ${sourceFile(vendor)} ${keyFile(vendor)}
 for other in "$sources"/*.list "$sources"/*.sources; do
   if [ -e "$other" ] && grep -Eq "$supersedes" "$other"; then
     echo "switching off $other"
-    ${new Raw(setAside(vendor))}
+    ${setAside(vendor)}
   fi
 done`;
 }
@@ -188,7 +171,7 @@ export function withdrawal(vendor: Vendor): ReturnType<PackageManager['withdraw'
     keyFile(vendor),
     ...(vendor === 'nvidia' ? Object.values(componentFiles) : []),
   ];
-  return { files, script: sh`rm -f ${files} /run/azp-fleet/package-lists` };
+  return withdrawFiles(files);
 }
 
 /** What update-ca-certificates makes last, of all authorities as they are. */

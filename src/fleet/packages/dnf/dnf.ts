@@ -1,18 +1,11 @@
 import { sh } from '../../../shared/base/shell.ts';
-import { folderMark, type InstalledProbe, type PackageManager, packagesFolder } from '../package-manager.ts';
-import { holdScript, installScript, removeScript, unholdScript } from './install.ts';
+import { folderMark, packagesFolder, type InstalledProbe } from '../package-manager.ts';
+import { packageManager } from '../scripts.ts';
+import { dnfTransactions, removeScript, unholdScript } from './install.ts';
 import { desktop } from './names.ts';
-import {
-  fromFolder,
-  gatherScript,
-  imageOf,
-  indexPath,
-  listedPackages,
-  subscription,
-  tidyScript,
-} from './offline.ts';
+import { dnfFolder, gatherScript, indexPath, listedPackages, tidyScript } from './offline.ts';
 import { dnfLocks, downloader, lockList } from './prelude.ts';
-import { dnfAnswers, simulateScript } from './simulation.ts';
+import { dnfSimulation } from './simulation.ts';
 import { dnfFiles, dnfFolders, dnfSource, dnfTrust, withdrawal } from './source.ts';
 
 /**
@@ -35,7 +28,7 @@ const bootedOnce = [
  * What rpm has, and the lines of the versionlock plugin. A lock may be any pattern: `docker-ce-3:29.7.2-1.el9.*`,
  * `*nvidia*580*`. Lines with `!` keep versions away, and hold nothing.
  */
-export const dnfInstalled: InstalledProbe = {
+const dnfInstalled: InstalledProbe = {
   script: (patterns) => `if command -v rpm >/dev/null && [ -d /etc/yum.repos.d ]; then
   rpm -qa --qf '%{NAME} %{EPOCHNUM} %{VERSION} %{RELEASE} %{ARCH}\\n' ${sh`${[...patterns, ...desktop.own]}`} 2>/dev/null || :
   sed -n 's/^ *\\([^ #!][^ ]*\\).*/lock \\1/p' ${lockList} 2>/dev/null || :
@@ -110,7 +103,7 @@ function globOf(pattern: string): RegExp {
 }
 
 /** dnf 4 with rpm: Red Hat Enterprise Linux 8 to 10 and its kin, Amazon Linux 2023. */
-export const dnf: PackageManager = {
+export const dnf = packageManager({
   name: 'dnf',
   files: [...dnfFiles, folderMark],
   sourceFolder: '/etc/yum.repos.d',
@@ -120,28 +113,21 @@ export const dnf: PackageManager = {
   driverLibraries: /^nvidia-driver-cuda-libs$/,
   trust: dnfTrust,
   source: dnfSource,
-  simulator: { script: simulateScript, parse: dnfAnswers },
-  install: installScript,
-  hold: holdScript,
   unhold: unholdScript,
   remove: removeScript,
   withdraw: withdrawal,
   downloader,
   removal: (names) => sh`sudo dnf remove ${names}`,
+  transactions: dnfTransactions,
+  simulation: dnfSimulation,
+  folder: dnfFolder,
   offline: {
-    folder: packagesFolder,
     index: `${packagesFolder}/${indexPath}`,
-    mark: folderMark,
-    // What builds modules leans on the headers of the newest kernel by itself.
-    kernels: () => [],
     isKernel: (name) => kernelPackage.test(name),
-    image: imageOf,
-    subscription,
     gather: gatherScript,
     fetches: /^\(\d+\/\d+\): /,
     listed: listedPackages,
     bringsToHold: true,
     tidy: tidyScript,
-    manager: (index, next) => fromFolder(dnf, index, next),
   },
-};
+});

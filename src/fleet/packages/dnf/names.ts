@@ -2,9 +2,7 @@ import type { DriverSpec } from '../../inventory/fleet.ts';
 import {
   type DriverNames,
   type DriverUse,
-  type Libraries,
   type LibraryNames,
-  missingOf,
   type RunfileNeeds,
   type SystemNames,
 } from '../names.ts';
@@ -41,16 +39,12 @@ export const desktop: SystemNames['desktop'] = {
 };
 
 /** What .NET, which the agent is made with, loads on Red Hat's systems (learn.microsoft.com/dotnet/core/install/linux-rhel). */
-const libraries: readonly LibraryNames[] = [
+const agentLibraries: readonly LibraryNames[] = [
   { what: 'ICU', names: ['libicu'] },
   { what: 'OpenSSL', names: ['openssl-libs'] },
   { what: 'Kerberos', names: ['krb5-libs'] },
   { what: 'zlib', names: ['zlib-ng-compat', 'zlib'] },
 ];
-
-function agentLibraries(packages: Readonly<Record<string, string>>): Libraries {
-  return missingOf(libraries, packages);
-}
 
 /**
  * NVIDIA's packages for Red Hat's systems and Amazon Linux, compute only (driver installation guide, "compute-only"; spec
@@ -117,12 +111,16 @@ const dkmsSigning: DriverNames['signing'] = {
   readyMade: () => undefined,
 };
 
+/** The packages that build modules bring the headers of the newest kernel. */
+const kernels: SystemNames['kernels'] = { x86_64: [], aarch64: [] };
+
 /** Red Hat Enterprise Linux and its rebuilds. */
 export function enterpriseLinux(epel: Epel): SystemNames {
   return {
     engine: { own: 'docker', conflicts },
     desktop,
     agentLibraries,
+    kernels,
     driver: {
       ...driverCommons,
       signing: dkmsSigning,
@@ -137,6 +135,7 @@ export const amazonLinux: SystemNames = {
   engine: { own: 'docker', conflicts: [], kept: true },
   desktop,
   agentLibraries,
+  kernels,
   driver: {
     ...driverCommons,
     signing: dkmsSigning,

@@ -1,17 +1,9 @@
 import { quote, Raw, sh } from '../../../shared/base/shell.ts';
-import { ofTheBundle } from '../answers.ts';
-import {
-  type GatherQuestion,
-  type ListedPackage,
-  type Mount,
-  type PackageManager,
-  packagesFolder,
-} from '../package-manager.ts';
-import { byItself, fetched } from '../scripts.ts';
-import { proxyExports } from '../shell.ts';
-import { holdScript, installScript, requestLines } from './install.ts';
+import { packagesFolder, type GatherQuestion, type ListedPackage } from '../package-manager.ts';
+import { fetchScript, holdScript, separately, type FolderParts } from '../scripts.ts';
+import { noteBrought, proxyExports } from '../shell.ts';
+import { dnfTransactions, requestLines } from './install.ts';
 import { bringFunctions, consequenceFilters, dnfPrelude } from './prelude.ts';
-import { dnfAnswers, simulateScript } from './simulation.ts';
 import { dnfSource, dnfTrust, sourceFunctions, sourceParts } from './source.ts';
 
 /** Of a repository, seen from its root. */
@@ -93,23 +85,15 @@ END OF INDEX
 describe "$scratch/index" "$sources"`;
 }
 
-/** The host's own lists have not been read by it. */
-const afterwards = '\nrm -f /run/azp-fleet/package-lists';
-
-/** `manager` with the packages of the folder alone. `index`: what the folder has; `next`: what to do where that is not enough. */
-export function fromFolder(manager: PackageManager, index: string, next: string): PackageManager {
-  const none = noRepositories(next);
-  return {
-    ...manager,
-    install: ({ vendor: _none, ...transaction }, bound) =>
-      onlyTheFolder + installScript(transaction, bound, none) + afterwards,
-    hold: (names, siblings) => onlyTheFolder + holdScript(names, siblings) + afterwards,
-    simulator: {
-      script: (question) => simulateScript({ ...question, missing: [] }, onlyThese(index), none),
-      parse: (output, asked) => ofTheBundle(dnfAnswers(output, asked), asked, next),
-    },
-  };
-}
+/** Uses the folder of packages instead of every source. */
+export const dnfFolder: FolderParts = {
+  onlyTheFolder,
+  onlyThese: (index, next) => [onlyThese(index), noRepositories(next), 'read_lists'],
+  standIns: (next) => [noRepositories(next)],
+  others: (alone) => ({
+    hold: (names, siblings) => alone(holdScript(dnfTransactions, names, siblings)),
+  }),
+};
 
 /**
  * Runs in a container that is thrown away, so its own sources are changed at will. Packages are resolved into an empty root:
@@ -124,9 +108,9 @@ export function gatherScript({ transactions, system, site }: GatherQuestion): st
     'exec 3>&1 >&2',
     functions,
     ...proxyExports(proxy),
-    ...(caPem === undefined ? [] : [byItself(dnfTrust.script(caPem, proxy))]),
+    ...(caPem === undefined ? [] : [separately(dnfTrust.script(caPem, proxy))]),
     tools,
-    ...vendors.map((vendor) => byItself(dnfSource(vendor, system, site).script)),
+    ...vendors.map((vendor) => separately(dnfSource(vendor, system, site).script)),
     dnfPrelude,
     consequenceFilters,
     sourceFunctions,
@@ -135,7 +119,7 @@ export function gatherScript({ transactions, system, site }: GatherQuestion): st
     gathering,
     "update ''",
     "take 'dnf-command(versionlock)'",
-    ...transactions.map((each) => fetched(each, requestLines)),
+    ...transactions.map((each) => fetchScript(each, requestLines)),
     writeIndex,
     finish,
   ].join('\n');
@@ -180,9 +164,7 @@ take() {
     "\${trouble:-$(printf '%s\\n' "$words" | sed -n 's/^Problem repository: /its packages carry no signature that a known key fits: /p')}" \\
     'check the network, the proxy and the mirrors in the inventory, and run again'
 }
-bring() {
-  brought="$brought $*"
-}
+${noteBrought}
 more_packages() {
   command dnf -y install "$1"
 }`;
@@ -297,38 +279,3 @@ export const tidyScript = sh`cd ${packagesFolder}/pool || exit
 for file in *; do
   if ! grep -qF "<location href=\"pool/$file\"/>" ../${indexPath}; then rm -f "$file"; fi
 done`;
-
-interface Named {
-  readonly id: string;
-  readonly versionId: string;
-}
-
-/**
- * Whoever makes the system keeps its image. Rocky's own are not Docker's official ones, which ended with 9.3
- * (rocky-linux/sig-cloud-instance-images, issue 57).
- */
-const images: Readonly<Record<string, string>> = {
-  almalinux: 'almalinux:',
-  amzn: 'amazonlinux:',
-  ol: 'oraclelinux:',
-  rhel: 'redhat/ubi',
-  rocky: 'rockylinux/rockylinux:',
-};
-
-export function imageOf({ id, versionId }: Named): string {
-  const image = images[id];
-  if (image === undefined) throw new Error(`no image of ${id}`);
-  return `${image}${versionId}`;
-}
-
-/**
- * Red Hat's image has no headers of kernels, and what its repositories need besides stands in the subscription of the machine
- * that it runs on: dnf's plugin in the image reads it there (containers-common, `mounts.conf`).
- */
-export function subscription({ id }: Named): readonly Mount[] {
-  if (id !== 'rhel') return [];
-  return [
-    { source: '/etc/pki/entitlement', target: '/run/secrets/etc-pki-entitlement' },
-    { source: '/etc/rhsm', target: '/run/secrets/rhsm' },
-  ];
-}

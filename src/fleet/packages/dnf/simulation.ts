@@ -1,82 +1,25 @@
 import { quote, sh } from '../../../shared/base/shell.ts';
-import { type Dialect, parseAnswers } from '../answers.ts';
-import { proxyExports } from '../shell.ts';
-import { type Answer, type Answers, type Asked, type Question, vendorsOf } from '../simulation.ts';
+import type { Dialect } from '../answers.ts';
+import type { SimulationParts } from '../scripts.ts';
+import { makeFolder, noteBrought, simulatedFail } from '../shell.ts';
+import type { Answer, Question } from '../simulation.ts';
+import { linkSources } from '../sources.ts';
 import type { Vendor } from '../vendors.ts';
-import { relatives, requestLines } from './install.ts';
+import { dnfTransactions } from './install.ts';
 import { consequenceFilters, dnfPrelude, lockList } from './prelude.ts';
-import { repositoryId, sourceParts, type SourceParts } from './source.ts';
+import { repositoryId, sourceGlobs, sourceParts } from './source.ts';
 
-/**
- * Asks dnf what transactions would do, in a world of its own. Answers go to descriptor 3, in the words of answers.ts.
- * `only`: shell text that makes the one source there is, in `$sources`; the host's are not asked then.
- */
-export function simulateScript(
-  { asked, missing, system, site }: Question,
-  ...only: readonly string[]
-): string {
-  const vendors = [...new Set([...missing, ...vendorsOf(asked)])];
-  const parts = (vendor: Vendor): SourceParts => sourceParts(vendor, system, site);
-  const { caPem } = site;
+/** The simulation downloads only lists, so it needs no keys. */
+function sources({ missing, system, site }: Question, vendors: readonly Vendor[]): readonly string[] {
+  const added = missing.map((vendor) => sourceParts(vendor, system, site));
   return [
-    'exec 3>&1 >&2',
-    ...proxyExports(site.proxy),
-    dnfPrelude,
-    consequenceFilters,
-    makeScratch,
-    ...(caPem === undefined ? [] : [trustSite(caPem)]),
-    simulationFunctions,
-    ...(only.length === 0 ? [linkSources(missing.map(parts))] : only),
-    ...missing.map((vendor) => addSource(parts(vendor))),
+    linkSources(sourceGlobs, added),
+    ...added.map(
+      ({ file, text }) => `printf %s ${quote(text)} >"$sources/${file.slice(file.lastIndexOf('/') + 1)}"`,
+    ),
     'read_lists',
-    ...(only.length > 0 ? [] : vendors).map((vendor) => sh`listen ${vendor} ${repositoryId(vendor)}`),
-    ...asked.map(simulation),
-  ].join('\n');
-}
-
-/** The host's sources, without those that would be switched off, and those that are written anew. */
-function linkSources(missing: readonly SourceParts[]): string {
-  const replaced = missing.map(
-    ({ uri, file, supersedes }) =>
-      sh`  if [ "$other" = ${file} ] || grep -Eq ${supersedes} "$other" || grep -Fq ${uri} "$other"; then continue; fi`,
-  );
-  return [
-    'for other in /etc/yum.repos.d/*.repo; do',
-    '  if [ ! -e "$other" ]; then continue; fi',
-    ...replaced,
-    '  ln -s "$other" "$sources/"',
-    'done',
-  ].join('\n');
-}
-
-/** Nothing is downloaded but lists: the key is not looked at. */
-function addSource({ file, text }: SourceParts): string {
-  return `printf %s ${quote(text)} >"$sources/${file.slice(file.lastIndexOf('/') + 1)}"`;
-}
-
-function simulation({ key, transaction }: Asked): string {
-  const { packages, siblings, remove, variants, before } = transaction;
-  const names = packages.map(({ name }) => name);
-  const related = relatives(names, siblings);
-  return [
-    sh`begin ${key}`,
-    'set +e',
-    '(',
-    'set -e',
-    sh`variants() { of_any_branch ${variants ?? names.slice(0, 1)}; }`,
-    ...(names.length === 0 ? [] : ['can_hold']),
-    '# Package names hold no blanks, and are meant to be split.',
-    '# shellcheck disable=SC2046',
-    sh`unheld ${[...names, ...remove]} ${related}`,
-    ...(before === undefined ? [] : [before]),
-    ...requestLines(transaction),
-    ...(packages.some(({ version }) => version !== undefined) ? ['echo "version $version" >&3'] : []),
-    '# shellcheck disable=SC2086',
-    'ask "$@" $brought',
-    ')',
-    'finish "$?"',
-    'set -e',
-  ].join('\n');
+    ...vendors.map((vendor) => sh`listen ${vendor} ${repositoryId(vendor)}`),
+  ];
 }
 
 /**
@@ -84,11 +27,7 @@ function simulation({ key, transaction }: Asked): string {
  * the host's, which dnf replaces one by one, as it renames new ones into place; `$sources` has the host's repositories;
  * the list of locks is a copy. The database of what is installed is the host's: nothing is begun that would write to it.
  */
-const makeScratch = `umask 022
-find /run -maxdepth 1 -name 'azp-fleet-simulation.*' -mmin +60 -exec rm -rf {} +
-scratch=$(mktemp -d /run/azp-fleet-simulation.XXXXXX)
-trap 'rm -rf "$scratch"' EXIT
-trap 'exit 1' HUP INT TERM
+const makeScratch = `${makeFolder}
 cd "$scratch"
 sources=$scratch/repos
 mkdir -p cache log plugins "$sources"
@@ -127,10 +66,7 @@ const simulationFunctions = `dnf_run() {
     --disableplugin=subscription-manager --disableplugin=product-id --disableplugin=generate_completion_cache \
     \${enabled:+"--enablerepo=$enabled"} "$@"
 }
-fail() {
-  printf 'what %s (expected %s; seen: %s)\\nnext %s\\n' "$1" "$2" "$(printf '%s' "$3" | tr '\\n' ' ' | cut -c 1-300)" "$4" >&3
-  exit 0
-}
+${simulatedFail}
 refuse() {
   echo certain >&3
   fail "$@"
@@ -148,9 +84,7 @@ choose() {
   version=\${version#*:}
   version=\${version%-*}
 }
-bring() {
-  brought="$brought $*"
-}
+${noteBrought}
 update() {
   :
 }
@@ -259,10 +193,6 @@ const dialect: Dialect = {
   known: missingRepository,
 };
 
-export function dnfAnswers(output: string, asked: readonly Asked[]): Answers {
-  return parseAnswers(dialect, output, asked);
-}
-
 /** Some of what NVIDIA's packages lean on is in repositories that most of these systems have and switch off. */
 function missingRepository(words: string): Answer | undefined {
   const [, lacks, name] = /nothing provides (\S+).* needed by (\S+)/.exec(words) ?? [];
@@ -273,3 +203,13 @@ function missingRepository(words: string): Answer | undefined {
     next: 'enable the repository that has it (CRB or CodeReady Builder, EPEL), or complete the mirror, and run again',
   };
 }
+
+export const dnfSimulation: SimulationParts = {
+  ...dnfTransactions,
+  dialect,
+  functions: [dnfPrelude, consequenceFilters, makeScratch],
+  trustSite,
+  standIns: simulationFunctions,
+  sources,
+  liftPins: () => [],
+};

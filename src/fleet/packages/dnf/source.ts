@@ -1,6 +1,7 @@
 import { quote, sh } from '../../../shared/base/shell.ts';
 import type { PackageSource, TrustStore } from '../package-manager.ts';
-import { proxyExports, setAside } from '../shell.ts';
+import { proxyExports } from '../shell.ts';
+import { switchOffOthers, withdrawFiles, type SourceParts } from '../sources.ts';
 import { allVendors, nvidiaMachine, type Site, type System, type Vendor, vendors } from '../vendors.ts';
 import { toolsetFiles, toolsetFolder } from './headers.ts';
 import { dnfPrelude } from './prelude.ts';
@@ -18,6 +19,9 @@ export function sourceFile(vendor: Vendor): string {
 function keyFile(vendor: Vendor): string {
   return `/etc/pki/rpm-gpg/${repositoryId(vendor)}`;
 }
+
+/** Files of repositories, as a shell pattern. */
+export const sourceGlobs = '/etc/yum.repos.d/*.repo';
 
 const siteCaFile = '/etc/pki/ca-trust/source/anchors/azp-fleet-site.crt';
 
@@ -58,18 +62,6 @@ const layouts: Readonly<Record<Vendor, (base: string, system: System) => Layout>
     key: `${base}/gpgkey`,
   }),
 };
-
-/** A source as it has to be. */
-export interface SourceParts {
-  readonly uri: string;
-  readonly file: string;
-  readonly keyFile: string;
-  readonly text: string;
-  /** Extended regular expression: files that match it, or name the URI, are for the same repository. */
-  readonly supersedes: string;
-  /** Address of the key. */
-  readonly key: string;
-}
 
 /**
  * Packages are signed, and checked. Lists are not: NVIDIA's signature of the toolkit's does not always fit them
@@ -113,13 +105,7 @@ function writeSource(
   { uri, file, keyFile: keyPath, text, supersedes, key }: SourceParts,
 ): string {
   return `${sh`uri=${uri} file=${file} key_file=${keyPath} supersedes=${supersedes} address=${key}`}
-for other in /etc/yum.repos.d/*.repo; do
-  if [ ! -e "$other" ] || [ "$other" = "$file" ]; then continue; fi
-  if grep -Eq "$supersedes" "$other" || grep -Fq "$uri" "$other"; then
-    echo "switching off $other: $file replaces it"
-    ${setAside(vendor)}
-  fi
-done
+${switchOffOthers(vendor, sourceGlobs)}
 ${sourceFunctions}
 bring_key "$address" "$key_file" "$uri"
 put_source "$file" ${quote(text)}`;
@@ -167,7 +153,7 @@ export function withdrawal(vendor: Vendor): { readonly files: readonly string[];
     keyFile(vendor),
     ...(vendor === 'nvidia' ? [...epelFiles, ...toolsetFiles] : []),
   ];
-  return { files, script: sh`rm -f ${files} /run/azp-fleet/package-lists` };
+  return withdrawFiles(files);
 }
 
 /** What update-ca-trust makes of all authorities as they are. */

@@ -1,5 +1,6 @@
 import type { Facts } from '../../facts/facts.ts';
 import { platformOf } from '../../packages/distribution.ts';
+import { missingLibraries } from '../../packages/names.ts';
 import { packageChange, type PackageChange } from '../packages/package-change.ts';
 import type { Desired } from '../step.ts';
 
@@ -12,7 +13,7 @@ export function* libraries(facts: Facts, { host, proxy }: Desired): Iterable<Pac
   const platform = platformOf(facts);
   if (platform === undefined || agents.kind !== 'slots') return;
   if (agents.slots.every(({ mode }) => mode === 'container')) return;
-  const { missing, script } = platform.names.agentLibraries(facts.packages);
+  const { missing, script } = missingLibraries(platform.names.agentLibraries, facts.packages);
   if (missing.length === 0) return;
   yield packageChange({
     step: 'manager',

@@ -1,6 +1,6 @@
 import type { Facts, SwitchedOff } from '../../facts/facts.ts';
 import type { Platform } from '../../packages/distribution.ts';
-import { giveBack } from '../../packages/shell.ts';
+import { restoreSources } from '../../packages/sources.ts';
 import type { Vendor } from '../../packages/vendors.ts';
 import type { Change, Detail } from '../change.ts';
 import { runChange } from '../changes.ts';
@@ -25,7 +25,7 @@ export function* othersSources(
       disturbs: 'nothing',
       details: back.map(({ file }) => ({ marker: 'add', text: file })),
     },
-    { script: giveBack(back), timeoutS: 60, writes: [packages.sourceFolder] },
+    { script: restoreSources(back), timeoutS: 60, writes: [packages.sourceFolder] },
   );
 }
 

@@ -54,10 +54,7 @@ export const toy: PackageManager = {
     folder: '/toy/folder',
     index: '/toy/folder/list',
     mark: '/toy/folder/mark',
-    kernels: () => ['toy-kernel'],
     isKernel: (name) => name.startsWith('toy-kernel'),
-    image: ({ versionId }) => `toy:${versionId}`,
-    subscription: () => [],
     gather: ({ transactions }) => `toy gather ${JSON.stringify(transactions)}`,
     fetches: /^toy fetches/,
     listed: () => [],
@@ -76,9 +73,11 @@ export const toyPlatform: Platform = {
   versionId: '1',
   machine: 'x86_64',
   packages: toy,
+  image: 'toy:',
   names: {
     engine: { own: 'toy-engine', conflicts: ['toy-engine', 'toy-runtime'] },
-    agentLibraries: () => ({ missing: [], script: '' }),
+    agentLibraries: [],
+    kernels: { x86_64: [], aarch64: [] },
     desktop: { own: ['toy-screen'], driver: ['toy-paint'] },
     driver: {
       packages: ({ branch }, flavor) => ['toy-driver', `toy-${flavor}-modules-${branch}`],

@@ -82,8 +82,8 @@ function told(facts: Facts): string {
         : [],
     );
   return [
-    `## packages of ${name} are gathered in ${offline.image(system.platform)}`,
-    ...offline.subscription(system.platform).map(({ source, target }) => `# with ${source} at ${target}`),
+    `## packages of ${name} are gathered in ${system.platform.image + system.platform.versionId}`,
+    ...(system.platform.subscription ?? []).map(({ source, target }) => `# with ${source} at ${target}`),
     // Once by itself, and in quotes where sources are written.
     shortened(gather, dnfParts).replace(writeIndex, () => '# … the index is written'),
     ...refusals.map((refused) => `refused: ${refused.what}; ${refused.next}`),

@@ -1,7 +1,7 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { expect, test } from 'vitest';
 
 import { simulationFunctions } from '../../../../../src/fleet/packages/apt/simulation.ts';
-import { gatherScript } from '../../../../../src/fleet/packages/apt/offline.ts';
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { factsOf } from '../../../../support/host.ts';
 
@@ -11,7 +11,7 @@ if (system === undefined) throw new Error('no system');
 test.each(['bring', 'pin', 'source_added'])(
   'what prepares a transaction may call %s also where packages are gathered for a bundle',
   (name) => {
-    const script = gatherScript({
+    const script = apt.offline.gather({
       transactions: [],
       system,
       site: { mirrors: {}, proxy: { noProxy: [] } },

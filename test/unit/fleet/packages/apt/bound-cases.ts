@@ -1,6 +1,6 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { readFileSync } from 'node:fs';
 
-import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import { aptGetCall, has, locked, simulation, updated, updating } from './apt-host.ts';
 
@@ -12,8 +12,8 @@ const transaction = {
   proxy: { noProxy: [] },
   before: 'bring headers more; pin pinned',
 } as const;
-const agreed = installScript(transaction, { removes: ['gdm3'], downgrades: ['libtool', 'libc?'] });
-const nothing = installScript(transaction, { removes: [], downgrades: [] });
+const agreed = apt.install(transaction, { removes: ['gdm3'], downgrades: ['libtool', 'libc?'] });
+const nothing = apt.install(transaction, { removes: [], downgrades: [] });
 
 const lower = 'The following packages will be DOWNGRADED:\n  libtool libc6:i386\n';
 const opening = [...updating, 'apt-mark unhold tool'];
@@ -57,7 +57,7 @@ export const boundCases: readonly ScriptCase[] = [
   },
   {
     name: 'looks again where unattended-upgrades has had the lock in between, and has made it a downgrade',
-    script: installScript({ ...transaction, before: '' }, { removes: [], downgrades: [] }),
+    script: apt.install({ ...transaction, before: '' }, { removes: [], downgrades: [] }),
     given: (host) => {
       locked(host, '/var/lib/dpkg/lock-frontend', 812);
       host

@@ -1,10 +1,10 @@
-import { holdScript, installScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { aptGetCall, database, has, offered, simulation, updated, updating } from './apt-host.ts';
 import { only } from './engine-transaction.ts';
 
-const driver = installScript({
+const driver = apt.install({
   vendor: 'nvidia',
   packages: [
     { name: 'drv', version: { branch: '580,1' } },
@@ -156,25 +156,25 @@ next: remove them by hand if nothing needs them, or leave this host out, and run
   },
   {
     name: 'holds what is there, and nothing else',
-    script: holdScript(['tool', 'absent', 'extra']),
+    script: apt.hold(['tool', 'absent', 'extra']),
     given: (host) => has(host, 'tool 1', 'extra 2', 'toolbox 3'),
     after: { calls: ['apt-mark hold tool extra'] },
   },
   {
     name: 'holds nothing where nothing is there',
-    script: holdScript(['tool', 'absent', 'extra']),
+    script: apt.hold(['tool', 'absent', 'extra']),
     given: (host) => has(host),
     after: {},
   },
   {
     name: 'holds what belongs together, where it has the same version',
-    script: holdScript(['drv'], ['drv*', 'libdrv*']),
+    script: apt.hold(['drv'], ['drv*', 'libdrv*']),
     given: (host) => has(host, 'drv 580,1.1-1', 'libdrv 580,1.1-1', 'libdrv-extra 570.1-1'),
     after: { calls: ['apt-mark hold drv drv libdrv'] },
   },
   {
     name: 'tells of a hold that fails',
-    script: holdScript(['tool', 'absent', 'extra']),
+    script: apt.hold(['tool', 'absent', 'extra']),
     given: (host) => host.program('apt-mark', 'echo "E: no" >&2; exit 100'),
     after: { code: 100, stderr: 'E: no\n', calls: ['apt-mark hold tool'] },
   },

@@ -1,11 +1,11 @@
-import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { aptGetCall, database, updated, updating } from './apt-host.ts';
 
 const proxy = { http: 'http://proxy:3128', https: 'http://proxy:3129', noProxy: ['.lab', '10.0.0.0/8'] };
 const told =
   'echo "$http_proxy $https_proxy $no_proxy $DEBIAN_FRONTEND $LC_ALL $NEEDRESTART_SUSPEND $NEEDRESTART_MODE $APT_LISTCHANGES_FRONTEND"';
 export const words = 'http://proxy:3128 http://proxy:3129 .lab,10.0.0.0/8 noninteractive C.UTF-8 1 l none\n';
-export const engine = installScript({
+export const engine = apt.install({
   vendor: 'docker',
   packages: [{ name: 'tool', version: { release: '2.0,1' } }, { name: 'extra' }],
   remove: ['old'],

@@ -1,5 +1,5 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { kernelBuild } from '../../../../../src/fleet/packages/apt/headers.ts';
-import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
 import type { BuildHost } from '../../../../../src/fleet/packages/names.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, offered, simulation, updated, updating } from './apt-host.ts';
@@ -13,7 +13,7 @@ export const bare: BuildHost = {
 
 /** The transaction in which it stands. */
 function around(before: string): string {
-  return installScript({
+  return apt.install({
     packages: [],
     remove: [],
     mayRemove: [],

@@ -1,7 +1,6 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-
-import { aptInstalled } from '../../../../../src/fleet/packages/apt/apt.ts';
 
 describe("what dpkg's status says", () => {
   it('half-installed packages do not count, and are named; holds do', () => {
@@ -12,7 +11,7 @@ describe("what dpkg's status says", () => {
       'installed install libnvidia-ml1 580.95.05-1',
       'not-installed unknown runc ',
     ].join('\n');
-    expect(aptInstalled.parse(text)).toEqual({
+    expect(apt.installed.parse(text)).toEqual({
       packages: { 'docker-ce': '5:29.7.2-1~debian.12~bookworm', 'libnvidia-ml1': '580.95.05-1' },
       unfinished: { 'containerd.io': '1.7.27-1' },
       held: ['docker-ce'],
@@ -31,7 +30,7 @@ describe("what dpkg's status says", () => {
       .map((words) => words.join(' '));
     fc.assert(
       fc.property(fc.array(line), (lines) => {
-        const { packages, held } = aptInstalled.parse(lines.join('\n'));
+        const { packages, held } = apt.installed.parse(lines.join('\n'));
         expect(held.filter((name) => !(name in packages))).toEqual([]);
       }),
     );

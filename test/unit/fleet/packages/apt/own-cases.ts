@@ -1,8 +1,8 @@
-import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import { aptGetCall, database, has, offered, updated, updating } from './apt-host.ts';
 
-const own = installScript({
+const own = apt.install({
   without: 'nvidia',
   packages: [{ name: 'drv', version: { branch: '550,1' } }],
   sameVersion: true,

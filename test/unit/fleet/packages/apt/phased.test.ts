@@ -1,6 +1,6 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { expect, it } from 'vitest';
 
-import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
 import { aptPrelude } from '../../../../../src/fleet/packages/apt/prelude.ts';
 import { aptIsHere, AptWorld } from '../../../../support/apt-world/world.ts';
 
@@ -60,7 +60,7 @@ it.runIf(aptIsHere()).each([
       mayRemove: [],
       proxy: { noProxy: [] },
     };
-    const { code, stderr } = await world.run(installScript(transaction, { removes: [], downgrades: [] }));
+    const { code, stderr } = await world.run(apt.install(transaction, { removes: [], downgrades: [] }));
     expect(code, stderr).toBe(0);
     const { stdout } = await world.run("dpkg-query -W -f='${db:Status-Status} ${Version}\\n' libphased");
     expect(stdout).toBe('installed 2\n');

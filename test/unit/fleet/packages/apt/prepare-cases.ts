@@ -1,5 +1,5 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { debian, ubuntu } from '../../../../../src/fleet/packages/apt/names.ts';
-import { installScript } from '../../../../../src/fleet/packages/apt/install.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { aptGetCall, aptHost, database, offered, updated, updating } from './apt-host.ts';
@@ -8,7 +8,7 @@ const spec = { install: true, branch: '580', flavor: 'auto', method: 'repo' } as
 
 /** The script in which it stands, and what is around it there. */
 function before(text: string) {
-  const script = installScript({
+  const script = apt.install({
     vendor: 'nvidia',
     packages: [{ name: 'drv' }],
     remove: [],

@@ -1,8 +1,8 @@
-import { removeScript } from '../../../../../src/fleet/packages/apt/install.ts';
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, simulation } from './apt-host.ts';
 
-const script = removeScript(['drv', 'drv-pin', 'libdrv1']);
+const script = apt.remove(['drv', 'drv-pin', 'libdrv1']);
 const seen = ['dpkg --audit', aptGetCall('-s --allow-change-held-packages remove drv drv-pin libdrv1')];
 const done = [
   'apt-mark unhold drv drv-pin libdrv1',

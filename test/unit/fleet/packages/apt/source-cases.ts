@@ -1,6 +1,6 @@
+import { apt } from '../../../../../src/fleet/packages/apt/apt.ts';
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { aptPrelude } from '../../../../../src/fleet/packages/apt/prelude.ts';
-import { aptSource, aptTrust } from '../../../../../src/fleet/packages/apt/source.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { factsOf } from '../../../../support/host.ts';
@@ -8,10 +8,10 @@ import { aptGetCall, aptHost, updated, updating } from './apt-host.ts';
 
 const system = platformOf(factsOf()) as NonNullable<ReturnType<typeof platformOf>>;
 const site = { mirrors: {}, proxy: { http: 'http://proxy:3128', noProxy: [] } };
-const docker = aptSource('docker', system, site);
-const nvidia = aptSource('nvidia', system, site);
-const mirrored = aptSource('docker', system, { ...site, mirrors: { docker: 'http://mirror/docker,site' } });
-const trust = aptTrust.script("it's a certificate\n", { noProxy: [] });
+const docker = apt.source('docker', system, site);
+const nvidia = apt.source('nvidia', system, site);
+const mirrored = apt.source('docker', system, { ...site, mirrors: { docker: 'http://mirror/docker,site' } });
+const trust = apt.trust.script("it's a certificate\n", { noProxy: [] });
 
 const sources = '/etc/apt/sources.list.d';
 const keyring = {
@@ -250,10 +250,12 @@ next: take the older entry for this repository out of /etc/apt/sources.list
       name: "a site's authority is put in place in one move, and trusted",
       script: trust,
       given: (host) =>
-        host.file(`${aptTrust.file}.new`, 'cut off, and longer than the new one').file(aptTrust.file, 'old'),
+        host
+          .file(`${apt.trust.file}.new`, 'cut off, and longer than the new one')
+          .file(apt.trust.file, 'old'),
       after: {
         calls: ['update-ca-certificates'],
-        files: { [aptTrust.file]: "644 it's a certificate\n", [`${aptTrust.file}.new`]: 'gone' },
+        files: { [apt.trust.file]: "644 it's a certificate\n", [`${apt.trust.file}.new`]: 'gone' },
       },
     },
     {
@@ -278,7 +280,7 @@ esac`,
           ...updated,
           '/usr/local/share': '755 /',
           '/usr/local/share/ca-certificates': '755 /',
-          [aptTrust.file]: "644 it's a certificate\n",
+          [apt.trust.file]: "644 it's a certificate\n",
           '/usr/sbin/update-ca-certificates': '755 #!/bin/sh\necho "1 added"\n',
         },
       },

@@ -1,4 +1,4 @@
-import { holdScript, installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import {
   asked,
@@ -22,8 +22,8 @@ const transaction = {
   mayRemove: ['*'],
   proxy: { noProxy: [] },
 } as const;
-const agreed = installScript(transaction, { removes: ['gdm'], downgrades: ['libtool', 'libc?'] });
-const nothing = installScript(transaction, { removes: [], downgrades: [] });
+const agreed = dnf.install(transaction, { removes: ['gdm'], downgrades: ['libtool', 'libc?'] });
+const nothing = dnf.install(transaction, { removes: [], downgrades: [] });
 const removing = (...names: readonly string[]) => [
   'Removing:',
   ...names.map((name) => ` ${name} x86_64 43-1 @os 4`),
@@ -90,7 +90,7 @@ export const boundCases: readonly ScriptCase[] = [
   },
   {
     name: 'locks what is there, once each, and nothing else',
-    script: holdScript(['tool', 'absent', 'tool'], ['too*', 'old']),
+    script: dnf.hold(['tool', 'absent', 'tool'], ['too*', 'old']),
     given: (host) => {
       has(host, 'tool 5:1.9-1.el9', 'toolbox 0:1.9-3.el9', 'old 0:1.0-1.el9');
       host.file(lockList, 'other-0:1-1.*\ntool\ntool-5:1.9-0.el9.*\n');
@@ -114,7 +114,7 @@ export const boundCases: readonly ScriptCase[] = [
   },
   {
     name: 'brings packages without a version, where none is asked for',
-    script: installScript({
+    script: dnf.install({
       ...transaction,
       packages: [],
       mayRemove: [],

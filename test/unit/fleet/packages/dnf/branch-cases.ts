@@ -1,5 +1,5 @@
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import { withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
-import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import {
   asked,
@@ -16,7 +16,7 @@ import {
   wrong,
 } from './dnf-host.ts';
 
-const driver = installScript({
+const driver = dnf.install({
   vendor: 'nvidia',
   packages: [
     { name: 'drv', version: { branch: '580' } },
@@ -99,7 +99,7 @@ export const branchCases: readonly ScriptCase[] = [
   },
   {
     name: 'brings what has dkms, where no source of the host does, and reads its lists',
-    script: installScript({
+    script: dnf.install({
       vendor: 'nvidia',
       packages: [{ name: 'drv', version: { branch: '580' } }],
       remove: [],

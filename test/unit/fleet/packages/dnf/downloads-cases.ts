@@ -1,5 +1,5 @@
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import { bringFunctions, consequenceFilters } from '../../../../../src/fleet/packages/dnf/prelude.ts';
-import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { asked, database, dnfCall, stateOf, updated, updating } from './dnf-host.ts';
@@ -14,7 +14,7 @@ next: check the network, the proxy and the mirrors in the inventory, and run aga
 `;
 const perform = dnfCall('-y --allowerasing shell');
 const bring = (before: string): string =>
-  installScript({
+  dnf.install({
     vendor: 'docker',
     packages: [],
     remove: [],

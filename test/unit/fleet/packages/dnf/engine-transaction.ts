@@ -1,4 +1,4 @@
-import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import {
   asked,
   database,
@@ -15,7 +15,7 @@ const proxy = { http: 'http://proxy:3128', https: 'http://proxy:3129', noProxy: 
 
 export const words = 'http://proxy:3128 http://proxy:3129 .lab,10.0.0.0/8 C.UTF-8\n';
 /** One package at a version, one at any, and one that goes. */
-export const engine = installScript({
+export const engine = dnf.install({
   vendor: 'docker',
   packages: [{ name: 'tool', version: { release: '2.0' } }, { name: 'extra' }],
   remove: ['old', 'absent'],

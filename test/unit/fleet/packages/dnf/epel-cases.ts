@@ -1,5 +1,5 @@
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import { withDkms } from '../../../../../src/fleet/packages/dnf/repositories.ts';
-import { installScript } from '../../../../../src/fleet/packages/dnf/install.ts';
 import type { ScriptCase } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { database, dnfCall, offered, query, settled, stateOf, updated, updating } from './dnf-host.ts';
@@ -7,7 +7,7 @@ import { database, dnfCall, offered, query, settled, stateOf, updated, updating 
 /** The transaction in which it stands. */
 export function around(before: string): string {
   const transaction = { packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] } };
-  return installScript({ ...transaction, before, after: 'echo built' });
+  return dnf.install({ ...transaction, before, after: 'echo built' });
 }
 
 const rocky = around(withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} }));

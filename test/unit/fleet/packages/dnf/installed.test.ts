@@ -1,7 +1,6 @@
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-
-import { dnfInstalled } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 
 const packages = `docker-ce 3 29.7.2 1.el9 x86_64
 runc 4 1.1.12 1.el9 x86_64
@@ -15,7 +14,7 @@ error: rpmdb: damaged
 
 describe('what rpm has', () => {
   it('are packages by name with their epoch, and kernels under their full names, too', () => {
-    expect(dnfInstalled.parse(packages)).toEqual({
+    expect(dnf.installed.parse(packages)).toEqual({
       packages: {
         'docker-ce': '3:29.7.2-1.el9',
         runc: '4:1.1.12-1.el9',
@@ -42,17 +41,17 @@ describe('what rpm has', () => {
     ['docker.ce', []],
     ['(docker-ce', []],
   ])('and what the line %s of versionlock holds', (lock, held) => {
-    expect(dnfInstalled.parse(`${packages}lock ${lock}\n`).held).toEqual(held);
+    expect(dnf.installed.parse(`${packages}lock ${lock}\n`).held).toEqual(held);
   });
 
   it('waits for a reboot where something is newer than the boot', () => {
-    expect(dnfInstalled.parse(`${packages}reboot\n`).awaitsReboot).toBe(true);
+    expect(dnf.installed.parse(`${packages}reboot\n`).awaitsReboot).toBe(true);
   });
 
   it('is read whatever stands there', () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (text, lock) => {
-        expect(dnfInstalled.parse(`${packages}${text}\nlock ${lock}`).packages).toMatchObject({
+        expect(dnf.installed.parse(`${packages}${text}\nlock ${lock}`).packages).toMatchObject({
           runc: '4:1.1.12-1.el9',
         });
       }),

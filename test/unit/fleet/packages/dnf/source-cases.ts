@@ -1,7 +1,6 @@
+import { dnf } from '../../../../../src/fleet/packages/dnf/dnf.ts';
 import { platformOf } from '../../../../../src/fleet/packages/distribution.ts';
 import { consequenceFilters, dnfPrelude } from '../../../../../src/fleet/packages/dnf/prelude.ts';
-import { removeScript, unholdScript } from '../../../../../src/fleet/packages/dnf/install.ts';
-import { dnfSource, dnfTrust } from '../../../../../src/fleet/packages/dnf/source.ts';
 import type { ScriptSuite } from '../../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../../support/scratch/host.ts';
 import { bareOf } from '../../steps/enterprise-cases.ts';
@@ -9,8 +8,8 @@ import { database, dnfCall, dnfHost, has, lockList, settled, stateOf, would } fr
 
 const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
 const site = { mirrors: {}, proxy: { http: 'http://proxy:3128', noProxy: [] } };
-const docker = dnfSource('docker', system, site);
-const mirrored = dnfSource('docker', system, { ...site, mirrors: { docker: 'http://mirror/docker' } });
+const docker = dnf.source('docker', system, site);
+const mirrored = dnf.source('docker', system, { ...site, mirrors: { docker: 'http://mirror/docker' } });
 
 const sources = '/etc/yum.repos.d';
 const busy = '/var/lib/dnf/rpmdb_lock.pid';
@@ -31,8 +30,8 @@ function brings(host: ScratchHost, body: string): void {
   host.program('curl', `echo "$http_proxy"; [ ! -e "$9" ] || echo 'there already'; ${body}`);
 }
 
-const trust = dnfTrust.script("it's a certificate\n", { noProxy: [] });
-const remove = removeScript(['tool', 'old']);
+const trust = dnf.trust.script("it's a certificate\n", { noProxy: [] });
+const remove = dnf.remove(['tool', 'old']);
 
 export const sourceSuite: ScriptSuite = {
   name: 'adding a source for dnf, trusting a site, taking packages away',
@@ -180,19 +179,21 @@ exit 1`,
       name: "a site's authority is put in place in one move, and trusted",
       script: trust,
       given: (host) =>
-        host.file(`${dnfTrust.file}.new`, 'cut off, and longer than the new one').file(dnfTrust.file, 'old'),
+        host
+          .file(`${dnf.trust.file}.new`, 'cut off, and longer than the new one')
+          .file(dnf.trust.file, 'old'),
       after: {
         calls: ['update-ca-trust extract'],
-        files: { [dnfTrust.file]: "644 it's a certificate\n", [`${dnfTrust.file}.new`]: 'gone' },
+        files: { [dnf.trust.file]: "644 it's a certificate\n", [`${dnf.trust.file}.new`]: 'gone' },
       },
     },
     {
       name: "a site's authority is forgotten again",
-      script: dnfTrust.withdraw,
-      given: (host) => host.file(`${dnfTrust.file}.new`).file(dnfTrust.file, 'old'),
+      script: dnf.trust.withdraw,
+      given: (host) => host.file(`${dnf.trust.file}.new`).file(dnf.trust.file, 'old'),
       after: {
         calls: ['update-ca-trust extract'],
-        files: { [dnfTrust.file]: 'gone', [`${dnfTrust.file}.new`]: 'gone' },
+        files: { [dnf.trust.file]: 'gone', [`${dnf.trust.file}.new`]: 'gone' },
       },
     },
     {
@@ -241,7 +242,7 @@ next: remove them by hand if nothing needs them, and run again
     },
     {
       name: 'packages may be upgraded again; what the owner notes beside, and keeps away, stays',
-      script: unholdScript(['tool', 'absent']),
+      script: dnf.unhold(['tool', 'absent']),
       given: (host) =>
         host.file(
           lockList,
@@ -256,18 +257,18 @@ next: remove them by hand if nothing needs them, and run again
     },
     {
       name: 'where there is no list of locks none is made',
-      script: unholdScript(['tool']),
+      script: dnf.unhold(['tool']),
       given: (host) => host.drop(lockList),
       after: {},
     },
     {
       name: 'where none of them is locked the list stays as it is',
-      script: unholdScript(['absent']),
+      script: dnf.unhold(['absent']),
       after: {},
     },
     {
       name: 'packages may be upgraded again',
-      script: unholdScript(['tool', 'absent']),
+      script: dnf.unhold(['tool', 'absent']),
       after: { files: { [lockList]: '644 other-0:1-1.*\n' } },
     },
   ],

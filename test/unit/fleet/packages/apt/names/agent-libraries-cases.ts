@@ -1,15 +1,18 @@
+import { missingLibraries } from '../../../../../../src/fleet/packages/names.ts';
+import { apt } from '../../../../../../src/fleet/packages/apt/apt.ts';
 import { agentLibraries } from '../../../../../../src/fleet/packages/apt/names.ts';
-import { installScript } from '../../../../../../src/fleet/packages/apt/install.ts';
 import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
 import { aptGetCall, aptHost, offered, simulation, updated, updating } from '../apt-host.ts';
 
 /** The transaction in which it stands. */
 function around(before: string): string {
-  return installScript({ packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] }, before });
+  return apt.install({ packages: [], remove: [], mayRemove: [], proxy: { noProxy: [] }, before });
 }
 
 function script(...installed: readonly string[]): string {
-  return around(agentLibraries(Object.fromEntries(installed.map((name) => [name, '1']))).script);
+  return around(
+    missingLibraries(agentLibraries, Object.fromEntries(installed.map((name) => [name, '1']))).script,
+  );
 }
 
 export const agentLibrariesSuite: ScriptSuite = {

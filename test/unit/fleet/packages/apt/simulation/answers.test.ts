@@ -1,7 +1,7 @@
+import { apt } from '../../../../../../src/fleet/packages/apt/apt.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 
-import { aptAnswers } from '../../../../../../src/fleet/packages/apt/simulation.ts';
 import type { Answer, Asked } from '../../../../../../src/fleet/packages/simulation.ts';
 
 const asked: readonly Asked[] = [
@@ -11,7 +11,9 @@ const asked: readonly Asked[] = [
   },
 ];
 const said = (lines: readonly string[], head: readonly string[] = []): Answer | undefined =>
-  aptAnswers([...head, 'begin docker-install-0', ...lines, ''].join('\n'), asked)['docker-install-0'];
+  apt.simulator.parse([...head, 'begin docker-install-0', ...lines, ''].join('\n'), asked)[
+    'docker-install-0'
+  ];
 
 const nothing = { kind: 'known', removes: [], installs: [], upgrades: [], downgrades: [], kept: [] };
 
@@ -164,7 +166,7 @@ describe('what apt would do', () => {
   });
 
   it('is unknown where nothing was answered', () => {
-    expect(aptAnswers('', asked)).toEqual({
+    expect(apt.simulator.parse('', asked)).toEqual({
       'docker-install-0': { kind: 'unknown', why: 'the host broke off' },
     });
   });
@@ -203,7 +205,9 @@ describe('what apt would do', () => {
       'begin k\nwords nvidia-kernel-open-dkms : Depends: dkms (>= 3.1.8)\ndkms 3.0.10-8+deb12u1\nend\n';
     const next = (leastBranch: number) => {
       const [{ transaction }] = asked as readonly [Asked];
-      const answer = aptAnswers(output, [{ key: 'k', transaction: { ...transaction, leastBranch } }])['k'];
+      const answer = apt.simulator.parse(output, [
+        { key: 'k', transaction: { ...transaction, leastBranch } },
+      ])['k'];
       return answer?.kind === 'impossible' ? answer.next : undefined;
     };
     expect(next(570)).toBe(
@@ -220,7 +224,13 @@ describe('what apt would do', () => {
       },
     ];
     const output = 'partial no list\nbegin docker-install-0\nmissing\nend\n';
-    expect(aptAnswers(output, ofTheSystem)['docker-install-0']).toEqual({ kind: 'unknown', why: 'no list' });
-    expect(aptAnswers(output, asked)['docker-install-0']).toEqual({ kind: 'not-offered', offered: [] });
+    expect(apt.simulator.parse(output, ofTheSystem)['docker-install-0']).toEqual({
+      kind: 'unknown',
+      why: 'no list',
+    });
+    expect(apt.simulator.parse(output, asked)['docker-install-0']).toEqual({
+      kind: 'not-offered',
+      offered: [],
+    });
   });
 });

@@ -1,4 +1,4 @@
-import { simulateScript } from '../../../../../../src/fleet/packages/apt/simulation.ts';
+import { apt } from '../../../../../../src/fleet/packages/apt/apt.ts';
 import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
 import type { Question } from '../../../../../../src/fleet/packages/simulation.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
@@ -13,7 +13,7 @@ const site = {
 };
 
 export function ask(transaction: Transaction, parts: Partial<Question> = {}): string {
-  return simulateScript({
+  return apt.simulator.script({
     asked: [{ key: 'docker-install-1', transaction }],
     missing: [],
     system,

@@ -1,9 +1,8 @@
+import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
 import { sha256 } from '../../../../../../src/shared/base/digest.ts';
 import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
 import { consequenceFilters, dnfPrelude } from '../../../../../../src/fleet/packages/dnf/prelude.ts';
 import { withDkms } from '../../../../../../src/fleet/packages/dnf/repositories.ts';
-import { gatherScript } from '../../../../../../src/fleet/packages/dnf/offline.ts';
-import { dnfSource, dnfTrust } from '../../../../../../src/fleet/packages/dnf/source.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
 import type { ScriptSuite } from '../../../../../support/scratch/case.ts';
 import { bareOf } from '../../../steps/enterprise-cases.ts';
@@ -29,7 +28,7 @@ const driver: Transaction = {
   before: `${withDkms({ release: 'epel-release', major: '9' }, { mirrors: {} })}\nbring headers gcc`,
 };
 const script = (...transactions: readonly Transaction[]): string =>
-  gatherScript({ transactions, system, site });
+  dnf.offline.gather({ transactions, system, site });
 
 const root = `dnf --installroot=${out}/root --releasever=/ '--setopt=*.gpgcheck=1'`;
 const options = `--setopt=install_weak_deps=0 --setopt=best=1 --setopt=clean_requirements_on_remove=0 --setopt=skip_if_unavailable=0`;
@@ -46,7 +45,7 @@ const ofDocker = [
   'curl -fsSL --retry 3 --connect-timeout 20 --max-time 120 -o /tmp/tmp.XXXXXX/key http://mirror/docker/centos/gpg',
   ...lists(more),
 ];
-const source = dnfSource('docker', system, site);
+const source = dnf.source('docker', system, site);
 const begun = {
   '/run/azp-fleet': '755 /',
   '/run/azp-fleet/package-lists': '755 ',
@@ -184,7 +183,7 @@ export const gatherSuite: ScriptSuite = {
     consequenceFilters,
     driver.before ?? '',
     source.script,
-    dnfTrust.script('PEM', proxy),
+    dnf.trust.script('PEM', proxy),
   ],
   given: container,
   cases: [
@@ -223,7 +222,7 @@ export const gatherSuite: ScriptSuite = {
     },
     {
       name: 'brings its own tools first, where the image has none, and trusts the authority of the site',
-      script: gatherScript({ transactions: [], system, site: { ...site, caPem: "it's PEM" } }),
+      script: dnf.offline.gather({ transactions: [], system, site: { ...site, caPem: "it's PEM" } }),
       given: (host) =>
         host.file('/run/known', 'baseos  Base  enabled\n').drop('/bin/find').program('update-ca-trust', ''),
       after: {
@@ -237,7 +236,7 @@ export const gatherSuite: ScriptSuite = {
           '/etc/pki/ca-trust': '755 /',
           '/etc/pki/ca-trust/source': '755 /',
           '/etc/pki/ca-trust/source/anchors': '755 /',
-          [dnfTrust.file]: "644 it's PEM",
+          [dnf.trust.file]: "644 it's PEM",
           '/run/here': '644 /usr/bin/find\n',
         },
       },

@@ -1,11 +1,11 @@
+import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 
-import { listedPackages } from '../../../../../../src/fleet/packages/dnf/offline.ts';
 import { index } from '../../../../../support/dnf-index.ts';
 
 it('names packages with their epoch, where they have one, and their files', () => {
-  expect(listedPackages(index)).toEqual([
+  expect(dnf.offline.listed(index)).toEqual([
     {
       name: 'docker-ce',
       version: '3:29.7.2-1.el9',
@@ -28,7 +28,7 @@ it('takes whatever stands there for an index', () => {
   const text = fc.array(fc.oneof(part, fc.string()), { maxLength: 30 }).map((parts) => parts.join(''));
   fc.assert(
     fc.property(text, (each) => {
-      expect(listedPackages(each)).toHaveLength(each.split('<package ').length - 1);
+      expect(dnf.offline.listed(each)).toHaveLength(each.split('<package ').length - 1);
     }),
   );
 });

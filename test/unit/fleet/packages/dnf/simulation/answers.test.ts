@@ -1,6 +1,5 @@
+import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
 import { describe, expect, it } from 'vitest';
-
-import { dnfAnswers } from '../../../../../../src/fleet/packages/dnf/simulation.ts';
 
 const transaction = {
   vendor: 'docker',
@@ -10,7 +9,7 @@ const transaction = {
   proxy: { noProxy: [] },
 } as const;
 const answer = (...lines: readonly string[]) =>
-  dnfAnswers([...lines, ''].join('\n'), [{ key: 'docker-install', transaction }])['docker-install'];
+  dnf.simulator.parse([...lines, ''].join('\n'), [{ key: 'docker-install', transaction }])['docker-install'];
 
 describe('what dnf would do', () => {
   it('is known by name and version', () => {

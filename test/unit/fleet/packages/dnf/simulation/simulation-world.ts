@@ -1,13 +1,12 @@
+import { dnf } from '../../../../../../src/fleet/packages/dnf/dnf.ts';
 import { platformOf } from '../../../../../../src/fleet/packages/distribution.ts';
-import { simulateScript } from '../../../../../../src/fleet/packages/dnf/simulation.ts';
-import { dnfSource } from '../../../../../../src/fleet/packages/dnf/source.ts';
 import type { Question } from '../../../../../../src/fleet/packages/simulation.ts';
 import type { Transaction } from '../../../../../../src/fleet/packages/transaction.ts';
 import { bareOf } from '../../../steps/enterprise-cases.ts';
 
 const system = platformOf(bareOf('rocky', '9.5')) as NonNullable<ReturnType<typeof platformOf>>;
 export const site = { mirrors: { docker: 'http://mirror/docker' }, proxy: { noProxy: ['.lab'] } };
-export const ours = dnfSource('docker', system, site);
+export const ours = dnf.source('docker', system, site);
 export const docker: Transaction = {
   vendor: 'docker',
   packages: [{ name: 'tool', version: { release: '2.0' } }, { name: 'extra' }],
@@ -17,7 +16,7 @@ export const docker: Transaction = {
 };
 
 export function ask(transaction: Transaction, parts: Partial<Question> = {}): string {
-  return simulateScript({
+  return dnf.simulator.script({
     asked: [{ key: 'docker-install-1', transaction }],
     missing: [],
     system,
