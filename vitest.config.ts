@@ -3,11 +3,12 @@ import { join } from 'node:path';
 
 import { defineConfig } from 'vitest/config';
 
-/** Lab tests share two cores and one engine: one file after the other. */
+import { LabSequencer } from './test/lab/support/shards.ts';
+
+/** Files run side by side, each with hosts of its own: most of their time they wait for hosts. */
 const lab = {
   pool: 'forks',
-  fileParallelism: false,
-  globalSetup: ['practice/lab/one-run.ts'],
+  globalSetup: ['practice/lab/test-run.ts', 'test/support/temporary-folder.ts'],
   testTimeout: 900_000,
   hookTimeout: 900_000,
 } as const;
@@ -37,6 +38,7 @@ const longMatrix =
 export default defineConfig({
   test: {
     env: { FORCE_COLOR: '0', NO_COLOR: '1' },
+    sequence: { sequencer: LabSequencer },
     projects: [
       {
         test: {

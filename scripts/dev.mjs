@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -20,6 +21,9 @@ const testedNodes = ['22.13.1', broughtNode, '26.10.0'];
 const tooOldNode = '20.20.2';
 const bin = join(root, 'node_modules', '.bin');
 const cache = join(root, 'node_modules', '.cache');
+
+/** Parts of `npm run test:lab`, each at most half an hour on two cores. */
+const labShards = 4;
 
 /** Damages the pure core for `test:mutants`. Brought for that alone: 60 MiB, 177 packages. */
 const strykerVersion = '10.1.1';
@@ -42,18 +46,18 @@ const tasks = {
     bringOracles();
     unitTests([]);
     packageTests([]);
-    vitest(['--project', 'lab-core']);
+    labTests('lab-core', []);
     say(
       'left to "npm run test:lab": the long lab tests (test/lab/long), all systems of the matrix, other Node versions',
     );
   },
-  'test:lab': () => {
-    check();
-    bringOracles();
-    process.env.AZP_FLEET_TEST_MATRIX = 'all';
-    unitTestsOnEachNode([]);
-    packageTests([]);
-    vitest(['--project', 'lab-core', '--project', 'lab-long']);
+  'test:lab': () => longLabTests(args),
+  ci: () => {
+    const shard = shardOfThisCommit();
+    say(`CI: npm test, then npm run test:lab -- --shard ${shard}`);
+    tasks.test();
+    say(`CI: npm run test:lab -- --shard ${shard}`);
+    longLabTests(['--shard', shard]);
   },
   'test:mutants': () => node(['test/mutants/main.ts', `--stryker=${bringStryker()}`, ...args]),
   demo: () => node(['practice/demo/main.ts', ...args]),
@@ -213,8 +217,8 @@ function step(name, [program, ...rest]) {
   fail(`${name}: failed`);
 }
 
-function unitTestsOnEachNode(rest) {
-  const binaries = testedNodes.map((version) => [version, bringNode(version)]);
+function unitTestsOnEachNode(rest, versions = testedNodes) {
+  const binaries = versions.map((version) => [version, bringNode(version)]);
   for (const [version, binary] of binaries) {
     say(`unit tests on Node ${version}`);
     unitTests(rest, binary);
@@ -227,6 +231,34 @@ function packageTests(rest) {
   const nodes = [...testedNodes, tooOldNode].map((version) => [version, bringNode(version)]);
   process.env.AZP_FLEET_TEST_NODES = JSON.stringify(nodes);
   vitest(['--project', 'package', ...rest]);
+}
+
+/** What `npm test` leaves out, or with `--shard K/N` a part of it: the first one has the other Node versions. */
+function longLabTests(rest) {
+  const at = rest.indexOf('--shard');
+  const shard = at === -1 ? '1/1' : (rest[at + 1] ?? '');
+  if (!/^\d+\/\d+$/.test(shard)) fail('--shard takes K/N, for example 1/4');
+  const runsFiles = rest.some((each) => each !== '--shard' && each !== shard);
+  if (shard.startsWith('1/') && !runsFiles) {
+    bringOracles();
+    const versions = testedNodes.filter((version) => version !== broughtNode);
+    process.env.AZP_FLEET_TEST_MATRIX = 'all';
+    unitTestsOnEachNode([], versions);
+  }
+  labTests('lab-long', rest);
+}
+
+/** More files at a time than processors: most of their time they wait for hosts. */
+function labTests(project, rest) {
+  const workers = `--maxWorkers=${Math.max(3, availableParallelism())}`;
+  const reporter = '--reporter=./test/lab/support/durations-reporter.ts';
+  vitest(['--project', project, workers, reporter, ...rest]);
+}
+
+/** Each landing runs another shard, so that a handful of landings run them all. */
+function shardOfThisCommit() {
+  const { stdout } = spawnSync('git', ['rev-list', '--count', 'HEAD'], { encoding: 'utf8' });
+  return `${(Number(stdout) % labShards) + 1}/${labShards}`;
 }
 
 /** Many of these wait for sockets, not for a processor. */

@@ -2,17 +2,40 @@ import { negotiate } from './discovery/api-version.ts';
 import { locationOf } from './discovery/locations.ts';
 import { discoveryRoutes } from './discovery/routes.ts';
 import type { Caller } from './http/access.ts';
-import { bodyRefusal } from './http/body.ts';
+import { bodyRefusal, queryRefusal } from './http/arguments.ts';
 import { oauthRoutes } from './http/oauth.ts';
-import { queryRefusal } from './http/query-refusal.ts';
-import { accessDenied, type FakeCall, type Reply, type Route } from './http/reply.ts';
+import { type FakeCall, type Reply, type Route, accessDenied } from './http/reply.ts';
 import { isRouted, route, routed, withoutSlash } from './http/router.ts';
-import { planReads, planRoutes } from './routes/agent/plans.ts';
-import { requestRoutes } from './routes/agent/requests.ts';
-import { sessionRoutes } from './routes/agent/sessions.ts';
-import { taskRoutes } from './routes/agent/tasks.ts';
-import { timelineReads, timelineRoutes } from './routes/agent/timelines.ts';
-import { managementRoutes, sharedRoutes } from './routes/management.ts';
+import { jobRequestRoutes, sessionRoutes } from './routes/agent-listener.ts';
+import { planReads, planRoutes, taskRoutes, timelineReads, timelineRoutes } from './routes/agent-worker.ts';
+import { agentRoutes } from './routes/agents.ts';
+import { maintenanceRoutes } from './routes/maintenance.ts';
+import { packageRoutes, refreshRoutes, updateRoutes } from './routes/packages.ts';
+import { permissionRoutes, pipelineRoutes } from './routes/pipelines.ts';
+import { poolRoutes } from './routes/pools.ts';
+import { processRoutes, projectRoutes } from './routes/projects.ts';
+import { queueRoutes } from './routes/queues.ts';
+import { requestRoutes } from './routes/requests.ts';
+import { resourceUsageRoutes } from './routes/resource-usage.ts';
+
+/** What the same answer is given to, be it a client or an agent. */
+const sharedRoutes: readonly Route[] = [...packageRoutes, ...updateRoutes];
+
+/** What clients manage pools, agents and queues with. */
+export const managementRoutes: readonly Route[] = [
+  ...poolRoutes,
+  ...agentRoutes,
+  ...requestRoutes,
+  ...refreshRoutes,
+  ...maintenanceRoutes,
+  ...resourceUsageRoutes,
+  ...projectRoutes,
+  ...processRoutes,
+  ...queueRoutes,
+  ...permissionRoutes,
+  ...pipelineRoutes,
+  ...sharedRoutes,
+];
 
 /** What jobs said. */
 const reads: readonly Route[] = [...planReads, ...timelineReads];
@@ -27,7 +50,7 @@ export const management: readonly Route[] = [
 export const protocol: readonly Route[] = [
   ...discoveryRoutes,
   ...sessionRoutes,
-  ...requestRoutes,
+  ...jobRequestRoutes,
   ...sharedRoutes,
   ...taskRoutes,
 ];

@@ -1,22 +1,27 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+
 import { answer, notFound } from './answer.ts';
 import { askedVersion } from './discovery/api-version.ts';
-import { identify, type Caller } from './http/access.ts';
+import { type Caller, challenges, identify } from './http/access.ts';
 import { askedHost, askedUrl, belowOrganization, ownUrl } from './http/address.ts';
-import { badRequest } from './http/arguments.ts';
-import { faultReply } from './http/fault-reply.ts';
+import { badRequest, parameter } from './http/arguments.ts';
 import { principalToken } from './http/oauth.ts';
-import { parameter } from './http/query.ts';
-import type { FakeCall, Reply } from './http/reply.ts';
-import { concerned, log } from './http/request-log.ts';
-import { parse, readBody } from './http/request.ts';
+import {
+  type FakeCall,
+  type Reply,
+  refusal,
+  serviceHeaders,
+  signInPage,
+  signInRedirect,
+} from './http/reply.ts';
 import { route } from './http/router.ts';
-import { write } from './http/write.ts';
-import { controlRoutes } from './routes/control/routes.ts';
-import type { Fake, LoggedRequest } from './world/fake.ts';
-import { takeFault, type Fault } from './world/faults.ts';
+import { controlRoutes } from './routes/control.ts';
+import { agentNamed, agentOf } from './world/agent-index.ts';
+import { type Fake, type Fault, type LoggedRequest, takeFault } from './world/fake.ts';
+import { assignedRequest } from './world/queue.ts';
 
 /**
  * How long an idle connection stays open: what Azure's load balancers grant. With Node's 5 s, a client on a busy machine
@@ -114,3 +119,120 @@ function withRetryAfter(reply: Reply, fault: Fault | undefined): Reply {
 function nameOf(caller: Caller): LoggedRequest['caller'] {
   return caller.kind === 'client' ? caller.by : caller.kind;
 }
+
+/** The whole body as text. */
+async function readBody(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/** A JSON body as an object; empty where it is none. */
+function parse(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+/** Sends an answer as the service dresses it; `origin` is the server's own. A list goes out in pieces. */
+export async function write(response: ServerResponse, reply: Reply, origin = ''): Promise<void> {
+  const { json, items, content = { type: 'text/html; charset=utf-8', bytes: reply.html } } = reply;
+  const asJson = json !== undefined || items !== undefined;
+  const version = reply.apiVersion === undefined ? '' : `; api-version=${reply.apiVersion}`;
+  const headers = serviceHeaders(asJson ? `application/json; charset=utf-8${version}` : content.type);
+  if (!asJson && content.bytes === undefined) delete headers['content-type'];
+  response.writeHead(reply.status, {
+    ...headers,
+    ...(reply.status === 401 ? { 'www-authenticate': challenges(origin) } : {}),
+    ...reply.headers,
+  });
+  if (items !== undefined) {
+    await pipeline(Readable.from(pieces(items)), response).catch((error: unknown) => {
+      if (!hungUp(error)) throw error;
+    });
+  } else response.end(json === undefined ? content.bytes : JSON.stringify(json));
+}
+
+/** A caller that hangs up in the middle has what it wanted. */
+function hungUp(error: unknown): boolean {
+  const { code } = Object(error) as { code?: unknown };
+  return hangUps.some((each) => each === code);
+}
+
+const hangUps = ['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EPIPE'];
+
+/** Characters that are put together before they go out. */
+const pieceSize = 256 * 1024;
+
+function* pieces({ count, value }: NonNullable<Reply['items']>): Iterable<string> {
+  let piece = `{"count":${count},"value":[`;
+  let separator = '';
+  for (const item of value) {
+    piece += `${separator}${JSON.stringify(item)}`;
+    separator = ',';
+    if (piece.length < pieceSize) continue;
+    yield piece;
+    piece = '';
+  }
+  yield `${piece}]}`;
+}
+
+const maxLogged = 20_000;
+
+type Concerned = Pick<LoggedRequest, 'agent' | 'agentHasJob'>;
+
+/** The agent that the call is about, as it is when the call comes. */
+function concerned(fake: Fake, path: string, name: string | undefined): Concerned {
+  const [, pool, id] = /\/pools\/(\d+)\/agents(?:\/(\d+))?/u.exec(path) ?? [];
+  const agent =
+    id === undefined ? agentNamed(fake.state, Number(pool), name ?? '') : agentOf(fake.state, Number(id));
+  if (agent === undefined) return {};
+  return { agent: agent.name, agentHasJob: assignedRequest(fake, agent.id) !== undefined };
+}
+
+/** Remembers a call, without its credential. */
+function log(
+  fake: Fake,
+  request: IncomingMessage,
+  url: URL,
+  outcome: Concerned & Pick<LoggedRequest, 'caller' | 'status'>,
+): void {
+  fake.requestLog.push({
+    n: (fake.requestLog.at(-1)?.n ?? 0) + 1,
+    at: new Date(fake.now()).toISOString(),
+    method: request.method ?? '',
+    path: url.pathname,
+    query: url.search,
+    ...outcome,
+  });
+  if (fake.requestLog.length > maxLogged) fake.requestLog.splice(0, maxLogged / 2);
+}
+
+/** What a fault is answered with; undefined: it lets the call be carried out. */
+function faultReply({ status, deactivated }: Fault): Reply | undefined {
+  if (deactivated === true) return stopped;
+  if (status === undefined) return undefined;
+  if (status === 203) return signInPage;
+  if (status === 302) return signInRedirect;
+  if (status === 429) {
+    return refusal(
+      429,
+      '',
+      'TF400733: The request has been canceled: Request was blocked due to exceeding usage.',
+    );
+  }
+  return { status, html: `<html><body>${status}</body></html>` };
+}
+
+const message =
+  'TF24668: The following team project collection is stopped: lab. Start the collection and then try again. Administrator Reason: This Azure DevOps organization has been deactivated due to inactivity. For more information please visit aka.ms/adofootprintreduction';
+const namespace = 'Microsoft.VisualStudio.Services.Common';
+
+/** As recorded of an organisation that nobody had used: JSON behind a byte order mark, and the message once more in a header. */
+const stopped: Reply = {
+  status: 503,
+  html: `\uFEFF${JSON.stringify(refusal(503, 'VssServiceException', message, namespace).json)}`,
+  headers: { 'content-type': 'application/json', 'x-tfs-serviceerror': encodeURIComponent(message) },
+};

@@ -4,7 +4,7 @@ import type { Clock } from '../../src/shared/base/machine/clock.ts';
 import type { Fake } from './world/fake.ts';
 import { advance } from './world/scheduler.ts';
 import { createFakeServer } from './server.ts';
-import { tellPolls } from './world/polls.ts';
+import { tellPolls } from './world/messages.ts';
 import { loadState, saveState } from './world/saved-state.ts';
 import { emptyState } from './world/new-organization.ts';
 

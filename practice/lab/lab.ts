@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 import { docker, ensureEngine } from './engine.ts';
 import { type HostOptions, LabHost, type Place, startHost } from './host.ts';
@@ -22,6 +23,14 @@ export interface Lab {
   remove(): Promise<void>;
 }
 
+/** Set by a run of the lab tests, to the id of its process. */
+export const testRunVariable = 'AZP_FLEET_LAB_RUN';
+
+/** In the folder of a lab that such a run started and will remove. */
+const testRunFile = 'of-a-test-run';
+
+export const isOfTestRun = (folder: string): boolean => existsSync(join(folder, testRunFile));
+
 /** Starts machines under a name of their own, so that several labs do not meet; existing ones are found again. */
 export async function startLab({
   prefix,
@@ -34,6 +43,7 @@ export async function startLab({
 }): Promise<Lab> {
   await prepareLab();
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  if (process.env[testRunVariable] !== undefined) writeFileSync(join(folder, testRunFile), '');
   const key = await ensureKey();
   const place: Place = {
     prefix,

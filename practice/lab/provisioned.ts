@@ -3,9 +3,9 @@ import { azpFleet } from './azp-fleet.ts';
 import type { HostOptions } from './host.ts';
 import { writeInventory } from './inventory.ts';
 import { type Lab, removeLab, startLab } from './lab.ts';
-import { withLock } from './lock.ts';
 
-const prefix = 'shared';
+/** Test files that run side by side have hosts of their own: Vitest numbers its workers from 1. */
+const prefix = `shared${process.env['VITEST_POOL_ID'] ?? '1'}`;
 
 /** Hook path as root, hook path with sudo, CDI with a sudo password. */
 const hosts: readonly HostOptions[] = [
@@ -22,27 +22,21 @@ export interface ProvisionedFleet {
 
 /** The same three machines, bare: what an earlier file left of them is removed. */
 export async function bareFleet(): Promise<ProvisionedFleet> {
-  await removeSharedFleet();
-  return withLock('provisioned-fleet', start);
-}
-
-export function removeSharedFleet(): Promise<void> {
-  return removeLab(prefix);
+  await removeLab(prefix);
+  return start();
 }
 
 /**
- * Three provisioned machines that test files share, one file after the other: the first file waits a minute, the next
- * ones find them converged. A test leaves them as it found them: converged, no fault, nothing drained.
+ * Three provisioned machines that the files of one test worker share: the first file waits a minute, the next ones find
+ * them converged. A test leaves them as it found them: converged, no fault, nothing drained.
  */
-export function provisionedFleet(): Promise<ProvisionedFleet> {
-  return withLock('provisioned-fleet', async () => {
-    const fleet = await start();
-    const { lab, inventory } = fleet;
-    const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
-    if (code !== 0)
-      throw new Error(`the shared fleet could not be provisioned (exit ${code}):\n${stdout}\n${stderr}`);
-    return fleet;
-  });
+export async function provisionedFleet(): Promise<ProvisionedFleet> {
+  const fleet = await start();
+  const { lab, inventory } = fleet;
+  const { code, stdout, stderr } = await azpFleet(lab.folder, ['provision', inventory, '--yes']);
+  if (code !== 0)
+    throw new Error(`the shared fleet could not be provisioned (exit ${code}):\n${stdout}\n${stderr}`);
+  return fleet;
 }
 
 async function start(): Promise<ProvisionedFleet> {

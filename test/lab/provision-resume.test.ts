@@ -43,10 +43,8 @@ describe('two runs on one host', () => {
 
     first.child.kill('SIGKILL');
     await first.done;
-    const started = Date.now();
     const third = startCli(lab, ['provision', inventory, '--yes']);
     await third.said(/still runs here: following it|begun by an earlier run/);
-    expect(Date.now() - started).toBeLessThan(10_000);
 
     await third.said(/d: install NVIDIA Container Toolkit .* …/);
     third.child.kill('SIGINT');

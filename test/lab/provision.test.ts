@@ -54,6 +54,13 @@ async function isProbing(host: LabHost): Promise<boolean> {
   return (await host.exec(script)).stdout !== '';
 }
 
+/** Returns what a run may ask a manager to keep; the rest of the file are the manager's own observations. */
+async function ordersInState(host: LabHost): Promise<unknown> {
+  const { stdout } = await host.exec('cat /var/lib/azp-fleet/manager.json');
+  const { drain, adopt } = JSON.parse(stdout) as { readonly drain?: unknown; readonly adopt?: unknown };
+  return { drain, adopt };
+}
+
 async function managersHaveProbed(): Promise<void> {
   for (const host of fleet.lab.hosts.filter(({ gpus }) => gpus.length > 0)) {
     await until(
@@ -101,10 +108,12 @@ describe('provision', () => {
   test('makes no change the second time', async () => {
     await managersHaveProbed();
     const before = await snapshots();
+    const orders = await Promise.all(fleet.lab.hosts.map(ordersInState));
     const { code, stdout } = await azpFleet(fleet.lab.folder, ['provision', fleet.inventory, '--yes']);
     expect(code).toBe(0);
     expect(stdout).toContain('3 hosts: 3 healthy · no changes');
     expect(await changedSince(before, 'allowed-by-second-run.txt')).toEqual([]);
+    expect(await Promise.all(fleet.lab.hosts.map(ordersInState))).toEqual(orders);
     const { code: pending } = await azpFleet(fleet.lab.folder, ['plan', fleet.inventory]);
     expect(pending).toBe(0);
   });

@@ -18,7 +18,7 @@ let terminal: Terminal | undefined;
 
 beforeAll(async () => {
   lab = await startLab({
-    prefix: 'setup',
+    prefix: 'wizard',
     hosts: [
       { name: 'old', release: 'bookworm', login: 'root', gpus: ['h200'] },
       { name: 'new', release: 'bookworm', login: 'sudo', gpus: ['l40s', 'l40s'] },

@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock } from '../../../src/shared/base/machine/clock.ts';
 import type { FakeJob, FakeOverview, MakeAgents, NewPipeline, QueueJobs } from './types.ts';
-import type { LoggedRequest, Permission, TokenState } from '../world/fake.ts';
-import type { Fault } from '../world/faults.ts';
+import type { Fault, LoggedRequest, Permission, TokenState } from '../world/fake.ts';
 
 export type { FakeJob, Fault };
 

@@ -1,8 +1,12 @@
-import { list, ok, refusal, type FakeCall, type Route } from '../http/reply.ts';
-import { connectionData } from './connection-data.ts';
+import { createHash } from 'node:crypto';
+
+import { parameter } from '../http/arguments.ts';
+import { type FakeCall, type Route, list, ok, refusal } from '../http/reply.ts';
+import { agentOf } from '../world/agent-index.ts';
+import type { Fake } from '../world/fake.ts';
+import { admin } from '../world/identities.ts';
 import { locationsOf } from './locations.ts';
-import { listedAreas } from './resource-areas.ts';
-import { serviceDefinitions, serviceType } from './service-definitions.ts';
+import others from './other-areas.json' with { type: 'json' };
 
 /** A server of one's own lists none: its clients stay with the address that they have. */
 function resourceAreas({ fake, baseUrl }: FakeCall) {
@@ -58,3 +62,138 @@ export const discoveryRoutes: readonly Route[] = [
     },
   ],
 ];
+
+/**
+ * Who calls, which server this is, and, where `connectOptions` asks for it, at which addresses its services are.
+ * Clients keep those by the instance's id and ask with the number of the last change that they know.
+ */
+function connectionData(call: FakeCall) {
+  const { fake, baseUrl, query } = call;
+  const { collectionId: instanceId } = fake.state;
+  const user = caller(call);
+  const lastChange = changeNumber(baseUrl);
+  const known =
+    Number(parameter(query, 'lastChangeId64') ?? parameter(query, 'lastChangeId') ?? -1) === lastChange;
+  return {
+    authenticatedUser: user,
+    authorizedUser: user,
+    instanceId,
+    deploymentId: instanceId,
+    deploymentType: fake.publicUrl === undefined ? 'hosted' : 'onPremises',
+    locationServiceData: {
+      serviceOwner: serviceOwner(fake),
+      defaultAccessMappingMoniker: 'PublicAccessMapping',
+      lastChangeId: lastChange,
+      lastChangeId64: lastChange,
+      // Members that have their usual value do not appear (recorded).
+      ...(known ? { clientCacheFresh: true } : {}),
+      ...(wantsServices(query) && !known
+        ? { accessMappings: [accessMapping(call)], serviceDefinitions: serviceDefinitions(call) }
+        : {}),
+    },
+  };
+}
+
+/** By number or name, in any case: None, IncludeServices and its sums with other options. */
+function wantsServices(query: URLSearchParams): boolean {
+  const options = (parameter(query, 'connectOptions') ?? '').toLowerCase();
+  return options.split(/[\s,]+/u).includes('includeservices') || (Number(options) & 1) === 1;
+}
+
+function accessMapping({ fake, baseUrl }: FakeCall) {
+  const { origin, pathname } = new URL(baseUrl);
+  return {
+    displayName: 'Public Access Mapping',
+    moniker: 'PublicAccessMapping',
+    accessPoint: `${origin}/`,
+    serviceOwner: serviceOwner(fake),
+    virtualDirectory: pathname.slice(1),
+  };
+}
+
+/** Another number for other addresses: whoever kept those of another name of this server asks anew. */
+function changeNumber(baseUrl: string): number {
+  return createHash('sha256').update(`${baseUrl} ${areas.length}`).digest().readUInt32BE() >>> 1;
+}
+
+function caller({ fake, agentId }: FakeCall) {
+  const agent = agentOf(fake.state, agentId ?? 0);
+  if (agent === undefined) {
+    return {
+      id: admin.id,
+      descriptor: `Microsoft.IdentityModel.Claims.ClaimsIdentity;${fake.state.collectionId}\\${admin.uniqueName}`,
+      subjectDescriptor: admin.descriptor,
+      providerDisplayName: admin.displayName,
+      customDisplayName: admin.displayName,
+      ...identityOf(admin.uniqueName),
+    };
+  }
+  return {
+    id: agent.clientId,
+    descriptor: `Microsoft.TeamFoundation.ServiceIdentity;${agent.clientId}`,
+    subjectDescriptor: `svc.${Buffer.from(agent.clientId).toString('base64url')}`,
+    providerDisplayName: agent.name,
+    ...identityOf(agent.clientId),
+  };
+}
+
+function identityOf(account: string) {
+  return {
+    isActive: true,
+    properties: { Account: { $type: 'System.String', $value: account } },
+    resourceVersion: 2,
+    metaTypeId: 0,
+  };
+}
+
+/** The areas of clients that this server answers, by the ids and names that the live service gave (recorded). */
+const areas: readonly { readonly id: string; readonly name: string }[] = [
+  { id: 'a85b8835-c1a1-4aac-ae97-1c3d0ba72dbd', name: 'distributedtask' },
+  { id: '79134c72-4a58-4b42-976c-04e7115f32bf', name: 'core' },
+  { id: 'a81a0441-de52-4000-aa15-ff0e07bfbbaa', name: 'pipelinePermissions' },
+  // An agent looks up where builds are before its first step, though it asks this server for none.
+  { id: '5d6898bb-45ec-463f-95f9-54d49c71752e', name: 'build' },
+  { id: '00025394-6065-48ca-87d9-7f5672854ef7', name: 'Location Service' },
+  { id: '951917ac-a960-4999-8464-e3f0aa25b381', name: 'SPS Location Service' },
+];
+
+/**
+ * All that the live service lists (recorded). A client that finds an area of its own nowhere asks Microsoft's servers for
+ * it, token and all; told that it lies here, it says that this server has nothing of it.
+ */
+const listedAreas: typeof areas = [...areas, ...Object.entries(others).map(([id, name]) => ({ id, name }))];
+
+/** Where clients of the .NET SDK ask for features that are switched on; not among the recorded areas, unverified. */
+const featureAvailability = 'c8e5af97-4b95-4e73-9e7f-69a06507967c';
+
+/**
+ * Whose addresses these are. Clients of the .NET SDK look no further than the server itself where it is an Azure
+ * DevOps Server, and follow the addresses that they are told otherwise.
+ */
+function serviceOwner(fake: Fake): string {
+  return fake.publicUrl === undefined
+    ? '00025394-6065-48ca-87d9-7f5672854ef7'
+    : '87966eaa-cb2a-443f-be3c-47bd3b5bf3cb';
+}
+
+const serviceType = 'LocationService2';
+
+/**
+ * Where each area's service is. The live service names whole addresses; a server of one's own says that they are
+ * where the client has already found it, so that a client comes through by whatever name it uses.
+ */
+function serviceDefinitions({ fake, baseUrl }: FakeCall) {
+  return [...areas.map(({ id }) => id), featureAvailability].map((identifier) => ({
+    serviceType,
+    identifier,
+    displayName: serviceType,
+    serviceOwner: serviceOwner(fake),
+    status: 'active',
+    ...(fake.publicUrl === undefined
+      ? {
+          relativeToSetting: 'fullyQualified',
+          locationMappings: [{ accessMappingMoniker: 'PublicAccessMapping', location: `${baseUrl}/` }],
+        }
+      : { relativeToSetting: 'context', relativePath: '/', locationMappings: [] }),
+  }));
+}

@@ -1,4 +1,61 @@
-import type { Reply } from './reply.ts';
+import type { JobResult } from '../world/state.ts';
+import type { FakeCall, Reply } from './reply.ts';
+
+/** A parameter of a query. The service ignores the case of their names, and takes an empty one as none. */
+export function parameter(query: URLSearchParams, name: string): string | undefined {
+  const wanted = name.toLowerCase();
+  for (const [key, value] of query) {
+    if (key.toLowerCase() === wanted) return value === '' ? undefined : value;
+  }
+  return undefined;
+}
+
+/** Booleans come in any case: .NET writes `True`. */
+export function flag(query: URLSearchParams, name: string): boolean {
+  return parameter(query, name)?.toLowerCase() === 'true';
+}
+
+/** `a,b` → both; undefined when the parameter is not there. */
+export function namesOf(query: URLSearchParams, name: string): readonly string[] | undefined {
+  return parameter(query, name)
+    ?.split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
+}
+
+export function idsOf(query: URLSearchParams, name: string): ReadonlySet<number> | undefined {
+  const names = namesOf(query, name);
+  return names === undefined ? undefined : new Set(names.map(Number));
+}
+
+/** Names of an enumeration with the numbers that some clients send in their place. */
+export type Names<T extends string> = Readonly<Record<T, number>>;
+
+export const poolTypes: Names<'automation' | 'deployment'> = { automation: 1, deployment: 2 };
+export const actionFilters: Names<'none' | 'manage' | 'use'> = { none: 0, manage: 2, use: 16 };
+export const visibilities: Names<'unchanged' | 'private' | 'organization' | 'public'> = {
+  unchanged: -1,
+  private: 0,
+  organization: 1,
+  public: 2,
+};
+export const results: Names<JobResult> = {
+  succeeded: 0,
+  succeededWithIssues: 1,
+  failed: 2,
+  canceled: 3,
+  skipped: 4,
+  abandoned: 5,
+};
+
+/** A name in any case, or its number as number or text; undefined: none of them. */
+export function nameIn<T extends string>(names: Names<T>, value: unknown): T | undefined {
+  if (typeof value !== 'string' && typeof value !== 'number') return undefined;
+  const wanted = String(value).toLowerCase();
+  return (Object.keys(names) as T[]).find(
+    (name) => name.toLowerCase() === wanted || String(names[name]) === wanted,
+  );
+}
 
 // What the service says of arguments is .NET's own text, with the argument's name on a second line. Which argument is
 // refused is read from a build of the server; the exact words of the longer messages are not verified.
@@ -55,4 +112,47 @@ export function nameRefusal(given: unknown, { parameter, what, longest }: NameRu
     `${what} name ${name.slice(0, 200)} is not valid: at most ${longest} characters, and none of " * / : < > ? \\ |.`,
     parameter,
   );
+}
+
+/** Resources whose writes say everything in path and query; Microsoft's client for Node sends `null` with them. */
+const bodiless = new Set(['messages', 'updates', 'timelines']);
+
+/** Undefined: what came with a write will do. An upload may be anything; all else is one JSON object or list. */
+export function bodyRefusal({ method, path, text }: FakeCall, resource: string): Reply | undefined {
+  if (!['POST', 'PUT', 'PATCH'].includes(method)) return undefined;
+  const uploads = resource === 'attachments' || (resource === 'logs' && !/\/logs\/?$/iu.test(path));
+  if (uploads) return undefined;
+  if (['', 'null'].includes(text.trim()))
+    return bodiless.has(resource.toLowerCase()) ? undefined : missingArgument('body');
+  return isObject(text) ? undefined : badRequest;
+}
+
+function isObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null;
+  } catch {
+    return false;
+  }
+}
+
+const truths = [
+  'includeCapabilities',
+  'includeAssignedRequest',
+  'includeLastCompletedRequest',
+  'includeRunningRequests',
+  'includeRecords',
+  'authorizePipelines',
+  'poolIsHosted',
+];
+const ids = ['poolId', 'poolIds', 'queueIds', 'agentId', 'agentIds'];
+const counts = ['$top', '$skip'];
+
+/** Undefined: what a query has where truths and numbers belong is that, whatever resource it asks. */
+export function queryRefusal(query: URLSearchParams): Reply | undefined {
+  const wrong =
+    truths.some((name) => !/^(?:true|false)$/iu.test(parameter(query, name) ?? 'true')) ||
+    ids.some((name) => !(namesOf(query, name) ?? []).every((id) => /^-?\d+$/u.test(id))) ||
+    counts.some((name) => !/^\d+$/u.test(parameter(query, name) ?? '0'));
+  return wrong ? badRequest : undefined;
 }

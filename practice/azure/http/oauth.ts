@@ -1,8 +1,8 @@
-import { randomUUID, verify } from 'node:crypto';
-import { rule, type Fake } from '../world/fake.ts';
-import { publicKeyOf } from './agent-key.ts';
-import { ok, type FakeCall, type Reply, type Route } from './reply.ts';
+import { type KeyObject, constants, createPublicKey, publicEncrypt, randomUUID, verify } from 'node:crypto';
+
+import { type Fake, rule } from '../world/fake.ts';
 import type { FakeAgent } from '../world/state.ts';
+import { type FakeCall, type Reply, type Route, ok } from './reply.ts';
 
 /** Longest life of an assertion, and how far apart the clocks may be. */
 const maxAssertionS = 5 * 60;
@@ -116,3 +116,33 @@ export function principalToken(fake: Fake, text: string): Reply {
 
 /** Where agents log in: open to anybody, and without versions. */
 export const oauthRoutes: readonly Route[] = [['POST', /^\/_apis\/oauth2\/token$/u, agentToken]];
+
+/** The RSA key that an agent is registered with: both parts in base64, as .NET writes them. */
+interface AgentPublicKey {
+  readonly exponent: string;
+  readonly modulus: string;
+}
+
+/** Undefined: the parts are no key. */
+export function publicKeyOf({ modulus, exponent }: AgentPublicKey): KeyObject | undefined {
+  const url = (base64: string) => Buffer.from(base64, 'base64').toString('base64url');
+  const [n, e] = [url(modulus), url(exponent)];
+  if (n === '' || e === '') return undefined;
+  try {
+    return createPublicKey({ key: { kty: 'RSA', n, e }, format: 'jwk' });
+  } catch {
+    return undefined;
+  }
+}
+
+/** In base64, as agents read the key of their session. Undefined: the key is none, or too short for so many bytes. */
+export function encryptedFor(agentKey: AgentPublicKey, bytes: Buffer): string | undefined {
+  const key = publicKeyOf(agentKey);
+  if (key === undefined) return undefined;
+  try {
+    const padding = { key, padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha1' };
+    return publicEncrypt(padding, bytes).toString('base64');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,16 +1,30 @@
 import { randomUUID } from 'node:crypto';
-import { flag, namesOf, parameter } from '../http/query.ts';
-import { empty, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
-import { describeAgent, type AgentDetails } from '../shapes/agent.ts';
-import { propertiesOf } from '../shapes/properties.ts';
-import { activityOf } from '../world/activity.ts';
+
+import {
+  flag,
+  invalidArgument,
+  missingArgument,
+  nameRefusal,
+  namesOf,
+  parameter,
+} from '../http/arguments.ts';
+import { publicKeyOf } from '../http/oauth.ts';
+import { type FakeCall, type Reply, type Route, empty, ok, refusal, textOf } from '../http/reply.ts';
+import {
+  chosenProperties,
+  describeAgentReference,
+  describeIdentity,
+  describeRequest,
+  propertiesOf,
+} from '../shapes.ts';
+import { type Activity, activityOf } from '../world/activity.ts';
 import { agentNamed, agentOf, agentsIn, removeAgent, renameAgent } from '../world/agent-index.ts';
-import { satisfies } from '../world/demands.ts';
-import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
-import { assignedRequest } from '../world/queue.ts';
+import { assignedRequest, satisfies } from '../world/queue.ts';
+import { type Fake, asRead, beforeWrite, nextId } from '../world/fake.ts';
+import { admin } from '../world/identities.ts';
+import { packageVersion } from '../world/packages.ts';
 import { endSession, sessionOf } from '../world/scheduler.ts';
 import type { FakeAgent } from '../world/state.ts';
-import { agentRefusal, capabilitiesOf, capabilityRefusal, publicKeyIn } from './agent-body.ts';
 import { lockedPool, poolMissing, poolOf } from './pools.ts';
 
 const one = /^\/_apis\/distributedtask\/pools\/(\d+)\/agents\/(\d+)$/iu;
@@ -217,3 +231,154 @@ export const agentRoutes: readonly Route[] = [
   ],
   ['DELETE', one, (call, poolId = '', id = '') => deleteAgent(call, poolId, id)],
 ];
+
+/** What a caller wants to see of agents. */
+export interface AgentDetails {
+  readonly capabilities?: boolean;
+  readonly assignedRequest?: boolean;
+  readonly lastCompletedRequest?: boolean;
+  /** Filters on names of properties; undefined: none. */
+  readonly properties?: readonly string[] | undefined;
+  /** The answer to a registration: it says how to log in. */
+  readonly registered?: boolean;
+}
+
+/** An agent as the service shows it. Members that are undefined do not appear in the JSON. */
+export function describeAgent(
+  fake: Fake,
+  baseUrl: string,
+  agent: FakeAgent,
+  activity: Activity,
+  details: AgentDetails,
+) {
+  const { publicKey, clientId } = agent;
+  const assigned = details.assignedRequest === true ? activity.assigned.get(agent.id) : undefined;
+  const last = details.lastCompletedRequest === true ? activity.completed.get(agent.id) : undefined;
+  const { _links, ...reference } = describeAgentReference(
+    baseUrl,
+    agent,
+    activity.online.has(agent.id) ? 'online' : 'offline',
+  );
+  return {
+    _links,
+    maxParallelism: agent.maxParallelism,
+    createdOn: agent.createdOn,
+    statusChangedOn: agent.statusChangedOn,
+    authorization: {
+      clientId,
+      ...(details.registered === true ? { authorizationUrl: `${agent.baseUrl}/_apis/oauth2/token` } : {}),
+      ...(publicKey === undefined ? {} : { publicKey }),
+    },
+    ...reference,
+    ...(details.registered === true
+      ? { properties: { ServerUrl: { $type: 'System.String', $value: `${agent.baseUrl}/` } } }
+      : chosenProperties(agent.properties, details.properties)),
+    pendingUpdate: describeUpdate(baseUrl, agent),
+    ...(details.capabilities === true
+      ? { systemCapabilities: agent.systemCapabilities, userCapabilities: agent.userCapabilities }
+      : {}),
+    assignedRequest: assigned && describeRequest(fake, baseUrl, assigned, activity),
+    lastCompletedRequest: last && describeRequest(fake, baseUrl, last, activity),
+  };
+}
+
+/** Nothing when none was asked for, or the agent has come back with another version. */
+function describeUpdate(baseUrl: string, { update, version }: FakeAgent) {
+  if (update === undefined || update.from !== version) return undefined;
+  return {
+    currentState: update.state,
+    reason: { code: 'manual' },
+    requestedBy: describeIdentity(baseUrl, admin),
+    requestTime: update.requestedOn,
+    sourceVersion: packageVersion(update.from),
+    targetVersion: packageVersion(update.to),
+  };
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+/** What is wrong with an agent that somebody sends; undefined: nothing. A change may leave name and version out. */
+function agentRefusal(body: Body, mode: 'whole' | 'change', id?: string): Reply | undefined {
+  const { name, version, systemCapabilities, userCapabilities } = body;
+  return (
+    idRefusal(body['id'], id) ??
+    (mode === 'whole' || given(name)
+      ? nameRefusal(name, { parameter: 'agent.Name', what: 'Agent', longest: 64 })
+      : undefined) ??
+    (mode === 'whole' || given(version) ? versionRefusal(version) : undefined) ??
+    parallelismRefusal(body['maxParallelism']) ??
+    enabledRefusal(body['enabled']) ??
+    capabilityRefusal(systemCapabilities, 'agent.SystemCapabilities') ??
+    capabilityRefusal(userCapabilities, 'agent.UserCapabilities') ??
+    keyRefusal(body)
+  );
+}
+
+/** The public key that an agent is to be known by; undefined: none is said. Its parts are empty where they are no text. */
+function publicKeyIn(body: Body): FakeAgent['publicKey'] {
+  const { publicKey } = Object(body['authorization']) as { publicKey?: unknown };
+  if (publicKey === undefined || publicKey === null) return undefined;
+  const parts = Object(publicKey) as Body;
+  return { exponent: textOf(parts, 'exponent'), modulus: textOf(parts, 'modulus') };
+}
+
+function keyRefusal(body: Body): Reply | undefined {
+  const key = publicKeyIn(body);
+  return key === undefined || publicKeyOf(key) !== undefined
+    ? undefined
+    : invalidArgument('The public key is not valid.', 'agent.Authorization.PublicKey');
+}
+
+const given = (value: unknown) => value !== undefined && value !== null && value !== '';
+
+/** 0 is what clients write who do not know it. */
+function idRefusal(value: unknown, id: string | undefined): Reply | undefined {
+  return id === undefined || !given(value) || value === 0 || Number(value) === Number(id)
+    ? undefined
+    : invalidArgument('The agent is not the one that the path names.', 'agent.Id');
+}
+
+function parallelismRefusal(value: unknown): Reply | undefined {
+  return !given(value) || (Number.isInteger(value) && Number(value) > 0)
+    ? undefined
+    : invalidArgument('The number of jobs at a time is not valid.', 'agent.MaxParallelism');
+}
+
+function enabledRefusal(value: unknown): Reply | undefined {
+  return value === undefined || value === null || typeof value === 'boolean'
+    ? undefined
+    : invalidArgument('The value is neither true nor false.', 'agent.Enabled');
+}
+
+export function versionRefusal(version: unknown): Reply | undefined {
+  return typeof version === 'string' && /^\d+\.\d+(?:\.\d+){0,2}/u.test(version)
+    ? undefined
+    : invalidArgument('The agent version is not valid.', 'agent.Version');
+}
+
+/** Names of at most 256 characters without blanks around them, values of at most 1024 (read from the server's check). */
+export function capabilityRefusal(given: unknown, parameter: string): Reply | undefined {
+  if (given === undefined || given === null) return undefined;
+  if (typeof given !== 'object' || Array.isArray(given)) return missingArgument(parameter);
+  for (const [name, value] of Object.entries(given)) {
+    if (value === null) continue;
+    if (name === '' || name.length > 256 || name.trim() !== name) {
+      return invalidArgument(`Capability name ${name.slice(0, 300)} is not valid.`, parameter);
+    }
+    if (typeof value === 'object') {
+      return invalidArgument(`The value of capability ${name} is no text.`, parameter);
+    }
+    if (String(value).length > 1024) {
+      return invalidArgument(`The value of capability ${name} has more than 1024 characters.`, parameter);
+    }
+  }
+  return undefined;
+}
+
+/** Capabilities as they are kept: those whose value is null fall away. */
+export function capabilitiesOf(given: unknown): Record<string, string> {
+  const entries = Object.entries(Object(given) as Record<string, unknown>);
+  return Object.fromEntries(
+    entries.filter(([, value]) => value !== null).map(([name, value]) => [name, String(value)]),
+  );
+}

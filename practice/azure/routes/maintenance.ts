@@ -1,11 +1,11 @@
-import { parameter } from '../http/query.ts';
-import { empty, list, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
-import { describeDefinition, describeJob } from '../shapes/maintenance.ts';
-import { agentsIn } from '../world/agent-index.ts';
-import { nextId } from '../world/fake.ts';
+import { parameter } from '../http/arguments.ts';
+import { type FakeCall, type Reply, type Route, empty, list, ok, refusal, textOf } from '../http/reply.ts';
+import { describeAgentReference, describeIdentity } from '../shapes.ts';
+import { agentOf, agentsIn } from '../world/agent-index.ts';
+import { type Fake, nextId } from '../world/fake.ts';
+import { admin } from '../world/identities.ts';
 import type { MaintenanceDefinition, MaintenanceJob } from '../world/state.ts';
-import { definitionOf } from './maintenance-body.ts';
-import { lockedPool, poolMissing, poolOf } from './pools.ts';
+import { describePoolReference, lockedPool, poolMissing, poolOf } from './pools.ts';
 
 const path = (rest: string) => new RegExp(`^/_apis/distributedtask/pools/(\\d+)/${rest}$`, 'iu');
 const definitions = path('maintenancedefinitions');
@@ -176,3 +176,110 @@ export const maintenanceRoutes: readonly Route[] = [
       }),
   ],
 ];
+
+/** Days of a schedule, one bit each. */
+const days = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
+const everyDay = 127;
+
+/** `monday, friday`, as .NET writes flags. */
+function describeDays(bits: number): string {
+  if (bits === everyDay) return 'all';
+  return days.filter((_, index) => (bits & (1 << index)) !== 0).join(', ') || 'none';
+}
+
+function poolReference(fake: Fake, poolId: number) {
+  const pool = fake.state.pools.find(({ id }) => id === poolId);
+  return pool === undefined ? {} : { pool: describePoolReference(fake, pool) };
+}
+
+function describeDefinition(fake: Fake, definition: MaintenanceDefinition) {
+  const { schedule } = definition;
+  return {
+    id: definition.id,
+    ...poolReference(fake, definition.poolId),
+    enabled: definition.enabled,
+    jobTimeoutInMinutes: definition.jobTimeoutInMinutes,
+    maxConcurrentAgentsPercentage: definition.maxConcurrentAgentsPercentage,
+    options: { workingDirectoryExpirationInDays: definition.workingDirectoryExpirationInDays },
+    retentionPolicy: { numberOfHistoryRecordsToKeep: definition.numberOfHistoryRecordsToKeep },
+    scheduleSetting: {
+      scheduleJobId: schedule.jobId,
+      startHours: schedule.startHours,
+      startMinutes: schedule.startMinutes,
+      daysToBuild: describeDays(schedule.days),
+      timeZoneId: schedule.timeZoneId,
+    },
+  };
+}
+
+/** A job waits until somebody cancels it: agents here do no maintenance. */
+function describeJob(fake: Fake, baseUrl: string, job: MaintenanceJob) {
+  const result = job.status === 'completed' ? { result: 'canceled' } : {};
+  return {
+    jobId: job.id,
+    ...poolReference(fake, job.poolId),
+    definitionId: job.definitionId,
+    orchestrationId: job.orchestrationId,
+    requestedBy: describeIdentity(baseUrl, admin),
+    queueTime: job.queueTime,
+    status: job.status,
+    ...result,
+    errorCount: 0,
+    warningCount: 0,
+    targetAgents: job.agents.flatMap((id) => {
+      const agent = agentOf(fake.state, id);
+      if (agent === undefined) return [];
+      const reference = describeAgentReference(baseUrl, agent, 'offline');
+      return [{ jobId: job.id, agent: reference, status: job.status, ...result }];
+    }),
+  };
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+const part = (body: Body, name: string) => Object(body[name]) as Body;
+
+/** A number of a body, kept between bounds. */
+function numberIn(body: Body, name: string, fallback: number, most: number): number {
+  const value = body[name];
+  return typeof value === 'number' ? Math.min(Math.max(Math.trunc(value), 0), most) : fallback;
+}
+
+/** `monday, friday`, `all`, or the bits themselves. */
+function daysOf(given: unknown): number {
+  if (typeof given === 'number') return Math.trunc(given) & everyDay;
+  const names = typeof given === 'string' ? given.toLowerCase().split(/[\s,]+/u) : [];
+  if (names.includes('all')) return everyDay;
+  return days.reduce((bits, day, index) => (names.includes(day) ? bits | (1 << index) : bits), 0);
+}
+
+/** A definition as somebody sends it; what is left out is what the pages of the service propose (not verified). */
+function definitionOf(fake: Fake, poolId: number, body: Body, known?: MaintenanceDefinition) {
+  const schedule = part(body, 'scheduleSetting');
+  return {
+    id: known?.id ?? nextId(fake),
+    poolId,
+    enabled: body['enabled'] === true,
+    jobTimeoutInMinutes: numberIn(body, 'jobTimeoutInMinutes', 60, 10_000),
+    maxConcurrentAgentsPercentage: numberIn(body, 'maxConcurrentAgentsPercentage', 25, 100),
+    workingDirectoryExpirationInDays: numberIn(
+      part(body, 'options'),
+      'workingDirectoryExpirationInDays',
+      30,
+      10_000,
+    ),
+    numberOfHistoryRecordsToKeep: numberIn(
+      part(body, 'retentionPolicy'),
+      'numberOfHistoryRecordsToKeep',
+      10,
+      10_000,
+    ),
+    schedule: {
+      days: daysOf(schedule['daysToBuild']),
+      startHours: numberIn(schedule, 'startHours', 0, 23),
+      startMinutes: numberIn(schedule, 'startMinutes', 0, 59),
+      timeZoneId: typeof schedule['timeZoneId'] === 'string' ? schedule['timeZoneId'] : 'UTC',
+      jobId: known?.schedule.jobId ?? crypto.randomUUID(),
+    },
+  } satisfies MaintenanceDefinition;
+}

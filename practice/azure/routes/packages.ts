@@ -1,7 +1,13 @@
-import { parameter } from '../http/query.ts';
-import { list, ok, refusal, type FakeCall, type Reply, type Route } from '../http/reply.ts';
-import { describePackage } from '../shapes/package.ts';
-import { agentPackages } from '../world/packages.ts';
+import { parameter } from '../http/arguments.ts';
+import { type FakeCall, type Reply, type Route, list, ok, refusal } from '../http/reply.ts';
+import { activityOf } from '../world/activity.ts';
+import { agentOf, agentsIn } from '../world/agent-index.ts';
+import { send } from '../world/messages.ts';
+import { type AgentPackage, agentPackages, newestVersion, packageVersion } from '../world/packages.ts';
+import { sessionOf } from '../world/scheduler.ts';
+import type { FakeAgent } from '../world/state.ts';
+import { changeAgent, describeAgent } from './agents.ts';
+import { lockedPool, poolMissing, poolOf } from './pools.ts';
 
 /** Newest first, one platform unless it is not named; there are packages of one type. */
 function find({ query }: FakeCall, type: string, platform = parameter(query, 'platform')): Reply {
@@ -33,5 +39,99 @@ export const packageRoutes: readonly Route[] = [
     'GET',
     /^\/_apis\/distributedtask\/packages\/([^/]+)\/([^/]+)\/([^/]+)$/iu,
     (_call, type = '', platform = '', version = '') => findOne(type, platform, version),
+  ],
+];
+
+/** Where the vendor's archives lie; the practice server hands out none. */
+const downloads = 'https://download.agent.dev.azure.com/agent';
+
+function describePackage({ platform, version, createdOn, sha256 }: AgentPackage) {
+  const filename = `vsts-agent-${platform}-${version}.${platform.startsWith('win') ? 'zip' : 'tar.gz'}`;
+  return {
+    type: 'agent',
+    platform,
+    createdOn,
+    version: packageVersion(version),
+    downloadUrl: `${downloads}/${version}/${filename}`,
+    ...(sha256 === undefined ? {} : { hashValue: sha256 }),
+    infoUrl: 'https://go.microsoft.com/fwlink/?LinkId=798199',
+    filename,
+  };
+}
+
+/** How long an agent may take over an update, as .NET writes a time span. */
+const timeout = '01:00:00';
+
+/** Asks an agent to update itself to the newest version. */
+function request({ fake }: FakeCall, agent: FakeAgent): void {
+  agent.update = {
+    requestedOn: new Date(fake.now()).toISOString(),
+    state: 'Requested',
+    from: agent.version,
+    to: newestVersion,
+  };
+  const session = sessionOf(fake, agent.id);
+  const message = { agentId: agent.id, targetVersion: newestVersion, timeout };
+  if (session !== undefined) send(fake, session, 'AgentRefresh', message);
+}
+
+const isPending = ({ update, version }: FakeAgent) => update !== undefined && update.from === version;
+
+/** All agents of the pool that no update is pending for. */
+function refreshAll(call: FakeCall, poolId: string): Reply {
+  const { fake } = call;
+  const pool = poolOf(fake, poolId);
+  if (pool === undefined) return poolMissing(poolId);
+  const locked = lockedPool(fake, pool);
+  if (locked !== undefined) return locked;
+  for (const agent of agentsIn(fake.state, pool.id)) {
+    if (!isPending(agent)) request(call, agent);
+  }
+  fake.changed();
+  return ok({});
+}
+
+function refreshOne(call: FakeCall, poolId: string, id: string): Reply {
+  return changeAgent(call, poolId, id, (agent) => {
+    if (isPending(agent)) {
+      const message = `Agent ${agent.name} already has an update that is pending.`;
+      return refusal(409, 'TaskAgentPendingUpdateExistsException', message);
+    }
+    request(call, agent);
+    return ok({});
+  });
+}
+
+export const refreshRoutes: readonly Route[] = [
+  [
+    'POST',
+    /^\/_apis\/distributedtask\/pools\/(\d+)\/messages$/iu,
+    (call, poolId = '') => {
+      const agentId = parameter(call.query, 'agentId');
+      return agentId === undefined ? refreshAll(call, poolId) : refreshOne(call, poolId, agentId);
+    },
+  ],
+];
+
+/** How far an update has come: told by the agent itself, or by a client. */
+export const updateRoutes: readonly Route[] = [
+  [
+    'PUT',
+    /^\/_apis\/distributedtask\/pools\/(\d+)\/agents\/(\d+)\/updates$/iu,
+    (call, poolId = '', id = '') => {
+      const { fake, baseUrl, query } = call;
+      const agent = agentOf(fake.state, Number(id));
+      const another = call.agentId !== undefined && call.agentId !== agent?.id;
+      if (agent === undefined || agent.poolId !== Number(poolId) || another) {
+        return refusal(404, 'TaskAgentNotFoundException', `Agent with identifier ${id} was not found.`);
+      }
+      if (agent.update === undefined) {
+        const message = `No update is pending for agent ${agent.name}.`;
+        return refusal(400, 'TaskAgentPendingUpdateNotFoundException', message);
+      }
+      agent.update.state = parameter(query, 'currentState') ?? agent.update.state;
+      fake.changed();
+      return ok(describeAgent(fake, baseUrl, agent, activityOf(fake.state), {}));
+    },
   ],
 ];

@@ -1,20 +1,29 @@
-import { badRequest, invalidArgument, nameRefusal } from '../http/arguments.ts';
-import { actionFilters, idsOf, nameIn, namesOf, parameter, poolTypes } from '../http/query.ts';
 import {
+  actionFilters,
+  badRequest,
+  idsOf,
+  invalidArgument,
+  nameIn,
+  nameRefusal,
+  namesOf,
+  parameter,
+  poolTypes,
+} from '../http/arguments.ts';
+import {
+  type FakeCall,
+  type Reply,
+  type Route,
   accessDenied,
   empty,
   list,
   ok,
   refusal,
   textOf,
-  type FakeCall,
-  type Reply,
-  type Route,
 } from '../http/reply.ts';
-import { describeOnePool, describePool } from '../shapes/pool.ts';
-import { propertiesOf } from '../shapes/properties.ts';
-import { agentsIn } from '../world/agent-index.ts';
-import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
+import { chosenProperties, describeIdentity, propertiesOf } from '../shapes.ts';
+import { agentsIn, poolSize } from '../world/agent-index.ts';
+import { type Fake, asRead, beforeWrite, nextId } from '../world/fake.ts';
+import { admin, service } from '../world/identities.ts';
 import { firstQueues, newPool } from '../world/new-organization.ts';
 import { finish } from '../world/queue.ts';
 import { endSession, sessionOf } from '../world/scheduler.ts';
@@ -170,3 +179,39 @@ export const poolRoutes: readonly Route[] = [
   ['PATCH', one, (call, id = '') => changePool(call, id)],
   ['DELETE', one, (call, id = '') => deletePool(call, id)],
 ];
+
+/** A pool as queues show theirs. */
+export function describePoolReference(fake: Fake, pool: FakePool) {
+  return {
+    id: pool.id,
+    scope: fake.state.collectionId,
+    name: pool.name,
+    isHosted: pool.isHosted,
+    poolType: pool.poolType,
+    size: poolSize(fake.state, pool.id),
+    isLegacy: pool.isLegacy,
+    options: 'none',
+  };
+}
+
+/** A pool in a list. Members and their order as recorded; `properties` only where a filter asks for them. */
+function describePool(fake: Fake, baseUrl: string, pool: FakePool, filters?: readonly string[]) {
+  const owner = describeIdentity(baseUrl, pool.builtIn ? service : admin);
+  return {
+    createdOn: pool.createdOn,
+    autoProvision: pool.autoProvision,
+    autoUpdate: pool.autoUpdate,
+    autoSize: true as boolean | null,
+    targetSize: pool.targetSize,
+    agentCloudId: pool.agentCloudId,
+    createdBy: owner,
+    owner,
+    ...chosenProperties(pool.properties, filters),
+    ...describePoolReference(fake, pool),
+  };
+}
+
+/** A pool that is asked for by its id: recorded with autoSize null, where the list beside it had true. */
+function describeOnePool(fake: Fake, baseUrl: string, pool: FakePool, filters?: readonly string[]) {
+  return { ...describePool(fake, baseUrl, pool, filters), autoSize: null };
+}

@@ -1,10 +1,16 @@
-import { badRequest, invalidArgument, isGuid, nameRefusal } from '../http/arguments.ts';
-import { flag, nameIn, parameter, visibilities } from '../http/query.ts';
-import { list, ok, refusal, textOf, type FakeCall, type Reply, type Route } from '../http/reply.ts';
-import { describeProject, describeProjectReference } from '../shapes/project.ts';
-import { nextId, type Fake } from '../world/fake.ts';
-import { firstQueues, newProject } from '../world/new-organization.ts';
-import { processes } from '../world/processes.ts';
+import {
+  badRequest,
+  flag,
+  invalidArgument,
+  isGuid,
+  nameIn,
+  nameRefusal,
+  parameter,
+  visibilities,
+} from '../http/arguments.ts';
+import { type FakeCall, type Reply, type Route, list, ok, refusal, textOf } from '../http/reply.ts';
+import { type Fake, nextId } from '../world/fake.ts';
+import { firstQueues, newProject, processes } from '../world/new-organization.ts';
 import type { FakeProject } from '../world/state.ts';
 
 /** By name or Guid, as it stands in a path. */
@@ -144,6 +150,76 @@ export const projectRoutes: readonly Route[] = [
         );
       }
       return ok({ id, status: 'succeeded', url, _links: { self: { href: url } } });
+    },
+  ],
+];
+
+const processName = (id: string): string =>
+  (processes.find((each) => each.id === id.toLowerCase()) ?? processes[0]).name;
+
+/** A project in the list of projects. */
+function describeProjectReference(baseUrl: string, project: FakeProject) {
+  const { id, name, description, revision, visibility, lastUpdateTime } = project;
+  return {
+    id,
+    name,
+    ...(description === undefined ? {} : { description }),
+    url: `${baseUrl}/_apis/projects/${id}`,
+    state: 'wellFormed',
+    revision,
+    visibility,
+    lastUpdateTime,
+  };
+}
+
+/** A project that is asked for by name or id. */
+function describeProject(fake: Fake, baseUrl: string, project: FakeProject, capabilities: boolean) {
+  const reference = describeProjectReference(baseUrl, project);
+  const templateTypeId = project.processTemplate;
+  return {
+    ...reference,
+    ...(capabilities
+      ? {
+          capabilities: {
+            processTemplate: { templateName: processName(templateTypeId), templateTypeId },
+            versioncontrol: { sourceControlType: 'Git', gitEnabled: 'True', tfvcEnabled: 'False' },
+          },
+        }
+      : {}),
+    _links: {
+      self: { href: reference.url },
+      collection: { href: `${baseUrl}/_apis/projectCollections/${fake.state.collectionId}` },
+      web: { href: `${baseUrl}/${encodeURIComponent(project.name)}` },
+    },
+    defaultTeam: {
+      id: project.teamId,
+      name: `${project.name} Team`,
+      url: `${reference.url}/teams/${project.teamId}`,
+    },
+  };
+}
+
+function describe(baseUrl: string, { id, name }: (typeof processes)[number]) {
+  const url = `${baseUrl}/_apis/process/processes/${id}`;
+  const isDefault = id === processes[0].id;
+  return { id, name, description: '', isDefault, type: 'system', url, _links: { self: { href: url } } };
+}
+
+/** What a client that makes a project chooses its process from. */
+export const processRoutes: readonly Route[] = [
+  [
+    'GET',
+    /^\/_apis\/process\/processes$/iu,
+    ({ baseUrl }) => list(processes.map((each) => describe(baseUrl, each))),
+  ],
+  [
+    'GET',
+    /^\/_apis\/process\/processes\/([^/]+)$/iu,
+    ({ baseUrl }, id = '') => {
+      const found = processes.find((each) => each.id === id.toLowerCase());
+      if (found !== undefined) return ok(describe(baseUrl, found));
+      const message = `VS402362: There is no process with type id ${decodeURIComponent(id)}.`;
+      return refusal(404, 'ProcessNotFoundException', message, 'Microsoft.TeamFoundation.Server.Core');
     },
   ],
 ];

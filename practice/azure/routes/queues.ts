@@ -1,21 +1,30 @@
-import { badRequest, nameRefusal } from '../http/arguments.ts';
-import { actionFilters, flag, idsOf, nameIn, namesOf, parameter } from '../http/query.ts';
 import {
+  actionFilters,
+  badRequest,
+  flag,
+  idsOf,
+  nameIn,
+  nameRefusal,
+  namesOf,
+  parameter,
+} from '../http/arguments.ts';
+import {
+  type FakeCall,
+  type Reply,
+  type Route,
   accessDenied,
   empty,
   list,
   ok,
   refusal,
   textOf,
-  type FakeCall,
-  type Reply,
-  type Route,
 } from '../http/reply.ts';
-import { describeQueue } from '../shapes/queue.ts';
-import { asRead, beforeWrite, nextId, type Fake } from '../world/fake.ts';
+import { describeIdentity } from '../shapes.ts';
+import { type Fake, asRead, beforeWrite, nextId } from '../world/fake.ts';
+import { admin } from '../world/identities.ts';
 import { newPool } from '../world/new-organization.ts';
 import type { FakePool, FakeProject, FakeQueue } from '../world/state.ts';
-import { isTaken, makePool, poolExists, poolMissing, poolOf } from './pools.ts';
+import { describePoolReference, isTaken, makePool, poolExists, poolMissing, poolOf } from './pools.ts';
 import { findProject, projectMissing } from './projects.ts';
 import { pageOf } from './requests.ts';
 
@@ -167,3 +176,28 @@ export const queueRoutes: readonly Route[] = [
     },
   ],
 ];
+
+/** A queue, its pool in full. The pool of an old queue may be gone. */
+function describeQueue(fake: Fake, queue: FakeQueue) {
+  const pool = fake.state.pools.find(({ id }) => id === queue.poolId);
+  return {
+    id: queue.id,
+    projectId: queue.project,
+    name: queue.name,
+    ...(pool === undefined ? {} : { pool: describePoolReference(fake, pool) }),
+  };
+}
+
+/** Which pipelines may use a queue, and who permitted it when. */
+export function describePermissions(baseUrl: string, { id, openSince, pipelines }: FakeQueue) {
+  const permitted = (authorizedOn: string) => ({
+    authorized: true,
+    authorizedBy: describeIdentity(baseUrl, admin),
+    authorizedOn,
+  });
+  return {
+    resource: { type: 'queue', id: String(id) },
+    ...(openSince === undefined ? {} : { allPipelines: permitted(openSince) }),
+    pipelines: pipelines.map((each) => ({ id: each.id, ...permitted(each.authorizedOn) })),
+  };
+}

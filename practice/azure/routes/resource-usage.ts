@@ -1,9 +1,9 @@
-import { flag, parameter } from '../http/query.ts';
+import { flag, parameter } from '../http/arguments.ts';
 import { ok, type FakeCall, type Reply, type Route } from '../http/reply.ts';
-import { describeRequest } from '../shapes/request.ts';
+import { describeRequest } from '../shapes.ts';
 import { activityOf } from '../world/activity.ts';
 import type { Fake } from '../world/fake.ts';
-import { runningJobs } from '../world/parallel-jobs.ts';
+import { runningJobs } from '../world/queue.ts';
 
 /** What the service shows for "no limit", as for self-hosted jobs of public projects. */
 const unlimited = 2_147_483_647;

@@ -1,6 +1,4 @@
 import type { Clock } from '../../../src/shared/base/machine/clock.ts';
-import type { Fault } from './faults.ts';
-import { Rules } from './rules.ts';
 import type { State } from './state.ts';
 
 export type Permission = 'pools.create' | 'pools.manage' | 'queues.create' | 'queues.authorize';
@@ -86,4 +84,59 @@ export function asRead<T>(fake: Fake, key: string, present: T | undefined): T | 
   if (past.until > fake.now()) return past.before as T | undefined;
   fake.stale.delete(key);
   return present;
+}
+
+/** The service's slow rules in milliseconds; a fast clock divides them. Sources: the project's notes on the agent. */
+export const Rules = {
+  /** How long GET messages waits for one. */
+  longPoll: 50_000,
+  /** A session that nobody polls ends. */
+  sessionExpiry: 5 * 60_000,
+  /** An agent renews the lock of its job each minute; the lock lasts ten. */
+  lock: 10 * 60_000,
+  /** After the lock has run out the job is given up: "We stopped hearing from agent", about 14 minutes after the last sign. */
+  lockGrace: 4 * 60_000,
+  accessToken: 60 * 60_000,
+  /** A worker logs in once for its whole job. */
+  jobToken: 48 * 60 * 60_000,
+} as const;
+
+/** What shall go wrong with the next calls. */
+export interface Fault {
+  /** How many calls it hits; each hit counts down. */
+  readonly count: number;
+  /** 203 gives the sign-in page, 302 a redirect to it, 429 and 5xx an error body. Without it the call works. */
+  readonly status?: number;
+  /** Answered with 503 and the words for an organization that nobody has used for long. */
+  readonly deactivated?: boolean;
+  /** Seconds, sent with whatever the answer is. */
+  readonly retryAfterS?: number;
+  readonly delayMs?: number;
+  /** The connection is closed without an answer: before the call is carried out, or after it. */
+  readonly drop?: 'before' | 'after';
+  readonly method?: string;
+  /** A regular expression on the path. */
+  readonly path?: string;
+  /** Calls of management clients (the default), of agents, or both. */
+  readonly callers?: 'clients' | 'agents' | 'all';
+}
+
+/** The first fault that applies to this call, counted down. */
+export function takeFault(
+  faults: { fault: Fault; left: number }[],
+  call: { readonly method: string; readonly path: string; readonly agent: boolean },
+): Fault | undefined {
+  const found = faults.find(({ fault, left }) => left > 0 && applies(fault, call));
+  if (found === undefined) return undefined;
+  found.left -= 1;
+  return found.fault;
+}
+
+function applies(fault: Fault, call: { method: string; path: string; agent: boolean }): boolean {
+  const callers = fault.callers ?? 'clients';
+  return (
+    (callers === 'all' || (callers === 'agents') === call.agent) &&
+    (fault.method === undefined || fault.method === call.method) &&
+    (fault.path === undefined || new RegExp(fault.path, 'u').test(call.path))
+  );
 }

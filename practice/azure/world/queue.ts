@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+
 import { agentsIn } from './agent-index.ts';
-import { satisfies } from './demands.ts';
-import { nextId, type Fake } from './fake.ts';
+import { type Fake, nextId } from './fake.ts';
 import { endRecord, newTimelines } from './job/timeline.ts';
-import type { FakeAgent, FakeRequest, JobContainer, JobResult } from './state.ts';
+import type { FakeAgent, FakeRequest, JobContainer, JobResult, State } from './state.ts';
 
 export interface NewJob {
   readonly poolId: number;
@@ -78,4 +78,55 @@ export function finish(fake: Fake, request: FakeRequest, result: JobResult): voi
   request.result = result;
   request.finishTime = fake.now();
   endRecord(request, result, new Date(fake.now()));
+}
+
+type Named = Readonly<Record<string, string>>;
+
+/**
+ * Demands as a pipeline writes them: `name`, `name -equals value`, `name -gtVersion 1.2.3`. Names ignore case; of
+ * capabilities in several places the first that has a name counts.
+ */
+export function satisfies(capabilities: readonly Named[], demands: readonly string[]): boolean {
+  return demands.every((demand) => {
+    const [, name = '', operator, wanted = ''] = /^(\S+)(?:\s+-(\w+)\s+(.*))?$/u.exec(demand.trim()) ?? [];
+    const value = valueIn(capabilities, name);
+    if (value === undefined) return false;
+    if (operator?.toLowerCase() === 'equals') return value.toLowerCase() === wanted.toLowerCase();
+    if (operator?.toLowerCase() === 'gtversion') return compareVersions(value, wanted) >= 0;
+    return operator === undefined;
+  });
+}
+
+/** Looked up in the case that it was asked in first: pools are large, and that is nearly always the right one. */
+function valueIn(capabilities: readonly Named[], name: string): string | undefined {
+  for (const named of capabilities) {
+    const wanted = name.toLowerCase();
+    const value = named[name] ?? Object.entries(named).find(([each]) => each.toLowerCase() === wanted)?.[1];
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
+
+/** Despite its name `-gtVersion` is met by the same version too. */
+function compareVersions(a: string, b: string): number {
+  const left = a.split('.').map(Number);
+  const right = b.split('.').map(Number);
+  for (let index = 0; index < Math.max(left.length, right.length); index += 1) {
+    const difference = (left[index] ?? 0) - (right[index] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** Jobs that count against the permitted number: given to an agent of one's own, and not finished. */
+export function runningJobs({ requests, pools }: State): readonly FakeRequest[] {
+  const hosted = new Set(pools.filter(({ isHosted }) => isHosted).map(({ id }) => id));
+  return requests.filter(
+    ({ agentId, result, poolId }) => agentId !== undefined && result === undefined && !hosted.has(poolId),
+  );
+}
+
+/** How many more may be given out now. */
+export function permittedJobs(state: State): number {
+  return state.parallelJobs === null ? Infinity : state.parallelJobs - runningJobs(state).length;
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+
 import { FleetError } from '../../../src/shared/base/errors.ts';
-import { filledState } from './filled-state.ts';
 import { newTimelines } from './job/timeline.ts';
-import type { FakeRequest, State } from './state.ts';
+import { hostedAgent, newPool, newProject } from './new-organization.ts';
+import type { FakeAgent, FakePool, FakeProject, FakeRequest, State } from './state.ts';
 
 /** A request as older servers saved it: with one text for its log, without timelines. */
 type SavedRequest = Partial<FakeRequest> &
@@ -63,4 +64,25 @@ export function upgraded(request: SavedRequest): FakeRequest {
 export function saveState(file: string, state: State): void {
   writeFileSync(`${file}.new`, JSON.stringify(state), { mode: 0o600 });
   renameSync(`${file}.new`, file);
+}
+
+/** What a file of an earlier version lacks. */
+function filledState(state: State, now: number): State {
+  const pool = (known: FakePool) => ({ ...newPool(known.id, known.name, now), ...known });
+  const project = (known: FakeProject) => ({ ...newProject(known.name, now), ...known });
+  const agent = (known: FakeAgent): FakeAgent => {
+    const own = { ...hostedAgent(now), provisioningState: 'Provisioned' };
+    return { ...own, ...known };
+  };
+  return {
+    ...state,
+    collectionId: state.collectionId ?? crypto.randomUUID(),
+    operations: state.operations ?? [],
+    maintenance: state.maintenance ?? { definitions: [], jobs: [] },
+    parallelJobs: state.parallelJobs ?? null,
+    pools: state.pools.map(pool),
+    agents: state.agents.map(agent),
+    projects: state.projects.map(project),
+    queues: state.queues.map((queue) => ({ ...queue, pipelines: queue.pipelines ?? [] })),
+  };
 }

@@ -1,10 +1,8 @@
 import { agentOf } from './agent-index.ts';
 import { rule, type Fake } from './fake.ts';
 import { jobMessage } from './job/message.ts';
-import { send } from './messages.ts';
-import { permittedJobs } from './parallel-jobs.ts';
-import { endPolls } from './polls.ts';
-import { assignedRequest, finish, matches } from './queue.ts';
+import { endPolls, send } from './messages.ts';
+import { assignedRequest, finish, matches, permittedJobs } from './queue.ts';
 import type { FakeAgent, FakeRequest, FakeSession } from './state.ts';
 
 export function sessionOf(fake: Fake, agentId: number): FakeSession | undefined {

@@ -3,7 +3,7 @@ import type { AnySchemaObject } from 'ajv';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { calls } from '../../../../src/shared/azure/calls.ts';
 import { AgentKey } from '../../../../src/shared/azure/keys.ts';
-import { managementRoutes } from '../../../../practice/azure/routes/management.ts';
+import { managementRoutes } from '../../../../practice/azure/answer.ts';
 import { apiOf } from './api.ts';
 import { differences, lostParameters, notServed, otherAnswers } from './contract-differences.ts';
 import { against, asAnswered, contractWithout, ofDefinition, operationOf, operations } from './contract.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { satisfies } from '../../../../practice/azure/world/demands.ts';
+import { satisfies } from '../../../../practice/azure/world/queue.ts';
 
 const capabilities = { git: '/usr/bin/git', 'gpu.model': 'A100', 'Agent.Version': '4.275.0' };
 

@@ -1,6 +1,6 @@
 // How much is looked at when jobs are queued and listed in large pools.
 import { expect, test } from 'vitest';
-import { describeRequest, type MatchesShown } from '../../../../practice/azure/shapes/request.ts';
+import { describeRequest, type MatchesShown } from '../../../../practice/azure/shapes.ts';
 import { queueJob } from '../../../../practice/azure/world/queue.ts';
 import type { FakeAgent } from '../../../../practice/azure/world/state.ts';
 import { bareWorld } from './bare-world.ts';

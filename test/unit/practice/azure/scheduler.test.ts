@@ -1,7 +1,7 @@
 // The fake server's own rules, by whatever order things happen in: what the soak test relies on.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Rules } from '../../../../practice/azure/world/rules.ts';
+import { Rules } from '../../../../practice/azure/world/fake.ts';
 import { assignedRequest, finish, queueJob } from '../../../../practice/azure/world/queue.ts';
 import { advance, endSession, sessionOf } from '../../../../practice/azure/world/scheduler.ts';
 import { bareWorld } from './bare-world.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { satisfies } from '../../../../../practice/azure/world/demands.ts';
+import { satisfies } from '../../../../../practice/azure/world/queue.ts';
 import type { SmiReport } from '../../../../../src/shared/health/smi-report.ts';
 import { userCapabilities } from '../../../../../src/manager/pool/capabilities.ts';
 import { type PipelineKind, pipelineKinds } from '../../../../../src/cli/render/pipeline/choose.ts';

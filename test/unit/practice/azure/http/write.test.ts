@@ -3,8 +3,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createFakeServer } from '../../../../../practice/azure/server.ts';
-import { write } from '../../../../../practice/azure/http/write.ts';
+import { createFakeServer, write } from '../../../../../practice/azure/server.ts';
 import type { Fake } from '../../../../../practice/azure/world/fake.ts';
 
 const closing: (() => void)[] = [];

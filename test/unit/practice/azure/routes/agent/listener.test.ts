@@ -1,7 +1,7 @@
 // What a listener asks of the server. Each case says where it is from: the agent's source or its recorded requests
 // (test/fixtures/agent), or what was seen when they ran.
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Rules } from '../../../../../../practice/azure/world/rules.ts';
+import { Rules } from '../../../../../../practice/azure/world/fake.ts';
 import { useFake } from '../../server.ts';
 import { RawAgent } from './raw-agent.ts';
 

@@ -8,13 +8,13 @@ import {
   gpuTaken,
   managerKill,
   serverFault,
-} from '../../bench/soak/faults.ts';
-import { report } from '../../bench/soak/report.ts';
-import type { SoakFleet } from '../../bench/soak/model.ts';
-import { soak } from '../../bench/soak/soak.ts';
-import { azpFleet } from '../../practice/lab/azp-fleet.ts';
-import { provisionedFleet } from '../../practice/lab/provisioned.ts';
-import { say } from '../../practice/lab/say.ts';
+} from '../../../bench/soak/faults.ts';
+import { report } from '../../../bench/soak/report.ts';
+import type { SoakFleet } from '../../../bench/soak/model.ts';
+import { soak } from '../../../bench/soak/soak.ts';
+import { azpFleet } from '../../../practice/lab/azp-fleet.ts';
+import { provisionedFleet } from '../../../practice/lab/provisioned.ts';
+import { say } from '../../../practice/lab/say.ts';
 
 test('sixty jobs run exactly once each while managers, Docker and the server fail, a host is drained and a GPU is taken', async () => {
   const { lab, azure, inventory } = await provisionedFleet();

@@ -1,9 +1,9 @@
-import type { Fake } from '../world/fake.ts';
-import { matchingAgents } from '../world/queue.ts';
-import { activityOf } from '../world/activity.ts';
-import { agentOf } from '../world/agent-index.ts';
-import type { FakeAgent, FakeProject, FakeRequest } from '../world/state.ts';
-import { describeAgentReference } from './agent-reference.ts';
+import { activityOf } from './world/activity.ts';
+import { agentOf } from './world/agent-index.ts';
+import type { Fake } from './world/fake.ts';
+import type { FakeIdentity } from './world/identities.ts';
+import { matchingAgents } from './world/queue.ts';
+import type { FakeAgent, FakeProject, FakeRequest, Properties } from './world/state.ts';
 
 const iso = (time: number | undefined) => (time === undefined ? undefined : new Date(time).toISOString());
 
@@ -95,4 +95,79 @@ function matchesOf(
 function projectOf(fake: Fake, { project }: FakeRequest): FakeProject | undefined {
   const wanted = project.toLowerCase();
   return fake.state.projects.find(({ id, name }) => name.toLowerCase() === wanted || id === wanted);
+}
+
+/** An agent as job requests name theirs. What is not known of it, the service leaves out. */
+export function describeAgentReference(baseUrl: string, agent: FakeAgent, status: 'online' | 'offline') {
+  const { id, poolId, name, version, osDescription, enabled, provisioningState } = agent;
+  return {
+    _links: {
+      self: { href: `${baseUrl}/_apis/distributedtask/pools/${poolId}/agents/${id}` },
+      web: { href: `${baseUrl}/_settings/agentpools?view=jobs&poolId=${poolId}&agentId=${id}` },
+    },
+    id,
+    name,
+    version,
+    ...(osDescription === '' ? {} : { osDescription }),
+    enabled,
+    status,
+    provisioningState,
+    // The service's name for the public address; recorded with every agent that users bring.
+    ...(provisioningState === 'Provisioned' ? { accessPoint: 'CodexAccessMapping' } : {}),
+  };
+}
+
+/** A reference to somebody, with the members that were recorded. */
+export function describeIdentity(baseUrl: string, who: FakeIdentity) {
+  const avatar = `${baseUrl}/_apis/GraphProfile/MemberAvatars/${who.descriptor}`;
+  return {
+    displayName: who.displayName,
+    url: `${baseUrl}/_apis/Identities/${who.id}`,
+    _links: { avatar: { href: avatar } },
+    id: who.id,
+    uniqueName: who.uniqueName,
+    imageUrl: avatar,
+    descriptor: who.descriptor,
+  };
+}
+
+/** `{properties}` with what the filters name (`*` stands for anything); nothing without a filter. */
+export function chosenProperties(
+  properties: Properties,
+  filters: readonly string[] | undefined,
+): { properties?: Properties } {
+  if (filters === undefined) return {};
+  const chosen = Object.entries(properties).filter(([name]) => filters.some((filter) => fits(filter, name)));
+  return { properties: Object.fromEntries(chosen) };
+}
+
+function fits(filter: string, name: string): boolean {
+  const [head = '', ...rest] = filter.toLowerCase().split('*');
+  let at = head.length;
+  const text = name.toLowerCase();
+  if (!text.startsWith(head)) return false;
+  for (const [index, part] of rest.entries()) {
+    if (index === rest.length - 1)
+      return part === '' || (text.endsWith(part) && text.length - part.length >= at);
+    const found = text.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return at === text.length;
+}
+
+/** What a body gives as properties: `{$type, $value}`, or the bare value. */
+export function propertiesOf(body: unknown): Properties {
+  return Object.fromEntries(
+    Object.entries(Object(body) as Record<string, unknown>).map(([name, given]) => {
+      const { $type, $value } = Object(given) as { $type?: string; $value?: unknown };
+      if (typeof $type === 'string') return [name, { $type, $value }];
+      return [name, { $type: typeNameOf(given), $value: given }];
+    }),
+  );
+}
+
+function typeNameOf(value: unknown): string {
+  if (typeof value === 'boolean') return 'System.Boolean';
+  return typeof value === 'number' ? 'System.Int32' : 'System.String';
 }
