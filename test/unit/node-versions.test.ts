@@ -14,7 +14,7 @@ test.each([
   ['scripts/build.mjs', /target: 'node(\d+\.\d+)'/],
   ['scripts/dev.mjs', /testedNodes = \['(\d+\.\d+)\.\d+'/],
   ['README.md', /You need: Node (\d+\.\d+) or newer/],
-  ['README.md', /npm test`: the package on Node (\d+\.\d+),/],
+  ['docs/install.md', /npm test`: the package on Node (\d+\.\d+),/],
   ['CONTRIBUTING.md', /supports Node (\d+\.\d+)/],
   ['docs/manager.md', /Node (\d+\.\d+) or newer/],
 ])('%s names the lowest Node that the package takes', (path, pattern) => {
