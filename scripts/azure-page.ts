@@ -32,28 +32,28 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
   },
   managedPools: {
     sample: calls.managedPools(),
-    when: '`setup`: what the token may do',
+    when: '`setup`: the permissions of the token',
     evidence: 'azure-devops-node-api',
   },
   listProjects: {
     sample: calls.listProjects(1000),
-    when: '`setup`: projects to choose from; refused, their names are typed',
+    when: '`setup`: projects to choose from; if refused, type their names',
     evidence: contract,
   },
   createPool: { sample: calls.createPool('NAME'), when: 'creating a pool', evidence: contract },
   setAutoUpdate: {
     sample: calls.setAutoUpdate(1, false),
-    when: 'automatic updates of agents off, in a pool that we made; `setup` asks it of a pool that nobody has, to see whether the token may write',
+    when: 'switching automatic agent updates off, in a pool that azp-fleet created; `setup` calls it for a pool that does not exist, to test write access',
     evidence: `${contract}; Microsoft's Terraform provider`,
   },
   listAgents: {
     sample: calls.listAgents(1, { owner: 'OWNER' }),
-    when: "a manager's look at its own agents; without `demands` all of a pool: `pool list` (without capabilities), `pool prune` (with the last job), `status` and `provision` of large parts of one",
+    when: 'a manager reads its own agents; without `demands` all of a pool: `pool list` (without capabilities), `pool prune` (with the last job), `status` and `provision` of large parts of one',
     evidence: contract,
   },
   findAgent: {
     sample: calls.findAgent(1, 'NAME'),
-    when: 'before each registration, and whatever is done to one agent',
+    when: 'before each registration, and before each change of one agent',
     evidence: `${contract}; agent recorded at 5.1-preview.1`,
   },
   getAgent: {
@@ -68,18 +68,18 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
   },
   replaceAgent: {
     sample: calls.replaceAgent(1, 2, { ...agent, publicKey }),
-    when: 'registering it again, with a new key for each job',
+    when: 'registering an agent again, with a new key for each job',
     evidence: `${contract}; agent recorded at 5.1-preview.1`,
   },
   setEnabled: { sample: calls.setEnabled(1, 2, false), when: 'drain, quarantine', evidence: contract },
   setUserCapabilities: {
     sample: calls.setUserCapabilities(1, 2, {}),
-    when: 'what a GPU is, for demands',
+    when: 'GPU properties, for demands',
     evidence: 'azure-devops-node-api',
   },
   deleteAgent: {
     sample: calls.deleteAgent(1, 2),
-    when: '`pool prune`, slots that are not wanted any more, and a killed agent whose session is left',
+    when: '`pool prune`, removed slots, and a killed agent with a leftover session',
     evidence: `${contract}; agent recorded at 5.1-preview.1`,
   },
   unfinishedRequests: {
@@ -109,17 +109,17 @@ const table: Readonly<Record<keyof typeof calls, About>> = {
   },
   readRun: {
     sample: calls.readRun('PROJECT', 1, 1),
-    when: 'the same, each 5 s until it has ended',
+    when: 'the same, every 5 s until the run ends',
     evidence: 'azure-devops-node-api',
   },
   resourceUsage: {
     sample: calls.resourceUsage(),
-    when: 'once in `status` and in `setup`: how many jobs may run at once; refused, that line is missing',
+    when: 'once in `status` and in `setup`: the number of parallel jobs; if refused, that line is missing',
     evidence: 'azure-devops-node-api',
   },
   resourceLimits: {
     sample: calls.resourceLimits(),
-    when: 'the same, where the call before does not answer',
+    when: 'the same, if the previous call fails',
     evidence: 'azure-devops-node-api',
   },
   readPermission: { sample: calls.readPermission('PROJECT', 1), when: '`projects:`', evidence: contract },
@@ -150,24 +150,21 @@ function callTable(): string {
 }
 
 function factRow({ fact, source, tests = [] }: Line): string {
-  const held = tests.map((test) => {
-    const [file = '', words = ''] = test.split(/: (.*)/su);
-    return `${file} (${words.replaceAll('|', '\\|')})`;
-  });
-  return `| ${fact} | ${source} | ${held.join('; ')} |`;
+  const files = new Set(tests.map((test) => test.split(': ')[0] ?? ''));
+  return `| ${fact} | ${source} | ${[...files].join('; ')} |`;
 }
 
 function factTables(): string {
-  const head = ['| fact | source | held by |', '| --- | --- | --- |'];
+  const head = ['| fact | source | tests |', '| --- | --- | --- |'];
   return lines
     .map((line) =>
-      line.about === undefined ? factRow(line) : ['', `### Of ${line.about}`, '', ...head].join('\n'),
+      line.about === undefined ? factRow(line) : ['', `### ${line.about}`, '', ...head].join('\n'),
     )
     .join('\n')
     .trim();
 }
 
-/** docs/azure.md with the tables of calls and of facts between their marks. */
+/** Returns docs/azure.md with the tables of calls and facts between their markers. */
 export function withAzureTables(page: string): string {
   return between(between(page, 'calls', callTable()), 'facts', factTables());
 }
@@ -178,6 +175,6 @@ function between(page: string, what: string, text: string): string {
   const [before, rest] = page.split(start);
   const after = rest?.split(end)[1];
   if (before === undefined || after === undefined)
-    throw new Error(`docs/azure.md lacks the marks around its ${what}`);
+    throw new Error(`docs/azure.md has no markers around its ${what}`);
   return `${before}${start}\n\n${text}\n\n${end}${after}`;
 }

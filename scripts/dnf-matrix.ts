@@ -164,7 +164,7 @@ export const rows: readonly Row[] = [
     proofs: [seen('was told for whom it waits, and in one line which mirror is gone'), text, text],
   },
   {
-    what: 'has no network and uses [a bundle](closed-networks.md#of-systems-with-dnf)',
+    what: 'has no network and uses [a bundle](bundles.md#dnf-systems)',
     proofs: [
       lab('long/bundle-dnf.test.ts', 'comes up without any other network'),
       {

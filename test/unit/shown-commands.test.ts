@@ -8,7 +8,7 @@ import { commands } from '../../src/cli/commands.ts';
 import { parseArguments } from '../../src/cli/parse.ts';
 
 const root = join(import.meta.dirname, '../..');
-const pages = globSync(['*.md', 'docs/*.md', 'dockeragent/*.md'], { cwd: root });
+const pages = globSync(['*.md', 'docs/*.md', 'dockeragent/*.md', 'examples/**/*.md'], { cwd: root });
 
 interface Shown {
   readonly line: string;

@@ -1,5 +1,5 @@
-# Destroyed before the machine is, because it depends on it. A job that runs ends first; where drain does not succeed,
-# nothing is destroyed. What is left in the pool then, `azp-fleet pool prune --gone NAME` takes away (../README.md).
+# Destroyed before the machine, because it depends on it. A running job finishes first; if drain fails, nothing is
+# destroyed. Afterwards `azp-fleet pool prune --gone NAME` removes the agents from the pool (../README.md).
 resource "terraform_data" "deregister" {
   count      = var.inventory == "" ? 0 : 1
   depends_on = [aws_instance.gpu]

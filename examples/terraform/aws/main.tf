@@ -1,4 +1,4 @@
-# One machine with a GPU on AWS, reached by SSH and by nothing else.
+# One machine with a GPU on AWS, reachable by SSH only.
 terraform {
   required_version = ">= 1.4"
   required_providers {
@@ -87,7 +87,7 @@ resource "aws_instance" "gpu" {
   key_name               = aws_key_pair.admin.key_name
   tags                   = { Name = var.name }
 
-  # A machine that powers itself off is kept, and costs its disk alone.
+  # A machine that powers itself off stays, and costs only its disk.
   instance_initiated_shutdown_behavior = "stop"
 
   metadata_options {
@@ -101,7 +101,7 @@ resource "aws_instance" "gpu" {
     encrypted   = true
   }
 
-  # A newer image is no reason to make the machine anew.
+  # A newer image does not replace the machine.
   lifecycle {
     ignore_changes = [ami]
   }

@@ -1,4 +1,4 @@
-# One machine with a GPU on Azure, reached by SSH and by nothing else.
+# One machine with a GPU on Azure, reachable by SSH only.
 terraform {
   required_version = ">= 1.4"
   required_providers {
@@ -33,7 +33,7 @@ resource "azurerm_subnet" "fleet" {
   address_prefixes     = ["10.90.0.0/24"]
 }
 
-# What no rule allows, the rules that every group has do not let in from the Internet.
+# The default rules of every group refuse other connections from the Internet.
 resource "azurerm_network_security_group" "ssh" {
   name                = "${var.name}-ssh"
   resource_group_name = azurerm_resource_group.fleet.name

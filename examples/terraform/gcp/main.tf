@@ -1,4 +1,4 @@
-# One machine with a GPU on Google Cloud, reached by SSH and by nothing else.
+# One machine with a GPU on Google Cloud, reachable by SSH only.
 terraform {
   required_version = ">= 1.4"
   required_providers {
@@ -26,7 +26,7 @@ resource "google_compute_subnetwork" "fleet" {
   ip_cidr_range = "10.90.0.0/24"
 }
 
-# A network of one's own lets nothing in that no rule allows.
+# A separate network allows no incoming connection without a rule.
 resource "google_compute_firewall" "ssh" {
   name          = "${var.name}-ssh"
   network       = google_compute_network.fleet.id

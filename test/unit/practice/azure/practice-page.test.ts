@@ -1,4 +1,4 @@
-// docs/practice.md, held to the server: every command that it shows is carried out, every route and member is in it.
+// docs/practice.md and docs/practice-api.md agree with the server: every shown command runs, every route and member is described.
 import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -11,6 +11,7 @@ import { useFake } from './server.ts';
 
 const file = 'docs/practice.md';
 const page = readFileSync(file, 'utf8');
+const api = readFileSync('docs/practice-api.md', 'utf8');
 const shownOrigin = 'http://127.0.0.1:8088';
 const fake = useFake();
 
@@ -20,7 +21,7 @@ beforeAll(async () => {
 });
 
 describe('the switchboard', () => {
-  const documented = [...page.matchAll(/^\| `([A-Z]+) (\/_fake[^`?]*)(?:\?[^`]*)?`/gmu)].map(
+  const documented = [...api.matchAll(/^\| `([A-Z]+) (\/_fake[^`?]*)(?:\?[^`]*)?`/gmu)].map(
     ([, method = '', path = '']) => ({ method, path: path.replace('ID', '1').replace('NAME', 'gpu-1') }),
   );
 
@@ -45,7 +46,7 @@ describe('the switchboard', () => {
   );
 
   test.each(Object.entries(bodies))('the members of %s are on the page', (_, schema) => {
-    const missing = Object.keys(schema.shape).filter((name) => !page.includes(`\`${name}\``));
+    const missing = Object.keys(schema.shape).filter((name) => !api.includes(`\`${name}\``));
     expect(missing).toEqual([]);
   });
 });
@@ -55,7 +56,7 @@ describe('what is shown', () => {
     ...blocks(file, 'console')
       .flatMap(shownIn)
       .map(({ command }) => command),
-    ...blocks(file, 'sh').flatMap((block) => block.split('\n')),
+    ...[...blocks(file, 'sh'), ...blocks('docs/practice-api.md', 'sh')].flatMap((block) => block.split('\n')),
   ].filter((line) => line.startsWith('curl '));
 
   test('is enough to look at', () => {

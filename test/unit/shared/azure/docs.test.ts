@@ -25,8 +25,8 @@ test('docs/azure.md has the tables of calls and facts as they are written', () =
   expect(rows).toHaveLength(Object.keys(calls).length);
 });
 
-test('a page without its marks is not written', () => {
-  expect(() => withAzureTables('# Azure DevOps')).toThrow('lacks the marks');
+test('a page without its markers is not written', () => {
+  expect(() => withAzureTables('# Azure DevOps')).toThrow('has no markers');
 });
 
 test('every fact has a source and a test, and every test is there', () => {
