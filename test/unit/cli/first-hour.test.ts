@@ -18,7 +18,7 @@ import { valueMistakes } from '../../support/first-hour/value-mistakes.ts';
 import { World } from '../../support/first-hour/world.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../src/fleet/artifacts/bundle.ts', async () => {
+vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });

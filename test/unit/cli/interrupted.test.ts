@@ -11,7 +11,7 @@ import { commands } from '../../../src/cli/commands.ts';
 import { runCommand } from '../../support/command.ts';
 
 // What is uploaded is built beforehand, or not at all where only these tests run.
-vi.mock('../../../src/fleet/artifacts/bundle.ts', async () => {
+vi.mock('../../../src/fleet/artifacts/load.ts', async () => {
   const { desiredOf } = await import('../../support/host.ts');
   return { loadArtifacts: () => Promise.resolve(desiredOf().artifacts) };
 });
