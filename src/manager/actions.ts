@@ -3,7 +3,7 @@ import { defined } from '../shared/base/defined.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
 import { causeOf, NotYet } from './causes.ts';
-import { runId } from './docker/launch-order.ts';
+import { runId } from './docker/container.ts';
 import { isHostRun } from './host-mode/host-engine.ts';
 import { failedOn, recordOf, withRecord } from './image/choice.ts';
 import type { Action, Cause, Slot, Wanted } from './model.ts';

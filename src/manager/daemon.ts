@@ -11,7 +11,7 @@ import { LifeSigns } from './serve/life-signs.ts';
 import type { Notifier } from './serve/notify.ts';
 import { StatusFile } from './serve/status-file.ts';
 import type { Loaded } from './serve/status-view.ts';
-import { Watches, type ImagePlaces } from './watches.ts';
+import { type ImagePlaces, Watches } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
 import { Messenger } from './webhook/messenger.ts';
 

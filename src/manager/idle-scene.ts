@@ -5,7 +5,7 @@ import type { Slot } from './model.ts';
 import type { SlotBook } from './slots/memory.ts';
 import { drainsOf } from './slots/drains.ts';
 import type { Watches } from './watches.ts';
-import type { TenantWatch } from './tenants/watch.ts';
+import type { TenantWatch } from './other-processes/watch.ts';
 
 interface Runs {
   slots(): readonly Slot[];

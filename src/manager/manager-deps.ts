@@ -4,11 +4,10 @@ import type { ManagerConfig } from '../shared/contract/config.ts';
 import type { Engine } from '../shared/engine/engine.ts';
 import type { Clock } from '../shared/base/machine/clock.ts';
 import type { HostRoot } from '../shared/base/machine/host-root.ts';
-import type { RunCommand } from './machine/command.ts';
+import type { FollowCommand, RunCommand } from './machine/command.ts';
 import type { DiskSpace } from './machine/disk.ts';
-import type { FollowCommand } from './machine/follow-command.ts';
 import type { ReadProcess } from './machine/process.ts';
-import type { MachineSize } from './machine/size.ts';
+import type { MachineSize } from './machine/machine-facts.ts';
 
 /** The effects of the manager: server, Docker Engine, clock, programs, files. Each part takes what it needs of them. */
 export interface ManagerDeps {

@@ -1,7 +1,7 @@
 import type { Fetch } from '../shared/azure/http/proxy.ts';
 import type { Secret } from '../shared/base/secret.ts';
-import type { Fence } from './docker/fence.ts';
-import type { Helpers } from './docker/helpers.ts';
+import type { Fence } from './docker/network-isolation.ts';
+import type { Helpers } from './docker/janitor.ts';
 import type { AgentStore } from './host-mode/agent-store.ts';
 import type { HostEngine } from './host-mode/host-engine.ts';
 import type { ManagerDeps } from './manager-deps.ts';

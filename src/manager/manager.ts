@@ -1,9 +1,9 @@
 import { timestamp } from '../shared/base/machine/clock.ts';
-import { sourceName, type ImageConfig } from '../shared/contract/config.ts';
+import { type ImageConfig, sourceName } from '../shared/contract/config.ts';
 import { Labels } from '../shared/contract/paths.ts';
 import type { ManagerStatus } from '../shared/contract/status.ts';
 import type { OwnContainer } from '../shared/engine/engine.ts';
-import { everySlot, namedAdopted, drainsOf } from './slots/drains.ts';
+import { drainsOf, everySlot, namedAdopted } from './slots/drains.ts';
 import { causeOf, isFromOutside } from './causes.ts';
 import { isUnproven, proved, recordOf, withRecord } from './image/choice.ts';
 import { isOurs } from './pool/agents.ts';
@@ -20,10 +20,10 @@ import { countWait } from './slots/queue-memory.ts';
 import { SlotBook } from './slots/memory.ts';
 import { noteUnfinished } from './unfinished.ts';
 import type { PassEnd } from './serve/life-signs.ts';
-import { managerStatus, type Loaded } from './serve/status-view.ts';
+import { type Loaded, managerStatus } from './serve/status-view.ts';
 import type { Watches } from './watches.ts';
 import type { ManagerTools } from './manager-tools.ts';
-import { TenantWatch } from './tenants/watch.ts';
+import { TenantWatch } from './other-processes/watch.ts';
 import type { State } from './state.ts';
 import type { SlotLook } from './webhook/messenger.ts';
 

@@ -8,7 +8,7 @@ import type { OwnContainer } from '../shared/engine/engine.ts';
 import { isOurs } from './pool/agents.ts';
 import { isDrifted, userCapabilities } from './pool/capabilities.ts';
 import { givenUpAt, stillAssigned } from './pool/given-up.ts';
-import { isOld } from './gpus/look.ts';
+import { isOld } from './gpus/observe.ts';
 import { faultOf, holdOf } from './slots/holds.ts';
 import { programOf } from './host-mode/create.ts';
 import { recordOf, wantedImage } from './image/choice.ts';
@@ -19,13 +19,13 @@ import { disabledByUs } from './registration/register.ts';
 import { stuckBecause } from './runs/stuck.ts';
 import type { SlotBook, SlotMemory } from './slots/memory.ts';
 import { withShares } from './slots/shares.ts';
-import { resolveSlots, settingsOf, type HostGpu } from './slots/resolve.ts';
-import { awaySince, runView, type Making } from './serve/run-view.ts';
+import { type HostGpu, resolveSlots, settingsOf } from './slots/resolve.ts';
+import { awaySince, type Making, runView } from './serve/run-view.ts';
 import { slotStatus } from './serve/status-view.ts';
 import type { Watches } from './watches.ts';
 import type { SlotLook } from './webhook/messenger.ts';
 import type { ManagerTools } from './manager-tools.ts';
-import type { TenantWatch } from './tenants/watch.ts';
+import type { TenantWatch } from './other-processes/watch.ts';
 
 /** What the reconcile loop is made of. */
 export interface LoopParts {

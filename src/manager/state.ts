@@ -5,12 +5,12 @@ import { ownerId } from '../shared/azure/pools/agents.ts';
 import { readDrains, type DrainEntries } from './slots/drains.ts';
 import type { FirstSights } from './machine/archives.ts';
 import type { GpuOrder, XidMemory } from './gpus/remembered.ts';
-import type { MemoryBaselines } from './tenants/memory.ts';
+import type { MemoryBaselines } from './other-processes/gpu-use.ts';
 import { FleetError } from '../shared/base/errors.ts';
 import { causeOf } from './causes.ts';
-import { damagedCopy, readKept, replaceKept } from './machine/kept-file.ts';
+import { damagedCopy, readKept, replaceKept } from './machine/files.ts';
 import type { Cause, PulledImage } from './model.ts';
-import { readEpisodes, type Episode } from './webhook/episodes.ts';
+import { type Episode, readEpisodes } from './webhook/episodes.ts';
 
 /** What the pool knows of an agent beside its key. */
 export type KeptEntry = Pick<AzureAgent, 'enabled' | 'userCapabilities' | 'systemCapabilities'>;

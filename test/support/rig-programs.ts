@@ -1,5 +1,5 @@
-import { runCommand, type CommandResult, type RunCommand } from '../../src/manager/machine/command.ts';
-import type { Use } from '../../src/manager/idle/use.ts';
+import { type CommandResult, runCommand, type RunCommand } from '../../src/manager/machine/command.ts';
+import type { Use } from '../../src/manager/idle/uses.ts';
 import type { ProcessFacts, ReadProcess } from '../../src/manager/machine/process.ts';
 import type { FakeSystemd } from './fake-systemd.ts';
 

@@ -30,8 +30,7 @@ const others: Readonly<Record<string, string>> = {
   'src/fleet/ssh/wire/openssh.ts': 'one program of the admin; its own test runs it',
   'src/fleet/steps/manager/leftovers.ts': 'one program and its arguments',
   'src/manager/docker/job-user.ts': "a login shell's path",
-  'src/manager/host-mode/unit.ts': 'one program',
-  'src/manager/host-mode/vacate.ts': 'the call of a script that is collected',
+  'src/manager/host-mode/systemd.ts': 'one program',
 };
 
 test('every source that contains shell text has a line of it in a collected script', () => {

@@ -5,8 +5,8 @@ import { sha256 } from '../../shared/base/digest.ts';
 import { codeOf, usageError } from '../../shared/base/errors.ts';
 import { shown } from '../../shared/base/shown.ts';
 import { tar } from '../../shared/base/tar.ts';
-import { dockerfileMistake } from '../../shared/image/dockerfile.ts';
-import { dockerignore, type Ignore } from '../../shared/image/dockerignore.ts';
+import { dockerfileMistake } from './dockerfile.ts';
+import { dockerignore, type Ignore } from './dockerignore.ts';
 import type { BuildFolder } from '../steps/step.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { contextTar } from '../../shared/image/build.ts';
+import { contextTar } from '../../shared/image/plan.ts';
 import type { Desired } from '../steps/step.ts';
 import { loadArtifacts } from './load.ts';
 import { type FetchOptions, fetchRuntime } from './node-runtime.ts';

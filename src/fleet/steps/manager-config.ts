@@ -3,7 +3,7 @@ import { agentDownloads, agentSha256, agentUrl } from '../../shared/contract/age
 import type { ImageConfig, ManagerConfig } from '../../shared/contract/config.ts';
 import { sha256 } from '../../shared/base/digest.ts';
 import { defined } from '../../shared/base/defined.ts';
-import { withRegistry } from '../../shared/image/build.ts';
+import { withRegistry } from '../../shared/image/plan.ts';
 import { buildsImage, pushedReference } from './pushed-image.ts';
 import type { Desired } from './step.ts';
 

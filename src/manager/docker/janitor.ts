@@ -3,10 +3,27 @@ import type { OwnContainer, OwnImage } from '../../shared/engine/engine.ts';
 import { isHelper, isOverdue } from '../../shared/engine/helpers.ts';
 import { probeName } from '../../shared/health/probe.ts';
 import { causeOf } from '../causes.ts';
-import { diskCause, diskState, prunable, type DiskSpace } from '../machine/disk.ts';
+import { diskCause, type DiskSpace, diskState, prunable } from '../machine/disk.ts';
 import type { Cause, PulledImages } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
-import type { Helpers } from './helpers.ts';
+
+/** The short-lived containers that this process has under way, by name; any other of ours was left by one before it. */
+export class Helpers {
+  readonly #underWay = new Set<string>();
+
+  async during<T>(name: string, work: () => Promise<T>): Promise<T> {
+    this.#underWay.add(name);
+    try {
+      return await work();
+    } finally {
+      this.#underWay.delete(name);
+    }
+  }
+
+  has(name: string): boolean {
+    return this.#underWay.has(name);
+  }
+}
 
 interface JanitorTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'log' | 'diskSpace'> {
   readonly helpers: Helpers;

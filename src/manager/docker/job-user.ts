@@ -1,8 +1,11 @@
+import { basename } from 'node:path';
 import { AgentLayout } from '../../shared/image/layout.ts';
-import type { TarEntry, TarFolder } from '../../shared/base/tar.ts';
+import { type TarEntry, type TarFolder, untar } from '../../shared/base/tar.ts';
+import type { Engine } from '../../shared/engine/engine.ts';
+import { isEngineFault } from '../../shared/engine/fault.ts';
 
 /** What makes a number somebody in a container: put into it before it starts. */
-export interface JobUser {
+interface JobUser {
   readonly files: readonly TarEntry[];
   readonly folders: readonly TarFolder[];
 }
@@ -51,4 +54,39 @@ function isHome(path: string): boolean {
 function freeName(lines: readonly string[]): string {
   const taken = lines.some((line) => line.startsWith(`${AgentLayout.user}:`));
   return taken ? `azp-${AgentLayout.user}` : AgentLayout.user;
+}
+
+const passwdFile = '/etc/passwd';
+/** A host runs a few images at a time. */
+const mostKept = 16;
+
+/** The users of images, readPasswd once of each in the first container that is made from it. */
+export class ImageUsers {
+  readonly #known = new Map<string, string | undefined>();
+
+  /** Its /etc/passwd; undefined: there is none, or it is no passwdFile of at most 1 MiB. */
+  async of(
+    engine: Pick<Engine, 'getArchive'>,
+    { image, container }: { readonly image: string; readonly container: string },
+  ): Promise<string | undefined> {
+    if (this.#known.has(image)) return this.#known.get(image);
+    const text = await readPasswd(engine, container);
+    if (this.#known.size >= mostKept) this.#known.clear();
+    this.#known.set(image, text);
+    return text;
+  }
+}
+
+async function readPasswd(
+  engine: Pick<Engine, 'getArchive'>,
+  container: string,
+): Promise<string | undefined> {
+  try {
+    const files = await untar(await engine.getArchive(container, passwdFile));
+    return files.get(basename(passwdFile))?.toString('utf8');
+  } catch (error) {
+    if (isEngineFault(error, 'engine.not-found') || isEngineFault(error, 'engine.file-too-large'))
+      return undefined;
+    throw error;
+  }
 }

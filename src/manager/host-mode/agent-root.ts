@@ -2,11 +2,11 @@ import { chmod, mkdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { FleetError } from '../../shared/base/errors.ts';
 import type { Logger } from '../../shared/base/log.ts';
-import type { Engine } from '../../shared/engine/engine.ts';
+import type { Engine, Labelled } from '../../shared/engine/engine.ts';
 import type { RunCommand } from '../machine/command.ts';
-import { removeJobLeftovers } from './job-leftovers.ts';
-import { must } from './must.ts';
-import { slotFile, type HostUser } from './user.ts';
+import { must } from './systemd.ts';
+import { type HostUser, slotFile } from './user.ts';
+import { sha256 } from '../../shared/base/digest.ts';
 
 const copyMs = 10 * 60_000;
 /** A job may have left millions of files. */
@@ -15,7 +15,7 @@ const removeMs = 30 * 60_000;
 /** Below .config the agent remembers the server's addresses; without it each connection costs it seconds. */
 const homeFolders = ['home', 'home/.config', 'home/.local', 'home/.local/share'];
 
-export interface AgentRootTools {
+interface AgentRootTools {
   readonly command: RunCommand;
   readonly docker: Pick<Engine, 'withLabel' | 'remove' | 'removeNetwork'>;
   readonly log: Logger;
@@ -97,4 +97,36 @@ function closed(folder: string, above: string, mode: number): FleetError {
     seen: `mode ${(mode & 0o7777).toString(8).padStart(4, '0')}`,
     next: `open it on the host: chmod o+rx ${above}`,
   });
+}
+
+/**
+ * The label that an agent gives to the containers and networks of its container jobs: six hex digits of the sha256 of
+ * its folder, in lower case (DockerCommandManager.cs and IOUtil.cs of the agent's source). Pure.
+ */
+export function jobLabel(root: string): string {
+  return sha256(root.toLowerCase()).slice(0, 6);
+}
+
+const jobNetwork = /^vsts_network_[0-9a-f]{32}$/;
+
+/**
+ * What of that is of this agent: six digits are few, so a container must also have something of the agent's folder
+ * mounted, as every one of a container job has, and a network the agent's kind of name. Pure.
+ */
+export function ofAgent(root: string, { containers, networks }: Labelled): Labelled {
+  return {
+    containers: containers.filter(({ sources }) => sources.some((source) => source.startsWith(`${root}/`))),
+    networks: networks.filter(({ name }) => jobNetwork.test(name)),
+  };
+}
+
+/** Removes what a killed agent's container job left in Docker; the names of it. */
+export async function removeJobLeftovers(
+  docker: Pick<Engine, 'withLabel' | 'remove' | 'removeNetwork'>,
+  root: string,
+): Promise<readonly string[]> {
+  const { containers, networks } = ofAgent(root, await docker.withLabel(jobLabel(root)));
+  for (const { id } of containers) await docker.remove(id);
+  for (const { id } of networks) await docker.removeNetwork(id);
+  return [...containers, ...networks].map(({ name }) => name);
 }

@@ -1,15 +1,14 @@
 import { hostAgent } from '../../shared/contract/agent-release.ts';
 import type { ManagerConfig } from '../../shared/contract/config.ts';
 import { NotYet } from '../causes.ts';
-import { labels } from '../docker/container.ts';
-import type { LaunchOrder } from '../docker/launch-order.ts';
+import { labels, type LaunchOrder } from '../docker/container.ts';
 import type { Slot } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
-import type { Fence } from '../docker/fence.ts';
+import type { Fence } from '../docker/network-isolation.ts';
 import type { AgentStore } from './agent-store.ts';
 import type { HostEngine } from './host-engine.ts';
 import { hostUser } from './user.ts';
-import { unitArguments, unitName } from './unit.ts';
+import { unitArguments, unitName } from './systemd.ts';
 
 /** Takes the place of the image's id in labels and evidence. */
 export function programOf(config: ManagerConfig): string {

@@ -8,18 +8,16 @@ import { Labels } from '../../shared/contract/paths.ts';
 import type { ContainerExit, Engine, OwnContainer } from '../../shared/engine/engine.ts';
 import type { FileTail, TailLimits } from '../../shared/engine/tails.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';
-import { followOutput } from './follow-output.ts';
-import { folderTails } from './folder-tails.ts';
-import { stopSignal } from '../docker/agent-start.ts';
+import { folderTails, type HostRun, keptRuns, RunFolder } from './run-folder.ts';
+import { stopSignal } from '../docker/agent-setup.ts';
 import type { RunCommand } from '../machine/command.ts';
 import type { AgentRoots } from './agent-root.ts';
-import { keptRuns, RunFolder, type HostRun } from './run-folder.ts';
 import { exitCode, exitedAt, livenessOf, mayRun, Systemd, type UnitState } from './systemd.ts';
-import { userName, type HostUser } from './user.ts';
-import { vacate } from './vacate.ts';
+import { type HostUser, userName, vacate } from './user.ts';
+import { Lines } from '../../shared/engine/frames.ts';
 
 /** The part of the Docker Engine's interface by which runs are handled; here for runs straight on the host. */
-export type RunEngine = Pick<
+type RunEngine = Pick<
   Engine,
   | 'listOwn'
   | 'putArchive'
@@ -255,4 +253,58 @@ function silent(unit: string): never {
     what: `systemd does not say whether ${unit} runs`,
     next: `wait: it is asked again; if this stays, look at systemctl status ${unit} on the host`,
   });
+}
+
+const outputPollMs = 300;
+
+/** What the agent of a unit writes, line by line, from the start to its end. `pid`: of its main process, if known. */
+async function* followOutput(
+  of: {
+    readonly folder: Pick<RunFolder, 'outputFrom'>;
+    readonly unit: string;
+    readonly pid: number | undefined;
+    readonly systemd: Pick<Systemd, 'state'>;
+  },
+  signal: AbortSignal,
+): AsyncIterable<string> {
+  const { folder, unit, systemd } = of;
+  const lines = new Lines();
+  for (let at = 0, ended = false, { pid } = of; !signal.aborted;) {
+    const chunk = await folder.outputFrom(at);
+    at += chunk.length;
+    yield* lines.push(chunk);
+    if (ended) break;
+    if (!(await isOf(unit, pid))) {
+      const state = await systemd.state(unit);
+      ended = !mayRun(livenessOf(state));
+      pid = Number(state?.['MainPID'] ?? 0);
+    }
+    if (!ended) await sleep(outputPollMs, undefined, { signal }).catch(() => undefined);
+  }
+  yield* lines.end();
+}
+
+/** By the kernel, which costs no process: whether this one is of the unit. */
+async function isOf(unit: string, pid: number | undefined): Promise<boolean> {
+  if (pid === undefined || pid === 0) return false;
+  const cgroup = await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => '');
+  return cgroup.split('\n').some((line) => line.endsWith(`/${unit}`));
+}
+
+/** The Docker Engine with runs on the host beside its containers: what handles runs need not know which is which. */
+export function withHostRuns(docker: Engine, host: RunEngine): Engine {
+  const of = (id: string): RunEngine => (isHostRun(id) ? host : docker);
+  return {
+    ...docker,
+    listOwn: async (filter) => [...(await docker.listOwn(filter)), ...(await host.listOwn(filter))],
+    putArchive: (id, path, archive) => of(id).putArchive(id, path, archive),
+    readTails: (id, path, accepts, limits) => of(id).readTails(id, path, accepts, limits),
+    start: (id) => of(id).start(id),
+    stop: (id, timeoutS) => of(id).stop(id, timeoutS),
+    exit: (id) => of(id).exit(id),
+    logs: (id, tail) => of(id).logs(id, tail),
+    followLogs: (id, signal) => of(id).followLogs(id, signal),
+    remove: (id) => of(id).remove(id),
+    removeUnlessRunning: (id) => of(id).removeUnlessRunning(id),
+  };
 }

@@ -1,3 +1,6 @@
+import { jobWaiting, otherContainers, ownUses, type OwnView, queueUnknown, type Use } from './uses.ts';
+import { FleetError } from '../../shared/base/errors.ts';
+import type { RunCommand } from '../machine/command.ts';
 import type { AzureAgent, JobRequest } from '../../shared/azure/client.ts';
 import { type IdleStatus, offReason } from '../../shared/contract/idle.ts';
 import { Alarm, repeat } from '../alarm.ts';
@@ -5,19 +8,100 @@ import { unscaled } from '../../shared/base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
 import type { Cause, Hold } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
-import { decideIdle, type IdleStep, type Phase } from './decide.ts';
-import { endMachine } from './end-machine.ts';
-import { otherContainers, ownUses, type OwnView } from './own-uses.ts';
 import type { ReadPresence } from './presence.ts';
-import { jobWaiting, queueUnknown } from './queue.ts';
-import type { Use } from './use.ts';
+
+/** A login that is younger has come to look. Unscaled milliseconds, as those below. */
+export const visitMs = 60_000;
+/** Agents without a job are disabled, looked at again and stopped within some 20 s. */
+export const leavingMs = 10 * 60_000;
+/** A machine that runs longer after it was told to end does not end. */
+export const endingMs = 10 * 60_000;
+/**
+ * The same where the order failed. That alone proves nothing: a machine that goes down ends whoever waits for the answer.
+ */
+export const failedMs = 60_000;
+
+/** `leaving`: the agents are being sent away; `ending`: the machine has been told to end. */
+export type Phase = 'on' | 'leaving' | 'ending';
+
+/** What is known at one look; times are monotonic. */
+export interface IdleView {
+  readonly now: number;
+  /** Without any use for so long, as it passes on the clock. */
+  readonly afterMs: number;
+  /** When it was last in use; at first when the manager was started, which no machine is before its boot. */
+  readonly usedAt: number;
+  readonly phase: Phase;
+  readonly phaseAt: number;
+  /** The machine was told to end, and the answer was no success. */
+  readonly failed: boolean;
+  /** What keeps it on, and since when that has been seen. */
+  readonly uses: readonly (Use & { readonly seenAt: number })[];
+  /** No agent is there, none is being started, and the server shows all of ours disabled and without a job. */
+  readonly closed: boolean;
+  /** An unscaled duration as it passes on the clock. */
+  readonly scaled: (ms: number) => number;
+}
+
+type IdleStep =
+  /** In use: counted anew. */
+  | { readonly kind: 'used'; readonly by: Use }
+  /** It would end, and somebody is looking. */
+  | { readonly kind: 'visited'; readonly by: Use }
+  | { readonly kind: 'wait' }
+  /** The agents are sent away. */
+  | { readonly kind: 'leave' }
+  | { readonly kind: 'end' }
+  /** It did not come to its end: the agents work again, and it is counted anew. */
+  | { readonly kind: 'give-up'; readonly phase: Phase };
+
+/** What becomes of a machine that may end by itself. Pure. */
+export function decideIdle(view: IdleView): IdleStep {
+  const { now, afterMs, usedAt, phase, phaseAt, failed, uses, closed, scaled } = view;
+  // Nothing takes back what the machine was told.
+  if (phase === 'ending')
+    return now - phaseAt >= scaled(failed ? failedMs : endingMs)
+      ? { kind: 'give-up', phase }
+      : { kind: 'wait' };
+  const lasting = uses.find(({ kind, seenAt }) => kind === 'use' || now - seenAt >= scaled(visitMs));
+  if (lasting !== undefined) return { kind: 'used', by: lasting };
+  if (now - usedAt < afterMs) return { kind: 'wait' };
+  const [visit] = uses;
+  if (visit !== undefined) return { kind: 'visited', by: visit };
+  if (phase === 'on') return { kind: 'leave' };
+  if (closed) return { kind: 'end' };
+  return now - phaseAt >= scaled(leavingMs) ? { kind: 'give-up', phase } : { kind: 'leave' };
+}
+
+/** Longer than a program takes that asks a cloud to stop its machine. */
+const endMs = 5 * 60_000;
+
+/**
+ * Ends this machine: as a unit of its own, because what hardens the manager's keeps it from that. Resolves when systemd,
+ * or the owner's program, has taken the order; rejects when it has not.
+ */
+async function endMachine(command: RunCommand, run: string): Promise<void> {
+  const program = run === 'poweroff' ? ['systemctl', 'poweroff'] : [run];
+  const { code, output } = await command(
+    'systemd-run',
+    ['--quiet', '--collect', '--unit=azp-fleet-idle', '--property=Type=oneshot', '--', ...program],
+    endMs,
+  );
+  if (code === 0) return;
+  throw new FleetError({
+    code: 'idle.not-ended',
+    what: `nobody uses this machine, and it could not be ended with ${program.join(' ')}`,
+    seen: output.trim() === '' ? `exit code ${code}` : output.trim(),
+    next: 'see journalctl -u azp-fleet-idle on the host, and correct idle.run; it is tried again by itself',
+  });
+}
 
 /** Between two looks; unscaled milliseconds. */
 const lookEveryMs = 10_000;
 /** So often queues are asked while the machine is not about to end. */
 const queueEveryMs = 5 * 60_000;
 
-export interface IdleTools extends Pick<ManagerDeps, 'config' | 'clock' | 'log' | 'command'> {
+interface IdleTools extends Pick<ManagerDeps, 'config' | 'clock' | 'log' | 'command'> {
   readonly engine: Pick<ManagerDeps['engine'], 'running'>;
   readonly state: { readonly owner: string };
   readonly azure: Pick<ManagerDeps['azure'], 'unfinishedRequests' | 'findAgent'>;

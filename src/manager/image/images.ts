@@ -1,7 +1,7 @@
-import { imagesOf, sourceName, type ImageConfig } from '../../shared/contract/config.ts';
+import { type ImageConfig, imagesOf, sourceName } from '../../shared/contract/config.ts';
 import type { PulledImages } from '../model.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
-import { ImageKeeper, type AskedWork, type ImageState } from './keeper.ts';
+import { type AskedWork, ImageKeeper, type ImageState } from './keeper.ts';
 import type { ImagePlan } from '../../shared/image/plan.ts';
 
 interface ImagesTools extends Pick<ManagerDeps, 'engine' | 'config' | 'clock' | 'log'> {

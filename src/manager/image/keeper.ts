@@ -1,9 +1,9 @@
 import type { Logger } from '../../shared/base/log.ts';
 import { defined } from '../../shared/base/defined.ts';
 import { outputOf } from '../../shared/engine/fault.ts';
-import { backoffMs, timestamp, type Clock } from '../../shared/base/machine/clock.ts';
+import { backoffMs, type Clock, timestamp } from '../../shared/base/machine/clock.ts';
 import { causeOf } from '../causes.ts';
-import { localImage, makeImage, type ImageEngine, type LocalImage } from './make.ts';
+import { type ImageEngine, localImage, type LocalImage, makeImage } from './make.ts';
 import { NotPushedYet, pullFailure } from './not-pushed.ts';
 import { digestIn } from '../../shared/image/digest-proof.ts';
 import type { ImagePlan } from '../../shared/image/plan.ts';

@@ -2,9 +2,8 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import type { ManagerConfig } from '../../shared/contract/config.ts';
 import type { SmiReport } from '../../shared/health/smi-report.ts';
-import { contextTar } from '../../shared/image/build.ts';
+import { contextTar, type ImagePlan, planImageFor } from '../../shared/image/plan.ts';
 import { cudaOfDriver } from '../../shared/image/choose.ts';
-import { type ImagePlan, planImageFor } from '../../shared/image/plan.ts';
 
 export interface HostForImage {
   /** `uname -m` */

@@ -6,7 +6,7 @@ import { readRegistries } from '../../shared/contract/registries.ts';
 import type { Engine, RegistryLogin } from '../../shared/engine/engine.ts';
 import { outputOf } from '../../shared/engine/fault.ts';
 import { canonicalRegistry, registryOf } from '../../shared/image/reference.ts';
-import { imageOfStep, registryProblem } from '../../shared/image/registry-fault.ts';
+import { imageOfStep, registryProblem } from './registry-fault.ts';
 
 type Read = () => Promise<readonly RegistryLogin[]>;
 

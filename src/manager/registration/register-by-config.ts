@@ -4,12 +4,10 @@ import { tar, untar } from '../../shared/base/tar.ts';
 import { agentNetwork, Labels } from '../../shared/contract/paths.ts';
 import { helperLabels } from '../../shared/engine/helpers.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';
-import { writableHome } from '../docker/agent-start.ts';
-import { environment } from '../docker/container.ts';
-import { bundleFile, bundleIn } from '../docker/site-files.ts';
-import type { LaunchOrder, Registration } from '../docker/launch-order.ts';
+import { bundleFile, bundleIn, writableHome } from '../docker/agent-setup.ts';
+import { environment, type LaunchOrder, type Registration } from '../docker/container.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
-import type { Helpers } from '../docker/helpers.ts';
+import type { Helpers } from '../docker/janitor.ts';
 
 const deadlineMs = 120_000;
 

@@ -6,21 +6,21 @@ import type { Logger } from '../../shared/base/log.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';
 import { causeOf } from '../causes.ts';
 import {
+  type Diagnostic,
   diagnosticLimits,
   diagnosticOf,
   isAgentLog,
   isFailed,
-  type Diagnostic,
   keptLines,
   type RunStore,
 } from './run-store.ts';
 import { defined } from '../../shared/base/defined.ts';
 import type { RunRecord } from '../../shared/contract/runs.ts';
 import { outputLost } from './causes.ts';
-import { judge, type Asked, type Outcome } from './outcome.ts';
+import { type Asked, judge, type Outcome } from './outcome.ts';
 import type { ManagerDeps } from '../manager-deps.ts';
 import { sessionLeftSince } from './session-end.ts';
-import { spansOf, type Spans } from './spans.ts';
+import { type Spans, spansOf } from './spans.ts';
 import { readAll, type Transcript } from './transcript.ts';
 
 export interface Ended extends Outcome, Spans {

@@ -3,11 +3,10 @@ import { FleetError } from '../../shared/base/errors.ts';
 import { tar } from '../../shared/base/tar.ts';
 import { isEngineFault } from '../../shared/engine/fault.ts';
 import { AgentLayout } from '../../shared/image/layout.ts';
-import { containerOptions } from '../docker/container.ts';
+import { containerOptions, type LaunchOrder } from '../docker/container.ts';
 import { jobUser } from '../docker/job-user.ts';
-import { siteFiles } from '../docker/site-files.ts';
-import { createOnHost, requireFree, type HostTools } from '../host-mode/create.ts';
-import type { LaunchOrder } from '../docker/launch-order.ts';
+import { siteFiles } from '../docker/agent-setup.ts';
+import { createOnHost, type HostTools, requireFree } from '../host-mode/create.ts';
 import { register, type RegisterTools } from '../registration/register.ts';
 import { removeUnstarted } from './remove-unstarted.ts';
 

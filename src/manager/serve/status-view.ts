@@ -13,7 +13,7 @@ import type {
   SlotStatus,
 } from '../../shared/contract/status.ts';
 import { sizeOf } from '../../shared/contract/size.ts';
-import type { HostLook } from '../gpus/look.ts';
+import type { HostLook } from '../gpus/observe.ts';
 import type { AskedWork, ImageState } from '../image/keeper.ts';
 import type { Cause, Hold, SeenContainer, Slot } from '../model.ts';
 import { outdated, remarkCause } from '../runs/causes.ts';

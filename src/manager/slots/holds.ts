@@ -1,7 +1,7 @@
 import type { Code } from '../../shared/base/codes/code.ts';
 import { blocker } from '../../shared/health/checkup.ts';
 import { drainedBy, drainEnd } from '../../shared/contract/drain.ts';
-import type { HostLook } from '../gpus/look.ts';
+import type { HostLook } from '../gpus/observe.ts';
 import type { Cause, Hold, Slot } from '../model.ts';
 import { type DrainEntries, drainOn } from './drains.ts';
 

@@ -4,7 +4,7 @@ import { imageOf, type ManagerConfig } from '../../shared/contract/config.ts';
 import { agentName, slotSpecs } from '../../shared/contract/slots.ts';
 import { HostPaths } from '../../shared/contract/paths.ts';
 import { slotUid } from '../../shared/image/layout.ts';
-import { agentStart } from '../docker/agent-start.ts';
+import { agentStart } from '../docker/agent-setup.ts';
 import type { Slot } from '../model.ts';
 
 /** One GPU of this host; without a UUID the driver does not show it. */

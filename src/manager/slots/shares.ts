@@ -1,5 +1,5 @@
 import { cpuShares, memoryShare } from '../../shared/contract/shares.ts';
-import type { MachineSize } from '../machine/size.ts';
+import type { MachineSize } from '../machine/machine-facts.ts';
 import type { Slot } from '../model.ts';
 
 /** The slots with their part of the machine, where they name none of their own. Pure. */

@@ -1,26 +1,27 @@
 import type { Agent } from 'node:http';
+import type { Readable } from 'node:stream';
 import Docker from 'dockerode';
-import { foreignJson } from '../base/foreign-text.ts';
+import { foreignJson, foreignLine, foreignValue } from '../base/foreign-text.ts';
 import { Labels } from '../contract/paths.ts';
 import {
   answer,
+  type Answer,
   containerName,
+  neededFlag,
   neededList,
+  neededNumber,
   neededText,
   number,
   text,
   texts,
   textsByName,
-  type Answer,
 } from './answers.ts';
-import { containers } from './containers.ts';
-import { dockerEvents } from './events.ts';
-import { bounded, deadlines } from './deadline.ts';
-import { images } from './images.ts';
-import { labelled } from './labelled.ts';
-import { networks } from './networks.ts';
-import { runToEnd } from './run.ts';
-import type { Engine, EngineInfo, OwnContainer } from './engine.ts';
+import { bounded, deadline, deadlines, engineFault, isEngineFault } from './fault.ts';
+import type { Engine, EngineEvent, EngineInfo, FoundNetwork, OwnContainer, RegistryLogin } from './engine.ts';
+import { FleetError } from '../base/errors.ts';
+import { Lines, LogFrames, logText, longestMessage } from './frames.ts';
+import { archiveTails } from './tails.ts';
+import { contextStream, followProgress } from './progress.ts';
 
 /** Where the engine is: its socket on this machine, or an HTTP agent whose sockets end at it (the CLI over SSH). */
 export type EngineAddress = { readonly socketPath: string } | { readonly agent: Agent };
@@ -28,12 +29,12 @@ export type EngineAddress = { readonly socketPath: string } | { readonly agent: 
 /** Opens no connection by itself; every call does, and ends by its deadline. */
 export function createEngine(address: EngineAddress): Engine {
   const docker = new Docker(modemOptions(address));
-  const single = containers(docker);
+  const single = containerCalls(docker);
   return {
     ...single,
-    ...images(docker),
-    ...labelled(docker),
-    ...networks(docker),
+    ...imageCalls(docker),
+    ...labelCalls(docker),
+    ...networkCalls(docker),
     async version() {
       return get(docker, '/version', 'asking its version', (said) => ({
         version: neededText(said, 'Version'),
@@ -109,4 +110,454 @@ function ownContainer(found: Answer): OwnContainer {
     image: text(found['ImageID']),
     created: number(found['Created']),
   };
+}
+
+type SingleContainer = Pick<
+  Engine,
+  | 'create'
+  | 'putArchive'
+  | 'getArchive'
+  | 'readTails'
+  | 'start'
+  | 'startWithInput'
+  | 'awaitEnd'
+  | 'stop'
+  | 'isRunning'
+  | 'exit'
+  | 'logs'
+  | 'followLogs'
+  | 'remove'
+  | 'removeUnlessRunning'
+>;
+
+/** What is read out of a container are the few KiB of a registration; what is in it decides how much comes. */
+const maxArchiveBytes = 1024 * 1024;
+
+/** What is done with one container. */
+function containerCalls(docker: Docker): SingleContainer {
+  return {
+    async create(name, options) {
+      return bounded(`creating container ${name}`, deadlines.normal, async (abortSignal) => {
+        const { id } = await docker.createContainer({ ...options, name, abortSignal });
+        return neededText({ id }, 'id');
+      });
+    },
+    async putArchive(id, path, archive) {
+      await bounded('copying files into a container', deadlines.normal, (abortSignal) =>
+        docker.getContainer(id).putArchive(archive, { path, noOverwriteDirNonDir: '1', abortSignal }),
+      );
+    },
+    async getArchive(id, path) {
+      return bounded('copying files out of a container', deadlines.normal, async (abortSignal) => {
+        const stream = await docker.getContainer(id).getArchive({ path, abortSignal });
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        for await (const chunk of stream) {
+          chunks.push(chunk as Buffer);
+          bytes += (chunk as Buffer).length;
+          if (bytes > maxArchiveBytes) throw tooLarge(path);
+        }
+        return Buffer.concat(chunks);
+      });
+    },
+    async readTails(id, path, accepts, limits) {
+      return bounded('reading logs in a container', deadlines.normal, async (abortSignal) => {
+        const stream = await docker.getContainer(id).getArchive({ path, abortSignal });
+        return archiveTails(stream as Readable, accepts, limits);
+      });
+    },
+    async start(id) {
+      await bounded('starting a container', deadlines.normal, (abortSignal) =>
+        docker.getContainer(id).start({ abortSignal }),
+      );
+    },
+    async startWithInput(id, input) {
+      await bounded('giving a container its input', deadlines.normal, async (abortSignal) => {
+        const container = docker.getContainer(id);
+        const stream = await container.attach({ stream: true, stdin: true, hijack: true, abortSignal });
+        await container.start({ abortSignal });
+        await new Promise<void>((resolve) => {
+          stream.end(input, resolve);
+        });
+      });
+    },
+    awaitEnd: (id, deadlineMs) => awaitEnd(docker, id, deadlineMs),
+    async stop(id, timeoutS) {
+      await bounded('stopping a container', timeoutS * 1000 + deadlines.normal, (abortSignal) =>
+        docker.getContainer(id).stop({ t: timeoutS, abortSignal }),
+      ).catch(ignoreStopped);
+    },
+    async isRunning(id) {
+      return bounded('looking at a container', deadlines.short, async (abortSignal) =>
+        neededFlag(stateOf(await docker.getContainer(id).inspect({ abortSignal })), 'Running'),
+      );
+    },
+    async exit(id) {
+      return bounded('reading how a container ended', deadlines.short, async (abortSignal) => {
+        const state = stateOf(await docker.getContainer(id).inspect({ abortSignal }));
+        return {
+          code: neededNumber(state, 'ExitCode'),
+          oomKilled: state['OOMKilled'] === true,
+          startedAt: text(state['StartedAt']),
+          finishedAt: text(state['FinishedAt']),
+        };
+      });
+    },
+    async logs(id, tail) {
+      const raw = await bounded('reading the output of a container', deadlines.short, (abortSignal) =>
+        docker.getContainer(id).logs({ stdout: true, stderr: true, tail, follow: false, abortSignal }),
+      );
+      return logText(raw);
+    },
+    followLogs: (id, signal) => followLogs(docker, id, signal),
+    remove: (id) => remove(docker, id, true),
+    removeUnlessRunning: (id) => remove(docker, id, false),
+  };
+}
+
+function stateOf(inspected: unknown): Answer {
+  return answer(answer(inspected)['State']);
+}
+
+/** 404: it is gone. 409: it runs, or somebody else is removing it. */
+async function remove(docker: Docker, id: string, force: boolean): Promise<void> {
+  await bounded('removing a container', deadlines.normal, (abortSignal) =>
+    docker.getContainer(id).remove({ force, v: true, abortSignal }),
+  ).catch((error: unknown) => {
+    if (!isEngineFault(error, 'engine.not-found') && !isEngineFault(error, 'engine.conflict')) throw error;
+  });
+}
+
+async function* followLogs(docker: Docker, id: string, signal: AbortSignal): AsyncIterable<string> {
+  const stream = await docker
+    .getContainer(id)
+    .logs({ stdout: true, stderr: true, follow: true, abortSignal: signal });
+  const frames = new LogFrames();
+  const lines = new Lines();
+  for await (const chunk of stream) {
+    for (const payload of frames.push(chunk as Buffer)) yield* lines.push(payload);
+  }
+  yield* lines.end();
+}
+
+function tooLarge(path: string): FleetError {
+  return new FleetError({
+    code: 'engine.file-too-large',
+    what: `${path} in the container is larger than anything that is read from there`,
+    expected: 'at most 1 MiB',
+    next: 'look at what the image puts there, or let the image be built on the host',
+  });
+}
+
+/** 304 (not running) and 404 (gone) are what stop wants. */
+function ignoreStopped(error: unknown): void {
+  if (isEngineFault(error, 'engine.not-found')) return;
+  if (error instanceof Error && error.cause instanceof Error && 'statusCode' in error.cause) {
+    if (error.cause.statusCode === 304) return;
+  }
+  throw error;
+}
+
+/** `not-running` answers at once for a container that has already ended. */
+async function awaitEnd(docker: Docker, id: string, deadlineMs: number): Promise<number | undefined> {
+  const { signal, clear } = deadline(deadlineMs);
+  try {
+    const waiting = docker.getContainer(id).wait({ condition: 'not-running', abortSignal: signal });
+    return neededNumber(answer(await Promise.race([waiting, aborted(signal)])), 'StatusCode');
+  } catch (error) {
+    if (signal.aborted) return undefined;
+    throw engineFault(error, 'awaiting a container');
+  } finally {
+    clear();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+}
+
+/** Eight GPUs have 10,000 lines, when nvidia-smi tells all about them. */
+const mostLines = 50_000;
+
+/**
+ * Creates, starts, awaits and removes one container; past the deadline it is killed and what it wrote is returned.
+ * `isCut`: it wrote more than the last 50,000 lines.
+ */
+async function runToEnd(
+  single: Pick<Engine, 'create' | 'start' | 'awaitEnd' | 'logs' | 'remove'>,
+  name: string,
+  options: Docker.ContainerCreateOptions,
+  deadlineMs: number,
+): ReturnType<Engine['run']> {
+  const id = await single.create(name, options);
+  let timedOut = false;
+  try {
+    await single.start(id);
+    const code = await single.awaitEnd(id, deadlineMs);
+    timedOut = code === undefined;
+    // The process may hang in the kernel: then its output is what there is so far.
+    const output = await single.logs(id, mostLines);
+    const isCut = output.split('\n').length >= mostLines;
+    return { code: code ?? -1, output, timedOut, isCut };
+  } finally {
+    // One that hangs in the kernel cannot be removed, either; that it hangs is what has to be told.
+    await single.remove(id).catch((error: unknown) => {
+      if (!timedOut) throw error;
+    });
+  }
+}
+
+type Images = Pick<
+  Engine,
+  'imageId' | 'imageLabel' | 'pull' | 'push' | 'build' | 'listOwnImages' | 'removeImage'
+>;
+
+/** Calls for images. */
+function imageCalls(docker: Docker): Images {
+  async function inspect(reference: string): Promise<Answer | undefined> {
+    try {
+      return await bounded(`looking for image ${reference}`, deadlines.short, async () =>
+        answer(await docker.getImage(reference).inspect()),
+      );
+    } catch (error) {
+      if (isEngineFault(error, 'engine.not-found')) return undefined;
+      throw error;
+    }
+  }
+  const imageId = async (reference: string): Promise<string | undefined> =>
+    text((await inspect(reference))?.['Id']) || undefined;
+  return {
+    imageId,
+    async imageLabel(reference, label) {
+      const { Labels: labels } = answer((await inspect(reference))?.['Config']);
+      return textsByName(labels)[label];
+    },
+    async push(id, reference, onProgress, login) {
+      const at = reference.lastIndexOf(':');
+      const [repo, tag] = [reference.slice(0, at), reference.slice(at + 1)];
+      await bounded(`naming an image ${reference}`, deadlines.short, () =>
+        docker.getImage(id).tag({ repo, tag }),
+      );
+      await bounded(`pushing ${reference}`, deadlines.image, async (abortSignal) => {
+        // Empty where there is no login: Docker up to 22 refuses a push without the header.
+        const options = { tag, abortSignal, authconfig: login === undefined ? {} : authConfig(login) };
+        await followProgress(await docker.getImage(repo).push(options), onProgress);
+      });
+      const digests = texts((await inspect(reference))?.['RepoDigests']);
+      return digests.find((digest) => digest.startsWith(`${repo}@`)) ?? reference;
+    },
+    async pull(reference, onProgress, login) {
+      await bounded(`pulling ${reference}`, deadlines.image, async (abortSignal) => {
+        await followProgress(await pullStream(docker, reference, abortSignal, login), onProgress);
+      });
+    },
+    async build(context, options, onProgress) {
+      await bounded(`building ${options.tag}`, deadlines.image, async (abortSignal) => {
+        const stream = await docker.buildImage(contextStream(context), {
+          t: options.tag,
+          buildargs: { ...options.args },
+          labels: { ...options.labels },
+          rm: true,
+          forcerm: true,
+          ...(options.fresh === true ? { nocache: true } : {}),
+          ...(options.lookUp === true ? { pull: true } : {}),
+          ...registryConfig(options.logins ?? []),
+          abortSignal,
+        });
+        await followProgress(stream, onProgress);
+      });
+      const id = await imageId(options.tag);
+      if (id === undefined) {
+        throw new FleetError({
+          code: 'engine.build-failed',
+          what: `the build ended without the image ${options.tag}`,
+        });
+      }
+      return id;
+    },
+    async listOwnImages() {
+      return bounded('listing images', deadlines.short, async (abortSignal) =>
+        neededList(await docker.listImages({ filters: { label: [Labels.kind] }, abortSignal })).map(
+          (image) => ({
+            id: neededText(image, 'Id'),
+            tags: texts(image['RepoTags']),
+            labels: textsByName(image['Labels']),
+            created: number(image['Created']),
+            bytes: number(image['Size']),
+          }),
+        ),
+      );
+    },
+    async removeImage(id) {
+      await bounded('removing an image', deadlines.normal, (abortSignal) =>
+        docker.getImage(id).remove({ abortSignal }),
+      ).catch((error: unknown) => {
+        if (!isEngineFault(error, 'engine.not-found')) throw engineFault(error, 'removing an image');
+      });
+    },
+  };
+}
+
+/** Among the options dockerode would write the password into the request's address, and dockerd that into its log. */
+function pullStream(
+  docker: Docker,
+  reference: string,
+  abortSignal: AbortSignal,
+  login: RegistryLogin | undefined,
+): Promise<NodeJS.ReadableStream> {
+  return new Promise((resolve, reject) => {
+    const done = (error: Error | null, stream?: NodeJS.ReadableStream): void =>
+      error === null && stream !== undefined ? resolve(stream) : reject(error ?? new Error('no answer'));
+    docker.pull(reference, { abortSignal }, done, login && authConfig(login));
+  });
+}
+
+/** Docker's names for its own registry are older than `docker.io`. */
+const hubAddress = 'https://index.docker.io/v1/';
+
+function addressOf({ registry }: RegistryLogin): string {
+  return registry === 'docker.io' ? hubAddress : registry;
+}
+
+function authConfig(login: RegistryLogin): Docker.AuthConfig {
+  return { username: login.user, password: login.secret.reveal(), serveraddress: addressOf(login) };
+}
+
+/** What a build may need to fetch what it starts from; dockerode makes a header of it. */
+function registryConfig(logins: readonly RegistryLogin[]): Pick<Docker.ImageBuildOptions, 'registryconfig'> {
+  if (logins.length === 0) return {};
+  const entries = logins.map((login) => [
+    addressOf(login),
+    { username: login.user, password: login.secret.reveal() },
+  ]);
+  return { registryconfig: Object.fromEntries(entries) as Docker.RegistryConfig };
+}
+
+type Networks = Pick<Engine, 'networksNamed' | 'createNetwork' | 'removeNetwork' | 'freeEndpoint'>;
+
+/** Calls for networks. */
+function networkCalls(docker: Docker): Networks {
+  return {
+    async networksNamed(name) {
+      // The engine's filter is for names that have this in them.
+      return bounded('listing networks', deadlines.short, async (abortSignal) => {
+        const found = neededList(await docker.listNetworks({ filters: { name: [name] }, abortSignal }));
+        return found.filter((network) => network['Name'] === name).map(foundNetwork);
+      });
+    },
+    async createNetwork(options) {
+      // An engine before 25 makes a second one of the name unless it is asked not to.
+      const { id } = await bounded('creating the network of the agents', deadlines.normal, () =>
+        docker.createNetwork({ CheckDuplicate: true, ...options }),
+      );
+      return text(id);
+    },
+    async removeNetwork(id) {
+      await bounded('removing a network', deadlines.normal, (abortSignal) =>
+        docker.getNetwork(id).remove({ abortSignal }),
+      ).catch((error: unknown) => {
+        if (!isUsedOrGone(error)) throw error;
+      });
+    },
+    async freeEndpoint(network, name) {
+      await bounded('freeing a place in the network of the agents', deadlines.normal, (abortSignal) =>
+        docker.getNetwork(network).disconnect({ Container: name, Force: true, abortSignal }),
+      );
+    },
+  };
+}
+
+/** Whoever may use Docker has named these things. */
+function foundNetwork(found: Answer): FoundNetwork {
+  const ipam = answer(found['IPAM']);
+  return foreignValue(
+    {
+      id: neededText(found, 'Id'),
+      driver: text(found['Driver']),
+      internal: found['Internal'] === true,
+      attachable: found['Attachable'] === true,
+      ipv6: found['EnableIPv6'] === true,
+      ipam: text(ipam['Driver']),
+      subnets: neededList(ipam['Config'] ?? [])
+        .map(({ Subnet: subnet }) => text(subnet))
+        .filter((subnet) => subnet !== ''),
+      options: textsByName(found['Options']),
+      labels: textsByName(found['Labels']),
+    },
+    (said) => foreignLine(said),
+  );
+}
+
+/** 403: it has active endpoints; newer engines say 409. 404: somebody else was faster. */
+function isUsedOrGone(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return (
+    cause instanceof Error && 'statusCode' in cause && [403, 404, 409].includes(Number(cause.statusCode))
+  );
+}
+
+/** What others than we made: found by its label, or because it runs. */
+function labelCalls(docker: Docker): Pick<Engine, 'withLabel' | 'running'> {
+  return {
+    async running() {
+      return bounded('listing running containers', deadlines.short, async (abortSignal) =>
+        neededList(await docker.listContainers({ abortSignal })).map((found) => ({
+          name: containerName(found),
+          labels: textsByName(found['Labels']),
+        })),
+      );
+    },
+    async withLabel(label) {
+      return bounded('looking for a label', deadlines.short, async (abortSignal) => {
+        const filters = { label: [label] };
+        const [containers, networks] = await Promise.all([
+          docker.listContainers({ all: true, filters, abortSignal }),
+          docker.listNetworks({ filters, abortSignal }),
+        ]);
+        return {
+          containers: neededList(containers).map((found) => ({
+            id: neededText(found, 'Id'),
+            name: containerName(found),
+            sources: neededList(found['Mounts'] ?? []).map(({ Source: source }) => text(source)),
+          })),
+          networks: neededList(networks).map((found) => ({
+            id: neededText(found, 'Id'),
+            name: text(found['Name']),
+          })),
+        };
+      });
+    },
+  };
+}
+
+/** The engine's event stream, only of what carries our labels. */
+async function* dockerEvents(docker: Docker, signal: AbortSignal): AsyncIterable<EngineEvent> {
+  const lines = new Lines(longestMessage);
+  try {
+    const stream = await docker.getEvents({
+      filters: { type: ['container'], label: [Labels.kind] },
+      abortSignal: signal,
+    });
+    for await (const chunk of stream) {
+      for (const line of lines.push(chunk as Buffer)) {
+        const event = parseEvent(line);
+        if (event !== undefined) yield event;
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) throw engineFault(error, 'listening to its events');
+  }
+}
+
+const types = ['container', 'image', 'daemon'] as const;
+
+/** One line of the stream; what is not an event of a known type is passed over. */
+export function parseEvent(line: string): EngineEvent | undefined {
+  const { Type: told, Action: action, Actor: actor } = answer(foreignJson(line));
+  const type = types.find((known) => known === told);
+  if (type === undefined || typeof action !== 'string') return undefined;
+  const { ID: id, Attributes: labels } = answer(actor);
+  return { type, action, id: text(id), labels: textsByName(labels) };
 }

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { defined } from '../base/defined.ts';
 import { FleetError } from '../base/errors.ts';
-import { wantsGraphics, type ImageConfig, type ManagerConfig } from '../contract/config.ts';
+import { type ImageConfig, type ManagerConfig, wantsGraphics } from '../contract/config.ts';
 import { Labels } from '../contract/paths.ts';
-import { buildArgs, imageTag, siteArgs, topTag, withRegistry, type ImageSpec } from './build.ts';
 import { chooseBase, type HostGpus } from './choose.ts';
+import { tar, type TarEntry } from '../base/tar.ts';
+import { registryOf } from './reference.ts';
 
 /** Which image the agents of this host run, and how to get it. */
 export type ImagePlan = PullPlan | BuildPlan | TopPlan;
@@ -96,4 +98,80 @@ function chosenBase(
     reference: `docker.io/${choice.tag}`,
     flavour: choice.cuda === undefined ? 'cpu' : `cuda${choice.cuda}`,
   };
+}
+
+export interface ImageSpec {
+  /** Base image with its registry, e.g. `docker.io/nvidia/cuda:13.2.1-base-ubuntu24.04`. */
+  readonly base: string;
+  /** Shown in the tag: `cuda13.2`, `cpu`, `custom`. */
+  readonly flavour: string;
+  readonly agentVersion: string;
+  readonly agentUrl: string;
+  /** Hex. */
+  readonly agentSha256: string;
+  /** Jobs may become root inside their container. */
+  readonly sudo: boolean;
+  /** Jobs get the Docker socket, so its client too. */
+  readonly docker: boolean;
+  /** EGL, OpenGL and Vulkan loaders. */
+  readonly graphics: boolean;
+  /** Base URL that replaces the hosts of Ubuntu's and Debian's archives. */
+  readonly aptMirror?: string;
+  readonly proxy?: { readonly http?: string; readonly https?: string; readonly noProxy: readonly string[] };
+}
+
+/** The Dockerfile's arguments. */
+export function buildArgs(spec: ImageSpec): Readonly<Record<string, string>> {
+  return {
+    BASE: spec.base,
+    AGENT_VERSION: spec.agentVersion,
+    AGENT_URL: spec.agentUrl,
+    AGENT_SHA256: spec.agentSha256,
+    JOBS_SUDO: spec.sudo ? '1' : '0',
+    DOCKER_CLIENT: spec.docker ? '1' : '0',
+    GRAPHICS: spec.graphics ? '1' : '0',
+    ...siteArgs(spec),
+  };
+}
+
+/** What a site's network asks of any build. Proxies go by the names that Docker keeps out of the image's history. */
+function siteArgs({ aptMirror, proxy }: Pick<ImageSpec, 'aptMirror' | 'proxy'>): Record<string, string> {
+  const { http, https, noProxy = [] } = proxy ?? {};
+  return {
+    ...(aptMirror === undefined ? {} : { APT_MIRROR: aptMirror.replace(/\/+$/, '') }),
+    ...(http === undefined ? {} : { http_proxy: http }),
+    ...(https === undefined ? {} : { https_proxy: https }),
+    ...(noProxy.length === 0 ? {} : { no_proxy: noProxy.join(',') }),
+  };
+}
+
+/** `azp-fleet/agent:4.255.0-cuda13.2-1a2b3c4d5e6f`: the last part changes with anything that goes into the image. */
+export function imageTag(spec: ImageSpec, context: Buffer): string {
+  const { proxy: _, ...identity } = spec;
+  const digest = createHash('sha256')
+    .update(JSON.stringify(identity))
+    .update(context)
+    .digest('hex')
+    .slice(0, 12);
+  return `azp-fleet/agent:${spec.agentVersion}-${spec.flavour}-${digest}`;
+}
+
+/** `azp-fleet/agent:…-vision-1a2b3c4d5e6f`: the agent image's tag, and what is built on top. */
+function topTag(agentTag: string, name: string, folder: string): string {
+  return `${agentTag}-${name}-${folder.slice(0, 12)}`;
+}
+
+/** The build context: reproducible, so that equal files give an equal tag. */
+export function contextTar(files: readonly Pick<TarEntry, 'path' | 'content' | 'mode'>[]): Promise<Buffer> {
+  return tar([...files].sort((a, b) => (a.path < b.path ? -1 : 1)));
+}
+
+/**
+ * A docker.io reference under another registry's prefix: `nvidia/cuda:1` → `registry.example/hub/nvidia/cuda:1`.
+ * One that names its registry stays.
+ */
+export function withRegistry(reference: string, registry: string | undefined): string {
+  if (registry === undefined || registryOf(reference) !== 'docker.io') return reference;
+  const path = reference.replace(/^docker\.io\//, '');
+  return `${registry.replace(/\/+$/, '')}/${path.includes('/') ? path : `library/${path}`}`;
 }

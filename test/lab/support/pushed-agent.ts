@@ -1,7 +1,6 @@
 import { join } from 'node:path';
-
 import { agentUrl } from '../../../src/shared/contract/agent-release.ts';
-import { buildArgs } from '../../../src/shared/image/build.ts';
+import { buildArgs } from '../../../src/shared/image/plan.ts';
 import { bases } from '../../../src/shared/image/choose.ts';
 import type { LabAzure } from '../../../practice/lab/azure.ts';
 import { docker } from '../../../practice/lab/engine.ts';

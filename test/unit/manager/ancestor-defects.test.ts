@@ -6,7 +6,7 @@ import { bases, chooseBase } from '../../../src/shared/image/choose.ts';
 import { parseArguments, usage } from '../../../src/manager/start/arguments.ts';
 import { ask } from '../../../src/manager/serve/ask.ts';
 import { containerOptions } from '../../../src/manager/docker/container.ts';
-import { Sizes } from '../../../src/manager/docker/sizes.ts';
+import { Sizes } from '../../../src/manager/docker/engine-abilities.ts';
 import { Metrics } from '../../../src/manager/serve/metrics.ts';
 import { resolveSlots } from '../../../src/manager/slots/resolve.ts';
 import { standaloneConfig } from '../../../src/manager/start/standalone.ts';

@@ -3,10 +3,9 @@ import { PassThrough, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { extract } from 'tar-stream';
-
 import { FleetError } from '../../../shared/base/errors.ts';
 import { foreignLine } from '../../../shared/base/foreign-text.ts';
-import { withRegistry } from '../../../shared/image/build.ts';
+import { withRegistry } from '../../../shared/image/plan.ts';
 import { scriptFailure } from '../../apply/script-failure.ts';
 import type { ListedPackage, Mount } from '../../packages/package-manager.ts';
 import type { Site } from '../../packages/vendors.ts';

@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createGzip } from 'node:zlib';
-
 import { FleetError, usageError } from '../../../shared/base/errors.ts';
 import { Labels } from '../../../shared/contract/paths.ts';
 import { type Blob, type ImageManifest, parseManifest } from '../../../shared/image/digest-proof.ts';

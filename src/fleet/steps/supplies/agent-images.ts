@@ -2,7 +2,7 @@ import type { AgentArch } from '../../../shared/contract/agent-digests.ts';
 import { imagesOf } from '../../../shared/contract/config.ts';
 import type { Facts } from '../../facts/facts.ts';
 import { cudaOfDriver, type HostGpus } from '../../../shared/image/choose.ts';
-import { planImageFor, type ImagePlan } from '../../../shared/image/plan.ts';
+import { type ImagePlan, planImageFor } from '../../../shared/image/plan.ts';
 import { generationOf } from '../driver/generations.ts';
 import { driverIsWanted } from '../driver/wanted.ts';
 import { managerConfig } from '../manager-config.ts';

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import type { Engine } from '../../../../src/shared/engine/engine.ts';
-import { AgentNetwork } from '../../../../src/manager/docker/agent-network.ts';
+import { AgentNetwork } from '../../../../src/manager/docker/network-isolation.ts';
 import { StandInEngine } from '../../../support/docker/engine.ts';
 import { standInNetwork, type StandInNetwork } from '../../../support/docker/networks.ts';
 import { ManagerRig } from '../../../support/manager-rig.ts';

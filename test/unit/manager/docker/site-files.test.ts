@@ -1,6 +1,6 @@
 // Names and contents as the agent's VstsAgentWebProxy and AgentCertificateManager read them.
 import { describe, expect, test } from 'vitest';
-import { bundleFile, siteFiles } from '../../../../src/manager/docker/site-files.ts';
+import { bundleFile, siteFiles } from '../../../../src/manager/docker/agent-setup.ts';
 import { config } from '../../../support/manager-config.ts';
 
 const files = (proxy: object, bundle?: string) =>

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { agentStart } from '../../../../src/manager/docker/agent-start.ts';
+import { agentStart } from '../../../../src/manager/docker/agent-setup.ts';
 import { configScript } from '../../../../src/manager/registration/register-by-config.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 import type { ScratchHost } from '../../../support/scratch/host.ts';

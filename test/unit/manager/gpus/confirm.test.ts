@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type Checkup, conclude } from '../../../../src/shared/health/checkup.ts';
 import type { Finding } from '../../../../src/shared/health/verdict.ts';
 import { parseSmi } from '../../../../src/shared/health/smi-report.ts';
-import { confirmed } from '../../../../src/manager/gpus/confirm.ts';
+import { confirmed } from '../../../../src/manager/gpus/watch.ts';
 
 const finding = (code: Finding['code'], gpu?: string, severity: Finding['severity'] = 'fail'): Finding => ({
   code,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { DriverPrograms } from '../../../../src/manager/gpus/driver-programs.ts';
+import { DriverPrograms } from '../../../../src/manager/gpus/observe.ts';
 import type { CommandResult } from '../../../../src/manager/machine/command.ts';
 import { printed } from '../../../support/rig-programs.ts';
 

@@ -16,7 +16,7 @@ import { tar } from '../../../../src/shared/base/tar.ts';
 import { HostPaths } from '../../../../src/shared/contract/paths.ts';
 import { type CommandResult, runCommand } from '../../../../src/manager/machine/command.ts';
 import type { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
-import { unitArguments, unitName } from '../../../../src/manager/host-mode/unit.ts';
+import { unitArguments, unitName } from '../../../../src/manager/host-mode/systemd.ts';
 import { hostUser, userName } from '../../../../src/manager/host-mode/user.ts';
 import { resolveSlots } from '../../../../src/manager/slots/resolve.ts';
 import { StillClock } from '../../../support/clock.ts';

@@ -1,6 +1,14 @@
-import { expect, test } from 'vitest';
-import { unitName } from '../../../../src/manager/host-mode/unit.ts';
-import { userName } from '../../../../src/manager/host-mode/user.ts';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { unitName } from '../../../../src/manager/host-mode/systemd.ts';
+import { userName, vacate, vacateScript } from '../../../../src/manager/host-mode/user.ts';
+import type { HostEngine } from '../../../../src/manager/host-mode/host-engine.ts';
+import { type CommandResult, runCommand, type RunCommand } from '../../../../src/manager/machine/command.ts';
+import { StillClock } from '../../../support/clock.ts';
+import { FakeSystemd } from '../../../support/fake-systemd.ts';
+import { cleanDocker, hostRuns } from '../../../support/host-runs.ts';
 
 test.each([
   ['training-node-large-gpu-0', 'training-node-large-gpu-1'],
@@ -19,4 +27,94 @@ test('a name that is usable as it is stays', () => {
     `azp-agent-${'x'.repeat(22)}`,
     'azp-fleet-agent-bare.A-0.service',
   ]);
+});
+
+const unit = 'azp-fleet-agent-bare.service';
+let directory: string;
+/** What is left of the user: nothing, or what the script says of it. */
+let left: string;
+let calls: string[];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'vacate-'));
+  chmodSync(directory, 0o755);
+  mkdirSync(join(directory, 'agent/bin'), { recursive: true });
+  left = '';
+  calls = [];
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const said = (output: string): CommandResult => ({
+  code: output === '' ? 0 : 3,
+  output,
+  timedOut: false,
+  stillRunning: () => false,
+});
+
+const systemd = new FakeSystemd();
+const command: RunCommand = async (program, args, deadlineMs) => {
+  const isVacating = program === 'systemd-run' && args.includes('--wait');
+  calls.push(isVacating ? `vacate ${args.slice(-2).join(' ')}` : [program, args[0]].join(' '));
+  if (isVacating) return said(left);
+  const answered = systemd.command(program, args, deadlineMs);
+  if (answered !== undefined) return answered;
+  return ['cp', 'rm'].includes(program) ? runCommand(program, args, deadlineMs) : said('');
+};
+
+const engine = (): HostEngine => hostRuns(directory, command, cleanDocker, new StillClock());
+
+const create = (): Promise<string> =>
+  engine().create({
+    run: 'r1',
+    slot: 'bare',
+    agent: 'box-bare',
+    labels: { 'azp-fleet.slot': 'bare', unit },
+    program: join(directory, 'agent'),
+    unit,
+    user: { name: 'azp-agent-bare', uid: 58_999, gid: 58_999 },
+    systemdRun: () => [`--unit=${unit}`],
+  });
+
+test('nothing of the user lives when the folder of the next agent is made', async () => {
+  await create();
+  const at = calls.indexOf('vacate azp-agent-bare 58999');
+  expect(at).toBeGreaterThan(calls.indexOf('systemctl stop'));
+  expect(at).toBeLessThan(calls.findIndex((call) => call.startsWith('cp')));
+});
+
+test('while something lives, there is no folder that a key could be written into, and it is named', async () => {
+  left = '4121 D (disk sleep) train.py\n';
+  await expect(create()).rejects.toMatchObject({
+    problem: {
+      code: 'host-mode.user-alive',
+      what: 'what a job left running as azp-agent-bare does not end',
+      seen: '4121 D (disk sleep) train.py',
+    },
+  });
+  expect(existsSync(join(directory, 'agents/bare'))).toBe(false);
+});
+
+test('what a job left ends with its run, before its folder goes', async () => {
+  const id = await create();
+  calls = [];
+  await engine().remove(id);
+  const at = calls.indexOf('vacate azp-agent-bare 58999');
+  expect(at).toBeGreaterThanOrEqual(0);
+  expect(at).toBeLessThan(calls.findIndex((call) => call.startsWith('rm')));
+});
+
+test('systemd expands no variable of the script', async () => {
+  let script = '';
+  const listen: RunCommand = (_, args) => {
+    script = args[args.indexOf('-c') + 1] ?? '';
+    return Promise.resolve(said(''));
+  };
+  await vacate(listen, { name: 'x', uid: 58_999 });
+  expect(script.replaceAll('$$', '')).not.toContain('$');
+  // What a service manager makes of it.
+  expect(script.replaceAll('$$', () => '$')).toBe(vacateScript);
+});
+
+test.each(['', '0', '99', 'me', '1 2'])('the script ends nothing of the uid %j', async (uid) => {
+  const { code, output } = await runCommand('/bin/sh', ['-c', vacateScript, 'sh', 'x', uid], 10_000);
+  expect([code, output]).toEqual([2, `not the uid of an agent: ${uid}\n`]);
 });

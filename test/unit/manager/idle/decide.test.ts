@@ -1,16 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-
 import {
   decideIdle,
   endingMs,
   failedMs,
-  leavingMs,
-  visitMs,
   type IdleView,
+  leavingMs,
   type Phase,
-} from '../../../../src/manager/idle/decide.ts';
-import type { Use } from '../../../../src/manager/idle/use.ts';
+  visitMs,
+} from '../../../../src/manager/idle/watch.ts';
+import type { Use } from '../../../../src/manager/idle/uses.ts';
 
 const minute = 60_000;
 const afterMs = 30 * minute;

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
-
-import { inhibitors, sessionLogins, sshLogins } from '../../../../src/manager/idle/logins.ts';
-import type { SeenProcess } from '../../../../src/manager/idle/logins.ts';
+import {
+  inhibitors,
+  type SeenProcess,
+  sessionLogins,
+  sshLogins,
+} from '../../../../src/manager/idle/presence.ts';
 
 /** As logind of systemd 252 writes it. */
 const session = (changes: Readonly<Record<string, string>> = {}): string =>

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest';
-
 import type { JobRequest } from '../../../../src/shared/azure/client.ts';
-import { otherContainers, ownUses, type OwnView } from '../../../../src/manager/idle/own-uses.ts';
-import { jobWaiting } from '../../../../src/manager/idle/queue.ts';
+import { jobWaiting, otherContainers, ownUses, type OwnView } from '../../../../src/manager/idle/uses.ts';
 
 const none: OwnView = { busy: [], assigned: [], drains: [], images: [], isRenewing: false, tenants: [] };
 

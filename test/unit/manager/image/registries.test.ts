@@ -2,7 +2,6 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-
 import type { FleetError } from '../../../../src/shared/base/errors.ts';
 import type { Logger } from '../../../../src/shared/base/log.ts';
 import { Redactor } from '../../../../src/shared/base/redact/redact.ts';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { runCommand } from '../../../../src/manager/machine/command.ts';
+import { followCommand, runCommand } from '../../../../src/manager/machine/command.ts';
+import { followNew } from '../../../../src/manager/gpus/observe.ts';
 
 test('code and both streams', async () => {
   const { code, output, timedOut } = await runCommand('sh', ['-c', 'echo out; echo err >&2; exit 7'], 5000);
@@ -16,4 +17,35 @@ test('what a script started is ended with it', async () => {
 test('a program that is not there', async () => {
   const { code, output } = await runCommand('/nowhere/nvidia-smi', [], 5000);
   expect({ code, output }).toEqual({ code: -1, output: expect.stringContaining('ENOENT') });
+});
+
+test('each line is handed over as it comes, and the program ends when it is told to', async () => {
+  const stop = new AbortController();
+  const lines: string[] = [];
+  const end = followCommand(
+    'sh',
+    ['-c', 'echo one; echo two; exec sleep 60'],
+    (line) => {
+      lines.push(line);
+      if (line === 'two') stop.abort();
+    },
+    stop.signal,
+  );
+  expect(await end).toEqual({ complaint: '' });
+  expect(lines).toEqual(['one', 'two']);
+});
+
+test.each([
+  ['one that ends says why', 'sh', ['-c', 'echo "no /dev/kmsg" >&2; exit 1'], /^no \/dev\/kmsg$/],
+  ['one that is not there', '/nowhere/dmesg', [], /ENOENT/],
+])('%s', async (_, program, args, complaint) => {
+  const end = await followCommand(program, args, () => undefined, new AbortController().signal);
+  expect(end.complaint).toMatch(complaint);
+});
+
+test('without its device the kernel log is not read from the beginning instead', async () => {
+  const lines: string[] = [];
+  const args = followNew({ prefix: '/nowhere' });
+  const end = await followCommand('sh', args, (line) => lines.push(line), new AbortController().signal);
+  expect({ lines, ...end }).toEqual({ lines: [], complaint: '/nowhere/dev/kmsg cannot be read' });
 });

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Datasets, mountPoints } from '../../../../src/manager/machine/datasets.ts';
 import type { RunRecord } from '../../../../src/shared/contract/runs.ts';
-import { boundedLog, RunStore, newestFirst } from '../../../../src/manager/runs/run-store.ts';
+import { boundedLog, newestFirst, RunStore } from '../../../../src/manager/runs/run-store.ts';
 import { readContext } from '../../../../src/manager/image/plan.ts';
-import { pciGpus } from '../../../../src/manager/gpus/pci.ts';
-import { runId } from '../../../../src/manager/docker/launch-order.ts';
+import { pciGpus } from '../../../../src/manager/gpus/observe.ts';
+import { runId } from '../../../../src/manager/docker/container.ts';
 import { StateStore } from '../../../../src/manager/state.ts';
 import { untar } from '../../../../src/shared/base/tar.ts';
 

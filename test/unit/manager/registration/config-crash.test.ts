@@ -6,7 +6,7 @@ import type { AzureAgent } from '../../../../src/shared/azure/client.ts';
 import { silentLogger } from '../../../../src/shared/base/log.ts';
 import { Secret } from '../../../../src/shared/base/secret.ts';
 import { tar } from '../../../../src/shared/base/tar.ts';
-import { Helpers } from '../../../../src/manager/docker/helpers.ts';
+import { Helpers } from '../../../../src/manager/docker/janitor.ts';
 import { register, type RegisterTools } from '../../../../src/manager/registration/register.ts';
 import { StateStore } from '../../../../src/manager/state.ts';
 import { StillClock } from '../../../support/clock.ts';

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FleetError } from '../../../../src/shared/base/errors.ts';
 import { createEngine } from '../../../../src/shared/engine/docker.ts';
 import type { Engine } from '../../../../src/shared/engine/engine.ts';
-import { parseEvent } from '../../../../src/shared/engine/events.ts';
+import { parseEvent } from '../../../../src/shared/engine/docker.ts';
 import { progressMessage } from '../../../../src/shared/engine/progress.ts';
 import { anyJson, damagedJson } from '../../../support/any-json.ts';
 

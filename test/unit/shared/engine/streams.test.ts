@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseEvent } from '../../../../src/shared/engine/events.ts';
+import { parseEvent } from '../../../../src/shared/engine/docker.ts';
 import {
   Lines,
   LogFrames,

@@ -1,6 +1,6 @@
 import { callProgram, withCuda } from '../../../../src/shared/health/cuda.ts';
 import { aloneScript, listingScript } from '../../../../src/shared/health/smi-run.ts';
-import { followNew } from '../../../../src/manager/gpus/kernel-watch.ts';
+import { followNew } from '../../../../src/manager/gpus/observe.ts';
 import type { ScriptSuite } from '../../../support/scratch/case.ts';
 
 const script = listingScript;

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs';
-
 import { expect, test } from 'vitest';
-
 import {
   buildArgs,
   contextTar,
+  type ImageSpec,
   imageTag,
   withRegistry,
-  type ImageSpec,
-} from '../../../../src/shared/image/build.ts';
+} from '../../../../src/shared/image/plan.ts';
 import { AgentLayout } from '../../../../src/shared/image/layout.ts';
 
 const spec: ImageSpec = {

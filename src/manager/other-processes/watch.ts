@@ -1,0 +1,342 @@
+import type { Cause, Hold, Slot } from '../model.ts';
+import { causeOf, judge, type Judgement, leftOf, notTold } from './judge.ts';
+import type { RunCommand } from '../machine/command.ts';
+import type { ProcessFacts } from '../machine/process.ts';
+import { defined } from '../../shared/base/defined.ts';
+import { Labels } from '../../shared/contract/paths.ts';
+import type { Engine, OwnContainer } from '../../shared/engine/engine.ts';
+import { Alarm, repeat } from '../alarm.ts';
+import { NotYet } from '../causes.ts';
+import { smiDeadlineMs } from '../gpus/watch.ts';
+import { type HostEngine, isHostRun } from '../host-mode/host-engine.ts';
+import { PresentRuns } from '../host-mode/present-runs.ts';
+import { bootId } from '../machine/machine-facts.ts';
+import type { ManagerDeps } from '../manager-deps.ts';
+import {
+  type App,
+  appsArguments,
+  type GpuKnowledge,
+  type MemoryReading,
+  readApps,
+  readMemoryInUse,
+} from './listing.ts';
+import { idleMemory, type MemoryBaselines, type Sight, type Tenant, usesOf, withIdle } from './gpu-use.ts';
+import {
+  isMpsServer,
+  Logins,
+  type Owners,
+  ownersNow,
+  type OwnerTools,
+  programOf,
+  whoseIs,
+} from './owners.ts';
+
+interface Verdict {
+  readonly cause: Cause;
+  /** Who or what it is about; while that stays, so do the words, which the pool has as the reason. */
+  readonly about: string;
+  /** It closes the slot; else nothing is started until the next look. */
+  readonly sure: boolean;
+}
+
+/** What of each slot's GPUs was found in the way, as long as it is. */
+class Verdicts {
+  readonly #of = new Map<string, Verdict>();
+
+  /** `cause`: absent where nothing is in the way. True: something else is in the way than before, or nothing is any more. */
+  note(slot: string, judgement: Judgement, cause: Cause | undefined): boolean {
+    const before = this.#of.get(slot);
+    if (cause === undefined) return this.#of.delete(slot);
+    const next = nextVerdict(before, judgement, cause);
+    this.#of.set(slot, next);
+    return before?.about !== next.about;
+  }
+
+  hold(slot: string): Hold | undefined {
+    const verdict = this.#of.get(slot);
+    if (verdict === undefined) return undefined;
+    return { kind: verdict.sure ? 'close' : 'pause', state: 'waiting', cause: verdict.cause };
+  }
+
+  /** Something may be over in a moment. */
+  get hasPassing(): boolean {
+    return [...this.#of.values()].some(({ cause }) => cause.code !== 'gpu.in-use');
+  }
+
+  /** Slots that are gone are forgotten. */
+  keep(slots: readonly string[]): void {
+    for (const slot of this.#of.keys()) if (!slots.includes(slot)) this.#of.delete(slot);
+  }
+}
+
+/** A process that somebody else has is a fact; memory that ended a moment ago, and what was just killed, takes a second look. Pure. */
+function nextVerdict(before: Verdict | undefined, judgement: Judgement, cause: Cause): Verdict {
+  const about = subjectOf(judgement);
+  const isSame = before?.about === about;
+  return {
+    about,
+    cause: isSame ? before.cause : cause,
+    sure: judgement.kind === 'held' || isSame,
+  };
+}
+
+function subjectOf(judgement: Judgement): string {
+  if (judgement.kind === 'clean') return '';
+  const processes = judgement.by.map(({ pid, process }) => `${pid}@${process?.startTicks}`).sort();
+  return [judgement.kind, judgement.gpu, ...processes].join(' ');
+}
+
+const endMs = 10_000;
+
+/**
+ * Kills processes, each named by its pid and the tick of its start: `sh -c SCRIPT sh PID TICKS…`. One that has another start
+ * is another process that got the number since.
+ */
+export const endScript = `while [ "$#" -ge 2 ]; do
+  now=$(tr '\\n' ' ' <"/proc/$1/stat" | sed 's/.*) //' | cut -d ' ' -f 20)
+  [ "$now" != "$2" ] || kill -KILL "$1"
+  shift 2
+done 2>/dev/null
+exit 0`;
+
+/** By systemd, since this process may not end others' processes. What hangs in the kernel stays, killed or not. */
+export async function endProcesses(
+  command: RunCommand,
+  processes: readonly Pick<ProcessFacts, 'pid' | 'startTicks'>[],
+): Promise<void> {
+  // Where $ stands in a command, systemd expands variables of its own.
+  const script = endScript.replaceAll('$', '$$$$');
+  const named = processes.flatMap(({ pid, startTicks }) => [String(pid), String(startTicks)]);
+  await command(
+    'systemd-run',
+    ['--wait', '--pipe', '--quiet', '/bin/sh', '-c', script, 'sh', ...named],
+    endMs,
+  );
+}
+
+/** Between two looks, as for the health of the GPUs; unscaled milliseconds. */
+const lookEveryMs = 20_000;
+/** So many looks in a row follow each other at once, while what is in the way may be over in a moment. */
+const mostSoon = 10;
+/** A look that is older starts no agent: then one more is taken. Real milliseconds, of which a faster clock makes no more. */
+const freshMs = 5_000;
+/** So often in a row nvidia-smi may not tell who is on the GPUs before slots start without knowing. */
+const mostUntold = 3;
+/** Containers that are remembered as ended. */
+const mostEnded = 200;
+
+interface TenantTools extends OwnerTools, Pick<ManagerDeps, 'clock' | 'command' | 'process' | 'root'> {
+  readonly engine: Pick<Engine, 'withLabel' | 'listOwn'>;
+  readonly host: { readonly engine: Pick<HostEngine, 'requireEnded' | 'rootOf' | 'listOwn'> };
+  readonly state: {
+    readonly value: { readonly gpuMemory: MemoryBaselines | undefined };
+    note(change: () => { readonly gpuMemory: MemoryBaselines }): Promise<void>;
+  };
+}
+
+/** What the manager knows of its slots. */
+interface TenantScene {
+  slots(): readonly Slot[];
+  /** A job runs in the slot, or may: then who is on its GPUs is its own affair. */
+  isBusy(slot: string): boolean;
+  /** What is in the way of some slot has changed. */
+  changed(): void;
+}
+
+/**
+ * Watches who is on the GPUs beside the jobs: after each run's end, before each launch, and now and then while agents
+ * wait. What an ended run has left is killed; what is somebody else's is named, and keeps its slots closed while it is there.
+ */
+export class TenantWatch {
+  readonly #tools: TenantTools;
+  readonly #gpus: GpuKnowledge;
+  readonly #scene: TenantScene;
+  readonly #runs: PresentRuns;
+  readonly #logins: Logins;
+  readonly #verdicts = new Verdicts();
+  readonly #alarm = new Alarm();
+  /** Container → slot. */
+  readonly #ended = new Map<string, string>();
+  readonly #screens = new Set<string>();
+  #memory: MemoryReading | undefined;
+  #untold = 0;
+  /** When the last look began that told something; monotonic. */
+  #toldAt = Number.NEGATIVE_INFINITY;
+  #soon = 0;
+  #running: Promise<void> | undefined;
+  #next: { whole: boolean; readonly look: Promise<void> } | undefined;
+
+  constructor(tools: TenantTools, gpus: GpuKnowledge, scene: TenantScene) {
+    this.#tools = tools;
+    this.#gpus = gpus;
+    this.#scene = scene;
+    this.#runs = new PresentRuns(tools.engine, tools.host.engine);
+    this.#logins = new Logins(tools.command);
+  }
+
+  /** What keeps this slot from taking jobs. */
+  hold(slot: string): Hold | undefined {
+    return this.#verdicts.hold(slot);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#alarm.ring(), { once: true });
+    await repeat(this.#tools, { ms: lookEveryMs, signal, alarm: this.#alarm }, () => this.#look(true));
+  }
+
+  /** A run has ended: looked at now, so that the next launch need not. Never rejects. */
+  async ended({ id, labels }: OwnContainer): Promise<void> {
+    if (!isHostRun(id)) this.#ended.set(id, labels[Labels.slot] ?? '');
+    for (const oldest of [...this.#ended.keys()].slice(0, -mostEnded)) this.#ended.delete(oldest);
+    if ((labels[Labels.gpus] ?? '') !== '') await this.#look(true);
+  }
+
+  /** Rejects with `NotYet` where a job would not be alone on the slot's GPUs with whom it shares them on purpose. */
+  async requireClean({ name, gpus }: Pick<Slot, 'name' | 'gpus'>): Promise<void> {
+    if (gpus.length === 0) return;
+    await (this.#next?.look ?? this.#running);
+    const age = this.#tools.clock.monotonic() - this.#toldAt;
+    // How much memory is in use the look after the last run's end has seen; who is there is asked again.
+    if (age > freshMs) await this.#look(this.#memory === undefined);
+    if (this.#untold > 0 && this.#untold < mostUntold) throw new NotYet(notTold);
+    const hold = this.#verdicts.hold(name);
+    if (hold !== undefined) throw new NotYet(hold.cause);
+  }
+
+  /** A look that begins from now on; those that are asked for while one runs become one. `whole`: memory, too. */
+  #look(whole: boolean): Promise<void> {
+    if (this.#running === undefined) {
+      this.#running = this.#see(whole)
+        .catch((error: unknown) => {
+          this.#untold += 1;
+          this.#tools.log.log('warn', 'who is on the GPUs could not be looked at', { error });
+        })
+        .finally(() => (this.#running = undefined));
+      return this.#running;
+    }
+    if (this.#next !== undefined) {
+      this.#next.whole ||= whole;
+      return this.#next.look;
+    }
+    const look = this.#running.then(() => {
+      const asked = this.#next;
+      this.#next = undefined;
+      return this.#look(asked?.whole ?? whole);
+    });
+    this.#next = { whole, look };
+    return look;
+  }
+
+  async #see(whole: boolean): Promise<void> {
+    const { clock } = this.#tools;
+    const slots = this.#scene.slots();
+    const began = clock.monotonic();
+    this.#verdicts.keep(slots.map(({ name }) => name));
+    if (slots.every(({ gpus }) => gpus.length === 0)) return;
+    const listed = await this.#gpus.driver.run('nvidia-smi', appsArguments, smiDeadlineMs);
+    // That nvidia-smi does not answer is for the health of the GPUs to tell; here nothing changes.
+    if (listed.code !== 0) return this.#noteUntold();
+    if (whole) await this.#readMemory(slots);
+    const tenants = await this.#tenants(readApps(listed.output), slots);
+    const boot = await bootId(this.#tools.root);
+    const sight = this.#sight(tenants, slots, boot);
+    await this.#noteIdle(sight, boot);
+    await this.#judge(sight);
+    this.#untold = 0;
+    this.#toldAt = began;
+    await this.#end(leftOf(tenants));
+    this.#soon = this.#verdicts.hasPassing ? this.#soon + 1 : 0;
+    if (this.#soon > 0 && this.#soon <= mostSoon) this.#alarm.ring();
+  }
+
+  #noteUntold(): void {
+    this.#untold += 1;
+    if (this.#untold === mostUntold)
+      this.#tools.log.log('warn', 'jobs start without knowing who is on the GPUs', { ...notTold });
+  }
+
+  async #readMemory(slots: readonly Slot[]): Promise<void> {
+    const parts = slots.some(({ gpus }) => gpus.some((gpu) => gpu.startsWith('MIG-')));
+    this.#memory = await readMemoryInUse(this.#gpus, parts);
+    for (const [gpu, { displays }] of this.#memory) if (displays) this.#screens.add(gpu);
+  }
+
+  async #tenants(apps: readonly App[], slots: readonly Slot[]): Promise<readonly Tenant[]> {
+    if (apps.length === 0) return [];
+    const owners = await ownersNow(this.#tools, this.#runs, slots, this.#ended);
+    return Promise.all(apps.map((app) => this.#tenant(app, owners)));
+  }
+
+  async #tenant(app: App, owners: Owners): Promise<Tenant> {
+    const found = app.pid === undefined ? undefined : await this.#tools.process(app.pid);
+    if (found === undefined) return { ...app, whose: { kind: 'unseen' } };
+    const [login, starter] = await Promise.all([
+      this.#logins.of(found.uid),
+      isMpsServer(found) ? this.#tools.process(found.parent) : undefined,
+    ]);
+    const process = { ...found, login, ...defined({ starter }) };
+    return { ...app, process, whose: whoseIs(process, app.usedMiB, owners) };
+  }
+
+  #sight(tenants: readonly Tenant[], slots: readonly Slot[], boot: string): Sight {
+    return {
+      tenants,
+      memory: this.#memory ?? new Map(),
+      baselines: this.#baselines(boot).mib,
+      screens: this.#screens,
+      report: this.#gpus.report,
+      slots,
+      isBusy: (slot) => this.#scene.isBusy(slot),
+    };
+  }
+
+  #baselines(boot: string): MemoryBaselines {
+    const { gpuMemory } = this.#tools.state.value;
+    return gpuMemory?.boot === boot ? gpuMemory : { boot, mib: {} };
+  }
+
+  async #noteIdle(sight: Sight, boot: string): Promise<void> {
+    const known = this.#baselines(boot);
+    const next = withIdle(known, idleMemory(sight));
+    if (next !== known) await this.#tools.state.note(() => ({ gpuMemory: next }));
+  }
+
+  async #judge(sight: Sight): Promise<void> {
+    const { config, log } = this.#tools;
+    let changed = false;
+    for (const slot of sight.slots) {
+      if (this.#scene.isBusy(slot.name)) continue;
+      const judgement = judge(slot.name, usesOf(slot, sight), { useDocker: config.jobs.docker });
+      const cause = await this.#cause(slot, judgement);
+      if (!this.#verdicts.note(slot.name, judgement, cause)) continue;
+      changed = true;
+      if (cause === undefined) log.log('info', 'the GPUs of a slot are free again', { slot: slot.name });
+      else log.log('warn', 'the GPUs of a slot are not free', { slot: slot.name, ...cause });
+    }
+    if (changed) this.#scene.changed();
+  }
+
+  async #cause(slot: Slot, judgement: Judgement): Promise<Cause | undefined> {
+    if (judgement.kind === 'clean') return undefined;
+    const { command, clock } = this.#tools;
+    const seen = judgement.by.flatMap(({ process }) => process ?? []);
+    const names = await Promise.all(
+      seen.slice(0, 20).map(async (process) => [process.pid, await programOf(command, process)] as const),
+    );
+    const known = new Map(names);
+    return causeOf(judgement, {
+      name: (pid) => known.get(pid),
+      now: clock.wall(),
+      tellGpu: slot.gpus.length > 1,
+    });
+  }
+
+  async #end(left: readonly Tenant[]): Promise<void> {
+    const processes = left.flatMap(({ process }) => process ?? []);
+    if (processes.length === 0) return;
+    this.#tools.log.log('warn', 'killing what ended runs left on GPUs', {
+      processes: processes.map(({ pid, comm }) => `${comm} (${pid})`),
+    });
+    await endProcesses(this.#tools.command, processes);
+  }
+}

@@ -1,0 +1,145 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  countsLost,
+  mountOf,
+  mountsBelow,
+  shortfalls,
+  Sizes,
+} from '../../../../src/manager/docker/engine-abilities.ts';
+import { plainSlot } from '../../../support/slot.ts';
+import { agentMounts, readsOnlyBelow } from '../../../../src/manager/docker/mounts.ts';
+
+const datasets = ['/data/i', '/data/m'].map((host) => ({
+  name: host.slice(-1).toUpperCase(),
+  host,
+  container: host,
+  requireMount: false,
+}));
+const none = { below: [], sizes: undefined, uncounted: false };
+
+test('what is mounted below a dataset is found, and nothing beside it', () => {
+  const points = ['/', '/data/i', '/data/i2', '/data/i/b', '/data/i/a', '/data'];
+  expect(mountsBelow(datasets, points)).toEqual([{ name: 'I', mounts: ['/data/i/a', '/data/i/b'] }]);
+});
+
+test('mounts that an older engine leaves open are named', () => {
+  const [found] = shortfalls([plainSlot], {
+    ...none,
+    below: [{ name: 'I', mounts: ['/data/i/a', '/data/i/b'] }],
+  });
+  expect(found).toMatchObject({ code: 'dataset.writable-below', severity: 'warn' });
+  expect(found?.what).toContain(
+    'dataset I: what is mounted below it (/data/i/a and 1 more) is not read-only',
+  );
+});
+
+test('sizes that are held, or that nobody asks for, are no word worth', () => {
+  const sized = { ...plainSlot, limits: { disk: '1g' } };
+  expect(shortfalls([plainSlot], { ...none, sizes: 'no' })).toEqual([]);
+  expect(shortfalls([sized], none)).toEqual([]);
+});
+
+test('straight on the host nothing can be held to a size', () => {
+  const bare = { ...plainSlot, name: 'bare', mode: 'host', limits: { disk: '1g' } } as const;
+  expect(shortfalls([bare, plainSlot], none).map(({ what }) => what)).toEqual([
+    'limits.disk does nothing straight on the host (bare)',
+  ]);
+});
+
+test('sizes that were given and are no longer counted are said to be not held', () => {
+  const sized = { ...plainSlot, limits: { disk: '1g' } };
+  expect(shortfalls([plainSlot], { ...none, uncounted: true })).toEqual([]);
+  expect(shortfalls([sized], { ...none, uncounted: true })).toMatchObject([
+    {
+      code: 'slot.no-size-limit',
+      what: 'limits.disk is not held (0): btrfs has stopped counting what containers hold',
+      next: expect.stringContaining('btrfs quota rescan') as unknown,
+    },
+  ]);
+});
+
+const mountinfo = `21 1 0:19 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 21 0:44 / /var rw shared:2 - btrfs /dev/sdb1 rw,space_cache=v2
+31 30 0:44 /docker /var/lib/docker rw shared:3 master:1 - btrfs /dev/loop0 rw
+32 30 0:45 / /var/lib/dock\\040er rw - btrfs /dev/loop1 rw
+33 30 0:46 / /var/lib/docker2 rw - btrfs /dev/loop2 rw
+`;
+
+test.each([
+  ['/var/lib/docker', '/dev/loop0'],
+  ['/var/lib/docker/btrfs', '/dev/loop0'],
+  ['/var/lib/dock er', '/dev/loop1'],
+  ['/var/lib/docker2', '/dev/loop2'],
+  ['/var/lib', '/dev/sdb1'],
+  ['/srv', '/dev/sda1'],
+])('%s lies on %s', (path, device) => {
+  expect(mountOf(path, mountinfo)).toBe(device);
+});
+
+test('of two mounts on one point the later one is on top', () => {
+  const over = '40 21 0:50 / /srv rw - btrfs /dev/sdc rw\n41 40 0:51 / /srv rw - btrfs /dev/sdd rw\n';
+  expect(mountOf('/srv', mountinfo + over)).toBe('/dev/sdd');
+});
+
+describe('whether btrfs counts', () => {
+  let prefix = '';
+  beforeEach(() => {
+    prefix = mkdtempSync('/tmp/azp-btrfs-');
+    mkdirSync(join(prefix, 'proc/self'), { recursive: true });
+    writeFileSync(join(prefix, 'proc/self/mountinfo'), mountinfo);
+  });
+  afterEach(() => rmSync(prefix, { recursive: true }));
+  function filesystem(id: string, device: string, inconsistent?: string): void {
+    const folder = join(prefix, 'sys/fs/btrfs', id);
+    mkdirSync(join(folder, 'devices', device), { recursive: true });
+    if (inconsistent === undefined) return;
+    mkdirSync(join(folder, 'qgroups'));
+    writeFileSync(join(folder, 'qgroups/inconsistent'), `${inconsistent}\n`);
+  }
+
+  test.each([
+    ['it does', '0', false],
+    ['it has stopped', '1', true],
+    ['quota is not on', undefined, false],
+  ])('below the root directory: %s', async (_, inconsistent, lost) => {
+    filesystem('one', 'loop0', inconsistent);
+    filesystem('another', 'loop2', '1');
+    expect(await countsLost('/var/lib/docker', { prefix })).toBe(lost);
+  });
+
+  test('where there is no btrfs nothing has stopped', async () => {
+    expect(await countsLost('/var/lib/docker', { prefix })).toBe(false);
+  });
+});
+
+test.each([
+  ['btrfs', true],
+  ['overlay2', false],
+])('the storage %s is asked about it: %s', async (driver, uncounted) => {
+  const sizes = new Sizes({ driver, byContainerd: false });
+  expect(sizes.uncounted).toBe(false);
+  await sizes.look(() => Promise.resolve(true));
+  expect(sizes.uncounted).toBe(uncounted);
+});
+
+test.each([
+  ['Engine 25 on Linux 5.12', '1.44', '5.12.0', ['rro'], true],
+  ['a later one', '1.52', '6.8.0-45-generic', ['ro', 'rro'], true],
+  ['an engine of the next number', '2.0', '7.0', ['rro'], true],
+  ['an engine that knows no such thing', '1.43', '6.8.0', ['rro'], false],
+  ['a kernel that knows no such thing', '1.48', '5.4.0-200-generic', ['rro'], false],
+  ['a runtime that says that it cannot', '1.48', '6.8.0', ['ro'], false],
+  ['a runtime that does not tell, of which the engine says no', '1.48', '6.8.0', undefined, false],
+  ['what nobody can read', '', '', ['rro'], false],
+])('mounts below a folder are read-only with it: %s', (_, apiVersion, kernel, mountOptions, expected) => {
+  expect(readsOnlyBelow({ apiVersion, kernel, mountOptions })).toBe(expected);
+});
+
+test('an older engine is asked for what it can', () => {
+  const datasets = [{ name: 'D', host: '/d', container: '/data', requireMount: false }];
+  expect(agentMounts({ datasets, jobs: { sudo: false, docker: false } }, false)).toEqual([
+    { Type: 'bind', Source: '/d', Target: '/data', ReadOnly: true },
+  ]);
+});

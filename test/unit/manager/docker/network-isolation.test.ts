@@ -1,0 +1,230 @@
+import { afterEach, expect, test } from 'vitest';
+import { silentLogger } from '../../../../src/shared/base/log.ts';
+import type { CommandResult } from '../../../../src/manager/machine/command.ts';
+import {
+  closedAddresses,
+  Fence,
+  fenceRules,
+  missingRules,
+} from '../../../../src/manager/docker/network-isolation.ts';
+import { ManagerRig, printed } from '../../../support/manager-rig.ts';
+
+/** An `ip` that keeps what is added, and prints it as the real one does. */
+class Ip {
+  readonly rules: string[] = [];
+  readonly calls: string[] = [];
+  failing: string | undefined;
+  readonly run = async (
+    _: string,
+    [family = '', , verb = '', ...args]: readonly string[],
+  ): Promise<CommandResult> => {
+    this.calls.push(`${family} ${verb} ${args.join(' ')}`);
+    await Promise.resolve();
+    if (this.failing !== undefined) return { ...printed(this.failing), code: 1 };
+    if (verb === 'show')
+      return printed(
+        this.rules
+          .filter((rule) => rule.startsWith(family))
+          .join('\n')
+          .replaceAll(`${family} `, ''),
+      );
+    const [, preference, ...rest] = args;
+    const words = rest.map((word) => word.replace(family === '-4' ? /\/32$/ : /\/128$/, '')).join(' ');
+    this.rules.push(`${family} ${preference}:\tfrom all ${words}`);
+    return printed('');
+  };
+}
+
+/** Of a machine without Docker. */
+const engine = {
+  networksNamed: () => Promise.reject(new Error('no engine')),
+  createNetwork: () => Promise.reject(new Error('no engine')),
+  removeNetwork: () => Promise.reject(new Error('no engine')),
+};
+const fence = (ip: Ip, hasIpv6 = true): Fence =>
+  new Fence({ command: ip.run, engine, log: silentLogger }, () => Promise.resolve(hasIpv6));
+
+test('rules are put up once, however many ask, and again when they were flushed', async () => {
+  const ip = new Ip();
+  const ours = fence(ip);
+  await Promise.all([ours.raise(), ours.raise(), ours.around([999]), ours.around([999])]);
+  const all = ip.rules.toSorted();
+  expect(new Set(all).size).toBe(all.length);
+  expect(all.filter((rule) => rule.includes('uidrange 999-999'))).toHaveLength(15);
+  ip.rules.length = 0;
+  await ours.raise();
+  expect(ip.rules.toSorted()).toEqual(all);
+  expect(ours.problems).toEqual([]);
+});
+
+test('a jump is put up after its target, and before what it jumps over', async () => {
+  const ip = new Ip();
+  await fence(ip).raise();
+  for (const family of ['-4', '-6']) {
+    const kinds = ip.rules
+      .filter((rule) => rule.startsWith(family))
+      .map((rule) => / (nop|goto|prohibit)/.exec(rule)?.[1]);
+    expect([...new Set(kinds)]).toEqual(['nop', 'goto', 'prohibit']);
+  }
+});
+
+test('a host without IPv6 is not asked for it', async () => {
+  const ip = new Ip();
+  await fence(ip, false).raise();
+  expect(ip.rules).toHaveLength(7);
+  expect(ip.calls.some((call) => call.startsWith('-6'))).toBe(false);
+});
+
+test('it stands around a slot once it has been looked at; Docker matters to containers alone', async () => {
+  const ip = new Ip();
+  const ours = fence(ip);
+  expect(ours.gap('host')?.code).toBe('fence.unknown');
+  ip.failing = 'RTNETLINK answers: Operation not permitted';
+  await ours.raise();
+  expect(ours.gap('host')).toMatchObject({
+    code: 'fence.open',
+    what: expect.stringContaining('not permitted') as string,
+  });
+  ip.failing = undefined;
+  await ours.raise();
+  expect(ours.gap('host')).toBeUndefined();
+  await expect(ours.enclose()).rejects.toThrow('no engine');
+  expect(ours.gap('container')?.code).toBe('fence.unknown');
+});
+
+let rig: ManagerRig | undefined;
+afterEach(() => rig?.close());
+
+/** What `ip` says in a container without the right to ask. */
+const refused = { ...printed('Cannot open netlink socket: Operation not permitted'), code: 1 };
+
+test('a fence that cannot be put up is a problem in the status, until it can; jobs run all the same', async () => {
+  rig = await ManagerRig.create();
+  const started = rig;
+  started.programs.set('ip', refused);
+  await started.start();
+  const problems = async () => (await started.status()).problems.map(({ code, what }) => `${code}: ${what}`);
+  await expect
+    .poll(problems)
+    .toEqual([expect.stringMatching(/^fence\.open: jobs may reach the cloud's metadata.*not permitted$/)]);
+  await started.until('idle');
+  started.programs.set('ip', printed(''));
+  await expect.poll(problems).toEqual([]);
+});
+
+test('network: required starts no job while it cannot be put up, and tells why on each slot', async () => {
+  rig = await ManagerRig.create();
+  rig.programs.set('ip', refused);
+  await rig.start({ fence: 'required' });
+  await rig.until('waiting');
+  const started = rig;
+  await expect
+    .poll(() => started.slot('0'))
+    .toMatchObject({ code: 'fence.open', cause: expect.stringContaining('not permitted') as string });
+  expect(rig.docker.containers.size).toBe(0);
+  rig.programs.set('ip', printed(''));
+  await rig.until('idle');
+});
+
+test('network: required sends idle agents away when it falls, lets a job end, and comes back by itself', async () => {
+  rig = await ManagerRig.create();
+  const { azure, poolId } = rig;
+  const enabled = async () => (await azure.listAgents(poolId)).map((agent) => agent.enabled);
+  await rig.start({ fence: 'required' });
+  await rig.until('idle');
+  rig.beginJob('box-1');
+  await rig.until('busy', ['1']);
+  rig.programs.set('ip', refused);
+  await rig.until('waiting', ['0']);
+  await expect.poll(enabled).toEqual([false, false]);
+  expect((await rig.slot('1')).state).toBe('busy');
+  rig.endJob('box-1');
+  await rig.until('waiting');
+  expect(rig.docker.containers.size).toBe(0);
+  rig.programs.set('ip', printed(''));
+  await rig.until('idle');
+  await expect.poll(enabled).toEqual([true, true]);
+});
+
+test('network: required looks right before each launch, not only each minute', async () => {
+  rig = await ManagerRig.create();
+  await rig.start({ fence: 'required', agents: { kind: 'count', count: 1 } });
+  await rig.until('idle', ['0']);
+  rig.beginJob('box-0');
+  await rig.until('busy', ['0']);
+  rig.programs.set('ip', refused);
+  rig.docker.calls.length = 0;
+  rig.endJob('box-0');
+  await rig.until('waiting', ['0']);
+  expect(rig.docker.calls.some(({ path }) => path === '/containers/create')).toBe(false);
+});
+
+const texts = (rules: ReturnType<typeof fenceRules>): readonly string[] =>
+  rules.map(({ family, args }) => `ip ${family} rule add ${args.join(' ')}`);
+
+test('every metadata address is closed for the containers, names (port 53) go past', () => {
+  expect(texts(fenceRules(['containers']))).toEqual([
+    'ip -4 rule add pref 52 nop',
+    'ip -4 rule add pref 50 iif azp-fleet0 ipproto udp dport 53 goto 52',
+    'ip -4 rule add pref 50 iif azp-fleet0 ipproto tcp dport 53 goto 52',
+    'ip -4 rule add pref 51 iif azp-fleet0 to 169.254.0.0/16 prohibit',
+    'ip -4 rule add pref 51 iif azp-fleet0 to 168.63.129.16/32 prohibit',
+    'ip -4 rule add pref 51 iif azp-fleet0 to 100.100.100.200/32 prohibit',
+    'ip -4 rule add pref 51 iif azp-fleet0 to 192.0.0.192/32 prohibit',
+    'ip -6 rule add pref 52 nop',
+    'ip -6 rule add pref 50 iif azp-fleet0 ipproto udp dport 53 goto 52',
+    'ip -6 rule add pref 50 iif azp-fleet0 ipproto tcp dport 53 goto 52',
+    ...closedAddresses['-6'].map((to) => `ip -6 rule add pref 51 iif azp-fleet0 to ${to} prohibit`),
+  ]);
+  expect(closedAddresses['-6']).toContain('fd00:ec2::/32');
+});
+
+test('jobs straight on the host are fenced by their users, past the same target', () => {
+  const rules = texts(fenceRules(['containers', { uid: 999 }, { uid: 58001 }])).filter((text) =>
+    text.includes('-4'),
+  );
+  expect(rules).toHaveLength(1 + 3 * 6);
+  expect(rules).toContain('ip -4 rule add pref 50 uidrange 58001-58001 ipproto udp dport 53 goto 52');
+  expect(rules).toContain('ip -4 rule add pref 51 uidrange 999-999 to 169.254.0.0/16 prohibit');
+});
+
+const wanted = fenceRules(['containers', { uid: 999 }]).filter(
+  ({ family, args }) =>
+    family === '-4' &&
+    ['goto', 'nop', '169.254.0.0/16', '192.0.0.192/32'].some((word) => args.includes(word)),
+);
+
+// As iproute2 6.1 prints them.
+const past = '52:\tfrom all nop';
+const names = '50:\tfrom all iif azp-fleet0 ipproto udp dport 53 goto 52';
+const closed = '51:\tfrom all to 169.254.0.0/16 iif azp-fleet0 prohibit';
+test.each([
+  ['nothing', '0:\tfrom all lookup local\n', []],
+  [
+    'all kinds',
+    `${past}\n${names}\n${closed}`,
+    ['pref 52 nop', 'iif azp-fleet0 ipproto udp', 'iif azp-fleet0 to 169.254'],
+  ],
+  [
+    'them while the bridge and the target are away',
+    `${names.replace('azp-fleet0', 'azp-fleet0 [detached]')} [unresolved]\n${closed.replace('azp-fleet0', 'azp-fleet0 [detached]')}`,
+    ['iif azp-fleet0 ipproto udp', 'iif azp-fleet0 to 169.254'],
+  ],
+  [
+    "a user's, of one address",
+    '51:\tfrom all to 192.0.0.192 uidrange 999-999 prohibit',
+    ['uidrange 999-999 to 192.0.0.192'],
+  ],
+  ["another user's", '51:\tfrom all to 192.0.0.192 uidrange 99-99 prohibit', []],
+  ['one port alone', closed.replace(' prohibit', ' ipproto tcp dport 80 prohibit'), []],
+  ['another range', closed.replace('/16', '/24'), []],
+  ['some sources alone', closed.replace('from all', 'from 10.0.0.0/8'), []],
+  ['all but those', closed.replace('from all', 'not from all'), []],
+  ['it behind the rules of others', closed.replace('51:', '32765:'), []],
+  ['one that lets through', closed.replace('prohibit', 'lookup main'), []],
+])('ip shows %s', (_, shown, there) => {
+  const missing = missingRules(wanted, { '-4': shown, '-6': '' });
+  const found = wanted.filter((rule) => !missing.includes(rule)).map(({ args }) => args.join(' '));
+  expect(found).toHaveLength(there.length);
+  for (const part of there) expect(found.some((text) => text.includes(part))).toBe(true);
+});

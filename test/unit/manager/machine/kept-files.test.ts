@@ -1,0 +1,79 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { damagedCopy, readKept, replaceKept } from '../../../../src/manager/machine/files.ts';
+
+let directory: string;
+let path: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'kept-'));
+  path = join(directory, 'sub', 'file.json');
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const read = () => readKept(path, (text) => JSON.parse(text) as unknown);
+
+test('what is written is read, root alone may, and the one before is kept beside it', async () => {
+  await replaceKept(path, '1');
+  await replaceKept(path, '2');
+  await replaceKept(path, '3');
+  expect(await read()).toEqual({ value: 3 });
+  expect(readFileSync(`${path}.previous`, 'utf8')).toBe('2');
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(readdirSync(join(directory, 'sub'))).toEqual(['file.json', 'file.json.previous']);
+});
+
+test('only a file that is not there is none', async () => {
+  expect(await read()).toBeUndefined();
+});
+
+test.each([
+  ['empty', ''],
+  ['cut off', '{"a": [1,'],
+  ['zeroes, as some file systems leave them after a power cut', '\0\0\0\0'],
+])('one that is damaged (%s) is answered by the one before, and the damage is told', async (_, damage) => {
+  await replaceKept(path, '1');
+  await replaceKept(path, '2');
+  writeFileSync(path, damage);
+  expect(await read()).toEqual({ value: 1, damage: expect.stringContaining('JSON') as string });
+});
+
+test('when both are damaged nobody starts anew: the error names the file and what to do', async () => {
+  await replaceKept(path, '1');
+  await replaceKept(path, '2');
+  writeFileSync(path, '');
+  writeFileSync(`${path}.previous`, '{');
+  await expect(read()).rejects.toMatchObject({
+    problem: {
+      code: 'file.damaged',
+      what: `${path} cannot be read`,
+      next: expect.stringContaining('restore it from a backup') as string,
+    },
+  });
+});
+
+test('one that cannot be opened is not one that is not there', async () => {
+  mkdirSync(path, { recursive: true });
+  await expect(read()).rejects.toMatchObject({
+    problem: { seen: expect.stringContaining('EISDIR') as string },
+  });
+});
+
+test('the damaged one is laid aside without the loss of the one before', async () => {
+  await replaceKept(path, '1');
+  await replaceKept(path, '2');
+  writeFileSync(path, 'torn');
+  await replaceKept(path, '1', damagedCopy(path));
+  expect(readFileSync(damagedCopy(path), 'utf8')).toBe('torn');
+  expect(readFileSync(`${path}.previous`, 'utf8')).toBe('1');
+  expect(await read()).toEqual({ value: 1 });
+});
+
+test('a write that fails leaves the old content and nothing beside it', async () => {
+  await replaceKept(path, '1');
+  rmSync(join(directory, 'sub', 'file.json'));
+  mkdirSync(join(path, 'in the way'), { recursive: true });
+  await expect(replaceKept(path, '2')).rejects.toThrow();
+  expect(readdirSync(join(directory, 'sub'))).toEqual(['file.json']);
+});
